@@ -1,0 +1,3 @@
+//! vramscope
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! PyTorch's caching allocator, exact.

@@ -1,0 +1,1 @@
+//! Cards and links: data files with sources.

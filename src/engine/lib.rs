@@ -1,0 +1,20 @@
+//! VRAMscope's engine: one training step of a vision-language model, simulated byte by byte.
+//!
+//! Data flows one way: [`model::Model`] + [`setup::Setup`] + [`device::Device`] → [`tape`] →
+//! [`allocator`] → [`report::Report`]. Pure: no I/O, no clock, no threads, no printing; the same
+//! input gives the same bytes natively and in WebAssembly.
+
+pub mod allocator;
+pub mod device;
+pub mod dtype;
+pub mod model;
+pub mod report;
+pub mod setup;
+pub mod simulate;
+pub mod tape;
+pub mod units;
+
+pub use model::Model;
+pub use report::Report;
+pub use setup::{Case, Setup};
+pub use simulate::{SimulateError, simulate};

@@ -1,0 +1,144 @@
+//! What a simulation returns: peaks, breakdown, timeline, warnings. Faces draw it and compute nothing.
+
+mod breakdown;
+mod timeline;
+
+pub use breakdown::{BreakdownNode, breakdown};
+pub use timeline::{Instant, LiveTensor, Timeline};
+
+use serde::Serialize;
+
+use crate::tape::Kind;
+use crate::units::Bytes;
+
+/// The parts of one training step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// From the inputs to the loss.
+    Forward,
+    /// From the loss to the gradients.
+    Backward,
+    /// Clipping, the optimizer's update and `zero_grad`.
+    Optimizer,
+}
+
+/// Allocated bytes at the marks of one step, as `truth` measures them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct StepBytes {
+    /// Inputs on the GPU, forward not begun (of the last micro-batch).
+    pub before_forward: Bytes,
+    /// The loss and all that backward needs.
+    pub after_forward: Bytes,
+    /// Highest within forward.
+    pub peak_forward: Bytes,
+    /// Gradients in place.
+    pub after_backward: Bytes,
+    /// Highest within backward.
+    pub peak_backward: Bytes,
+    /// Highest within clipping and the optimizer's update.
+    pub peak_optimizer: Bytes,
+    /// After `zero_grad(set_to_none=True)`.
+    pub end: Bytes,
+}
+
+impl StepBytes {
+    /// The highest of the three phases' peaks.
+    pub fn peak(&self) -> Bytes {
+        self.peak_forward.max(self.peak_backward).max(self.peak_optimizer)
+    }
+
+    /// The phase that holds the peak; the first of equals.
+    pub fn peak_phase(&self) -> Phase {
+        let peak = self.peak();
+        if self.peak_forward == peak {
+            Phase::Forward
+        } else if self.peak_backward == peak {
+            Phase::Backward
+        } else {
+            Phase::Optimizer
+        }
+    }
+}
+
+/// How far a warning matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Likely to surprise.
+    Warning,
+}
+
+/// Something the person should know, with what to do next.
+///
+/// `code` is stable (faces translate by it); `args` are the numbers and names to put in;
+/// `message` is the English text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// Stable identifier, such as `peak-in-optimizer`.
+    pub code: &'static str,
+    /// How far it matters.
+    pub severity: Severity,
+    /// English text that ends in the next step.
+    pub message: String,
+    /// Values for translated texts.
+    pub args: Vec<(&'static str, String)>,
+}
+
+/// One named part of what the GPU holds outside PyTorch's allocator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutsideTerm {
+    /// Stable name, such as `cuda-context`.
+    pub name: &'static str,
+    /// Expected bytes.
+    pub bytes: Bytes,
+    /// Lowest and highest seen or documented.
+    pub range: [Bytes; 2],
+    /// Where the figure comes from.
+    pub source: &'static str,
+}
+
+/// The result of one simulation.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Parameters of the model (elements).
+    pub params: u64,
+    /// Parameters that are trained (elements).
+    pub trainable: u64,
+    /// Allocated bytes once the model is made.
+    pub after_model: Bytes,
+    /// The first step, in which optimizer states appear.
+    pub first: StepBytes,
+    /// The third step: what every later step looks like.
+    pub steady: StepBytes,
+    /// Highest allocated bytes of the steady step.
+    pub peak_allocated: Bytes,
+    /// Highest reserved bytes over the run's three steps.
+    pub peak_reserved: Bytes,
+    /// Reserved bytes that no tensor holds at the instant of the steady peak.
+    pub fragmentation: Bytes,
+    /// What lies outside the allocator.
+    pub outside: Vec<OutsideTerm>,
+    /// The phase that holds the steady peak.
+    pub peak_phase: Phase,
+    /// What is live at the steady peak: component → kind → layer → tensor.
+    pub breakdown: BreakdownNode,
+    /// Every allocation and free of the steady step.
+    pub timeline: Timeline,
+    /// What to know and what to do.
+    pub warnings: Vec<Warning>,
+}
+
+impl Report {
+    /// Sum of the terms outside PyTorch's allocator.
+    pub fn outside_torch(&self) -> Bytes {
+        self.outside.iter().map(|t| t.bytes).sum()
+    }
+
+    /// Live bytes at the steady peak, by kind.
+    pub fn by_kind(&self) -> Vec<(Kind, Bytes)> {
+        self.timeline.at(self.timeline.peak_instant()).to_vec()
+    }
+}

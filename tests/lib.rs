@@ -1,0 +1,1 @@
+//! Tests across crates: measured against predicted, the real binary, a real browser.
