@@ -1,14 +1,29 @@
 //! Architectures: a Hugging Face `config.json` becomes components whose forward the tape runs.
 
+mod catalogue;
+pub mod config;
+mod family;
+mod near;
+mod overrides;
+
 use std::fmt;
 
-use crate::setup::Case;
+use serde_json::{Map, Value};
+
+use crate::setup::{Case, Setup};
+use catalogue::CATALOGUE;
+pub use family::{MODEL_TYPES, ModelConfig};
+pub(crate) use near::near;
 
 /// A model whose training step can be simulated.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// Catalogue name, or `model_type` for a pasted configuration.
     pub name: String,
+    /// Its shape.
+    pub config: ModelConfig,
+    /// Read as a generic decoder, because its `model_type` is not known.
+    pub generic: bool,
 }
 
 /// Why a configuration cannot be simulated: what was given, what is allowed, what to do.
@@ -29,16 +44,26 @@ impl Model {
     /// # Errors
     /// When the text is not JSON, the `model_type` is not supported, or a required key is missing
     /// or out of range; the message names it.
-    pub fn from_config(_text: &str) -> Result<Self, ModelError> {
-        Err(ModelError("not yet".into()))
+    pub fn from_config(text: &str) -> Result<Self, ModelError> {
+        Self::read(None, &parse(text)?)
+    }
+
+    /// As [`Model::from_config`], at the image size and number of frames that `setup` asks for.
+    ///
+    /// # Errors
+    /// As [`Model::from_config`], or when the setup's sizes do not fit the model.
+    pub fn from_config_for(text: &str, setup: &Setup) -> Result<Self, ModelError> {
+        let mut config = parse(text)?;
+        overrides::apply_setup(&mut config, setup);
+        Self::read(None, &config)
     }
 
     /// Finds a model of the catalogue by name.
     ///
     /// # Errors
     /// When no model has this name; the message lists near ones.
-    pub fn from_catalogue(_name: &str) -> Result<Self, ModelError> {
-        Err(ModelError("not yet".into()))
+    pub fn from_catalogue(name: &str) -> Result<Self, ModelError> {
+        Self::read(Some(name), &parse(Self::catalogue_config(name)?)?)
     }
 
     /// The model of a case, with the case's overrides of its shape.
@@ -46,11 +71,64 @@ impl Model {
     /// # Errors
     /// As [`Model::from_catalogue`], or when an override does not fit the model.
     pub fn from_case(case: &Case) -> Result<Self, ModelError> {
-        Self::from_catalogue(&case.model)
+        let mut config = parse(Self::catalogue_config(&case.model)?)?;
+        overrides::apply(&mut config, case);
+        Self::read(Some(&case.model), &config)
     }
 
     /// Names of the catalogue, in the order in which a menu should show them.
     pub fn catalogue() -> Vec<&'static str> {
-        Vec::new()
+        CATALOGUE.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The `config.json` of a model of the catalogue.
+    ///
+    /// # Errors
+    /// When no model has this name; the message lists near ones.
+    pub fn catalogue_config(name: &str) -> Result<&'static str, ModelError> {
+        CATALOGUE
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, text)| *text)
+            .ok_or_else(|| unknown(name))
+    }
+
+    fn read(name: Option<&str>, config: &Map<String, Value>) -> Result<Self, ModelError> {
+        let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or("decoder");
+        let name = name.unwrap_or(model_type).to_string();
+        let config = ModelConfig::read(config)?;
+        Ok(Self {
+            name,
+            generic: config.is_generic(),
+            config,
+        })
     }
 }
+
+fn parse(text: &str) -> Result<Map<String, Value>, ModelError> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(ModelError(
+            "a config.json is a JSON object, such as {\"model_type\": \"llama\", …}".into(),
+        )),
+        Err(e) => Err(ModelError(format!("config.json is not valid JSON: {e}"))),
+    }
+}
+
+fn unknown(name: &str) -> ModelError {
+    let names = Model::catalogue();
+    let close = near(name, &names);
+    let (label, list) = if close.is_empty() {
+        ("known", names)
+    } else {
+        ("did you mean", close)
+    };
+    let given: String = name.chars().take(60).collect();
+    ModelError(format!(
+        "no model is named \"{given}\"; {label}: {}; or give a config.json",
+        list.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+mod defaults;
+mod windows;
+
+use super::section::Section;
+use super::{Activation, Rope, limits};
+use crate::model::ModelError;
+use defaults::Defaults;
+
+/// Which forward a decoder has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DecoderFamily {
+    /// `llama`: Llama 1 to 3.3, Vicuna, TinyLlama, SmolLM.
+    Llama,
+    /// `mistral`: Llama with a sliding window.
+    Mistral,
+    /// `qwen2`: Llama with query, key and value biases.
+    Qwen2,
+    /// `qwen3`: Llama with normalised queries and keys.
+    Qwen3,
+    /// `gemma`: scaled embeddings, `1 + weight` norms.
+    Gemma,
+    /// `gemma2`: norms before and after each part, soft-capped scores and logits.
+    Gemma2,
+    /// `gemma3_text`: Gemma 2 with normalised queries and keys in place of soft caps.
+    Gemma3,
+    /// `phi3`: fused query-key-value and gate-up projections.
+    Phi3,
+    /// An unknown `model_type` with a Llama's keys, read as one.
+    Generic,
+}
+
+/// A decoder of the Llama line: RMS norms, rotary positions, gated MLP.
+///
+/// Source: `transformers/models/{llama,mistral,qwen2,qwen3,gemma,gemma2,gemma3,phi3}/configuration_*.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecoderConfig {
+    /// Which forward.
+    pub family: DecoderFamily,
+    /// Entries of the vocabulary.
+    pub vocab: u64,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Width inside the gated MLP.
+    pub intermediate: u64,
+    /// Blocks.
+    pub layers: u64,
+    /// Query heads.
+    pub heads: u64,
+    /// Key and value heads; `heads` is a multiple.
+    pub kv_heads: u64,
+    /// Elements of one head; `heads × head_dim` need not be `hidden`.
+    pub head_dim: u64,
+    /// Longest sequence that the model was made for.
+    pub max_positions: u64,
+    /// The head shares the token embedding's weight.
+    pub tie_word_embeddings: bool,
+    /// Query, key and value projections have biases.
+    pub qkv_bias: bool,
+    /// The output projection has a bias.
+    pub o_bias: bool,
+    /// The MLP's projections have biases.
+    pub mlp_bias: bool,
+    /// Queries and keys pass an RMS norm of `head_dim` elements.
+    pub qk_norm: bool,
+    /// Activation of the gate.
+    pub activation: Activation,
+    /// Each layer's sliding window in positions; `None` where it sees all.
+    pub windows: Vec<Option<u64>>,
+    /// Rotary embedding.
+    pub rope: Rope,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// Dropout after each projection into the residual stream.
+    pub residual_dropout: f64,
+    /// Soft cap of attention scores.
+    pub attention_softcap: Option<f64>,
+    /// Soft cap of logits.
+    pub logit_softcap: Option<f64>,
+}
+
+impl DecoderConfig {
+    /// Embeddings are multiplied by √hidden (Gemma).
+    pub fn scale_embeddings(&self) -> bool {
+        matches!(
+            self.family,
+            DecoderFamily::Gemma | DecoderFamily::Gemma2 | DecoderFamily::Gemma3
+        )
+    }
+
+    /// Norms before and after both attention and MLP (Gemma 2 and 3).
+    pub fn sandwich_norms(&self) -> bool {
+        matches!(self.family, DecoderFamily::Gemma2 | DecoderFamily::Gemma3)
+    }
+
+    /// One projection for query, key and value, one for gate and up (Phi-3).
+    pub fn fused_projections(&self) -> bool {
+        self.family == DecoderFamily::Phi3
+    }
+
+    pub(crate) fn read(s: &Section, family: DecoderFamily) -> Result<Self, ModelError> {
+        let d = Defaults::of(family);
+        let hidden = s.size("hidden_size", d.hidden, limits::WIDTH)?;
+        let layers = s.size("num_hidden_layers", d.layers, limits::LAYERS)?;
+        let heads = s.size("num_attention_heads", d.heads, limits::HEADS)?;
+        let kv_heads = s.size_or("num_key_value_heads", d.kv_heads.unwrap_or(heads), limits::HEADS)?;
+        s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
+        let head_dim = match s.optional_size("head_dim", limits::HEAD_DIM)?.or(d.head_dim) {
+            Some(n) => n,
+            None => s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?,
+        };
+        let bias = s.flag("attention_bias", false)?;
+        Ok(Self {
+            family,
+            vocab: s.size("vocab_size", d.vocab, limits::VOCAB)?,
+            hidden,
+            intermediate: s.size("intermediate_size", d.intermediate, limits::WIDTH * 4)?,
+            layers,
+            heads,
+            kv_heads,
+            head_dim,
+            max_positions: s.size_or("max_position_embeddings", d.max_positions, limits::POSITIONS)?,
+            tie_word_embeddings: s.flag("tie_word_embeddings", d.tie)?,
+            qkv_bias: if family == DecoderFamily::Qwen2 { true } else { bias },
+            o_bias: if family == DecoderFamily::Qwen2 { false } else { bias },
+            mlp_bias: s.flag("mlp_bias", false)?,
+            qk_norm: matches!(family, DecoderFamily::Qwen3 | DecoderFamily::Gemma3),
+            activation: Activation::read(s, d.activation_key(s), d.activation)?,
+            windows: windows::read(s, family, layers)?,
+            rope: Rope::read(s, 1.0)?,
+            attention_dropout: s.probability("attention_dropout", 0.0)?,
+            residual_dropout: s.probability("resid_pdrop", 0.0)?,
+            attention_softcap: d.softcap(s, "attn_logit_softcapping", 50.0)?,
+            logit_softcap: d.softcap(s, "final_logit_softcapping", 30.0)?,
+        })
+    }
+}

@@ -1,0 +1,65 @@
+use serde_json::Value;
+
+use super::DecoderFamily;
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::config::section::Section;
+
+/// Each layer's sliding window, from `layer_types` or from the family's rule.
+///
+/// Source: `__post_init__` of the families' configuration classes.
+pub(super) fn read(s: &Section, family: DecoderFamily, layers: u64) -> Result<Vec<Option<u64>>, ModelError> {
+    let Some(window) = window(s, family)? else {
+        return Ok(vec![None; layers as usize]);
+    };
+    let slides = match s.value("layer_types") {
+        Some(types) if family != DecoderFamily::Mistral => from_types(s, types, layers)?,
+        _ => by_rule(s, family, layers)?,
+    };
+    Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
+}
+
+/// The window's length, where the family has one and it is switched on.
+fn window(s: &Section, family: DecoderFamily) -> Result<Option<u64>, ModelError> {
+    let given = s.optional_size("sliding_window", limits::POSITIONS)?;
+    let absent = !s.has("sliding_window");
+    Ok(match family {
+        DecoderFamily::Llama | DecoderFamily::Gemma | DecoderFamily::Generic => None,
+        DecoderFamily::Phi3 => given,
+        DecoderFamily::Qwen2 | DecoderFamily::Qwen3 if !s.flag("use_sliding_window", false)? => None,
+        _ if absent => Some(4096),
+        _ => given,
+    })
+}
+
+fn from_types(s: &Section, types: &Value, layers: u64) -> Result<Vec<bool>, ModelError> {
+    let allowed = format!("{layers} entries, each \"sliding_attention\" or \"full_attention\"");
+    let wrong = || s.wrong("layer_types", types, &allowed);
+    let list = types
+        .as_array()
+        .filter(|list| list.len() as u64 == layers)
+        .ok_or_else(wrong)?;
+    list.iter()
+        .map(|kind| match kind.as_str() {
+            Some("sliding_attention") => Ok(true),
+            Some("full_attention") => Ok(false),
+            _ => Err(wrong()),
+        })
+        .collect()
+}
+
+fn by_rule(s: &Section, family: DecoderFamily, layers: u64) -> Result<Vec<bool>, ModelError> {
+    let rule: Box<dyn Fn(u64) -> bool> = match family {
+        DecoderFamily::Qwen2 | DecoderFamily::Qwen3 => {
+            let full = s.optional_count("max_window_layers", limits::LAYERS)?.unwrap_or(28);
+            Box::new(move |i| i >= full)
+        }
+        DecoderFamily::Gemma2 => Box::new(|i| !(i + 1).is_multiple_of(2)),
+        DecoderFamily::Gemma3 => {
+            let pattern = s.size_or("sliding_window_pattern", 6, limits::LAYERS)?;
+            Box::new(move |i| !(i + 1).is_multiple_of(pattern))
+        }
+        _ => Box::new(|_| true),
+    };
+    Ok((0..layers).map(rule).collect())
+}

@@ -1,0 +1,85 @@
+use super::section::Section;
+use crate::model::ModelError;
+
+/// How rotary frequencies are scaled (`rope_type` of transformers' `modeling_rope_utils`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RopeKind {
+    /// Unscaled.
+    Default,
+    /// Positions divided by a factor.
+    Linear,
+    /// NTK-aware, recomputed for longer sequences.
+    Dynamic,
+    /// YaRN.
+    Yarn,
+    /// Phi-3's two factor lists.
+    LongRope,
+    /// Llama 3.1's piecewise scaling.
+    Llama3,
+    /// A kind that this version does not name; the tensors of a step are the same.
+    Other,
+}
+
+/// Rotary position embedding of a decoder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rope {
+    /// How frequencies are scaled.
+    pub kind: RopeKind,
+    /// Base wavelength.
+    pub theta: f64,
+    /// Share of each head's elements that is rotated.
+    pub partial_rotary_factor: f64,
+    /// Multimodal rope (Qwen-VL): frequencies for time, height and width.
+    pub mrope_section: Option<Vec<u64>>,
+    /// Multimodal rope's frequencies alternate (Qwen3-VL) instead of following each other.
+    pub mrope_interleaved: bool,
+}
+
+impl Rope {
+    /// Reads `rope_parameters`, or the older `rope_scaling` with `rope_theta` beside it.
+    ///
+    /// Source: `RotaryEmbeddingConfigMixin.convert_rope_params_to_dict`.
+    pub(crate) fn read(section: &Section, partial_default: f64) -> Result<Self, ModelError> {
+        let table = match section.optional_nested("rope_scaling", "rotary embedding")? {
+            Some(table) => Some(table),
+            None => section.optional_nested("rope_parameters", "rotary embedding")?,
+        };
+        // Gemma 3 keeps one table per layer type; the global layers' stands for both.
+        let table = match table {
+            Some(t) => t.optional_nested("full_attention", "rotary embedding")?.or(Some(t)),
+            None => None,
+        };
+        let table = table.unwrap_or(*section);
+        let number = |key: &str, default: f64| -> Result<f64, ModelError> {
+            Ok(table
+                .optional_number(key)?
+                .or(section.optional_number(key)?)
+                .unwrap_or(default))
+        };
+        let name = table
+            .optional_text("rope_type")?
+            .or(table.optional_text("type")?)
+            .unwrap_or("default");
+        Ok(Self {
+            kind: RopeKind::named(name),
+            theta: number("rope_theta", 10_000.0)?,
+            partial_rotary_factor: number("partial_rotary_factor", partial_default)?,
+            mrope_section: table.optional_indices("mrope_section", super::limits::HEAD_DIM)?,
+            mrope_interleaved: table.flag("mrope_interleaved", false)?,
+        })
+    }
+}
+
+impl RopeKind {
+    fn named(name: &str) -> Self {
+        match name {
+            "default" | "mrope" => Self::Default,
+            "linear" => Self::Linear,
+            "dynamic" => Self::Dynamic,
+            "yarn" => Self::Yarn,
+            "longrope" | "su" => Self::LongRope,
+            "llama3" => Self::Llama3,
+            _ => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! One JSON object of a `config.json`, read key by key with errors that name the key.
+
+use serde_json::{Map, Value};
+
+use crate::model::ModelError;
+
+/// A JSON object of a configuration, with its path and the family that reads it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Section<'a> {
+    object: &'a Map<String, Value>,
+    name: &'static str,
+    family: &'static str,
+    sizes_required: bool,
+}
+
+impl<'a> Section<'a> {
+    /// The whole file: sizes must be stated.
+    pub(crate) fn root(object: &'a Map<String, Value>, family: &'static str) -> Self {
+        Self {
+            object,
+            name: "",
+            family,
+            sizes_required: true,
+        }
+    }
+
+    /// The same object, read as another family, with transformers' defaults for absent sizes.
+    pub(crate) fn with_defaults(self) -> Self {
+        Self {
+            sizes_required: false,
+            ..self
+        }
+    }
+
+    /// The object under `key`, in which absent sizes take transformers' defaults.
+    pub(crate) fn nested(&self, key: &'static str, family: &'static str) -> Result<Self, ModelError> {
+        match self.optional_nested(key, family)? {
+            Some(section) => Ok(section),
+            None => Err(self.missing(key, "{…}")),
+        }
+    }
+
+    /// The object under `key`, or `None` where it is absent or null.
+    pub(crate) fn optional_nested(&self, key: &'static str, family: &'static str) -> Result<Option<Self>, ModelError> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(Self {
+                object,
+                name: key,
+                family,
+                sizes_required: false,
+            })),
+            Some(other) => Err(self.wrong(key, other, "a JSON object")),
+        }
+    }
+
+    /// The value under `key`; null counts as absent, as in transformers.
+    pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
+        self.object.get(key).filter(|v| !v.is_null())
+    }
+
+    /// Whether `key` is present, null or not.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.object.contains_key(key)
+    }
+
+    /// A whole number from 0 to `limit`, or `None` where absent.
+    pub(crate) fn optional_count(&self, key: &str, limit: u64) -> Result<Option<u64>, ModelError> {
+        let allowed = || format!("a whole number from 0 to {limit}");
+        self.value(key)
+            .map(|v| {
+                v.as_u64()
+                    .filter(|n| *n <= limit)
+                    .ok_or_else(|| self.wrong(key, v, &allowed()))
+            })
+            .transpose()
+    }
+
+    /// A size that makes the model what it is: required in a whole file, else `default`.
+    pub(crate) fn size(&self, key: &str, default: u64, limit: u64) -> Result<u64, ModelError> {
+        match self.optional_size(key, limit)? {
+            Some(n) => Ok(n),
+            None if self.sizes_required => Err(self.missing(key, &default.to_string())),
+            None => Ok(default),
+        }
+    }
+
+    /// As [`Section::size`], for a key with an older spelling.
+    pub(crate) fn size_of_either(&self, keys: [&str; 2], default: u64, limit: u64) -> Result<u64, ModelError> {
+        let key = if self.value(keys[0]).is_none() && self.value(keys[1]).is_some() {
+            keys[1]
+        } else {
+            keys[0]
+        };
+        self.size(key, default, limit)
+    }
+
+    /// A size with a default that is safe to take.
+    pub(crate) fn size_or(&self, key: &str, default: u64, limit: u64) -> Result<u64, ModelError> {
+        Ok(self.optional_size(key, limit)?.unwrap_or(default))
+    }
+
+    /// A whole number from 1 to `limit`, or `None` where absent.
+    pub(crate) fn optional_size(&self, key: &str, limit: u64) -> Result<Option<u64>, ModelError> {
+        self.value(key).map(|v| self.as_size(key, v, limit)).transpose()
+    }
+
+    /// A token's index, under the first of two spellings that is present.
+    pub(crate) fn index_of_either(&self, keys: [&str; 2], default: u64) -> Result<u64, ModelError> {
+        for key in keys {
+            if let Some(index) = self.optional_count(key, super::limits::VOCAB)? {
+                return Ok(index);
+            }
+        }
+        Ok(default)
+    }
+
+    /// A side in pixels, given as `n` or as `[n, n]`.
+    pub(crate) fn side(&self, key: &str, default: u64, limit: u64) -> Result<u64, ModelError> {
+        let Some(value) = self.value(key) else {
+            return self.size(key, default, limit);
+        };
+        match value {
+            Value::Array(sides) => match sides.as_slice() {
+                [a, b] if a == b => self.as_size(key, a, limit),
+                [a] => self.as_size(key, a, limit),
+                _ => Err(self.wrong(
+                    key,
+                    value,
+                    "one number, or two equal ones: only square images are simulated",
+                )),
+            },
+            _ => self.as_size(key, value, limit),
+        }
+    }
+
+    /// A list of whole numbers from 0 to `limit`, or `None` where absent.
+    pub(crate) fn optional_indices(&self, key: &str, limit: u64) -> Result<Option<Vec<u64>>, ModelError> {
+        let Some(value) = self.value(key) else {
+            return Ok(None);
+        };
+        let wrong = || self.wrong(key, value, &format!("a list of whole numbers from 0 to {limit}"));
+        let items = value.as_array().ok_or_else(wrong)?;
+        items
+            .iter()
+            .map(|v| v.as_u64().filter(|n| *n <= limit).ok_or_else(wrong))
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    /// A flag.
+    pub(crate) fn flag(&self, key: &str, default: bool) -> Result<bool, ModelError> {
+        match self.value(key) {
+            None => Ok(default),
+            Some(Value::Bool(b)) => Ok(*b),
+            Some(other) => Err(self.wrong(key, other, "true or false")),
+        }
+    }
+
+    /// A text, or `None` where absent.
+    pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>, ModelError> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Value::String(s)) => Ok(Some(s)),
+            Some(other) => Err(self.wrong(key, other, "a text")),
+        }
+    }
+
+    /// A dropout probability: from 0, below 1.
+    pub(crate) fn probability(&self, key: &str, default: f64) -> Result<f64, ModelError> {
+        match self.optional_number(key)? {
+            None => Ok(default),
+            Some(p) if (0.0..1.0).contains(&p) => Ok(p),
+            Some(_) => Err(self.wrong(key, &self.object[key], "a probability from 0, below 1")),
+        }
+    }
+
+    /// A finite number, or `None` where absent.
+    pub(crate) fn optional_number(&self, key: &str) -> Result<Option<f64>, ModelError> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(v) => v
+                .as_f64()
+                .filter(|x| x.is_finite())
+                .map(Some)
+                .ok_or_else(|| self.wrong(key, v, "a number")),
+        }
+    }
+
+    /// `whole` ÷ `parts`, which must come out even.
+    pub(crate) fn divide(&self, whole: (&str, u64), parts: (&str, u64)) -> Result<u64, ModelError> {
+        if whole.1.is_multiple_of(parts.1) {
+            return Ok(whole.1 / parts.1);
+        }
+        Err(ModelError(format!(
+            "`{}` is {} and `{}` is {}: a {} model needs the first to be a multiple of the second",
+            self.path(whole.0),
+            whole.1,
+            self.path(parts.0),
+            parts.1,
+            self.family
+        )))
+    }
+
+    /// Refuses a nested configuration of another family than `allowed`; an absent type is allowed.
+    pub(crate) fn expect_model_type(&self, allowed: &[&str]) -> Result<(), ModelError> {
+        match self.optional_text("model_type")? {
+            Some(given) if !allowed.contains(&given) => {
+                Err(self.wrong("model_type", &given.into(), &format!("one of {}", allowed.join(", "))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The error for a value that is not allowed: what was given, what is allowed.
+    pub(crate) fn wrong(&self, key: &str, given: &Value, allowed: &str) -> ModelError {
+        ModelError(format!(
+            "`{}` is {}; a {} model needs {allowed}",
+            self.path(key),
+            shown(given),
+            self.family
+        ))
+    }
+
+    fn as_size(&self, key: &str, value: &Value, limit: u64) -> Result<u64, ModelError> {
+        let allowed = || format!("a whole number from 1 to {limit}");
+        value
+            .as_u64()
+            .filter(|n| (1..=limit).contains(n))
+            .ok_or_else(|| self.wrong(key, value, &allowed()))
+    }
+
+    fn missing(&self, key: &str, example: &str) -> ModelError {
+        let path = self.path(key);
+        ModelError(format!(
+            "`{path}` is missing; a {} config.json states it, such as \"{key}\": {example}",
+            self.family
+        ))
+    }
+
+    fn path(&self, key: &str) -> String {
+        if self.name.is_empty() {
+            key.to_string()
+        } else {
+            format!("{}.{key}", self.name)
+        }
+    }
+}
+
+/// A value as JSON, cut to a length that fits in a message.
+fn shown(value: &Value) -> String {
+    const LONGEST: usize = 40;
+    let text = value.to_string();
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    text.chars().take(LONGEST).chain(['…']).collect()
+}

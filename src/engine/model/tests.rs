@@ -1,0 +1,235 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::config::{DecoderConfig, FeatureSelect};
+
+fn decoder(text: &str) -> DecoderConfig {
+    match Model::from_config(text).map(|m| m.config) {
+        Ok(ModelConfig::Decoder(d)) => d,
+        other => panic!("not a decoder: {other:?}"),
+    }
+}
+
+fn message(text: &str) -> String {
+    Model::from_config(text).expect_err("must be refused").to_string()
+}
+
+/// A catalogue file with one change.
+fn changed(name: &str, change: impl FnOnce(&mut Value)) -> String {
+    let mut config = serde_json::from_str(Model::catalogue_config(name).unwrap()).unwrap();
+    change(&mut config);
+    config.to_string()
+}
+
+#[test]
+fn every_catalogue_file_is_a_known_family() {
+    for name in Model::catalogue() {
+        let model = Model::from_catalogue(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(!model.generic, "{name} must state a supported model_type");
+        assert_eq!(model.name, name);
+    }
+}
+
+#[test]
+fn catalogue_names_are_unique() {
+    let mut names = Model::catalogue();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Model::catalogue().len());
+}
+
+#[test]
+fn llama_reads_its_shape() {
+    let d = decoder(Model::catalogue_config("llama3.2-1b").unwrap());
+    assert_eq!(
+        (d.vocab, d.hidden, d.layers, d.heads, d.kv_heads, d.head_dim),
+        (128_256, 2048, 16, 32, 8, 64)
+    );
+    assert!(d.tie_word_embeddings && !d.qkv_bias && !d.qk_norm);
+    assert_eq!(d.windows, vec![None; 16]);
+}
+
+#[test]
+fn qwen2_has_biases_on_query_key_and_value_alone() {
+    let d = decoder(Model::catalogue_config("qwen2.5-0.5b").unwrap());
+    assert!(d.qkv_bias && !d.o_bias && !d.mlp_bias);
+}
+
+#[test]
+fn qwen2_slides_only_when_switched_on_and_past_the_full_layers() {
+    let text = changed("qwen2.5-0.5b", |c| {
+        c["use_sliding_window"] = true.into();
+        c["sliding_window"] = 1024.into();
+        c["max_window_layers"] = 20.into();
+    });
+    let windows = decoder(&text).windows;
+    assert_eq!(windows[19], None);
+    assert_eq!(windows[20], Some(1024));
+}
+
+#[test]
+fn llava_without_nested_sizes_is_the_hub_file() {
+    // llava-hf/llava-1.5-7b-hf states of its language model little more than the vocabulary.
+    let text = json!({
+        "model_type": "llava",
+        "image_token_index": 32000,
+        "vision_feature_layer": -2,
+        "text_config": {"model_type": "llama", "max_position_embeddings": 4096, "torch_dtype": "float16", "vocab_size": 32064},
+        "vision_config": {"model_type": "clip_vision_model", "hidden_size": 1024, "image_size": 336,
+            "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14},
+    });
+    let ModelConfig::Llava(given) = Model::from_config(&text.to_string()).unwrap().config else {
+        panic!("not a LLaVA");
+    };
+    assert_eq!(
+        (given.text.hidden, given.text.layers, given.text.vocab),
+        (4096, 32, 32_064)
+    );
+    assert_eq!(given.feature_layers, [23]);
+    assert_eq!(given.feature_select, FeatureSelect::Default);
+    assert_eq!(given.image_tokens(), 576);
+}
+
+#[test]
+fn a_tied_language_model_ties_llava() {
+    let ModelConfig::Llava(llava) = Model::from_catalogue("tinyllava-1.5b").unwrap().config else {
+        panic!("not a LLaVA");
+    };
+    assert!(llava.text.tie_word_embeddings);
+}
+
+#[test]
+fn a_case_changes_the_image() {
+    let case = crate::setup::Case::from_json(r#"{"model": "llava-1.5-7b", "image": 224}"#)
+        .unwrap()
+        .unwrap();
+    let ModelConfig::Llava(llava) = Model::from_case(&case).unwrap().config else {
+        panic!("not a LLaVA");
+    };
+    assert_eq!(llava.image_tokens(), 256);
+}
+
+#[test]
+fn older_spellings_of_rope_are_read() {
+    let text = changed("llama3.1-8b", |c| {
+        c["rope_theta"] = 500_000.0.into();
+        c["rope_scaling"] = json!({"type": "linear", "factor": 2.0});
+    });
+    let rope = decoder(&text).rope;
+    assert_eq!((rope.kind, rope.theta), (config::RopeKind::Linear, 500_000.0));
+}
+
+#[test]
+fn an_unknown_decoder_with_standard_keys_is_generic() {
+    let text = changed("llama3.2-1b", |c| c["model_type"] = "newcomer".into());
+    let model = Model::from_config(&text).unwrap();
+    assert!(model.generic);
+    assert_eq!(model.name, "newcomer");
+}
+
+#[test]
+fn an_unknown_mixture_of_experts_is_refused() {
+    let text = changed("llama3.2-1b", |c| {
+        c["model_type"] = "newcomer_moe".into();
+        c["num_experts"] = 8.into();
+    });
+    assert!(message(&text).starts_with("model_type \"newcomer_moe\" is not supported"));
+}
+
+#[test]
+fn messages_name_what_was_given_and_what_is_allowed() {
+    let cases = [
+        (
+            "{",
+            "config.json is not valid JSON: EOF while parsing an object at line 1 column 1",
+        ),
+        (
+            "[]",
+            "a config.json is a JSON object, such as {\"model_type\": \"llama\", …}",
+        ),
+        (
+            r#"{"model_type": "llama"}"#,
+            "`hidden_size` is missing; a llama config.json states it, such as \"hidden_size\": 4096",
+        ),
+        (
+            r#"{"model_type": "gpt2", "n_embd": 0}"#,
+            "`n_embd` is 0; a gpt2 model needs a whole number from 1 to 262144",
+        ),
+        (
+            r#"{"model_type": "gpt2", "n_embd": 10, "n_head": 3}"#,
+            "`n_embd` is 10 and `n_head` is 3: a gpt2 model needs the first to be a multiple of the second",
+        ),
+        (
+            r#"{"model_type": "llava", "text_config": {}}"#,
+            "`vision_config` is missing; a llava config.json states it, such as \"vision_config\": {…}",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(message(text), expected);
+    }
+}
+
+#[test]
+fn an_unknown_name_lists_near_ones() {
+    let error = Model::from_catalogue("lava-1.5-7b").unwrap_err().to_string();
+    assert!(
+        error.starts_with("no model is named \"lava-1.5-7b\"; did you mean: llava-1.5-7b"),
+        "{error}"
+    );
+}
+
+fn arbitrary_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((".{0,6}", inner), 0..4).prop_map(|m| Value::Object(m.into_iter().collect())),
+        ]
+    })
+}
+
+/// Every key of a catalogue file, nested ones as (section, key).
+fn keys_of(name: &str) -> Vec<(Option<String>, String)> {
+    let config: Value = serde_json::from_str(Model::catalogue_config(name).unwrap()).unwrap();
+    let mut keys = Vec::new();
+    for (key, value) in config.as_object().unwrap() {
+        keys.push((None, key.clone()));
+        for inner in value.as_object().into_iter().flatten() {
+            keys.push((Some(key.clone()), inner.0.clone()));
+        }
+    }
+    keys
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_text_never_panics(text in ".{0,200}") {
+        let _ = Model::from_config(&text);
+    }
+
+    #[test]
+    fn a_catalogue_file_with_arbitrary_values_never_panics(
+        model in any::<prop::sample::Index>(),
+        place in any::<prop::sample::Index>(),
+        value in arbitrary_json(),
+    ) {
+        let names = Model::catalogue();
+        let name = names[model.index(names.len())];
+        let keys = keys_of(name);
+        let (section, key) = &keys[place.index(keys.len())];
+        let text = changed(name, |c| match section {
+            Some(section) => c[section][key] = value,
+            None => c[key] = value,
+        });
+        if let Err(error) = Model::from_config(&text) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}
