@@ -1,3 +1,57 @@
-//! vramscope
+//! `vramscope`: where the GPU memory of training a vision-language model goes, in a terminal.
+//!
+//! Each command reads its input, asks the engine, and hands the result to [`output`]; no command
+//! computes a byte.
 
-fn main() {}
+mod commands;
+mod failure;
+mod input;
+mod output;
+mod predict;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use commands::Command;
+
+/// See where the GPU memory of training a vision-language model goes, before you rent or crash.
+#[derive(Debug, Parser)]
+#[command(name = "vramscope", version, after_help = EXAMPLES, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    color: colorchoice_clap::Color,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 --gpu h100
+      what one training step holds, and whether it fits the card
+  vramscope estimate --config config.json --freeze lora --ckpt full
+      any Hugging Face config.json
+  vramscope models
+      every model known by name
+
+Exit codes: 0 done, 1 failure, 2 bad input.";
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli.color.write_global();
+    match cli.command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

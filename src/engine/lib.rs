@@ -7,12 +7,14 @@
 pub mod allocator;
 pub mod device;
 pub mod dtype;
+pub mod format;
 pub mod model;
 pub mod report;
 pub mod setup;
 pub mod simulate;
 pub mod tape;
 pub mod units;
+pub mod verdict;
 
 pub use model::Model;
 pub use report::Report;

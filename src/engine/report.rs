@@ -1,9 +1,11 @@
 //! What a simulation returns: peaks, breakdown, timeline, warnings. Faces draw it and compute nothing.
 
 mod breakdown;
+mod prediction;
 mod timeline;
 
 pub use breakdown::{BreakdownNode, breakdown};
+pub use prediction::Prediction;
 pub use timeline::{Instant, LiveTensor, Timeline};
 
 use serde::Serialize;
@@ -21,6 +23,17 @@ pub enum Phase {
     Backward,
     /// Clipping, the optimizer's update and `zero_grad`.
     Optimizer,
+}
+
+impl Phase {
+    /// English name.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Optimizer => "optimizer",
+        }
+    }
 }
 
 /// Allocated bytes at the marks of one step, as `truth` measures them.

@@ -89,7 +89,7 @@ impl Timeline {
             .into_iter()
             .map(|i| &self.tensors[i as usize])
             .collect();
-        live.sort_by(|a, b| b.bytes.cmp(&a.bytes));
+        live.sort_by_key(|t| std::cmp::Reverse(t.bytes));
         live
     }
 

@@ -1,0 +1,59 @@
+//! `estimate --cases`: a stream of predictions.
+
+use serde::Serialize;
+use vramscope_engine::Report;
+use vramscope_engine::report::Prediction;
+
+use crate::failure::Failure;
+use crate::input::cases::{Cases, Row};
+use crate::input::source::Source;
+use crate::output::{self, Format, text};
+use crate::predict::predict_case;
+
+/// One line of prediction for each case, in order, written as soon as it is known.
+///
+/// # Errors
+/// When the file cannot be read or standard output not be written; a case that cannot be predicted
+/// is a line that says why.
+pub fn run(source: Source, format: Format) -> Result<(), Failure> {
+    for row in Cases::open(source)? {
+        let row = row?;
+        let report = predict_row(&row);
+        match format {
+            Format::Text => output::print(&text::case_line(&row, &report))?,
+            Format::Json | Format::Jsonl => output::print_line(&Line::new(row.index, &report))?,
+        }
+    }
+    Ok(())
+}
+
+fn predict_row(row: &Row) -> Result<Report, String> {
+    let case = row.case.as_ref().map_err(String::clone)?;
+    predict_case(case).map_err(|failure| failure.to_string())
+}
+
+/// A line of prediction: the case's number, and its figures or why there are none.
+#[derive(Serialize)]
+pub struct Line<'a> {
+    i: usize,
+    #[serde(flatten)]
+    answer: Answer<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer<'a> {
+    Predicted(Prediction<'a>),
+    Failed { error: &'a str },
+}
+
+impl<'a> Line<'a> {
+    /// The line of the case with this number.
+    pub fn new(i: usize, report: &'a Result<Report, String>) -> Self {
+        let answer = match report {
+            Ok(report) => Answer::Predicted(report.prediction()),
+            Err(error) => Answer::Failed { error },
+        };
+        Self { i, answer }
+    }
+}

@@ -1,0 +1,67 @@
+mod batch;
+mod single;
+
+use clap::{ArgGroup, Args};
+
+use crate::failure::Failure;
+use crate::input::setup_flags::SetupFlags;
+use crate::input::source::Source;
+use crate::output::Format;
+
+/// Show what one training step of a model holds in GPU memory
+///
+/// Simulates the step operation by operation, as eager PyTorch runs it, and tells the peak of each
+/// phase, which phase holds the peak, what is live there, and whether a card has room for it.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]",
+    after_help = EXAMPLES,
+    allow_negative_numbers = true,
+    group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases"]),
+)]
+pub struct Estimate {
+    /// A model of the catalogue (see `vramscope models`)
+    model: Option<String>,
+    /// A Hugging Face config.json, or - for standard input
+    #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
+    config: Option<Source>,
+    /// Model and setup as one JSON object; flags override it
+    #[arg(long, value_name = "JSON")]
+    case: Option<String>,
+    /// A file of such objects, one per line, or - for standard input: one line of prediction each
+    #[arg(long, value_name = "FILE|-", value_parser = Source::parse, conflicts_with = "limit_gib")]
+    cases: Option<Source>,
+    /// Give the allocator this much, instead of a card
+    #[arg(long, value_name = "GIB")]
+    limit_gib: Option<f64>,
+    /// Form of the result [default: text; jsonl with --cases]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    setup: SetupFlags,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  vramscope estimate gpt2 --batch 8 --seq 1024
+  vramscope estimate llava-1.5-7b --batch 4 --gpu h100 --ckpt full --optim adamw_fused
+  vramscope estimate qwen2.5-vl-3b --grid 48x64 --images 4 --freeze vision --format json
+  vramscope estimate --config config.json --freeze lora --rank 64
+  vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"seq\": 1024, \"optim\": \"sgd\"}'
+  vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
+
+impl Estimate {
+    /// Predicts one setup or a file of cases.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn run(self) -> Result<(), Failure> {
+        match self.cases {
+            Some(_) if self.setup != SetupFlags::default() => Err(Failure::Input(
+                "--cases takes each setup from its own line; leave the flags of the training setup out".into(),
+            )),
+            Some(source) => batch::run(source, self.format.unwrap_or(Format::Jsonl)),
+            None => self.run_single(),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! One file per command.
+
+mod completions;
+mod estimate;
+mod models;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+/// What `vramscope` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Estimate(estimate::Estimate),
+    Models(models::Models),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Estimate(command) => command.run(),
+            Self::Models(command) => command.run(),
+            Self::Completions(command) => command.run(),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A file of cases, one JSON object a line, read as a stream.
+
+use std::io::BufRead;
+
+use vramscope_engine::Case;
+
+use super::source::Source;
+use crate::failure::Failure;
+
+/// One case of a file, or why its line is none.
+pub struct Row {
+    /// How many cases came before.
+    pub index: usize,
+    /// The case; a malformed line is one too, and says what is wrong with it.
+    pub case: Result<Case, String>,
+}
+
+/// Rows of a file in order. Blank lines and lines that hold no case (such as a file's first line,
+/// which describes the machine that measured) are passed over.
+pub struct Cases {
+    source: Source,
+    input: Box<dyn BufRead>,
+    next_index: usize,
+}
+
+impl Cases {
+    /// Opens a file of cases.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(source: Source) -> Result<Self, Failure> {
+        let input = source.open()?;
+        Ok(Self {
+            source,
+            input,
+            next_index: 0,
+        })
+    }
+
+    fn read_line(&mut self) -> Option<Result<Vec<u8>, Failure>> {
+        let mut line = Vec::new();
+        match self.input.read_until(b'\n', &mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok(line)),
+            Err(error) => Some(Err(self.source.unreadable(&error))),
+        }
+    }
+}
+
+impl Iterator for Cases {
+    type Item = Result<Row, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let line = match self.read_line()? {
+                Ok(line) => line,
+                Err(failure) => return Some(Err(failure)),
+            };
+            if let Some(case) = parse(&line) {
+                let index = self.next_index;
+                self.next_index += 1;
+                return Some(Ok(Row { index, case }));
+            }
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Option<Result<Case, String>> {
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return None;
+    }
+    let case = str::from_utf8(line)
+        .map_err(|error| format!("not UTF-8: {error}"))
+        .and_then(|text| Case::from_json(text).map_err(|error| error.to_string()));
+    case.transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_and_lines_without_a_case_are_no_rows() {
+        for line in ["", "  \r\n", r#"{"env": {"torch": "2.11.0"}}"#] {
+            assert!(parse(line.as_bytes()).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_line_is_a_row_that_says_so() {
+        for line in [&b"{\"model\": "[..], b"[1]", b"\xff\xfe", b"{\"case\": 3}"] {
+            assert!(matches!(parse(line), Some(Err(message)) if !message.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What a person gives: files, standard input, a setup in flags.
+
+pub mod cases;
+pub mod setup_flags;
+pub mod source;
+pub mod vocabulary;

@@ -1,0 +1,130 @@
+//! A training setup in flags: one flag for each field, named and valued as in a case.
+
+use std::fmt::Display;
+
+use clap::Args;
+use vramscope_engine::Setup;
+use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
+
+use super::vocabulary;
+
+/// The fields of a [`Setup`] that were given; the others stay as they are.
+#[derive(Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Training setup")]
+pub struct SetupFlags {
+    #[arg(long, value_name = "N", help = about("Micro-batch: samples per forward", |s| s.batch))]
+    batch: Option<u64>,
+    #[arg(long, value_name = "N", help = about("Text positions per sample, image tokens included", |s| s.seq))]
+    seq: Option<u64>,
+    #[arg(long, value_name = "N", help = about("Images per sample", |s| s.images))]
+    images: Option<u64>,
+    /// Pixels a side of an image or frame [default: the model's own]
+    #[arg(long, value_name = "PIXELS")]
+    image: Option<u64>,
+    /// Patches of an image before the 2x2 merge (Qwen-VL), such as 24x32 [default: the model's own]
+    #[arg(long, value_name = "HxW", value_parser = parse_grid)]
+    grid: Option<[u64; 2]>,
+    /// Frames per video (video models) [default: the model's own]
+    #[arg(long, value_name = "N")]
+    frames: Option<u64>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Precision>(), help = about("Number format of weights and compute", |s| vocabulary::name(&s.precision)))]
+    precision: Option<Precision>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Optimizer>(), help = about("Optimizer and the form of its step", |s| vocabulary::name(&s.optim)))]
+    optim: Option<Optimizer>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Checkpointing>(), help = about("Activation (gradient) checkpointing", |s| vocabulary::name(&s.ckpt)))]
+    ckpt: Option<Checkpointing>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Attention>(), help = about("Attention implementation", |s| vocabulary::name(&s.attn)))]
+    attn: Option<Attention>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Freeze>(), help = about("Which part is frozen, or `lora`", |s| vocabulary::name(&s.freeze)))]
+    freeze: Option<Freeze>,
+    #[arg(long, value_name = "N", help = about("LoRA rank", |s| s.rank))]
+    rank: Option<u64>,
+    #[arg(long, value_name = "P", help = about("LoRA dropout probability", |s| s.lora_dropout))]
+    lora_dropout: Option<f64>,
+    #[arg(long, value_name = "N", help = about("Micro-batches per optimizer step", |s| s.accum))]
+    accum: Option<u64>,
+    /// Clip gradients at norm 1
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    clip: Option<bool>,
+}
+
+impl SetupFlags {
+    /// Puts what was given into a setup.
+    pub fn apply(self, setup: &mut Setup) {
+        put(&mut setup.batch, self.batch);
+        put(&mut setup.seq, self.seq);
+        put(&mut setup.images, self.images);
+        put(&mut setup.image, self.image.map(Some));
+        put(&mut setup.grid, self.grid.map(Some));
+        put(&mut setup.frames, self.frames.map(Some));
+        put(&mut setup.precision, self.precision);
+        put(&mut setup.optim, self.optim);
+        put(&mut setup.ckpt, self.ckpt);
+        put(&mut setup.attn, self.attn);
+        put(&mut setup.freeze, self.freeze);
+        put(&mut setup.rank, self.rank);
+        put(&mut setup.lora_dropout, self.lora_dropout);
+        put(&mut setup.accum, self.accum);
+        put(&mut setup.clip, self.clip);
+    }
+}
+
+fn put<T>(field: &mut T, given: Option<T>) {
+    if let Some(value) = given {
+        *field = value;
+    }
+}
+
+/// Help text with the engine's own default behind it.
+fn about<T: Display>(what: &str, default: impl Fn(Setup) -> T) -> String {
+    format!("{what} [default: {}]", default(Setup::default()))
+}
+
+fn parse_grid(text: &str) -> Result<[u64; 2], String> {
+    let sides: Option<Vec<u64>> = text
+        .split(['x', 'X', ','])
+        .map(|side| side.trim().parse().ok())
+        .collect();
+    match sides.as_deref() {
+        Some(&[height, width]) => Ok([height, width]),
+        _ => Err("give height and width in patches, such as 24x32".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_is_two_numbers() {
+        assert_eq!(parse_grid("24x32"), Ok([24, 32]));
+        assert_eq!(parse_grid("24,32"), Ok([24, 32]));
+        for bad in ["", "24", "24x", "24x32x2", "axb", "-1x2"] {
+            assert!(parse_grid(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_given_stays() {
+        let mut setup = Setup {
+            batch: 7,
+            accum: 3,
+            ..Setup::default()
+        };
+        let flags = SetupFlags {
+            accum: Some(5),
+            clip: Some(true),
+            ..SetupFlags::default()
+        };
+        flags.apply(&mut setup);
+        assert_eq!(
+            setup,
+            Setup {
+                batch: 7,
+                accum: 5,
+                clip: true,
+                ..Setup::default()
+            }
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! A file, or standard input where `-` is given.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// Where input comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// `-`: standard input.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("standard input"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Source {
+    /// Takes a command-line value; never fails, as any name may be a file's.
+    pub fn parse(text: &str) -> Result<Self, std::convert::Infallible> {
+        Ok(match text {
+            "-" => Self::Stdin,
+            path => Self::File(path.into()),
+        })
+    }
+
+    /// Opens it for reading, buffered.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open(&self) -> Result<Box<dyn BufRead>, Failure> {
+        match self {
+            Self::Stdin => Ok(Box::new(io::stdin().lock())),
+            Self::File(path) => match File::open(path) {
+                Ok(file) => Ok(Box::new(BufReader::new(file))),
+                Err(error) => Err(self.unreadable(&error)),
+            },
+        }
+    }
+
+    /// Reads all of it as text.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not UTF-8.
+    pub fn read_text(&self) -> Result<String, Failure> {
+        let mut text = String::new();
+        match self.open()?.read_to_string(&mut text) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(self.unreadable(&error)),
+        }
+    }
+
+    /// The failure of reading from here.
+    pub fn unreadable(&self, error: &io::Error) -> Failure {
+        Failure::Input(format!("cannot read {self}: {error}"))
+    }
+}

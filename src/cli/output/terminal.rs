@@ -1,0 +1,48 @@
+//! What the terminal can show.
+
+use std::env;
+
+/// Narrowest and widest layout: below, bars make no sense; above, the eye loses the line.
+const WIDTHS: (usize, usize) = (48, 100);
+
+/// Columns to lay text out in: the terminal's, else `COLUMNS`, else 80.
+pub fn width() -> usize {
+    let from_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let from_env = || env::var("COLUMNS").ok()?.parse().ok();
+    from_terminal()
+        .or_else(from_env)
+        .unwrap_or(80)
+        .clamp(WIDTHS.0, WIDTHS.1)
+}
+
+/// Whether the locale's character set is UTF-8, by the variables and the order of POSIX. Windows'
+/// terminals take Unicode whatever the variables say.
+pub fn speaks_utf8() -> bool {
+    if cfg!(windows) {
+        return true;
+    }
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_some_and(|locale| is_utf8(&locale))
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_utf8;
+
+    #[test]
+    fn a_locale_names_its_character_set() {
+        for yes in ["C.UTF-8", "en_US.UTF-8", "zh_TW.utf8"] {
+            assert!(is_utf8(yes), "{yes}");
+        }
+        for no in ["C", "POSIX", "en_US.ISO-8859-1", "zh_TW.big5"] {
+            assert!(!is_utf8(no), "{no}");
+        }
+    }
+}

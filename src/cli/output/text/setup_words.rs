@@ -1,0 +1,58 @@
+//! A setup in the words of its flags.
+
+use serde_json::{Map, Value};
+use vramscope_engine::Setup;
+
+/// Fields that are always told; the others where they differ from the default.
+const ALWAYS: [&str; 5] = ["batch", "seq", "precision", "optim", "attn"];
+
+/// The setup in one line: `batch 4 · seq 2048 · precision bf16 · ckpt full`.
+pub fn setup_words(setup: &Setup) -> String {
+    let defaults = fields(&Setup::default());
+    let told = fields(setup)
+        .into_iter()
+        .filter(|(name, value)| ALWAYS.contains(&name.as_str()) || defaults.get(name) != Some(value));
+    let words: Vec<String> = told.map(|(name, value)| word(&name, &value)).collect();
+    words.join(" · ")
+}
+
+fn fields(setup: &Setup) -> Map<String, Value> {
+    match serde_json::to_value(setup) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+fn word(name: &str, value: &Value) -> String {
+    // A no-break space keeps a field and its value on one line.
+    match value {
+        Value::Bool(true) => name.into(),
+        Value::String(text) => format!("{name}\u{a0}{text}"),
+        Value::Array(sides) => {
+            let sides: Vec<String> = sides.iter().map(Value::to_string).collect();
+            format!("{name}\u{a0}{}", sides.join("x"))
+        }
+        other => format!("{name}\u{a0}{other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_engine::setup::Freeze;
+
+    #[test]
+    fn only_what_differs_is_told() {
+        let setup = Setup {
+            batch: 4,
+            grid: Some([24, 32]),
+            freeze: Freeze::Vision,
+            clip: true,
+            ..Setup::default()
+        };
+        assert_eq!(
+            setup_words(&setup).replace('\u{a0}', " "),
+            "batch 4 · seq 2048 · grid 24x32 · precision bf16 · optim adamw · attn sdpa · freeze vision · clip"
+        );
+    }
+}

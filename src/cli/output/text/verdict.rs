@@ -1,0 +1,44 @@
+//! Whether it fits.
+
+use vramscope_engine::Report;
+use vramscope_engine::format::{gib, share};
+use vramscope_engine::verdict::{Fit, Verdict};
+
+use super::bar::bar;
+use super::paint::{self, QUIET};
+use crate::output::target::Target;
+
+/// The verdict in a word and a sentence over a gauge; how to get one, where no card was named.
+pub fn render(report: &Report, target: Option<&Target>, width: usize) -> String {
+    let Some(target) = target else {
+        return format!("{QUIET}For a verdict add --gpu NAME (vramscope gpus lists them) or --limit-gib X.{QUIET:#}\n");
+    };
+    let fit = Fit::of(report, target.room);
+    let style = paint::verdict(fit.verdict);
+    let (filled, blanks) = bar(fit.needed, fit.room, width.saturating_sub(6));
+    let track = "░".repeat(blanks.len());
+    format!(
+        "{style}{}{style:#}  {}\n{style}{filled}{style:#}{QUIET}{track}{QUIET:#}{:>6}\n",
+        word(fit.verdict),
+        sentence(&fit, target),
+        share(fit.needed, fit.room),
+    )
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fits => "FITS",
+        Verdict::Tight => "TIGHT",
+        Verdict::Oom => "OUT OF MEMORY",
+    }
+}
+
+fn sentence(fit: &Fit, target: &Target) -> String {
+    let (needed, room) = (gib(fit.needed), gib(fit.room));
+    let rest = match (fit.verdict, fit.needed > fit.room) {
+        (Verdict::Oom, _) => format!("{} too much", gib(fit.short())),
+        (_, true) => "runs only if the allocator's cache can be given back".into(),
+        (_, false) => format!("{} to spare", gib(fit.spare())),
+    };
+    format!("{}: needs {needed} of {room}, {rest}", target.name)
+}

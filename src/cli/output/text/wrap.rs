@@ -1,0 +1,34 @@
+//! Prose in lines.
+
+/// Breaks text between words into lines of at most `width` characters; a longer word stands alone.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut room = 0;
+    for word in text.split_whitespace() {
+        let len = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if len < room => {
+                line.push(' ');
+                line.push_str(word);
+                room -= len + 1;
+            }
+            _ => {
+                lines.push(word.into());
+                room = width.saturating_sub(len);
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrap("unbreakable it is", 4), ["unbreakable", "it", "is"]);
+        assert!(wrap("  ", 4).is_empty());
+    }
+}

@@ -1,0 +1,30 @@
+//! The way from a case to the engine's report.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use vramscope_engine::{Case, Model, Report, Setup, simulate};
+
+use crate::failure::Failure;
+
+/// Simulates a setup of a model.
+///
+/// # Errors
+/// When the engine refuses the setup; and when it panics, which is a fault of the engine but must
+/// not take the rest of a file of cases with it.
+pub fn predict(model: &Model, setup: &Setup) -> Result<Report, Failure> {
+    match catch_unwind(AssertUnwindSafe(|| simulate(model, setup))) {
+        Ok(report) => report.map_err(Failure::input),
+        Err(_) => Err(Failure::Broken(
+            "the engine stopped at a fault of its own; please report this setup".into(),
+        )),
+    }
+}
+
+/// Simulates a case.
+///
+/// # Errors
+/// As [`predict`], and when the case's model is not known.
+pub fn predict_case(case: &Case) -> Result<Report, Failure> {
+    let model = Model::from_case(case).map_err(Failure::input)?;
+    predict(&model, &case.setup)
+}

@@ -1,0 +1,41 @@
+use serde::Serialize;
+
+use super::{Report, StepBytes, Warning};
+use crate::units::Bytes;
+
+/// The figures of a report as scripts read them: one JSON object on one line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Prediction<'a> {
+    /// Parameters of the model (elements).
+    pub params: u64,
+    /// Parameters that are trained (elements).
+    pub trainable: u64,
+    /// Allocated bytes once the model is made.
+    pub after_model: Bytes,
+    /// Allocated bytes at the marks of the steady step.
+    pub steady: StepBytes,
+    /// Highest allocated bytes of the steady step.
+    pub peak_allocated: Bytes,
+    /// Highest reserved bytes over the run's steps.
+    pub peak_reserved: Bytes,
+    /// Bytes that the GPU holds outside PyTorch's allocator.
+    pub outside_torch: Bytes,
+    /// What to know and what to do.
+    pub warnings: &'a [Warning],
+}
+
+impl Report {
+    /// The figures of this report as scripts read them.
+    pub fn prediction(&self) -> Prediction<'_> {
+        Prediction {
+            params: self.params,
+            trainable: self.trainable,
+            after_model: self.after_model,
+            steady: self.steady,
+            peak_allocated: self.peak_allocated,
+            peak_reserved: self.peak_reserved,
+            outside_torch: self.outside_torch(),
+            warnings: &self.warnings,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Whether a run fits in the memory that it is given.
+//!
+//! Two figures of the run decide. What its tensors hold at the highest instant (**allocated**) must
+//! fit whatever the allocator does. What the allocator would take from the device if nothing
+//! limited it (**reserved**) is higher: on a full device PyTorch gives back segments that hold no
+//! tensor and tries again, which is slow and may or may not find room.
+//!
+//! | | allocated | reserved |
+//! | --- | --- | --- |
+//! | [`Fits`](Verdict::Fits) | fits | fits, and at least 5% of the room stays free |
+//! | [`Tight`](Verdict::Tight) | fits | leaves less than 5%, or passes the room |
+//! | [`Oom`](Verdict::Oom) | passes the room | |
+//!
+//! On a card, what lies outside PyTorch's allocator (the CUDA context, …) counts on top of both.
+
+use serde::Serialize;
+
+use crate::Report;
+use crate::units::Bytes;
+
+/// Whether a run fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It fits, with at least 5% to spare.
+    Fits,
+    /// It may run; a slightly longer sample or another process may end it.
+    Tight,
+    /// It runs out of memory.
+    Oom,
+}
+
+impl Verdict {
+    /// The stable name: `fits`, `tight`, `oom`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fits => "fits",
+            Self::Tight => "tight",
+            Self::Oom => "oom",
+        }
+    }
+}
+
+/// The memory that a run is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// A whole card: its usable memory holds the allocator's segments and all that lies outside.
+    Card(Bytes),
+    /// What the allocator may reserve, as `set_per_process_memory_fraction` limits it.
+    Allocator(Bytes),
+}
+
+/// A run held against the memory that it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Fit {
+    /// Whether it fits.
+    pub verdict: Verdict,
+    /// The reserved peak of the run, and what lies outside the allocator where that counts.
+    pub needed: Bytes,
+    /// The memory given.
+    pub room: Bytes,
+}
+
+impl Fit {
+    /// Holds a run against the memory that it is given.
+    pub fn of(report: &Report, room: Room) -> Self {
+        let (room, outside) = match room {
+            Room::Card(usable) => (usable, report.outside_torch()),
+            Room::Allocator(limit) => (limit, Bytes::ZERO),
+        };
+        let allocated = report.first.peak().max(report.steady.peak());
+        let needed = report.peak_reserved + outside;
+        let verdict = judge(allocated + outside, needed, room);
+        Self { verdict, needed, room }
+    }
+
+    /// What stays free; nothing when the need passes the room.
+    pub fn spare(&self) -> Bytes {
+        self.room.saturating_sub(self.needed)
+    }
+
+    /// What is missing; nothing when the need fits the room.
+    pub fn short(&self) -> Bytes {
+        self.needed.saturating_sub(self.room)
+    }
+}
+
+fn judge(least: Bytes, needed: Bytes, room: Bytes) -> Verdict {
+    // 5% is a twentieth; u128, because any u64 of bytes may be asked about.
+    let free = u128::from(room.saturating_sub(needed).get());
+    if least > room {
+        Verdict::Oom
+    } else if needed > room || free * 20 < u128::from(room.get()) {
+        Verdict::Tight
+    } else {
+        Verdict::Fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(least: u64, needed: u64, room: u64) -> Verdict {
+        judge(Bytes::new(least), Bytes::new(needed), Bytes::new(room))
+    }
+
+    #[test]
+    fn five_per_cent_free_is_enough() {
+        assert_eq!(of(90, 95, 100), Verdict::Fits);
+        assert_eq!(of(90, 96, 100), Verdict::Tight);
+    }
+
+    #[test]
+    fn reserved_beyond_the_room_is_tight_while_the_tensors_fit() {
+        assert_eq!(of(100, 130, 100), Verdict::Tight);
+        assert_eq!(of(101, 130, 100), Verdict::Oom);
+    }
+
+    proptest! {
+        #[test]
+        fn more_room_never_worsens_the_verdict(least: u32, slack: u32, room: u32, more: u32) {
+            let (least, slack, room, more) = (least.into(), u64::from(slack), room.into(), u64::from(more));
+            prop_assert!(of(least, least + slack, room + more) <= of(least, least + slack, room));
+        }
+    }
+}
