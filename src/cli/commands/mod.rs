@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// What `vramscope` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Estimate(estimate::Estimate),
+    Estimate(Box<estimate::Estimate>),
     Models(models::Models),
     Completions(completions::Completions),
 }
