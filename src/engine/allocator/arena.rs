@@ -1,0 +1,103 @@
+use super::size::PoolKind;
+
+/// No block: the end of a segment's chain.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What a block is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockState {
+    /// Cached: waits in a pool for a request.
+    Free,
+    /// Live: counts in the allocated bytes.
+    Allocated,
+    /// Freed by its owner, still in use by another stream (`event_count > 0`).
+    AwaitingFree,
+    /// Virtual addresses of an expandable segment without memory behind them.
+    Unmapped,
+}
+
+/// A contiguous part of one segment, linked to its neighbours (`struct Block`).
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub address: u64,
+    pub size: u64,
+    pub prev: u32,
+    pub next: u32,
+    /// Index of the pool that it returns to.
+    pub pool: u32,
+    /// Searches of its kind of pool at the time when it was cached (`gc_count_base`).
+    pub cached_at: u32,
+    pub state: BlockState,
+    pub kind: PoolKind,
+    pub expandable: bool,
+}
+
+impl Node {
+    /// Whether its segment holds other blocks too.
+    pub fn is_split(&self) -> bool {
+        self.prev != NONE || self.next != NONE
+    }
+}
+
+/// All blocks of an allocator; ids of blocks that are gone are used again.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Arena {
+    nodes: Vec<Node>,
+    vacant: Vec<u32>,
+}
+
+impl Arena {
+    #[inline]
+    pub fn insert(&mut self, node: Node) -> u32 {
+        if let Some(id) = self.vacant.pop() {
+            self.nodes[id as usize] = node;
+            id
+        } else {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as u32
+        }
+    }
+
+    #[inline]
+    pub fn remove(&mut self, id: u32) {
+        self.nodes[id as usize].size = 0;
+        self.vacant.push(id);
+    }
+
+    /// All blocks, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Node)> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.size > 0)
+            .map(|(id, node)| (id as u32, node))
+    }
+
+    /// Puts `id`, which is in no chain yet, between two neighbours (`Block::splice`).
+    #[inline]
+    pub fn splice(&mut self, prev: u32, id: u32, next: u32) {
+        if prev != NONE {
+            self[prev].next = id;
+        }
+        if next != NONE {
+            self[next].prev = id;
+        }
+        let node = &mut self[id];
+        (node.prev, node.next) = (prev, next);
+    }
+}
+
+impl std::ops::Index<u32> for Arena {
+    type Output = Node;
+    #[inline]
+    fn index(&self, id: u32) -> &Node {
+        &self.nodes[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Arena {
+    #[inline]
+    fn index_mut(&mut self, id: u32) -> &mut Node {
+        &mut self.nodes[id as usize]
+    }
+}

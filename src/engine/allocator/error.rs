@@ -1,0 +1,38 @@
+use std::fmt;
+
+use crate::units::Bytes;
+
+/// `torch.OutOfMemoryError`: nothing cached serves the request and nothing more may be reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// What the driver was asked for; PyTorch prints it after "Tried to allocate".
+    pub requested: Bytes,
+    /// Bytes in live blocks, "allocated by PyTorch".
+    pub allocated: Bytes,
+    /// Bytes in segments, once all cached segments were given back.
+    pub reserved: Bytes,
+    /// What may be reserved.
+    pub limit: Bytes,
+}
+
+impl OutOfMemory {
+    /// Reserved bytes that no live block holds, "reserved by PyTorch but unallocated".
+    pub fn unallocated(&self) -> Bytes {
+        self.reserved.saturating_sub(self.allocated)
+    }
+}
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "out of memory: tried to allocate {}, of {} that may be reserved {} are allocated and {} are reserved but unallocated",
+            self.requested,
+            self.limit,
+            self.allocated,
+            self.unallocated(),
+        )
+    }
+}
+
+impl std::error::Error for OutOfMemory {}

@@ -1,0 +1,120 @@
+//! Giving cached segments back to the driver.
+
+use super::arena::Node;
+use super::caching::{CachingAllocator, Request};
+use super::free_blocks::Entry;
+use super::segment_source::SegmentSource;
+use super::size::PoolKind;
+
+impl<S: SegmentSource> CachingAllocator<S> {
+    /// `torch.cuda.empty_cache`: gives back every segment without a live block
+    /// (`release_cached_blocks`).
+    pub fn empty_cache(&mut self) {
+        for kind in [PoolKind::Large, PoolKind::Small] {
+            for pool in self.pools_of(kind) {
+                for entry in self.whole_segments(pool) {
+                    self.release(entry);
+                }
+            }
+        }
+    }
+
+    /// Gives back the segment at `address`; whether there was one without a live block.
+    pub(super) fn release_segment(&mut self, address: u64) -> bool {
+        let entry = (0..self.pools.len())
+            .flat_map(|pool| self.whole_segments(pool))
+            .find(|e| e.address == address);
+        entry.is_some_and(|entry| self.release_if_whole(entry))
+    }
+
+    /// Under `max_split_size`: gives back oversize blocks, just enough for the request; whether that
+    /// was enough (`release_available_cached_blocks`).
+    pub(super) fn release_available(&mut self, request: Request) -> bool {
+        let Some(max_split) = self.options.max_split_size.map(|max| max.get()) else {
+            return false;
+        };
+        let wanted = request.size.max(max_split);
+        let pool = &self.pools[request.pool as usize];
+        let fitting = pool.at_least(wanted).next();
+        let oversize: Vec<Entry> = pool.at_least(max_split).rev().collect();
+        if let Some(entry) = fitting {
+            return self.release_if_whole(entry);
+        }
+        let mut released = 0;
+        for entry in oversize {
+            if released >= wanted {
+                break;
+            }
+            released += entry.size;
+            self.release_if_whole(entry);
+        }
+        released >= wanted
+    }
+
+    /// Under `garbage_collection_threshold`: gives back the segments that have been cached longest
+    /// until the reserved bytes are below the threshold (`garbage_collect_cached_blocks`).
+    pub(super) fn collect_garbage(&mut self) {
+        let share = self.options.garbage_collection_threshold;
+        let Some(limit) = self.options.limit.filter(|_| share > 0.0) else {
+            return;
+        };
+        let threshold = (share * limit.get() as f64) as u64;
+        let mut excess = self.reserved.saturating_sub(threshold);
+        let mut candidates: Vec<(Entry, u64)> = self
+            .pools_of(PoolKind::Large)
+            .flat_map(|pool| self.whole_segments(pool))
+            .map(|entry| (entry, self.age(entry)))
+            .collect();
+        while excess > 0 && !candidates.is_empty() {
+            let total: u64 = candidates.iter().map(|(_, age)| age).sum();
+            let mean = total as f64 / candidates.len() as f64;
+            let (old, young): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|&(_, age)| age as f64 >= mean);
+            for (entry, _) in old {
+                excess = excess.saturating_sub(entry.size);
+                self.release(entry);
+            }
+            candidates = young;
+        }
+    }
+
+    /// Searches of its pool since a block was cached (`gc_count`).
+    fn age(&self, entry: Entry) -> u64 {
+        let Node { cached_at, kind, .. } = self.blocks[entry.id];
+        u64::from(self.searches[kind as usize].wrapping_sub(cached_at))
+    }
+
+    /// Indices of one kind's pools, one per stream.
+    fn pools_of(&self, kind: PoolKind) -> impl Iterator<Item = usize> + use<S> {
+        (kind as usize..self.pools.len()).step_by(2)
+    }
+
+    /// The cached blocks of a pool that are segments of `cudaMalloc` as a whole.
+    fn whole_segments(&self, pool: usize) -> Vec<Entry> {
+        self.pools[pool]
+            .iter()
+            .filter(|entry| self.is_whole_segment(entry.id))
+            .collect()
+    }
+
+    fn is_whole_segment(&self, id: u32) -> bool {
+        let node = &self.blocks[id];
+        !node.expandable && !node.is_split()
+    }
+
+    fn release_if_whole(&mut self, entry: Entry) -> bool {
+        let whole = self.is_whole_segment(entry.id);
+        if whole {
+            self.release(entry);
+        }
+        whole
+    }
+
+    /// Gives one segment back (`release_block`).
+    fn release(&mut self, entry: Entry) {
+        let pool = self.blocks[entry.id].pool;
+        self.pools[pool as usize].remove(entry.size, entry.address);
+        self.source.release(entry.address, entry.size);
+        self.reserved -= entry.size;
+        self.blocks.remove(entry.id);
+    }
+}

@@ -1,0 +1,106 @@
+//! Recorded allocator events: `torch.cuda.memory._record_memory_history`.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::units::Bytes;
+
+/// What the allocator did (`TraceEntry::Action`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// A block was handed out; the size is what was asked for, before rounding.
+    Alloc,
+    /// A block's owner let go of it.
+    FreeRequested,
+    /// A block went back to its pool.
+    FreeCompleted,
+    /// A segment came from `cudaMalloc`.
+    SegmentAlloc,
+    /// A segment went to `cudaFree`.
+    SegmentFree,
+    /// Memory was mapped into an expandable segment.
+    SegmentMap,
+    /// Memory was unmapped from an expandable segment.
+    SegmentUnmap,
+    /// A request failed; the address is the device's free bytes.
+    Oom,
+    /// A snapshot was taken; changes nothing.
+    Snapshot,
+    /// A mark of the program's own; changes nothing.
+    #[serde(alias = "user_defined")]
+    UserDefined,
+}
+
+/// One event, as PyTorch records it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(from = "(Action, u64, u64, u32)")]
+pub struct Event {
+    /// What happened.
+    pub action: Action,
+    /// Device address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// CUDA stream; 0 is the default stream.
+    pub stream: u32,
+}
+
+impl From<(Action, u64, u64, u32)> for Event {
+    fn from((action, address, size, stream): (Action, u64, u64, u32)) -> Self {
+        Self {
+            action,
+            address,
+            size,
+            stream,
+        }
+    }
+}
+
+/// A recorded trace that starts from an empty allocator: the JSON of a `*.trace.json` file.
+///
+/// ```
+/// use vramscope_engine::allocator::Trace;
+///
+/// let trace = Trace::from_json(br#"{"events": [["segment_alloc", 4096, 2097152, 0], ["alloc", 4096, 80, 0]]}"#)?;
+/// assert_eq!(trace.events.len(), 2);
+/// # Ok::<(), vramscope_engine::allocator::TraceError>(())
+/// ```
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Trace {
+    /// In the order in which they happened: `[action, address, bytes, stream]`.
+    pub events: Vec<Event>,
+    /// `allocated_bytes.all.peak` as PyTorch counted it, where the file has it.
+    pub allocated_peak: Option<Bytes>,
+    /// `reserved_bytes.all.peak` as PyTorch counted it, where the file has it.
+    pub reserved_peak: Option<Bytes>,
+}
+
+impl Trace {
+    /// Reads the JSON of a trace; keys that are not needed are ignored.
+    ///
+    /// # Errors
+    /// When it is not JSON, has no `events`, or an event is not `[action, address, bytes, stream]`.
+    pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
+        serde_json::from_slice(json).map_err(|error| TraceError(error.to_string()))
+    }
+}
+
+/// Why a trace cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceError(String);
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "not an allocator trace: {}; expected a JSON object whose `events` is a list of \
+             [action, address, bytes, stream] with the actions that PyTorch records (alloc, free_requested, \
+             free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom, snapshot)",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for TraceError {}

@@ -1,0 +1,110 @@
+//! The layout of the allocator's memory, for people to look at and for comparing two states.
+
+use super::arena::{BlockState, NONE, Node};
+use super::caching::CachingAllocator;
+use super::size::PoolKind;
+
+/// One segment as `torch.cuda.memory_snapshot` shows it: of an expandable segment, one range of
+/// mapped memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentView {
+    /// Device address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The stream that it serves.
+    pub stream: u32,
+    /// The pool that it serves.
+    pub pool: PoolKind,
+    /// Whether it can grow.
+    pub expandable: bool,
+    /// Its blocks by address, without gaps.
+    pub blocks: Vec<BlockView>,
+}
+
+/// One block of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockView {
+    /// Device address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Live, awaiting its free, or cached.
+    pub state: BlockState,
+}
+
+impl<S> CachingAllocator<S> {
+    /// All segments by address (`snapshot`).
+    pub fn segments(&self) -> impl Iterator<Item = SegmentView> {
+        let mut heads: Vec<&Node> = self
+            .blocks
+            .iter()
+            .map(|(_, node)| node)
+            .filter(|node| self.is_head(node))
+            .collect();
+        heads.sort_unstable_by_key(|node| node.address);
+        heads.into_iter().map(|head| self.segment(head))
+    }
+
+    /// A hash of the whole layout: segments, blocks, their states and streams.
+    ///
+    /// Two allocators with equal options and equal fingerprints answer the same requests with the same
+    /// addresses from then on. One pass over all blocks; ids of blocks do not matter.
+    pub fn fingerprint(&self) -> u64 {
+        self.blocks
+            .iter()
+            .fold(0, |sum: u64, (_, node)| sum.wrapping_add(self.hash(node)))
+    }
+
+    fn hash(&self, node: &Node) -> u64 {
+        let stream = self.streams[node.pool as usize / 2];
+        let collects_garbage = self.options.garbage_collection_threshold > 0.0 && node.state == BlockState::Free;
+        let age = if collects_garbage {
+            self.searches[node.kind as usize].wrapping_sub(node.cached_at)
+        } else {
+            0
+        };
+        let flags = node.state as u64
+            | (node.kind as u64) << 2
+            | u64::from(node.expandable) << 3
+            | u64::from(node.prev == NONE) << 4
+            | u64::from(stream) << 5;
+        [node.address, node.size, flags, u64::from(age)]
+            .into_iter()
+            .fold(0, mix)
+    }
+
+    /// Whether mapped memory starts here.
+    fn is_head(&self, node: &Node) -> bool {
+        node.state != BlockState::Unmapped
+            && (node.prev == NONE || self.blocks[node.prev].state == BlockState::Unmapped)
+    }
+
+    fn segment(&self, head: &Node) -> SegmentView {
+        let next = |node: &&Node| (node.next != NONE).then(|| &self.blocks[node.next]);
+        let blocks: Vec<BlockView> = std::iter::successors(Some(head), next)
+            .take_while(|node| node.state != BlockState::Unmapped)
+            .map(|node| BlockView {
+                address: node.address,
+                size: node.size,
+                state: node.state,
+            })
+            .collect();
+        SegmentView {
+            address: head.address,
+            size: blocks.iter().map(|block| block.size).sum(),
+            stream: self.streams[head.pool as usize / 2],
+            pool: head.kind,
+            expandable: head.expandable,
+            blocks,
+        }
+    }
+}
+
+/// Takes one word into a hash: the finalizer of SplitMix64 (Steele, Lea, Flood 2014) over the sum.
+fn mix(hash: u64, word: u64) -> u64 {
+    let z = hash.wrapping_add(word).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
