@@ -12,6 +12,8 @@ mod paint;
 mod phases;
 mod row;
 mod setup_words;
+#[cfg(test)]
+mod tests;
 mod verdict;
 mod warnings;
 mod wrap;

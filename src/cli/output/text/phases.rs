@@ -1,13 +1,11 @@
 //! The peak of each phase, and which holds the step's.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use vramscope_engine::Report;
 use vramscope_engine::report::Phase;
 
-use super::paint::STRONG;
+use super::paint::{QUIET, STRONG};
 use super::row::Row;
-
-const BAR: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan)));
 
 /// Three bars; the longest is marked.
 pub fn render(report: &Report, width: usize) -> String {
@@ -25,7 +23,7 @@ pub fn render(report: &Report, width: usize) -> String {
             bytes,
             of: Some(steady.peak()),
             note: if highest { "◀ peak" } else { "" },
-            bar_style: BAR,
+            bar_style: if highest { Style::new() } else { QUIET },
             text_style: if highest { STRONG } else { Style::new() },
         };
         out += &row.render(width);

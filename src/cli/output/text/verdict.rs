@@ -1,27 +1,39 @@
 //! Whether it fits.
 
+use anstyle::Style;
 use vramscope_engine::Report;
 use vramscope_engine::format::{gib, share};
 use vramscope_engine::verdict::{Fit, Verdict};
 
 use super::bar::bar;
 use super::paint::{self, QUIET};
+use super::wrap::wrap;
 use crate::output::target::Target;
 
 /// The verdict in a word and a sentence over a gauge; how to get one, where no card was named.
 pub fn render(report: &Report, target: Option<&Target>, width: usize) -> String {
     let Some(target) = target else {
-        return format!("{QUIET}For a verdict add --gpu NAME (vramscope gpus lists them) or --limit-gib X.{QUIET:#}\n");
+        let how = wrap(
+            "For a verdict add --gpu NAME (vramscope gpus lists them) or --limit-gib X.",
+            width,
+        );
+        return format!("{QUIET}{}{QUIET:#}\n", how.join("\n"));
     };
     let fit = Fit::of(report, target.room);
     let style = paint::verdict(fit.verdict);
+    let word = word(fit.verdict);
+    let sentence = wrap(&format!("{word}  {}", sentence(&fit, target)), width).join("\n");
+    let sentence = sentence.strip_prefix(word).unwrap_or_default();
+    format!("{style}{word}{style:#} {sentence}\n{}\n", gauge(&fit, style, width))
+}
+
+/// How much of the room is needed; the bar stops at all of it, the figure goes on.
+fn gauge(fit: &Fit, style: Style, width: usize) -> String {
     let (filled, blanks) = bar(fit.needed, fit.room, width.saturating_sub(6));
     let track = "░".repeat(blanks.len());
     format!(
-        "{style}{}{style:#}  {}\n{style}{filled}{style:#}{QUIET}{track}{QUIET:#}{:>6}\n",
-        word(fit.verdict),
-        sentence(&fit, target),
-        share(fit.needed, fit.room),
+        "{style}{filled}{style:#}{QUIET}{track}{QUIET:#}{:>6}",
+        share(fit.needed, fit.room)
     )
 }
 
@@ -29,7 +41,7 @@ const fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Fits => "FITS",
         Verdict::Tight => "TIGHT",
-        Verdict::Oom => "OUT OF MEMORY",
+        Verdict::Oom => "OOM",
     }
 }
 
