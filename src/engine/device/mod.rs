@@ -1,1 +1,210 @@
-//! Cards and links: data files with sources.
+//! Cards: what a data sheet states, as data files with sources. Unknown is absent, never a guess.
+
+mod lookup;
+pub mod outside;
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use crate::dtype::DType;
+use crate::units::{Bandwidth, Bytes, FlopRate};
+pub use lookup::DeviceError;
+
+/// The maker of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Vendor {
+    /// NVIDIA, driven by CUDA.
+    Nvidia,
+    /// AMD, driven by ROCm.
+    Amd,
+    /// Apple, driven by Metal.
+    Apple,
+}
+
+/// What a device is made for, which tells whether a display takes a share of its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// A gaming card: usually drives the display too.
+    Consumer,
+    /// A professional card: may drive a display.
+    Workstation,
+    /// A server card without display outputs.
+    Datacentre,
+    /// Part of a system on a chip: shares the machine's memory.
+    Soc,
+}
+
+impl DeviceKind {
+    /// Whether a display may take a share of the memory.
+    pub const fn may_drive_display(self) -> bool {
+        matches!(self, Self::Consumer | Self::Workstation)
+    }
+}
+
+/// Memory that a process was seen to be given.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Visible {
+    /// What `cudaMemGetInfo` reports as total.
+    pub bytes: Bytes,
+    /// Where this was seen.
+    pub source: String,
+}
+
+/// NVIDIA's compute capability, such as 9.0 for Hopper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ComputeCapability {
+    /// Generation.
+    pub major: u8,
+    /// Variant of the generation.
+    pub minor: u8,
+}
+
+/// Highest dense rates in 10¹² operations a second, by number format.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+pub struct PeakTeraflops {
+    /// fp32 outside tensor cores.
+    pub fp32: Option<f64>,
+    /// TF32 in tensor cores.
+    pub tf32: Option<f64>,
+    /// bf16 in tensor cores, accumulated in fp32.
+    pub bf16: Option<f64>,
+    /// fp16 in tensor cores, accumulated in fp32.
+    pub fp16: Option<f64>,
+    /// fp8 in tensor cores, accumulated in fp32.
+    pub fp8: Option<f64>,
+}
+
+/// One card.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Name in menus, such as `RTX 4090`.
+    pub name: String,
+    /// Other names: what the driver reports, and short forms.
+    pub aliases: Vec<String>,
+    /// Maker.
+    pub vendor: Vendor,
+    /// What it is made for.
+    pub kind: DeviceKind,
+    memory_gib: u64,
+    driver_total_mib: Option<u64>,
+    /// What a process was seen to be given, where known.
+    pub visible: Option<Visible>,
+    /// NVIDIA's compute capability.
+    pub compute_capability: Option<ComputeCapability>,
+    /// Streaming multiprocessors or compute units.
+    pub multiprocessors: Option<u64>,
+    l2_mib: Option<u64>,
+    bandwidth_gb_s: Option<f64>,
+    /// Highest dense rates.
+    pub peak_tflops: PeakTeraflops,
+    pcie_gb_s: Option<f64>,
+    link_gb_s: Option<f64>,
+    /// The vendor's document that states these figures.
+    pub source: String,
+}
+
+const FILES: [&str; 5] = [
+    include_str!("cards/nvidia-datacentre.json"),
+    include_str!("cards/nvidia-workstation.json"),
+    include_str!("cards/nvidia-consumer.json"),
+    include_str!("cards/amd.json"),
+    include_str!("cards/apple.json"),
+];
+
+impl Device {
+    /// All cards, in the order in which a menu should show them: by maker and kind, then by age.
+    pub fn all() -> &'static [Self] {
+        static ALL: OnceLock<Vec<Device>> = OnceLock::new();
+        // The files are part of the program and read by a test: an unreadable one shows no cards.
+        ALL.get_or_init(|| FILES.iter().flat_map(|text| parse(text).unwrap_or_default()).collect())
+    }
+
+    /// Advertised memory. Data sheets say GB; the driver's totals show that they mean 2³⁰ bytes.
+    pub fn memory(&self) -> Bytes {
+        Bytes::gib(self.memory_gib)
+    }
+
+    /// Total that `nvidia-smi` shows, with drivers of 2023 and later.
+    pub fn driver_total(&self) -> Option<Bytes> {
+        self.driver_total_mib.map(Bytes::mib)
+    }
+
+    /// Bytes that a process can be given, context included: as seen where known, else the driver's
+    /// total, else the advertised memory.
+    pub fn usable(&self) -> Bytes {
+        match &self.visible {
+            Some(visible) => visible.bytes,
+            None => self.driver_total().unwrap_or(self.memory()).min(self.memory()),
+        }
+    }
+
+    /// Last level of cache before memory (`l2CacheSize`).
+    pub fn l2(&self) -> Option<Bytes> {
+        self.l2_mib.map(Bytes::mib)
+    }
+
+    /// Peak memory bandwidth.
+    pub fn bandwidth(&self) -> Option<Bandwidth> {
+        self.bandwidth_gb_s.map(Bandwidth::gb_per_s)
+    }
+
+    /// Host link, one direction.
+    pub fn pcie(&self) -> Option<Bandwidth> {
+        self.pcie_gb_s.map(Bandwidth::gb_per_s)
+    }
+
+    /// All links to other cards together (NVLink, Infinity Fabric), one direction: half of what
+    /// data sheets state.
+    pub fn link(&self) -> Option<Bandwidth> {
+        self.link_gb_s.map(Bandwidth::gb_per_s)
+    }
+
+    /// Highest dense rate of matrix products in `dtype`, without TF32.
+    pub fn peak(&self, dtype: DType) -> Option<FlopRate> {
+        let peak = match dtype {
+            DType::F32 => self.peak_tflops.fp32,
+            DType::Bf16 => self.peak_tflops.bf16,
+            DType::F16 => self.peak_tflops.fp16,
+            _ => None,
+        };
+        peak.map(FlopRate::teraflops)
+    }
+}
+
+impl ComputeCapability {
+    /// Resident threads of one multiprocessor.
+    ///
+    /// Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+    pub const fn max_threads_per_multiprocessor(self) -> u64 {
+        match (self.major, self.minor) {
+            (7, 5) => 1024,
+            (8, 6..) | (12, _) => 1536,
+            _ => 2048,
+        }
+    }
+}
+
+impl TryFrom<String> for ComputeCapability {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let parts = text
+            .split_once('.')
+            .and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        parts
+            .map(|(major, minor)| Self { major, minor })
+            .ok_or_else(|| format!("\"{text}\" is not a compute capability, such as 9.0"))
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<Device>, serde_json::Error> {
+    serde_json::from_str(text)
+}
+
+#[cfg(test)]
+mod tests;

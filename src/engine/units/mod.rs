@@ -1,5 +1,11 @@
 //! Quantities. One newtype per file; only meaningful operators compile.
 
+mod bandwidth;
 mod bytes;
+mod flop_rate;
+mod seconds;
 
+pub use bandwidth::Bandwidth;
 pub use bytes::Bytes;
+pub use flop_rate::FlopRate;
+pub use seconds::Seconds;

@@ -1,0 +1,100 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn device(name: &str) -> &'static Device {
+    Device::by_name(name).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn every_file_is_read() {
+    for text in FILES {
+        let cards = parse(text).unwrap();
+        assert!(!cards.is_empty());
+    }
+}
+
+#[test]
+fn figures_are_of_possible_size() {
+    for d in Device::all() {
+        let gib = d.memory().as_gib();
+        assert!((8.0..=512.0).contains(&gib), "{}: {gib} GiB", d.name);
+        assert!(
+            d.usable() <= d.memory() && d.usable().as_gib() > 0.9 * gib,
+            "{}: {}",
+            d.name,
+            d.usable()
+        );
+        let bandwidth = d.bandwidth().map(Bandwidth::as_gb_per_s);
+        assert!(bandwidth.is_none_or(|b| (250.0..=8000.0).contains(&b)), "{}", d.name);
+        assert!(!d.source.is_empty(), "{} needs a source", d.name);
+    }
+}
+
+#[test]
+fn sixteen_bit_tensor_rates_are_at_least_those_of_fp32() {
+    for d in Device::all() {
+        if let (Some(fp32), Some(fp16)) = (d.peak(DType::F32), d.peak(DType::F16)) {
+            assert!(fp16 >= fp32, "{}", d.name);
+        }
+    }
+}
+
+#[test]
+fn every_name_and_alias_finds_its_own_card() {
+    for d in Device::all() {
+        for name in std::iter::once(&d.name).chain(&d.aliases) {
+            assert_eq!(device(name).name, d.name, "{name}");
+        }
+    }
+}
+
+#[test]
+fn names_are_read_without_case_spacing_and_maker() {
+    for (given, expected) in [
+        ("4090", "RTX 4090"),
+        ("rtx4090", "RTX 4090"),
+        ("nvidia geforce rtx 4090", "RTX 4090"),
+        ("h200", "H200"),
+        ("a100-80gb-sxm", "A100 80GB SXM"),
+        ("mi300x", "MI300X"),
+        ("4070 ti super", "RTX 4070 Ti SUPER"),
+    ] {
+        assert_eq!(device(given).name, expected);
+    }
+}
+
+#[test]
+fn an_unfinished_name_lists_what_it_may_be() {
+    let error = Device::by_name("h100").unwrap_err().to_string();
+    assert_eq!(error, "\"h100\" may be any of: H100 PCIe, H100 SXM, H100 NVL");
+}
+
+#[test]
+fn an_unknown_name_lists_near_ones() {
+    let error = Device::by_name("RTX 4900").unwrap_err().to_string();
+    assert!(
+        error.starts_with("no card is named \"RTX 4900\"; did you mean: RTX 4"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_measured_card_is_as_measured() {
+    let h200 = device("NVIDIA H200");
+    assert_eq!(h200.usable(), Bytes::new(150_109_880_320));
+    assert_eq!(h200.driver_total(), Some(Bytes::mib(143_771)));
+    assert_eq!(
+        h200.compute_capability.map(|c| c.max_threads_per_multiprocessor()),
+        Some(2048)
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_name_is_answered(name in ".{0,80}") {
+        if let Err(error) = Device::by_name(&name) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}
