@@ -1,1 +1,4 @@
-//! Tests across crates: measured against predicted, the real binary, a real browser.
+//! What the tests across crates share: the measurements kept in `data/truth`, and how predictions
+//! are held against them.
+
+pub mod measured;

@@ -16,6 +16,8 @@
 use serde::Serialize;
 
 use crate::Report;
+use crate::device::{Device, outside};
+use crate::report::OutsideTerm;
 use crate::units::Bytes;
 
 /// Whether a run fits.
@@ -42,16 +44,16 @@ impl Verdict {
 }
 
 /// The memory that a run is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Room<'a> {
     /// A whole card: its usable memory holds the allocator's segments and all that lies outside.
-    Card(Bytes),
+    Card(&'a Device),
     /// What the allocator may reserve, as `set_per_process_memory_fraction` limits it.
     Allocator(Bytes),
 }
 
 /// A run held against the memory that it is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fit {
     /// Whether it fits.
     pub verdict: Verdict,
@@ -59,19 +61,27 @@ pub struct Fit {
     pub needed: Bytes,
     /// The memory given.
     pub room: Bytes,
+    /// What of the need lies outside the allocator. Empty under a limit of the allocator, which
+    /// does not hold it, and for cards of which nothing is known.
+    pub outside: Vec<OutsideTerm>,
 }
 
 impl Fit {
     /// Holds a run against the memory that it is given.
     pub fn of(report: &Report, room: Room) -> Self {
         let (room, outside) = match room {
-            Room::Card(usable) => (usable, report.outside_torch()),
-            Room::Allocator(limit) => (limit, Bytes::ZERO),
+            Room::Card(device) => (device.usable(), outside::terms(device, 1)),
+            Room::Allocator(limit) => (limit, Vec::new()),
         };
-        let allocated = report.first.peak().max(report.steady.peak());
-        let needed = report.peak_reserved + outside;
-        let verdict = judge(allocated + outside, needed, room);
-        Self { verdict, needed, room }
+        let outside_bytes: Bytes = outside.iter().map(|term| term.bytes).sum();
+        let least = report.first.peak().max(report.steady.peak()) + outside_bytes;
+        let needed = report.peak_reserved + outside_bytes;
+        Self {
+            verdict: judge(least, needed, room),
+            needed,
+            room,
+            outside,
+        }
     }
 
     /// What stays free; nothing when the need passes the room.

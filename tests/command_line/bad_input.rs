@@ -18,6 +18,15 @@ fn an_unknown_model_is_named_with_near_ones() {
 }
 
 #[test]
+fn an_unknown_card_is_named_with_near_ones() {
+    refused(&["estimate", "gpt2", "--gpu", "RTX 4091"], &["RTX 4091", "RTX 4090"]);
+    refused(
+        &["estimate", "gpt2", "--gpu", "A100"],
+        &["A100", "A100 40GB", "A100 80GB"],
+    );
+}
+
+#[test]
 fn an_unknown_value_is_named_with_what_is_allowed() {
     refused(
         &["estimate", "gpt2", "--optim", "adamm"],
@@ -85,6 +94,10 @@ fn a_missing_file_is_named() {
 #[test]
 fn one_thing_is_asked_at_a_time() {
     refused(&["estimate"], &["MODEL", "--config"]);
+    refused(
+        &["estimate", "gpt2", "--gpu", "4090", "--limit-gib", "20"],
+        &["--limit-gib", "--gpu"],
+    );
     refused(&["estimate", "gpt2", "--case", "{\"model\": \"gpt2\"}"], &["--case"]);
     refused(&["estimate", "--cases", "-", "--batch", "2"], &["--cases"]);
 }

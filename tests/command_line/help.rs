@@ -49,6 +49,24 @@ fn the_version_is_the_packages() {
 }
 
 #[test]
+fn cards_are_listed_for_people_and_for_scripts() {
+    let text = run(["gpus"]);
+    let cards = run(["gpus", "--format", "jsonl"]).lines();
+    assert!(cards.len() > 10);
+    for card in cards {
+        assert!(text.stdout.contains(card["name"].as_str().expect("a name")));
+        assert!(card["usable"].as_u64().is_some_and(|bytes| bytes > 4 << 30), "{card}");
+    }
+}
+
+#[test]
+fn a_models_config_is_a_start_for_a_model_of_ones_own() {
+    let config = run(["models", "gpt2"]).stdout;
+    let parsed: serde_json::Value = serde_json::from_str(&config).expect("a config.json");
+    assert_eq!(parsed["model_type"], "gpt2");
+}
+
+#[test]
 fn models_are_listed_for_people_and_for_scripts() {
     let text = run(["models"]);
     let names = run(["models", "--format", "jsonl"]).lines();

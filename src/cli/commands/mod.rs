@@ -2,6 +2,7 @@
 
 mod completions;
 mod estimate;
+mod gpus;
 mod models;
 
 use clap::Subcommand;
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 pub enum Command {
     Estimate(Box<estimate::Estimate>),
     Models(models::Models),
+    Gpus(gpus::Gpus),
     Completions(completions::Completions),
 }
 
@@ -25,6 +27,7 @@ impl Command {
         match self {
             Self::Estimate(command) => command.run(),
             Self::Models(command) => command.run(),
+            Self::Gpus(command) => command.run(),
             Self::Completions(command) => command.run(),
         }
     }

@@ -1,6 +1,7 @@
 //! How results are shown: text for people, JSON for scripts.
 
 mod ascii;
+pub mod list;
 pub mod target;
 pub mod terminal;
 pub mod text;

@@ -1,12 +1,32 @@
 //! What a run is held against.
 
+use vramscope_engine::device::Device;
+use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 
-/// A card, or a limit of the allocator, with the name to show.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Target {
+/// A card, or what the allocator may reserve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Target {
+    /// A whole card.
+    Card(&'static Device),
+    /// A limit of the allocator.
+    Limit(Bytes),
+}
+
+impl Target {
     /// What a person calls it.
-    pub name: String,
-    /// The memory it gives.
-    pub room: Room,
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Card(device) => &device.name,
+            Self::Limit(_) => "allocator limit",
+        }
+    }
+
+    /// The memory that it gives.
+    pub const fn room(&self) -> Room<'static> {
+        match *self {
+            Self::Card(device) => Room::Card(device),
+            Self::Limit(bytes) => Room::Allocator(bytes),
+        }
+    }
 }

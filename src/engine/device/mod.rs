@@ -5,14 +5,14 @@ pub mod outside;
 
 use std::sync::OnceLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
 use crate::units::{Bandwidth, Bytes, FlopRate};
 pub use lookup::DeviceError;
 
 /// The maker of a card.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Vendor {
     /// NVIDIA, driven by CUDA.
@@ -24,7 +24,7 @@ pub enum Vendor {
 }
 
 /// What a device is made for, which tells whether a display takes a share of its memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
     /// A gaming card: usually drives the display too.

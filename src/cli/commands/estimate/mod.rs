@@ -29,10 +29,13 @@ pub struct Estimate {
     #[arg(long, value_name = "JSON")]
     case: Option<String>,
     /// A file of such objects, one per line, or - for standard input: one line of prediction each
-    #[arg(long, value_name = "FILE|-", value_parser = Source::parse, conflicts_with = "limit_gib")]
+    #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
     cases: Option<Source>,
-    /// Give the allocator this much, instead of a card
-    #[arg(long, value_name = "GIB")]
+    /// The card that it should fit (see `vramscope gpus`)
+    #[arg(long, value_name = "NAME", conflicts_with = "cases")]
+    gpu: Option<String>,
+    /// What PyTorch's allocator may reserve, instead of a whole card
+    #[arg(long, value_name = "GIB", conflicts_with_all = ["cases", "gpu"])]
     limit_gib: Option<f64>,
     /// Form of the result [default: text; jsonl with --cases]
     #[arg(long, value_enum)]
@@ -44,7 +47,7 @@ pub struct Estimate {
 const EXAMPLES: &str = "\
 Examples:
   vramscope estimate gpt2 --batch 8 --seq 1024
-  vramscope estimate llava-1.5-7b --batch 4 --gpu h100 --ckpt full --optim adamw_fused
+  vramscope estimate llava-1.5-7b --batch 4 --gpu 4090 --ckpt full --freeze lora
   vramscope estimate qwen2.5-vl-3b --grid 48x64 --images 4 --freeze vision --format json
   vramscope estimate --config config.json --freeze lora --rank 64
   vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"seq\": 1024, \"optim\": \"sgd\"}'

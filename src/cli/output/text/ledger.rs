@@ -5,7 +5,7 @@ use vramscope_engine::Report;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::OutsideTerm;
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::Room;
+use vramscope_engine::verdict::Fit;
 
 use super::paint::{QUIET, STRONG};
 use super::wrap::wrap;
@@ -16,14 +16,7 @@ const INDENT: usize = 16;
 
 /// A sum, one term a line. Terms outside PyTorch count where a whole card is asked about; a limit
 /// of the allocator does not hold them.
-pub fn render(report: &Report, target: Option<&Target>, width: usize) -> String {
-    let whole_card = !matches!(
-        target,
-        Some(Target {
-            room: Room::Allocator(_),
-            ..
-        })
-    );
+pub fn render(report: &Report, target: Option<&(Target, Fit)>, width: usize) -> String {
     let ledger = Ledger { width };
     let kept = report.peak_reserved.saturating_sub(report.peak_allocated);
     let mut out = format!("{STRONG}What it adds up to{STRONG:#}\n");
@@ -34,13 +27,11 @@ pub fn render(report: &Report, target: Option<&Target>, width: usize) -> String 
         "more that PyTorch's allocator keeps: its cache, and gaps in its segments",
     );
     out += &ledger.sum(report.peak_reserved, "reserved by PyTorch at most");
-    if whole_card {
-        for outside in &report.outside {
-            out += &ledger.outside(outside);
-        }
-        out += &ledger.sum(report.peak_reserved + report.outside_torch(), "on the card");
+    match target {
+        Some((Target::Card(_), fit)) => out + &ledger.card(fit),
+        Some((Target::Limit(_), _)) => out,
+        None => out + &ledger.remark("What lies outside PyTorch (the CUDA context) depends on the card."),
     }
-    out
 }
 
 struct Ledger {
@@ -56,12 +47,28 @@ impl Ledger {
         self.line('=', bytes, what, STRONG)
     }
 
+    fn card(&self, fit: &Fit) -> String {
+        if fit.outside.is_empty() {
+            return self.remark("What this card holds outside PyTorch is not known and not counted.");
+        }
+        let terms: String = fit.outside.iter().map(|term| self.outside(term)).collect();
+        terms + &self.sum(fit.needed, "on the card")
+    }
+
     fn outside(&self, term: &OutsideTerm) -> String {
-        let [low, high] = term.range.map(gib);
-        let what = format!("{} outside PyTorch, {low} to {high}", words_of(term.name));
-        let source = self.words(term.source).join(&self.line_break());
-        let line = self.term('+', term.bytes, &what);
-        format!("{line}{}{QUIET}{source}{QUIET:#}\n", " ".repeat(INDENT))
+        let name = words_of(term.name);
+        let high = gib(term.range[1]);
+        let most = if high == gib(term.bytes) {
+            String::new()
+        } else {
+            format!(", at most {high}")
+        };
+        self.term('+', term.bytes, &format!("{name}, outside PyTorch{most}"))
+    }
+
+    fn remark(&self, text: &str) -> String {
+        let words = self.words(text).join(&self.line_break());
+        format!("{}{QUIET}{words}{QUIET:#}\n", " ".repeat(INDENT))
     }
 
     fn line(&self, sign: char, bytes: Bytes, what: &str, style: Style) -> String {

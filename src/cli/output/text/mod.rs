@@ -20,21 +20,36 @@ mod wrap;
 
 pub use case_line::case_line;
 
+use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
 
 use super::target::Target;
 
-/// The whole answer to `estimate`: what was asked, the verdict, the peaks, what is live at the
-/// highest, what it adds up to, and what to do.
-pub fn estimate(model: &str, setup: &Setup, report: &Report, target: Option<&Target>, width: usize) -> String {
-    let sections = [
-        heading::render(model, setup, report, width),
-        verdict::render(report, target, width),
-        phases::render(report, width),
-        breakdown::render(report, width),
-        ledger::render(report, target, width),
-        warnings::render(&report.warnings, width),
-    ];
-    let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
-    sections.join("\n")
+/// One answer of `estimate`.
+pub struct Estimate<'a> {
+    /// What the model is called.
+    pub model: &'a str,
+    /// What was asked.
+    pub setup: &'a Setup,
+    /// What the engine says.
+    pub report: &'a Report,
+    /// What the run is held against, where something was named, and how it stands.
+    pub target: Option<(Target, Fit)>,
+}
+
+impl Estimate<'_> {
+    /// The whole answer: what was asked, the verdict, the peaks, what is live at the highest, what
+    /// it adds up to, and what to do.
+    pub fn render(&self, width: usize) -> String {
+        let sections = [
+            heading::render(self, width),
+            verdict::render(self.target.as_ref(), width),
+            phases::render(self.report, width),
+            breakdown::render(self.report, width),
+            ledger::render(self.report, self.target.as_ref(), width),
+            warnings::render(&self.report.warnings, width),
+        ];
+        let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+        sections.join("\n")
+    }
 }

@@ -3,10 +3,13 @@
 use serde_json::{Map, Value};
 use vramscope_engine::Setup;
 
+use super::wrap::NO_BREAK;
+
 /// Fields that are always told; the others where they differ from the default.
 const ALWAYS: [&str; 5] = ["batch", "seq", "precision", "optim", "attn"];
 
-/// The setup in one line: `batch 4 · seq 2048 · precision bf16 · ckpt full`.
+/// The setup in one line: `batch 4 · seq 2048 · precision bf16 · ckpt full`, with no-break spaces
+/// between a field and its value.
 pub fn setup_words(setup: &Setup) -> String {
     let defaults = fields(&Setup::default());
     let told = fields(setup)
@@ -24,16 +27,16 @@ fn fields(setup: &Setup) -> Map<String, Value> {
 }
 
 fn word(name: &str, value: &Value) -> String {
-    // A no-break space keeps a field and its value on one line.
-    match value {
-        Value::Bool(true) => name.into(),
-        Value::String(text) => format!("{name}\u{a0}{text}"),
+    let value = match value {
+        Value::Bool(true) => return name.into(),
+        Value::String(text) => text.clone(),
         Value::Array(sides) => {
             let sides: Vec<String> = sides.iter().map(Value::to_string).collect();
-            format!("{name}\u{a0}{}", sides.join("x"))
+            sides.join("x")
         }
-        other => format!("{name}\u{a0}{other}"),
-    }
+        other => other.to_string(),
+    };
+    format!("{name}{NO_BREAK}{value}")
 }
 
 #[cfg(test)]
@@ -51,7 +54,7 @@ mod tests {
             ..Setup::default()
         };
         assert_eq!(
-            setup_words(&setup).replace('\u{a0}', " "),
+            setup_words(&setup).replace(NO_BREAK, " "),
             "batch 4 · seq 2048 · grid 24x32 · precision bf16 · optim adamw · attn sdpa · freeze vision · clip"
         );
     }

@@ -1,12 +1,13 @@
 //! The text of a made-up report: only its layout is tested here.
 
 use anstream::adapter::strip_str;
-use vramscope_engine::report::{BreakdownNode, OutsideTerm, Phase, Severity, StepBytes, Timeline, Warning};
+use vramscope_engine::device::Device;
+use vramscope_engine::report::{BreakdownNode, Phase, Severity, StepBytes, Timeline, Warning};
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::Room;
+use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
 
-use super::estimate;
+use super::Estimate;
 use crate::output::ascii;
 use crate::output::target::Target;
 
@@ -70,12 +71,7 @@ fn report() -> Report {
         peak_allocated: peak,
         peak_reserved: peak + Bytes::mib(612),
         fragmentation: Bytes::mib(420),
-        outside: vec![OutsideTerm {
-            name: "cuda-context",
-            bytes: Bytes::mib(768),
-            range: [Bytes::mib(430), Bytes::mib(820)],
-            source: "cuCtxCreate on a Hopper card with CUDA 13: kernels of the loaded libraries and the runtime's heap",
-        }],
+        outside: Vec::new(),
         peak_phase: Phase::Backward,
         breakdown,
         timeline: Timeline::default(),
@@ -96,42 +92,45 @@ fn report() -> Report {
 }
 
 fn shown(target: Option<Target>, width: usize) -> String {
-    let setup = Setup {
-        batch: 4,
-        ..Setup::default()
+    let (report, setup) = (
+        report(),
+        Setup {
+            batch: 4,
+            ..Setup::default()
+        },
+    );
+    let target = target.map(|target| (target, Fit::of(&report, target.room())));
+    let estimate = Estimate {
+        model: "llava-1.5-7b",
+        setup: &setup,
+        report: &report,
+        target,
     };
-    strip_str(&estimate("llava-1.5-7b", &setup, &report(), target.as_ref(), width)).to_string()
+    strip_str(&estimate.render(width)).to_string()
 }
 
-fn card(gib: u64) -> Option<Target> {
-    Some(Target {
-        name: "Some Card".into(),
-        room: Room::Card(Bytes::gib(gib)),
-    })
+fn card(name: &str) -> Option<Target> {
+    Some(Target::Card(Device::by_name(name).unwrap()))
 }
 
 #[test]
 fn a_fitting_run() {
-    insta::assert_snapshot!(shown(card(80), 80));
+    insta::assert_snapshot!(shown(card("H100 SXM"), 80));
 }
 
 #[test]
 fn a_run_out_of_memory_on_a_narrow_terminal_without_unicode() {
-    let text = ascii::fold(&shown(card(24), 48));
+    let text = ascii::fold(&shown(card("RTX 4090"), 48));
     assert!(text.is_ascii());
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn a_limit_of_the_allocator_leaves_out_what_lies_outside() {
-    let target = Target {
-        name: "allocator limit".into(),
-        room: Room::Allocator(Bytes::mib(52_000)),
-    };
-    let text = shown(Some(target), 100);
+    let text = shown(Some(Target::Limit(Bytes::mib(52_000))), 100);
     assert!(text.starts_with("llava-1.5-7b  7.06 B parameters, 6.76 B trained\n"));
     assert!(text.contains("\nTIGHT"), "{text}");
-    assert!(!text.contains("cuda"), "{text}");
+    assert!(!text.contains("CUDA"), "{text}");
 }
 
 #[test]
@@ -142,7 +141,7 @@ fn without_a_card_it_says_how_to_get_a_verdict() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for width in [48, 60, 80, 100] {
-        for line in shown(card(24), width).lines() {
+        for line in shown(card("RTX 4090"), width).lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }

@@ -1,7 +1,6 @@
 //! Whether it fits.
 
 use anstyle::Style;
-use vramscope_engine::Report;
 use vramscope_engine::format::{gib, share};
 use vramscope_engine::verdict::{Fit, Verdict};
 
@@ -11,20 +10,19 @@ use super::wrap::wrap;
 use crate::output::target::Target;
 
 /// The verdict in a word and a sentence over a gauge; how to get one, where no card was named.
-pub fn render(report: &Report, target: Option<&Target>, width: usize) -> String {
-    let Some(target) = target else {
+pub fn render(target: Option<&(Target, Fit)>, width: usize) -> String {
+    let Some((target, fit)) = target else {
         let how = wrap(
             "For a verdict add --gpu NAME (vramscope gpus lists them) or --limit-gib X.",
             width,
         );
         return format!("{QUIET}{}{QUIET:#}\n", how.join("\n"));
     };
-    let fit = Fit::of(report, target.room);
     let style = paint::verdict(fit.verdict);
     let word = word(fit.verdict);
-    let sentence = wrap(&format!("{word}  {}", sentence(&fit, target)), width).join("\n");
+    let sentence = wrap(&format!("{word}  {}", sentence(fit, target)), width).join("\n");
     let sentence = sentence.strip_prefix(word).unwrap_or_default();
-    format!("{style}{word}{style:#} {sentence}\n{}\n", gauge(&fit, style, width))
+    format!("{style}{word}{style:#} {sentence}\n{}\n", gauge(fit, style, width))
 }
 
 /// How much of the room is needed; the bar stops at all of it, the figure goes on.
@@ -52,5 +50,5 @@ fn sentence(fit: &Fit, target: &Target) -> String {
         (_, true) => "runs only if the allocator's cache can be given back".into(),
         (_, false) => format!("{} to spare", gib(fit.spare())),
     };
-    format!("{}: needs {needed} of {room}, {rest}", target.name)
+    format!("{}: needs {needed} of {room}, {rest}", target.name())
 }

@@ -1,0 +1,45 @@
+use vramscope_engine::{Model, Report, simulate};
+
+use super::quantity::Quantity;
+use super::row::{Measured, Row};
+
+/// What the engine says of a case: a report, or why there is none.
+pub type Outcome = Result<Report, String>;
+
+/// A measured case and what the engine says of it.
+pub struct Comparison {
+    /// The measurement.
+    pub row: Row,
+    /// The prediction.
+    pub outcome: Outcome,
+}
+
+impl Comparison {
+    /// Predicts every row of a file of `data/truth`.
+    pub fn of_file(file: &str) -> Vec<Self> {
+        Row::read_all(file).into_iter().map(Self::of).collect()
+    }
+
+    fn of(row: Row) -> Self {
+        let model = Model::from_case(&row.case).map_err(|error| error.to_string());
+        let outcome = model.and_then(|model| simulate(&model, &row.case.setup).map_err(|error| error.to_string()));
+        Self { row, outcome }
+    }
+
+    /// Relative error of a figure, where both sides have it.
+    pub fn error(&self, quantity: Quantity) -> Option<f64> {
+        let measured = quantity.measured(&self.row.measured)?.get() as f64;
+        let predicted = quantity.predicted(self.outcome.as_ref().ok()?).get() as f64;
+        Some((predicted - measured) / measured)
+    }
+
+    /// Whether all and trained parameters are as counted; nothing where one side has no count.
+    pub fn parameters_are_exact(&self) -> Option<bool> {
+        let Measured::Trained(row) = &self.row.measured else {
+            return None;
+        };
+        let report = self.outcome.as_ref().ok()?;
+        let count = |key: &str| row.get(key).and_then(serde_json::Value::as_u64);
+        Some((count("params")?, count("trainable")?) == (report.params, report.trainable))
+    }
+}

@@ -1,0 +1,16 @@
+//! Measured against predicted: the rows of `data/truth`, the errors of the engine's predictions,
+//! and the table that is kept in the repository.
+
+mod comparison;
+mod limits;
+mod quantity;
+mod row;
+mod statistics;
+mod table;
+
+pub use comparison::{Comparison, Outcome};
+pub use limits::{LIMITS, Limit, Models};
+pub use quantity::Quantity;
+pub use row::{Measured, Row};
+pub use statistics::Statistics;
+pub use table::{TABLE_PATH, render_table};

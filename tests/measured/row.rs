@@ -1,0 +1,86 @@
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use vramscope_engine::Case;
+
+/// What became of a measured case.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measured {
+    /// It trained; the row's own keys and values.
+    Trained(Map<String, Value>),
+    /// The GPU had too little memory.
+    OutOfMemory,
+    /// transformers or PyTorch refused it, with this message.
+    Failed(String),
+}
+
+/// One measured case.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// How many cases came before in its file.
+    pub index: usize,
+    /// Where the course uses it (`course.jsonl`), such as `L.batch`.
+    pub label: Option<String>,
+    /// The case as the engine reads it.
+    pub case: Case,
+    /// The case's keys as given, but for its model and what only concerns timing.
+    pub options: String,
+    /// What was measured.
+    pub measured: Measured,
+}
+
+/// Folder of the measurements.
+fn truth() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/truth")
+}
+
+impl Row {
+    /// The rows of a file of `data/truth`, in order; lines without a case are passed over.
+    ///
+    /// # Panics
+    /// When the file is missing or malformed: it is a part of the repository.
+    pub fn read_all(file: &str) -> Vec<Self> {
+        let path = truth().join(file);
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let cases = text
+            .lines()
+            .filter_map(|line| Some((line, Case::from_json(line).expect(line)?)));
+        cases
+            .enumerate()
+            .map(|(index, (line, case))| Self::new(index, case, line))
+            .collect()
+    }
+
+    fn new(index: usize, case: Case, line: &str) -> Self {
+        let fields: Map<String, Value> = serde_json::from_str(line).expect(line);
+        let text = |key: &str| fields.get(key).and_then(Value::as_str).map(String::from);
+        let label = text("row");
+        let options = fields.get("case").map(options).unwrap_or_default();
+        let measured = match (text("error"), fields.contains_key("oom")) {
+            (Some(error), _) => Measured::Failed(error),
+            (None, true) => Measured::OutOfMemory,
+            (None, false) => Measured::Trained(fields),
+        };
+        Self {
+            index,
+            label,
+            case,
+            options,
+            measured,
+        }
+    }
+}
+
+/// `batch=4 seq=1024 optim=sgd`, in the order of the file.
+fn options(case: &Value) -> String {
+    let told = case
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| !["model", "timed"].contains(&key.as_str()));
+    let word = |(key, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{key}={text}"),
+        other => format!("{key}={other}"),
+    };
+    told.map(word).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,134 @@
+use vramscope_engine::format;
+
+use super::comparison::Comparison;
+use super::quantity::Quantity;
+use super::row::Measured;
+use super::statistics::Statistics;
+
+/// Where the table is kept, from the root of the repository.
+pub const TABLE_PATH: &str = "tests/data/measured_vs_predicted.md";
+
+const HEAD: &str = "\
+# Measured against predicted
+
+Every training step of `truth/training_steps.jsonl` and `truth/course.jsonl`, measured on an NVIDIA
+H200 with PyTorch 2.11 and transformers 5.17 (see [README.md](README.md)), against what the engine
+says of the same case without having seen the measurement. Errors are (predicted − measured) ÷
+measured. Made by `cargo xtask table`; a test compares it with today's engine.
+
+";
+
+/// Columns of errors, with a short head each.
+const ERRORS: [(Quantity, &str); 9] = [
+    (Quantity::BeforeForward, "before fwd"),
+    (Quantity::AfterForward, "after fwd"),
+    (Quantity::PeakForward, "peak fwd"),
+    (Quantity::AfterBackward, "after bwd"),
+    (Quantity::PeakBackward, "peak bwd"),
+    (Quantity::PeakOptimizer, "peak opt"),
+    (Quantity::End, "end"),
+    (Quantity::PeakAllocated, "**peak**"),
+    (Quantity::PeakReserved, "reserved"),
+];
+
+/// The whole table: a summary and the rows, for each file.
+pub fn render_table() -> String {
+    let mut out = String::from(HEAD);
+    for file in ["training_steps.jsonl", "course.jsonl"] {
+        let rows = Comparison::of_file(file);
+        out += &format!(
+            "## {file}\n\n{}\n{}\n{}\n{}",
+            coverage(&rows),
+            by_quantity(&rows),
+            by_model(&rows),
+            list(&rows)
+        );
+    }
+    out
+}
+
+fn coverage(rows: &[Comparison]) -> String {
+    let trained = rows.iter().filter(|c| matches!(c.row.measured, Measured::Trained(_)));
+    let (predicted, missing): (Vec<_>, Vec<_>) = trained.partition(|c| c.outcome.is_ok());
+    let exact = predicted
+        .iter()
+        .filter(|c| c.parameters_are_exact() == Some(true))
+        .count();
+    format!(
+        "{} cases: {} predicted, {} that the engine does not know yet, {} that failed or ran out of memory when \
+         measured. Parameters and trained parameters exact in {exact} of {}.\n",
+        rows.len(),
+        predicted.len(),
+        missing.len(),
+        rows.len() - predicted.len() - missing.len(),
+        predicted.len(),
+    )
+}
+
+fn by_quantity(rows: &[Comparison]) -> String {
+    let mut out =
+        String::from("| figure | n | median | p90 | max | worst under |\n| --- | --: | --: | --: | --: | --: |\n");
+    for quantity in Quantity::ALL {
+        let errors: Vec<f64> = rows.iter().filter_map(|row| row.error(quantity)).collect();
+        out += &statistics_line(quantity.name(), &errors);
+    }
+    out
+}
+
+fn by_model(rows: &[Comparison]) -> String {
+    let mut names: Vec<&str> = rows.iter().map(|c| c.row.case.model.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut out = String::from(
+        "| peak of model | n | median | p90 | max | worst under |\n| --- | --: | --: | --: | --: | --: |\n",
+    );
+    for name in names {
+        let rows = rows.iter().filter(|c| c.row.case.model == name);
+        let errors: Vec<f64> = rows.filter_map(|row| row.error(Quantity::PeakAllocated)).collect();
+        out += &statistics_line(name, &errors);
+    }
+    out
+}
+
+fn statistics_line(name: &str, errors: &[f64]) -> String {
+    let percent = |fraction: f64| format!("{:.2}%", fraction * 100.0);
+    Statistics::of(errors).map_or_else(String::new, |s| {
+        let figures = [s.median, s.p90, s.max, s.worst_under].map(percent);
+        format!("| {name} | {} | {} |\n", s.count, figures.join(" | "))
+    })
+}
+
+fn list(rows: &[Comparison]) -> String {
+    let heads = ERRORS.map(|(_, head)| head);
+    let mut out = format!("| | case | measured | predicted | {} |\n", heads.join(" | "));
+    out += &format!("| --: | --- | --: | --: | {} |\n", heads.map(|_| "--:").join(" | "));
+    for comparison in rows {
+        out += &row_line(comparison);
+    }
+    out + "\n"
+}
+
+fn row_line(comparison: &Comparison) -> String {
+    let row = &comparison.row;
+    let label = row.label.as_ref().map(|label| format!("{label} ")).unwrap_or_default();
+    let case = format!("{label}**{}** {}", row.case.model, row.options);
+    let measured = match &row.measured {
+        Measured::Trained(_) => gib(Quantity::PeakAllocated.measured(&row.measured)),
+        Measured::OutOfMemory => "out of memory".into(),
+        Measured::Failed(_) => "failed".into(),
+    };
+    let predicted = match &comparison.outcome {
+        Ok(report) => format::gib(report.peak_allocated),
+        Err(_) => "—".into(),
+    };
+    let errors = ERRORS.map(|(quantity, _)| comparison.error(quantity).map(format::error).unwrap_or_default());
+    format!(
+        "| {} | {case} | {measured} | {predicted} | {} |\n",
+        row.index,
+        errors.join(" | ")
+    )
+}
+
+fn gib(bytes: Option<vramscope_engine::units::Bytes>) -> String {
+    bytes.map(format::gib).unwrap_or_default()
+}
