@@ -15,11 +15,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use commands::Command;
+use commands::{Command, examples};
 
 /// See where the GPU memory of training a vision-language model goes, before you rent or crash.
 #[derive(Debug, Parser)]
-#[command(name = "vramscope", version, after_help = EXAMPLES, propagate_version = true)]
+#[command(name = "vramscope", version, after_help = examples(EXAMPLES), mut_arg("color", |color| color.display_order(900)))]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -27,9 +27,7 @@ struct Cli {
     color: colorchoice_clap::Color,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 --gpu H200
+const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 --gpu H200
       what one training step holds, and whether it fits the card
   vramscope estimate --config config.json --freeze lora --ckpt full
       any Hugging Face config.json

@@ -41,6 +41,24 @@ fn line_ends_and_the_last_line_may_be_of_any_kind() {
 }
 
 #[test]
+fn json_is_one_array_of_the_same_lines() {
+    let ran = run_on(["estimate", "--cases", "-", "--format", "json"], INPUT);
+    let array: Vec<serde_json::Value> = serde_json::from_str(&ran.stdout).expect("an array");
+    assert_eq!(array, cases(INPUT).lines());
+    assert_eq!(
+        run_on(["estimate", "--cases", "-", "--format", "json"], "").stdout,
+        "[]\n"
+    );
+}
+
+#[test]
+fn text_is_a_line_for_each_case() {
+    let ran = run_on(["estimate", "--cases", "-", "--format", "text"], INPUT);
+    assert_eq!(ran.stdout.lines().count(), 5, "{}", ran.stdout);
+    assert!(ran.stdout.contains("no-such-model"));
+}
+
+#[test]
 fn bytes_that_are_no_text_are_an_error_of_their_line() {
     let ran = cases(b"\xff\xfe\n{\"model\": \"no-such-model\"}\n");
     let lines = ran.lines();

@@ -4,19 +4,18 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::Cli;
+use crate::commands::examples;
 use crate::failure::Failure;
 
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = examples(EXAMPLES))]
 pub struct Completions {
     /// The shell that should complete `vramscope`
     shell: Shell,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  vramscope completions bash > ~/.local/share/bash-completion/completions/vramscope
+const EXAMPLES: &str = "  vramscope completions bash > ~/.local/share/bash-completion/completions/vramscope
   vramscope completions zsh > ~/.zfunc/_vramscope
   vramscope completions fish > ~/.config/fish/completions/vramscope.fish";
 

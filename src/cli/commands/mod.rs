@@ -5,9 +5,16 @@ mod estimate;
 mod gpus;
 mod models;
 
+use anstyle::Style;
 use clap::Subcommand;
 
 use crate::failure::Failure;
+
+/// The last part of a help text, under clap's own kind of heading.
+pub fn examples(lines: &str) -> String {
+    let heading = Style::new().bold().underline();
+    format!("{heading}Examples:{heading:#}\n{lines}")
+}
 
 /// What `vramscope` can do.
 #[derive(Debug, Subcommand)]

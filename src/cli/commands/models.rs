@@ -3,6 +3,7 @@ use serde::Serialize;
 use serde_json::Value;
 use vramscope_engine::Model;
 
+use crate::commands::examples;
 use crate::failure::Failure;
 use crate::output::list::{self, Edge};
 use crate::output::{self, Format};
@@ -11,7 +12,7 @@ use crate::output::{self, Format};
 ///
 /// Any other model of these families is read from its own config.json: vramscope estimate --config.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = examples(EXAMPLES))]
 pub struct Models {
     /// Print the config.json of this model
     name: Option<String>,
@@ -20,9 +21,7 @@ pub struct Models {
     format: Format,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  vramscope models
+const EXAMPLES: &str = "  vramscope models
   vramscope models llava-1.5-7b > config.json
       a start for a model of one's own: change it, then vramscope estimate --config config.json";
 

@@ -44,7 +44,7 @@ pub struct SetupFlags {
     #[arg(long, value_name = "N", help = about("Micro-batches per optimizer step", |s| s.accum))]
     accum: Option<u64>,
     /// Clip gradients at norm 1
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     clip: Option<bool>,
 }
 

@@ -57,6 +57,35 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// # Errors
 /// When standard output cannot be written.
 pub fn print_line(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(value).map_err(|e| Failure::Broken(e.to_string()))?;
-    write(&format!("{text}\n"))
+    write(&format!("{}\n", to_json(value)?))
+}
+
+/// A JSON array on standard output, one element a line, each written at once.
+#[derive(Debug, Default)]
+pub struct JsonArray {
+    begun: bool,
+}
+
+impl JsonArray {
+    /// Writes an element.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn push(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let before = if self.begun { ",\n" } else { "[\n" };
+        self.begun = true;
+        write(&format!("{before}{}", to_json(value)?))
+    }
+
+    /// Ends the array; an empty one too.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn end(self) -> Result<(), Failure> {
+        write(if self.begun { "\n]\n" } else { "[]\n" })
+    }
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::Broken(error.to_string()))
 }

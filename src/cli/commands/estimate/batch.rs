@@ -7,7 +7,7 @@ use vramscope_engine::report::Prediction;
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
 use crate::input::source::Source;
-use crate::output::{self, Format, text};
+use crate::output::{self, Format, JsonArray, text};
 use crate::predict::predict_case;
 
 /// One line of prediction for each case, in order, written as soon as it is known.
@@ -16,15 +16,17 @@ use crate::predict::predict_case;
 /// When the file cannot be read or standard output not be written; a case that cannot be predicted
 /// is a line that says why.
 pub fn run(source: Source, format: Format) -> Result<(), Failure> {
+    let mut array = JsonArray::default();
     for row in Cases::open(source)? {
         let row = row?;
         let report = predict_row(&row);
         match format {
             Format::Text => output::print(&text::case_line(&row, &report))?,
-            Format::Json | Format::Jsonl => output::print_line(&Line::new(row.index, &report))?,
+            Format::Json => array.push(&Line::new(row.index, &report))?,
+            Format::Jsonl => output::print_line(&Line::new(row.index, &report))?,
         }
     }
-    Ok(())
+    if format == Format::Json { array.end() } else { Ok(()) }
 }
 
 fn predict_row(row: &Row) -> Result<Report, String> {

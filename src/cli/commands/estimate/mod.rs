@@ -3,6 +3,7 @@ mod single;
 
 use clap::{ArgGroup, Args};
 
+use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
@@ -15,7 +16,7 @@ use crate::output::Format;
 #[derive(Debug, Args)]
 #[command(
     override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]",
-    after_help = EXAMPLES,
+    after_help = examples(EXAMPLES),
     allow_negative_numbers = true,
     group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases"]),
 )]
@@ -44,9 +45,7 @@ pub struct Estimate {
     setup: SetupFlags,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  vramscope estimate gpt2 --batch 8 --seq 1024
+const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate llava-1.5-7b --batch 4 --gpu 4090 --ckpt full --freeze lora
   vramscope estimate qwen2.5-vl-3b --grid 48x64 --images 4 --freeze vision --format json
   vramscope estimate --config config.json --freeze lora --rank 64
