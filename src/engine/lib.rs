@@ -9,6 +9,8 @@ pub mod device;
 pub mod dtype;
 pub mod format;
 pub mod model;
+pub mod nn;
+pub mod optim;
 pub mod report;
 pub mod setup;
 pub mod simulate;

@@ -3,6 +3,7 @@
 mod catalogue;
 pub mod config;
 mod family;
+pub(crate) mod forward;
 mod near;
 mod overrides;
 

@@ -1,5 +1,23 @@
 //! One training step as eager PyTorch runs it: every tensor's birth, use and death.
+//!
+//! A small eager runtime without data. Model code calls operations on a [`Tape`]; each makes its
+//! tensors, records its backward, and frees what nobody holds. What comes out is a [`log::Log`]
+//! of births and deaths that the allocator replays.
 
+mod autocast;
+mod autograd;
+mod checkpoint;
+mod core;
+pub mod dims;
+mod gpu;
 mod kind;
+pub mod log;
+mod ops;
+mod tensor;
 
+pub use self::core::{Storage, Tape};
+pub use autograd::{Backward, Grads, Recording};
+pub use gpu::Gpu;
 pub use kind::{Component, Kind};
+pub use ops::{Mask, SdpaInputs};
+pub use tensor::Tensor;

@@ -1,0 +1,255 @@
+//! Decoders of the Llama line (`transformers/models/{llama,mistral,qwen2,…}/modeling_*.py`).
+
+use std::rc::Rc;
+
+use super::{Batch, Forward, Output, Run};
+use crate::dtype::DType;
+use crate::model::config::{Activation, DecoderConfig};
+use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, RmsNorm, Rotary};
+use crate::setup::Attention;
+use crate::tape::{Component, Mask, Tape, Tensor};
+
+/// `LlamaForCausalLM` and its like.
+pub struct CausalLm {
+    model: Decoder,
+    lm_head: Linear,
+}
+
+/// `LlamaModel` and its like: embeddings, blocks, last norm.
+pub struct Decoder {
+    embed_tokens: Embedding,
+    layers: Vec<Rc<Layer>>,
+    norm: RmsNorm,
+    rotary: Rotary,
+}
+
+struct Layer {
+    self_attn: SelfAttention,
+    mlp: Mlp,
+    input_layernorm: RmsNorm,
+    post_attention_layernorm: RmsNorm,
+}
+
+struct SelfAttention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    o_proj: Linear,
+    head_dim: u64,
+    dropout: f64,
+}
+
+struct Mlp {
+    gate_proj: Linear,
+    up_proj: Linear,
+    down_proj: Linear,
+    activation: Activation,
+}
+
+/// What every block of one forward shares.
+#[derive(Clone)]
+struct Shared {
+    attn: Attention,
+    mask: Option<Mask>,
+    cos: Tensor,
+    sin: Tensor,
+}
+
+impl CausalLm {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let model = b
+            .tape()
+            .component("model", Component::LanguageModel, || Decoder::new(b, c));
+        let lm_head = head(b, c, &model);
+        Self { model, lm_head }
+    }
+}
+
+/// The output projection, tied to the token embedding or of its own.
+pub fn head(b: &Builder, c: &DecoderConfig, model: &Decoder) -> Linear {
+    b.tape().component("", Component::Head, || {
+        if c.tie_word_embeddings {
+            Linear::tied(b, "lm_head", model.embed_tokens.weight())
+        } else {
+            Linear::new(b, "lm_head", c.hidden, c.vocab, false)
+        }
+    })
+}
+
+/// Logits and loss of the last hidden states.
+pub fn logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch) -> Output {
+    let Some(labels) = &batch.labels else {
+        unreachable!("a text batch has labels")
+    };
+    t.component("", Component::Head, || {
+        let logits = t.scope("lm_head", || lm_head.forward(t, &h));
+        let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
+        Output {
+            loss,
+            held: vec![logits, h],
+        }
+    })
+}
+
+impl Forward for CausalLm {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        Batch::of_text(t, run)
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let Some(ids) = &batch.ids else {
+            unreachable!("a text batch has ids")
+        };
+        let h = t.component("model", Component::LanguageModel, || {
+            let embeds = self.model.embed(t, ids);
+            self.model.forward(t, run, embeds)
+        });
+        logits_and_loss(t, &self.lm_head, h, batch)
+    }
+}
+
+impl Decoder {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let t = b.tape();
+        Self {
+            embed_tokens: Embedding::new(b, "embed_tokens", c.vocab, c.hidden),
+            layers: (0..c.layers as usize)
+                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
+                .collect(),
+            norm: RmsNorm::new(b, "norm", c.hidden),
+            rotary: Rotary::new(b, c.head_dim),
+        }
+    }
+
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    pub fn embed(&self, t: &Tape, ids: &Tensor) -> Tensor {
+        t.scope("embed_tokens", || self.embed_tokens.forward(t, ids))
+    }
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
+    pub fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor {
+        let position_ids = {
+            let arange = nn::ids(t, &[embeds.size(1)], "arange");
+            let shifted = t.compute(&arange, arange.dtype(), "position_ids");
+            drop(arange);
+            t.unsqueeze(&shifted, 0)
+        };
+        let mask = nn::causal_mask(t, run.attn, &embeds);
+        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let shared = Rc::new(Shared {
+            attn: run.attn,
+            mask,
+            cos,
+            sin,
+        });
+        let mut h = embeds.clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let (layer, shared) = (layer.clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+            h = t.layer("layers", i, || {
+                if run.checkpointing {
+                    t.checkpoint(h, Rc::new(forward))
+                } else {
+                    forward(t, h)
+                }
+            });
+        }
+        let out = t.scope("norm", || self.norm.forward(t, &h));
+        drop((embeds, position_ids));
+        out
+    }
+}
+
+impl Layer {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let t = b.tape();
+        Self {
+            self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
+            mlp: t.scope("mlp", || Mlp::new(b, c)),
+            input_layernorm: RmsNorm::new(b, "input_layernorm", c.hidden),
+            post_attention_layernorm: RmsNorm::new(b, "post_attention_layernorm", c.hidden),
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        h = out;
+        h = t.add(&residual, &h);
+        let residual = h.clone();
+        h = t.scope("post_attention_layernorm", || {
+            self.post_attention_layernorm.forward(t, &h)
+        });
+        h = t.scope("mlp", || self.mlp.forward(t, h));
+        t.add(&residual, &h)
+    }
+}
+
+impl SelfAttention {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
+        Self {
+            q_proj: Linear::adapted(b, "q_proj", c.hidden, q, c.qkv_bias),
+            k_proj: Linear::adapted(b, "k_proj", c.hidden, kv, c.qkv_bias),
+            v_proj: Linear::adapted(b, "v_proj", c.hidden, kv, c.qkv_bias),
+            o_proj: Linear::adapted(b, "o_proj", q, c.hidden, c.o_bias),
+            head_dim: c.head_dim,
+            dropout: c.attention_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq] = [x.size(0), x.size(1)];
+        let heads = |x: Tensor| {
+            let split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
+            t.transpose(&split, 1, 2)
+        };
+        let mut q = heads(t.scope("q_proj", || self.q_proj.forward(t, &x)));
+        let mut k = heads(t.scope("k_proj", || self.k_proj.forward(t, &x)));
+        let v = heads(t.scope("v_proj", || self.v_proj.forward(t, &x)));
+        {
+            let cos = t.unsqueeze(&shared.cos, 1);
+            let sin = t.unsqueeze(&shared.sin, 1);
+            let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+            (q, k) = turned;
+        }
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: shared.mask.as_ref(),
+            dropout: self.dropout,
+            softmax: Some(DType::F32),
+        };
+        let (mut out, weights) = nn::attention(t, shared.attn, &call);
+        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
+        (out, weights)
+    }
+}
+
+impl Mlp {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        Self {
+            gate_proj: Linear::adapted(b, "gate_proj", c.hidden, c.intermediate, c.mlp_bias),
+            up_proj: Linear::adapted(b, "up_proj", c.hidden, c.intermediate, c.mlp_bias),
+            down_proj: Linear::adapted(b, "down_proj", c.intermediate, c.hidden, c.mlp_bias),
+            activation: c.activation,
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
+        let product = {
+            let gate = nn::activate(
+                t,
+                self.activation,
+                t.scope("gate_proj", || self.gate_proj.forward(t, &x)),
+            );
+            let up = t.scope("up_proj", || self.up_proj.forward(t, &x));
+            t.mul(&gate, &up)
+        };
+        t.scope("down_proj", || self.down_proj.forward(t, &product))
+    }
+}

@@ -1,0 +1,106 @@
+//! The forward of each family, as transformers 5.17 runs it, written in the operations of the tape.
+
+mod clip_vision;
+mod decoder;
+mod gpt2;
+mod llava;
+
+use super::{Model, ModelConfig};
+use crate::nn::{Builder, ids};
+use crate::setup::{Attention, Checkpointing, Precision, Setup};
+use crate::tape::{Kind, Tape, Tensor};
+
+/// A model whose parameters are made, ready to run.
+pub trait Forward {
+    /// The batch on the GPU. Pixel values come in fp32 and are cast where the precision says so.
+    fn batch(&self, t: &Tape, run: &Run) -> Batch;
+
+    /// From a batch to the loss; everything else that the model returns is dropped with it.
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output;
+}
+
+/// What a model returns: the loss, and what lives as long as the output object does.
+pub struct Output {
+    /// A scalar.
+    pub loss: Tensor,
+    /// Logits and whatever else the output object holds.
+    pub held: Vec<Tensor>,
+}
+
+/// What every forward needs to know of the setup.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Micro-batch, lengths, images.
+    pub setup: Setup,
+    /// Attention implementation.
+    pub attn: Attention,
+    /// Blocks are checkpointed.
+    pub checkpointing: bool,
+}
+
+impl Run {
+    /// The forward's view of a setup.
+    pub fn new(setup: &Setup) -> Self {
+        Self {
+            setup: setup.clone(),
+            attn: setup.attn,
+            checkpointing: setup.ckpt == Checkpointing::Full,
+        }
+    }
+
+    /// Whether pixel values are cast to the weights' type before forward.
+    pub fn casts_pixels(&self) -> bool {
+        self.setup.precision == Precision::Bf16
+    }
+}
+
+/// One batch of inputs.
+#[derive(Default)]
+pub struct Batch {
+    /// Token ids, [batch, seq].
+    pub ids: Option<Tensor>,
+    /// Labels.
+    pub labels: Option<Tensor>,
+    /// Pixel values.
+    pub pixels: Option<Tensor>,
+    /// Masks and whatever else stays on the GPU during the step.
+    pub others: Vec<Tensor>,
+}
+
+impl Batch {
+    /// Token ids, labels and a padding mask, all [batch, seq] in int64.
+    pub fn of_text(t: &Tape, run: &Run) -> Self {
+        let shape = [run.setup.batch, run.setup.seq];
+        t.as_kind(Kind::Input, || Self {
+            ids: Some(ids(t, &shape, "input_ids")),
+            labels: Some(ids(t, &shape, "labels")),
+            others: vec![ids(t, &shape, "attention_mask")],
+            pixels: None,
+        })
+    }
+
+    /// Pixel values of the given shape, cast if the run casts them.
+    pub fn with_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
+        use crate::dtype::DType::{Bf16, F32};
+        self.pixels = Some(t.as_kind(Kind::Input, || {
+            let pixels = t.empty(shape, F32, "pixel_values");
+            if run.casts_pixels() {
+                t.compute(&pixels, Bf16, "pixel_values")
+            } else {
+                pixels
+            }
+        }));
+        self
+    }
+}
+
+impl Model {
+    /// Makes the parameters.
+    pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        match &self.config {
+            ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
+            ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
+            ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
+        }
+    }
+}

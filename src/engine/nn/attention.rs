@@ -1,0 +1,85 @@
+//! Attention behind transformers' interface: `sdpa` and `eager`.
+
+use crate::dtype::DType;
+use crate::setup::Attention;
+use crate::tape::{Mask, SdpaInputs, Tape, Tensor};
+
+/// What an attention module passes to its implementation.
+pub struct AttentionCall<'a> {
+    /// [batch, heads, queries, width].
+    pub q: &'a Tensor,
+    /// [batch, kv heads, keys, width].
+    pub k: &'a Tensor,
+    /// [batch, kv heads, keys, width].
+    pub v: &'a Tensor,
+    /// Which keys count.
+    pub mask: Option<&'a Mask>,
+    /// Probability of dropout.
+    pub dropout: f64,
+    /// How eager attention computes its softmax.
+    pub softmax: Option<DType>,
+}
+
+/// Output [batch, queries, heads, width], contiguous, and the weights that eager attention
+/// returns: the caller holds both as long as Python does.
+pub fn attention(t: &Tape, implementation: Attention, call: &AttentionCall<'_>) -> (Tensor, Option<Tensor>) {
+    match implementation {
+        Attention::Sdpa => (sdpa(t, call), None),
+        Attention::Eager => eager(t, call),
+    }
+}
+
+/// `sdpa_attention_forward`.
+fn sdpa(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
+    let repeated = (call.mask.is_some() && call.q.size(1) != call.k.size(1)).then(|| {
+        (
+            repeat_kv(t, call.k, call.q.size(1)),
+            repeat_kv(t, call.v, call.q.size(1)),
+        )
+    });
+    let (k, v) = repeated.as_ref().map_or((call.k, call.v), |(k, v)| (k, v));
+    let out = t.sdpa(&SdpaInputs {
+        q: call.q,
+        k,
+        v,
+        mask: call.mask,
+        dropout: call.dropout,
+    });
+    let out = t.transpose(&out, 1, 2);
+    t.contiguous(&out)
+}
+
+/// `eager_attention_forward` of the Llama line.
+fn eager(t: &Tape, call: &AttentionCall<'_>) -> (Tensor, Option<Tensor>) {
+    let k = repeat_kv(t, call.k, call.q.size(1));
+    let v = repeat_kv(t, call.v, call.q.size(1));
+    let mut weights = {
+        let scores = t.matmul(call.q, &t.transpose(&k, 2, 3));
+        t.scale(&scores)
+    };
+    if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = call.mask {
+        weights = t.add(&weights, bias);
+    }
+    weights = {
+        let probabilities = t.softmax(&weights, call.softmax);
+        t.to_dtype(&probabilities, call.q.dtype())
+    };
+    weights = t.dropout(&weights, call.dropout);
+    let out = t.matmul(&weights, &v);
+    let out = {
+        let turned = t.transpose(&out, 1, 2);
+        drop(out);
+        t.contiguous(&turned)
+    };
+    (out, Some(weights))
+}
+
+/// `repeat_kv`: each key and value head copied for the query heads that share it.
+fn repeat_kv(t: &Tape, x: &Tensor, heads: u64) -> Tensor {
+    let [batch, kv_heads, seq, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
+    if kv_heads == heads {
+        return x.clone();
+    }
+    let stretched = t.expand(&t.unsqueeze(x, 2), [batch, kv_heads, heads / kv_heads, seq, width]);
+    t.reshape(&stretched, [batch, heads, seq, width])
+}

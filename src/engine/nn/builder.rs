@@ -1,0 +1,114 @@
+//! Makes a model's parameters in the order in which its constructor does.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::lora::{Adapters, LoraSlot};
+use crate::dtype::DType;
+use crate::setup::Freeze;
+use crate::tape::dims::Dims;
+use crate::tape::{Component, Kind, Tape, Tensor};
+
+/// Which parameters are trained, and in what type they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Trained {
+    /// Which parts are frozen.
+    pub freeze: Freeze,
+    /// Type of weights.
+    pub dtype: DType,
+}
+
+impl Trained {
+    fn trains(self, component: Component) -> bool {
+        match self.freeze {
+            Freeze::None => true,
+            Freeze::Vision => component != Component::VisionTower,
+            Freeze::AllButConnector => component == Component::Connector,
+            Freeze::Lora => false,
+        }
+    }
+}
+
+/// Makes parameters and keeps the list that the optimizer gets (`model.parameters()`).
+pub struct Builder {
+    tape: Tape,
+    policy: Trained,
+    params: RefCell<Vec<Tensor>>,
+    slots: RefCell<Vec<Rc<LoraSlot>>>,
+    buffers: RefCell<Vec<Tensor>>,
+}
+
+impl Builder {
+    /// A builder that writes to `tape`.
+    pub fn new(tape: &Tape, policy: Trained) -> Self {
+        Self {
+            tape: tape.clone(),
+            policy,
+            params: RefCell::default(),
+            slots: RefCell::default(),
+            buffers: RefCell::default(),
+        }
+    }
+
+    /// The tape that it writes to.
+    pub fn tape(&self) -> &Tape {
+        &self.tape
+    }
+
+    /// Type of weights.
+    pub fn dtype(&self) -> DType {
+        self.policy.dtype
+    }
+
+    /// A parameter of the module that is being made.
+    pub fn weight(&self, name: &'static str, shape: impl Into<Dims>) -> Tensor {
+        let tensor = self
+            .tape
+            .as_kind(Kind::Weight, || self.tape.empty(shape, self.policy.dtype, name));
+        tensor.storage().classify(Kind::Weight, "a parameter of the model");
+        let trained = self.policy.trains(self.tape.component_now());
+        let tensor = if trained {
+            self.tape.require_grad(&tensor)
+        } else {
+            tensor
+        };
+        self.params.borrow_mut().push(tensor.clone());
+        tensor
+    }
+
+    /// A tensor of the model that is never trained and not counted as a parameter.
+    pub fn buffer(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
+        let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
+        tensor.storage().classify(Kind::Weight, "a buffer of the model");
+        self.buffers.borrow_mut().push(tensor.clone());
+        tensor
+    }
+
+    /// A head made by the constructor and then replaced by the weight that it shares.
+    pub fn tied(&self, name: &'static str, weight: &Tensor) -> Tensor {
+        drop(
+            self.tape
+                .as_kind(Kind::Weight, || self.tape.empty(*weight.shape(), weight.dtype(), name)),
+        );
+        weight.clone()
+    }
+
+    pub(super) fn slot(&self, input: u64, output: u64) -> Rc<LoraSlot> {
+        let slot = Rc::new(LoraSlot::new(self.tape.scope_id(), input, output));
+        self.slots.borrow_mut().push(slot.clone());
+        slot
+    }
+
+    /// `get_peft_model`: adapters for every projection that was made as a target, in order.
+    pub fn attach(&self, adapters: &Adapters) {
+        for slot in self.slots.borrow().iter() {
+            let [a, b] = slot.attach(&self.tape, adapters);
+            self.params.borrow_mut().extend([a, b]);
+        }
+    }
+
+    /// All parameters, each once, in the order of `model.parameters()`.
+    pub fn params(&self) -> Vec<Tensor> {
+        self.params.borrow().clone()
+    }
+}

@@ -1,0 +1,91 @@
+//! Low-rank adapters as peft makes and runs them (`peft/tuners/lora/layer.py`).
+
+use std::cell::OnceCell;
+
+use crate::dtype::DType;
+use crate::tape::log::ScopeId;
+use crate::tape::{Kind, Tape, Tensor};
+
+/// What adapters are like.
+#[derive(Debug, Clone, Copy)]
+pub struct Adapters {
+    /// Rank.
+    pub rank: u64,
+    /// Dropout before the first map.
+    pub dropout: f64,
+    /// Type of their weights.
+    pub dtype: DType,
+}
+
+/// A projection that an adapter may be put on.
+pub(super) struct LoraSlot {
+    scope: ScopeId,
+    input: u64,
+    output: u64,
+    adapter: OnceCell<Lora>,
+}
+
+impl LoraSlot {
+    pub fn new(scope: ScopeId, input: u64, output: u64) -> Self {
+        Self {
+            scope,
+            input,
+            output,
+            adapter: OnceCell::new(),
+        }
+    }
+
+    pub fn adapter(&self) -> Option<&Lora> {
+        self.adapter.get()
+    }
+
+    pub fn attach(&self, t: &Tape, with: &Adapters) -> [Tensor; 2] {
+        t.in_scope(self.scope, || {
+            let make = |name, shape: [u64; 2]| {
+                let w = t.as_kind(Kind::Weight, || t.parameter(shape, with.dtype, name));
+                w.storage().classify(Kind::Weight, "a low-rank adapter");
+                w
+            };
+            let a = make("lora_A.weight", [with.rank, self.input]);
+            let b = make("lora_B.weight", [self.output, with.rank]);
+            let lora = Lora {
+                a: a.clone(),
+                b: b.clone(),
+                dropout: with.dropout,
+            };
+            let fresh = self.adapter.set(lora).is_ok();
+            debug_assert!(fresh, "adapters are attached once");
+            [a, b]
+        })
+    }
+}
+
+pub(super) struct Lora {
+    a: Tensor,
+    b: Tensor,
+    dropout: f64,
+}
+
+impl Lora {
+    /// `result + lora_B(lora_A(dropout(x))) * scaling`, back in the type of the base layer.
+    pub fn forward(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
+        let result = base();
+        let dtype = result.dtype();
+        // `_cast_input_dtype`, which peft leaves to autocast where that is on
+        let x = if t.autocast_dtype().is_some() {
+            x.clone()
+        } else {
+            t.to_dtype(x, self.a.dtype())
+        };
+        let dropped = t.dropout(&x, self.dropout);
+        let low = t.linear(&dropped, &self.a, None);
+        drop(dropped);
+        let high = t.linear(&low, &self.b, None);
+        drop(low);
+        let scaled = t.scale(&high);
+        drop(high);
+        let result = t.add(&result, &scaled);
+        drop(scaled);
+        t.to_dtype(&result, dtype)
+    }
+}

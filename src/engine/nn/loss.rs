@@ -1,0 +1,19 @@
+//! Language-model loss (`transformers/loss/loss_utils.py`).
+
+use crate::dtype::DType;
+use crate::tape::{Tape, Tensor};
+
+/// `ForCausalLMLoss`: logits [batch, seq, vocab] in fp32, labels [batch, seq] shifted by one.
+pub fn causal_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
+    let logits = t.to_dtype(logits, DType::F32);
+    let [batch, seq, vocab] = [logits.size(0), logits.size(1), logits.size(2)];
+    let padded = t.empty([batch, seq + 1], DType::I64, "padded labels");
+    let shifted = t.empty([batch, seq], DType::I64, "shifted labels");
+    let flat = t.view(&logits, [batch * seq, vocab]);
+    drop(logits);
+    let target = t.view(&shifted, [batch * seq]);
+    let loss = t.cross_entropy(&flat, &target);
+    let _ = labels;
+    drop((target, shifted, padded, flat));
+    loss
+}

@@ -1,0 +1,27 @@
+//! Modules: parameters and the operations that they run, as in `torch.nn` and transformers.
+//!
+//! A forward holds its tensors in variables that live exactly as long as Python's do: that is
+//! what decides the peaks. A value that Python keeps until a function returns is kept here too
+//! (`let _weights = …`), and a reassignment here frees what a reassignment there frees.
+
+mod activation;
+mod attention;
+mod builder;
+mod embedding;
+mod linear;
+mod lora;
+mod loss;
+mod mask;
+mod norm;
+mod rope;
+
+pub use activation::activate;
+pub use attention::{AttentionCall, attention};
+pub use builder::{Builder, Trained};
+pub use embedding::Embedding;
+pub use linear::{Conv1d, Linear};
+pub use lora::Adapters;
+pub use loss::causal_lm_loss;
+pub use mask::{causal_mask, ids};
+pub use norm::{LayerNorm, RmsNorm};
+pub use rope::{Rotary, apply_rotary, rotate_half};

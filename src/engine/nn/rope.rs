@@ -1,0 +1,69 @@
+//! Rotary positions.
+
+use super::builder::Builder;
+use crate::dtype::DType;
+use crate::tape::{Tape, Tensor};
+
+/// `LlamaRotaryEmbedding`: cosines and sines of every position, made anew in each forward.
+pub struct Rotary {
+    inv_freq: Tensor,
+    head_dim: u64,
+}
+
+impl Rotary {
+    /// The inverse frequencies, held twice (`inv_freq`, `original_inv_freq`).
+    pub fn new(b: &Builder, head_dim: u64) -> Self {
+        b.tape().scope("rotary_emb", || {
+            let inv_freq = b.buffer("inv_freq", [head_dim / 2], DType::F32);
+            b.buffer("original_inv_freq", [head_dim / 2], DType::F32);
+            Self { inv_freq, head_dim }
+        })
+    }
+
+    /// Cosines and sines, each [batch, positions, head_dim] in the type of `x`.
+    pub fn forward(&self, t: &Tape, x: &Tensor, position_ids: &Tensor) -> (Tensor, Tensor) {
+        t.no_grad(|| {
+            let [batch, positions] = [position_ids.size(0), position_ids.size(1)];
+            let freqs_in = t.expand(
+                &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
+                [batch, self.head_dim / 2, 1],
+            );
+            let expanded = t.compute(
+                &t.view(position_ids, [batch, 1, positions]),
+                DType::F32,
+                "positions as float",
+            );
+            let freqs = t.autocast(None, || t.matmul(&freqs_in, &expanded));
+            let freqs = t.transpose(&freqs, 1, 2);
+            let emb = t.cat(&[&freqs, &freqs], 2);
+            let turn = |name| {
+                let wave = t.compute(&emb, DType::F32, name);
+                t.compute(&wave, DType::F32, "times attention scaling")
+            };
+            let cos = turn("cos");
+            let sin = turn("sin");
+            drop((expanded, freqs_in));
+            (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype()))
+        })
+    }
+}
+
+/// `rotate_half`: the second half of the last dimension, negated, before the first.
+pub fn rotate_half(t: &Tape, x: &Tensor) -> Tensor {
+    let d = x.dim() - 1;
+    let half = x.last() / 2;
+    let first = t.slice(x, d, half);
+    let second = t.slice(x, d, half);
+    let negated = t.neg(&second);
+    t.cat(&[&negated, &first], d)
+}
+
+/// `apply_rotary_pos_emb` of one of queries and keys: `x * cos + rotate_half(x) * sin`.
+pub fn apply_rotary(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+    let straight = t.mul(x, cos);
+    let turned = {
+        let rotated = rotate_half(t, x);
+        t.mul(&rotated, sin)
+    };
+    t.add(&straight, &turned)
+}

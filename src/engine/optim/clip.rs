@@ -1,0 +1,33 @@
+//! Gradient clipping (`torch/nn/utils/clip_grad.py`).
+
+use crate::dtype::DType;
+use crate::tape::{Tape, Tensor};
+
+/// Elements that one block of a foreach kernel reads
+/// (`kChunkSize` in `aten/src/ATen/native/cuda/MultiTensorApply.cuh`).
+const CHUNK: u64 = 65_536;
+
+/// `clip_grad_norm_(params, 1.0)`: one norm for each gradient, by way of one partial norm for
+/// each chunk, then a handful of scalars. Gradients are scaled in place.
+pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
+    let grads: Vec<Tensor> = params.iter().filter_map(Tensor::grad).collect();
+    let Some(largest) = grads.iter().map(Tensor::numel).max() else {
+        return;
+    };
+    let dtype = grads[0].dtype();
+    let partials = t.empty(
+        [grads.len() as u64 * largest.div_ceil(CHUNK)],
+        DType::F32,
+        "partial norms",
+    );
+    let norms: Vec<Tensor> = grads.iter().map(|_| t.empty([], dtype, "norm of a gradient")).collect();
+    drop(partials);
+    let stacked = t.empty([norms.len() as u64], dtype, "norms of gradients");
+    let total = t.empty([], dtype, "total norm");
+    drop((stacked, norms));
+    let shifted = t.empty([], dtype, "total norm + 1e-6");
+    let coefficient = t.empty([], dtype, "clip coefficient");
+    drop(shifted);
+    let clamped = t.empty([], dtype, "clamped clip coefficient");
+    drop((clamped, coefficient, total));
+}

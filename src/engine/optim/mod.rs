@@ -1,0 +1,69 @@
+//! Optimizers: their states and the temporaries of one step (`torch/optim`, transformers).
+
+mod adamw;
+mod clip;
+mod scaler;
+mod sgd;
+
+pub use clip::clip_grad_norm;
+pub use scaler::GradScaler;
+
+use crate::setup;
+use crate::tape::{Kind, Tape, Tensor};
+
+/// An optimizer over the trained parameters of a model.
+pub struct Optimizer {
+    kind: setup::Optimizer,
+    params: Vec<Tensor>,
+    states: Vec<States>,
+}
+
+/// What the optimizer keeps for one parameter; empty until its first step.
+#[derive(Default, Clone)]
+struct States(Vec<Tensor>);
+
+impl Optimizer {
+    /// Over those of `params` that are trained.
+    pub fn new(kind: setup::Optimizer, params: &[Tensor]) -> Self {
+        let params: Vec<Tensor> = params.iter().filter(|p| p.requires_grad()).cloned().collect();
+        let states = vec![States::default(); params.len()];
+        Self { kind, params, states }
+    }
+
+    /// The trained parameters, in order.
+    pub fn params(&self) -> &[Tensor] {
+        &self.params
+    }
+
+    /// Whether the step takes the scaler's scale and checks for infinities by itself.
+    pub fn scales_itself(&self) -> bool {
+        self.kind == setup::Optimizer::AdamwFused
+    }
+
+    /// One update of every parameter that has a gradient.
+    pub fn step(&mut self, t: &Tape) {
+        use setup::Optimizer as O;
+        t.no_grad(|| match self.kind {
+            O::Adamw | O::AdamwFused | O::AdamwLoop => self.adamw(t),
+            O::Sgd => {}
+            O::Sgdm => self.momentum(t),
+            O::Adafactor | O::AdafactorTorch => {
+                t.fail(|| "Adafactor is not supported yet; use adamw, adamw_fused, adamw_loop, sgd or sgdm".into());
+            }
+        });
+    }
+
+    /// `zero_grad(set_to_none=True)`.
+    pub fn zero_grad(&self) {
+        self.params.iter().for_each(Tensor::clear_grad);
+    }
+
+    /// A state in the layout of the parameter.
+    fn state(t: &Tape, p: &Tensor, name: &'static str) -> Tensor {
+        let state = t.as_kind(Kind::OptimizerState, || t.empty_like(p, p.dtype(), name));
+        state
+            .storage()
+            .classify(Kind::OptimizerState, "kept between steps by the optimizer");
+        state
+    }
+}

@@ -1,0 +1,64 @@
+//! Whether a setup makes sense for a model, before anything is simulated.
+
+use super::SimulateError;
+use crate::model::ModelConfig;
+use crate::{Model, Setup};
+
+/// Largest values that a setup may hold; beyond them a figure says nothing about a real run.
+const LIMITS: [(&str, u64); 6] = [
+    ("batch", 65_536),
+    ("seq", 4_194_304),
+    ("images", 4_096),
+    ("accum", 64),
+    ("rank", 8_192),
+    ("frames", 4_096),
+];
+
+/// Refuses what cannot run.
+pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let text = has_text(model);
+    let given = [
+        ("batch", setup.batch, 1),
+        ("seq", setup.seq, u64::from(text)),
+        ("images", setup.images, 0),
+        ("accum", setup.accum, 1),
+        ("rank", setup.rank, 1),
+        ("frames", setup.frames.unwrap_or(1), 1),
+    ];
+    for ((name, value, least), (_, most)) in given.into_iter().zip(LIMITS) {
+        if value < least || value > most {
+            return Err(SimulateError(format!(
+                "`{name}` is {value}; it must be between {least} and {most}"
+            )));
+        }
+    }
+    if !(0.0..1.0).contains(&setup.lora_dropout) {
+        return Err(SimulateError(format!(
+            "`lora_dropout` is {}; it is a probability below 1, such as 0.05",
+            setup.lora_dropout
+        )));
+    }
+    image_tokens_fit(model, setup)
+}
+
+fn has_text(model: &Model) -> bool {
+    match &model.config {
+        ModelConfig::Gpt2(_) | ModelConfig::Decoder(_) | ModelConfig::Llava(_) => true,
+    }
+}
+
+/// The positions of a sample hold its image tokens.
+fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let tokens = match &model.config {
+        ModelConfig::Llava(c) => setup.images * c.image_tokens(),
+        _ => 0,
+    };
+    if tokens > setup.seq {
+        return Err(SimulateError(format!(
+            "{} images take {tokens} of the sequence's positions, but `seq` is {}; raise `seq` to at least {tokens} or \
+             lower `images`",
+            setup.images, setup.seq
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! From a model and a setup to a report.
+
+mod check;
+mod replay;
+mod report;
+mod steps;
+
+use std::fmt;
+
+use crate::allocator::Options;
+use crate::tape::Gpu;
+use crate::{Model, Report, Setup};
+
+pub use steps::{Recording, StepMarks, record};
+
+/// Why a setup cannot be simulated: what was given, what is allowed, what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimulateError(pub String);
+
+impl fmt::Display for SimulateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SimulateError {}
+
+/// Simulates three training steps.
+///
+/// # Errors
+/// When the setup does not fit the model (zero batch, text shorter than its image tokens, …), or
+/// when the run itself would fail; the message says what to change.
+pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
+    check::check(model, setup)?;
+    let recording = record(model, setup, Gpu::default());
+    if let Some(failure) = &recording.failure {
+        return Err(SimulateError(failure.clone()));
+    }
+    let replay = replay::replay(&recording, Options::default()).map_err(|e| SimulateError(e.to_string()))?;
+    Ok(report::report(&recording, &replay))
+}

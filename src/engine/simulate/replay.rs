@@ -1,0 +1,102 @@
+//! Drives the allocator with a recorded run.
+
+use super::steps::{Recording, StepMarks};
+use crate::allocator::{Block, CachingAllocator, Options, OutOfMemory};
+use crate::report::StepBytes;
+use crate::tape::log::Event;
+
+/// The allocator's figures over a run of three steps.
+pub struct Replay {
+    /// Allocated bytes once the model is made.
+    pub after_model: u64,
+    /// Figures of each step.
+    pub steps: [StepBytes; 3],
+    /// Highest reserved bytes of the run.
+    pub peak_reserved: u64,
+    /// Bytes of each storage's block, by storage.
+    pub block_bytes: Vec<u64>,
+}
+
+struct Player<'a> {
+    recording: &'a Recording,
+    allocator: CachingAllocator,
+    blocks: Vec<Option<Block>>,
+    block_bytes: Vec<u64>,
+    peak_reserved: u64,
+}
+
+/// Replays making the model, then the first step, the second, and the second again.
+///
+/// # Errors
+/// When the allocator's limit does not hold the run.
+pub fn replay(recording: &Recording, options: Options) -> Result<Replay, OutOfMemory> {
+    let n = recording.log.births.len();
+    let mut player = Player {
+        recording,
+        allocator: CachingAllocator::new(options),
+        blocks: vec![None; n],
+        block_bytes: vec![0; n],
+        peak_reserved: 0,
+    };
+    player.play(0, recording.after_model)?;
+    player.allocator.empty_cache();
+    player.reset();
+    player.peak_reserved = 0;
+    let after_model = player.allocator.allocated().get();
+    let [first, second] = &recording.steps;
+    let steps = [player.step(first)?, player.step(second)?, player.step(second)?];
+    Ok(Replay {
+        after_model,
+        steps,
+        peak_reserved: player.peak_reserved.max(player.allocator.peak_reserved().get()),
+        block_bytes: player.block_bytes,
+    })
+}
+
+impl Player<'_> {
+    /// `reset_peak_memory_stats`, the run's own highest reservation kept.
+    fn reset(&mut self) {
+        self.peak_reserved = self.peak_reserved.max(self.allocator.peak_reserved().get());
+        self.allocator.reset_peaks();
+    }
+
+    fn play(&mut self, from: usize, to: usize) -> Result<(), OutOfMemory> {
+        let log = &self.recording.log;
+        for &event in &log.events[from..to] {
+            self.event(event, log.births[event.storage() as usize].bytes)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, bytes: u64) -> Result<(), OutOfMemory> {
+        let id = event.storage() as usize;
+        if event.is_birth() {
+            let block = self.allocator.alloc(bytes, 0)?;
+            self.block_bytes[id] = self.allocator.block_size(block);
+            self.blocks[id] = Some(block);
+        } else if let Some(block) = self.blocks[id].take() {
+            self.allocator.free(block);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, marks: &StepMarks) -> Result<StepBytes, OutOfMemory> {
+        let mut out = StepBytes::default();
+        self.play(marks.start, marks.before_forward)?;
+        out.before_forward = self.allocator.allocated();
+        self.reset();
+        self.play(marks.before_forward, marks.after_forward)?;
+        out.after_forward = self.allocator.allocated();
+        out.peak_forward = self.allocator.peak_allocated();
+        self.reset();
+        self.play(marks.after_forward, marks.after_backward)?;
+        out.after_backward = self.allocator.allocated();
+        out.peak_backward = self.allocator.peak_allocated();
+        self.reset();
+        self.play(marks.after_backward, marks.after_optimizer)?;
+        out.peak_optimizer = self.allocator.peak_allocated();
+        self.play(marks.after_optimizer, marks.end)?;
+        out.end = self.allocator.allocated();
+        Ok(out)
+    }
+}

@@ -1,0 +1,83 @@
+//! Makes a report of a recorded and replayed run.
+
+use super::replay::Replay;
+use super::steps::{Recording, StepMarks};
+use crate::report::{LiveTensor, Phase, Report, Timeline, breakdown};
+use crate::tape::log::Event;
+use crate::units::Bytes;
+
+/// The report of the run's last step.
+pub(super) fn report(recording: &Recording, replay: &Replay) -> Report {
+    let steady = replay.steps[2];
+    let timeline = timeline(recording, replay);
+    let peak = timeline.peak_instant();
+    let live: Vec<LiveTensor> = timeline.live_at(peak).into_iter().cloned().collect();
+    let peak_allocated = steady.peak();
+    let peak_reserved = Bytes::new(replay.peak_reserved);
+    Report {
+        params: recording.params,
+        trainable: recording.trainable,
+        after_model: Bytes::new(replay.after_model),
+        first: replay.steps[0],
+        steady,
+        peak_allocated,
+        peak_reserved,
+        fragmentation: peak_reserved.saturating_sub(peak_allocated),
+        outside: Vec::new(),
+        peak_phase: steady.peak_phase(),
+        breakdown: breakdown(&live),
+        timeline,
+        warnings: Vec::new(),
+    }
+}
+
+/// The second recorded step as a timeline; tensors that are neither live before it nor touched by
+/// it are left out.
+fn timeline(recording: &Recording, replay: &Replay) -> Timeline {
+    let log = &recording.log;
+    let marks = recording.steps[1];
+    let mut live = vec![false; log.births.len()];
+    for &event in &log.events[..marks.start] {
+        live[event.storage() as usize] = event.is_birth();
+    }
+    let events = &log.events[marks.start..marks.end];
+    let mut index = vec![u32::MAX; log.births.len()];
+    let mut timeline = Timeline::default();
+    let mut paths = vec![None; log.scopes.len()];
+    let mut place = |id: usize, timeline: &mut Timeline| {
+        if index[id] == u32::MAX {
+            index[id] = timeline.tensors.len() as u32;
+            let birth = &log.births[id];
+            let scope = birth.scope as usize;
+            timeline.tensors.push(LiveTensor {
+                name: birth.name.to_owned(),
+                layer: paths[scope].get_or_insert_with(|| log.path(birth.scope)).clone(),
+                component: log.scopes[scope].component,
+                kind: birth.kind,
+                shape: birth.shape.to_vec(),
+                dtype: birth.dtype,
+                bytes: Bytes::new(replay.block_bytes[id]),
+                why: birth.why,
+            });
+        }
+        index[id]
+    };
+    for (id, _) in live.iter().enumerate().filter(|(_, l)| **l) {
+        let at = place(id, &mut timeline);
+        timeline.initial.push(at);
+    }
+    for event in events {
+        let at = place(event.storage() as usize, &mut timeline);
+        timeline.events.push((at, Event::is_birth(*event)));
+    }
+    timeline.phases = phases(&marks);
+    timeline
+}
+
+fn phases(marks: &StepMarks) -> Vec<(Phase, usize)> {
+    vec![
+        (Phase::Forward, marks.before_forward - marks.start),
+        (Phase::Backward, marks.after_forward - marks.start),
+        (Phase::Optimizer, marks.after_backward - marks.start),
+    ]
+}

@@ -1,0 +1,90 @@
+//! `torch.autocast`: which operands are cast, and the cache of cast weights.
+
+use std::collections::HashMap;
+
+use super::core::Tape;
+use super::kind::Kind;
+use super::tensor::Tensor;
+use crate::dtype::DType;
+
+/// Autocast as a thread sees it.
+#[derive(Default)]
+pub(super) struct AutocastState {
+    pub dtype: Option<DType>,
+    depth: u32,
+    /// Low-precision copies of leaves, by identity of the leaf; emptied when the outermost
+    /// context ends.
+    cache: HashMap<usize, (Tensor, Tensor)>,
+}
+
+impl Tape {
+    /// Runs `f` under `torch.autocast(dtype)`; without one, as it is.
+    pub fn autocast<R>(&self, dtype: Option<DType>, f: impl FnOnce() -> R) -> R {
+        let before = {
+            let mut state = self.0.autocast.borrow_mut();
+            state.depth += 1;
+            std::mem::replace(&mut state.dtype, dtype)
+        };
+        let result = f();
+        let cleared = {
+            let mut state = self.0.autocast.borrow_mut();
+            state.dtype = before;
+            state.depth -= 1;
+            if state.depth == 0 {
+                std::mem::take(&mut state.cache)
+            } else {
+                HashMap::new()
+            }
+        };
+        self.drop_cache(cleared);
+        result
+    }
+
+    /// Frees in the order of birth, so that the record does not depend on hashing.
+    fn drop_cache(&self, cache: HashMap<usize, (Tensor, Tensor)>) {
+        let mut casts: Vec<_> = cache.into_values().collect();
+        casts.sort_by_key(|(_, cast)| cast.storage().id());
+        casts.into_iter().for_each(drop);
+    }
+
+    /// The dtype of the autocast context that is running.
+    pub fn autocast_dtype(&self) -> Option<DType> {
+        self.0.autocast.borrow().dtype
+    }
+
+    /// An operand of an operation that autocast runs in low precision (`cached_cast`).
+    pub fn cast_low(&self, t: &Tensor) -> Tensor {
+        let Some(low) = self.autocast_dtype() else {
+            return t.clone();
+        };
+        if !t.dtype().is_float() || t.dtype() == low {
+            return t.clone();
+        }
+        let is_leaf = t.0.leaf.is_some();
+        if !(is_leaf && t.dtype() == DType::F32) {
+            return self.to_dtype(t, low);
+        }
+        if let Some((_, cast)) = self.0.autocast.borrow().cache.get(&t.key()) {
+            return cast.clone();
+        }
+        let cast = self.to_dtype(t, low);
+        cast.storage().classify(
+            Kind::Temporary,
+            "autocast's low-precision copy of a weight, cached until forward's context ends",
+        );
+        self.0
+            .autocast
+            .borrow_mut()
+            .cache
+            .insert(t.key(), (t.clone(), cast.clone()));
+        cast
+    }
+
+    /// An operand of an operation that autocast runs in fp32.
+    pub fn cast_high(&self, t: &Tensor) -> Tensor {
+        if self.autocast_dtype().is_none() || !t.dtype().is_float() || t.dtype() == DType::F32 {
+            return t.clone();
+        }
+        self.to_dtype(t, DType::F32)
+    }
+}

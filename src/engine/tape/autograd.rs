@@ -1,0 +1,410 @@
+//! The graph that forward records and backward walks (`torch/csrc/autograd/engine.cpp`).
+
+use std::cell::{Cell, RefCell};
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::checkpoint::Saved;
+use super::core::Tape;
+use super::dims::{self, Dims};
+use super::kind::Kind;
+use super::log::ScopeId;
+use super::tensor::{Leaf, Tensor};
+use crate::dtype::DType;
+
+/// Gradients, one for each input of an operation; `None` where none is wanted.
+pub type Grads = SmallVec<[Option<Tensor>; 4]>;
+
+/// Where a gradient goes: an input slot of a node.
+#[derive(Clone)]
+pub struct Edge {
+    pub(super) node: Rc<Node>,
+    pub(super) slot: usize,
+}
+
+/// What backward of one operation is given.
+pub struct Backward<'a> {
+    /// Gradients of the operation's outputs.
+    pub grads: SmallVec<[Option<Tensor>; 2]>,
+    /// What forward saved, in the order in which it was saved.
+    pub saved: SmallVec<[Tensor; 6]>,
+    wanted: &'a [Option<Edge>],
+}
+
+impl Backward<'_> {
+    /// The gradient of the only output.
+    ///
+    /// # Panics
+    /// When there is none: the engine runs no node without one.
+    pub fn grad(&self) -> &Tensor {
+        self.grads[0].as_ref().expect("a node runs with a gradient")
+    }
+
+    /// Takes the gradient of the only output, so that the caller decides when it is freed.
+    ///
+    /// # Panics
+    /// As [`Backward::grad`].
+    pub fn take_grad(&mut self) -> Tensor {
+        self.grads[0].take().expect("a node runs with a gradient")
+    }
+
+    /// Whether a gradient of input `i` is wanted.
+    pub fn wants(&self, i: usize) -> bool {
+        self.wanted[i].is_some()
+    }
+
+    /// `f`'s result where a gradient of input `i` is wanted.
+    pub fn want(&self, i: usize, f: impl FnOnce() -> Tensor) -> Option<Tensor> {
+        self.wants(i).then(f)
+    }
+}
+
+type Apply = Box<dyn FnOnce(&Tape, &mut Backward<'_>) -> Grads>;
+
+enum Action {
+    Apply(Option<Apply>),
+    Accumulate(Tensor),
+}
+
+/// One recorded operation.
+pub struct Node {
+    name: &'static str,
+    sequence: u64,
+    scope: ScopeId,
+    next: RefCell<SmallVec<[Option<Edge>; 3]>>,
+    /// Shape and dtype of each output: what its gradient must look like.
+    outputs: SmallVec<[(Dims, DType); 1]>,
+    saved: RefCell<SmallVec<[Saved; 4]>>,
+    action: RefCell<Action>,
+    // State of the backward that is running.
+    task: Cell<u32>,
+    waits_for: Cell<u32>,
+    buffer: RefCell<SmallVec<[Option<Tensor>; 1]>>,
+}
+
+impl Node {
+    /// The node that puts a leaf's gradient in place; one for each leaf while a graph needs it.
+    pub(super) fn accumulate(leaf: &Rc<Leaf>, tensor: &Tensor) -> Edge {
+        if let Some(node) = leaf.node.borrow().upgrade() {
+            return Edge { node, slot: 0 };
+        }
+        let node = Rc::new(Self {
+            name: "AccumulateGrad",
+            sequence: u64::MAX,
+            scope: 0,
+            next: RefCell::default(),
+            outputs: SmallVec::from_slice(&[(*tensor.shape(), tensor.dtype())]),
+            saved: RefCell::default(),
+            action: RefCell::new(Action::Accumulate(tensor.clone())),
+            task: Cell::new(0),
+            waits_for: Cell::new(0),
+            buffer: RefCell::default(),
+        });
+        *leaf.node.borrow_mut() = Rc::downgrade(&node);
+        Edge { node, slot: 0 }
+    }
+}
+
+impl Drop for Node {
+    /// Chains of nodes are as long as the step: take them apart in a loop, not by recursion.
+    fn drop(&mut self) {
+        let mut chain: Vec<Rc<Node>> = self.next.get_mut().drain(..).flatten().map(|e| e.node).collect();
+        while let Some(node) = chain.pop() {
+            if let Some(mut node) = Rc::into_inner(node) {
+                chain.extend(node.next.get_mut().drain(..).flatten().map(|e| e.node));
+            }
+        }
+    }
+}
+
+/// An operation that is being recorded: inputs first, then what it saves, then its outputs.
+pub struct Recording {
+    active: Option<Active>,
+}
+
+struct Active {
+    name: &'static str,
+    next: SmallVec<[Option<Edge>; 3]>,
+    saved: SmallVec<[Saved; 4]>,
+}
+
+impl Recording {
+    /// Whether backward will come here at all.
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Whether backward will want a gradient of input `i`.
+    pub fn wants(&self, i: usize) -> bool {
+        self.active.as_ref().is_some_and(|a| a.next[i].is_some())
+    }
+
+    /// Saves a tensor for backward. Inputs are saved before the operation's outputs are made, as
+    /// PyTorch's generated code does: it decides where a recomputation stops.
+    pub fn save(&mut self, tape: &Tape, t: &Tensor) {
+        if let Some(active) = &mut self.active {
+            let saved = tape.pack(t, active.name);
+            active.saved.push(saved);
+        }
+    }
+
+    /// Ends the recording of an operation with one output.
+    pub fn finish(
+        self,
+        tape: &Tape,
+        out: Tensor,
+        apply: impl FnOnce(&Tape, &mut Backward<'_>) -> Grads + 'static,
+    ) -> Tensor {
+        let Some(active) = self.active else { return out };
+        let node = active.node(
+            tape,
+            SmallVec::from_slice(&[(*out.shape(), out.dtype())]),
+            Box::new(apply),
+        );
+        with_edge(out, node, 0)
+    }
+
+    /// Ends the recording of an operation with several outputs.
+    pub fn finish_many(
+        self,
+        tape: &Tape,
+        outs: Vec<Tensor>,
+        apply: impl FnOnce(&Tape, &mut Backward<'_>) -> Grads + 'static,
+    ) -> Vec<Tensor> {
+        let Some(active) = self.active else { return outs };
+        let meta = outs.iter().map(|o| (*o.shape(), o.dtype())).collect();
+        let node = active.node(tape, meta, Box::new(apply));
+        outs.into_iter()
+            .enumerate()
+            .map(|(slot, out)| with_edge(out, node.clone(), slot))
+            .collect()
+    }
+}
+
+impl Active {
+    fn node(self, tape: &Tape, outputs: SmallVec<[(Dims, DType); 1]>, apply: Apply) -> Rc<Node> {
+        let sequence = tape.0.sequence.get();
+        tape.0.sequence.set(sequence + 1);
+        Rc::new(Node {
+            name: self.name,
+            sequence,
+            scope: tape.scope_id(),
+            next: RefCell::new(self.next),
+            outputs,
+            saved: RefCell::new(self.saved),
+            action: RefCell::new(Action::Apply(Some(apply))),
+            task: Cell::new(0),
+            waits_for: Cell::new(0),
+            buffer: RefCell::default(),
+        })
+    }
+}
+
+fn with_edge(out: Tensor, node: Rc<Node>, slot: usize) -> Tensor {
+    let edge = Some(Edge { node, slot });
+    match Rc::try_unwrap(out.0) {
+        Ok(mut inner) => {
+            inner.edge = edge;
+            Tensor(Rc::new(inner))
+        }
+        Err(shared) => Tensor::from_parts(shared.storage.clone(), shared.shape, shared.strides, shared.dtype, edge),
+    }
+}
+
+impl Tape {
+    /// Begins to record an operation on `inputs`; inactive when none of them is trained or
+    /// recording is off.
+    pub fn record(&self, name: &'static str, inputs: &[&Tensor]) -> Recording {
+        let on = self.0.grad_enabled.get() && inputs.iter().any(|t| t.requires_grad());
+        let active = on.then(|| Active {
+            name,
+            next: inputs.iter().map(|t| t.edge()).collect(),
+            saved: SmallVec::new(),
+        });
+        Recording { active }
+    }
+
+    /// `loss.backward()`.
+    ///
+    /// # Panics
+    /// When nothing that led to the loss is trained.
+    pub fn backward(&self, loss: &Tensor) {
+        let root = loss.edge().expect("backward of a loss that nothing trained led to");
+        let seed = self.empty_like(loss, loss.dtype(), "ones_like");
+        let scope = self.set_scope(0);
+        self.0.in_backward.set(true);
+        self.with_grad(false, || self.run_graph(root, seed));
+        self.0.in_backward.set(false);
+        self.set_scope(scope);
+    }
+
+    fn run_graph(&self, root: Edge, seed: Tensor) {
+        let task = self.0.graph_task.get() + 1;
+        self.0.graph_task.set(task);
+        count_dependencies(&root.node, task);
+        // The caller of backward holds the seed until backward returns.
+        receive(self, &root, seed.clone());
+        let mut ready = BinaryHeap::new();
+        ready.push(Ready(root.node));
+        while let Some(Ready(node)) = ready.pop() {
+            let outputs = self.evaluate(&node);
+            let next = std::mem::take(&mut *node.next.borrow_mut());
+            for (output, edge) in outputs.into_iter().zip(next.iter()) {
+                let Some(edge) = edge else { continue };
+                if let Some(output) = output {
+                    receive(self, edge, output);
+                }
+                let left = edge.node.waits_for.get() - 1;
+                edge.node.waits_for.set(left);
+                if left == 0 {
+                    ready.push(Ready(edge.node.clone()));
+                }
+            }
+            *node.next.borrow_mut() = next;
+        }
+        drop(seed);
+    }
+
+    /// Runs one node; releases its gradients, then what it saved.
+    fn evaluate(&self, node: &Rc<Node>) -> Grads {
+        let grads: SmallVec<[Option<Tensor>; 2]> = node.buffer.borrow_mut().drain(..).collect();
+        if grads.iter().all(Option::is_none) {
+            node.saved.borrow_mut().clear();
+            return node.next.borrow().iter().map(|_| None).collect();
+        }
+        let apply = match &mut *node.action.borrow_mut() {
+            Action::Accumulate(leaf) => {
+                self.accumulate_grad(leaf, grads);
+                return Grads::new();
+            }
+            Action::Apply(apply) => apply.take(),
+        };
+        self.set_scope(node.scope);
+        let saved = node.saved.borrow().iter().map(|s| self.unpack(s)).collect();
+        let next = std::mem::take(&mut *node.next.borrow_mut());
+        let mut backward = Backward {
+            grads,
+            saved,
+            wanted: &next,
+        };
+        let mut outputs = match apply {
+            Some(apply) => apply(self, &mut backward),
+            None => next.iter().map(|_| None).collect(),
+        };
+        drop(backward);
+        for (output, edge) in outputs.iter_mut().zip(next.iter()) {
+            match edge {
+                Some(edge) => *output = output.take().map(|g| self.validate(g, edge)),
+                None => *output = None,
+            }
+        }
+        *node.next.borrow_mut() = next;
+        node.saved.borrow_mut().clear();
+        outputs
+    }
+
+    /// A gradient gets the shape and dtype of what it is the gradient of (`validate_outputs`).
+    fn validate(&self, grad: Tensor, edge: &Edge) -> Tensor {
+        let (shape, dtype) = edge.node.outputs[edge.slot];
+        let grad = if *grad.shape() == shape {
+            grad
+        } else {
+            self.sum_to(&grad, &shape)
+        };
+        if grad.dtype() == dtype {
+            grad
+        } else {
+            self.to_dtype_raw(&grad, dtype)
+        }
+    }
+
+    /// `AccumulateGrad`: the first gradient is taken over if nobody else has it and its layout is
+    /// the parameter's; later ones are added in place.
+    fn accumulate_grad(&self, leaf: &Tensor, mut grads: SmallVec<[Option<Tensor>; 2]>) {
+        let (Some(new), Some(state)) = (grads[0].take(), leaf.0.leaf.as_ref()) else {
+            return;
+        };
+        let mut slot = state.grad.borrow_mut();
+        if slot.is_some() {
+            return;
+        }
+        let obeys = if leaf.is_dense() {
+            same_layout(&new, leaf)
+        } else {
+            new.is_contiguous()
+        };
+        let grad = if new.handles() == 1 && obeys {
+            new.detach()
+        } else {
+            self.empty_strided(*leaf.shape(), *leaf.strides(), new.dtype(), "clone of gradient")
+        };
+        grad.storage()
+            .classify(Kind::Gradient, "kept from backward until zero_grad");
+        *slot = Some(grad);
+    }
+}
+
+fn same_layout(a: &Tensor, b: &Tensor) -> bool {
+    a.shape() == b.shape() && (0..a.dim()).all(|i| a.size(i) == 1 || a.strides()[i] == b.strides()[i])
+}
+
+/// Puts a gradient into the buffer of the node that it is for; a second one is added to the
+/// first, in place when nobody else holds that (`InputBuffer::accumulate`).
+fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
+    let mut buffer = edge.node.buffer.borrow_mut();
+    if buffer.len() < edge.node.outputs.len() {
+        buffer.resize(edge.node.outputs.len(), None);
+    }
+    let slot = &mut buffer[edge.slot];
+    *slot = Some(match slot.take() {
+        None => grad,
+        Some(old) if old.is_dense() && old.handles() == 1 && old.storage().is_unique() => old,
+        Some(old) => {
+            let strides = dims::dense_strides_like(old.shape(), old.strides());
+            tape.empty_strided(*old.shape(), strides, old.dtype(), "sum of gradients")
+        }
+    });
+}
+
+/// Counts, for each node reachable from the root, how many nodes feed it.
+fn count_dependencies(root: &Rc<Node>, task: u32) {
+    root.task.set(task);
+    root.waits_for.set(0);
+    let mut stack = vec![root.clone()];
+    while let Some(node) = stack.pop() {
+        for edge in node.next.borrow().iter().flatten() {
+            let next = &edge.node;
+            if next.task.replace(task) != task {
+                next.waits_for.set(0);
+                next.buffer.borrow_mut().clear();
+                stack.push(next.clone());
+            }
+            next.waits_for.set(next.waits_for.get() + 1);
+        }
+    }
+}
+
+/// A node whose gradients have all arrived; later operations come first.
+struct Ready(Rc<Node>);
+
+impl Ord for Ready {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.sequence.cmp(&other.0.sequence)
+    }
+}
+
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ready {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.sequence == other.0.sequence
+    }
+}
+
+impl Eq for Ready {}

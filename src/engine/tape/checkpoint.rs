@@ -1,0 +1,120 @@
+//! Saved tensors, and non-reentrant activation checkpointing (`torch/utils/checkpoint.py`).
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::core::Tape;
+use super::tensor::Tensor;
+use crate::dtype::DType;
+
+/// What a node keeps for backward: the tensor, or a promise to compute it again.
+pub(super) enum Saved {
+    Kept(Tensor),
+    Promised(Rc<Frame>, usize),
+}
+
+/// What happens to tensors that are saved while a checkpointed block runs.
+#[derive(Clone)]
+pub(super) enum Hook {
+    /// First forward: keep a promise only.
+    Promise(Rc<Frame>),
+    /// Forward again within backward: put the tensor where the promise will look for it.
+    Recompute(Rc<Frame>),
+}
+
+/// One run of a checkpointed block.
+pub(super) struct Frame {
+    run: Box<dyn Fn(&Tape)>,
+    autocast: Option<DType>,
+    scope: super::log::ScopeId,
+    promised: Cell<usize>,
+    recomputed: RefCell<Option<Vec<Option<Tensor>>>>,
+}
+
+impl Tape {
+    /// Runs `block` on `input` and keeps only what `block` captured and `input`; backward runs it again.
+    ///
+    /// The block is given the input anew, as a tensor of its own in the recomputed graph.
+    pub fn checkpoint(&self, input: Tensor, block: Rc<dyn Fn(&Tape, Tensor) -> Tensor>) -> Tensor {
+        if !self.0.grad_enabled.get() {
+            return block(self, input);
+        }
+        let frame = {
+            let block = block.clone();
+            let input = input.clone();
+            input
+                .storage()
+                .keep_for_backward("input of a checkpointed block, from which backward runs it again");
+            Rc::new(Frame {
+                run: Box::new(move |tape| drop(block(tape, input.clone()))),
+                autocast: self.autocast_dtype(),
+                scope: self.scope_id(),
+                promised: Cell::new(0),
+                recomputed: RefCell::new(None),
+            })
+        };
+        self.0.hooks.borrow_mut().push(Hook::Promise(frame));
+        let out = block(self, input);
+        self.0.hooks.borrow_mut().pop();
+        out
+    }
+
+    pub(super) fn pack(&self, t: &Tensor, node: &'static str) -> Saved {
+        let hook = self.0.hooks.borrow().last().cloned();
+        match hook {
+            None => {
+                t.storage().keep_for_backward(node);
+                Saved::Kept(t.detach())
+            }
+            Some(Hook::Promise(frame)) => {
+                let index = frame.promised.get();
+                frame.promised.set(index + 1);
+                Saved::Promised(frame, index)
+            }
+            Some(Hook::Recompute(frame)) => {
+                let kept = t.detach();
+                t.storage().keep_for_backward(node);
+                self.put(&frame, kept.clone());
+                Saved::Kept(kept)
+            }
+        }
+    }
+
+    /// A recomputed tensor arrives; after the last one the recomputation stops (`early_stop`).
+    fn put(&self, frame: &Rc<Frame>, t: Tensor) {
+        let mut recomputed = frame.recomputed.borrow_mut();
+        if let Some(list) = recomputed.as_mut().filter(|l| l.len() < frame.promised.get()) {
+            list.push(Some(t));
+            if list.len() == frame.promised.get() {
+                self.0.stopped.set(true);
+            }
+        }
+    }
+
+    pub(super) fn unpack(&self, saved: &Saved) -> Tensor {
+        match saved {
+            Saved::Kept(t) => t.clone(),
+            Saved::Promised(frame, index) => {
+                if frame.recomputed.borrow().is_none() {
+                    self.recompute(frame);
+                }
+                let taken = frame
+                    .recomputed
+                    .borrow_mut()
+                    .as_mut()
+                    .and_then(|list| list.get_mut(*index)?.take());
+                taken.expect("a promised tensor is recomputed once and used once")
+            }
+        }
+    }
+
+    fn recompute(&self, frame: &Rc<Frame>) {
+        *frame.recomputed.borrow_mut() = Some(Vec::with_capacity(frame.promised.get()));
+        let scope = self.set_scope(frame.scope);
+        self.0.hooks.borrow_mut().push(Hook::Recompute(frame.clone()));
+        self.with_grad(true, || self.autocast(frame.autocast, || (frame.run)(self)));
+        self.0.hooks.borrow_mut().pop();
+        self.0.stopped.set(false);
+        self.set_scope(scope);
+    }
+}

@@ -1,0 +1,275 @@
+//! The tape itself: where memory is born and dies, and the state that PyTorch keeps per thread.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::autocast::AutocastState;
+use super::checkpoint::Hook;
+use super::dims::Dims;
+use super::gpu::Gpu;
+use super::kind::{Component, Kind};
+use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
+use crate::dtype::DType;
+
+/// Records one run as eager PyTorch would do it. A cheap handle: clones share the record.
+#[derive(Clone)]
+pub struct Tape(pub(super) Rc<Core>);
+
+pub(super) struct Core {
+    log: RefCell<Log>,
+    scope: Cell<ScopeId>,
+    pub(super) kind: Cell<Kind>,
+    pub(super) grad_enabled: Cell<bool>,
+    /// Set once a recomputation has all that it was started for; nothing is made any more.
+    pub(super) stopped: Cell<bool>,
+    pub(super) sequence: Cell<u64>,
+    pub(super) graph_task: Cell<u32>,
+    pub(super) in_backward: Cell<bool>,
+    pub(super) autocast: RefCell<AutocastState>,
+    pub(super) hooks: RefCell<Vec<Hook>>,
+    pub(super) workspaces: RefCell<Vec<(Workspace, Storage)>>,
+    failure: RefCell<Option<String>>,
+    /// The GPU's shape, on which some temporaries depend.
+    pub gpu: Gpu,
+}
+
+/// A library's scratch memory that the allocator holds, one for each thread that uses the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Workspace {
+    pub lib: &'static str,
+    pub backward_thread: bool,
+}
+
+/// Memory that one or more tensors share; it is freed with its last owner.
+#[derive(Clone)]
+pub struct Storage(Rc<Owned>);
+
+struct Owned {
+    id: Option<StorageId>,
+    core: Rc<Core>,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.core.log.borrow_mut().events.push(Event::death(id));
+        }
+    }
+}
+
+impl Storage {
+    /// Whether exactly one tensor owns this memory.
+    pub fn is_unique(&self) -> bool {
+        Rc::strong_count(&self.0) == 1
+    }
+
+    /// Position in the order of birth; nothing for empty memory.
+    pub fn id(&self) -> Option<StorageId> {
+        self.0.id
+    }
+
+    /// Whether both are the same memory.
+    pub fn same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Says what the memory is for; a later, more telling word replaces an earlier one.
+    pub fn classify(&self, kind: Kind, why: &'static str) {
+        if let Some(id) = self.0.id {
+            let mut log = self.0.core.log.borrow_mut();
+            let birth = &mut log.births[id as usize];
+            birth.kind = kind;
+            birth.why = why;
+        }
+    }
+
+    /// Marks the memory as kept for backward, unless it is something more lasting.
+    pub fn keep_for_backward(&self, node: &'static str) {
+        if let Some(id) = self.0.id {
+            let mut log = self.0.core.log.borrow_mut();
+            let birth = &mut log.births[id as usize];
+            if birth.kind == Kind::Temporary {
+                birth.kind = Kind::Activation;
+                birth.why = node;
+            }
+        }
+    }
+}
+
+impl Tape {
+    /// An empty record for a GPU of this shape.
+    pub fn new(gpu: Gpu) -> Self {
+        let root = Scope {
+            parent: 0,
+            name: "",
+            index: None,
+            component: Component::Run,
+        };
+        Self(Rc::new(Core {
+            log: RefCell::new(Log {
+                scopes: vec![root],
+                ..Log::default()
+            }),
+            scope: Cell::new(0),
+            kind: Cell::new(Kind::Temporary),
+            grad_enabled: Cell::new(true),
+            stopped: Cell::new(false),
+            sequence: Cell::new(0),
+            graph_task: Cell::new(0),
+            in_backward: Cell::new(false),
+            autocast: RefCell::new(AutocastState::default()),
+            hooks: RefCell::new(Vec::new()),
+            workspaces: RefCell::new(Vec::new()),
+            failure: RefCell::new(None),
+            gpu,
+        }))
+    }
+
+    /// New memory for a tensor of `shape`; nothing is recorded for an empty one.
+    pub(super) fn storage(&self, shape: &Dims, dtype: DType, name: &'static str) -> Storage {
+        self.storage_of_bytes(shape.numel() * dtype.width(), shape, dtype, name, self.0.kind.get())
+    }
+
+    pub(super) fn storage_of_bytes(
+        &self,
+        bytes: u64,
+        shape: &Dims,
+        dtype: DType,
+        name: &'static str,
+        kind: Kind,
+    ) -> Storage {
+        let id = (bytes > 0 && !self.0.stopped.get()).then(|| {
+            let mut log = self.0.log.borrow_mut();
+            let id = log.births.len() as StorageId;
+            let scope = self.0.scope.get();
+            log.births.push(Birth {
+                bytes,
+                shape: *shape,
+                dtype,
+                name,
+                scope,
+                kind,
+                why: "",
+            });
+            log.events.push(Event::birth(id));
+            id
+        });
+        Storage(Rc::new(Owned {
+            id,
+            core: self.0.clone(),
+        }))
+    }
+
+    /// Number of events so far: a mark between them.
+    pub fn mark(&self) -> usize {
+        self.0.log.borrow().events.len()
+    }
+
+    /// Runs `f` with what it makes counted as `kind`.
+    pub fn as_kind<R>(&self, kind: Kind, f: impl FnOnce() -> R) -> R {
+        let before = self.0.kind.replace(kind);
+        let result = f();
+        self.0.kind.set(before);
+        result
+    }
+
+    /// Runs `f` without recording a graph (`torch.no_grad`).
+    pub fn no_grad<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.with_grad(false, f)
+    }
+
+    pub(super) fn with_grad<R>(&self, enabled: bool, f: impl FnOnce() -> R) -> R {
+        let before = self.0.grad_enabled.replace(enabled);
+        let result = f();
+        self.0.grad_enabled.set(before);
+        result
+    }
+
+    /// The module that is running.
+    pub fn scope_id(&self) -> ScopeId {
+        self.0.scope.get()
+    }
+
+    pub(super) fn set_scope(&self, scope: ScopeId) -> ScopeId {
+        self.0.scope.replace(scope)
+    }
+
+    /// The part of the model that is running.
+    pub fn component_now(&self) -> Component {
+        self.0.log.borrow().scopes[self.0.scope.get() as usize].component
+    }
+
+    /// Runs `f` as a module that was entered before.
+    pub fn in_scope<R>(&self, scope: ScopeId, f: impl FnOnce() -> R) -> R {
+        let before = self.set_scope(scope);
+        let result = f();
+        self.set_scope(before);
+        result
+    }
+
+    /// Runs `f` as the module `name` of the module that is running.
+    pub fn scope<R>(&self, name: &'static str, f: impl FnOnce() -> R) -> R {
+        self.enter(name, None, self.component_now(), f)
+    }
+
+    /// Runs `f` as the module `name.index`.
+    pub fn layer<R>(&self, name: &'static str, index: usize, f: impl FnOnce() -> R) -> R {
+        self.enter(name, Some(index as u32), self.component_now(), f)
+    }
+
+    /// Runs `f` as a module that is a part of the model which a person would name.
+    pub fn component<R>(&self, name: &'static str, component: Component, f: impl FnOnce() -> R) -> R {
+        self.enter(name, None, component, f)
+    }
+
+    fn enter<R>(&self, name: &'static str, index: Option<u32>, component: Component, f: impl FnOnce() -> R) -> R {
+        let parent = self.0.scope.get();
+        let scope = {
+            let mut log = self.0.log.borrow_mut();
+            log.scopes.push(Scope {
+                parent,
+                name,
+                index,
+                component,
+            });
+            (log.scopes.len() - 1) as ScopeId
+        };
+        self.0.scope.set(scope);
+        let result = f();
+        self.0.scope.set(parent);
+        result
+    }
+
+    /// Notes that the run would raise this error; the first one counts.
+    pub fn fail(&self, message: impl FnOnce() -> String) {
+        self.0.failure.borrow_mut().get_or_insert_with(message);
+    }
+
+    /// The error that the run would raise, if any.
+    pub fn failure(&self) -> Option<String> {
+        self.0.failure.borrow().clone()
+    }
+
+    /// The first use of a library by a thread makes its workspace, which stays.
+    pub(super) fn workspace(&self, lib: &'static str, bytes: u64) {
+        if self.0.stopped.get() {
+            return;
+        }
+        let key = Workspace {
+            lib,
+            backward_thread: self.0.in_backward.get(),
+        };
+        let known = self.0.workspaces.borrow().iter().any(|(k, _)| *k == key);
+        if !known {
+            let storage = self.storage_of_bytes(bytes, &Dims::new(&[bytes]), DType::U8, lib, Kind::Workspace);
+            storage.classify(Kind::Workspace, "the library keeps it for each thread that calls it");
+            self.0.workspaces.borrow_mut().push((key, storage));
+        }
+    }
+
+    /// Ends the record and takes what was written.
+    pub fn finish(self) -> Log {
+        self.0.workspaces.borrow_mut().clear();
+        self.0.log.take()
+    }
+}

@@ -1,0 +1,27 @@
+//! The facts of a GPU on which the size of a temporary depends.
+
+/// Shape of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gpu {
+    /// Streaming multiprocessors.
+    pub sms: u64,
+    /// Most resident threads of one of them.
+    pub threads_per_sm: u64,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+}
+
+impl Gpu {
+    /// NVIDIA H200 (and H100 SXM), by `cudaGetDeviceProperties`.
+    pub const H200: Self = Self {
+        sms: 132,
+        threads_per_sm: 2048,
+        capability: (9, 0),
+    };
+}
+
+impl Default for Gpu {
+    fn default() -> Self {
+        Self::H200
+    }
+}

@@ -1,0 +1,46 @@
+//! Convolutions (patch embeddings: kernel and stride are equal).
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::dims::Dims;
+use super::super::tensor::Tensor;
+
+impl Tape {
+    /// `torch.nn.functional.conv2d/conv3d(x, weight, bias, stride=kernel)`:
+    /// [n, c, spatial…] × [o, c, kernel…] → [n, o, spatial / kernel…].
+    pub fn conv_patches(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        let bias = bias.map(|b| self.cast_low(b));
+        let weight = &self.cast_low(weight);
+        let x = &self.cast_low(x);
+        let mut inputs = vec![x, weight];
+        inputs.extend(bias.as_ref());
+        let mut rec = self.record("ConvolutionBackward0", &inputs);
+        rec.save(self, x);
+        rec.save(self, weight);
+        let mut shape = *x.shape();
+        shape[1] = weight.size(0);
+        for i in 2..shape.len() {
+            shape[i] = x.size(i) / weight.size(i);
+        }
+        let out = self.empty(shape, x.dtype(), "convolution");
+        let has_bias = bias.is_some();
+        rec.finish(self, out, move |t, bw| {
+            let (x, w) = (bw.saved[0].clone(), bw.saved[1].clone());
+            let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "convolution backward"));
+            let dw = bw.want(1, || t.empty(*w.shape(), w.dtype(), "convolution backward"));
+            let mut grads = smallvec![dx, dw];
+            if has_bias {
+                grads.push(bw.want(2, || t.bias_of_channels(bw.grad())));
+            }
+            grads
+        })
+    }
+
+    /// The gradient summed over all but the channels.
+    fn bias_of_channels(&self, g: &Tensor) -> Tensor {
+        let reduced: Vec<bool> = (0..g.dim()).map(|i| i != 1).collect();
+        let out = self.reduce(g, &reduced, g.dtype(), "sum");
+        self.view(&out, Dims::new(&[g.size(1)]))
+    }
+}

@@ -1,0 +1,25 @@
+//! Dropout.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::tensor::Tensor;
+use crate::dtype::DType;
+
+impl Tape {
+    /// `torch.nn.functional.dropout(x, p, training=True)`: the input itself at `p` = 0, else a
+    /// mask of one byte per element and the result.
+    pub fn dropout(&self, x: &Tensor, p: f64) -> Tensor {
+        if p == 0.0 {
+            return x.clone();
+        }
+        let mut rec = self.record("NativeDropoutBackward0", &[x]);
+        let mask = self.empty_like(x, DType::Bool, "dropout mask");
+        let out = self.empty_like(x, x.dtype(), "dropout");
+        rec.save(self, &mask);
+        drop(mask);
+        rec.finish(self, out, |t, bw| {
+            smallvec![Some(t.empty_like(bw.grad(), bw.grad().dtype(), "dropout backward"))]
+        })
+    }
+}

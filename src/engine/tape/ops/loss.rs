@@ -1,0 +1,30 @@
+//! Losses.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::tensor::Tensor;
+
+impl Tape {
+    /// `torch.nn.functional.cross_entropy(logits, target)`: [n, classes], [n] → [].
+    pub fn cross_entropy(&self, logits: &Tensor, target: &Tensor) -> Tensor {
+        let log_probs = self.log_softmax(logits);
+        self.nll_loss(&log_probs, target)
+    }
+
+    /// `torch.nn.functional.nll_loss(log_probs, target)`.
+    pub fn nll_loss(&self, log_probs: &Tensor, target: &Tensor) -> Tensor {
+        let mut rec = self.record("NllLossBackward0", &[log_probs]);
+        rec.save(self, log_probs);
+        rec.save(self, target);
+        let out = self.empty([], log_probs.dtype(), "loss");
+        let total_weight = self.empty([], log_probs.dtype(), "total weight");
+        rec.save(self, &total_weight);
+        drop(total_weight);
+        rec.finish(self, out, |t, bw| {
+            let log_probs = &bw.saved[0];
+            let out = t.empty(*log_probs.shape(), log_probs.dtype(), "nll_loss backward");
+            smallvec![Some(out)]
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! Matrix products, and what `linear` and `matmul` make of their operands first.
+
+use smallvec::smallvec;
+
+use super::super::autograd::Recording;
+use super::super::core::Tape;
+use super::super::dims::Dims;
+use super::super::tensor::Tensor;
+use crate::dtype::DType;
+
+/// cuBLAS workspace of one handle and stream: 32 MiB on Hopper, 8.125 MiB before
+/// (`aten/src/ATen/cuda/CublasHandlePool.cpp`, `getChosenWorkspaceSize`).
+fn cublas_workspace(capability: (u32, u32)) -> u64 {
+    if capability.0 == 9 {
+        4096 * 8 * 1024
+    } else {
+        4096 * 1024 * 2 + 16 * 1024 * 8
+    }
+}
+
+/// cuBLASLt workspace of one handle and stream, `CUBLASLT_WORKSPACE_SIZE` unset: 1 MiB
+/// (`_getWorkspaceSize` in `aten/src/ATen/cuda/CUDABlas.cpp`).
+const CUBLASLT_WORKSPACE: u64 = 1 << 20;
+
+impl Tape {
+    fn cublas(&self) {
+        self.workspace("cuBLAS workspace", cublas_workspace(self.0.gpu.capability));
+    }
+
+    fn cublaslt(&self) {
+        self.cublas();
+        self.workspace("cuBLASLt workspace", CUBLASLT_WORKSPACE);
+    }
+
+    /// `torch.mm(a, b)`: [n, k] × [k, m] → [n, m].
+    pub fn mm(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let (b, a) = (&self.cast_low(b), &self.cast_low(a));
+        let mut rec = self.record("MmBackward0", &[a, b]);
+        let saved = save_operands(self, &mut rec, a, b, 0);
+        let out = self.product([a.size(0), b.size(1)], a.dtype(), "mm");
+        let meta = Operands::of(a, b);
+        rec.finish(self, out, move |t, bw| {
+            let (grad_b, grad_a) = t.mm_backward(bw.grad(), saved, &meta);
+            smallvec![grad_a, grad_b]
+        })
+    }
+
+    /// `torch.addmm(bias, a, b)`: the bias goes through cuBLASLt's epilogue.
+    pub fn addmm(&self, bias: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
+        let b = &self.cast_low(b);
+        let a = &self.cast_low(a);
+        let bias = &self.cast_low(bias);
+        let mut rec = self.record("AddmmBackward0", &[bias, a, b]);
+        let saved = save_operands(self, &mut rec, a, b, 1);
+        let out = self.empty([a.size(0), b.size(1)], a.dtype(), "addmm");
+        self.cublaslt();
+        let meta = Operands::of(a, b);
+        rec.finish(self, out, move |t, bw| {
+            let g = bw.grad();
+            // Alphabetical: mat1, mat2, then self.
+            let grad_a = saved.b.map(|_| t.grad_of_left(g, &meta));
+            let grad_b = saved.a.map(|_| t.grad_of_right(g, &meta));
+            smallvec![bw.want(0, || g.clone()), grad_a, grad_b]
+        })
+    }
+
+    /// `torch.bmm(a, b)`: [x, n, k] × [x, k, m] → [x, n, m].
+    pub fn bmm(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let mut rec = self.record("BmmBackward0", &[a, b]);
+        let saved = save_operands(self, &mut rec, a, b, 0);
+        let out = self.product([a.size(0), a.size(1), b.size(2)], a.dtype(), "bmm");
+        let (a_shape, b_shape) = (*a.shape(), *b.shape());
+        rec.finish(self, out, move |t, bw| {
+            // mat2: self^H.bmm(grad); self: grad.bmm(mat2^H)
+            let grad_b = saved.a.map(|_| t.product(b_shape, bw.grad().dtype(), "bmm backward"));
+            let grad_a = saved.b.map(|_| t.product(a_shape, bw.grad().dtype(), "bmm backward"));
+            smallvec![grad_a, grad_b]
+        })
+    }
+
+    /// `torch.nn.functional.linear(x, weight, bias)`; `weight` is [out, in].
+    pub fn linear(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        // Arguments are cast from the last to the first.
+        let bias = bias.map(|b| self.cast_low(b));
+        let weight = self.cast_low(weight);
+        let x = self.cast_low(x);
+        self.without_autocast(|| self.linear_cast(&x, &weight, bias.as_ref()))
+    }
+
+    fn linear_cast(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        let Some(bias) = bias else {
+            return self.matmul_cast(x, &self.transpose(weight, 0, 1));
+        };
+        if x.dim() == 2 {
+            return self.addmm(bias, x, &self.transpose(weight, 0, 1));
+        }
+        if x.is_contiguous() {
+            let flat = self.reshape(x, flattened(x));
+            let out = self.addmm(bias, &flat, &self.transpose(weight, 0, 1));
+            drop(flat);
+            return self.view(&out, with_last(x, weight.size(0)));
+        }
+        let out = self.matmul_cast(x, &self.transpose(weight, 0, 1));
+        self.add_(out, bias)
+    }
+
+    /// `torch.matmul(a, b)`.
+    pub fn matmul(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let b = self.cast_low(b);
+        let a = self.cast_low(a);
+        self.without_autocast(|| self.matmul_cast(&a, &b))
+    }
+
+    /// `_matmul_impl`: a matrix on the right is folded into one `mm`, anything else becomes `bmm`.
+    fn matmul_cast(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        if a.dim() == 2 && b.dim() == 2 {
+            return self.mm(a, b);
+        }
+        if b.dim() == 2 && (b.requires_grad() || folds(a)) {
+            let flat = self.reshape(a, flattened(a));
+            let out = self.mm(&flat, b);
+            drop(flat);
+            return self.view(&out, with_last(a, b.size(1)));
+        }
+        let lead: Vec<u64> = if a.dim() >= b.dim() { a } else { b }.shape()[..a.dim().max(b.dim()) - 2].to_vec();
+        let batch: u64 = lead.iter().product();
+        let stacked = |x: &Tensor| {
+            let [n, m] = [x.size(x.dim() - 2), x.last()];
+            let expanded = if x.dim() == lead.len() + 2 {
+                x.clone()
+            } else {
+                self.expand(x, with_tail(&lead, n, m))
+            };
+            self.reshape(&expanded, [batch, n, m])
+        };
+        let (a3, b3) = (stacked(a), stacked(b));
+        let out = self.bmm(&a3, &b3);
+        drop((a3, b3));
+        self.view(&out, with_tail(&lead, a.size(a.dim() - 2), b.last()))
+    }
+
+    fn product(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
+        let out = self.empty(shape, dtype, name);
+        self.cublas();
+        out
+    }
+
+    fn mm_backward(&self, g: &Tensor, slots: SavedOperands, meta: &Operands) -> (Option<Tensor>, Option<Tensor>) {
+        // Alphabetical: mat2, then self.
+        let grad_b = slots.a.map(|_| self.grad_of_right(g, meta));
+        let grad_a = slots.b.map(|_| self.grad_of_left(g, meta));
+        (grad_b, grad_a)
+    }
+
+    /// `mm_mat1_backward`: the gradient comes in the layout of the operand.
+    fn grad_of_left(&self, g: &Tensor, meta: &Operands) -> Tensor {
+        self.product_like(meta.a, meta.a_transposed, g.dtype())
+    }
+
+    /// `mm_mat2_backward`: the gradient comes in the layout of the operand.
+    fn grad_of_right(&self, g: &Tensor, meta: &Operands) -> Tensor {
+        self.product_like(meta.b, meta.b_transposed, g.dtype())
+    }
+
+    fn product_like(&self, shape: Dims, transposed: bool, dtype: DType) -> Tensor {
+        if transposed {
+            let out = self.product(shape.swapped(0, 1), dtype, "mm backward");
+            self.transpose(&out, 0, 1)
+        } else {
+            self.product(shape, dtype, "mm backward")
+        }
+    }
+
+    fn without_autocast<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.0.autocast.borrow_mut().dtype.take();
+        let result = f();
+        self.0.autocast.borrow_mut().dtype = before;
+        result
+    }
+}
+
+/// Which saved tensor is which operand.
+#[derive(Clone, Copy)]
+struct SavedOperands {
+    a: Option<usize>,
+    b: Option<usize>,
+}
+
+/// Saves what the gradients need: of the left one the right operand, and the other way round.
+/// `first` is the position of the left operand among the operation's inputs.
+fn save_operands(tape: &Tape, rec: &mut Recording, a: &Tensor, b: &Tensor, first: usize) -> SavedOperands {
+    let mut next = 0;
+    let mut save = |wanted: bool, t: &Tensor, rec: &mut Recording| {
+        wanted.then(|| {
+            rec.save(tape, t);
+            next += 1;
+            next - 1
+        })
+    };
+    let slot_b = save(rec.wants(first), b, rec);
+    let slot_a = save(rec.wants(first + 1), a, rec);
+    SavedOperands { a: slot_a, b: slot_b }
+}
+
+/// Shapes and layouts of two matrices.
+struct Operands {
+    a: Dims,
+    b: Dims,
+    a_transposed: bool,
+    b_transposed: bool,
+}
+
+impl Operands {
+    fn of(a: &Tensor, b: &Tensor) -> Self {
+        let transposed = |t: &Tensor| t.strides()[0] == 1 && t.strides()[1] == t.size(0);
+        Self {
+            a: *a.shape(),
+            b: *b.shape(),
+            a_transposed: transposed(a),
+            b_transposed: transposed(b),
+        }
+    }
+}
+
+/// Whether a tensor can be seen as a matrix without a copy (`should_fold`).
+fn folds(a: &Tensor) -> bool {
+    super::super::dims::view_strides(a.shape(), a.strides(), &flattened(a)).is_some()
+}
+
+fn flattened(x: &Tensor) -> Dims {
+    Dims::new(&[x.numel() / x.last(), x.last()])
+}
+
+fn with_last(x: &Tensor, last: u64) -> Dims {
+    let mut shape = *x.shape();
+    let d = shape.len() - 1;
+    shape[d] = last;
+    shape
+}
+
+fn with_tail(lead: &[u64], n: u64, m: u64) -> Dims {
+    let mut all = lead.to_vec();
+    all.extend([n, m]);
+    Dims::new(&all)
+}

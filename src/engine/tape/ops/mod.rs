@@ -1,0 +1,18 @@
+//! Operations: what each one makes, saves for backward, and drops, in PyTorch's order.
+//!
+//! Derivatives of several inputs are computed in alphabetical order of the inputs' names, because
+//! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).
+
+mod attention;
+mod conv;
+mod dropout;
+mod embedding;
+mod index;
+mod loss;
+mod matmul;
+mod norm;
+mod pointwise;
+mod reduce;
+mod views;
+
+pub use attention::{Mask, SdpaInputs};

@@ -1,0 +1,93 @@
+//! Layer norm and softmax.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::tensor::Tensor;
+use crate::dtype::DType;
+
+impl Tape {
+    /// `torch.nn.functional.layer_norm` over the last dimension.
+    pub fn layer_norm(&self, x: &Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Tensor {
+        let bias = bias.map(|b| self.cast_high(b));
+        let weight = weight.map(|w| self.cast_high(w));
+        let x = &self.cast_high(x);
+        let inputs: Vec<&Tensor> = [Some(x), weight.as_ref(), bias.as_ref()]
+            .into_iter()
+            .flatten()
+            .collect();
+        let mut rec = self.record("NativeLayerNormBackward0", &inputs);
+        for t in &inputs {
+            rec.save(self, t);
+        }
+        let dense = if x.is_contiguous() {
+            None
+        } else {
+            Some(self.empty(*x.shape(), x.dtype(), "contiguous copy"))
+        };
+        let out = self.empty(*x.shape(), x.dtype(), "layer_norm");
+        let mut rows = *x.shape();
+        let last = rows.len() - 1;
+        rows[last] = 1;
+        let mean = self.empty(rows, DType::F32, "layer_norm mean");
+        let rstd = self.empty(rows, DType::F32, "layer_norm rstd");
+        drop(dense);
+        rec.save(self, &mean);
+        rec.save(self, &rstd);
+        drop((mean, rstd));
+        rec.finish(self, out, |t, bw| {
+            let x = bw.saved[0].clone();
+            let n = bw.saved.len() - 2;
+            let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "layer_norm backward"));
+            let mut grads = smallvec![dx];
+            for i in 1..n {
+                let p = &bw.saved[i];
+                grads.push(bw.want(i, || t.empty(*p.shape(), p.dtype(), "layer_norm backward")));
+            }
+            grads
+        })
+    }
+
+    /// `torch.nn.functional.softmax(x, dim=-1, dtype=dtype)`; `None` keeps the type, except under
+    /// autocast, which computes it in fp32.
+    pub fn softmax(&self, x: &Tensor, dtype: Option<DType>) -> Tensor {
+        let wanted = dtype.unwrap_or(if self.autocast_dtype().is_some() {
+            DType::F32
+        } else {
+            x.dtype()
+        });
+        self.softmax_like("SoftmaxBackward0", x, wanted, "softmax")
+    }
+
+    /// `torch.nn.functional.log_softmax(x, dim=-1)` in the type of `x`.
+    pub fn log_softmax(&self, x: &Tensor) -> Tensor {
+        let wanted = if self.autocast_dtype().is_some() {
+            DType::F32
+        } else {
+            x.dtype()
+        };
+        self.softmax_like("LogSoftmaxBackward0", x, wanted, "log_softmax")
+    }
+
+    /// fp16 widens within the kernel; any other type is converted first
+    /// (`aten/src/ATen/native/SoftMax.cpp`).
+    fn softmax_like(&self, node: &'static str, x: &Tensor, dtype: DType, name: &'static str) -> Tensor {
+        let fused = x.dtype() == DType::F16 && dtype == DType::F32;
+        let x = &if fused { x.clone() } else { self.to_dtype(x, dtype) };
+        let mut rec = self.record(node, &[x]);
+        let from = x.dtype();
+        let out = self.empty(*x.shape(), dtype, name);
+        rec.save(self, &out);
+        rec.finish(self, out, move |t, bw| {
+            let g = bw.take_grad();
+            let dense = if g.is_contiguous() {
+                None
+            } else {
+                Some(t.empty(*g.shape(), g.dtype(), "contiguous copy"))
+            };
+            let out = t.empty(*g.shape(), from, name);
+            drop((dense, g));
+            smallvec![Some(out)]
+        })
+    }
+}

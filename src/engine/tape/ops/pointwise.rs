@@ -1,0 +1,174 @@
+//! Elementwise operations (TensorIterator): one new tensor each, in the layout of the operands.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::dims;
+use super::super::tensor::Tensor;
+use super::views::promote;
+use crate::dtype::DType;
+
+impl Tape {
+    /// The result of an elementwise operation on two tensors: their broadcast shape, promoted
+    /// type, and the layout of the first operand that has the whole shape.
+    pub(super) fn elementwise(&self, a: &Tensor, b: &Tensor, dtype: DType, name: &'static str) -> Tensor {
+        let shape = dims::broadcast(a.shape(), b.shape());
+        let like = if *a.shape() == shape { a } else { b };
+        let strides = if *like.shape() == shape {
+            dims::dense_strides_like(&shape, like.strides())
+        } else {
+            shape.contiguous_strides()
+        };
+        self.empty_strided(shape, strides, dtype, name)
+    }
+
+    fn promoted(a: &Tensor, b: &Tensor) -> DType {
+        match (a.dim(), b.dim()) {
+            (0, 1..) if b.dtype().is_float() => b.dtype(),
+            (1.., 0) if a.dtype().is_float() => a.dtype(),
+            _ => promote(a.dtype(), b.dtype()),
+        }
+    }
+
+    /// `a * b`.
+    pub fn mul(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let mut rec = self.record("MulBackward0", &[a, b]);
+        let (wants_a, wants_b) = (rec.wants(0), rec.wants(1));
+        if wants_a {
+            rec.save(self, b);
+        }
+        if wants_b {
+            rec.save(self, a);
+        }
+        let out = self.elementwise(a, b, Self::promoted(a, b), "mul");
+        rec.finish(self, out, move |t, bw| {
+            let (b, a) = (bw.saved.first(), bw.saved.get(usize::from(wants_a)));
+            let g = bw.grad();
+            let times =
+                |other: Option<&Tensor>| other.map(|o| t.elementwise(g, o, Self::promoted(g, o), "mul backward"));
+            let grad_b = if wants_b { times(a) } else { None };
+            let grad_a = if wants_a { times(b) } else { None };
+            smallvec![grad_a, grad_b]
+        })
+    }
+
+    /// `a + b`.
+    pub fn add(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let rec = self.record("AddBackward0", &[a, b]);
+        let out = self.elementwise(a, b, Self::promoted(a, b), "add");
+        rec.finish(self, out, |_, bw| {
+            let g = bw.take_grad();
+            smallvec![bw.want(0, || g.clone()), bw.want(1, || g.clone())]
+        })
+    }
+
+    /// `a - b`.
+    pub fn sub(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let rec = self.record("SubBackward0", &[a, b]);
+        let out = self.elementwise(a, b, Self::promoted(a, b), "sub");
+        rec.finish(self, out, |t, bw| {
+            let g = bw.take_grad();
+            let negated = bw.want(1, || t.empty_like(&g, g.dtype(), "neg"));
+            smallvec![bw.want(0, || g.clone()), negated]
+        })
+    }
+
+    /// `a += b`: no new memory; backward as `add`.
+    pub fn add_(&self, a: Tensor, b: &Tensor) -> Tensor {
+        let rec = self.record("AddBackward0", &[&a, b]);
+        let out = a.detach();
+        drop(a);
+        rec.finish(self, out, |_, bw| {
+            let g = bw.take_grad();
+            smallvec![bw.want(0, || g.clone()), bw.want(1, || g.clone())]
+        })
+    }
+
+    /// `x * s` or `x / s` for a number `s`.
+    pub fn scale(&self, x: &Tensor) -> Tensor {
+        self.unary("MulBackward0", x, "mul by a number")
+    }
+
+    /// `x + s` for a number `s`.
+    pub fn shift(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("AddBackward0", &[x]);
+        let out = self.empty_like(x, x.dtype(), "add a number");
+        rec.finish(self, out, |_, bw| smallvec![Some(bw.take_grad())])
+    }
+
+    /// `-x`.
+    pub fn neg(&self, x: &Tensor) -> Tensor {
+        self.unary("NegBackward0", x, "neg")
+    }
+
+    /// An operation whose backward needs the gradient alone.
+    fn unary(&self, node: &'static str, x: &Tensor, name: &'static str) -> Tensor {
+        let rec = self.record(node, &[x]);
+        let out = self.empty_like(x, x.dtype(), name);
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.empty_like(bw.grad(), bw.grad().dtype(), name))]
+        })
+    }
+
+    /// `tanh`, `sigmoid`, `exp`, `rsqrt`-like: backward needs the result, in one operation.
+    pub fn unary_of_result(&self, node: &'static str, x: &Tensor, name: &'static str) -> Tensor {
+        let mut rec = self.record(node, &[x]);
+        let out = self.empty_like(x, x.dtype(), name);
+        rec.save(self, &out);
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.empty_like(bw.grad(), bw.grad().dtype(), name))]
+        })
+    }
+
+    /// `tanh(x)`.
+    pub fn tanh(&self, x: &Tensor) -> Tensor {
+        self.unary_of_result("TanhBackward0", x, "tanh")
+    }
+
+    /// `sigmoid(x)`.
+    pub fn sigmoid(&self, x: &Tensor) -> Tensor {
+        self.unary_of_result("SigmoidBackward0", x, "sigmoid")
+    }
+
+    /// `gelu`, `silu`, `relu`…: backward needs the input, in one fused operation.
+    pub fn activation(&self, node: &'static str, x: &Tensor, name: &'static str) -> Tensor {
+        let mut rec = self.record(node, &[x]);
+        rec.save(self, x);
+        let out = self.empty_like(x, x.dtype(), name);
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.empty_like(bw.grad(), bw.grad().dtype(), name))]
+        })
+    }
+
+    /// `torch.pow(x, n)` for a number `n`: backward is `grad * (n * x.pow(n - 1))`.
+    pub fn pow(&self, x: &Tensor) -> Tensor {
+        let x = &self.cast_high(x);
+        let mut rec = self.record("PowBackward0", &[x]);
+        rec.save(self, x);
+        let out = self.empty_like(x, x.dtype(), "pow");
+        rec.finish(self, out, |t, bw| {
+            let x = &bw.saved[0];
+            let lower = t.empty_like(x, x.dtype(), "pow backward");
+            let scaled = t.empty_like(&lower, x.dtype(), "pow backward");
+            let out = t.elementwise(bw.grad(), &scaled, x.dtype(), "pow backward");
+            drop((scaled, lower));
+            smallvec![Some(out)]
+        })
+    }
+
+    /// `torch.rsqrt(x)`: backward is `-0.5 * grad * result.pow(3)`.
+    pub fn rsqrt(&self, x: &Tensor) -> Tensor {
+        let x = &self.cast_high(x);
+        let mut rec = self.record("RsqrtBackward0", &[x]);
+        let out = self.empty_like(x, x.dtype(), "rsqrt");
+        rec.save(self, &out);
+        rec.finish(self, out, |t, bw| {
+            let (g, result) = (bw.grad(), &bw.saved[0]);
+            let cube = t.empty_like(result, result.dtype(), "rsqrt backward");
+            let half = t.empty_like(g, g.dtype(), "rsqrt backward");
+            let out = t.elementwise(&half, &cube, g.dtype(), "rsqrt backward");
+            drop((cube, half));
+            smallvec![Some(out)]
+        })
+    }
+}

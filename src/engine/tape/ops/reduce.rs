@@ -1,0 +1,200 @@
+//! Sums and means, and the buffers through which thread blocks share partial results.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::dims::Dims;
+use super::super::gpu::Gpu;
+use super::super::kind::Kind;
+use super::super::tensor::Tensor;
+use crate::dtype::DType;
+
+impl Tape {
+    /// `at::sum_to(x, shape)`: sums the dimensions that broadcasting added or stretched.
+    pub(in super::super) fn sum_to(&self, x: &Tensor, shape: &Dims) -> Tensor {
+        let lead = x.dim() - shape.len();
+        let reduced: Vec<bool> = (0..x.dim())
+            .map(|i| i < lead || (shape[i - lead] == 1 && x.size(i) != 1))
+            .collect();
+        if !reduced.iter().any(|&r| r) {
+            return x.clone();
+        }
+        let out = self.reduce(x, &reduced, x.dtype(), "sum");
+        if lead == 0 { out } else { self.view(&out, *shape) }
+    }
+
+    /// Reduces the marked dimensions to 1.
+    pub(super) fn reduce(&self, x: &Tensor, reduced: &[bool], dtype: DType, name: &'static str) -> Tensor {
+        let mut shape = *x.shape();
+        for (extent, &r) in shape.iter_mut().zip(reduced) {
+            if r {
+                *extent = 1;
+            }
+        }
+        let out = self.empty(shape, dtype, name);
+        if let Some(buffers) = partial_buffers(x, reduced, &self.0.gpu) {
+            self.reduce_buffers(buffers);
+        }
+        out
+    }
+
+    fn reduce_buffers(&self, (partials, semaphores): (u64, u64)) {
+        let make = |bytes, name| self.storage_of_bytes(bytes, &Dims::new(&[bytes]), DType::U8, name, Kind::Temporary);
+        let partials = make(partials, "partial sums of thread blocks");
+        let semaphores = make(semaphores, "semaphores of thread blocks");
+        drop((partials, semaphores));
+    }
+
+    /// `x.mean(-1, keepdim=True)`.
+    pub fn mean_last(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("MeanBackward1", &[x]);
+        let mut reduced = vec![false; x.dim()];
+        reduced[x.dim() - 1] = true;
+        let out = self.reduce(x, &reduced, x.dtype(), "mean");
+        let shape = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            let out = t.empty(shape, bw.grad().dtype(), "mean backward");
+            smallvec![Some(out)]
+        })
+    }
+}
+
+/// What a reduction over `reduced` asks of the allocator beside its result: bytes of partial
+/// results and of semaphores, where the work of one output is spread over several thread blocks.
+///
+/// `setReduceConfig` and `ReduceConfig` in `aten/src/ATen/native/cuda/Reduce.cuh`.
+fn partial_buffers(x: &Tensor, reduced: &[bool], gpu: &Gpu) -> Option<(u64, u64)> {
+    const MAX_THREADS: u64 = 512;
+    const WARP: u64 = 32;
+    const MIN_VALUES: u64 = 16;
+    const MAX_VALUES: u64 = 256;
+    let dims = coalesced(x, reduced);
+    let inputs: u64 = dims.iter().filter(|d| d.reduced).map(|d| d.extent).product();
+    let outputs: u64 = dims.iter().filter(|d| !d.reduced).map(|d| d.extent).product();
+    let fastest_reduced = dims.iter().filter(|d| d.reduced).map(|d| d.stride).min();
+    let fastest_kept = dims.iter().filter(|d| !d.reduced).map(|d| d.stride).min();
+    let on_fastest = match (fastest_reduced, fastest_kept) {
+        (Some(r), Some(k)) => r < k,
+        _ => true,
+    };
+    let (mut dim0, dim1) = if on_fastest {
+        (inputs, outputs)
+    } else {
+        (outputs, inputs)
+    };
+    let fastest = if on_fastest { fastest_reduced } else { fastest_kept };
+    let mut output_vec = 1;
+    if fastest == Some(1) {
+        if on_fastest && dim0 > 128 && dims.len() == 1 {
+            dim0 /= 4;
+        } else if !on_fastest {
+            output_vec = output_vector(&dims);
+            dim0 /= output_vec;
+        }
+    }
+    let max_threads = MAX_THREADS / output_vec;
+    let fit = |n: u64| if n < max_threads { last_pow2(n) } else { max_threads };
+    let (dim0_pow2, dim1_pow2) = (fit(dim0), fit(dim1));
+    let block_width = dim0_pow2.min(WARP);
+    let block_height = dim1_pow2.min(max_threads / block_width);
+    let block_width = dim0_pow2.min(max_threads / block_height);
+    let threads = block_width * block_height;
+    let (mut step_input, mut step_output) = (1, 1);
+    if on_fastest {
+        step_input *= block_width;
+    } else {
+        step_output *= block_width;
+    }
+    let values = |step: u64| inputs.div_ceil(step);
+    let mut split_rows = false;
+    if values(step_input) >= block_height * 16 || values(step_input) >= MAX_VALUES {
+        step_input *= block_height;
+        split_rows = true;
+    } else {
+        step_output *= block_height;
+    }
+    let target = gpu.sms * (gpu.threads_per_sm / threads);
+    let grid = (outputs / output_vec).div_ceil(step_output);
+    if !split_rows || values(step_input) < MAX_VALUES || grid > target {
+        return None;
+    }
+    let by_grid = target.div_ceil(grid);
+    let by_min = values(step_input).div_ceil(MIN_VALUES);
+    let by_max = values(step_input).div_ceil(MAX_VALUES);
+    let blocks = by_grid.min(by_min).max(by_max);
+    if blocks <= 1 {
+        return None;
+    }
+    let mut partials = 4 * outputs * blocks;
+    if !on_fastest {
+        partials *= block_width * output_vec;
+    }
+    Some((partials, 4 * grid))
+}
+
+struct IterDim {
+    extent: u64,
+    stride: u64,
+    reduced: bool,
+}
+
+/// Dimensions as TensorIterator sees them: reduced ones first, each group by stride, neighbours
+/// that lie in one run merged.
+fn coalesced(x: &Tensor, reduced: &[bool]) -> Vec<IterDim> {
+    let mut dims: Vec<IterDim> = (0..x.dim())
+        .filter(|&i| x.size(i) != 1)
+        .map(|i| IterDim {
+            extent: x.size(i),
+            stride: x.strides()[i],
+            reduced: reduced[i],
+        })
+        .collect();
+    dims.sort_by_key(|d| (!d.reduced, d.stride));
+    dims.dedup_by(|next, merged| {
+        let joins = next.reduced == merged.reduced && next.stride == merged.stride * merged.extent;
+        if joins {
+            merged.extent *= next.extent;
+        }
+        joins
+    });
+    dims
+}
+
+/// Outputs that one thread reduces together (`get_output_vec_size`).
+fn output_vector(dims: &[IterDim]) -> u64 {
+    let Some(kept) = dims.iter().position(|d| !d.reduced) else {
+        return 1;
+    };
+    let divides = |v: u64| {
+        dims[kept].extent.is_multiple_of(v)
+            && dims
+                .iter()
+                .enumerate()
+                .all(|(i, d)| i == kept || d.stride.is_multiple_of(v))
+    };
+    [4, 2].into_iter().find(|&v| divides(v)).unwrap_or(1)
+}
+
+fn last_pow2(n: u64) -> u64 {
+    if n == 0 { 1 } else { 1 << n.ilog2() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bias gradients of GPT-2 (2 × 512 positions), from its allocator trace.
+    #[test]
+    fn bias_gradient_buffers_are_those_of_the_trace() {
+        let tape = Tape::new(Gpu::H200);
+        let grad = |n| tape.empty([1024, n], DType::Bf16, "grad");
+        assert_eq!(
+            partial_buffers(&grad(3072), &[true, false], &Gpu::H200),
+            Some((25_165_824, 96))
+        );
+        assert_eq!(
+            partial_buffers(&grad(768), &[true, false], &Gpu::H200),
+            Some((6_291_456, 24))
+        );
+    }
+}

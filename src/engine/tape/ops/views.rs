@@ -1,0 +1,251 @@
+//! Operations that look at memory in another way, and the copies that they force.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::dims::{self, Dims};
+use super::super::tensor::Tensor;
+use crate::dtype::DType;
+
+impl Tensor {
+    fn alias(&self, shape: Dims, strides: Dims) -> Self {
+        Self::from_parts(self.storage().clone(), shape, strides, self.dtype(), None)
+    }
+
+    /// Part of a dimension, without a graph.
+    pub(super) fn narrow_raw(&self, dim: usize, len: u64) -> Self {
+        let mut shape = *self.shape();
+        shape[dim] = len;
+        self.alias(shape, *self.strides())
+    }
+}
+
+impl Tape {
+    /// `x.view(shape)`.
+    ///
+    /// # Panics
+    /// When the layout does not allow it: a mistake in a model's forward.
+    pub fn view(&self, x: &Tensor, shape: impl Into<Dims>) -> Tensor {
+        let shape = shape.into();
+        assert_eq!(
+            shape.numel(),
+            x.numel(),
+            "view of {:?} as {:?}",
+            &x.shape()[..],
+            &shape[..]
+        );
+        let strides = dims::view_strides(x.shape(), x.strides(), &shape).expect("view of a layout that must be copied");
+        self.metadata_op("ViewBackward0", x, x.alias(shape, strides), |t, g, from| {
+            t.reshape(g, from)
+        })
+    }
+
+    /// `x.reshape(shape)`: a view where the layout allows it, else a copy.
+    pub fn reshape(&self, x: &Tensor, shape: impl Into<Dims>) -> Tensor {
+        let shape = shape.into();
+        if *x.shape() == shape {
+            return x.clone();
+        }
+        if dims::view_strides(x.shape(), x.strides(), &shape).is_some() {
+            self.view(x, shape)
+        } else {
+            let copy = self.contiguous_copy(x);
+            self.view(&copy, shape)
+        }
+    }
+
+    /// `x.contiguous()`.
+    pub fn contiguous(&self, x: &Tensor) -> Tensor {
+        if x.is_contiguous() {
+            x.clone()
+        } else {
+            self.contiguous_copy(x)
+        }
+    }
+
+    /// `x.clone(memory_format=torch.contiguous_format)`.
+    pub fn contiguous_copy(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("CloneBackward0", &[x]);
+        let out = self.empty(*x.shape(), x.dtype(), "contiguous copy");
+        rec.finish(self, out, |_, b| smallvec![Some(b.take_grad())])
+    }
+
+    /// `x.clone()`: a copy in the same layout.
+    pub fn clone_of(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("CloneBackward0", &[x]);
+        let out = self.empty_like(x, x.dtype(), "clone");
+        rec.finish(self, out, |_, b| smallvec![Some(b.take_grad())])
+    }
+
+    /// `x.transpose(i, j)`.
+    pub fn transpose(&self, x: &Tensor, i: usize, j: usize) -> Tensor {
+        let out = x.alias(x.shape().swapped(i, j), x.strides().swapped(i, j));
+        self.metadata_op("TransposeBackward0", x, out, move |t, g, _| t.transpose(g, i, j))
+    }
+
+    /// `x.permute(order)`.
+    pub fn permute(&self, x: &Tensor, order: &[usize]) -> Tensor {
+        let out = x.alias(x.shape().permuted(order), x.strides().permuted(order));
+        let mut inverse = vec![0; order.len()];
+        for (to, &from) in order.iter().enumerate() {
+            inverse[from] = to;
+        }
+        self.metadata_op("PermuteBackward0", x, out, move |t, g, _| t.permute(g, &inverse))
+    }
+
+    /// `x.unsqueeze(i)`.
+    pub fn unsqueeze(&self, x: &Tensor, i: usize) -> Tensor {
+        let stride = if i < x.dim() { x.shape()[i] * x.strides()[i] } else { 1 };
+        let out = x.alias(x.shape().inserted(i, 1), x.strides().inserted(i, stride));
+        self.metadata_op("UnsqueezeBackward0", x, out, move |t, g, _| t.squeeze(g, i))
+    }
+
+    /// `x.squeeze(i)` of a dimension of extent 1.
+    pub fn squeeze(&self, x: &Tensor, i: usize) -> Tensor {
+        let out = x.alias(x.shape().removed(i), x.strides().removed(i));
+        self.metadata_op("SqueezeBackward1", x, out, move |t, g, _| t.unsqueeze(g, i))
+    }
+
+    /// `x.expand(shape)`: extents of 1 are repeated without a copy; backward sums them.
+    pub fn expand(&self, x: &Tensor, shape: impl Into<Dims>) -> Tensor {
+        let shape = shape.into();
+        let lead = shape.len() - x.dim();
+        let mut strides = shape;
+        for i in 0..shape.len() {
+            let known = i >= lead && x.shape()[i - lead] == shape[i];
+            strides[i] = if known { x.strides()[i - lead] } else { 0 };
+        }
+        self.metadata_op("ExpandBackward0", x, x.alias(shape, strides), |t, g, from| {
+            t.sum_to(g, &from)
+        })
+    }
+
+    /// `x[..., a:b, ...]` of dimension `dim`, `len` long. Backward makes a whole tensor of zeros.
+    pub fn slice(&self, x: &Tensor, dim: usize, len: u64) -> Tensor {
+        if x.shape()[dim] == len {
+            return x.clone();
+        }
+        let out = x.narrow_raw(dim, len);
+        self.metadata_op("SliceBackward0", x, out, |t, g, from| {
+            t.empty(from, g.dtype(), "slice backward")
+        })
+    }
+
+    /// `x.select(dim, i)`: one element of a dimension. Backward makes a whole tensor of zeros.
+    pub fn select(&self, x: &Tensor, dim: usize) -> Tensor {
+        let out = x.alias(x.shape().removed(dim), x.strides().removed(dim));
+        self.metadata_op("SelectBackward0", x, out, |t, g, from| {
+            t.empty(from, g.dtype(), "select backward")
+        })
+    }
+
+    /// `x.split(sizes, dim)`: views; backward concatenates their gradients.
+    pub fn split(&self, x: &Tensor, dim: usize, sizes: &[u64]) -> Vec<Tensor> {
+        let rec = self.record("SplitBackward0", &[x]);
+        let outs = sizes.iter().map(|&len| x.narrow_raw(dim, len)).collect();
+        let (shape, sizes) = (*x.shape(), sizes.to_vec());
+        rec.finish_many(self, outs, move |t, b| {
+            let dtype = b.grads.iter().flatten().next().map_or(DType::F32, Tensor::dtype);
+            let zeros = |len| {
+                let mut part = shape;
+                part[dim] = len;
+                t.empty(part, dtype, "zeros for an unused part")
+            };
+            let grads = b.grads.iter_mut().map(Option::take);
+            let parts: Vec<Tensor> = grads
+                .zip(&sizes)
+                .map(|(g, &len)| g.unwrap_or_else(|| zeros(len)))
+                .collect();
+            let out = t.empty(shape, dtype, "split backward");
+            drop(parts);
+            smallvec![Some(out)]
+        })
+    }
+
+    /// `x.unbind(0)`: one view for each element of the first dimension; backward stacks.
+    pub fn unbind(&self, x: &Tensor) -> Vec<Tensor> {
+        let rec = self.record("UnbindBackward0", &[x]);
+        let one = x.alias(x.shape().removed(0), x.strides().removed(0));
+        let outs = (0..x.size(0))
+            .map(|_| one.alias(*one.shape(), *one.strides()))
+            .collect();
+        let shape = *x.shape();
+        rec.finish_many(self, outs, move |t, b| {
+            let dtype = b.grads.iter().flatten().next().map_or(DType::F32, Tensor::dtype);
+            smallvec![Some(t.empty(shape, dtype, "stack"))]
+        })
+    }
+
+    /// `torch.cat(parts, dim)`; backward gives views of its gradient.
+    pub fn cat(&self, parts: &[&Tensor], dim: usize) -> Tensor {
+        let rec = self.record("CatBackward0", parts);
+        let mut shape = *parts[0].shape();
+        shape[dim] = parts.iter().map(|p| p.shape()[dim]).sum();
+        let dtype = parts
+            .iter()
+            .skip(1)
+            .fold(parts[0].dtype(), |d, p| promote(d, p.dtype()));
+        let out = self.empty(shape, dtype, "cat");
+        let sizes: Vec<u64> = parts.iter().map(|p| p.shape()[dim]).collect();
+        rec.finish(self, out, move |_, b| {
+            let g = b.take_grad();
+            sizes
+                .iter()
+                .enumerate()
+                .map(|(i, &len)| b.want(i, || g.narrow_raw(dim, len)))
+                .collect()
+        })
+    }
+
+    /// `x.to(dtype)`.
+    pub fn to_dtype(&self, x: &Tensor, dtype: DType) -> Tensor {
+        if x.dtype() == dtype {
+            return x.clone();
+        }
+        let rec = self.record("ToCopyBackward0", &[x]);
+        let out = self.to_dtype_raw(x, dtype);
+        let from = x.dtype();
+        rec.finish(self, out, move |t, b| {
+            let g = b.take_grad();
+            smallvec![Some(if g.dtype() == from { g } else { t.to_dtype_raw(&g, from) })]
+        })
+    }
+
+    /// `x.to(dtype)` outside the graph.
+    pub(in super::super) fn to_dtype_raw(&self, x: &Tensor, dtype: DType) -> Tensor {
+        self.empty_like(x, dtype, "to dtype")
+    }
+
+    fn metadata_op(
+        &self,
+        name: &'static str,
+        x: &Tensor,
+        out: Tensor,
+        back: impl FnOnce(&Self, &Tensor, Dims) -> Tensor + 'static,
+    ) -> Tensor {
+        let rec = self.record(name, &[x]);
+        let from = *x.shape();
+        rec.finish(self, out, move |t, b| {
+            let g = b.take_grad();
+            smallvec![Some(back(t, &g, from))]
+        })
+    }
+}
+
+/// The type in which two tensors of at least one dimension are combined.
+pub(super) fn promote(a: DType, b: DType) -> DType {
+    use DType::{Bf16, Bool, F16, F32, I32, I64, U8};
+    let rank = |d| match d {
+        Bool => 0,
+        U8 => 1,
+        I32 => 2,
+        I64 => 3,
+        F16 | Bf16 => 4,
+        F32 => 5,
+    };
+    match (a, b) {
+        (F16, Bf16) | (Bf16, F16) => F32,
+        _ if rank(a) >= rank(b) => a,
+        _ => b,
+    }
+}

@@ -1,0 +1,185 @@
+//! A tensor: a view of memory with a shape, and its place in the graph.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use super::autograd::{Edge, Node};
+use super::core::{Storage, Tape};
+use super::dims::{self, Dims};
+use crate::dtype::DType;
+
+/// A handle to a tensor; clones are the same tensor, as in Python. When the last handle goes and
+/// nothing saved its memory, the memory is freed: scopes of Rust variables are the lifetimes of
+/// Python's.
+#[derive(Clone)]
+pub struct Tensor(pub(super) Rc<Impl>);
+
+pub(super) struct Impl {
+    pub storage: Storage,
+    pub shape: Dims,
+    pub strides: Dims,
+    pub dtype: DType,
+    pub edge: Option<Edge>,
+    pub leaf: Option<Rc<Leaf>>,
+}
+
+/// What a leaf that is trained has: its gradient and the node that puts it there.
+pub struct Leaf {
+    pub(super) grad: RefCell<Option<Tensor>>,
+    pub(super) node: RefCell<Weak<Node>>,
+}
+
+impl Tensor {
+    pub(super) fn from_parts(storage: Storage, shape: Dims, strides: Dims, dtype: DType, edge: Option<Edge>) -> Self {
+        Self(Rc::new(Impl {
+            storage,
+            shape,
+            strides,
+            dtype,
+            edge,
+            leaf: None,
+        }))
+    }
+
+    /// Extents in elements.
+    pub fn shape(&self) -> &Dims {
+        &self.0.shape
+    }
+
+    /// Steps in elements.
+    pub fn strides(&self) -> &Dims {
+        &self.0.strides
+    }
+
+    /// Number of dimensions.
+    pub fn dim(&self) -> usize {
+        self.0.shape.len()
+    }
+
+    /// Extent of dimension `i`.
+    pub fn size(&self, i: usize) -> u64 {
+        self.0.shape[i]
+    }
+
+    /// Extent of the last dimension.
+    pub fn last(&self) -> u64 {
+        self.0.shape[self.dim() - 1]
+    }
+
+    /// Elements.
+    pub fn numel(&self) -> u64 {
+        self.0.shape.numel()
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Whether backward will want something of it.
+    pub fn requires_grad(&self) -> bool {
+        self.0.edge.is_some() || self.0.leaf.is_some()
+    }
+
+    /// Whether it lies in memory in the order of its shape.
+    pub fn is_contiguous(&self) -> bool {
+        dims::is_contiguous(&self.0.shape, &self.0.strides)
+    }
+
+    /// Whether some permutation of it is contiguous.
+    pub fn is_dense(&self) -> bool {
+        dims::is_dense(&self.0.shape, &self.0.strides)
+    }
+
+    /// The memory behind it.
+    pub fn storage(&self) -> &Storage {
+        &self.0.storage
+    }
+
+    /// The same memory outside the graph (`detach`).
+    pub fn detach(&self) -> Self {
+        Self::from_parts(self.0.storage.clone(), self.0.shape, self.0.strides, self.0.dtype, None)
+    }
+
+    /// Whether both handles are one tensor.
+    pub fn is(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(super) fn handles(&self) -> usize {
+        Rc::strong_count(&self.0)
+    }
+
+    pub(super) fn key(&self) -> usize {
+        Rc::as_ptr(&self.0) as usize
+    }
+
+    /// The gradient of a leaf, if there is one now.
+    pub fn grad(&self) -> Option<Self> {
+        self.0.leaf.as_ref().and_then(|l| l.grad.borrow().clone())
+    }
+
+    /// Drops the gradient of a leaf (`grad = None`).
+    pub fn clear_grad(&self) {
+        if let Some(leaf) = &self.0.leaf {
+            leaf.grad.take();
+        }
+    }
+
+    /// Where a gradient of this tensor goes.
+    pub(super) fn edge(&self) -> Option<Edge> {
+        self.0
+            .edge
+            .clone()
+            .or_else(|| self.0.leaf.as_ref().map(|leaf| Node::accumulate(leaf, self)))
+    }
+}
+
+impl Tape {
+    /// New memory for a contiguous tensor, made by the operation `name`.
+    pub fn empty(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
+        let shape = shape.into();
+        self.empty_strided(shape, shape.contiguous_strides(), dtype, name)
+    }
+
+    /// New memory for a dense tensor with the given strides.
+    pub fn empty_strided(&self, shape: Dims, strides: Dims, dtype: DType, name: &'static str) -> Tensor {
+        let storage = self.storage(&shape, dtype, name);
+        Tensor::from_parts(storage, shape, strides, dtype, None)
+    }
+
+    /// New memory in the layout of another tensor (`empty_like`).
+    pub fn empty_like(&self, like: &Tensor, dtype: DType, name: &'static str) -> Tensor {
+        let strides = dims::dense_strides_like(like.shape(), like.strides());
+        self.empty_strided(*like.shape(), strides, dtype, name)
+    }
+
+    /// A leaf: a parameter, trained or not.
+    pub fn parameter(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
+        let t = self.empty(shape, dtype, name);
+        self.require_grad(&t)
+    }
+
+    /// The same memory as a leaf that is trained.
+    pub fn require_grad(&self, t: &Tensor) -> Tensor {
+        let leaf = Rc::new(Leaf {
+            grad: RefCell::new(None),
+            node: RefCell::new(Weak::new()),
+        });
+        let Impl {
+            storage,
+            shape,
+            strides,
+            dtype,
+            ..
+        } = &*t.0;
+        Tensor(Rc::new(Impl {
+            storage: storage.clone(),
+            shape: *shape,
+            strides: *strides,
+            dtype: *dtype,
+            edge: None,
+            leaf: Some(leaf),
+        }))
+    }
+}
