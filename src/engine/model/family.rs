@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::ModelError;
 use super::config::section::Section;
-use super::config::{DecoderConfig, DecoderFamily, Gpt2Config, LlavaConfig};
+use super::config::*;
 use super::near::near;
 
 /// The typed configuration of a model, one variant for each forward.
@@ -14,37 +14,100 @@ pub enum ModelConfig {
     Gpt2(Gpt2Config),
     /// Llama and the decoders of its line.
     Decoder(DecoderConfig),
+    /// OPT.
+    Opt(OptConfig),
+    /// Phi-1 to Phi-2.
+    Phi(PhiConfig),
     /// LLaVA-1.5.
     Llava(LlavaConfig),
+    /// LLaVA-NeXT.
+    LlavaNext(LlavaNextConfig),
+    /// Qwen2-VL.
+    Qwen2Vl(Qwen2VlConfig),
+    /// Qwen2.5-VL.
+    Qwen25Vl(Qwen25VlConfig),
+    /// Qwen3-VL.
+    Qwen3Vl(Qwen3VlConfig),
+    /// InternVL 2.5 and 3.
+    InternVl(InternVlConfig),
+    /// PaliGemma 1 and 2.
+    PaliGemma(PaliGemmaConfig),
+    /// Idefics3 and SmolVLM.
+    Idefics3(Idefics3Config),
+    /// Gemma 3 with vision.
+    Gemma3(Gemma3Config),
+    /// Llama-3.2-Vision.
+    Mllama(MllamaConfig),
+    /// BLIP-2.
+    Blip2(Blip2Config),
+    /// CLIP.
+    Clip(ClipConfig),
+    /// SigLIP.
+    Siglip(SiglipConfig),
+    /// ViT for classification.
+    Vit(VitConfig),
+    /// VideoMAE for classification.
+    VideoMae(VideoMaeConfig),
 }
 
-/// Values of `model_type` that are read, in the order of messages.
-pub const MODEL_TYPES: [&str; 10] = [
-    "gpt2",
-    "llama",
-    "mistral",
-    "qwen2",
-    "qwen3",
-    "gemma",
-    "gemma2",
-    "gemma3_text",
-    "phi3",
-    "llava",
+/// How a family's configuration is read.
+type Read = fn(&Section) -> Result<ModelConfig, ModelError>;
+
+/// Each `model_type` that is read, in the order of messages.
+const FAMILIES: [(&str, Read); 28] = [
+    ("llava", |s| LlavaConfig::read(s).map(ModelConfig::Llava)),
+    ("llava_next", |s| LlavaNextConfig::read(s).map(ModelConfig::LlavaNext)),
+    ("qwen2_vl", |s| Qwen2VlConfig::read(s).map(ModelConfig::Qwen2Vl)),
+    ("qwen2_5_vl", |s| Qwen25VlConfig::read(s).map(ModelConfig::Qwen25Vl)),
+    ("qwen3_vl", |s| Qwen3VlConfig::read(s).map(ModelConfig::Qwen3Vl)),
+    ("internvl", |s| InternVlConfig::read(s).map(ModelConfig::InternVl)),
+    ("internvl_chat", |s| {
+        InternVlConfig::read_chat(s).map(ModelConfig::InternVl)
+    }),
+    ("paligemma", |s| PaliGemmaConfig::read(s).map(ModelConfig::PaliGemma)),
+    ("smolvlm", |s| Idefics3Config::read(s, true).map(ModelConfig::Idefics3)),
+    ("idefics3", |s| {
+        Idefics3Config::read(s, false).map(ModelConfig::Idefics3)
+    }),
+    ("gemma3", |s| Gemma3Config::read(s).map(ModelConfig::Gemma3)),
+    ("mllama", |s| MllamaConfig::read(s).map(ModelConfig::Mllama)),
+    ("blip-2", |s| Blip2Config::read(s).map(ModelConfig::Blip2)),
+    ("clip", |s| ClipConfig::read(s).map(ModelConfig::Clip)),
+    ("siglip", |s| SiglipConfig::read(s).map(ModelConfig::Siglip)),
+    ("vit", |s| VitConfig::read(s).map(ModelConfig::Vit)),
+    ("videomae", |s| VideoMaeConfig::read(s).map(ModelConfig::VideoMae)),
+    ("gpt2", |s| Gpt2Config::read(s).map(ModelConfig::Gpt2)),
+    ("opt", |s| OptConfig::read(s).map(ModelConfig::Opt)),
+    ("phi", |s| PhiConfig::read(s).map(ModelConfig::Phi)),
+    ("llama", |s| decoder(s, DecoderFamily::Llama)),
+    ("mistral", |s| decoder(s, DecoderFamily::Mistral)),
+    ("qwen2", |s| decoder(s, DecoderFamily::Qwen2)),
+    ("qwen3", |s| decoder(s, DecoderFamily::Qwen3)),
+    ("gemma", |s| decoder(s, DecoderFamily::Gemma)),
+    ("gemma2", |s| decoder(s, DecoderFamily::Gemma2)),
+    ("gemma3_text", |s| decoder(s, DecoderFamily::Gemma3)),
+    ("phi3", |s| decoder(s, DecoderFamily::Phi3)),
 ];
+
+/// Values of `model_type` that are read, in the order of messages.
+pub const MODEL_TYPES: [&str; FAMILIES.len()] = {
+    let mut names = [""; FAMILIES.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = FAMILIES[i].0;
+        i += 1;
+    }
+    names
+};
 
 impl ModelConfig {
     /// Reads a whole configuration by its `model_type`; an unknown decoder with a Llama's keys is
     /// read as [`DecoderFamily::Generic`].
     pub(super) fn read(object: &Map<String, Value>) -> Result<Self, ModelError> {
         let named = Section::root(object, "Hugging Face").optional_text("model_type")?;
-        let Some(&model_type) = MODEL_TYPES.iter().find(|t| Some(**t) == named) else {
-            return read_generic(object, named);
-        };
-        let s = Section::root(object, model_type);
-        match model_type {
-            "gpt2" => Gpt2Config::read(&s).map(Self::Gpt2),
-            "llava" => LlavaConfig::read(&s).map(Self::Llava),
-            _ => read_decoder(&s, model_type).map(Self::Decoder),
+        match FAMILIES.iter().find(|(model_type, _)| Some(*model_type) == named) {
+            Some((model_type, read)) => read(&Section::root(object, model_type)),
+            None => read_generic(object, named),
         }
     }
 
@@ -54,30 +117,25 @@ impl ModelConfig {
     }
 }
 
-/// The decoder inside a vision-language configuration.
-pub(super) fn read_text(s: &Section) -> Result<DecoderConfig, ModelError> {
-    read_decoder(s, s.optional_text("model_type")?.unwrap_or("llama"))
+/// The decoder inside a vision-language configuration; `default` is its `model_type` if unstated.
+pub(super) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, ModelError> {
+    let given = s.optional_text("model_type")?.unwrap_or(default);
+    let read = FAMILIES
+        .iter()
+        .find(|(model_type, _)| *model_type == given)
+        .map(|(_, read)| read(s));
+    match read {
+        Some(Ok(ModelConfig::Decoder(decoder))) => Ok(decoder),
+        Some(Err(error)) => Err(error),
+        _ => Err(s.wrong("model_type", &given.into(), DECODERS)),
+    }
 }
 
-fn read_decoder(s: &Section, model_type: &str) -> Result<DecoderConfig, ModelError> {
-    let family = match model_type {
-        "llama" => DecoderFamily::Llama,
-        "mistral" => DecoderFamily::Mistral,
-        "qwen2" => DecoderFamily::Qwen2,
-        "qwen3" => DecoderFamily::Qwen3,
-        "gemma" => DecoderFamily::Gemma,
-        "gemma2" => DecoderFamily::Gemma2,
-        "gemma3_text" => DecoderFamily::Gemma3,
-        "phi3" => DecoderFamily::Phi3,
-        other => {
-            return Err(s.wrong(
-                "model_type",
-                &other.into(),
-                "a decoder: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text or phi3",
-            ));
-        }
-    };
-    DecoderConfig::read(s, family)
+/// What [`read_text`] reads.
+const DECODERS: &str = "a decoder: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text or phi3";
+
+fn decoder(s: &Section, family: DecoderFamily) -> Result<ModelConfig, ModelError> {
+    DecoderConfig::read(s, family).map(ModelConfig::Decoder)
 }
 
 /// Keys that a decoder of the Llama line has.

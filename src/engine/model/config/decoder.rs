@@ -4,7 +4,7 @@ mod windows;
 use super::section::Section;
 use super::{Activation, Rope, limits};
 use crate::model::ModelError;
-use defaults::Defaults;
+pub(crate) use defaults::DecoderDefaults;
 
 /// Which forward a decoder has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,7 +98,11 @@ impl DecoderConfig {
     }
 
     pub(crate) fn read(s: &Section, family: DecoderFamily) -> Result<Self, ModelError> {
-        let d = Defaults::of(family);
+        Self::read_with(s, family, &DecoderDefaults::of(family))
+    }
+
+    /// As [`DecoderConfig::read`], with the defaults of a configuration class of its own.
+    pub(crate) fn read_with(s: &Section, family: DecoderFamily, d: &DecoderDefaults) -> Result<Self, ModelError> {
         let hidden = s.size("hidden_size", d.hidden, limits::WIDTH)?;
         let layers = s.size("num_hidden_layers", d.layers, limits::LAYERS)?;
         let heads = s.size("num_attention_heads", d.heads, limits::HEADS)?;
@@ -124,13 +128,13 @@ impl DecoderConfig {
             o_bias: if family == DecoderFamily::Qwen2 { false } else { bias },
             mlp_bias: s.flag("mlp_bias", false)?,
             qk_norm: matches!(family, DecoderFamily::Qwen3 | DecoderFamily::Gemma3),
-            activation: Activation::read(s, d.activation_key(s), d.activation)?,
-            windows: windows::read(s, family, layers)?,
-            rope: Rope::read(s, 1.0)?,
+            activation: Activation::read(s, defaults::activation_key(s, family), d.activation)?,
+            windows: windows::read(s, family, layers, d.max_window_layers)?,
+            rope: Rope::read(s, d.theta, 1.0)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
             residual_dropout: s.probability("resid_pdrop", 0.0)?,
-            attention_softcap: d.softcap(s, "attn_logit_softcapping", 50.0)?,
-            logit_softcap: d.softcap(s, "final_logit_softcapping", 30.0)?,
+            attention_softcap: defaults::softcap(s, family, "attn_logit_softcapping", 50.0)?,
+            logit_softcap: defaults::softcap(s, family, "final_logit_softcapping", 30.0)?,
         })
     }
 }

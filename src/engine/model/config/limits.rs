@@ -15,5 +15,7 @@ pub const HEAD_DIM: u64 = 1 << 14;
 pub const POSITIONS: u64 = 1 << 27;
 /// Pixels a side, of images and of patches.
 pub const PIXELS: u64 = 1 << 14;
+/// Patches a side that a pixel shuffle joins.
+pub const SHUFFLE: u32 = 16;
 /// Small counts: channels, tiles, frames, merge factors, query tokens.
 pub const COUNT: u64 = 1 << 14;

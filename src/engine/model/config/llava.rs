@@ -47,7 +47,7 @@ impl LlavaConfig {
         let tower = s.nested("vision_config", "CLIP vision")?;
         tower.expect_model_type(&["clip_vision_model"])?;
         let vision = ClipVisionConfig::read(&tower)?;
-        let mut text = family::read_text(&s.nested("text_config", "language")?)?;
+        let mut text = family::read_text(&s.nested("text_config", "language")?, "llama")?;
         text.tie_word_embeddings |= s.flag("tie_word_embeddings", false)?;
         Ok(Self {
             feature_layers: feature_layers(s, vision.layers)?,

@@ -36,10 +36,10 @@ pub struct Rope {
 }
 
 impl Rope {
-    /// Reads `rope_parameters`, or the older `rope_scaling` with `rope_theta` beside it.
+    /// Reads, with the base `theta` and the rotated share `partial` as defaults, `rope_parameters`, or the older `rope_scaling` with `rope_theta` beside it.
     ///
     /// Source: `RotaryEmbeddingConfigMixin.convert_rope_params_to_dict`.
-    pub(crate) fn read(section: &Section, partial_default: f64) -> Result<Self, ModelError> {
+    pub(crate) fn read(section: &Section, theta: f64, partial: f64) -> Result<Self, ModelError> {
         let table = match section.optional_nested("rope_scaling", "rotary embedding")? {
             Some(table) => Some(table),
             None => section.optional_nested("rope_parameters", "rotary embedding")?,
@@ -62,8 +62,8 @@ impl Rope {
             .unwrap_or("default");
         Ok(Self {
             kind: RopeKind::named(name),
-            theta: number("rope_theta", 10_000.0)?,
-            partial_rotary_factor: number("partial_rotary_factor", partial_default)?,
+            theta: number("rope_theta", theta)?,
+            partial_rotary_factor: number("partial_rotary_factor", partial)?,
             mrope_section: table.optional_indices("mrope_section", super::limits::HEAD_DIM)?,
             mrope_interleaved: table.flag("mrope_interleaved", false)?,
         })

@@ -1,5 +1,7 @@
 //! One JSON object of a `config.json`, read key by key with errors that name the key.
 
+use std::sync::OnceLock;
+
 use serde_json::{Map, Value};
 
 use crate::model::ModelError;
@@ -38,6 +40,18 @@ impl<'a> Section<'a> {
             Some(section) => Ok(section),
             None => Err(self.missing(key, "{…}")),
         }
+    }
+
+    /// As [`Section::nested`], but an absent object is an empty one: all defaults.
+    pub(crate) fn nested_or_empty(&self, key: &'static str, family: &'static str) -> Result<Self, ModelError> {
+        static EMPTY: OnceLock<Map<String, Value>> = OnceLock::new();
+        let empty = || Self {
+            object: EMPTY.get_or_init(Map::new),
+            name: key,
+            family,
+            sizes_required: false,
+        };
+        Ok(self.optional_nested(key, family)?.unwrap_or_else(empty))
     }
 
     /// The object under `key`, or `None` where it is absent or null.
@@ -131,6 +145,33 @@ impl<'a> Section<'a> {
                 )),
             },
             _ => self.as_size(key, value, limit),
+        }
+    }
+
+    /// Colour channels, under any of the three names in use.
+    pub(crate) fn channels(&self) -> Result<u64, ModelError> {
+        for key in ["num_channels", "in_channels", "in_chans"] {
+            if let Some(channels) = self.optional_size(key, super::limits::COUNT)? {
+                return Ok(channels);
+            }
+        }
+        Ok(3)
+    }
+
+    /// Classes of a classifier: as many as `id2label` names, else `num_labels`, else 2.
+    pub(crate) fn labels(&self) -> Result<u64, ModelError> {
+        match self.value("id2label").and_then(Value::as_object) {
+            Some(labels) if !labels.is_empty() => Ok(labels.len() as u64),
+            _ => self.size_or("num_labels", 2, super::limits::VOCAB),
+        }
+    }
+
+    /// The length of the list under `key`, or `None` where absent.
+    pub(crate) fn optional_len(&self, key: &str) -> Result<Option<u64>, ModelError> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Value::Array(list)) if !list.is_empty() => Ok(Some(list.len() as u64)),
+            Some(other) => Err(self.wrong(key, other, "a list that is not empty")),
         }
     }
 

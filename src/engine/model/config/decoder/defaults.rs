@@ -4,8 +4,7 @@ use crate::model::config::Activation;
 use crate::model::config::section::Section;
 
 /// What transformers' configuration class of a family takes for absent keys.
-pub(super) struct Defaults {
-    family: DecoderFamily,
+pub(crate) struct DecoderDefaults {
     pub vocab: u64,
     pub hidden: u64,
     pub intermediate: u64,
@@ -18,11 +17,14 @@ pub(super) struct Defaults {
     pub max_positions: u64,
     pub tie: bool,
     pub activation: Activation,
+    /// Base wavelength of the rotary embedding.
+    pub theta: f64,
+    /// Layers that see all positions before the sliding ones begin (Qwen).
+    pub max_window_layers: u64,
 }
 
 /// `LlamaConfig`.
-const LLAMA: Defaults = Defaults {
-    family: DecoderFamily::Llama,
+const LLAMA: DecoderDefaults = DecoderDefaults {
     vocab: 32_000,
     hidden: 4096,
     intermediate: 11_008,
@@ -33,11 +35,12 @@ const LLAMA: Defaults = Defaults {
     max_positions: 2048,
     tie: false,
     activation: Activation::Silu,
+    theta: 10_000.0,
+    max_window_layers: 28,
 };
 
 /// `GemmaConfig`.
-const GEMMA: Defaults = Defaults {
-    family: DecoderFamily::Gemma,
+const GEMMA: DecoderDefaults = DecoderDefaults {
     vocab: 256_000,
     hidden: 3072,
     intermediate: 24_576,
@@ -48,11 +51,12 @@ const GEMMA: Defaults = Defaults {
     max_positions: 8192,
     tie: true,
     activation: Activation::GeluTanh,
+    theta: 10_000.0,
+    max_window_layers: 28,
 };
 
 /// `Gemma2Config`.
-const GEMMA2: Defaults = Defaults {
-    family: DecoderFamily::Gemma2,
+const GEMMA2: DecoderDefaults = DecoderDefaults {
     hidden: 2304,
     intermediate: 9216,
     layers: 26,
@@ -62,8 +66,7 @@ const GEMMA2: Defaults = Defaults {
 };
 
 /// `Qwen2Config`.
-const QWEN2: Defaults = Defaults {
-    family: DecoderFamily::Qwen2,
+const QWEN2: DecoderDefaults = DecoderDefaults {
     vocab: 151_936,
     intermediate: 22_016,
     kv_heads: Some(32),
@@ -71,13 +74,43 @@ const QWEN2: Defaults = Defaults {
     ..LLAMA
 };
 
-impl Defaults {
-    pub(super) const fn of(family: DecoderFamily) -> Self {
+impl DecoderDefaults {
+    /// `Qwen2VLTextConfig` and `Qwen2_5_VLTextConfig`.
+    pub(crate) const QWEN2_VL: Self = Self {
+        vocab: 152_064,
+        hidden: 8192,
+        intermediate: 29_568,
+        layers: 80,
+        heads: 64,
+        kv_heads: Some(8),
+        theta: 1e6,
+        max_window_layers: 80,
+        ..QWEN2
+    };
+
+    /// `Qwen3VLTextConfig`.
+    pub(crate) const QWEN3_VL: Self = Self {
+        head_dim: Some(128),
+        max_positions: 128_000,
+        theta: 5e5,
+        ..QWEN2
+    };
+
+    /// `MllamaTextConfig`.
+    pub(crate) const MLLAMA: Self = Self {
+        vocab: 128_256,
+        intermediate: 14_336,
+        layers: 40,
+        kv_heads: Some(8),
+        max_positions: 131_072,
+        theta: 5e5,
+        ..LLAMA
+    };
+
+    pub(crate) const fn of(family: DecoderFamily) -> Self {
         match family {
-            DecoderFamily::Llama => LLAMA,
-            DecoderFamily::Generic => Self { family, ..LLAMA },
+            DecoderFamily::Llama | DecoderFamily::Generic => LLAMA,
             DecoderFamily::Mistral => Self {
-                family,
                 intermediate: 14_336,
                 kv_heads: Some(8),
                 max_positions: 131_072,
@@ -85,20 +118,18 @@ impl Defaults {
             },
             DecoderFamily::Qwen2 => QWEN2,
             DecoderFamily::Qwen3 => Self {
-                family,
                 head_dim: Some(128),
                 ..QWEN2
             },
             DecoderFamily::Gemma => GEMMA,
             DecoderFamily::Gemma2 => GEMMA2,
             DecoderFamily::Gemma3 => Self {
-                family,
                 vocab: 262_208,
                 max_positions: 131_072,
+                theta: 1e6,
                 ..GEMMA2
             },
             DecoderFamily::Phi3 => Self {
-                family,
                 vocab: 32_064,
                 hidden: 3072,
                 intermediate: 8192,
@@ -107,23 +138,23 @@ impl Defaults {
             },
         }
     }
+}
 
-    /// Gemma 2 and 3 read `hidden_activation`; older files of all families say `hidden_act`.
-    pub(super) fn activation_key(&self, s: &Section) -> &'static str {
-        let newer = matches!(self.family, DecoderFamily::Gemma2 | DecoderFamily::Gemma3);
-        if newer && s.value("hidden_activation").is_some() {
-            "hidden_activation"
-        } else {
-            "hidden_act"
-        }
+/// Gemma 2 and 3 read `hidden_activation`; older files of all families say `hidden_act`.
+pub(super) fn activation_key(s: &Section, family: DecoderFamily) -> &'static str {
+    let newer = matches!(family, DecoderFamily::Gemma2 | DecoderFamily::Gemma3);
+    if newer && s.value("hidden_activation").is_some() {
+        "hidden_activation"
+    } else {
+        "hidden_act"
     }
+}
 
-    /// A soft cap: Gemma 2 has `default` where the key is absent and none where it is null.
-    pub(super) fn softcap(&self, s: &Section, key: &str, default: f64) -> Result<Option<f64>, ModelError> {
-        match self.family {
-            DecoderFamily::Gemma2 if !s.has(key) => Ok(Some(default)),
-            DecoderFamily::Gemma2 | DecoderFamily::Gemma3 => s.optional_number(key),
-            _ => Ok(None),
-        }
+/// A soft cap: Gemma 2 has `default` where the key is absent and none where it is null.
+pub(super) fn softcap(s: &Section, family: DecoderFamily, key: &str, default: f64) -> Result<Option<f64>, ModelError> {
+    match family {
+        DecoderFamily::Gemma2 if !s.has(key) => Ok(Some(default)),
+        DecoderFamily::Gemma2 | DecoderFamily::Gemma3 => s.optional_number(key),
+        _ => Ok(None),
     }
 }

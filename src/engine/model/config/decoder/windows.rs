@@ -7,14 +7,19 @@ use crate::model::config::section::Section;
 
 /// Each layer's sliding window, from `layer_types` or from the family's rule.
 ///
-/// Source: `__post_init__` of the families' configuration classes.
-pub(super) fn read(s: &Section, family: DecoderFamily, layers: u64) -> Result<Vec<Option<u64>>, ModelError> {
+/// `full_layers` is the default of `max_window_layers`. Source: `__post_init__` of the families' configuration classes.
+pub(super) fn read(
+    s: &Section,
+    family: DecoderFamily,
+    layers: u64,
+    full_layers: u64,
+) -> Result<Vec<Option<u64>>, ModelError> {
     let Some(window) = window(s, family)? else {
         return Ok(vec![None; layers as usize]);
     };
     let slides = match s.value("layer_types") {
         Some(types) if family != DecoderFamily::Mistral => from_types(s, types, layers)?,
-        _ => by_rule(s, family, layers)?,
+        _ => by_rule(s, family, layers, full_layers)?,
     };
     Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
 }
@@ -48,10 +53,12 @@ fn from_types(s: &Section, types: &Value, layers: u64) -> Result<Vec<bool>, Mode
         .collect()
 }
 
-fn by_rule(s: &Section, family: DecoderFamily, layers: u64) -> Result<Vec<bool>, ModelError> {
+fn by_rule(s: &Section, family: DecoderFamily, layers: u64, full_layers: u64) -> Result<Vec<bool>, ModelError> {
     let rule: Box<dyn Fn(u64) -> bool> = match family {
         DecoderFamily::Qwen2 | DecoderFamily::Qwen3 => {
-            let full = s.optional_count("max_window_layers", limits::LAYERS)?.unwrap_or(28);
+            let full = s
+                .optional_count("max_window_layers", limits::LAYERS)?
+                .unwrap_or(full_layers);
             Box::new(move |i| i >= full)
         }
         DecoderFamily::Gemma2 => Box::new(|i| !(i + 1).is_multiple_of(2)),

@@ -1,0 +1,70 @@
+use super::section::Section;
+use super::{Activation, DecoderConfig, EncoderShape, PatchGrid, limits};
+use crate::model::{ModelError, family};
+
+/// Idefics3 and SmolVLM: a SigLIP-like tower on tiles, a pixel shuffle, one linear projection, Llama.
+///
+/// Source: `transformers/models/{idefics3,smolvlm}/configuration_*.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Idefics3Config {
+    /// Read from a `smolvlm` file; else from an `idefics3` one.
+    pub smolvlm: bool,
+    /// The vision tower, run on each tile.
+    pub vision: Idefics3VisionConfig,
+    /// The language model.
+    pub text: DecoderConfig,
+    /// Neighbouring patches a side that become one token.
+    pub scale_factor: u64,
+    /// Token id that image features replace.
+    pub image_token: u64,
+}
+
+/// The vision tower: learned positions by relative place, no class token, no head.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Idefics3VisionConfig {
+    /// Sizes of the blocks.
+    pub shape: EncoderShape,
+    /// How a tile is cut.
+    pub grid: PatchGrid,
+    /// Activation of the MLP.
+    pub activation: Activation,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+}
+
+impl Idefics3Config {
+    /// Image tokens of one tile.
+    pub fn tile_tokens(&self) -> u64 {
+        self.vision.grid.patches() / (self.scale_factor * self.scale_factor)
+    }
+
+    pub(crate) fn read(s: &Section, smolvlm: bool) -> Result<Self, ModelError> {
+        let mut text = family::read_text(&s.nested("text_config", "language")?, "llama")?;
+        text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
+        Ok(Self {
+            smolvlm,
+            vision: Idefics3VisionConfig::read(&s.nested("vision_config", "Idefics3 vision")?)?,
+            text,
+            scale_factor: s.size_or("scale_factor", 2, limits::COUNT)?,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 128_257)?,
+        })
+    }
+}
+
+impl Idefics3VisionConfig {
+    const SHAPE: EncoderShape = EncoderShape {
+        hidden: 1152,
+        intermediate: 3072,
+        layers: 12,
+        heads: 16,
+    };
+
+    fn read(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            shape: EncoderShape::read(s, Self::SHAPE)?,
+            grid: PatchGrid::read(s, 224, 32)?,
+            activation: Activation::read(s, "hidden_act", Activation::GeluTanh)?,
+            attention_dropout: s.probability("attention_dropout", 0.0)?,
+        })
+    }
+}

@@ -1,0 +1,121 @@
+use super::section::Section;
+use super::{Activation, DecoderConfig, EncoderShape, PatchGrid, limits};
+use crate::model::{ModelError, family};
+
+/// InternVL 2.5 and 3: InternViT, a pixel shuffle, a two-layer projector, any decoder.
+///
+/// Source: `transformers/models/internvl/configuration_internvl.py`. Files of the original
+/// repositories (`internvl_chat`) name the same parts otherwise and are read too.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InternVlConfig {
+    /// The vision tower, run on each tile.
+    pub vision: InternVlVisionConfig,
+    /// The language model.
+    pub text: DecoderConfig,
+    /// Neighbouring patches a side that become one token (1 ÷ `downsample_ratio`).
+    pub shuffle: u64,
+    /// Activation between the projector's two linear layers.
+    pub projector_activation: Activation,
+    /// Token id that image features replace.
+    pub image_token: u64,
+}
+
+/// InternVL's vision tower.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InternVlVisionConfig {
+    /// Sizes of the blocks.
+    pub shape: EncoderShape,
+    /// How a tile is cut.
+    pub grid: PatchGrid,
+    /// Query, key and value projections have biases.
+    pub attention_bias: bool,
+    /// Queries and keys pass an RMS norm of the full width.
+    pub qk_norm: bool,
+    /// Norms are RMS norms instead of layer norms.
+    pub rms_norm: bool,
+    /// Activation of the MLP.
+    pub activation: Activation,
+    /// Positions are learned.
+    pub position_embeddings: bool,
+    /// A mask token is made.
+    pub mask_token: bool,
+    /// Pooling is a mean: then no norm closes the tower.
+    pub mean_pooling: bool,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// Dropout of hidden states.
+    pub hidden_dropout: f64,
+    /// Dropout after the attention's output projection.
+    pub projection_dropout: f64,
+}
+
+impl InternVlConfig {
+    /// Image tokens of one tile.
+    pub fn tile_tokens(&self) -> u64 {
+        self.vision.grid.patches() / (self.shuffle * self.shuffle)
+    }
+
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let mut text = family::read_text(&s.nested("text_config", "language")?, "qwen2")?;
+        text.tie_word_embeddings = s.flag("tie_word_embeddings", true)?;
+        Ok(Self {
+            vision: InternVlVisionConfig::read(&s.nested("vision_config", "InternVL vision")?)?,
+            text,
+            shuffle: shuffle(s)?,
+            projector_activation: Activation::read(s, "projector_hidden_act", Activation::Gelu)?,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 151_667)?,
+        })
+    }
+
+    /// A file of the original repositories.
+    pub(crate) fn read_chat(s: &Section) -> Result<Self, ModelError> {
+        let mut vision = InternVlVisionConfig::read(&s.nested("vision_config", "InternViT")?)?;
+        // The original tower gives its last block's output as it is: no norm closes it.
+        vision.mean_pooling = true;
+        Ok(Self {
+            vision,
+            text: family::read_text(&s.nested("llm_config", "language")?, "qwen2")?,
+            shuffle: shuffle(s)?,
+            projector_activation: Activation::Gelu,
+            image_token: 151_667,
+        })
+    }
+}
+
+impl InternVlVisionConfig {
+    const SHAPE: EncoderShape = EncoderShape {
+        hidden: 1024,
+        intermediate: 4096,
+        layers: 24,
+        heads: 16,
+    };
+
+    fn read(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            shape: EncoderShape::read(s, Self::SHAPE)?,
+            grid: PatchGrid::read(s, 448, 14)?,
+            attention_bias: s.flag("attention_bias", false)? || s.flag("qkv_bias", false)?,
+            qk_norm: s.flag("use_qk_norm", false)? || s.flag("qk_normalization", false)?,
+            rms_norm: s.optional_text("norm_type")? == Some("rms_norm"),
+            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+            position_embeddings: s.flag("use_absolute_position_embeddings", true)?,
+            mask_token: s.flag("use_mask_token", false)?,
+            mean_pooling: s.flag("use_mean_pooling", true)?,
+            attention_dropout: s.probability("attention_dropout", 0.0)?,
+            hidden_dropout: s.probability("hidden_dropout_prob", 0.0)?,
+            projection_dropout: s.probability("projection_dropout", 0.0)?,
+        })
+    }
+}
+
+/// 1 ÷ `downsample_ratio`, which must come out whole.
+fn shuffle(s: &Section) -> Result<u64, ModelError> {
+    let key = "downsample_ratio";
+    let ratio = s.optional_number(key)?.unwrap_or(0.5);
+    let whole = (1..=limits::SHUFFLE).find(|n| (ratio * f64::from(*n) - 1.0).abs() < 1e-9);
+    match (whole, s.value(key)) {
+        (Some(n), _) => Ok(u64::from(n)),
+        (None, Some(value)) => Err(s.wrong(key, value, &format!("one of 1, 0.5, 0.25, … 1 ÷ {}", limits::SHUFFLE))),
+        (None, None) => Ok(2),
+    }
+}

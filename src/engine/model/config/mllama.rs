@@ -1,0 +1,90 @@
+use super::decoder::{DecoderDefaults, DecoderFamily};
+use super::section::Section;
+use super::{Activation, DecoderConfig, EncoderShape, PatchGrid, limits};
+use crate::model::ModelError;
+
+/// Llama-3.2-Vision: a tower of local and global blocks on up to four tiles, one linear projection,
+/// a Llama decoder with gated cross-attention layers in between.
+///
+/// Source: `transformers/models/mllama/configuration_mllama.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MllamaConfig {
+    /// The vision tower.
+    pub vision: MllamaVisionConfig,
+    /// The language model; `layers` counts self- and cross-attention layers together. Its head is
+    /// never tied, and its embedding has 8 entries beyond `vocab`.
+    pub text: DecoderConfig,
+    /// Which layers of the language model are cross-attention.
+    pub cross_attention_layers: Vec<u64>,
+    /// Dropout of cross-attention probabilities.
+    pub dropout: f64,
+}
+
+/// Llama-3.2-Vision's tower.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MllamaVisionConfig {
+    /// Sizes of the local blocks.
+    pub shape: EncoderShape,
+    /// Gated global blocks after the local ones.
+    pub global_layers: u64,
+    /// How a tile is cut.
+    pub grid: PatchGrid,
+    /// Most tiles of an image.
+    pub max_tiles: u64,
+    /// Local blocks whose outputs join the last, along the width.
+    pub intermediate_layers: Vec<u64>,
+    /// Arrangements of tiles that have embeddings of their own.
+    pub aspect_ratios: u64,
+    /// Width of the output: (1 + intermediate layers) × hidden.
+    pub output: u64,
+    /// Activation of the MLP.
+    pub activation: Activation,
+}
+
+impl MllamaConfig {
+    const CROSS: [u64; 8] = [3, 8, 13, 18, 23, 28, 33, 38];
+
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let t = s.nested("text_config", "Llama-3.2-Vision language")?;
+        let mut text = DecoderConfig::read_with(&t, DecoderFamily::Llama, &DecoderDefaults::MLLAMA)?;
+        text.tie_word_embeddings = false;
+        let cross = t.optional_indices("cross_attention_layers", text.layers - 1)?;
+        Ok(Self {
+            vision: MllamaVisionConfig::read(&s.nested("vision_config", "Llama-3.2-Vision tower")?)?,
+            cross_attention_layers: cross.unwrap_or_else(|| default_cross(text.layers)),
+            dropout: t.probability("dropout", 0.0)?,
+            text,
+        })
+    }
+}
+
+/// The default list, as far as the layers reach.
+fn default_cross(layers: u64) -> Vec<u64> {
+    MllamaConfig::CROSS.into_iter().filter(|i| *i < layers).collect()
+}
+
+impl MllamaVisionConfig {
+    fn read(s: &Section) -> Result<Self, ModelError> {
+        let layers = s.size("num_hidden_layers", 32, limits::LAYERS)?;
+        let hidden = s.size("hidden_size", 1280, limits::WIDTH)?;
+        let heads = s.size_of_either(["attention_heads", "num_attention_heads"], 16, limits::HEADS)?;
+        s.divide(("hidden_size", hidden), ("attention_heads", heads))?;
+        let intermediate = s.size("intermediate_size", 5120, limits::WIDTH * 4)?;
+        let joined = s.optional_indices("intermediate_layers_indices", layers)?;
+        Ok(Self {
+            shape: EncoderShape {
+                hidden,
+                intermediate,
+                layers,
+                heads,
+            },
+            global_layers: s.size_or("num_global_layers", 8, limits::LAYERS)?,
+            grid: PatchGrid::read(s, 448, 14)?,
+            max_tiles: s.size_or("max_num_tiles", 4, limits::COUNT)?,
+            intermediate_layers: joined.unwrap_or_else(|| vec![3, 7, 15, 23, 30]),
+            aspect_ratios: s.optional_len("supported_aspect_ratios")?.unwrap_or(8),
+            output: s.size_or("vision_output_dim", 7680, limits::WIDTH)?,
+            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+        })
+    }
+}

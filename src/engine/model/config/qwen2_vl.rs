@@ -1,0 +1,67 @@
+use super::decoder::{DecoderDefaults, DecoderFamily};
+use super::qwen_vision::QwenPatches;
+use super::section::Section;
+use super::{Activation, DecoderConfig, limits};
+use crate::model::ModelError;
+
+/// Qwen2-VL: a tower of full attention over patches of any image size, a merger, Qwen2.
+///
+/// Source: `transformers/models/qwen2_vl/configuration_qwen2_vl.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Qwen2VlConfig {
+    /// The vision tower.
+    pub vision: Qwen2VlVisionConfig,
+    /// The language model, with multimodal rope.
+    pub text: DecoderConfig,
+    /// Token id that image features replace.
+    pub image_token: u64,
+}
+
+/// Qwen2-VL's vision tower.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Qwen2VlVisionConfig {
+    /// Blocks and patches.
+    pub patches: QwenPatches,
+    /// Width of the residual stream (`embed_dim`).
+    pub width: u64,
+    /// Width inside the MLP (`mlp_ratio` × width).
+    pub intermediate: u64,
+    /// Width of the merger's output: the language model's (`hidden_size`).
+    pub output: u64,
+    /// Activation of the MLP.
+    pub activation: Activation,
+}
+
+impl Qwen2VlConfig {
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            vision: Qwen2VlVisionConfig::read(&s.nested("vision_config", "Qwen2-VL vision")?)?,
+            text: read_text(s)?,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 151_655)?,
+        })
+    }
+}
+
+impl Qwen2VlVisionConfig {
+    fn read(s: &Section) -> Result<Self, ModelError> {
+        let patches = QwenPatches::read(s, 32, 14)?;
+        let width = s.size("embed_dim", 1280, limits::WIDTH)?;
+        s.divide(("embed_dim", width), ("num_heads", patches.heads))?;
+        Ok(Self {
+            patches,
+            width,
+            intermediate: width * s.size_or("mlp_ratio", 4, limits::COUNT)?,
+            output: s.size("hidden_size", 3584, limits::WIDTH)?,
+            activation: Activation::read(s, "hidden_act", Activation::QuickGelu)?,
+        })
+    }
+}
+
+/// The language model of Qwen2-VL and Qwen2.5-VL: under `text_config`, or flat in the file itself
+/// as in the files of 2024 and 2025.
+pub(crate) fn read_text(s: &Section) -> Result<DecoderConfig, ModelError> {
+    let text = s.optional_nested("text_config", "Qwen2-VL language")?;
+    let mut decoder = DecoderConfig::read_with(&text.unwrap_or(*s), DecoderFamily::Qwen2, &DecoderDefaults::QWEN2_VL)?;
+    decoder.tie_word_embeddings |= s.flag("tie_word_embeddings", false)?;
+    Ok(decoder)
+}

@@ -1,0 +1,44 @@
+use super::limits;
+use super::section::Section;
+use crate::model::ModelError;
+
+/// What the vision towers of Qwen2-VL, Qwen2.5-VL and Qwen3-VL share: patches of several frames,
+/// rotary positions, and a merger that joins neighbouring patches into one token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QwenPatches {
+    /// Blocks.
+    pub layers: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Colour channels.
+    pub channels: u64,
+    /// Pixels a side of a patch.
+    pub patch: u64,
+    /// Frames of a patch.
+    pub temporal_patch: u64,
+    /// Patches a side that become one token.
+    pub merge: u64,
+}
+
+impl QwenPatches {
+    /// Numbers of one patch, as the processor gives it: channels × frames × patch².
+    pub fn patch_elements(&self) -> u64 {
+        self.channels * self.temporal_patch * self.patch * self.patch
+    }
+
+    /// Patches that become one token.
+    pub fn merged(&self) -> u64 {
+        self.merge * self.merge
+    }
+
+    pub(crate) fn read(s: &Section, layers: u64, patch: u64) -> Result<Self, ModelError> {
+        Ok(Self {
+            layers: s.size("depth", layers, limits::LAYERS)?,
+            heads: s.size_of_either(["num_heads", "num_attention_heads"], 16, limits::HEADS)?,
+            channels: s.channels()?,
+            patch: s.side("patch_size", patch, limits::PIXELS)?,
+            temporal_patch: s.side("temporal_patch_size", 2, limits::COUNT)?,
+            merge: s.size("spatial_merge_size", 2, limits::COUNT)?,
+        })
+    }
+}

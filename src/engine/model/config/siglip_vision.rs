@@ -1,0 +1,40 @@
+use super::section::Section;
+use super::{Activation, EncoderShape, PatchGrid};
+use crate::model::ModelError;
+
+/// SigLIP's vision tower: no class token, learned positions, an optional attention-pooling head.
+///
+/// Source: `SiglipVisionConfig` of `transformers/models/siglip/configuration_siglip.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SiglipVisionConfig {
+    /// Sizes of the blocks.
+    pub shape: EncoderShape,
+    /// How the image is cut.
+    pub grid: PatchGrid,
+    /// Activation of the MLP.
+    pub activation: Activation,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// The attention-pooling head is made (`vision_use_head`).
+    pub head: bool,
+}
+
+impl SiglipVisionConfig {
+    const SHAPE: EncoderShape = EncoderShape {
+        hidden: 768,
+        intermediate: 3072,
+        layers: 12,
+        heads: 12,
+    };
+
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        s.expect_model_type(&["siglip_vision_model"])?;
+        Ok(Self {
+            shape: EncoderShape::read(s, Self::SHAPE)?,
+            grid: PatchGrid::read(s, 224, 16)?,
+            activation: Activation::read(s, "hidden_act", Activation::GeluTanh)?,
+            attention_dropout: s.probability("attention_dropout", 0.0)?,
+            head: s.flag("vision_use_head", true)?,
+        })
+    }
+}

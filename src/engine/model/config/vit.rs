@@ -1,0 +1,45 @@
+use super::section::Section;
+use super::{Activation, EncoderShape, PatchGrid};
+use crate::model::ModelError;
+
+/// ViT for image classification.
+///
+/// Source: `transformers/models/vit/configuration_vit.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VitConfig {
+    /// Sizes of the blocks.
+    pub shape: EncoderShape,
+    /// How the image is cut.
+    pub grid: PatchGrid,
+    /// Query, key and value projections have biases.
+    pub qkv_bias: bool,
+    /// Activation of the MLP.
+    pub activation: Activation,
+    /// Dropout of hidden states.
+    pub hidden_dropout: f64,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// Classes.
+    pub labels: u64,
+}
+
+impl VitConfig {
+    const SHAPE: EncoderShape = EncoderShape {
+        hidden: 768,
+        intermediate: 3072,
+        layers: 12,
+        heads: 12,
+    };
+
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            shape: EncoderShape::read(s, Self::SHAPE)?,
+            grid: PatchGrid::read(s, 224, 16)?,
+            qkv_bias: s.flag("qkv_bias", true)?,
+            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+            hidden_dropout: s.probability("hidden_dropout_prob", 0.0)?,
+            attention_dropout: s.probability("attention_probs_dropout_prob", 0.0)?,
+            labels: s.labels()?,
+        })
+    }
+}
