@@ -16,6 +16,13 @@ const LIMITS: [(&str, u64); 6] = [
 
 /// Refuses what cannot run.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if !model.has_forward() {
+        return Err(SimulateError(format!(
+            "the configuration of {} is read, but this version does not simulate its forward; GPT-2, Llama, Qwen2 and \
+             LLaVA-1.5 are simulated",
+            model.name
+        )));
+    }
     let text = has_text(model);
     let given = [
         ("batch", setup.batch, 1),
@@ -42,9 +49,11 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 }
 
 fn has_text(model: &Model) -> bool {
-    match &model.config {
-        ModelConfig::Gpt2(_) | ModelConfig::Decoder(_) | ModelConfig::Llava(_) => true,
-    }
+    let vision_alone = matches!(
+        &model.config,
+        ModelConfig::Vit(_) | ModelConfig::VideoMae(_) | ModelConfig::Clip(_) | ModelConfig::Siglip(_)
+    );
+    !vision_alone
 }
 
 /// The positions of a sample hold its image tokens.

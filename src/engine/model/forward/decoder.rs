@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
-use crate::model::config::{Activation, DecoderConfig};
+use crate::model::config::{Activation, DecoderConfig, DecoderFamily};
 use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, RmsNorm, Rotary};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Tape, Tensor};
@@ -53,6 +53,14 @@ struct Shared {
     mask: Option<Mask>,
     cos: Tensor,
     sin: Tensor,
+}
+
+/// Whether this file's blocks are those of the configuration.
+pub fn is_simulated(c: &DecoderConfig) -> bool {
+    matches!(
+        c.family,
+        DecoderFamily::Llama | DecoderFamily::Mistral | DecoderFamily::Qwen2 | DecoderFamily::Generic
+    ) && c.windows.iter().all(Option::is_none)
 }
 
 impl CausalLm {

@@ -101,6 +101,17 @@ impl Model {
             ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
             ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
+            _ => unreachable!("`has_forward` is asked first"),
+        }
+    }
+
+    /// Whether this version simulates the model's forward; else its configuration is only read.
+    pub fn has_forward(&self) -> bool {
+        match &self.config {
+            ModelConfig::Gpt2(_) => true,
+            ModelConfig::Decoder(c) => decoder::is_simulated(c),
+            ModelConfig::Llava(c) => decoder::is_simulated(&c.text),
+            _ => false,
         }
     }
 }
