@@ -1,8 +1,9 @@
 use super::arena::{Arena, BlockState, NONE, Node};
+use super::driver_addresses::DriverAddresses;
 use super::error::OutOfMemory;
 use super::free_blocks::{Entry, FreeBlocks};
 use super::options::Options;
-use super::segment_source::{DriverAddresses, SegmentSource};
+use super::segment_source::SegmentSource;
 use super::size::{MIN_BLOCK, PoolKind, SMALL_SIZE, round_size, segment_size};
 use crate::units::Bytes;
 
@@ -207,7 +208,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         if entry.size >= limit {
             return None;
         }
-        pool.remove(entry.size, entry.address);
+        pool.remove(entry);
         Some(entry.id)
     }
 
@@ -340,7 +341,11 @@ impl<S: SegmentSource> CachingAllocator<S> {
             pool,
             ..
         } = self.blocks[other];
-        self.pools[pool as usize].remove(size, address);
+        self.pools[pool as usize].remove(Entry {
+            size,
+            address,
+            id: other,
+        });
         let before = self.blocks[id].prev == other;
         let node = &mut self.blocks[id];
         node.size += size;

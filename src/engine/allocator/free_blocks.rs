@@ -1,3 +1,5 @@
+use super::size::MIN_BLOCK;
+
 /// One cached block of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
@@ -6,47 +8,242 @@ pub(super) struct Entry {
     pub id: u32,
 }
 
-/// The cached blocks of one pool and stream, by size, then address
+/// The cached blocks of one pool and stream, ordered by size, then address
 /// (`BlockPool::blocks` with `BlockComparatorSize`).
-#[derive(Debug, Clone, Default)]
+///
+/// A training step caches hundreds of blocks of a few dozen sizes, so they lie on shelves by size
+/// class, with a bitmap of the shelves that hold something: the search of TLSF (Masmano et al.,
+/// "TLSF: a new dynamic memory allocator for real-time systems", 2004), but exact, since each shelf is
+/// sorted.
+#[derive(Debug, Clone)]
 pub(super) struct FreeBlocks {
-    sorted: Vec<Entry>,
+    /// By class: index into `shelves`, or [`NO_SHELF`].
+    shelf_of: Vec<u16>,
+    /// Smallest and lowest block last, where it is cheap to take.
+    shelves: Vec<Vec<Entry>>,
+    occupied: Bitmap,
+}
+
+const NO_SHELF: u16 = u16::MAX;
+
+/// Classes per doubling of the size, as a power of two.
+const PRECISION: u32 = 8;
+/// Doublings from the smallest block to 2 TiB, more than any address space that is simulated.
+const DOUBLINGS: usize = 32;
+const CLASSES: usize = (DOUBLINGS - PRECISION as usize + 1) << PRECISION;
+
+/// The class of a size: one per 512 B up to 256 KiB, then 256 per doubling.
+#[inline]
+fn class(size: u64) -> usize {
+    let units = size / MIN_BLOCK;
+    let shift = (units | 1).ilog2().saturating_sub(PRECISION);
+    ((shift as usize) << PRECISION)
+        .saturating_add((units >> shift) as usize)
+        .min(CLASSES - 1)
+}
+
+impl Default for FreeBlocks {
+    fn default() -> Self {
+        Self {
+            shelf_of: vec![NO_SHELF; CLASSES],
+            shelves: Vec::new(),
+            occupied: Bitmap::default(),
+        }
+    }
 }
 
 impl FreeBlocks {
     #[inline]
-    fn lower_bound(&self, size: u64, address: u64) -> usize {
-        self.sorted.partition_point(|e| (e.size, e.address) < (size, address))
-    }
-
-    #[inline]
     pub fn insert(&mut self, entry: Entry) {
-        let at = self.lower_bound(entry.size, entry.address);
-        self.sorted.insert(at, entry);
+        let class = class(entry.size);
+        let shelf = self.shelf_or_new(class);
+        let at = position(shelf, entry);
+        if at == shelf.len() {
+            shelf.push(entry);
+        } else {
+            shelf.insert(at, entry);
+        }
+        self.occupied.set(class);
     }
 
-    /// Removes the block of `size` bytes at `address`, which must be here.
+    /// Removes a block, which must be here.
     #[inline]
-    pub fn remove(&mut self, size: u64, address: u64) {
-        let at = self.lower_bound(size, address);
-        debug_assert_eq!((self.sorted[at].size, self.sorted[at].address), (size, address));
-        self.sorted.remove(at);
+    pub fn remove(&mut self, entry: Entry) {
+        let class = class(entry.size);
+        let at = position(&self.shelves[self.shelf_of[class] as usize], entry) - 1;
+        let removed = self.remove_at(class, at);
+        debug_assert_eq!(removed, entry);
     }
 
     /// Removes and returns the smallest block of at least `size` bytes; of equals, the lowest.
     #[inline]
     pub fn take_best_fit(&mut self, size: u64) -> Option<Entry> {
-        let at = self.lower_bound(size, 0);
-        (at < self.sorted.len()).then(|| self.sorted.remove(at))
+        let first = self.occupied.next(class(size))?;
+        let shelf = &self.shelves[self.shelf_of[first] as usize];
+        // Blocks of the request's own class may still be too small.
+        if let Some(at) = shelf.iter().rposition(|entry| entry.size >= size) {
+            return Some(self.remove_at(first, at));
+        }
+        let next = self.occupied.next(first + 1)?;
+        let last = self.shelves[self.shelf_of[next] as usize].len() - 1;
+        Some(self.remove_at(next, last))
+    }
+
+    #[inline]
+    fn remove_at(&mut self, class: usize, at: usize) -> Entry {
+        let shelf = &mut self.shelves[self.shelf_of[class] as usize];
+        let entry = if at + 1 == shelf.len() {
+            shelf.swap_remove(at)
+        } else {
+            shelf.remove(at)
+        };
+        if shelf.is_empty() {
+            self.occupied.clear(class);
+        }
+        entry
+    }
+
+    #[inline]
+    fn shelf_or_new(&mut self, class: usize) -> &mut Vec<Entry> {
+        if self.shelf_of[class] == NO_SHELF {
+            self.shelf_of[class] = self.shelves.len() as u16;
+            self.shelves.push(Vec::new());
+        }
+        &mut self.shelves[self.shelf_of[class] as usize]
     }
 
     /// Blocks of at least `size` bytes, smallest first.
     pub fn at_least(&self, size: u64) -> impl DoubleEndedIterator<Item = Entry> {
-        self.sorted[self.lower_bound(size, 0)..].iter().copied()
+        self.shelf_of[class(size)..]
+            .iter()
+            .filter(|&&shelf| shelf != NO_SHELF)
+            .flat_map(|&shelf| self.shelves[shelf as usize].iter().rev())
+            .filter(move |entry| entry.size >= size)
+            .copied()
     }
 
     /// All blocks, smallest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entry> {
-        self.sorted.iter().copied()
+        self.at_least(0)
+    }
+}
+
+/// How many blocks of a shelf come before a block, itself included if it is there.
+#[inline]
+fn position(shelf: &[Entry], entry: Entry) -> usize {
+    // Nine in ten come and go within the lowest few.
+    const NEAR: usize = 8;
+    let key = (entry.size, entry.address);
+    let before = |other: &Entry| (other.size, other.address) >= key;
+    let far = shelf.len().saturating_sub(NEAR);
+    match shelf[far..].iter().rposition(before) {
+        Some(at) => far + at + 1,
+        None => shelf[..far].partition_point(before),
+    }
+}
+
+/// Which classes hold a block.
+#[derive(Debug, Clone, Copy)]
+struct Bitmap {
+    words: [u64; Self::WORDS],
+    /// Which words are not zero.
+    summary: [u64; Self::SUMMARY],
+}
+
+impl Default for Bitmap {
+    fn default() -> Self {
+        Self {
+            words: [0; Self::WORDS],
+            summary: [0; Self::SUMMARY],
+        }
+    }
+}
+
+impl Bitmap {
+    const WORDS: usize = CLASSES.div_ceil(64);
+    const SUMMARY: usize = Self::WORDS.div_ceil(64);
+
+    #[inline]
+    fn set(&mut self, class: usize) {
+        let word = class / 64;
+        self.words[word] |= 1 << (class % 64);
+        self.summary[word / 64] |= 1 << (word % 64);
+    }
+
+    #[inline]
+    fn clear(&mut self, class: usize) {
+        let word = class / 64;
+        self.words[word] &= !(1 << (class % 64));
+        if self.words[word] == 0 {
+            self.summary[word / 64] &= !(1 << (word % 64));
+        }
+    }
+
+    /// The first occupied class from `class` on.
+    #[inline]
+    fn next(&self, class: usize) -> Option<usize> {
+        let word = class / 64;
+        let rest = self.words.get(word)? & (u64::MAX << (class % 64));
+        if rest != 0 {
+            return Some(word * 64 + rest.trailing_zeros() as usize);
+        }
+        let word = first_set(&self.summary, word + 1)?;
+        Some(word * 64 + self.words[word].trailing_zeros() as usize)
+    }
+}
+
+/// Index of the first bit that is set from `bit` on.
+#[inline]
+fn first_set(words: &[u64], bit: usize) -> Option<usize> {
+    let first = words.get(bit / 64)? & (u64::MAX << (bit % 64));
+    if first != 0 {
+        return Some(bit / 64 * 64 + first.trailing_zeros() as usize);
+    }
+    let word = (bit / 64 + 1..words.len()).find(|&word| words[word] != 0)?;
+    Some(word * 64 + words[word].trailing_zeros() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn classes_ascend_with_the_size() {
+        assert_eq!((class(512), class(1024), class(511 * 512)), (1, 2, 511));
+        let sizes = (1..50_000)
+            .map(|units| units * MIN_BLOCK)
+            .chain((5..24).map(|power| 1 << (20 + power)));
+        let classes: Vec<usize> = sizes.map(class).collect();
+        assert!(classes.is_sorted());
+        assert!(classes.last().is_some_and(|&last| last < CLASSES));
+    }
+
+    proptest! {
+        #[test]
+        fn the_best_fit_is_that_of_a_sorted_set(
+            ops in proptest::collection::vec((0..3, prop_oneof![1_u64..40, 1_u64..100_000], 0_u64..50), 1..200),
+        ) {
+            let mut blocks = FreeBlocks::default();
+            let mut set = BTreeSet::new();
+            for (op, units, place) in ops {
+                let entry = Entry { size: units * MIN_BLOCK, address: place * MIN_BLOCK, id: place as u32 };
+                match op {
+                    0 => {
+                        let expected = set.range(Entry { address: 0, id: 0, ..entry }..).next().copied();
+                        prop_assert_eq!(blocks.take_best_fit(entry.size), expected);
+                        expected.map(|found| set.remove(&found));
+                    }
+                    1 if set.remove(&entry) => blocks.remove(entry),
+                    _ if set.insert(entry) => blocks.insert(entry),
+                    _ => {}
+                }
+                prop_assert!(blocks.iter().eq(set.iter().copied()));
+                prop_assert!(blocks.at_least(entry.size).eq(set.iter().copied().filter(|e| e.size >= entry.size)));
+            }
+        }
     }
 }

@@ -20,6 +20,7 @@
 
 mod arena;
 mod caching;
+mod driver_addresses;
 mod error;
 mod free_blocks;
 mod options;
@@ -32,10 +33,11 @@ mod view;
 
 pub use arena::BlockState;
 pub use caching::{Block, CachingAllocator};
+pub use driver_addresses::DriverAddresses;
 pub use error::OutOfMemory;
 pub use options::{Options, RoundupDivisions};
 pub use replay::{Replay, replay};
-pub use segment_source::{DriverAddresses, SegmentSource};
+pub use segment_source::SegmentSource;
 pub use size::{
     LARGE_ROUNDING, LARGE_SEGMENT, MIN_BLOCK, MIN_LARGE_REQUEST, PoolKind, SMALL_SEGMENT, SMALL_SIZE, round_size,
     segment_size,

@@ -1,0 +1,219 @@
+use std::collections::BTreeMap;
+
+use super::segment_source::SegmentSource;
+
+/// Addresses as `cudaMalloc` gives them in a fresh process on Linux, as seen in recorded traces
+/// (CUDA 13, H200).
+///
+/// The driver takes address space in chunks of 32 MiB. The first [`Self::FIRST_CHUNKS`] lie together
+/// and fill upwards; each further run of chunks lies below all before it, and what a segment leaves of
+/// its last chunk goes to a later one that fits, the lowest such gap first.
+///
+/// Between equal requests the addresses depend on the segments in place only, not on their history.
+#[derive(Debug, Clone)]
+pub struct DriverAddresses {
+    /// Bytes of each segment in place, by address.
+    segments: BTreeMap<u64, u64>,
+    gaps: Gaps,
+    /// Whether a release has left `gaps` behind.
+    stale: bool,
+}
+
+/// Address space in whole chunks.
+const CHUNK: u64 = 32 << 20;
+/// Below this address lies everything; within the range that Linux gives to mappings.
+const TOP: u64 = 0x7f00_0000_0000;
+
+impl DriverAddresses {
+    /// Chunks that the driver holds from the start.
+    pub const FIRST_CHUNKS: u64 = 13;
+    const FIRST: u64 = TOP - Self::FIRST_CHUNKS * CHUNK;
+
+    /// Where chunks below all segments end.
+    fn lowest(&self) -> u64 {
+        self.segments
+            .first_key_value()
+            .map_or(Self::FIRST, |(&address, _)| chunk_start(address).min(Self::FIRST))
+    }
+
+    /// A new run of chunks: the highest free one between segments, else below all.
+    fn new_chunks(&mut self, size: u64) -> u64 {
+        let size = size.next_multiple_of(CHUNK);
+        self.gaps.take_chunks(size).unwrap_or_else(|| self.lowest() - size)
+    }
+
+    /// Finds the gaps between the segments in place.
+    fn survey(&mut self) {
+        self.gaps = Gaps::default();
+        let starts = self.segments.keys().copied().skip(1).chain([TOP]);
+        let ends = self.segments.iter().map(|(address, size)| address + size);
+        let between: Vec<(u64, u64)> = ends.zip(starts).collect();
+        for (start, end) in between {
+            self.gaps.add(start, end, Self::FIRST);
+        }
+        let lowest = self.segments.first_key_value().map_or(TOP, |(&address, _)| address);
+        self.gaps.add(chunk_start(lowest).min(Self::FIRST), lowest, Self::FIRST);
+        self.stale = false;
+    }
+}
+
+impl Default for DriverAddresses {
+    fn default() -> Self {
+        Self {
+            segments: BTreeMap::new(),
+            gaps: Gaps::default(),
+            stale: true,
+        }
+    }
+}
+
+impl SegmentSource for DriverAddresses {
+    fn reserve(&mut self, size: u64) -> u64 {
+        if self.stale {
+            self.survey();
+        }
+        let address = self.gaps.take(size).unwrap_or_else(|| {
+            let address = self.new_chunks(size);
+            self.gaps.hold(address + size, address + size.next_multiple_of(CHUNK));
+            address
+        });
+        self.segments.insert(address, size);
+        address
+    }
+
+    fn release(&mut self, address: u64, _size: u64) {
+        self.segments.remove(&address);
+        self.stale = true;
+    }
+}
+
+fn chunk_start(address: u64) -> u64 {
+    address / CHUNK * CHUNK
+}
+
+/// Free address space between segments.
+#[derive(Debug, Clone, Default)]
+struct Gaps {
+    /// Held by the driver, less than a chunk: starts by number of 2 MiB units, lowest last.
+    small: [Vec<u64>; Self::CLASSES],
+    /// Held by the driver, a chunk or more: start and end.
+    large: Vec<(u64, u64)>,
+    /// Not held: runs of whole chunks, start and end.
+    loose: Vec<(u64, u64)>,
+}
+
+impl Gaps {
+    /// Segments and so gaps are multiples of this.
+    const UNIT: u64 = 2 << 20;
+    const CLASSES: usize = (CHUNK / Self::UNIT) as usize;
+
+    /// Sorts the space between two segments into what the driver holds and whole chunks that it does
+    /// not; from `first` on it holds everything.
+    fn add(&mut self, start: u64, end: u64, first: u64) {
+        let held_until = if start >= first {
+            end
+        } else {
+            start.next_multiple_of(CHUNK).min(end)
+        };
+        let held_from = chunk_start(end).min(first.max(held_until)).max(held_until);
+        self.hold(start, held_until);
+        self.hold(held_from, end);
+        if held_until < held_from {
+            self.loose.push((held_until, held_from));
+        }
+    }
+
+    /// Notes a gap in the driver's chunks.
+    fn hold(&mut self, start: u64, end: u64) {
+        let units = ((end - start) / Self::UNIT) as usize;
+        match self.small.get_mut(units) {
+            Some(_) if units == 0 => {}
+            Some(starts) => {
+                let at = starts.partition_point(|&other| other > start);
+                starts.insert(at, start);
+            }
+            None => self.large.push((start, end)),
+        }
+    }
+
+    /// The lowest gap in the driver's chunks that takes `size` bytes.
+    fn take(&mut self, size: u64) -> Option<u64> {
+        let units = (size / Self::UNIT) as usize;
+        let small = (units..Self::CLASSES)
+            .filter_map(|class| Some((*self.small[class].last()?, class)))
+            .min();
+        let large = (0..self.large.len())
+            .filter(|&at| self.large[at].1 - self.large[at].0 >= size)
+            .min_by_key(|&at| self.large[at].0);
+        let (start, end) = match (small, large) {
+            (Some((start, _)), Some(at)) if self.large[at].0 < start => self.large.swap_remove(at),
+            (Some((start, class)), _) => {
+                self.small[class].pop();
+                (start, start + class as u64 * Self::UNIT)
+            }
+            (None, at) => self.large.swap_remove(at?),
+        };
+        self.hold(start + size, end);
+        Some(start)
+    }
+
+    /// The upper end of the highest run of loose chunks that takes `size` bytes.
+    fn take_chunks(&mut self, size: u64) -> Option<u64> {
+        let run = self
+            .loose
+            .iter_mut()
+            .filter(|(start, end)| end - start >= size)
+            .max_by_key(|(start, _)| *start)?;
+        run.1 -= size;
+        Some(run.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_first_chunks_fill_upwards() {
+        let mut driver = DriverAddresses::default();
+        let addresses = [20, 20, 2].map(|mib| driver.reserve(mib * MIB) - DriverAddresses::FIRST);
+        assert_eq!(addresses, [0, 20 * MIB, 40 * MIB]);
+    }
+
+    #[test]
+    fn later_chunks_go_down_and_their_rest_is_filled() {
+        let mut driver = DriverAddresses::default();
+        let first = driver.reserve(DriverAddresses::FIRST_CHUNKS * CHUNK);
+        let offsets = [20, 20, 2, 20, 16, 16].map(|mib| (first - driver.reserve(mib * MIB)) / MIB);
+        // The 2 MiB follow the second segment; the last 16 MiB follow the 16 MiB before.
+        assert_eq!(offsets, [32, 64, 44, 96, 128, 112]);
+    }
+
+    proptest! {
+        #[test]
+        fn segments_never_overlap_and_history_does_not_matter(
+            ops in proptest::collection::vec((any::<bool>(), 1_u64..300, any::<prop::sample::Index>()), 1..60),
+        ) {
+            let mut driver = DriverAddresses::default();
+            for (release, units, which) in ops {
+                if release && !driver.segments.is_empty() {
+                    let (&address, &size) = driver.segments.iter().nth(which.index(driver.segments.len())).unwrap();
+                    driver.release(address, size);
+                    continue;
+                }
+                let mut surveyed = driver.clone();
+                surveyed.stale = true;
+                let size = units * Gaps::UNIT;
+                let address = driver.reserve(size);
+                prop_assert_eq!(surveyed.reserve(size), address);
+                let (before, after) = (driver.segments.range(..address).next_back(), driver.segments.range(address + 1..).next());
+                prop_assert!(before.is_none_or(|(start, size)| start + size <= address));
+                prop_assert!(after.is_none_or(|(&start, _)| address + size <= start));
+            }
+        }
+    }
+}
