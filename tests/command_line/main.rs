@@ -5,3 +5,4 @@ mod cases;
 mod colour;
 mod help;
 mod program;
+mod replay;

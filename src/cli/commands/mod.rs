@@ -4,6 +4,7 @@ mod completions;
 mod estimate;
 mod gpus;
 mod models;
+mod replay;
 
 use anstyle::Style;
 use clap::Subcommand;
@@ -20,6 +21,7 @@ pub fn examples(lines: &str) -> String {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Estimate(Box<estimate::Estimate>),
+    Replay(replay::Replay),
     Models(models::Models),
     Gpus(gpus::Gpus),
     Completions(completions::Completions),
@@ -33,6 +35,7 @@ impl Command {
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Self::Estimate(command) => command.run(),
+            Self::Replay(command) => command.run(),
             Self::Models(command) => command.run(),
             Self::Gpus(command) => command.run(),
             Self::Completions(command) => command.run(),

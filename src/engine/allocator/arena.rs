@@ -1,3 +1,4 @@
+use super::free_blocks::Entry;
 use super::size::PoolKind;
 
 /// No block: the end of a segment's chain.
@@ -25,14 +26,25 @@ pub(super) struct Node {
     pub next: u32,
     /// Index of the pool that it returns to.
     pub pool: u32,
+    /// Index of its expandable segment, or [`NONE`].
+    pub range: u32,
     /// Searches of its kind of pool at the time when it was cached (`gc_count_base`).
     pub cached_at: u32,
     pub state: BlockState,
     pub kind: PoolKind,
-    pub expandable: bool,
 }
 
 impl Node {
+    /// Itself, block `id`, as its pool keeps it.
+    #[inline]
+    pub fn entry(&self, id: u32) -> Entry {
+        Entry {
+            size: self.size,
+            address: self.address,
+            id,
+        }
+    }
+
     /// Whether its segment holds other blocks too.
     pub fn is_split(&self) -> bool {
         self.prev != NONE || self.next != NONE

@@ -1,10 +1,11 @@
-use super::arena::{Arena, BlockState, NONE, Node};
+use super::arena::{Arena, BlockState};
 use super::driver_addresses::DriverAddresses;
 use super::error::OutOfMemory;
-use super::free_blocks::{Entry, FreeBlocks};
+use super::expandable::Range;
+use super::free_blocks::FreeBlocks;
 use super::options::Options;
 use super::segment_source::SegmentSource;
-use super::size::{MIN_BLOCK, PoolKind, SMALL_SIZE, round_size, segment_size};
+use super::size::{PoolKind, round_size};
 use crate::units::Bytes;
 
 /// A live allocation. Ids are used again once freed.
@@ -15,21 +16,27 @@ pub struct Block(pub(super) u32);
 #[derive(Debug, Clone)]
 pub struct CachingAllocator<S = DriverAddresses> {
     pub(super) options: Options,
+    /// Whether no option changes the search of the cache.
+    pub(super) plain_search: bool,
     pub(super) source: S,
     pub(super) blocks: Arena,
     /// Two for each stream: small, then large.
     pub(super) pools: Vec<FreeBlocks>,
+    /// Unmapped blocks of each pool by address (`BlockPool::unmapped`).
+    pub(super) unmapped: Vec<Vec<u32>>,
+    /// All expandable segments ever made.
+    pub(super) ranges: Vec<Range>,
     pub(super) streams: Vec<u32>,
     pub(super) reserved: u64,
-    peak_reserved: u64,
-    allocated: u64,
-    peak_allocated: u64,
-    num_alloc_retries: u64,
+    pub(super) peak_reserved: u64,
+    pub(super) allocated: u64,
+    pub(super) peak_allocated: u64,
+    pub(super) num_alloc_retries: u64,
     /// Searches of the small and of the large pools (`get_free_blocks_call_count`).
     pub(super) searches: [u32; 2],
 }
 
-/// What a request became (`AllocParams`).
+/// A request that is looked for (`AllocParams`).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     /// Rounded bytes.
@@ -49,10 +56,13 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// An empty allocator whose segments lie where `source` says.
     pub fn with_source(options: Options, source: S) -> Self {
         Self {
+            plain_search: !options.expandable_segments && options.max_split_size.is_none(),
             options,
             source,
             blocks: Arena::default(),
             pools: Vec::new(),
+            unmapped: Vec::new(),
+            ranges: Vec::new(),
             streams: Vec::new(),
             reserved: 0,
             peak_reserved: 0,
@@ -122,9 +132,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         let node = &mut self.blocks[block.0];
         assert!(node.state == BlockState::AwaitingFree, "the block was not let go of");
         node.state = BlockState::Free;
-        let (prev, next) = (node.prev, node.next);
-        self.merge(block.0, prev);
-        self.merge(block.0, next);
+        self.merge_with_neighbours(block.0);
         self.cache(block.0);
     }
 
@@ -178,196 +186,16 @@ impl<S: SegmentSource> CachingAllocator<S> {
         &self.options
     }
 
+    /// Where segments come from.
     pub(super) fn source_mut(&mut self) -> &mut S {
         &mut self.source
-    }
-
-    /// A cached block for the request, out of its pool (`get_free_block`).
-    #[inline]
-    fn take_cached(&mut self, request: Request) -> Option<u32> {
-        self.searches[request.kind as usize] = self.searches[request.kind as usize].wrapping_add(1);
-        if self.options.max_split_size.is_some() {
-            return self.take_cached_unless_oversize(request);
-        }
-        self.pools[request.pool as usize]
-            .take_best_fit(request.size)
-            .map(|entry| entry.id)
-    }
-
-    /// [`Self::take_cached`] under `max_split_size`: an oversize block serves large requests only, and
-    /// only those near its size.
-    fn take_cached_unless_oversize(&mut self, request: Request) -> Option<u32> {
-        let max_split = self.options.max_split_size.map_or(u64::MAX, Bytes::get);
-        let pool = &mut self.pools[request.pool as usize];
-        let entry = pool.at_least(request.size).next()?;
-        let limit = if request.size < max_split {
-            max_split
-        } else {
-            request.size.saturating_add(self.options.max_non_split_rounding.get())
-        };
-        if entry.size >= limit {
-            return None;
-        }
-        pool.remove(entry);
-        Some(entry.id)
-    }
-
-    /// A block from a new segment, after giving back as much of the cache as it takes (`malloc`).
-    #[cold]
-    fn take_new(&mut self, request: Request) -> Result<u32, OutOfMemory> {
-        self.collect_garbage();
-        if let Some(id) = self.reserve(request) {
-            return Ok(id);
-        }
-        if self.release_available(request)
-            && let Some(id) = self.reserve(request)
-        {
-            return Ok(id);
-        }
-        self.empty_cache();
-        self.num_alloc_retries += 1;
-        self.reserve(request).ok_or_else(|| self.out_of_memory(request))
-    }
-
-    fn out_of_memory(&self, request: Request) -> OutOfMemory {
-        OutOfMemory {
-            requested: Bytes::new(segment_size(request.size)),
-            allocated: self.allocated(),
-            reserved: self.reserved(),
-            limit: self
-                .options
-                .limit
-                .into_iter()
-                .chain(self.options.capacity)
-                .min()
-                .unwrap_or(Bytes::new(Self::LARGEST_REQUEST)),
-        }
-    }
-
-    /// A new segment, as one block outside its pool; `None` when it may not or cannot be reserved
-    /// (`alloc_block`).
-    fn reserve(&mut self, request: Request) -> Option<u32> {
-        let size = segment_size(request.size);
-        let allowed = |limit: Option<Bytes>| limit.is_none_or(|limit| self.reserved + size <= limit.get());
-        if size >= Self::LARGEST_REQUEST || !allowed(self.options.limit) || !allowed(self.options.capacity) {
-            return None;
-        }
-        let address = self.source.reserve(size);
-        self.count_reserved(size);
-        Some(self.blocks.insert(Node {
-            address,
-            size,
-            prev: NONE,
-            next: NONE,
-            pool: request.pool,
-            cached_at: 0,
-            state: BlockState::Free,
-            kind: request.kind,
-            expandable: false,
-        }))
-    }
-
-    pub(super) fn count_reserved(&mut self, size: u64) {
-        self.reserved += size;
-        self.peak_reserved = self.peak_reserved.max(self.reserved);
-    }
-
-    /// Makes a block live, split to `size` where that is worth it (`alloc_found_block`).
-    #[inline]
-    fn hand_out(&mut self, id: u32, size: u64) -> Block {
-        let remaining = self.blocks[id].size - size;
-        if self.should_split(id, size, remaining) {
-            self.split_off_rest(id, size);
-        }
-        let node = &mut self.blocks[id];
-        node.state = BlockState::Allocated;
-        self.allocated += node.size;
-        self.peak_allocated = self.peak_allocated.max(self.allocated);
-        Block(id)
-    }
-
-    /// Whether `remaining` bytes are worth a block of their own (`should_split`).
-    #[inline]
-    fn should_split(&self, id: u32, size: u64, remaining: u64) -> bool {
-        if self.blocks[id].kind == PoolKind::Small || self.options.expandable_segments {
-            remaining >= MIN_BLOCK
-        } else {
-            remaining > SMALL_SIZE && self.options.max_split_size.is_none_or(|max| size < max.get())
-        }
-    }
-
-    /// Cuts a block to its first `size` bytes and caches the rest.
-    #[inline]
-    fn split_off_rest(&mut self, id: u32, size: u64) {
-        let node = &mut self.blocks[id];
-        let next = node.next;
-        let rest = Node {
-            address: node.address + size,
-            size: node.size - size,
-            ..node.clone()
-        };
-        node.size = size;
-        let rest = self.blocks.insert(rest);
-        self.blocks.splice(id, rest, next);
-        self.cache(rest);
-    }
-
-    /// Puts a block into its pool (`BlockPool::insert_into_blocks`).
-    #[inline]
-    pub(super) fn cache(&mut self, id: u32) {
-        let searches = self.searches;
-        let node = &mut self.blocks[id];
-        node.state = BlockState::Free;
-        node.cached_at = searches[node.kind as usize];
-        let entry = Entry {
-            size: node.size,
-            address: node.address,
-            id,
-        };
-        self.pools[node.pool as usize].insert(entry);
-    }
-
-    /// Takes in the neighbour `other` if it is free too (`try_merge_blocks`).
-    #[inline]
-    pub(super) fn merge(&mut self, id: u32, other: u32) {
-        if other == NONE || self.blocks[other].state != self.blocks[id].state {
-            return;
-        }
-        let Node {
-            address,
-            size,
-            prev,
-            next,
-            pool,
-            ..
-        } = self.blocks[other];
-        self.pools[pool as usize].remove(Entry {
-            size,
-            address,
-            id: other,
-        });
-        let before = self.blocks[id].prev == other;
-        let node = &mut self.blocks[id];
-        node.size += size;
-        if before {
-            node.address = address;
-            let next = node.next;
-            self.blocks.splice(prev, id, next);
-        } else {
-            let prev = node.prev;
-            self.blocks.splice(prev, id, next);
-        }
-        self.blocks.remove(other);
     }
 
     /// Index of the pool of a stream, which is made on first use.
     #[inline]
     fn pool_index(&mut self, stream: u32, kind: PoolKind) -> u32 {
-        let stream = self
-            .streams
-            .iter()
-            .position(|&known| known == stream)
-            .unwrap_or_else(|| self.add_stream(stream));
+        let known = self.streams.iter().position(|&known| known == stream);
+        let stream = known.unwrap_or_else(|| self.add_stream(stream));
         (2 * stream + kind as usize) as u32
     }
 
@@ -375,6 +203,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     fn add_stream(&mut self, stream: u32) -> usize {
         self.streams.push(stream);
         self.pools.extend([FreeBlocks::default(), FreeBlocks::default()]);
+        self.unmapped.extend([Vec::new(), Vec::new()]);
         self.streams.len() - 1
     }
 }

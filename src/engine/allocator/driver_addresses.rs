@@ -39,7 +39,9 @@ impl DriverAddresses {
     /// A new run of chunks: the highest free one between segments, else below all.
     fn new_chunks(&mut self, size: u64) -> u64 {
         let size = size.next_multiple_of(CHUNK);
-        self.gaps.take_chunks(size).unwrap_or_else(|| self.lowest() - size)
+        self.gaps
+            .take_chunks(size)
+            .unwrap_or_else(|| self.lowest().saturating_sub(size))
     }
 
     /// Finds the gaps between the segments in place.

@@ -113,17 +113,16 @@ impl FreeBlocks {
     }
 
     /// Blocks of at least `size` bytes, smallest first.
-    pub fn at_least(&self, size: u64) -> impl DoubleEndedIterator<Item = Entry> {
-        self.shelf_of[class(size)..]
-            .iter()
-            .filter(|&&shelf| shelf != NO_SHELF)
-            .flat_map(|&shelf| self.shelves[shelf as usize].iter().rev())
+    #[inline]
+    pub fn at_least(&self, size: u64) -> impl Iterator<Item = Entry> {
+        std::iter::successors(self.occupied.next(class(size)), |class| self.occupied.next(class + 1))
+            .flat_map(|class| self.shelves[self.shelf_of[class] as usize].iter().rev())
             .filter(move |entry| entry.size >= size)
             .copied()
     }
 
     /// All blocks, smallest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entry> {
+    pub fn iter(&self) -> impl Iterator<Item = Entry> {
         self.at_least(0)
     }
 }
@@ -133,8 +132,7 @@ impl FreeBlocks {
 fn position(shelf: &[Entry], entry: Entry) -> usize {
     // Nine in ten come and go within the lowest few.
     const NEAR: usize = 8;
-    let key = (entry.size, entry.address);
-    let before = |other: &Entry| (other.size, other.address) >= key;
+    let before = |other: &Entry| *other >= entry;
     let far = shelf.len().saturating_sub(NEAR);
     match shelf[far..].iter().rposition(before) {
         Some(at) => far + at + 1,

@@ -20,12 +20,16 @@
 
 mod arena;
 mod caching;
+mod chain;
 mod driver_addresses;
 mod error;
+mod expandable;
 mod free_blocks;
 mod options;
+mod recorded_addresses;
 mod release;
 mod replay;
+mod search;
 mod segment_source;
 mod size;
 mod trace;

@@ -1,6 +1,6 @@
 //! Giving cached segments back to the driver.
 
-use super::arena::Node;
+use super::arena::{NONE, Node};
 use super::caching::{CachingAllocator, Request};
 use super::free_blocks::Entry;
 use super::segment_source::SegmentSource;
@@ -12,19 +12,46 @@ impl<S: SegmentSource> CachingAllocator<S> {
     pub fn empty_cache(&mut self) {
         for kind in [PoolKind::Large, PoolKind::Small] {
             for pool in self.pools_of(kind) {
-                for entry in self.whole_segments(pool) {
-                    self.release(entry);
+                let cached: Vec<Entry> = self.pools[pool].iter().collect();
+                for entry in cached {
+                    self.release_or_unmap(entry);
                 }
             }
         }
     }
 
-    /// Gives back the segment at `address`; whether there was one without a live block.
-    pub(super) fn release_segment(&mut self, address: u64) -> bool {
-        let entry = (0..self.pools.len())
-            .flat_map(|pool| self.whole_segments(pool))
-            .find(|e| e.address == address);
+    /// What `release_blocks` does to a cached block: frees a whole segment, unmaps what it can of an
+    /// expandable one.
+    fn release_or_unmap(&mut self, entry: Entry) {
+        if self.blocks[entry.id].range != NONE {
+            self.unmap(entry.id);
+        } else {
+            self.release_if_whole(entry);
+        }
+    }
+
+    /// Gives back the segment of `size` bytes at `address`; whether there was one without a live block.
+    pub(super) fn release_segment(&mut self, address: u64, size: u64) -> bool {
+        let entry = self
+            .cached()
+            .find(|entry| (entry.address, entry.size) == (address, size));
         entry.is_some_and(|entry| self.release_if_whole(entry))
+    }
+
+    /// Unmaps the cached block that reaches from `address` over `size` bytes or more; whether that
+    /// unmapped just these.
+    pub(super) fn unmap_segment(&mut self, address: u64, size: u64) -> bool {
+        let end = address.saturating_add(size);
+        let holds = |entry: &Entry| entry.address <= address && end <= entry.address.saturating_add(entry.size);
+        let entry = self
+            .cached()
+            .find(|entry| self.blocks[entry.id].range != NONE && holds(entry));
+        entry.is_some_and(|entry| self.unmap(entry.id) == (address, size))
+    }
+
+    /// All cached blocks.
+    fn cached(&self) -> impl Iterator<Item = Entry> {
+        self.pools.iter().flat_map(|pool| pool.iter())
     }
 
     /// Under `max_split_size`: gives back oversize blocks, just enough for the request; whether that
@@ -36,12 +63,12 @@ impl<S: SegmentSource> CachingAllocator<S> {
         let wanted = request.size.max(max_split);
         let pool = &self.pools[request.pool as usize];
         let fitting = pool.at_least(wanted).next();
-        let oversize: Vec<Entry> = pool.at_least(max_split).rev().collect();
+        let oversize: Vec<Entry> = pool.at_least(max_split).collect();
         if let Some(entry) = fitting {
             return self.release_if_whole(entry);
         }
         let mut released = 0;
-        for entry in oversize {
+        for entry in oversize.into_iter().rev() {
             if released >= wanted {
                 break;
             }
@@ -98,7 +125,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
 
     fn is_whole_segment(&self, id: u32) -> bool {
         let node = &self.blocks[id];
-        !node.expandable && !node.is_split()
+        node.range == NONE && !node.is_split()
     }
 
     fn release_if_whole(&mut self, entry: Entry) -> bool {

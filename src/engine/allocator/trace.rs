@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::options::Options;
+use super::replay::{Replay, replay};
 use crate::units::Bytes;
 
 /// What the allocator did (`TraceEntry::Action`).
@@ -35,7 +37,7 @@ pub enum Action {
 
 /// One event, as PyTorch records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(from = "(Action, u64, u64, u32)")]
+#[serde(from = "(Action, u64, u64, u64)")]
 pub struct Event {
     /// What happened.
     pub action: Action,
@@ -43,12 +45,12 @@ pub struct Event {
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// CUDA stream; 0 is the default stream.
-    pub stream: u32,
+    /// CUDA stream, a pointer; 0 is the default stream.
+    pub stream: u64,
 }
 
-impl From<(Action, u64, u64, u32)> for Event {
-    fn from((action, address, size, stream): (Action, u64, u64, u32)) -> Self {
+impl From<(Action, u64, u64, u64)> for Event {
+    fn from((action, address, size, stream): (Action, u64, u64, u64)) -> Self {
         Self {
             action,
             address,
@@ -85,6 +87,18 @@ impl Trace {
     pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
         serde_json::from_slice(json).map_err(|error| TraceError(error.to_string()))
     }
+
+    /// Replays the events with the options that they show.
+    pub fn replay(&self) -> Replay {
+        let expandable_segments = self.events.iter().any(|event| event.action == Action::SegmentMap);
+        replay(
+            self.events.iter().copied(),
+            Options {
+                expandable_segments,
+                ..Options::default()
+            },
+        )
+    }
 }
 
 /// Why a trace cannot be read.
@@ -95,9 +109,7 @@ impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "not an allocator trace: {}; expected a JSON object whose `events` is a list of \
-             [action, address, bytes, stream] with the actions that PyTorch records (alloc, free_requested, \
-             free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom, snapshot)",
+            "not an allocator trace: {}; expected a JSON object with `events`, a list of [action, address, bytes, stream]",
             self.0
         )
     }

@@ -66,7 +66,7 @@ impl<S> CachingAllocator<S> {
         };
         let flags = node.state as u64
             | (node.kind as u64) << 2
-            | u64::from(node.expandable) << 3
+            | u64::from(node.range != NONE) << 3
             | u64::from(node.prev == NONE) << 4
             | u64::from(stream) << 5;
         [node.address, node.size, flags, u64::from(age)]
@@ -95,7 +95,7 @@ impl<S> CachingAllocator<S> {
             size: blocks.iter().map(|block| block.size).sum(),
             stream: self.streams[head.pool as usize / 2],
             pool: head.kind,
-            expandable: head.expandable,
+            expandable: head.range != NONE,
             blocks,
         }
     }

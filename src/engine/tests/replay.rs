@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use vramscope_engine::allocator::{Action, CachingAllocator, Options, Trace, replay};
+use vramscope_engine::allocator::{Action, CachingAllocator, Options, Trace};
 
 fn traces() -> Vec<(PathBuf, Trace)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces");
@@ -31,7 +31,7 @@ fn every_recorded_address_and_both_peaks_come_out_exactly() {
             .iter()
             .filter(|event| event.action == Action::Alloc)
             .count();
-        let replayed = replay(trace.events, Options::default());
+        let replayed = trace.replay();
         assert_eq!(replayed.address_mismatches, 0, "{path:?}");
         assert_eq!(Some(replayed.allocated_peak), trace.allocated_peak, "{path:?}");
         assert_eq!(Some(replayed.reserved_peak), trace.reserved_peak, "{path:?}");
@@ -46,7 +46,7 @@ fn both_peaks_come_out_exactly_with_segments_where_the_simulated_driver_puts_the
         let mut live = HashMap::new();
         for event in trace.events {
             match event.action {
-                Action::Alloc => _ = live.insert(event.address, allocator.alloc(event.size, event.stream).unwrap()),
+                Action::Alloc => _ = live.insert(event.address, allocator.alloc(event.size, 0).unwrap()),
                 Action::FreeCompleted => allocator.free(live.remove(&event.address).unwrap()),
                 _ => {}
             }

@@ -1,0 +1,91 @@
+use std::io::{BufRead, Read};
+
+use clap::Args;
+use flate2::bufread::MultiGzDecoder;
+use vramscope_engine::allocator::{self, Trace};
+use vramscope_engine::units::Bytes;
+
+use crate::commands::examples;
+use crate::failure::Failure;
+use crate::input::source::Source;
+use crate::output::{self, Format};
+
+/// Replay a recorded allocator trace through the simulator
+///
+/// Shows whether the simulated allocator puts every block where PyTorch put it, and reaches the same
+/// peaks. A trace is JSON, gzipped or not, whose `events` is a list of [action, address, bytes, stream]
+/// from an empty allocator on, as torch.cuda.memory._record_memory_history records them.
+#[derive(Debug, Args)]
+#[command(after_help = examples(EXAMPLES))]
+pub struct Replay {
+    /// Trace file, or - for standard input
+    #[arg(value_parser = Source::parse)]
+    trace: Source,
+    /// Form of the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+const EXAMPLES: &str = "  vramscope replay gpt2-bf16.trace.json.gz
+      whether every block lies where PyTorch put it, and both peaks
+  gunzip < trace.json.gz | vramscope replay - --format json
+      for scripts";
+
+impl Replay {
+    /// Replays the trace and writes what came out.
+    ///
+    /// # Errors
+    /// When the trace cannot be read or is none, or standard output cannot be written.
+    pub fn run(self) -> Result<(), Failure> {
+        let trace = Trace::from_json(&read(&self.trace)?)
+            .map_err(|error| Failure::Input(format!("{}: {error}", self.trace)))?;
+        let result = trace.replay();
+        match self.format {
+            Format::Text => output::print(&text(&self.trace, &trace, result)),
+            Format::Json => output::print_json(&result),
+            Format::Jsonl => output::print_line(&result),
+        }
+    }
+}
+
+/// More JSON than any trace holds; what decompresses to more is no trace.
+const LARGEST_TRACE: u64 = 4 << 30;
+
+/// Reads a source to its end, decompressing gzip.
+fn read(source: &Source) -> Result<Vec<u8>, Failure> {
+    let mut input = source.open()?;
+    let gzipped = input
+        .fill_buf()
+        .map_err(|error| source.unreadable(&error))?
+        .starts_with(&[0x1f, 0x8b]);
+    let input: Box<dyn Read> = if gzipped {
+        Box::new(MultiGzDecoder::new(input))
+    } else {
+        Box::new(input)
+    };
+    let mut bytes = Vec::new();
+    input
+        .take(LARGEST_TRACE)
+        .read_to_end(&mut bytes)
+        .map_err(|error| source.unreadable(&error))?;
+    Ok(bytes)
+}
+
+fn text(source: &Source, trace: &Trace, result: allocator::Replay) -> String {
+    let addresses = match result.address_mismatches {
+        0 => "every block where PyTorch put it".to_owned(),
+        n => format!("{n} of them not where PyTorch put them"),
+    };
+    let peak = |name, simulated: Bytes, recorded: Option<Bytes>| {
+        let compared = match recorded {
+            Some(recorded) if recorded == simulated => "as recorded".to_owned(),
+            Some(recorded) => format!("recorded: {recorded}"),
+            None => "not recorded".to_owned(),
+        };
+        format!("peak {name:<9}  {:>10}  {compared}\n", simulated.to_string())
+    };
+    let mut text = format!("{source}: {} allocations, {addresses}\n", result.allocs);
+    text += &peak("allocated", result.allocated_peak, trace.allocated_peak);
+    text += &peak("reserved", result.reserved_peak, trace.reserved_peak);
+    text
+}

@@ -1,0 +1,111 @@
+//! Cutting and merging the blocks of a segment, and caching them.
+
+use super::arena::{BlockState, NONE, Node};
+use super::caching::{Block, CachingAllocator};
+use super::free_blocks::Entry;
+use super::segment_source::SegmentSource;
+use super::size::{MIN_BLOCK, PoolKind, SMALL_SIZE};
+use crate::units::Bytes;
+
+impl<S: SegmentSource> CachingAllocator<S> {
+    /// Makes a block live, cut to `size` where that is worth it (`alloc_found_block`).
+    #[inline]
+    pub(super) fn hand_out(&mut self, id: u32, size: u64) -> Block {
+        if self.should_split(id, size) {
+            let rest = self.cut(id, size);
+            self.cache(rest);
+        }
+        let node = &mut self.blocks[id];
+        node.state = BlockState::Allocated;
+        self.allocated += node.size;
+        self.peak_allocated = self.peak_allocated.max(self.allocated);
+        Block(id)
+    }
+
+    /// Whether the rest of a block that serves `size` bytes is worth a block of its own
+    /// (`should_split`).
+    #[inline]
+    fn should_split(&self, id: u32, size: u64) -> bool {
+        let remaining = self.blocks[id].size - size;
+        if self.blocks[id].kind == PoolKind::Small || self.options.expandable_segments {
+            remaining >= MIN_BLOCK
+        } else {
+            remaining > SMALL_SIZE && self.options.max_split_size.map(Bytes::get).is_none_or(|max| size < max)
+        }
+    }
+
+    /// Cuts a block to its first `size` bytes; the rest is a new block behind it, in no pool.
+    #[inline]
+    pub(super) fn cut(&mut self, id: u32, size: u64) -> u32 {
+        let node = &mut self.blocks[id];
+        let next = node.next;
+        let rest = Node {
+            address: node.address.wrapping_add(size),
+            size: node.size - size,
+            ..node.clone()
+        };
+        node.size = size;
+        let rest = self.blocks.insert(rest);
+        self.blocks.splice(id, rest, next);
+        rest
+    }
+
+    /// Takes in both neighbours where they are in the same state.
+    #[inline]
+    pub(super) fn merge_with_neighbours(&mut self, id: u32) {
+        let Node { prev, next, .. } = self.blocks[id];
+        self.merge(id, prev);
+        self.merge(id, next);
+    }
+
+    /// Takes in the neighbour `other` if it is in the same state: both free or both unmapped
+    /// (`try_merge_blocks`).
+    #[inline]
+    fn merge(&mut self, id: u32, other: u32) {
+        if other == NONE || self.blocks[other].state != self.blocks[id].state {
+            return;
+        }
+        if self.blocks[other].state == BlockState::Unmapped {
+            self.forget_unmapped(other);
+        } else {
+            self.uncache(other);
+        }
+        let Node {
+            address,
+            size,
+            prev,
+            next,
+            ..
+        } = self.blocks[other];
+        let node = &mut self.blocks[id];
+        node.size += size;
+        if node.prev == other {
+            node.address = address;
+            let next = node.next;
+            self.blocks.splice(prev, id, next);
+        } else {
+            let prev = node.prev;
+            self.blocks.splice(prev, id, next);
+        }
+        self.blocks.remove(other);
+    }
+
+    /// Puts a block into its pool (`BlockPool::insert_into_blocks`).
+    #[inline]
+    pub(super) fn cache(&mut self, id: u32) {
+        let searches = self.searches;
+        let node = &mut self.blocks[id];
+        node.state = BlockState::Free;
+        node.cached_at = searches[node.kind as usize];
+        let (pool, entry) = (node.pool, node.entry(id));
+        self.pools[pool as usize].insert(entry);
+    }
+
+    /// Takes a block out of its pool.
+    #[inline]
+    pub(super) fn uncache(&mut self, id: u32) {
+        let node = &self.blocks[id];
+        let (pool, entry): (u32, Entry) = (node.pool, node.entry(id));
+        self.pools[pool as usize].remove(entry);
+    }
+}

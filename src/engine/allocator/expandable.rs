@@ -1,0 +1,192 @@
+//! Expandable segments: one range of virtual addresses per pool and stream, mapped as it grows.
+
+use super::arena::{BlockState, NONE, Node};
+use super::caching::{CachingAllocator, Request};
+use super::free_blocks::Entry;
+use super::segment_source::SegmentSource;
+use crate::units::Bytes;
+
+/// The address space of one `ExpandableSegment`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Range {
+    pub address: u64,
+    pub granule: u64,
+}
+
+impl<S: SegmentSource> CachingAllocator<S> {
+    /// A cached block for the request, out of its pool (the expandable part of `get_free_block`).
+    ///
+    /// The block at the end of a range counts as large as it can grow, so larger ones come first.
+    pub(super) fn best_expandable_fit(&self, request: Request) -> Option<Entry> {
+        let mut fitting = self.pools[request.pool as usize].at_least(request.size);
+        let mut best = fitting.next()?;
+        for entry in fitting {
+            if self.expandable_size(entry) >= self.expandable_size(best) {
+                break;
+            }
+            best = entry;
+        }
+        Some(best)
+    }
+
+    /// What a block is with the unmapped addresses behind it.
+    fn expandable_size(&self, entry: Entry) -> u64 {
+        match self.blocks[entry.id].next {
+            NONE => entry.size,
+            next if self.blocks[next].state == BlockState::Unmapped => entry.size + self.blocks[next].size,
+            _ => entry.size,
+        }
+    }
+
+    /// A block for the request from newly mapped memory and what is free before it, out of its pool;
+    /// `None` when the driver has no more memory (`try_allocate_expandable_block`).
+    pub(super) fn grow(&mut self, request: Request) -> Option<u32> {
+        let mut id = self.growable(request);
+        if self.blocks[id].state == BlockState::Unmapped {
+            self.map(id, request.size)?;
+        }
+        while self.blocks[id].size < request.size {
+            let missing = request.size - self.blocks[id].size;
+            id = self.blocks[id].next;
+            self.map(id, missing)?;
+        }
+        self.uncache(id);
+        Some(id)
+    }
+
+    /// The lowest run of free and unmapped blocks that can hold the request: its first block
+    /// (`find_expandable_block`).
+    fn growable(&mut self, request: Request) -> u32 {
+        let unmapped = &self.unmapped[request.pool as usize];
+        let starts = unmapped.iter().map(|&id| match self.blocks[id].prev {
+            prev if prev != NONE && self.blocks[prev].state == BlockState::Free => prev,
+            _ => id,
+        });
+        starts
+            .into_iter()
+            .find(|&id| self.has_room(id, request.size))
+            .unwrap_or_else(|| self.add_range(request))
+    }
+
+    /// Whether the free and unmapped blocks from `id` on hold `size` bytes.
+    fn has_room(&self, mut id: u32, size: u64) -> bool {
+        let mut room = 0;
+        while room < size && id != NONE && matches!(self.blocks[id].state, BlockState::Free | BlockState::Unmapped) {
+            room += self.blocks[id].size;
+            id = self.blocks[id].next;
+        }
+        room >= size
+    }
+
+    /// A new range of addresses, unmapped (`ExpandableSegment::ExpandableSegment`).
+    fn add_range(&mut self, request: Request) -> u32 {
+        let granule = request.kind.granule();
+        let size = self.range_size().max(request.size).next_multiple_of(granule);
+        let address = self.source.reserve_range(size);
+        self.ranges.push(Range { address, granule });
+        let id = self.blocks.insert(Node {
+            address,
+            size,
+            prev: NONE,
+            next: NONE,
+            pool: request.pool,
+            range: (self.ranges.len() - 1) as u32,
+            cached_at: 0,
+            state: BlockState::Unmapped,
+            kind: request.kind,
+        });
+        self.note_unmapped(id);
+        id
+    }
+
+    /// PyTorch reserves 9/8 of the card's memory; where that is not known, more than any card has.
+    fn range_size(&self) -> u64 {
+        let card = self.options.capacity.or(self.options.limit).map_or(1 << 40, Bytes::get);
+        card / 8 * 9
+    }
+
+    /// Maps the first `size` bytes of an unmapped block, or all of it, in whole granules, merges it
+    /// with its free neighbours and caches it; `None` when the driver has no more memory (`map_block`).
+    fn map(&mut self, id: u32, size: u64) -> Option<()> {
+        let Node {
+            address,
+            size: unmapped,
+            range,
+            ..
+        } = self.blocks[id];
+        let size = size.min(unmapped).next_multiple_of(self.ranges[range as usize].granule);
+        if !self.driver_has(size) {
+            return None;
+        }
+        self.source.map(address, size);
+        self.forget_unmapped(id);
+        self.blocks[id].state = BlockState::Free;
+        if size < unmapped {
+            let rest = self.cut(id, size);
+            self.blocks[rest].state = BlockState::Unmapped;
+            self.note_unmapped(rest);
+        }
+        self.merge_with_neighbours(id);
+        self.cache(id);
+        self.count_reserved(size);
+        Some(())
+    }
+
+    /// Unmaps the whole granules of a cached block, and gives the range back if that was all of it; the
+    /// addresses and bytes unmapped (`unmap_block`).
+    pub(super) fn unmap(&mut self, id: u32) -> (u64, u64) {
+        let Node {
+            address, size, range, ..
+        } = self.blocks[id];
+        let Range { address: base, granule } = self.ranges[range as usize];
+        let start = base + (address - base).next_multiple_of(granule);
+        let end = base + (address + size - base) / granule * granule;
+        if start >= end {
+            return (start, 0);
+        }
+        self.uncache(id);
+        let id = self.isolate(id, start, end);
+        self.blocks[id].state = BlockState::Unmapped;
+        self.merge_with_neighbours(id);
+        self.note_unmapped(id);
+        self.reserved -= end - start;
+        if !self.blocks[id].is_split() {
+            self.release_range(id);
+        }
+        (start, end - start)
+    }
+
+    /// Cuts a block so that one of its parts is from `start` to `end`; caches the others.
+    fn isolate(&mut self, id: u32, start: u64, end: u64) -> u32 {
+        let Node { address, size, .. } = self.blocks[id];
+        let mut middle = id;
+        if start > address {
+            middle = self.cut(id, start - address);
+            self.cache(id);
+        }
+        if end < address + size {
+            let after = self.cut(middle, end - start);
+            self.cache(after);
+        }
+        middle
+    }
+
+    /// Gives back the addresses of a range without mapped memory (`release_expandable_segment`).
+    fn release_range(&mut self, id: u32) {
+        self.forget_unmapped(id);
+        let Node { address, size, .. } = self.blocks[id];
+        self.source.release(address, size);
+        self.blocks.remove(id);
+    }
+
+    fn note_unmapped(&mut self, id: u32) {
+        let Node { address, pool, .. } = self.blocks[id];
+        let at = self.unmapped[pool as usize].partition_point(|&other| self.blocks[other].address < address);
+        self.unmapped[pool as usize].insert(at, id);
+    }
+
+    pub(super) fn forget_unmapped(&mut self, id: u32) {
+        let pool = self.blocks[id].pool;
+        self.unmapped[pool as usize].retain(|&other| other != id);
+    }
+}

@@ -1,0 +1,73 @@
+use std::collections::VecDeque;
+
+use super::segment_source::SegmentSource;
+
+/// Segments where a trace says that they lay.
+#[derive(Debug, Default)]
+pub(super) struct RecordedAddresses {
+    /// What the trace reserved and the simulator has not yet: address and bytes.
+    pending: VecDeque<(u64, u64)>,
+    /// Bytes that the simulator reserved and the trace did not.
+    surplus: u64,
+    mismatches: u64,
+}
+
+impl RecordedAddresses {
+    /// Above every device address, so that surplus segments overlap none of the trace's.
+    const SURPLUS: u64 = 1 << 62;
+
+    /// The trace reserved `size` bytes at `address`.
+    pub fn record(&mut self, address: u64, size: u64) {
+        self.pending.push_back((address, size));
+    }
+
+    /// Forgets what the simulator has not asked for: the request that reserved it is over.
+    pub fn settle(&mut self) {
+        self.mismatches += self.pending.len() as u64;
+        self.pending.clear();
+    }
+
+    /// How often one of the two reserved what the other did not.
+    pub fn mismatches(&self) -> u64 {
+        self.mismatches
+    }
+
+    fn surplus(&mut self, size: u64) -> u64 {
+        let address = Self::SURPLUS.wrapping_add(self.surplus);
+        self.surplus = self.surplus.wrapping_add(size);
+        address
+    }
+}
+
+impl SegmentSource for RecordedAddresses {
+    fn reserve(&mut self, size: u64) -> u64 {
+        match self.pending.front() {
+            Some(&(address, recorded)) if recorded == size => {
+                self.pending.pop_front();
+                address
+            }
+            _ => {
+                self.mismatches += 1;
+                self.surplus(size)
+            }
+        }
+    }
+
+    fn release(&mut self, _address: u64, _size: u64) {}
+
+    /// A range begins where its first memory is mapped.
+    fn reserve_range(&mut self, size: u64) -> u64 {
+        match self.pending.front() {
+            Some(&(address, _)) => address,
+            None => self.surplus(size),
+        }
+    }
+
+    fn map(&mut self, address: u64, size: u64) {
+        if self.pending.front() == Some(&(address, size)) {
+            self.pending.pop_front();
+        } else {
+            self.mismatches += 1;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! From a request to a block: the cache, a new segment, or out of memory.
+
+use super::arena::{BlockState, NONE, Node};
+use super::caching::{CachingAllocator, Request};
+use super::error::OutOfMemory;
+use super::segment_source::SegmentSource;
+use super::size::segment_size;
+use crate::units::Bytes;
+
+impl<S: SegmentSource> CachingAllocator<S> {
+    /// A cached block for the request, out of its pool (`get_free_block`).
+    #[inline]
+    pub(super) fn take_cached(&mut self, request: Request) -> Option<u32> {
+        let searches = &mut self.searches[request.kind as usize];
+        *searches = searches.wrapping_add(1);
+        if self.plain_search {
+            self.pools[request.pool as usize]
+                .take_best_fit(request.size)
+                .map(|entry| entry.id)
+        } else {
+            self.take_cached_with_options(request)
+        }
+    }
+
+    /// [`Self::take_cached`] with expandable segments or `max_split_size`.
+    fn take_cached_with_options(&mut self, request: Request) -> Option<u32> {
+        let entry = if self.options.expandable_segments {
+            self.best_expandable_fit(request)?
+        } else {
+            self.pools[request.pool as usize].at_least(request.size).next()?
+        };
+        if entry.size >= self.oversize_for(request) {
+            return None;
+        }
+        self.pools[request.pool as usize].remove(entry);
+        Some(entry.id)
+    }
+
+    /// The size from which a cached block is too large for the request: an oversize block serves large
+    /// requests only, and of them those near its size.
+    fn oversize_for(&self, request: Request) -> u64 {
+        match self.options.max_split_size.map(Bytes::get) {
+            None => u64::MAX,
+            Some(max_split) if request.size < max_split => max_split,
+            Some(_) => request.size.saturating_add(self.options.max_non_split_rounding.get()),
+        }
+    }
+
+    /// A block from newly reserved memory, after giving back as much of the cache as it takes
+    /// (`malloc`).
+    #[cold]
+    pub(super) fn take_new(&mut self, request: Request) -> Result<u32, OutOfMemory> {
+        self.collect_garbage();
+        if let Some(id) = self.reserve(request) {
+            return Ok(id);
+        }
+        if self.release_available(request)
+            && let Some(id) = self.reserve(request)
+        {
+            return Ok(id);
+        }
+        self.empty_cache();
+        self.num_alloc_retries += 1;
+        self.reserve(request).ok_or_else(|| self.out_of_memory(request))
+    }
+
+    fn out_of_memory(&self, request: Request) -> OutOfMemory {
+        let limits = self.options.limit.into_iter().chain(self.options.capacity);
+        OutOfMemory {
+            requested: Bytes::new(segment_size(request.size)),
+            allocated: self.allocated(),
+            reserved: self.reserved(),
+            limit: limits.min().unwrap_or(Bytes::new(ADDRESS_SPACE)),
+        }
+    }
+
+    /// A block outside its pool from newly reserved memory; `None` when it may not or cannot be
+    /// reserved (`alloc_block`).
+    fn reserve(&mut self, request: Request) -> Option<u32> {
+        let size = segment_size(request.size);
+        if self
+            .options
+            .limit
+            .is_some_and(|limit| self.reserved + size > limit.get())
+        {
+            return None;
+        }
+        if self.options.expandable_segments {
+            self.grow(request)
+        } else {
+            self.add_segment(request, size)
+        }
+    }
+
+    /// A whole segment of `size` bytes from `cudaMalloc`.
+    fn add_segment(&mut self, request: Request, size: u64) -> Option<u32> {
+        if !self.driver_has(size) {
+            return None;
+        }
+        let address = self.source.reserve(size);
+        self.count_reserved(size);
+        Some(self.blocks.insert(Node {
+            address,
+            size,
+            prev: NONE,
+            next: NONE,
+            pool: request.pool,
+            range: NONE,
+            cached_at: 0,
+            state: BlockState::Free,
+            kind: request.kind,
+        }))
+    }
+
+    /// Whether the driver can hand out `size` bytes more.
+    pub(super) fn driver_has(&self, size: u64) -> bool {
+        self.reserved + size <= self.options.capacity.map_or(ADDRESS_SPACE, Bytes::get)
+    }
+
+    pub(super) fn count_reserved(&mut self, size: u64) {
+        self.reserved += size;
+        self.peak_reserved = self.peak_reserved.max(self.reserved);
+    }
+}
+
+/// More than any device has: half of what a process on Linux can address.
+const ADDRESS_SPACE: u64 = 1 << 46;
