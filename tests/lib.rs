@@ -1,4 +1,6 @@
 //! What the tests across crates share: the measurements kept in `data/truth`, and how predictions
 //! are held against them.
 
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
 pub mod measured;

@@ -3,6 +3,8 @@
 //! Each command reads its input, asks the engine, and hands the result to [`output`]; no command
 //! computes a byte.
 
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
 mod commands;
 mod failure;
 mod input;

@@ -1,3 +1,45 @@
-//! xtask
+//! `cargo xtask COMMAND`: the repository's own commands.
 
-fn main() {}
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+use std::process::ExitCode;
+
+use xtask::{Failure, commands};
+
+const HELP: &str = "\
+The repository's own commands. Each installs what it needs first: into .tools, or, for a browser,
+with the system's package manager.
+
+  cargo xtask serve [PORT]   build the page, serve it on 127.0.0.1 and open it
+  cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest
+  cargo xtask build          build the page into dist/
+  cargo xtask lint           rustfmt and clippy, native and WebAssembly
+  cargo xtask shots          screenshots of the built page into target/shots
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let done = match command {
+        "serve" => commands::serve(rest),
+        "test" => commands::test(rest),
+        "build" => commands::build(),
+        "lint" => commands::lint(),
+        "shots" => commands::shots(),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(Failure::usage(format!("there is no command `{other}`\n\n{HELP}"))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! One function for each command.
+
+mod lint;
+mod serve;
+mod shots;
+mod test;
+
+pub use lint::lint;
+pub use serve::serve;
+pub use shots::shots;
+pub use test::test;
+
+use crate::process::{program, run};
+use crate::{Failure, tools};
+
+/// Builds the page into `dist/`, as it is published.
+///
+/// # Errors
+/// When a tool is missing and cannot be installed, or the build fails.
+pub fn build() -> Result<(), Failure> {
+    tools::for_page()?;
+    // trunk 0.21 takes NO_COLOR for a flag of its own and stops at any value but true or false.
+    run(program("trunk")
+        .args(["build", "--offline", "--skip-version-check"])
+        .env_remove("NO_COLOR"))
+}

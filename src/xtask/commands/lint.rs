@@ -1,0 +1,25 @@
+use crate::process::{cargo, run};
+use crate::{Failure, tools};
+
+/// rustfmt, and clippy for native and for the browser.
+///
+/// # Errors
+/// When either finds something.
+pub fn lint() -> Result<(), Failure> {
+    tools::wasm_target()?;
+    run(cargo().args(["fmt", "--all", "--check"]))?;
+    let native = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    run(cargo().args(native))?;
+    let browser = ["clippy", "-p", "vramscope-engine", "-p", "vramscope-app", "--locked"];
+    run(cargo()
+        .args(browser)
+        .args(["--target", "wasm32-unknown-unknown", "--", "-D", "warnings"]))
+}

@@ -1,0 +1,15 @@
+use crate::process::{cargo, run};
+use crate::{Failure, tools};
+
+/// Builds the page as it is published, then runs every test, the browser's among them.
+///
+/// # Errors
+/// When a tool is missing and cannot be installed, the build fails, or a test fails.
+pub fn test(args: &[String]) -> Result<(), Failure> {
+    tools::for_tests()?;
+    super::build()?;
+    // The tests compare the page with the command line, so its binary has to be there.
+    run(cargo().args(["build", "--locked", "-p", "vramscope"]))?;
+    run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))?;
+    run(cargo().args(["test", "--doc", "--workspace", "--locked"]))
+}

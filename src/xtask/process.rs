@@ -1,0 +1,63 @@
+//! Running other programs.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::{Failure, root, tools};
+
+/// A program to be run in the repository's root, with the local tools first on `PATH`.
+pub fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(root()).env("PATH", search_path());
+    command
+}
+
+/// The cargo that runs this program.
+pub fn cargo() -> Command {
+    program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs to the end with its output shown.
+pub fn run(command: &mut Command) -> Result<(), Failure> {
+    let line = shown(command);
+    eprintln!("$ {line}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::new(format!("`{line}` failed ({status})"))),
+        Err(e) => Err(Failure::new(format!("`{line}` could not be started: {e}"))),
+    }
+}
+
+/// What a successful run printed; `None` when it is missing or fails.
+pub fn output(command: &mut Command) -> Option<String> {
+    let out = command.stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(out.stdout).ok()?;
+    out.status.success().then(|| text.trim().to_owned())
+}
+
+/// The first of `names` on the search path.
+pub fn find(names: &[&str]) -> Option<PathBuf> {
+    let path = search_path();
+    names.iter().find_map(|name| {
+        std::env::split_paths(&path)
+            .map(|dir| dir.join(name))
+            .find(|p| is_program(p))
+    })
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+fn search_path() -> OsString {
+    let system = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = tools::local_dirs().into_iter().chain(std::env::split_paths(&system));
+    // A directory whose name holds a separator cannot be on PATH; then the system's stays as it is.
+    std::env::join_paths(dirs).unwrap_or(system)
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,101 @@
+//! What the commands need beside cargo, found or installed. Nothing is taken from a place that
+//! serves binaries: cargo and npm packages, rustup, and the system's package manager.
+
+mod browser;
+mod cargo_tool;
+mod wasm_opt;
+
+use std::path::PathBuf;
+
+pub use browser::{Browser, browser};
+
+use crate::process::{cargo, output, program, run};
+use crate::{Failure, root};
+use cargo_tool::CargoTool;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+const TRUNK: CargoTool = CargoTool {
+    package: "trunk",
+    binary: "trunk",
+    // Its default features ask the network for a newer trunk and download tools; neither is wanted.
+    options: &["--locked"],
+};
+
+const NEXTEST: CargoTool = CargoTool {
+    package: "cargo-nextest",
+    binary: "cargo-nextest",
+    options: &["--locked"],
+};
+
+// Without `--locked`: this package's own lock file names releases that a registry may no longer have.
+const WASM_BINDGEN: CargoTool = CargoTool {
+    package: "wasm-bindgen-cli",
+    binary: "wasm-bindgen",
+    options: &["--bin", "wasm-bindgen"],
+};
+
+/// Folders of tools that were installed here.
+pub fn local_dirs() -> Vec<PathBuf> {
+    vec![home().join("bin"), home().join("node_modules/.bin")]
+}
+
+/// Installs what building the page needs and is missing.
+pub fn for_page() -> Result<(), Failure> {
+    wasm_target()?;
+    TRUNK.ensure("0.21.14")?;
+    WASM_BINDGEN.ensure(&locked_version("wasm-bindgen")?)?;
+    wasm_opt::ensure()
+}
+
+/// Installs what running the tests needs and is missing.
+pub fn for_tests() -> Result<(), Failure> {
+    NEXTEST.ensure_any("0.9")?;
+    browser().map(drop)
+}
+
+/// Where tools are installed: it outlives `cargo clean`.
+fn home() -> PathBuf {
+    root().join(".tools")
+}
+
+/// Adds the WebAssembly target to the toolchain in use.
+pub fn wasm_target() -> Result<(), Failure> {
+    let libdir = output(cargo_rustc().args(["--print", "target-libdir", "--target", TARGET]));
+    if libdir.is_some_and(|dir| PathBuf::from(dir).is_dir()) {
+        return Ok(());
+    }
+    run(program("rustup").args(["target", "add", TARGET])).map_err(|e| {
+        Failure::new(format!(
+            "{e}\nthe page needs Rust's {TARGET} target; install Rust with rustup (https://rustup.rs)"
+        ))
+    })
+}
+
+fn cargo_rustc() -> std::process::Command {
+    program(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
+/// The version of a package in `Cargo.lock`.
+fn locked_version(package: &str) -> Result<String, Failure> {
+    let lock = std::fs::read_to_string(root().join("Cargo.lock"))?;
+    let entry = format!("name = \"{package}\"\nversion = \"");
+    lock.split_once(&entry)
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .map(|(version, _)| version.to_owned())
+        .ok_or_else(|| Failure::new(format!("Cargo.lock has no package `{package}`")))
+}
+
+/// `cargo install` into the local folder, built fast rather than for speed.
+fn install(tool: &CargoTool, version: &str) -> Result<(), Failure> {
+    let mut command = cargo();
+    command
+        .args(["install", tool.package, "--version", version, "--root"])
+        .arg(home())
+        .args(tool.options)
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_TARGET_DIR", root().join("target/tools"));
+    run(&mut command)
+}

@@ -1,0 +1,51 @@
+//! Chromium and its driver, for the tests in a real browser.
+
+use std::path::PathBuf;
+
+use crate::Failure;
+use crate::process::{find, output, program, run};
+
+/// A browser and the driver that steers it.
+#[derive(Debug, Clone)]
+pub struct Browser {
+    /// Chromium or Chrome.
+    pub chromium: PathBuf,
+    /// `chromedriver` of the same release.
+    pub driver: PathBuf,
+}
+
+/// Finds the browser, or installs it where this is a Debian with root's rights.
+///
+/// # Errors
+/// When it is missing and cannot be installed; the message says what to install.
+pub fn browser() -> Result<Browser, Failure> {
+    if let Some(found) = look() {
+        return Ok(found);
+    }
+    if find(&["apt-get"]).is_some() && output(program("id").arg("-u")).as_deref() == Some("0") {
+        run(program("apt-get").args(["update", "-qq"]))?;
+        run(program("apt-get")
+            .args([
+                "install",
+                "-y",
+                "-qq",
+                "--no-install-recommends",
+                "chromium",
+                "chromium-driver",
+            ])
+            .env("DEBIAN_FRONTEND", "noninteractive"))?;
+    }
+    look().ok_or_else(|| {
+        Failure::new(
+            "the browser tests need Chromium and chromedriver on PATH; \
+             on Debian: apt-get install chromium chromium-driver",
+        )
+    })
+}
+
+fn look() -> Option<Browser> {
+    Some(Browser {
+        chromium: find(&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])?,
+        driver: find(&["chromedriver"])?,
+    })
+}

@@ -1,0 +1,38 @@
+use crate::Failure;
+use crate::process::{output, program};
+
+use super::install;
+
+/// A program that comes as a cargo package.
+pub struct CargoTool {
+    /// Name of the package.
+    pub package: &'static str,
+    /// Name of the program.
+    pub binary: &'static str,
+    /// Further options of `cargo install`.
+    pub options: &'static [&'static str],
+}
+
+impl CargoTool {
+    /// Installs exactly this version, unless it is on the search path.
+    pub fn ensure(&self, version: &str) -> Result<(), Failure> {
+        if self.found().is_some_and(|found| found == version) {
+            return Ok(());
+        }
+        install(self, &format!("={version}"))
+    }
+
+    /// Installs the latest version that starts with `prefix`, unless one is on the search path.
+    pub fn ensure_any(&self, prefix: &str) -> Result<(), Failure> {
+        if self.found().is_some_and(|found| found.starts_with(prefix)) {
+            return Ok(());
+        }
+        install(self, prefix)
+    }
+
+    /// The version on the search path: the second word of what `--version` prints.
+    fn found(&self) -> Option<String> {
+        let printed = output(program(self.binary).arg("--version"))?;
+        printed.split_whitespace().nth(1).map(str::to_owned)
+    }
+}
