@@ -1,10 +1,12 @@
 //! What a simulation returns: peaks, breakdown, timeline, warnings. Faces draw it and compute nothing.
 
 mod breakdown;
+mod footprint;
 mod prediction;
 mod timeline;
 
 pub use breakdown::{BreakdownNode, breakdown};
+pub use footprint::Part;
 pub use prediction::Prediction;
 pub use timeline::{Instant, LiveTensor, Timeline};
 

@@ -73,7 +73,7 @@ impl Fit {
             Room::Card(device) => (device.usable(), outside::terms(device, 1)),
             Room::Allocator(limit) => (limit, Vec::new()),
         };
-        let outside_bytes: Bytes = outside.iter().map(|term| term.bytes).sum();
+        let outside_bytes = sum(&outside);
         let least = report.first.peak().max(report.steady.peak()) + outside_bytes;
         let needed = report.peak_reserved + outside_bytes;
         Self {
@@ -82,6 +82,11 @@ impl Fit {
             room,
             outside,
         }
+    }
+
+    /// Sum of what lies outside the allocator.
+    pub fn outside_torch(&self) -> Bytes {
+        sum(&self.outside)
     }
 
     /// What stays free; nothing when the need passes the room.
@@ -93,6 +98,10 @@ impl Fit {
     pub fn short(&self) -> Bytes {
         self.needed.saturating_sub(self.room)
     }
+}
+
+fn sum(terms: &[OutsideTerm]) -> Bytes {
+    terms.iter().map(|term| term.bytes).sum()
 }
 
 fn judge(least: Bytes, needed: Bytes, room: Bytes) -> Verdict {

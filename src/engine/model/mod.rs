@@ -6,6 +6,7 @@ mod family;
 pub(crate) mod forward;
 mod near;
 mod overrides;
+mod takes;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ use crate::setup::{Case, Setup};
 use catalogue::CATALOGUE;
 pub use family::{MODEL_TYPES, ModelConfig};
 pub(crate) use near::near;
+pub use takes::Takes;
 
 /// A model whose training step can be simulated.
 #[derive(Debug, Clone, PartialEq)]

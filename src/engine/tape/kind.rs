@@ -68,6 +68,15 @@ pub enum Component {
 }
 
 impl Component {
+    /// All components, in the order in which data flows through them.
+    pub const ALL: [Self; 5] = [
+        Self::VisionTower,
+        Self::Connector,
+        Self::LanguageModel,
+        Self::Head,
+        Self::Run,
+    ];
+
     /// English name.
     pub const fn label(self) -> &'static str {
         match self {

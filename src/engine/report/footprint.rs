@@ -1,0 +1,31 @@
+use super::{OutsideTerm, Report};
+use crate::tape::Kind;
+use crate::units::Bytes;
+
+/// One part of what a run takes from the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Tensors of this kind, live at the steady peak.
+    Live(Kind),
+    /// Reserved by the allocator beyond what is live at the steady peak.
+    Reserve,
+    /// Outside PyTorch's allocator, by the name of the term.
+    Outside(&'static str),
+}
+
+impl Report {
+    /// What the run takes from a device, part by part: tensors by kind at the steady peak, the rest
+    /// of the reserved peak, and `outside`, what the device holds outside the allocator. Parts of no
+    /// bytes are left out.
+    pub fn footprint(&self, outside: &[OutsideTerm]) -> Vec<(Part, Bytes)> {
+        let live = self.by_kind();
+        let held: Bytes = live.iter().map(|(_, bytes)| *bytes).sum();
+        let reserve = self.peak_reserved.saturating_sub(held);
+        live.into_iter()
+            .map(|(kind, bytes)| (Part::Live(kind), bytes))
+            .chain([(Part::Reserve, reserve)])
+            .chain(outside.iter().map(|t| (Part::Outside(t.name), t.bytes)))
+            .filter(|(_, bytes)| *bytes > Bytes::ZERO)
+            .collect()
+    }
+}
