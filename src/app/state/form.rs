@@ -1,0 +1,104 @@
+use serde_json::Value;
+
+use super::Problem;
+
+/// What the text of a value looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Any text.
+    Text,
+    /// A whole number.
+    Count,
+    /// A whole number, or nothing.
+    OptionalCount,
+    /// Two whole numbers, height by width, such as `24x36`; or nothing.
+    Grid,
+    /// A number from 0 to 1.
+    Probability,
+    /// `true` or `false`.
+    Switch,
+    /// One of these.
+    Choice(&'static [&'static str]),
+}
+
+impl Form {
+    /// The value as a case would hold it.
+    ///
+    /// # Errors
+    /// When the text does not have this form.
+    pub fn read(self, text: &str) -> Result<Value, Problem> {
+        let text = text.trim();
+        match self {
+            Self::Text => Ok(text.into()),
+            Self::OptionalCount | Self::Grid if text.is_empty() => Ok(Value::Null),
+            Self::Count | Self::OptionalCount => count(text).map(Value::from),
+            Self::Grid => grid(text),
+            Self::Probability => probability(text),
+            Self::Switch => text.parse::<bool>().map(Value::from).map_err(|_| Problem::NotSwitch),
+            Self::Choice(_) if text.is_empty() => Ok(Value::Null),
+            Self::Choice(allowed) => match allowed.contains(&text) {
+                true => Ok(text.into()),
+                false => Err(Problem::NotChoice(allowed)),
+            },
+        }
+    }
+}
+
+/// Thousands may be apart, and full-width digits may come from an input method.
+fn count(text: &str) -> Result<u64, Problem> {
+    let digits: String = text
+        .chars()
+        .filter(|c| !matches!(c, ',' | '_' | ' '))
+        .map(plain_digit)
+        .collect();
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Problem::NotCount);
+    }
+    digits.parse().map_err(|_| Problem::TooLarge)
+}
+
+fn plain_digit(c: char) -> char {
+    match c {
+        '０'..='９' => char::from(b'0' + (c as u32 - '０' as u32) as u8),
+        other => other,
+    }
+}
+
+fn grid(text: &str) -> Result<Value, Problem> {
+    let (height, width) = text.split_once(['x', '×', '*']).ok_or(Problem::NotGrid)?;
+    let side = |s: &str| count(s.trim()).map_err(|_| Problem::NotGrid);
+    Ok(Value::from(vec![side(height)?, side(width)?]))
+}
+
+fn probability(text: &str) -> Result<Value, Problem> {
+    match text.parse::<f64>() {
+        Ok(p) if (0.0..=1.0).contains(&p) => Ok(Value::from(p)),
+        _ => Err(Problem::NotProbability),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        assert_eq!(Form::Count.read(" 2,048 "), Ok(json!(2048)));
+        assert_eq!(Form::Count.read("１６"), Ok(json!(16)));
+        assert_eq!(Form::Grid.read("24×36"), Ok(json!([24, 36])));
+        assert_eq!(Form::OptionalCount.read(""), Ok(Value::Null));
+    }
+
+    #[test]
+    fn what_has_another_form_is_named() {
+        assert_eq!(Form::Count.read(""), Err(Problem::NotCount));
+        assert_eq!(Form::Count.read("-1"), Err(Problem::NotCount));
+        assert_eq!(Form::Count.read("1.5"), Err(Problem::NotCount));
+        assert_eq!(Form::Count.read("99999999999999999999"), Err(Problem::TooLarge));
+        assert_eq!(Form::Grid.read("24"), Err(Problem::NotGrid));
+        assert_eq!(Form::Probability.read("NaN"), Err(Problem::NotProbability));
+        assert_eq!(Form::Switch.read("yes"), Err(Problem::NotSwitch));
+        assert_eq!(Form::Choice(&["a"]).read("b"), Err(Problem::NotChoice(&["a"])));
+    }
+}

@@ -1,0 +1,172 @@
+use super::Form;
+
+/// Everything that the URL can hold. Names are those of cases and of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// Catalogue name of the model.
+    Model,
+    /// A pasted `config.json`; stands instead of [`Key::Model`].
+    Config,
+    /// The card.
+    Gpu,
+    /// Micro-batch.
+    Batch,
+    /// Positions per sample.
+    Seq,
+    /// Images per sample.
+    Images,
+    /// Pixels a side.
+    Image,
+    /// Patch grid, height by width.
+    Grid,
+    /// Frames per video.
+    Frames,
+    /// Number format.
+    Precision,
+    /// Optimizer.
+    Optim,
+    /// Activation checkpointing.
+    Ckpt,
+    /// Attention implementation.
+    Attn,
+    /// What is trained.
+    Freeze,
+    /// LoRA rank.
+    Rank,
+    /// LoRA dropout.
+    LoraDropout,
+    /// Micro-batches per optimizer step.
+    Accum,
+    /// Gradient clipping.
+    Clip,
+    /// Language of the page.
+    Lang,
+    /// Light or dark.
+    Theme,
+}
+
+impl Key {
+    /// All keys, in the order in which a URL lists them.
+    pub const ALL: [Self; 20] = [
+        Self::Model,
+        Self::Config,
+        Self::Gpu,
+        Self::Batch,
+        Self::Seq,
+        Self::Images,
+        Self::Image,
+        Self::Grid,
+        Self::Frames,
+        Self::Precision,
+        Self::Optim,
+        Self::Ckpt,
+        Self::Attn,
+        Self::Freeze,
+        Self::Rank,
+        Self::LoraDropout,
+        Self::Accum,
+        Self::Clip,
+        Self::Lang,
+        Self::Theme,
+    ];
+
+    /// The name in the URL.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Config => "config",
+            Self::Gpu => "gpu",
+            Self::Batch => "batch",
+            Self::Seq => "seq",
+            Self::Images => "images",
+            Self::Image => "image",
+            Self::Grid => "grid",
+            Self::Frames => "frames",
+            Self::Precision => "precision",
+            Self::Optim => "optim",
+            Self::Ckpt => "ckpt",
+            Self::Attn => "attn",
+            Self::Freeze => "freeze",
+            Self::Rank => "rank",
+            Self::LoraDropout => "lora_dropout",
+            Self::Accum => "accum",
+            Self::Clip => "clip",
+            Self::Lang => "lang",
+            Self::Theme => "theme",
+        }
+    }
+
+    /// The key of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|k| k.name() == name)
+    }
+
+    /// What a value looks like.
+    pub const fn form(self) -> Form {
+        match self {
+            Self::Model | Self::Config | Self::Gpu => Form::Text,
+            Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum => Form::Count,
+            Self::Image | Self::Frames => Form::OptionalCount,
+            Self::Grid => Form::Grid,
+            Self::LoraDropout => Form::Probability,
+            Self::Clip => Form::Switch,
+            Self::Precision => Form::Choice(&["fp32", "bf16", "amp-bf16", "amp-fp16"]),
+            Self::Optim => Form::Choice(&[
+                "adamw",
+                "adamw_fused",
+                "adamw_loop",
+                "sgd",
+                "sgdm",
+                "adafactor",
+                "adafactor_torch",
+            ]),
+            Self::Ckpt => Form::Choice(&["none", "full"]),
+            Self::Attn => Form::Choice(&["sdpa", "eager"]),
+            Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora"]),
+            Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
+            Self::Theme => Form::Choice(&["light", "dark"]),
+        }
+    }
+
+    /// Whether the value is part of the training setup, under the same name in a case.
+    pub const fn in_setup(self) -> bool {
+        !matches!(self, Self::Model | Self::Config | Self::Gpu | Self::Lang | Self::Theme)
+    }
+
+    /// What holds where nothing is entered.
+    pub const fn default_text(self) -> &'static str {
+        match self {
+            Self::Model => "llava-1.5-7b",
+            Self::Gpu => "H100 SXM",
+            Self::Batch | Self::Images | Self::Accum => "1",
+            Self::Seq => "2048",
+            Self::Precision => "bf16",
+            Self::Optim => "adamw",
+            Self::Ckpt | Self::Freeze => "none",
+            Self::Attn => "sdpa",
+            Self::Rank => "16",
+            Self::LoraDropout => "0",
+            Self::Clip => "false",
+            Self::Config | Self::Image | Self::Grid | Self::Frames | Self::Lang | Self::Theme => "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_found_by_its_name() {
+        for key in Key::ALL {
+            assert_eq!(Key::named(key.name()), Some(key));
+        }
+    }
+
+    #[test]
+    fn every_default_has_its_form() {
+        for key in Key::ALL {
+            assert!(key.form().read(key.default_text()).is_ok(), "{key:?}");
+        }
+    }
+}

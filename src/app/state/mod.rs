@@ -1,0 +1,16 @@
+//! What the person entered, as text, and how it lives in the URL. Pure: tested without a browser.
+
+mod draft;
+mod escape;
+mod form;
+mod key;
+mod reading;
+mod route;
+mod url;
+
+pub use draft::Draft;
+pub use form::Form;
+pub use key::Key;
+pub use reading::{FieldError, Problem, Reading, Source};
+pub use route::Route;
+pub use url::{Address, UrlProblem};

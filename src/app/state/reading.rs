@@ -1,0 +1,201 @@
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use vramscope_engine::Setup;
+
+use super::{Draft, Form, Key};
+
+/// Why a text does not have the form of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Problem {
+    /// Not a whole number.
+    NotCount,
+    /// More than 64 bits hold.
+    TooLarge,
+    /// Not two whole numbers.
+    NotGrid,
+    /// Not a number from 0 to 1.
+    NotProbability,
+    /// Neither `true` nor `false`.
+    NotSwitch,
+    /// None of these.
+    NotChoice(&'static [&'static str]),
+}
+
+/// A text that could not be used, and the one that is used in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldError {
+    /// Where it was entered.
+    pub key: Key,
+    /// What was entered.
+    pub given: String,
+    /// What is wrong with it.
+    pub problem: Problem,
+    /// What is used: the last good text of this key.
+    pub used: String,
+}
+
+/// Where the model comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A name of the catalogue.
+    Catalogue(String),
+    /// The text of a `config.json`.
+    Config(String),
+}
+
+/// A draft as values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The model.
+    pub source: Source,
+    /// Name of the card.
+    pub gpu: String,
+    /// The training setup.
+    pub setup: Setup,
+    /// Texts that could not be used.
+    pub errors: Vec<FieldError>,
+    /// The draft with those texts replaced: what the next reading falls back to.
+    pub good: Draft,
+}
+
+impl Reading {
+    /// Reads a draft; a text that cannot be used is replaced by that of `last_good`.
+    pub fn of(draft: &Draft, last_good: &Draft) -> Self {
+        let mut good = draft.clone();
+        let mut errors = Vec::new();
+        for key in Key::ALL {
+            if let Err(problem) = key.form().read(draft.get(key)) {
+                let used = usable(last_good, key);
+                good.set(key, used.clone());
+                let given = draft.get(key).to_owned();
+                errors.push(FieldError {
+                    key,
+                    given,
+                    problem,
+                    used,
+                });
+            }
+        }
+        Self {
+            source: source(&good),
+            gpu: good.get(Key::Gpu).to_owned(),
+            setup: setup(&good),
+            errors,
+            good,
+        }
+    }
+
+    /// The error of one key.
+    pub fn error(&self, key: Key) -> Option<&FieldError> {
+        self.errors.iter().find(|e| e.key == key)
+    }
+}
+
+fn usable(last_good: &Draft, key: Key) -> String {
+    let text = last_good.get(key);
+    match key.form().read(text) {
+        Ok(_) => text.to_owned(),
+        Err(_) => key.default_text().to_owned(),
+    }
+}
+
+fn source(good: &Draft) -> Source {
+    match good.get(Key::Config) {
+        "" => Source::Catalogue(good.get(Key::Model).trim().to_owned()),
+        text => Source::Config(text.to_owned()),
+    }
+}
+
+/// The setup of a draft without errors; its keys are those of a case.
+fn setup(good: &Draft) -> Setup {
+    let values: Map<String, Value> = Key::ALL
+        .into_iter()
+        .filter(|key| key.in_setup())
+        .filter_map(|key| Some((key, key.form().read(good.get(key)).ok()?)))
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (key.name().to_owned(), value))
+        .collect();
+    // Forms and the engine's vocabulary agree, as the tests below hold; nothing is left to fail.
+    Setup::deserialize(Value::Object(values)).unwrap_or_default()
+}
+
+impl Key {
+    /// The choices of a key of that form.
+    pub const fn choices(self) -> &'static [&'static str] {
+        match self.form() {
+            Form::Choice(all) => all,
+            _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_draft_is_the_default_setup() {
+        let reading = Reading::of(&Draft::default(), &Draft::default());
+        assert_eq!(reading.setup, Setup::default());
+        assert_eq!(reading.source, Source::Catalogue("llava-1.5-7b".into()));
+        assert_eq!(reading.errors, []);
+    }
+
+    #[test]
+    fn the_engine_takes_every_choice() {
+        for key in Key::ALL.into_iter().filter(|k| k.in_setup()) {
+            for choice in key.choices() {
+                let one = Map::from_iter([(key.name().to_owned(), Value::from(*choice))]);
+                let setup = Setup::deserialize(Value::Object(one)).expect("a choice of the page is the engine's");
+                let written = serde_json::to_value(setup).expect("a setup is JSON");
+                assert_eq!(written[key.name()], *choice);
+            }
+        }
+    }
+
+    #[test]
+    fn every_entered_value_reaches_the_setup() {
+        let mut draft = Draft::default();
+        for (key, text) in [
+            (Key::Batch, "4"),
+            (Key::Seq, "1,024"),
+            (Key::Images, "2"),
+            (Key::Image, "448"),
+            (Key::Grid, "24x36"),
+            (Key::Frames, "8"),
+            (Key::Rank, "64"),
+            (Key::LoraDropout, "0.05"),
+            (Key::Accum, "3"),
+            (Key::Clip, "true"),
+        ] {
+            draft.set(key, text);
+        }
+        let expected = Setup {
+            batch: 4,
+            seq: 1024,
+            images: 2,
+            image: Some(448),
+            grid: Some([24, 36]),
+            frames: Some(8),
+            rank: 64,
+            lora_dropout: 0.05,
+            accum: 3,
+            clip: true,
+            ..Setup::default()
+        };
+        assert_eq!(Reading::of(&draft, &Draft::default()).setup, expected);
+    }
+
+    #[test]
+    fn a_wrong_text_falls_back_to_the_last_good_one() {
+        let mut last_good = Draft::default();
+        last_good.set(Key::Batch, "4");
+        let mut draft = Draft::default();
+        draft.set(Key::Batch, "four");
+        let reading = Reading::of(&draft, &last_good);
+        assert_eq!(reading.setup.batch, 4);
+        let error = reading.error(Key::Batch).expect("it is named");
+        assert_eq!((error.given.as_str(), error.used.as_str()), ("four", "4"));
+        assert_eq!(reading.good, last_good);
+    }
+}

@@ -1,0 +1,48 @@
+/// The pages. A route without a page yet opens the first page with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Route {
+    /// Plan a training run.
+    #[default]
+    Plan,
+    /// Memory and time of attention against length.
+    Attention,
+    /// What an error message or a log says.
+    Diagnose,
+    /// Measured runs.
+    Benchmarks,
+    /// The course.
+    Course,
+}
+
+impl Route {
+    /// All routes, in the order of the menu.
+    pub const ALL: [Self; 5] = [
+        Self::Plan,
+        Self::Attention,
+        Self::Diagnose,
+        Self::Benchmarks,
+        Self::Course,
+    ];
+
+    /// The path after `#`.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Plan => "/",
+            Self::Attention => "/attention",
+            Self::Diagnose => "/diagnose",
+            Self::Benchmarks => "/benchmarks",
+            Self::Course => "/course",
+        }
+    }
+
+    /// The route of this path; a slash at the end does not matter.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let path = path.trim_end_matches('/');
+        Self::ALL.into_iter().find(|r| r.path().trim_end_matches('/') == path)
+    }
+
+    /// Whether its page is there.
+    pub const fn is_built(self) -> bool {
+        matches!(self, Self::Plan)
+    }
+}

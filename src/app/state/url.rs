@@ -1,0 +1,137 @@
+use super::escape::{escape, pack, unescape, unpack};
+use super::{Draft, Key, Route};
+
+/// What of a URL could not be used, as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UrlProblem {
+    /// No page has this path.
+    UnknownPage(String),
+    /// No key has this name.
+    UnknownKey(String),
+    /// The value of this key is cut or garbled.
+    Garbled(Key),
+    /// This key came more than once; the first counts.
+    Repeated(Key),
+}
+
+/// The fragment of a URL: which page, and what was entered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Address {
+    /// The page.
+    pub route: Route,
+    /// What was entered.
+    pub draft: Draft,
+}
+
+impl Address {
+    /// The fragment, `#` included, such as `#/?model=gpt2&batch=4`.
+    pub fn to_fragment(&self) -> String {
+        let pairs: Vec<_> = self.draft.entries().map(pair).collect();
+        let mark = if pairs.is_empty() { "" } else { "?" };
+        format!("#{}{mark}{}", self.route.path(), pairs.join("&"))
+    }
+
+    /// Reads a fragment, with or without `#`. What can be read is kept, the rest is named.
+    pub fn read(fragment: &str) -> (Self, Vec<UrlProblem>) {
+        let text = fragment.strip_prefix('#').unwrap_or(fragment);
+        let (path, query) = text.split_once('?').unwrap_or((text, ""));
+        let mut address = Self::default();
+        let mut problems = Vec::new();
+        match Route::of_path(path) {
+            Some(route) => address.route = route,
+            None => problems.push(UrlProblem::UnknownPage(path.to_owned())),
+        }
+        for part in query.split('&').filter(|p| !p.is_empty()) {
+            address.draft.read_pair(part).unwrap_or_else(|p| problems.push(p));
+        }
+        (address, problems)
+    }
+}
+
+fn pair((key, text): (Key, &str)) -> String {
+    let value = match key {
+        Key::Config => pack(text),
+        _ => escape(text),
+    };
+    format!("{}={value}", key.name())
+}
+
+impl Draft {
+    fn read_pair(&mut self, part: &str) -> Result<(), UrlProblem> {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let key = Key::named(name).ok_or_else(|| UrlProblem::UnknownKey(name.to_owned()))?;
+        let text = match key {
+            Key::Config => unpack(value),
+            _ => unescape(value),
+        };
+        let text = text.ok_or(UrlProblem::Garbled(key))?;
+        if self.has(key) {
+            return Err(UrlProblem::Repeated(key));
+        }
+        self.set(key, text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn addresses() -> impl Strategy<Value = Address> {
+        let entries = prop::collection::vec((prop::sample::select(&Key::ALL[..]), ".*"), 0..12);
+        (prop::sample::select(&Route::ALL[..]), entries).prop_map(|(route, entries)| {
+            let mut draft = Draft::default();
+            for (key, text) in entries {
+                draft.set(key, text);
+            }
+            Address { route, draft }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(address in addresses()) {
+            let fragment = address.to_fragment();
+            prop_assert!(fragment.is_ascii());
+            prop_assert_eq!(Address::read(&fragment), (address, Vec::new()));
+        }
+
+        #[test]
+        fn anything_can_be_read(fragment in ".*") {
+            let (address, _) = Address::read(&fragment);
+            prop_assert_eq!(Address::read(&address.to_fragment()), (address, Vec::new()));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_and_the_rest_kept() {
+        let (address, problems) = Address::read("#/nowhere?batch=4&speed=9&seq=%4&config=!&batch=5");
+        assert_eq!(address.draft.entries().collect::<Vec<_>>(), [(Key::Batch, "4")]);
+        assert_eq!(
+            problems,
+            [
+                UrlProblem::UnknownPage("/nowhere".into()),
+                UrlProblem::UnknownKey("speed".into()),
+                UrlProblem::Garbled(Key::Seq),
+                UrlProblem::Garbled(Key::Config),
+                UrlProblem::Repeated(Key::Batch),
+            ]
+        );
+    }
+
+    #[test]
+    fn defaults_leave_the_url_short() {
+        let mut draft = Draft::default();
+        draft.set(Key::Batch, "4");
+        draft.set(Key::Batch, "1");
+        assert_eq!(
+            Address {
+                draft,
+                ..Address::default()
+            }
+            .to_fragment(),
+            "#/"
+        );
+    }
+}
