@@ -1,3 +1,26 @@
-//! The page.
+//! The page. Natively only its state is built, so that the URL codec is tested without a browser.
+#![cfg_attr(
+    not(target_arch = "wasm32"),
+    allow(dead_code, reason = "what uses it runs in the browser")
+)]
 
-fn main() {}
+#[cfg(target_arch = "wasm32")]
+mod charts;
+#[cfg(target_arch = "wasm32")]
+mod i18n;
+#[cfg(target_arch = "wasm32")]
+mod pages;
+#[cfg(target_arch = "wasm32")]
+mod shell;
+#[cfg(target_arch = "wasm32")]
+mod simulation;
+mod state;
+#[cfg(target_arch = "wasm32")]
+mod widgets;
+#[cfg(target_arch = "wasm32")]
+mod words;
+
+fn main() {
+    #[cfg(target_arch = "wasm32")]
+    shell::start();
+}

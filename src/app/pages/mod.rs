@@ -1,0 +1,3 @@
+//! One module for each route that has a page.
+
+pub mod plan;

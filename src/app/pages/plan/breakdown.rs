@@ -1,0 +1,111 @@
+use std::collections::HashSet;
+
+use leptos::prelude::*;
+use vramscope_engine::report::BreakdownNode;
+use vramscope_engine::tape::Kind;
+use vramscope_engine::units::Bytes;
+
+use super::breakdown_row::BreakdownRow;
+use crate::i18n::{t, use_i18n};
+use crate::simulation::Simulation;
+
+/// One visible line of the tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Names from the top, which identify the line.
+    pub path: Vec<String>,
+    /// Bytes of all below.
+    pub bytes: Bytes,
+    /// Bytes of the whole tree.
+    pub whole: Bytes,
+    /// Kinds below with their bytes: the pieces of the bar.
+    pub pieces: Vec<(Kind, Bytes)>,
+    /// Whether there is anything below.
+    pub opens: bool,
+    /// Whether it is open.
+    pub is_open: bool,
+}
+
+/// Lines that were opened or closed by hand.
+pub type Toggled = RwSignal<HashSet<Vec<String>>>;
+
+/// What is live at the peak: component → kind → layer → tensor.
+#[component]
+pub fn Breakdown() -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    let toggled: Toggled = RwSignal::new(HashSet::new());
+    let lines = Memo::new(move |_| {
+        let run = simulation.run();
+        run.map(|run| toggled.with(|t| lines(&run.report.breakdown, t)))
+            .unwrap_or_default()
+    });
+    view! {
+        <p class="muted small">{t!(i18n, breakdown.explain)}</p>
+        <table class="breakdown">
+            <thead class="offscreen">
+                <tr>
+                    <th scope="col">{t!(i18n, breakdown.name)}</th>
+                    <th scope="col">{t!(i18n, breakdown.bar)}</th>
+                    <th scope="col">{t!(i18n, breakdown.bytes)}</th>
+                    <th scope="col">{t!(i18n, breakdown.share)}</th>
+                </tr>
+            </thead>
+            <tbody>
+                <For each=move || lines.get() key=|line| format!("{line:?}") let:line>
+                    <BreakdownRow line toggled />
+                </For>
+            </tbody>
+        </table>
+    }
+}
+
+fn lines(root: &BreakdownNode, toggled: &HashSet<Vec<String>>) -> Vec<Line> {
+    let mut out = Vec::new();
+    let mut path = Vec::new();
+    descend(root, root.bytes, None, toggled, &mut path, &mut out);
+    out
+}
+
+fn descend(
+    node: &BreakdownNode,
+    whole: Bytes,
+    kind: Option<Kind>,
+    toggled: &HashSet<Vec<String>>,
+    path: &mut Vec<String>,
+    out: &mut Vec<Line>,
+) {
+    for child in &node.children {
+        path.push(child.name.clone());
+        let kind = kind.or_else(|| {
+            Kind::ALL
+                .into_iter()
+                .find(|k| path.len() == 2 && k.label() == child.name)
+        });
+        // Components show their kinds from the start.
+        let is_open = toggled.contains(path) != (path.len() == 1);
+        out.push(Line {
+            path: path.clone(),
+            bytes: child.bytes,
+            whole,
+            pieces: pieces(child, kind),
+            opens: !child.children.is_empty(),
+            is_open,
+        });
+        if is_open {
+            descend(child, whole, kind, toggled, path, out);
+        }
+        path.pop();
+    }
+}
+
+/// A component's bar has a piece for each of its kinds; what lies deeper is of one kind.
+fn pieces(node: &BreakdownNode, kind: Option<Kind>) -> Vec<(Kind, Bytes)> {
+    match kind {
+        Some(kind) => vec![(kind, node.bytes)],
+        None => Kind::ALL
+            .into_iter()
+            .filter_map(|k| Some((k, node.children.iter().find(|c| c.name == k.label())?.bytes)))
+            .collect(),
+    }
+}

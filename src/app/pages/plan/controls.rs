@@ -1,0 +1,136 @@
+use leptos::prelude::*;
+use vramscope_engine::device::{Device, DeviceKind, Vendor};
+use vramscope_engine::model::Takes;
+
+use super::model_source::ModelSource;
+use crate::charts::tick_label;
+use crate::i18n::{t, t_string, use_i18n};
+use crate::shell::Store;
+use crate::simulation::Simulation;
+use crate::state::Key;
+use crate::widgets::{ComboOption, Combobox, Number, Segments, Select, Switch};
+
+/// Model, card and the setup's entries that mean something for this model.
+#[component]
+pub fn Controls() -> impl IntoView {
+    let i18n = use_i18n();
+    let takes = takes();
+    view! {
+        <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=move || t_string!(i18n, plan.controls)>
+            <ModelSource />
+            <CardChoice />
+            <section class="group">
+                <h2>{t!(i18n, plan.batch)}</h2>
+                <div class="pair">
+                    <Number key=Key::Batch />
+                    <Show when=move || takes.get().text>
+                        <Number key=Key::Seq step=256 />
+                    </Show>
+                </div>
+                <div class="pair">
+                    <Show when=move || takes.get().images>
+                        <Number key=Key::Images least=0 />
+                    </Show>
+                    <Show when=move || takes.get().image>
+                        <Number key=Key::Image step=14 least=14 placeholder="auto" />
+                    </Show>
+                    <Show when=move || takes.get().frames>
+                        <Number key=Key::Frames step=2 least=2 placeholder="auto" />
+                    </Show>
+                </div>
+                <Show when=move || takes.get().grid>
+                    <Number key=Key::Grid placeholder="24x24" />
+                </Show>
+            </section>
+            <section class="group">
+                <h2>{t!(i18n, plan.training)}</h2>
+                <Select key=Key::Precision choices=all(Key::Precision) />
+                <Select key=Key::Optim choices=all(Key::Optim) />
+                <Select key=Key::Freeze choices=Signal::derive(move || trainable(takes.get())) />
+                <LoraEntries />
+                <Segments key=Key::Ckpt />
+                <Segments key=Key::Attn />
+                <div class="pair">
+                    <Number key=Key::Accum />
+                    <Switch key=Key::Clip />
+                </div>
+            </section>
+        </form>
+    }
+}
+
+/// Shown for every kind of model until one can be read, so that nothing jumps.
+fn takes() -> Memo<Takes> {
+    let model = Simulation::get().model;
+    let everything = Takes {
+        text: true,
+        images: true,
+        image: true,
+        grid: false,
+        frames: false,
+        parts: true,
+    };
+    Memo::new(move |last: Option<&Takes>| {
+        let now = model.with(|m| m.as_ref().map(|m| m.takes()));
+        now.or(last.copied()).unwrap_or(everything)
+    })
+}
+
+fn all(key: Key) -> Signal<Vec<&'static str>> {
+    Signal::stored(key.choices().to_vec())
+}
+
+/// What can be trained of a model.
+fn trainable(takes: Takes) -> Vec<&'static str> {
+    let means_something = |choice: &&'static str| match *choice {
+        "vision" | "all-but-connector" => takes.parts,
+        "lora" => takes.text,
+        _ => true,
+    };
+    Key::Freeze.choices().iter().copied().filter(means_something).collect()
+}
+
+#[component]
+fn LoraEntries() -> impl IntoView {
+    let reading = Store::get().reading();
+    let lora = Memo::new(move |_| reading.with(|r| r.good.get(Key::Freeze) == "lora"));
+    view! {
+        <Show when=move || lora.get()>
+            <div class="pair">
+                <Number key=Key::Rank step=8 />
+                <Number key=Key::LoraDropout least=0 />
+            </div>
+        </Show>
+    }
+}
+
+#[component]
+fn CardChoice() -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    let options = Signal::derive(move || {
+        let option = |d: &Device| ComboOption {
+            value: d.name.clone(),
+            detail: tick_label(d.memory()),
+            group: group(i18n, d),
+        };
+        Device::all().iter().map(option).collect()
+    });
+    let error = Signal::derive(move || simulation.run().and_then(|run| run.card.as_ref().err().cloned()));
+    view! {
+        <section class="group">
+            <h2>{t!(i18n, plan.card)}</h2>
+            <Combobox key=Key::Gpu options error />
+        </section>
+    }
+}
+
+fn group(i18n: crate::i18n::Words, device: &Device) -> String {
+    match (device.vendor, device.kind) {
+        (Vendor::Nvidia, DeviceKind::Datacentre) => t_string!(i18n, card.nvidia_datacentre).to_string(),
+        (Vendor::Nvidia, DeviceKind::Workstation) => t_string!(i18n, card.nvidia_workstation).to_string(),
+        (Vendor::Nvidia, _) => t_string!(i18n, card.nvidia_consumer).to_string(),
+        (Vendor::Amd, _) => "AMD".into(),
+        (Vendor::Apple, _) => "Apple".into(),
+    }
+}

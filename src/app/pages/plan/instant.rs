@@ -1,0 +1,64 @@
+use leptos::prelude::*;
+use vramscope_engine::format::gib;
+use vramscope_engine::report::{Instant, LiveTensor};
+use vramscope_engine::units::Bytes;
+
+use crate::charts::kind_class;
+use crate::i18n::{t, t_string, use_i18n};
+use crate::simulation::Simulation;
+use crate::words;
+
+/// As many as fit beside the curve.
+const ROWS: usize = 9;
+
+/// The largest tensors live at an instant: what, where, how large, why.
+#[component]
+pub fn InstantList(instant: Memo<Option<Instant>>, pointed: RwSignal<Option<Instant>>) -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    move || {
+        let (run, instant) = simulation.run().zip(instant.get())?;
+        let live = run.report.timeline.live_at(instant);
+        let total: Bytes = live.iter().map(|t| t.bytes).sum();
+        let (shown, total) = (live.len().to_string(), gib(total));
+        let title = match pointed.get() {
+            Some(_) => t_string!(i18n, instant.here, tensors = shown, bytes = total).to_string(),
+            None => t_string!(i18n, instant.at_peak, tensors = shown, bytes = total).to_string(),
+        };
+        let rows: Vec<_> = live
+            .into_iter()
+            .take(ROWS)
+            .cloned()
+            .map(|tensor| view! { <Row tensor /> })
+            .collect();
+        Some(view! {
+            <div class="instant" data-testid="instant">
+                <h3>{title}</h3>
+                <table>
+                    <caption class="offscreen">{t!(i18n, instant.caption)}</caption>
+                    <tbody>{rows}</tbody>
+                </table>
+            </div>
+        })
+    }
+}
+
+#[component]
+fn Row(tensor: LiveTensor) -> impl IntoView {
+    let i18n = use_i18n();
+    let kind = tensor.kind;
+    let shape = tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
+    view! {
+        <tr data-testid="live-tensor">
+            <td>
+                <span class=format!("swatch {}", kind_class(kind)) title=words::kind(i18n, kind)></span>
+            </td>
+            <td class="tensor">
+                <span class="tensor-name">{tensor.name}</span>
+                <span class="tensor-layer">{tensor.layer}</span>
+                <span class="tensor-why">{format!("[{shape}] {} · {}", tensor.dtype.name(), tensor.why)}</span>
+            </td>
+            <td class="tensor-bytes">{gib(tensor.bytes)}</td>
+        </tr>
+    }
+}

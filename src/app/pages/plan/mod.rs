@@ -1,0 +1,33 @@
+//! `/`: what one training step takes, whether it fits, and where it goes.
+
+mod breakdown;
+mod breakdown_row;
+mod controls;
+mod instant;
+mod memory_bar;
+mod model_source;
+mod numbers;
+mod phases;
+mod results;
+mod timeline;
+mod verdict;
+mod warnings;
+
+use leptos::prelude::*;
+
+use crate::shell::Store;
+use crate::simulation::Simulation;
+use controls::Controls;
+use results::Results;
+
+/// Controls at the left, results at the right; one below the other on a phone.
+#[component]
+pub fn PlanPage() -> impl IntoView {
+    Simulation::provide(Store::get());
+    view! {
+        <div class="plan">
+            <Controls />
+            <Results />
+        </div>
+    }
+}

@@ -1,0 +1,161 @@
+use leptos::prelude::*;
+use vramscope_engine::Model;
+use wasm_bindgen_futures::JsFuture;
+
+use crate::i18n::{t, t_string, use_i18n};
+use crate::shell::Store;
+use crate::simulation::{Outcome, Simulation};
+use crate::state::Key;
+use crate::widgets::{ComboOption, Combobox};
+
+/// The model: from the catalogue, or a `config.json` typed, pasted, dropped or opened.
+#[component]
+pub fn ModelSource() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let by_config = RwSignal::new(store.has(Key::Config));
+    // The text outlives a look at the catalogue.
+    let text = RwSignal::new(store.text(Key::Config));
+    Effect::new(move || {
+        let entered = store.text(Key::Config);
+        if !entered.is_empty() {
+            by_config.set(true);
+            text.set(entered);
+        }
+    });
+    let show = move |config: bool| {
+        by_config.set(config);
+        store.set(Key::Config, if config { text.get_untracked() } else { String::new() });
+    };
+    view! {
+        <section class="group">
+            <h2>{t!(i18n, plan.model)}</h2>
+            <div class="segments-row tabs" role="group">
+                <Tab on=Signal::derive(move || !by_config.get()) pick=move || show(false) testid="from-catalogue">
+                    {t!(i18n, model.catalogue)}
+                </Tab>
+                <Tab on=by_config.into() pick=move || show(true) testid="from-config">
+                    "config.json"
+                </Tab>
+            </div>
+            <Show when=move || by_config.get() fallback=CatalogueChoice>
+                <ConfigEntry text />
+            </Show>
+        </section>
+    }
+}
+
+#[component]
+fn Tab(on: Signal<bool>, pick: impl Fn() + 'static, testid: &'static str, children: Children) -> impl IntoView {
+    view! {
+        <button
+            type="button"
+            class="segment"
+            class:segment-on=on
+            aria-pressed=move || on.get().to_string()
+            data-testid=testid
+            on:click=move |_| pick()
+        >
+            {children()}
+        </button>
+    }
+}
+
+/// What the engine says of the model, while it cannot be read.
+fn model_error() -> Signal<Option<String>> {
+    let outcome = Simulation::get().outcome;
+    Signal::derive(move || match outcome.get() {
+        Outcome::BadModel(message) => Some(message),
+        Outcome::Ready(_) | Outcome::BadSetup(_) => None,
+    })
+}
+
+#[component]
+fn CatalogueChoice() -> impl IntoView {
+    let options: Vec<_> = Model::catalogue()
+        .into_iter()
+        .map(|name| ComboOption {
+            value: name.into(),
+            detail: String::new(),
+            group: String::new(),
+        })
+        .collect();
+    view! { <Combobox key=Key::Model options=Signal::stored(options) error=model_error() /> }
+}
+
+#[component]
+fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let over = RwSignal::new(false);
+    let error = model_error();
+    let enter = move |entered: String| {
+        text.set(entered.clone());
+        store.set(Key::Config, entered);
+    };
+    let drop = move |event: web_sys::DragEvent| {
+        event.prevent_default();
+        over.set(false);
+        let files = event.data_transfer().and_then(|data| data.files());
+        if let Some(file) = files.and_then(|files| files.get(0)) {
+            read_file(file, enter);
+        }
+    };
+    let drag = move |event: web_sys::DragEvent| {
+        event.prevent_default();
+        over.set(true);
+    };
+    let open = move |input: web_sys::HtmlInputElement| {
+        if let Some(file) = input.files().and_then(|files| files.get(0)) {
+            read_file(file, enter);
+            // So that the same file can be opened again.
+            input.set_value("");
+        }
+    };
+    view! {
+        <div
+            class="field config"
+            class:config-over=over
+            class:field-wrong=move || error.get().is_some()
+            on:dragover=drag
+            on:dragleave=move |_| over.set(false)
+            on:drop=drop
+        >
+            <label class="field-label" for="control-config">
+                {t!(i18n, setup.config)}
+            </label>
+            <textarea
+                id="control-config"
+                data-testid="config"
+                rows="8"
+                spellcheck="false"
+                autocomplete="off"
+                placeholder=move || t_string!(i18n, model.config_hint).to_string()
+                aria-invalid=move || error.get().is_some().to_string()
+                aria-describedby="error-config"
+                prop:value=move || text.get()
+                on:input:target=move |ev| enter(ev.target().value())
+            ></textarea>
+            <label class="tool open-file">
+                {t!(i18n, model.open)}
+                <input
+                    class="offscreen"
+                    type="file"
+                    accept=".json,application/json"
+                    on:change:target=move |ev| open(ev.target())
+                />
+            </label>
+            <p class="field-error" id="error-config" role="alert" data-testid="error-config">
+                {move || error.get()}
+            </p>
+        </div>
+    }
+}
+
+/// Reads a file as text. One that cannot be read comes out empty, and the engine says so.
+fn read_file(file: web_sys::File, then: impl Fn(String) + 'static) {
+    leptos::task::spawn_local(async move {
+        let text = JsFuture::from(file.text()).await;
+        then(text.ok().and_then(|t| t.as_string()).unwrap_or_default());
+    });
+}

@@ -1,0 +1,50 @@
+use leptos::prelude::*;
+use vramscope_engine::format::gib;
+use vramscope_engine::report::Phase;
+
+use crate::charts::{Bar, Segment};
+use crate::i18n::{t, t_string, use_i18n};
+use crate::simulation::Simulation;
+use crate::words;
+
+/// The highest instant of each phase, and which phase decides.
+#[component]
+pub fn Phases() -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    move || {
+        let run = simulation.run()?;
+        let steady = run.report.steady;
+        let holder = run.report.peak_phase;
+        let peaks = [
+            (Phase::Forward, steady.peak_forward),
+            (Phase::Backward, steady.peak_backward),
+            (Phase::Optimizer, steady.peak_optimizer),
+        ];
+        let highest = steady.peak().get().max(1) as f64;
+        let rows = peaks.map(|(phase, bytes)| {
+            let holds = phase == holder;
+            let segment = Segment {
+                class: if holds { "phase-holder" } else { "phase-other" },
+                share: bytes.get() as f64 / highest,
+                title: gib(bytes),
+            };
+            view! {
+                <tr class:phase-holds=holds data-testid="phase-row" data-value=bytes.get().to_string()>
+                    <th scope="row">{words::phase(i18n, phase)}</th>
+                    <td class="phase-bar">
+                        <Bar segments=vec![segment] />
+                    </td>
+                    <td class="phase-value">{gib(bytes)}</td>
+                    <td class="phase-mark">{holds.then(|| t_string!(i18n, phase.holds).to_string())}</td>
+                </tr>
+            }
+        });
+        Some(view! {
+            <table class="phases">
+                <tbody>{rows.collect_view()}</tbody>
+            </table>
+            <p class="muted small">{t!(i18n, phase.explain, phase = words::phase(i18n, holder))}</p>
+        })
+    }
+}

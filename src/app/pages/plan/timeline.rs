@@ -1,0 +1,154 @@
+use std::sync::Arc;
+
+use leptos::ev::{KeyboardEvent, PointerEvent};
+use leptos::html;
+use leptos::prelude::*;
+use vramscope_engine::format::gib;
+use vramscope_engine::report::{Instant, Timeline};
+use vramscope_engine::tape::Kind;
+use vramscope_engine::units::Bytes;
+
+use super::instant::InstantList;
+use crate::charts::{Canvas, Palette, Plot, TimelineChart, kind_class};
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::simulation::{Run, Simulation};
+use crate::words;
+
+/// More columns than this say no more on any screen.
+const COLUMNS: usize = 900;
+
+/// The step as a curve stacked by kind; the instant under the pointer, else the peak, is listed.
+#[component]
+pub fn TimelinePanel() -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    let pointed = RwSignal::new(None::<Instant>);
+    let instant = Memo::new(move |_| {
+        let run = simulation.run()?;
+        let timeline = &run.report.timeline;
+        Some(
+            pointed
+                .get()
+                .map_or_else(|| timeline.peak_instant(), |i| i.min(timeline.len())),
+        )
+    });
+    let draw = move |canvas, ratio| {
+        let Some(run) = simulation.run() else { return };
+        // A canvas that refuses to be drawn on leaves the list and the breakdown, which say the same.
+        if let Err(e) = chart(i18n, &run).draw(canvas, ratio, &Palette::read()) {
+            leptos::logging::error!("the timeline could not be drawn: {e}");
+        }
+    };
+    view! {
+        <p class="muted small">{t!(i18n, timeline.explain)}</p>
+        <KindLegend />
+        <div class="timeline">
+            <Cursor pointed instant>
+                <Canvas draw />
+            </Cursor>
+            <InstantList instant pointed />
+        </div>
+    }
+}
+
+fn chart(i18n: Words, run: &Arc<Run>) -> TimelineChart {
+    let report = &run.report;
+    let phases = report
+        .timeline
+        .phases()
+        .iter()
+        .map(|(phase, begin)| (*begin, words::phase(i18n, *phase)));
+    let words = t_string!(i18n, timeline.peak, bytes = gib(report.peak_allocated)).to_string();
+    TimelineChart::of(&report.timeline, COLUMNS, phases.collect(), words)
+}
+
+#[component]
+fn KindLegend() -> impl IntoView {
+    let i18n = use_i18n();
+    let items = Kind::ALL.map(|kind| {
+        view! {
+            <li>
+                <span class=format!("swatch {}", kind_class(kind)) aria-hidden="true"></span>
+                {move || words::kind(i18n, kind)}
+            </li>
+        }
+    });
+    view! { <ul class="kinds">{items.collect_view()}</ul> }
+}
+
+/// The frame around the curve: follows the pointer and the arrow keys, and marks the instant.
+#[component]
+fn Cursor(pointed: RwSignal<Option<Instant>>, instant: Memo<Option<Instant>>, children: Children) -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    let frame = NodeRef::<html::Div>::new();
+    let len = move || simulation.run().map_or(0, |run| run.report.timeline.len());
+    let on_pointer = move |event: PointerEvent| {
+        let Some(frame) = frame.get() else { return };
+        let bounds = frame.get_bounding_client_rect();
+        pointed.set(instant_at(
+            f64::from(event.client_x()) - bounds.left(),
+            bounds.width(),
+            len(),
+        ));
+    };
+    let on_key = move |event: KeyboardEvent| {
+        let Some(now) = instant.get_untracked() else { return };
+        let step = (len() / 200).max(1);
+        let next = match event.key().as_str() {
+            "ArrowRight" => (now + step).min(len()),
+            "ArrowLeft" => now.saturating_sub(step),
+            "Home" => 0,
+            "End" => len(),
+            "Escape" => {
+                pointed.set(None);
+                return;
+            }
+            _ => return,
+        };
+        event.prevent_default();
+        pointed.set(Some(next));
+    };
+    let place = move || {
+        let share = instant.get().unwrap_or(0) as f64 / len().max(1) as f64;
+        let plot = Plot::TIMELINE;
+        format!(
+            "calc({}px + (100% - {}px) * {share:.6})",
+            plot.left,
+            plot.left + plot.right
+        )
+    };
+    view! {
+        <div
+            class="cursor"
+            node_ref=frame
+            tabindex="0"
+            role="slider"
+            data-testid="timeline"
+            aria-label=move || t_string!(i18n, timeline.slider).to_string()
+            aria-valuemin="0"
+            aria-valuemax=move || len().to_string()
+            aria-valuenow=move || instant.get().unwrap_or(0).to_string()
+            aria-valuetext=move || simulation.run().zip(instant.get()).map(|(run, i)| spoken(i18n, &run.report.timeline, i))
+            on:pointermove=on_pointer
+            on:pointerdown=on_pointer
+            on:pointerleave=move |_| pointed.set(None)
+            on:keydown=on_key
+        >
+            {children()}
+            <span class="cursor-line" class:cursor-on=move || pointed.get().is_some() style:left=place></span>
+        </div>
+    }
+}
+
+/// The instant under a point of the frame; `None` before the curve begins.
+fn instant_at(x: f64, width: f64, len: usize) -> Option<Instant> {
+    let plot = Plot::TIMELINE;
+    let share = (x - plot.left) / (width - plot.left - plot.right).max(1.0);
+    (share >= 0.0).then(|| ((share.min(1.0) * len as f64).round() as usize).min(len))
+}
+
+fn spoken(i18n: Words, timeline: &Timeline, instant: Instant) -> String {
+    let total: Bytes = timeline.at(instant).iter().map(|(_, bytes)| *bytes).sum();
+    t_string!(i18n, timeline.spoken, instant = instant.to_string(), bytes = gib(total)).to_string()
+}

@@ -1,0 +1,36 @@
+use leptos::prelude::*;
+use vramscope_engine::report::Severity;
+
+use crate::i18n::{t, use_i18n};
+use crate::simulation::Simulation;
+use crate::words;
+
+/// What to know and what to do next.
+#[component]
+pub fn Warnings() -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    move || {
+        let run = simulation.run()?;
+        let warnings = &run.report.warnings;
+        let rows = warnings.iter().map(|w| {
+            let class = match w.severity {
+                Severity::Note => "warning-note",
+                Severity::Warning => "warning-strong",
+            };
+            view! {
+                <li class=class data-testid="warning" data-name=w.code>
+                    {words::warning(i18n, w)}
+                </li>
+            }
+        });
+        (!warnings.is_empty()).then(|| {
+            view! {
+                <section class="card warnings">
+                    <h2>{t!(i18n, plan.warnings)}</h2>
+                    <ul>{rows.collect_view()}</ul>
+                </section>
+            }
+        })
+    }
+}

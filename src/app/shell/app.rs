@@ -1,0 +1,48 @@
+use leptos::prelude::*;
+
+use super::header::Header;
+use super::notices::Notices;
+use super::{Store, language, theme};
+use crate::i18n::{I18nContextProvider, t, use_i18n};
+use crate::pages::plan::PlanPage;
+
+/// The whole page, inside its translations.
+#[component]
+pub fn App() -> impl IntoView {
+    view! {
+        <I18nContextProvider>
+            <Frame />
+        </I18nContextProvider>
+    }
+}
+
+#[component]
+fn Frame() -> impl IntoView {
+    let store = Store::provide();
+    let i18n = use_i18n();
+    language::follow(store, i18n);
+    theme::follow(store);
+    view! {
+        <a class="skip" href="#results" on:click=skip_to_results>
+            {t!(i18n, header.skip)}
+        </a>
+        <Header />
+        <Notices />
+        <PlanPage />
+        <footer class="foot">
+            <p>{t!(i18n, foot.private)}</p>
+            <p>{t!(i18n, foot.exact)}</p>
+        </footer>
+    }
+}
+
+/// The fragment holds the state, so a plain link into the page would lose it.
+fn skip_to_results(event: leptos::ev::MouseEvent) {
+    event.prevent_default();
+    if let Some(results) = document().get_element_by_id("results") {
+        results.scroll_into_view();
+        let focusable: web_sys::HtmlElement = wasm_bindgen::JsCast::unchecked_into(results);
+        // Focus is a comfort; where it is refused the view has moved all the same.
+        focusable.focus().ok();
+    }
+}

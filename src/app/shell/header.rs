@@ -1,0 +1,134 @@
+use std::time::Duration;
+
+use leptos::prelude::*;
+use leptos_i18n::Locale as _;
+
+use super::language::{self, LANGUAGES};
+use super::theme::{CurrentTheme, Theme};
+use super::{Store, clipboard};
+use crate::i18n::{Words, t, t_string, use_i18n};
+
+/// Name, link, theme, language.
+#[component]
+pub fn Header() -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <header class="head">
+            <h1 class="brand">
+                <Mark />
+                "VRAMscope"
+            </h1>
+            <p class="tagline">{t!(i18n, tagline)}</p>
+            <div class="head-tools">
+                <CopyLink />
+                <ThemeMenu />
+                <LanguageMenu />
+            </div>
+        </header>
+    }
+}
+
+/// A step of memory: rise, peak, fall.
+#[component]
+fn Mark() -> impl IntoView {
+    view! {
+        <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+            <path class="mark-high" d="M3 27V17h6v-5h6V5h5v8h4v6h5v8z" />
+            <path class="mark-low" d="M3 27v-5h9v-3h8v3h9v5z" />
+        </svg>
+    }
+}
+
+#[component]
+fn CopyLink() -> impl IntoView {
+    let i18n = use_i18n();
+    let copied = RwSignal::new(false);
+    let copy = move |_| {
+        clipboard::copy(&window().location().href().unwrap_or_default());
+        copied.set(true);
+        set_timeout(move || copied.set(false), Duration::from_millis(1600));
+    };
+    view! {
+        <button type="button" class="tool" on:click=copy data-testid="copy-link">
+            <span aria-live="polite">
+                {move || match copied.get() {
+                    true => t_string!(i18n, header.copied).to_string(),
+                    false => t_string!(i18n, header.copy_link).to_string(),
+                }}
+            </span>
+        </button>
+    }
+}
+
+#[component]
+fn ThemeMenu() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let current = CurrentTheme::get();
+    let pick = move |name: String| {
+        if let Some(theme) = Theme::named(&name) {
+            current.choose(store, theme);
+        }
+    };
+    view! {
+        <label class="tool-select">
+            <span class="offscreen">{t!(i18n, header.theme)}</span>
+            <select
+                data-testid="theme"
+                prop:value=move || current.read().name()
+                on:change:target=move |ev| pick(ev.target().value())
+            >
+                {Theme::ALL
+                    .map(|theme| {
+                        view! {
+                            <option value=theme.name() selected=move || current.read() == theme>
+                                {move || theme_label(i18n, theme)}
+                            </option>
+                        }
+                    })}
+            </select>
+        </label>
+    }
+}
+
+fn theme_label(i18n: Words, theme: Theme) -> String {
+    match theme {
+        Theme::Auto => t_string!(i18n, header.theme_auto).to_string(),
+        Theme::Light => t_string!(i18n, header.theme_light).to_string(),
+        Theme::Dark => t_string!(i18n, header.theme_dark).to_string(),
+    }
+}
+
+#[component]
+fn LanguageMenu() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let pick = move |name: String| {
+        if let Some(locale) = language::named(&name) {
+            language::choose(store, i18n, locale);
+        }
+    };
+    view! {
+        <label class="tool-select">
+            <span class="offscreen">{t!(i18n, header.language)}</span>
+            <select
+                data-testid="language"
+                prop:value=move || i18n.get_locale().as_str()
+                on:change:target=move |ev| pick(ev.target().value())
+            >
+                {LANGUAGES
+                    .map(|(locale, name)| {
+                        view! {
+                            <option
+                                value=locale.as_str()
+                                lang=locale.as_str()
+                                selected=move || i18n.get_locale() == locale
+                            >
+                                {name}
+                            </option>
+                        }
+                    })}
+            </select>
+        </label>
+    }
+}

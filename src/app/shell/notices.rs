@@ -1,0 +1,53 @@
+use leptos::prelude::*;
+
+use super::Store;
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::state::{Route, UrlProblem};
+
+/// What of the URL could not be used; the rest was kept.
+#[component]
+pub fn Notices() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let (problems, route) = (store.problems(), store.route());
+    let missing = move || {
+        Some(route.get())
+            .filter(|r| !r.is_built())
+            .map(|r| UrlProblem::UnknownPage(r.path().into()))
+    };
+    let all = Memo::new(move |_| problems.get().into_iter().chain(missing()).collect::<Vec<_>>());
+    let dismiss = move |_| {
+        problems.set(Vec::new());
+        if !route.get_untracked().is_built() {
+            route.set(Route::default());
+        }
+    };
+    view! {
+        <Show when=move || all.with(|p| !p.is_empty())>
+            <section class="notice" role="alert" data-testid="url-problems">
+                <p>{t!(i18n, url.kept)}</p>
+                <ul>
+                    {move || {
+                        all.get().iter().map(|p| view! { <li>{describe(i18n, p)}</li> }).collect_view()
+                    }}
+                </ul>
+                <button type="button" class="tool" on:click=dismiss>
+                    {t!(i18n, url.dismiss)}
+                </button>
+            </section>
+        </Show>
+    }
+}
+
+fn describe(i18n: Words, problem: &UrlProblem) -> String {
+    match problem {
+        UrlProblem::UnknownPage(path) => t_string!(i18n, url.unknown_page, path = shorten(path)).to_string(),
+        UrlProblem::UnknownKey(name) => t_string!(i18n, url.unknown_key, name = shorten(name)).to_string(),
+        UrlProblem::Garbled(key) => t_string!(i18n, url.garbled, name = key.name()).to_string(),
+        UrlProblem::Repeated(key) => t_string!(i18n, url.repeated, name = key.name()).to_string(),
+    }
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(60).collect()
+}

@@ -1,0 +1,102 @@
+use leptos::prelude::*;
+
+use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem};
+
+/// What was entered, in step with the URL.
+#[derive(Debug, Clone, Copy)]
+pub struct Store {
+    draft: RwSignal<Draft>,
+    route: RwSignal<Route>,
+    problems: RwSignal<Vec<UrlProblem>>,
+    reading: Memo<Reading>,
+}
+
+impl Store {
+    /// Reads the URL, keeps it in step from now on, and gives the store to every component below.
+    pub fn provide() -> Self {
+        let (address, problems) = Address::read(&fragment());
+        let draft = RwSignal::new(address.draft);
+        let store = Self {
+            draft,
+            route: RwSignal::new(address.route),
+            problems: RwSignal::new(problems),
+            reading: Memo::new(move |last: Option<&Reading>| {
+                let nothing = Draft::default();
+                draft.with(|d| Reading::of(d, last.map_or(&nothing, |r| &r.good)))
+            }),
+        };
+        provide_context(store);
+        Effect::new(move || store.write_url());
+        let listener = window_event_listener(leptos::ev::hashchange, move |_| store.read_url());
+        on_cleanup(move || listener.remove());
+        store
+    }
+
+    /// The store that the page provides.
+    pub fn get() -> Self {
+        expect_context()
+    }
+
+    /// The text of a key, followed as it changes.
+    pub fn text(self, key: Key) -> String {
+        self.draft.with(|d| d.get(key).to_owned())
+    }
+
+    /// Whether something other than the default is entered.
+    pub fn has(self, key: Key) -> bool {
+        self.draft.with(|d| d.has(key))
+    }
+
+    /// Enters a text.
+    pub fn set(self, key: Key, text: impl Into<String>) {
+        let text = text.into();
+        if self.draft.with_untracked(|d| d.get(key) != text) {
+            self.draft.update(|d| d.set(key, text));
+        }
+    }
+
+    /// What was entered, as values.
+    pub fn reading(self) -> Memo<Reading> {
+        self.reading
+    }
+
+    /// The page that the URL names.
+    pub fn route(self) -> RwSignal<Route> {
+        self.route
+    }
+
+    /// What of the URL could not be used.
+    pub fn problems(self) -> RwSignal<Vec<UrlProblem>> {
+        self.problems
+    }
+
+    fn address(self) -> Address {
+        Address {
+            route: self.route.get(),
+            draft: self.draft.get(),
+        }
+    }
+
+    fn write_url(self) {
+        let wanted = self.address().to_fragment();
+        if fragment() != wanted {
+            let history = window().history();
+            // Where a frame's rules forbid it, the page works on without a URL.
+            let _ = history.and_then(|h| h.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&wanted)));
+        }
+    }
+
+    /// The person went back, or edited the URL by hand.
+    fn read_url(self) {
+        let (address, problems) = Address::read(&fragment());
+        self.problems.set(problems);
+        self.route.set(address.route);
+        if self.draft.with_untracked(|d| *d != address.draft) {
+            self.draft.set(address.draft);
+        }
+    }
+}
+
+fn fragment() -> String {
+    window().location().hash().unwrap_or_default()
+}

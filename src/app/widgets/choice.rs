@@ -1,0 +1,85 @@
+use leptos::prelude::*;
+
+use super::field::{ErrorText, Field, control_id, error_id, error_of};
+use crate::i18n::use_i18n;
+use crate::shell::Store;
+use crate::state::Key;
+use crate::words;
+
+/// One of several, from a menu.
+#[component]
+pub fn Select(
+    /// The entry.
+    key: Key,
+    /// The choices that mean something now.
+    #[prop(into)]
+    choices: Signal<Vec<&'static str>>,
+) -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let error = error_of(key);
+    let used = move || store.reading().with(|r| r.good.get(key).to_owned());
+    view! {
+        <Field key>
+            <select
+                id=control_id(key)
+                data-testid=key.name()
+                aria-invalid=move || error.get().is_some().to_string()
+                aria-describedby=error_id(key)
+                on:change:target=move |ev| store.set(key, ev.target().value())
+            >
+                {move || {
+                    choices
+                        .get()
+                        .into_iter()
+                        .map(|choice| {
+                            view! {
+                                <option value=choice selected=move || used() == choice>
+                                    {move || words::choice(i18n, key, choice)}
+                                </option>
+                            }
+                        })
+                        .collect_view()
+                }}
+            </select>
+        </Field>
+    }
+}
+
+/// One of a few, all in sight.
+#[component]
+pub fn Segments(
+    /// The entry.
+    key: Key,
+) -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let error = error_of(key);
+    let used = move || store.reading().with(|r| r.good.get(key).to_owned());
+    view! {
+        <fieldset class="field segments" class:field-wrong=move || error.get().is_some()>
+            <legend class="field-label">{move || words::label(i18n, key)}</legend>
+            <div class="segments-row" data-testid=key.name()>
+                {key
+                    .choices()
+                    .iter()
+                    .map(|choice| {
+                        view! {
+                            <label class="segment" class:segment-on=move || used() == *choice>
+                                <input
+                                    type="radio"
+                                    name=key.name()
+                                    value=*choice
+                                    prop:checked=move || used() == *choice
+                                    on:change=move |_| store.set(key, *choice)
+                                />
+                                <span>{move || words::choice(i18n, key, choice)}</span>
+                            </label>
+                        }
+                    })
+                    .collect_view()}
+            </div>
+            <ErrorText key error />
+        </fieldset>
+    }
+}

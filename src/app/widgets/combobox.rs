@@ -1,0 +1,231 @@
+use leptos::ev::KeyboardEvent;
+use leptos::prelude::*;
+
+use super::field::{Field, control_id, error_id};
+use crate::i18n::{t, use_i18n};
+use crate::shell::Store;
+use crate::state::Key;
+
+/// One choice of a long list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComboOption {
+    /// The value to store.
+    pub value: String,
+    /// What is shown at the right, such as a card's memory.
+    pub detail: String,
+    /// The group under which it is listed.
+    pub group: String,
+}
+
+/// What is going on in a combobox.
+#[derive(Debug, Clone, Copy)]
+struct Search {
+    key: Key,
+    store: Store,
+    options: Signal<Vec<ComboOption>>,
+    /// The text typed since the list opened.
+    typed: RwSignal<Option<String>>,
+    /// Place of the marked option among those found.
+    marked: RwSignal<usize>,
+}
+
+impl Search {
+    fn is_open(self) -> bool {
+        self.typed.with(Option::is_some)
+    }
+
+    /// Every word typed occurs in the value or its group, whatever its case.
+    fn found(self) -> Vec<ComboOption> {
+        let typed = self.typed.get().unwrap_or_default().to_lowercase();
+        let words: Vec<_> = typed.split_whitespace().collect();
+        let fits = |o: &ComboOption| {
+            let text = format!("{} {}", o.value, o.group).to_lowercase();
+            words.iter().all(|w| text.contains(w))
+        };
+        self.options.get().into_iter().filter(fits).collect()
+    }
+
+    fn open(self) {
+        if !self.is_open() {
+            self.typed.set(Some(String::new()));
+            let now = self.store.text(self.key);
+            let at = self.options.with(|all| all.iter().position(|o| o.value == now));
+            self.mark(at.unwrap_or(0));
+        }
+    }
+
+    fn close(self) {
+        self.typed.set(None);
+    }
+
+    fn narrow(self, text: String) {
+        self.typed.set(Some(text));
+        self.mark(0);
+    }
+
+    fn pick(self, value: &str) {
+        self.store.set(self.key, value);
+        self.close();
+    }
+
+    fn pick_marked(self) {
+        if let Some(option) = self.found().get(self.marked.get()) {
+            self.pick(&option.value);
+        }
+    }
+
+    fn mark(self, place: usize) {
+        self.marked.set(place);
+        // Once the list is drawn.
+        request_animation_frame(move || {
+            let id = option_id(self.key, place);
+            if let Some(element) = document().get_element_by_id(&id) {
+                scroll_into_list(&element);
+            }
+        });
+    }
+
+    fn on_key(self, event: KeyboardEvent) {
+        let last = self.found().len().saturating_sub(1);
+        let place = self.marked.get();
+        match event.key().as_str() {
+            "ArrowDown" | "ArrowUp" if !self.is_open() => self.open(),
+            "ArrowDown" => self.mark((place + 1).min(last)),
+            "ArrowUp" => self.mark(place.saturating_sub(1)),
+            "Home" if self.is_open() => self.mark(0),
+            "End" if self.is_open() => self.mark(last),
+            "Enter" if self.is_open() => self.pick_marked(),
+            "Escape" => self.close(),
+            _ => return,
+        }
+        event.prevent_default();
+    }
+}
+
+/// A long list with a search field.
+#[component]
+pub fn Combobox(
+    /// The entry.
+    key: Key,
+    /// All choices, those of a group together.
+    #[prop(into)]
+    options: Signal<Vec<ComboOption>>,
+    /// What is wrong with the choice, as the engine sees it.
+    #[prop(into)]
+    error: Signal<Option<String>>,
+) -> impl IntoView {
+    let search = Search {
+        key,
+        store: Store::get(),
+        options,
+        typed: RwSignal::new(None),
+        marked: RwSignal::new(0),
+    };
+    let list = format!("list-{}", key.name());
+    let shown = move || {
+        search
+            .typed
+            .get()
+            .filter(|t| !t.is_empty())
+            .unwrap_or_else(|| search.store.text(key))
+    };
+    view! {
+        <Field key>
+            <div class="combo">
+                <input
+                    id=control_id(key)
+                    type="text"
+                    role="combobox"
+                    autocomplete="off"
+                    spellcheck="false"
+                    data-testid=key.name()
+                    aria-autocomplete="list"
+                    aria-controls=list.clone()
+                    aria-expanded=move || search.is_open().to_string()
+                    aria-activedescendant=move || search.is_open().then(|| option_id(key, search.marked.get()))
+                    aria-invalid=move || error.get().is_some().to_string()
+                    aria-describedby=error_id(key)
+                    prop:value=shown
+                    on:focus:target=move |ev| ev.target().select()
+                    on:click=move |_| search.open()
+                    on:input:target=move |ev| search.narrow(ev.target().value())
+                    on:keydown=move |event| search.on_key(event)
+                    on:blur=move |_| search.close()
+                />
+                <Show when=move || search.is_open()>
+                    <Options search id=list.clone() />
+                </Show>
+            </div>
+            <Show when=move || error.get().is_some()>
+                <p class="field-error" role="alert">
+                    {move || error.get()}
+                </p>
+            </Show>
+        </Field>
+    }
+}
+
+#[component]
+fn Options(search: Search, id: String) -> impl IntoView {
+    let i18n = use_i18n();
+    let rows = move || {
+        let mut group = String::new();
+        let mut rows = Vec::new();
+        for (place, option) in search.found().into_iter().enumerate() {
+            if option.group != group {
+                group.clone_from(&option.group);
+                rows.push(view! { <li class="combo-group" role="presentation">{group.clone()}</li> }.into_any());
+            }
+            rows.push(view! { <OptionRow search place option /> }.into_any());
+        }
+        if rows.is_empty() {
+            rows.push(view! { <li class="combo-none">{t!(i18n, widget.nothing_found)}</li> }.into_any());
+        }
+        rows
+    };
+    view! {
+        <ul class="combo-list" role="listbox" id=id>
+            {rows}
+        </ul>
+    }
+}
+
+#[component]
+fn OptionRow(search: Search, place: usize, option: ComboOption) -> impl IntoView {
+    let ComboOption { value, detail, .. } = option;
+    let label = value.clone();
+    let marked = move || search.marked.get() == place;
+    // Mouse down, because the click would come after the field has lost its focus.
+    let pick = move |event: leptos::ev::MouseEvent| {
+        event.prevent_default();
+        search.pick(&value);
+    };
+    view! {
+        <li
+            id=option_id(search.key, place)
+            class="combo-option"
+            class:combo-marked=marked
+            role="option"
+            aria-selected=move || marked().to_string()
+            on:mousedown=pick
+        >
+            <span>{label}</span>
+            <span class="combo-detail">{detail}</span>
+        </li>
+    }
+}
+
+fn option_id(key: Key, place: usize) -> String {
+    format!("option-{}-{place}", key.name())
+}
+
+/// Scrolls the list, and not the page around it.
+fn scroll_into_list(option: &web_sys::Element) {
+    let Some(list) = option.parent_element() else { return };
+    let (option, frame) = (option.get_bounding_client_rect(), list.get_bounding_client_rect());
+    if option.top() < frame.top() {
+        list.set_scroll_top(list.scroll_top() - (frame.top() - option.top()) as i32);
+    } else if option.bottom() > frame.bottom() {
+        list.set_scroll_top(list.scroll_top() + (option.bottom() - frame.bottom()) as i32);
+    }
+}

@@ -1,0 +1,49 @@
+use leptos::prelude::*;
+
+use crate::i18n::use_i18n;
+use crate::shell::Store;
+use crate::state::Key;
+use crate::words;
+
+/// The id of a key's control.
+pub fn control_id(key: Key) -> String {
+    format!("control-{}", key.name())
+}
+
+/// The id of the message beside it.
+pub fn error_id(key: Key) -> String {
+    format!("error-{}", key.name())
+}
+
+/// The message about a key's entry, while something is wrong with it.
+pub fn error_of(key: Key) -> Signal<Option<String>> {
+    let i18n = use_i18n();
+    let reading = Store::get().reading();
+    Signal::derive(move || reading.with(|r| r.error(key).map(|e| words::field_error(i18n, e))))
+}
+
+/// A label, a control, and room for a message.
+#[component]
+pub fn Field(key: Key, children: Children) -> impl IntoView {
+    let i18n = use_i18n();
+    let error = error_of(key);
+    view! {
+        <div class="field" class:field-wrong=move || error.get().is_some()>
+            <label class="field-label" for=control_id(key)>
+                {move || words::label(i18n, key)}
+            </label>
+            <div class="field-control">{children()}</div>
+            <ErrorText key error />
+        </div>
+    }
+}
+
+/// The message beside a control.
+#[component]
+pub fn ErrorText(key: Key, error: Signal<Option<String>>) -> impl IntoView {
+    view! {
+        <p class="field-error" id=error_id(key) role="alert" data-testid=error_id(key)>
+            {move || error.get()}
+        </p>
+    }
+}

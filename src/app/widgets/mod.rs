@@ -1,0 +1,12 @@
+//! Controls that are bound to a key of the store. What is wrong with an entry stands beside it.
+
+mod choice;
+mod combobox;
+mod field;
+mod number;
+mod switch;
+
+pub use choice::{Segments, Select};
+pub use combobox::{ComboOption, Combobox};
+pub use number::Number;
+pub use switch::Switch;

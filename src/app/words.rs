@@ -1,0 +1,129 @@
+//! Words for the engine's terms and for what can be wrong with an entry.
+
+use vramscope_engine::report::{Part, Phase, Warning};
+use vramscope_engine::tape::{Component, Kind};
+
+use crate::i18n::{Words, t_string};
+use crate::state::{FieldError, Key, Problem};
+
+/// The name of a kind of tensor.
+pub fn kind(i18n: Words, kind: Kind) -> String {
+    match kind {
+        Kind::Weight => t_string!(i18n, kind.weight).to_string(),
+        Kind::Gradient => t_string!(i18n, kind.gradient).to_string(),
+        Kind::OptimizerState => t_string!(i18n, kind.optimizer_state).to_string(),
+        Kind::Activation => t_string!(i18n, kind.activation).to_string(),
+        Kind::Temporary => t_string!(i18n, kind.temporary).to_string(),
+        Kind::Workspace => t_string!(i18n, kind.workspace).to_string(),
+        Kind::Input => t_string!(i18n, kind.input).to_string(),
+    }
+}
+
+/// The name of a part of the model.
+pub fn component(i18n: Words, component: Component) -> String {
+    match component {
+        Component::VisionTower => t_string!(i18n, component.vision_tower).to_string(),
+        Component::Connector => t_string!(i18n, component.connector).to_string(),
+        Component::LanguageModel => t_string!(i18n, component.language_model).to_string(),
+        Component::Head => t_string!(i18n, component.head).to_string(),
+        Component::Run => t_string!(i18n, component.run).to_string(),
+    }
+}
+
+/// The name of a phase of the step.
+pub fn phase(i18n: Words, phase: Phase) -> String {
+    match phase {
+        Phase::Forward => t_string!(i18n, phase.forward).to_string(),
+        Phase::Backward => t_string!(i18n, phase.backward).to_string(),
+        Phase::Optimizer => t_string!(i18n, phase.optimizer).to_string(),
+    }
+}
+
+/// The name of a part of what the run takes from the card.
+pub fn part(i18n: Words, part: Part) -> String {
+    match part {
+        Part::Live(k) => kind(i18n, k),
+        Part::Reserve => t_string!(i18n, part.reserve).to_string(),
+        Part::Outside("cuda-context") => t_string!(i18n, part.cuda_context).to_string(),
+        Part::Outside("cuda-kernels") => t_string!(i18n, part.cuda_kernels).to_string(),
+        Part::Outside("display") => t_string!(i18n, part.display).to_string(),
+        Part::Outside("nccl") => t_string!(i18n, part.nccl).to_string(),
+        Part::Outside(name) => name.to_owned(),
+    }
+}
+
+/// The label of an entry.
+pub fn label(i18n: Words, key: Key) -> String {
+    match key {
+        Key::Model => t_string!(i18n, setup.model).to_string(),
+        Key::Config => t_string!(i18n, setup.config).to_string(),
+        Key::Gpu => t_string!(i18n, setup.gpu).to_string(),
+        Key::Batch => t_string!(i18n, setup.batch).to_string(),
+        Key::Seq => t_string!(i18n, setup.seq).to_string(),
+        Key::Images => t_string!(i18n, setup.images).to_string(),
+        Key::Image => t_string!(i18n, setup.image).to_string(),
+        Key::Grid => t_string!(i18n, setup.grid).to_string(),
+        Key::Frames => t_string!(i18n, setup.frames).to_string(),
+        Key::Precision => t_string!(i18n, setup.precision).to_string(),
+        Key::Optim => t_string!(i18n, setup.optim).to_string(),
+        Key::Ckpt => t_string!(i18n, setup.ckpt).to_string(),
+        Key::Attn => t_string!(i18n, setup.attn).to_string(),
+        Key::Freeze => t_string!(i18n, setup.freeze).to_string(),
+        Key::Rank => t_string!(i18n, setup.rank).to_string(),
+        Key::LoraDropout => t_string!(i18n, setup.lora_dropout).to_string(),
+        Key::Accum => t_string!(i18n, setup.accum).to_string(),
+        Key::Clip => t_string!(i18n, setup.clip).to_string(),
+        Key::Lang => t_string!(i18n, header.language).to_string(),
+        Key::Theme => t_string!(i18n, header.theme).to_string(),
+    }
+}
+
+/// The label of a choice; the vocabulary's own word where it needs no other.
+pub fn choice(i18n: Words, key: Key, value: &str) -> String {
+    match (key, value) {
+        (Key::Ckpt, "none") => t_string!(i18n, choice.ckpt_none).to_string(),
+        (Key::Ckpt, "full") => t_string!(i18n, choice.ckpt_full).to_string(),
+        (Key::Attn, "sdpa") => "SDPA".into(),
+        (Key::Precision, "fp32") => t_string!(i18n, choice.fp32).to_string(),
+        (Key::Precision, "bf16") => t_string!(i18n, choice.bf16).to_string(),
+        (Key::Precision, "amp-bf16") => t_string!(i18n, choice.amp_bf16).to_string(),
+        (Key::Precision, "amp-fp16") => t_string!(i18n, choice.amp_fp16).to_string(),
+        (Key::Optim, "adamw") => "AdamW (foreach)".into(),
+        (Key::Optim, "adamw_fused") => "AdamW (fused)".into(),
+        (Key::Optim, "adamw_loop") => "AdamW (for-loop)".into(),
+        (Key::Optim, "sgd") => "SGD".into(),
+        (Key::Optim, "sgdm") => t_string!(i18n, choice.sgdm).to_string(),
+        (Key::Optim, "adafactor") => "Adafactor (transformers)".into(),
+        (Key::Optim, "adafactor_torch") => "Adafactor (torch.optim)".into(),
+        (Key::Freeze, "none") => t_string!(i18n, choice.freeze_none).to_string(),
+        (Key::Freeze, "vision") => t_string!(i18n, choice.freeze_vision).to_string(),
+        (Key::Freeze, "all-but-connector") => t_string!(i18n, choice.freeze_all_but_connector).to_string(),
+        (Key::Freeze, "lora") => t_string!(i18n, choice.freeze_lora).to_string(),
+        (_, other) => other.to_owned(),
+    }
+}
+
+/// What was given, what is allowed, and what is used in its place.
+pub fn field_error(i18n: Words, error: &FieldError) -> String {
+    let given: String = error.given.chars().take(40).collect();
+    let used = match error.used.as_str() {
+        "" => t_string!(i18n, problem.the_default).to_string(),
+        used => used.to_owned(),
+    };
+    match error.problem {
+        Problem::NotCount => t_string!(i18n, problem.not_count, given = given, used = used).to_string(),
+        Problem::TooLarge => t_string!(i18n, problem.too_large, given = given, used = used).to_string(),
+        Problem::NotGrid => t_string!(i18n, problem.not_grid, given = given, used = used).to_string(),
+        Problem::NotProbability => t_string!(i18n, problem.not_probability, given = given, used = used).to_string(),
+        Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),
+        Problem::NotChoice(allowed) => {
+            let allowed = allowed.join(", ");
+            t_string!(i18n, problem.not_choice, given = given, used = used, allowed = allowed).to_string()
+        }
+    }
+}
+
+/// A warning in the person's language; the engine's English where it has no translation yet.
+pub fn warning(_i18n: Words, warning: &Warning) -> String {
+    warning.message.clone()
+}
