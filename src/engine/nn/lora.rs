@@ -69,7 +69,7 @@ pub(super) struct Lora {
 impl Lora {
     /// `result + lora_B(lora_A(dropout(x))) * scaling`, back in the type of the base layer.
     pub fn forward(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
-        let result = base();
+        let mut result = base();
         let dtype = result.dtype();
         // `_cast_input_dtype`, which peft leaves to autocast where that is on
         let x = if t.autocast_dtype().is_some() {
@@ -84,7 +84,7 @@ impl Lora {
         drop(low);
         let scaled = t.scale(&high);
         drop(high);
-        let result = t.add(&result, &scaled);
+        result = t.add(&result, &scaled);
         drop(scaled);
         t.to_dtype(&result, dtype)
     }

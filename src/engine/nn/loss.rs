@@ -8,7 +8,7 @@ pub fn causal_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     let logits = t.to_dtype(logits, DType::F32);
     let [batch, seq, vocab] = [logits.size(0), logits.size(1), logits.size(2)];
     let padded = t.empty([batch, seq + 1], DType::I64, "padded labels");
-    let shifted = t.empty([batch, seq], DType::I64, "shifted labels");
+    let shifted = t.contiguous(&t.slice(&padded, 1, seq));
     let flat = t.view(&logits, [batch * seq, vocab]);
     drop(logits);
     let target = t.view(&shifted, [batch * seq]);

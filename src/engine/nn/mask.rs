@@ -55,7 +55,9 @@ fn allowed_positions(t: &Tape, batch: u64, seq: u64) -> Tensor {
         both
     };
     let padded = {
-        let index = [arange(seq, "index"), arange(seq, "index")];
+        // each index is broadcast to [batch, 1, 1, seq] and copied where that is not contiguous
+        let copies = if batch == 1 { 1 } else { 2 };
+        let index: Vec<Tensor> = (0..copies).map(|_| arange(batch * seq, "index")).collect();
         let gathered = t.empty([batch, 1, 1, seq], DType::Bool, "padding of keys");
         drop(index);
         gathered

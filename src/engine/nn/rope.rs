@@ -42,8 +42,9 @@ impl Rotary {
             };
             let cos = turn("cos");
             let sin = turn("sin");
+            let turned = (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype()));
             drop((expanded, freqs_in));
-            (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype()))
+            turned
         })
     }
 }

@@ -26,8 +26,9 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
     let total = t.empty([], dtype, "total norm");
     drop((stacked, norms));
     let shifted = t.empty([], dtype, "total norm + 1e-6");
+    let inverse = t.empty([], dtype, "1 / total norm");
     let coefficient = t.empty([], dtype, "clip coefficient");
-    drop(shifted);
+    drop((inverse, shifted));
     let clamped = t.empty([], dtype, "clamped clip coefficient");
     drop((clamped, coefficient, total));
 }

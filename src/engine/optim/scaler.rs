@@ -44,15 +44,27 @@ impl GradScaler {
         if !self.enabled {
             return optimizer.step(t);
         }
-        let found_inf = t.empty([], DType::F32, "found_inf");
-        if !optimizer.scales_itself() {
-            let wide = t.empty([], DType::I64, "loss scale in double");
-            let inverse = t.empty([], DType::I64, "inverse in double");
-            drop(wide);
-            let narrow = t.empty([], DType::F32, "inverse scale");
-            drop((inverse, narrow));
-        }
+        let found_inf = if optimizer.scales_itself() {
+            t.empty([], DType::F32, "found_inf")
+        } else {
+            self.unscale(t)
+        };
         optimizer.step(t);
         drop(found_inf);
+    }
+
+    /// `unscale_`: gradients are divided in place by a scale that was inverted in double; what
+    /// stays is one flag for the device.
+    fn unscale(&self, t: &Tape) -> Tensor {
+        let wide = t.empty([], DType::I64, "loss scale in double");
+        let inverse = t.empty([], DType::I64, "inverse scale in double");
+        drop(wide);
+        let narrow = t.empty([], DType::F32, "inverse scale");
+        drop(inverse);
+        let flag = t.empty([], DType::F32, "found_inf");
+        let flag_here = t.empty([], DType::F32, "found_inf on this device");
+        let inverse_here = t.empty([], DType::F32, "inverse scale on this device");
+        drop((inverse_here, narrow, flag));
+        flag_here
     }
 }

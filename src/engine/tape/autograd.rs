@@ -42,14 +42,6 @@ impl Backward<'_> {
         self.grads[0].as_ref().expect("a node runs with a gradient")
     }
 
-    /// Takes the gradient of the only output, so that the caller decides when it is freed.
-    ///
-    /// # Panics
-    /// As [`Backward::grad`].
-    pub fn take_grad(&mut self) -> Tensor {
-        self.grads[0].take().expect("a node runs with a gradient")
-    }
-
     /// Whether a gradient of input `i` is wanted.
     pub fn wants(&self, i: usize) -> bool {
         self.wanted[i].is_some()
@@ -293,13 +285,16 @@ impl Tape {
             Some(apply) => apply(self, &mut backward),
             None => next.iter().map(|_| None).collect(),
         };
-        drop(backward);
+        // What was recomputed goes when the operation's own code returns; what was kept is still the node's.
+        backward.saved.clear();
         for (output, edge) in outputs.iter_mut().zip(next.iter()) {
             match edge {
                 Some(edge) => *output = output.take().map(|g| self.validate(g, edge)),
                 None => *output = None,
             }
         }
+        // The gradients that came in live until those that go out have their final shape and type.
+        drop(backward);
         *node.next.borrow_mut() = next;
         node.saved.borrow_mut().clear();
         outputs
@@ -360,7 +355,7 @@ fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
     let slot = &mut buffer[edge.slot];
     *slot = Some(match slot.take() {
         None => grad,
-        Some(old) if old.is_dense() && old.handles() == 1 && old.storage().is_unique() => old,
+        Some(old) if old.is_ours_alone() => old,
         Some(old) => {
             let strides = dims::dense_strides_like(old.shape(), old.strides());
             tape.empty_strided(*old.shape(), strides, old.dtype(), "sum of gradients")

@@ -21,6 +21,8 @@ pub(super) struct Impl {
     pub dtype: DType,
     pub edge: Option<Edge>,
     pub leaf: Option<Rc<Leaf>>,
+    /// It was made as a view, which keeps the tensor that it looks at alive.
+    pub is_view: bool,
 }
 
 /// What a leaf that is trained has: its gradient and the node that puts it there.
@@ -38,7 +40,28 @@ impl Tensor {
             dtype,
             edge,
             leaf: None,
+            is_view: false,
         }))
+    }
+
+    /// The same memory with another shape.
+    pub(super) fn alias(&self, shape: Dims, strides: Dims) -> Self {
+        let Impl { storage, dtype, .. } = &*self.0;
+        let storage = storage.clone();
+        Self(Rc::new(Impl {
+            storage,
+            shape,
+            strides,
+            dtype: *dtype,
+            edge: None,
+            leaf: None,
+            is_view: true,
+        }))
+    }
+
+    /// Whether nobody else has this tensor or its memory, so that it may be changed in place.
+    pub(super) fn is_ours_alone(&self) -> bool {
+        !self.0.is_view && self.is_dense() && self.handles() == 1 && self.storage().is_unique()
     }
 
     /// Extents in elements.
@@ -180,6 +203,7 @@ impl Tape {
             dtype: *dtype,
             edge: None,
             leaf: Some(leaf),
+            is_view: false,
         }))
     }
 }

@@ -79,7 +79,7 @@ impl ClipVision {
 
     /// Pixels [images, 3, side, side] → hidden states.
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> ClipVisionOutput {
-        let embedded = t.scope("embeddings", || self.embed(t, pixels));
+        let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
         let h = t.scope("pre_layrnorm", || self.pre_layrnorm.forward(t, &embedded));
         drop(embedded);
         let mut hidden_states = vec![h];
@@ -102,11 +102,11 @@ impl ClipVision {
         ClipVisionOutput { hidden_states, pooled }
     }
 
-    fn embed(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+    fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let images = pixels.size(0);
         let hidden = self.patch_embedding.size(0);
         let pixels = t.to_dtype(pixels, self.patch_embedding.dtype());
-        let mut patches = t.conv_patches(&pixels, &self.patch_embedding, None);
+        let mut patches = run.embedded(t, t.conv_patches(&pixels, &self.patch_embedding, None));
         drop(pixels);
         let flat = t.view(&patches, [images, hidden, patches.size(2) * patches.size(3)]);
         patches = t.transpose(&flat, 1, 2);

@@ -53,6 +53,8 @@ struct Shared {
     mask: Option<Mask>,
     cos: Tensor,
     sin: Tensor,
+    /// Passed to every block, so a checkpointed block keeps it.
+    _position_ids: Tensor,
 }
 
 /// Whether this file's blocks are those of the configuration.
@@ -109,7 +111,7 @@ impl Forward for CausalLm {
             unreachable!("a text batch has ids")
         };
         let h = t.component("model", Component::LanguageModel, || {
-            let embeds = self.model.embed(t, ids);
+            let embeds = self.model.embed(t, run, ids);
             self.model.forward(t, run, embeds)
         });
         logits_and_loss(t, &self.lm_head, h, batch)
@@ -130,8 +132,8 @@ impl Decoder {
     }
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
-    pub fn embed(&self, t: &Tape, ids: &Tensor) -> Tensor {
-        t.scope("embed_tokens", || self.embed_tokens.forward(t, ids))
+    pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
     }
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.

@@ -69,7 +69,7 @@ impl Gpt2 {
     }
 
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        let embeds = t.scope("wte", || self.wte.forward(t, ids));
+        let embeds = t.scope("wte", || run.embedded(t, self.wte.forward(t, ids)));
         let position_ids = {
             let arange = nn::ids(t, &[ids.size(1)], "arange");
             let shifted = t.compute(&arange, arange.dtype(), "position_ids");
@@ -144,7 +144,7 @@ impl Block {
         h = t.add(&out, &residual);
         let residual = h.clone();
         h = t.scope("ln_2", || self.ln_2.forward(t, &h));
-        let feed_forward = t.scope("mlp", || self.mlp.forward(t, h));
+        let feed_forward = t.scope("mlp", || self.mlp.forward(t, &h));
         t.add(&residual, &feed_forward)
     }
 }
@@ -197,8 +197,8 @@ impl SelfAttention {
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let mut h = self.c_fc.forward(t, &x);
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let mut h = self.c_fc.forward(t, x);
         h = nn::activate(t, self.activation, h);
         h = self.c_proj.forward(t, &h);
         t.dropout(&h, self.dropout)

@@ -90,12 +90,14 @@ impl Forward for Llava {
             unreachable!("a batch has ids and pixels")
         };
         let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
-            self.language_model.embed(t, ids)
+            self.language_model.embed(t, run, ids)
         });
         let (features, held) = self.image_features(t, run, pixels);
         drop(held);
         let features = t.component("model", Component::Connector, || {
-            let features = t.cat(&features.iter().collect::<Vec<_>>(), 0);
+            let parts = features;
+            let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
+            drop(parts);
             let mask = placeholder_mask(t, ids);
             let merged = t.masked_scatter(&embeds, &mask, &features);
             embeds = merged;
@@ -114,9 +116,13 @@ impl Forward for Llava {
 pub fn placeholder_mask(t: &Tape, ids: &Tensor) -> Tensor {
     let mask = t.compute(ids, DType::Bool, "image token mask");
     let count = t.empty([], DType::I64, "number of image tokens");
+    drop(t.compute(&mask, DType::I64, "mask as integers"));
     let mask = t.unsqueeze(&mask, 2);
-    let checked = t.empty([], DType::I64, "comparison");
-    drop((count, checked));
+    let elements = t.empty([], DType::I64, "number of image token elements");
+    let equal = t.empty([], DType::Bool, "comparison");
+    drop(elements);
+    drop(t.empty([], DType::Bool, "all"));
+    drop((equal, count));
     mask
 }
 

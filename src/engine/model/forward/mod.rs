@@ -7,7 +7,7 @@ mod llava;
 
 use super::{Model, ModelConfig};
 use crate::nn::{Builder, ids};
-use crate::setup::{Attention, Checkpointing, Precision, Setup};
+use crate::setup::{Attention, Checkpointing, Freeze, Precision, Setup};
 use crate::tape::{Kind, Tape, Tensor};
 
 /// A model whose parameters are made, ready to run.
@@ -36,6 +36,9 @@ pub struct Run {
     pub attn: Attention,
     /// Blocks are checkpointed.
     pub checkpointing: bool,
+    /// `enable_input_require_grads`: what embeddings give is made a leaf that has a gradient, so
+    /// that checkpointed blocks of frozen weights pass gradients on.
+    inputs_require_grad: bool,
 }
 
 impl Run {
@@ -45,6 +48,17 @@ impl Run {
             setup: setup.clone(),
             attn: setup.attn,
             checkpointing: setup.ckpt == Checkpointing::Full,
+            inputs_require_grad: setup.ckpt == Checkpointing::Full
+                && matches!(setup.freeze, Freeze::Lora | Freeze::AllButConnector),
+        }
+    }
+
+    /// The output of an embedding, a leaf where inputs must have gradients.
+    pub fn embedded(&self, t: &Tape, x: Tensor) -> Tensor {
+        if self.inputs_require_grad && !x.requires_grad() {
+            t.require_grad(&x)
+        } else {
+            x
         }
     }
 

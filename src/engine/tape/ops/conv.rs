@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use crate::dtype::DType;
 
 impl Tape {
     /// `torch.nn.functional.conv2d/conv3d(x, weight, bias, stride=kernel)`:
@@ -24,11 +25,16 @@ impl Tape {
             shape[i] = x.size(i) / weight.size(i);
         }
         let out = self.empty(shape, x.dtype(), "convolution");
+        self.channels_last_copies(x, weight, &out);
         let has_bias = bias.is_some();
         rec.finish(self, out, move |t, bw| {
             let (x, w) = (bw.saved[0].clone(), bw.saved[1].clone());
             let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "convolution backward"));
-            let dw = bw.want(1, || t.empty(*w.shape(), w.dtype(), "convolution backward"));
+            let dw = bw.want(1, || {
+                let dw = t.empty(*w.shape(), w.dtype(), "convolution backward");
+                t.channels_last_copies(&x, &w, bw.grad());
+                dw
+            });
             let mut grads = smallvec![dx, dw];
             if has_bias {
                 grads.push(bw.want(2, || t.bias_of_channels(bw.grad())));
@@ -42,5 +48,18 @@ impl Tape {
         let reduced: Vec<bool> = (0..g.dim()).map(|i| i != 1).collect();
         let out = self.reduce(g, &reduced, g.dtype(), "sum");
         self.view(&out, Dims::new(&[g.size(1)]))
+    }
+
+    /// cuDNN's half-precision kernels want channels last, in groups of eight: it copies image,
+    /// weight and output there and back. Seen for planes of up to 384 pixels a side; its heuristics
+    /// take a kernel without copies for larger ones and for volumes.
+    fn channels_last_copies(&self, x: &Tensor, weight: &Tensor, out: &Tensor) {
+        const LARGEST_SIDE: u64 = 384;
+        if x.dtype() == DType::F32 || x.dim() != 4 || x.last() > LARGEST_SIDE {
+            return;
+        }
+        let grouped = |t: &Tensor| t.numel() / t.size(1) * t.size(1).next_multiple_of(8);
+        let bytes = x.dtype().width() * (grouped(x) + grouped(weight) + out.numel()) + 16;
+        drop(self.empty([bytes], DType::U8, "cuDNN workspace"));
     }
 }

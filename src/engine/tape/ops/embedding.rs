@@ -24,7 +24,7 @@ impl Tape {
         let out = self.empty(shape, weight.dtype(), "embedding");
         let rows = *weight.shape();
         rec.finish(self, out, move |t, bw| {
-            let g = t.contiguous(&bw.take_grad());
+            let g = t.contiguous(bw.grad());
             let n = bw.saved[0].numel();
             let out = if n <= UNSORTED_IDS {
                 t.empty(rows, g.dtype(), "embedding backward")

@@ -3,7 +3,9 @@
 use smallvec::smallvec;
 
 use super::super::core::Tape;
+use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use super::cub;
 use crate::dtype::DType;
 
 impl Tape {
@@ -12,18 +14,39 @@ impl Tape {
         self.empty_like(like, dtype, name)
     }
 
-    /// `x.masked_scatter(mask, source)`.
+    /// `x.masked_scatter(mask, source)`; the mask is broadcast to the shape of `x`.
     pub fn masked_scatter(&self, x: &Tensor, mask: &Tensor, source: &Tensor) -> Tensor {
         let mut rec = self.record("MaskedScatterBackward0", &[x, source]);
         rec.save(self, mask);
         let out = self.empty_like(x, x.dtype(), "masked_scatter");
-        let (mask_shape, source_shape) = (*mask.shape(), *source.shape());
+        let prefix = self.empty(*x.shape(), DType::I64, "prefix sum of the mask");
+        let dense = self.broadcast_mask(mask, x);
+        drop(self.empty([cub::scan(x.numel())], DType::U8, "scan storage"));
+        drop((dense, prefix));
+        let source_shape = *source.shape();
         rec.finish(self, out, move |t, bw| {
-            let g = bw.grad();
-            let _ = mask_shape;
+            let (g, mask) = (bw.grad(), &bw.saved[0]);
             let dx = bw.want(0, || t.empty_like(g, g.dtype(), "masked_fill"));
-            let ds = bw.want(1, || t.empty(source_shape, g.dtype(), "masked_scatter backward"));
+            let ds = bw.want(1, || t.masked_select(g, mask, &source_shape));
             smallvec![dx, ds]
         })
+    }
+
+    /// `masked_scatter_backward`: finds the marked elements, three coordinates of 8 bytes each, and
+    /// gathers them.
+    fn masked_select(&self, g: &Tensor, mask: &Tensor, shape: &Dims) -> Tensor {
+        let dense = self.broadcast_mask(mask, g);
+        let count = self.empty([], DType::I32, "number of marked elements");
+        drop(self.empty([cub::reduce(&self.0.gpu)], DType::U8, "reduce storage"));
+        let places = self.empty([shape.numel(), g.dim() as u64], DType::I64, "places of marked elements");
+        drop(self.empty([cub::select(g.numel())], DType::U8, "select storage"));
+        drop((count, dense));
+        let out = self.empty(*shape, g.dtype(), "masked_select");
+        drop(places);
+        out
+    }
+
+    fn broadcast_mask(&self, mask: &Tensor, like: &Tensor) -> Option<Tensor> {
+        (mask.shape() != like.shape()).then(|| self.empty(*like.shape(), DType::Bool, "contiguous copy of the mask"))
     }
 }

@@ -5,6 +5,7 @@
 
 mod attention;
 mod conv;
+mod cub;
 mod dropout;
 mod embedding;
 mod index;

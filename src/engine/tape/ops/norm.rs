@@ -76,17 +76,22 @@ impl Tape {
         let x = &if fused { x.clone() } else { self.to_dtype(x, dtype) };
         let mut rec = self.record(node, &[x]);
         let from = x.dtype();
+        let is_log = name.strip_prefix("log");
         let out = self.empty(*x.shape(), dtype, name);
         rec.save(self, &out);
         rec.finish(self, out, move |t, bw| {
-            let g = bw.take_grad();
+            let g = bw.grad().clone();
             let dense = if g.is_contiguous() {
                 None
             } else {
                 Some(t.empty(*g.shape(), g.dtype(), "contiguous copy"))
             };
             let out = t.empty(*g.shape(), from, name);
-            drop((dense, g));
+            // `softmax_backward_cuda_out` multiplies gradient and result first
+            let product = is_log
+                .is_none()
+                .then(|| t.empty(*g.shape(), g.dtype(), "gradient times result"));
+            drop((product, dense, g));
             smallvec![Some(out)]
         })
     }

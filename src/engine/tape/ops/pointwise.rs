@@ -57,7 +57,7 @@ impl Tape {
         let rec = self.record("AddBackward0", &[a, b]);
         let out = self.elementwise(a, b, Self::promoted(a, b), "add");
         rec.finish(self, out, |_, bw| {
-            let g = bw.take_grad();
+            let g = bw.grad().clone();
             smallvec![bw.want(0, || g.clone()), bw.want(1, || g.clone())]
         })
     }
@@ -67,7 +67,7 @@ impl Tape {
         let rec = self.record("SubBackward0", &[a, b]);
         let out = self.elementwise(a, b, Self::promoted(a, b), "sub");
         rec.finish(self, out, |t, bw| {
-            let g = bw.take_grad();
+            let g = bw.grad().clone();
             let negated = bw.want(1, || t.empty_like(&g, g.dtype(), "neg"));
             smallvec![bw.want(0, || g.clone()), negated]
         })
@@ -79,7 +79,7 @@ impl Tape {
         let out = a.detach();
         drop(a);
         rec.finish(self, out, |_, bw| {
-            let g = bw.take_grad();
+            let g = bw.grad().clone();
             smallvec![bw.want(0, || g.clone()), bw.want(1, || g.clone())]
         })
     }
@@ -93,7 +93,7 @@ impl Tape {
     pub fn shift(&self, x: &Tensor) -> Tensor {
         let rec = self.record("AddBackward0", &[x]);
         let out = self.empty_like(x, x.dtype(), "add a number");
-        rec.finish(self, out, |_, bw| smallvec![Some(bw.take_grad())])
+        rec.finish(self, out, |_, bw| smallvec![Some(bw.grad().clone())])
     }
 
     /// `-x`.

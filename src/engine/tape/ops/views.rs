@@ -8,10 +8,6 @@ use super::super::tensor::Tensor;
 use crate::dtype::DType;
 
 impl Tensor {
-    fn alias(&self, shape: Dims, strides: Dims) -> Self {
-        Self::from_parts(self.storage().clone(), shape, strides, self.dtype(), None)
-    }
-
     /// Part of a dimension, without a graph.
     pub(super) fn narrow_raw(&self, dim: usize, len: u64) -> Self {
         let mut shape = *self.shape();
@@ -67,14 +63,14 @@ impl Tape {
     pub fn contiguous_copy(&self, x: &Tensor) -> Tensor {
         let rec = self.record("CloneBackward0", &[x]);
         let out = self.empty(*x.shape(), x.dtype(), "contiguous copy");
-        rec.finish(self, out, |_, b| smallvec![Some(b.take_grad())])
+        rec.finish(self, out, |_, b| smallvec![Some(b.grad().clone())])
     }
 
     /// `x.clone()`: a copy in the same layout.
     pub fn clone_of(&self, x: &Tensor) -> Tensor {
         let rec = self.record("CloneBackward0", &[x]);
         let out = self.empty_like(x, x.dtype(), "clone");
-        rec.finish(self, out, |_, b| smallvec![Some(b.take_grad())])
+        rec.finish(self, out, |_, b| smallvec![Some(b.grad().clone())])
     }
 
     /// `x.transpose(i, j)`.
@@ -188,7 +184,7 @@ impl Tape {
         let out = self.empty(shape, dtype, "cat");
         let sizes: Vec<u64> = parts.iter().map(|p| p.shape()[dim]).collect();
         rec.finish(self, out, move |_, b| {
-            let g = b.take_grad();
+            let g = b.grad().clone();
             sizes
                 .iter()
                 .enumerate()
@@ -206,7 +202,7 @@ impl Tape {
         let out = self.to_dtype_raw(x, dtype);
         let from = x.dtype();
         rec.finish(self, out, move |t, b| {
-            let g = b.take_grad();
+            let g = b.grad().clone();
             smallvec![Some(if g.dtype() == from { g } else { t.to_dtype_raw(&g, from) })]
         })
     }
@@ -226,7 +222,7 @@ impl Tape {
         let rec = self.record(name, &[x]);
         let from = *x.shape();
         rec.finish(self, out, move |t, b| {
-            let g = b.take_grad();
+            let g = b.grad().clone();
             smallvec![Some(back(t, &g, from))]
         })
     }
