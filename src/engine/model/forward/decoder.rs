@@ -151,6 +151,7 @@ impl Decoder {
             mask,
             cos,
             sin,
+            _position_ids: position_ids,
         });
         let mut h = embeds.clone();
         for (i, layer) in self.layers.iter().enumerate() {
