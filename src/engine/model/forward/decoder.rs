@@ -166,7 +166,7 @@ impl Decoder {
             });
         }
         let out = t.scope("norm", || self.norm.forward(t, &h));
-        drop((embeds, position_ids));
+        drop(embeds);
         out
     }
 }
