@@ -134,4 +134,6 @@ fn unknown(name: &str) -> ModelError {
 }
 
 #[cfg(test)]
+mod published;
+#[cfg(test)]
 mod tests;

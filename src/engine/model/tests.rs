@@ -111,6 +111,58 @@ fn a_case_changes_the_image() {
 }
 
 #[test]
+fn a_case_shortens_mllama_and_keeps_the_cross_attention_that_is_left() {
+    let case = crate::setup::Case::from_json(r#"{"model": "mllama", "layers": 10}"#)
+        .unwrap()
+        .unwrap();
+    let ModelConfig::Mllama(mllama) = Model::from_case(&case).unwrap().config else {
+        panic!("not Llama-3.2-Vision");
+    };
+    assert_eq!((mllama.text.layers, mllama.cross_attention_layers), (10, vec![3, 8]));
+}
+
+#[test]
+fn flat_and_nested_files_of_qwen2_vl_say_the_same() {
+    let config = |name| Model::from_catalogue(name).unwrap().config;
+    let (ModelConfig::Qwen25Vl(mut flat), ModelConfig::Qwen25Vl(nested)) =
+        (config("Qwen/Qwen2.5-VL-7B-Instruct"), config("qwen2.5-vl-7b"))
+    else {
+        panic!("not Qwen2.5-VL");
+    };
+    assert_eq!(flat.text.rope.mrope_section, Some(vec![16, 24, 24]));
+    flat.text.max_positions = nested.text.max_positions;
+    flat.image_token = nested.image_token;
+    assert_eq!(flat, nested);
+}
+
+#[test]
+fn original_internvl_files_name_the_same_parts_otherwise() {
+    let chat = json!({
+        "model_type": "internvl_chat",
+        "downsample_ratio": 0.5,
+        "llm_config": {"model_type": "qwen2", "hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28,
+            "num_attention_heads": 12, "num_key_value_heads": 2, "vocab_size": 151_674, "rope_theta": 1e6,
+            "max_position_embeddings": 32768, "tie_word_embeddings": false, "use_sliding_window": false},
+        "vision_config": {"model_type": "intern_vit_6b", "hidden_size": 1024, "intermediate_size": 4096,
+            "num_hidden_layers": 24, "num_attention_heads": 16, "image_size": 448, "patch_size": 14,
+            "norm_type": "layer_norm", "qkv_bias": true, "qk_normalization": false},
+    });
+    let read = Model::from_config(&chat.to_string()).unwrap().config;
+    assert_eq!(read, Model::from_catalogue("OpenGVLab/InternVL3-2B-hf").unwrap().config);
+}
+
+#[test]
+fn gemma_decoders_alternate_windows_and_cap_by_family() {
+    let d = |name| decoder(Model::catalogue_config(name).unwrap());
+    let (two, three) = (d("google/gemma-2-2b"), d("google/gemma-3-1b-pt"));
+    assert_eq!(two.windows[..2], [Some(4096), None]);
+    assert_eq!(three.windows[4..7], [Some(512), None, Some(512)]);
+    assert_eq!((two.attention_softcap, two.logit_softcap), (Some(50.0), Some(30.0)));
+    assert_eq!((three.attention_softcap, three.qk_norm), (None, true));
+    assert!(two.tie_word_embeddings && two.scale_embeddings() && two.sandwich_norms());
+}
+
+#[test]
 fn older_spellings_of_rope_are_read() {
     let text = changed("llama3.1-8b", |c| {
         c["rope_theta"] = 500_000.0.into();

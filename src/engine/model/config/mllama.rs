@@ -48,19 +48,17 @@ impl MllamaConfig {
         let t = s.nested("text_config", "Llama-3.2-Vision language")?;
         let mut text = DecoderConfig::read_with(&t, DecoderFamily::Llama, &DecoderDefaults::MLLAMA)?;
         text.tie_word_embeddings = false;
-        let cross = t.optional_indices("cross_attention_layers", text.layers - 1)?;
+        let cross = t
+            .optional_indices("cross_attention_layers", limits::LAYERS)?
+            .unwrap_or(Self::CROSS.to_vec());
         Ok(Self {
             vision: MllamaVisionConfig::read(&s.nested("vision_config", "Llama-3.2-Vision tower")?)?,
-            cross_attention_layers: cross.unwrap_or_else(|| default_cross(text.layers)),
+            // transformers asks of each layer whether the list names it: indices past the end say nothing.
+            cross_attention_layers: cross.into_iter().filter(|i| *i < text.layers).collect(),
             dropout: t.probability("dropout", 0.0)?,
             text,
         })
     }
-}
-
-/// The default list, as far as the layers reach.
-fn default_cross(layers: u64) -> Vec<u64> {
-    MllamaConfig::CROSS.into_iter().filter(|i| *i < layers).collect()
 }
 
 impl MllamaVisionConfig {

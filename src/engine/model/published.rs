@@ -1,0 +1,82 @@
+//! Parameter counts as the hub publishes them (the total of each checkpoint's safetensors index,
+//! tied weights once) against what the simulated models make.
+
+use crate::{Model, Setup, simulate};
+
+const PUBLISHED: [(&str, u64); 58] = [
+    ("openai-community/gpt2", 124_439_808),
+    ("meta-llama/Llama-2-7b-hf", 6_738_415_616),
+    ("meta-llama/Llama-2-13b-hf", 13_015_864_320),
+    ("meta-llama/Llama-3.1-8B", 8_030_261_248),
+    ("meta-llama/Llama-3.1-70B", 70_553_706_496),
+    ("meta-llama/Llama-3.2-1B", 1_235_814_400),
+    ("meta-llama/Llama-3.2-3B", 3_212_749_824),
+    ("TinyLlama/TinyLlama-1.1B-Chat-v1.0", 1_100_048_384),
+    ("HuggingFaceTB/SmolLM2-135M", 134_515_008),
+    ("HuggingFaceTB/SmolLM2-360M", 361_821_120),
+    ("HuggingFaceTB/SmolLM2-1.7B", 1_711_376_384),
+    ("mistralai/Mistral-7B-v0.1", 7_241_732_096),
+    ("mistralai/Mistral-7B-v0.3", 7_248_023_552),
+    ("mistralai/Mistral-Nemo-Base-2407", 12_247_782_400),
+    ("Qwen/Qwen2.5-0.5B-Instruct", 494_032_768),
+    ("Qwen/Qwen2.5-1.5B-Instruct", 1_543_714_304),
+    ("Qwen/Qwen2.5-3B-Instruct", 3_085_938_688),
+    ("Qwen/Qwen2.5-7B-Instruct", 7_615_616_512),
+    ("Qwen/Qwen2.5-14B-Instruct", 14_770_033_664),
+    ("Qwen/Qwen2.5-32B-Instruct", 32_763_876_352),
+    ("Qwen/Qwen2.5-72B-Instruct", 72_706_203_648),
+    ("Qwen/Qwen3-0.6B", 596_049_920),
+    ("Qwen/Qwen3-1.7B", 1_720_574_976),
+    ("Qwen/Qwen3-4B", 4_022_468_096),
+    ("Qwen/Qwen3-8B", 8_190_735_360),
+    ("Qwen/Qwen3-14B", 14_768_307_200),
+    ("Qwen/Qwen3-32B", 32_762_123_264),
+    ("google/gemma-2b", 2_506_172_416),
+    ("google/gemma-7b", 8_537_680_896),
+    ("google/gemma-2-2b", 2_614_341_888),
+    ("google/gemma-2-9b", 9_241_705_984),
+    ("google/gemma-2-27b", 27_227_128_320),
+    ("google/gemma-3-1b-pt", 999_885_952),
+    ("google/gemma-3-4b-it", 4_300_079_472),
+    ("google/gemma-3-12b-it", 12_187_325_040),
+    ("google/gemma-3-27b-it", 27_432_406_640),
+    ("google/paligemma-3b-pt-224", 2_923_466_480),
+    ("google/paligemma2-3b-pt-224", 3_032_242_416),
+    ("microsoft/phi-1_5", 1_418_270_720),
+    ("microsoft/phi-2", 2_779_683_840),
+    ("microsoft/Phi-3-mini-4k-instruct", 3_821_079_552),
+    ("microsoft/phi-4", 14_659_507_200),
+    ("microsoft/Phi-4-mini-instruct", 3_836_021_760),
+    ("facebook/opt-1.3b", 1_315_758_080),
+    ("llava-hf/llava-1.5-7b-hf", 7_063_427_072),
+    ("llava-hf/llava-v1.6-mistral-7b-hf", 7_566_747_648),
+    ("Qwen/Qwen2-VL-2B-Instruct", 2_208_985_600),
+    ("Qwen/Qwen2-VL-7B-Instruct", 8_291_375_616),
+    ("Qwen/Qwen2.5-VL-7B-Instruct", 8_292_166_656),
+    ("Qwen/Qwen2.5-VL-32B-Instruct", 33_452_718_336),
+    ("Qwen/Qwen2.5-VL-72B-Instruct", 73_410_777_344),
+    ("Qwen/Qwen3-VL-4B-Instruct", 4_437_815_808),
+    ("Qwen/Qwen3-VL-8B-Instruct", 8_767_123_696),
+    ("HuggingFaceTB/SmolVLM-500M-Instruct", 507_482_304),
+    ("HuggingFaceTB/SmolVLM2-2.2B-Instruct", 2_246_784_880),
+    ("meta-llama/Llama-3.2-11B-Vision-Instruct", 10_670_220_835),
+    ("openai/clip-vit-base-patch32", 151_277_313),
+    ("google/vit-base-patch16-224", 86_567_656),
+];
+
+#[test]
+fn parameters_are_as_published() {
+    // Room for the image tokens of the largest of these models.
+    let setup = Setup {
+        seq: 4096,
+        ..Setup::default()
+    };
+    for (name, published) in PUBLISHED {
+        let model = Model::from_catalogue(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+        if !model.has_forward() {
+            continue;
+        }
+        let report = simulate(&model, &setup).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(report.params, published, "{name}");
+    }
+}
