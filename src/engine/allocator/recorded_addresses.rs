@@ -13,12 +13,18 @@ pub(super) struct RecordedAddresses {
 }
 
 impl RecordedAddresses {
+    /// Addresses have 57 bits (x86-64 with five levels of page tables).
+    const DEVICE_END: u64 = 1 << 57;
     /// Above every device address, so that surplus segments overlap none of the trace's.
     const SURPLUS: u64 = 1 << 62;
 
     /// The trace reserved `size` bytes at `address`.
     pub fn record(&mut self, address: u64, size: u64) {
-        self.pending.push_back((address, size));
+        if address.max(size) < Self::DEVICE_END {
+            self.pending.push_back((address, size));
+        } else {
+            self.mismatches += 1;
+        }
     }
 
     /// Forgets what the simulator has not asked for: the request that reserved it is over.
