@@ -171,7 +171,7 @@ impl Tape {
         }
     }
 
-    fn without_autocast<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub(super) fn without_autocast<R>(&self, f: impl FnOnce() -> R) -> R {
         let before = self.0.autocast.borrow_mut().dtype.take();
         let result = f();
         self.0.autocast.borrow_mut().dtype = before;

@@ -59,6 +59,26 @@ impl Tape {
         self.softmax_like("SoftmaxBackward0", x, wanted, "softmax")
     }
 
+    /// `_safe_softmax(x, -1)`: rows of negative infinities become zeros in place.
+    pub(super) fn safe_softmax(&self, x: &Tensor) -> Tensor {
+        let mut rec = self.record("SafeSoftmaxBackward0", &[x]);
+        let out = self.empty(*x.shape(), x.dtype(), "softmax");
+        let masked = self.empty(*x.shape(), DType::Bool, "isneginf");
+        let mut rows = *x.shape();
+        let last = rows.len() - 1;
+        rows[last] = 1;
+        let empty_rows = self.empty(rows, DType::Bool, "rows that are masked");
+        let zero = self.empty([], x.dtype(), "0");
+        drop((zero, empty_rows, masked));
+        rec.save(self, &out);
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            let out = t.empty(*g.shape(), g.dtype(), "softmax");
+            drop(t.empty(*g.shape(), g.dtype(), "gradient times result"));
+            smallvec![Some(out)]
+        })
+    }
+
     /// `torch.nn.functional.log_softmax(x, dim=-1)` in the type of `x`.
     pub fn log_softmax(&self, x: &Tensor) -> Tensor {
         let wanted = if self.autocast_dtype().is_some() {
