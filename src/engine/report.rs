@@ -134,8 +134,6 @@ pub struct Report {
     pub peak_reserved: Bytes,
     /// Reserved bytes that no tensor holds at the instant of the steady peak.
     pub fragmentation: Bytes,
-    /// What lies outside the allocator.
-    pub outside: Vec<OutsideTerm>,
     /// The phase that holds the steady peak.
     pub peak_phase: Phase,
     /// What is live at the steady peak: component → kind → layer → tensor.
@@ -147,11 +145,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Sum of the terms outside PyTorch's allocator.
-    pub fn outside_torch(&self) -> Bytes {
-        self.outside.iter().map(|t| t.bytes).sum()
-    }
-
     /// Live bytes at the steady peak, by kind.
     pub fn by_kind(&self) -> Vec<(Kind, Bytes)> {
         self.timeline.at(self.timeline.peak_instant()).to_vec()

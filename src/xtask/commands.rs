@@ -3,11 +3,13 @@
 mod lint;
 mod serve;
 mod shots;
+mod table;
 mod test;
 
 pub use lint::lint;
 pub use serve::serve;
 pub use shots::shots;
+pub use table::table;
 pub use test::test;
 
 use crate::process::{program, run};

@@ -14,6 +14,7 @@ with the system's package manager.
   cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest
   cargo xtask build          build the page into dist/
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
+  cargo xtask table          the table of measured against predicted in tests/data, made anew
   cargo xtask shots          screenshots of the built page into target/shots
 ";
 
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         "test" => commands::test(rest),
         "build" => commands::build(),
         "lint" => commands::lint(),
+        "table" => commands::table(),
         "shots" => commands::shots(),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

@@ -4,5 +4,6 @@ mod bad_input;
 mod cases;
 mod colour;
 mod help;
+mod predictions;
 mod program;
 mod replay;

@@ -1,5 +1,6 @@
 use serde_json::Value;
 use vramscope_engine::Report;
+use vramscope_engine::device::{Device, REFERENCE, outside};
 use vramscope_engine::units::Bytes;
 
 use super::row::Measured;
@@ -101,7 +102,7 @@ impl Quantity {
             Self::End => steady.end,
             Self::PeakAllocated => report.peak_allocated,
             Self::PeakReserved => report.peak_reserved,
-            Self::OutsideTorch => report.outside_torch(),
+            Self::OutsideTorch => outside::total(Device::by_name(REFERENCE).expect("a card")),
         }
     }
 }

@@ -71,16 +71,24 @@ impl Row {
     }
 }
 
+/// Fields that are not told where they have these values.
+const USUAL: [(&str, &str); 5] = [
+    ("ckpt", "none"),
+    ("attn", "sdpa"),
+    ("accum", "1"),
+    ("freeze", "none"),
+    ("lora_dropout", "0.0"),
+];
+
 /// `batch=4 seq=1024 optim=sgd`, in the order of the file.
 fn options(case: &Value) -> String {
-    let told = case
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(key, _)| !["model", "timed"].contains(&key.as_str()));
-    let word = |(key, value): (&String, &Value)| match value {
-        Value::String(text) => format!("{key}={text}"),
-        other => format!("{key}={other}"),
-    };
-    told.map(word).collect::<Vec<_>>().join(" ")
+    let mut words = Vec::new();
+    for (key, value) in case.as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), String::from);
+        let usual = USUAL.contains(&(key.as_str(), value.as_str()));
+        if !usual && !["model", "timed"].contains(&key.as_str()) {
+            words.push(format!("{key}={value}"));
+        }
+    }
+    words.join(" ")
 }

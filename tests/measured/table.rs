@@ -14,7 +14,8 @@ const HEAD: &str = "\
 Every training step of `truth/training_steps.jsonl` and `truth/course.jsonl`, measured on an NVIDIA
 H200 with PyTorch 2.11 and transformers 5.17 (see [README.md](README.md)), against what the engine
 says of the same case without having seen the measurement. Errors are (predicted − measured) ÷
-measured. Made by `cargo xtask table`; a test compares it with today's engine.
+measured. A case that does not say otherwise has no checkpointing, SDPA, nothing frozen, and one
+micro-batch a step. Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";
 

@@ -1,6 +1,8 @@
 //! What a person gives: files, standard input, a setup in flags.
 
 pub mod cases;
+pub mod room;
 pub mod setup_flags;
 pub mod source;
+pub mod subject;
 pub mod vocabulary;

@@ -108,6 +108,10 @@ pub struct Device {
     pub source: String,
 }
 
+/// Name of the card that the reference measurements were made on: it stands in where a figure needs
+/// a card and none is named.
+pub const REFERENCE: &str = "H200";
+
 const FILES: [&str; 5] = [
     include_str!("cards/nvidia-datacentre.json"),
     include_str!("cards/nvidia-workstation.json"),

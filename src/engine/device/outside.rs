@@ -28,6 +28,11 @@ pub fn terms(device: &Device, gpus: u64) -> Vec<OutsideTerm> {
     terms
 }
 
+/// Sum of the [`terms`] of one process on one device.
+pub fn total(device: &Device) -> Bytes {
+    terms(device, 1).iter().map(|term| term.bytes).sum()
+}
+
 /// The bare CUDA context: two KiB for each thread that the card can hold, as four cards show
 /// (`tests`): the driver keeps stacks and state for every resident thread.
 fn context(device: &Device) -> Option<OutsideTerm> {

@@ -25,8 +25,9 @@ pub struct Prediction<'a> {
 }
 
 impl Report {
-    /// The figures of this report as scripts read them.
-    pub fn prediction(&self) -> Prediction<'_> {
+    /// The figures of this report as scripts read them, on a device that holds `outside_torch`
+    /// outside the allocator (the sum of [`outside::terms`](crate::device::outside::terms)).
+    pub fn prediction(&self, outside_torch: Bytes) -> Prediction<'_> {
         Prediction {
             params: self.params,
             trainable: self.trainable,
@@ -34,7 +35,7 @@ impl Report {
             steady: self.steady,
             peak_allocated: self.peak_allocated,
             peak_reserved: self.peak_reserved,
-            outside_torch: self.outside_torch(),
+            outside_torch,
             warnings: &self.warnings,
         }
     }

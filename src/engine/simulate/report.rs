@@ -23,7 +23,6 @@ pub(super) fn report(recording: &Recording, replay: &Replay) -> Report {
         peak_allocated,
         peak_reserved,
         fragmentation: peak_reserved.saturating_sub(peak_allocated),
-        outside: Vec::new(),
         peak_phase: steady.peak_phase(),
         breakdown: breakdown(&live),
         timeline,

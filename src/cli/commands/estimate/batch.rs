@@ -3,6 +3,7 @@
 use serde::Serialize;
 use vramscope_engine::Report;
 use vramscope_engine::report::Prediction;
+use vramscope_engine::units::Bytes;
 
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
@@ -10,20 +11,21 @@ use crate::input::source::Source;
 use crate::output::{self, Format, JsonArray, text};
 use crate::predict::predict_case;
 
-/// One line of prediction for each case, in order, written as soon as it is known.
+/// One line of prediction for each case, in order, written as soon as it is known, for a card that
+/// holds `outside` bytes outside PyTorch's allocator.
 ///
 /// # Errors
 /// When the file cannot be read or standard output not be written; a case that cannot be predicted
 /// is a line that says why.
-pub fn run(source: Source, format: Format) -> Result<(), Failure> {
+pub fn run(source: Source, outside: Bytes, format: Format) -> Result<(), Failure> {
     let mut array = JsonArray::default();
     for row in Cases::open(source)? {
         let row = row?;
         let report = predict_row(&row);
         match format {
             Format::Text => output::print(&text::case_line(&row, &report))?,
-            Format::Json => array.push(&Line::new(row.index, &report))?,
-            Format::Jsonl => output::print_line(&Line::new(row.index, &report))?,
+            Format::Json => array.push(&Line::new(row.index, &report, outside))?,
+            Format::Jsonl => output::print_line(&Line::new(row.index, &report, outside))?,
         }
     }
     if format == Format::Json { array.end() } else { Ok(()) }
@@ -51,9 +53,9 @@ enum Answer<'a> {
 
 impl<'a> Line<'a> {
     /// The line of the case with this number.
-    pub fn new(i: usize, report: &'a Result<Report, String>) -> Self {
+    pub fn new(i: usize, report: &'a Result<Report, String>, outside: Bytes) -> Self {
         let answer = match report {
-            Ok(report) => Answer::Predicted(report.prediction()),
+            Ok(report) => Answer::Predicted(report.prediction(outside)),
             Err(error) => Answer::Failed { error },
         };
         Self { i, answer }

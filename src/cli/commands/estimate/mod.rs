@@ -1,3 +1,4 @@
+mod answer;
 mod batch;
 mod single;
 
@@ -5,8 +6,10 @@ use clap::{ArgGroup, Args};
 
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
+use crate::input::subject::Subject;
 use crate::output::Format;
 
 /// Show what one training step of a model holds in GPU memory
@@ -21,23 +24,13 @@ use crate::output::Format;
     group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases"]),
 )]
 pub struct Estimate {
-    /// A model of the catalogue (see `vramscope models`)
-    model: Option<String>,
-    /// A Hugging Face config.json, or - for standard input
-    #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
-    config: Option<Source>,
-    /// Model and setup as one JSON object; flags override it
-    #[arg(long, value_name = "JSON")]
-    case: Option<String>,
+    #[command(flatten)]
+    subject: Subject,
     /// A file of such objects, one per line, or - for standard input: one line of prediction each
-    #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
+    #[arg(long, value_name = "FILE|-", value_parser = Source::parse, conflicts_with = "limit_gib")]
     cases: Option<Source>,
-    /// The card that it should fit (see `vramscope gpus`)
-    #[arg(long, value_name = "NAME", conflicts_with = "cases")]
-    gpu: Option<String>,
-    /// What PyTorch's allocator may reserve, instead of a whole card
-    #[arg(long, value_name = "GIB", conflicts_with_all = ["cases", "gpu"])]
-    limit_gib: Option<f64>,
+    #[command(flatten)]
+    room: RoomFlags,
     /// Form of the result [default: text; jsonl with --cases]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -47,7 +40,7 @@ pub struct Estimate {
 
 const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate llava-1.5-7b --batch 4 --gpu 4090 --ckpt full --freeze lora
-  vramscope estimate qwen2.5-vl-3b --grid 48x64 --images 4 --freeze vision --format json
+  vramscope estimate tinyllava-1.5b --images 2 --freeze vision --format json
   vramscope estimate --config config.json --freeze lora --rank 64
   vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"seq\": 1024, \"optim\": \"sgd\"}'
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
@@ -57,12 +50,12 @@ impl Estimate {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn run(self) -> Result<(), Failure> {
-        match self.cases {
+    pub fn run(mut self) -> Result<(), Failure> {
+        match self.cases.take() {
             Some(_) if self.setup != SetupFlags::default() => Err(Failure::Input(
                 "--cases takes each setup from its own line; leave the flags of the training setup out".into(),
             )),
-            Some(source) => batch::run(source, self.format.unwrap_or(Format::Jsonl)),
+            Some(source) => batch::run(source, self.room.outside()?, self.format.unwrap_or(Format::Jsonl)),
             None => self.run_single(),
         }
     }

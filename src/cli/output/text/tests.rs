@@ -71,7 +71,6 @@ fn report() -> Report {
         peak_allocated: peak,
         peak_reserved: peak + Bytes::mib(612),
         fragmentation: Bytes::mib(420),
-        outside: Vec::new(),
         peak_phase: Phase::Backward,
         breakdown,
         timeline: Timeline::default(),

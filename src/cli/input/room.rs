@@ -1,0 +1,60 @@
+//! Which memory a run is given: a card's, or a limit of the allocator.
+
+use clap::Args;
+use vramscope_engine::device::{Device, REFERENCE, outside};
+use vramscope_engine::units::Bytes;
+
+use crate::failure::Failure;
+use crate::output::target::Target;
+
+/// A card or a limit, where one was named.
+#[derive(Debug, Args)]
+pub struct RoomFlags {
+    /// The card that it should fit (see `vramscope gpus`)
+    #[arg(long, value_name = "NAME")]
+    gpu: Option<String>,
+    /// What PyTorch's allocator may reserve, instead of a whole card
+    #[arg(long, value_name = "GIB", conflicts_with = "gpu")]
+    limit_gib: Option<f64>,
+}
+
+impl RoomFlags {
+    /// What the run is held against.
+    ///
+    /// # Errors
+    /// When the card is not known or the limit is no amount of memory.
+    pub fn target(&self) -> Result<Option<Target>, Failure> {
+        match (self.card()?, self.limit_gib) {
+            (Some(card), _) => Ok(Some(Target::Card(card))),
+            (None, Some(gib)) => limit(gib).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// What the named card holds outside PyTorch's allocator; the reference card, where none is named.
+    ///
+    /// # Errors
+    /// When the card is not known.
+    pub fn outside(&self) -> Result<Bytes, Failure> {
+        let card = match self.card()? {
+            Some(card) => card,
+            None => Device::by_name(REFERENCE).map_err(Failure::input)?,
+        };
+        Ok(outside::total(card))
+    }
+
+    fn card(&self) -> Result<Option<&'static Device>, Failure> {
+        let card = self.gpu.as_deref().map(Device::by_name);
+        card.transpose().map_err(Failure::input)
+    }
+}
+
+fn limit(gib: f64) -> Result<Target, Failure> {
+    // 2⁵⁰ bytes are beyond any device, and far within what a whole number can hold.
+    if !(gib > 0.0 && gib <= 1_048_576.0) {
+        return Err(Failure::Input(format!(
+            "--limit-gib {gib}: give what the allocator may reserve in GiB, above 0, such as 23.5"
+        )));
+    }
+    Ok(Target::Limit(Bytes::new((gib * f64::from(1 << 30)) as u64)))
+}

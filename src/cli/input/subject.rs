@@ -1,0 +1,66 @@
+//! Which model is asked about: by name, by its config.json, or by a whole case.
+
+use clap::Args;
+use serde_json::Map;
+use vramscope_engine::{Case, Model, Setup};
+
+use super::setup_flags::SetupFlags;
+use super::source::Source;
+use crate::failure::Failure;
+
+/// A model, in one of three ways.
+#[derive(Debug, Args)]
+pub struct Subject {
+    /// A model of the catalogue (see `vramscope models`)
+    model: Option<String>,
+    /// A Hugging Face config.json, or - for standard input
+    #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
+    config: Option<Source>,
+    /// Model and setup as one JSON object; flags override it
+    #[arg(long, value_name = "JSON")]
+    case: Option<String>,
+}
+
+impl Subject {
+    /// The model, in the shape that its setup asks for, and the setup with the flags put in.
+    ///
+    /// # Errors
+    /// When the model is not known, or the configuration or the case cannot be read.
+    pub fn read(self, flags: SetupFlags) -> Result<(Model, Setup), Failure> {
+        match (self.model, self.config, self.case) {
+            (Some(name), ..) => from_case(named(name), flags),
+            (_, Some(source), _) => from_config(&source, flags),
+            (.., Some(text)) => from_case(read_case(&text)?, flags),
+            _ => Err(Failure::Input("name a model, or give --config or --case".into())),
+        }
+    }
+}
+
+fn named(model: String) -> Case {
+    Case {
+        model,
+        shape: Map::new(),
+        setup: Setup::default(),
+    }
+}
+
+fn read_case(text: &str) -> Result<Case, Failure> {
+    let case = Case::from_json(text).map_err(|e| Failure::Input(format!("--case: {e}")))?;
+    case.ok_or_else(|| {
+        Failure::Input("--case: names no model; give an object such as {\"model\": \"gpt2\", \"batch\": 8}".into())
+    })
+}
+
+fn from_case(mut case: Case, flags: SetupFlags) -> Result<(Model, Setup), Failure> {
+    flags.apply(&mut case.setup);
+    let model = Model::from_case(&case).map_err(Failure::input)?;
+    Ok((model, case.setup))
+}
+
+fn from_config(source: &Source, flags: SetupFlags) -> Result<(Model, Setup), Failure> {
+    let mut setup = Setup::default();
+    flags.apply(&mut setup);
+    let text = source.read_text()?;
+    let model = Model::from_config_for(&text, &setup).map_err(|e| Failure::Input(format!("{source}: {e}")))?;
+    Ok((model, setup))
+}

@@ -1,0 +1,18 @@
+use crate::Failure;
+use crate::process::{cargo, run};
+
+/// Writes the table of measured against predicted anew; look at what changed before keeping it.
+///
+/// # Errors
+/// When the tests that make it cannot be built or run.
+pub fn table() -> Result<(), Failure> {
+    let make = [
+        "test",
+        "-p",
+        "vramscope-tests",
+        "--test",
+        "measured_vs_predicted",
+        "the_kept_table_is_todays",
+    ];
+    run(cargo().args(make).env("UPDATE_TABLE", "1"))
+}

@@ -1,0 +1,91 @@
+//! The engine against measured training steps.
+
+use std::path::Path;
+
+use vramscope_tests::measured::{Comparison, LIMITS, Limit, Measured, Statistics, TABLE_PATH, render_table};
+
+const FILE: &str = "training_steps.jsonl";
+
+/// Rows that trained and that a limit holds for: those with a prediction, and the others.
+fn rows_of<'a>(limit: &Limit, rows: &'a [Comparison]) -> (Vec<&'a Comparison>, Vec<&'a Comparison>) {
+    let trained = rows.iter().filter(|c| matches!(c.row.measured, Measured::Trained(_)));
+    trained
+        .filter(|c| limit.models.contain(&c.row.case.model))
+        .partition(|c| c.outcome.is_ok())
+}
+
+fn without_prediction(limit: &Limit, rows: &[&Comparison]) -> Vec<String> {
+    if rows.len() <= limit.unpredicted {
+        return Vec::new();
+    }
+    let line = |c: &&Comparison| {
+        let why = c.outcome.as_ref().err().map_or("", String::as_str);
+        format!(
+            "row {} ({} {}) is not predicted: {why}",
+            c.row.index, c.row.case.model, c.row.options
+        )
+    };
+    rows.iter().map(line).collect()
+}
+
+fn excess(limit: &Limit, rows: &[Comparison]) -> Vec<String> {
+    let (predicted, others) = rows_of(limit, rows);
+    let errors: Vec<f64> = predicted.iter().filter_map(|c| c.error(limit.quantity)).collect();
+    let found = Statistics::of(&errors).expect("the limit holds for some rows");
+    let pairs = [
+        ("median", limit.median, found.median),
+        ("90th percentile", limit.p90, found.p90),
+        ("maximum", limit.max, found.max),
+        ("worst under-prediction", limit.worst_under, found.worst_under),
+    ];
+    let passed = pairs
+        .into_iter()
+        .filter_map(|(name, allowed, found)| Some((name, allowed?, found)));
+    let passed = passed.filter(|(_, allowed, found)| found > allowed);
+    let name = limit.quantity.name();
+    let passed = passed.map(|(what, allowed, found)| format!("{name}: {what} {found:.4} > {allowed}"));
+    without_prediction(limit, &others).into_iter().chain(passed).collect()
+}
+
+#[test]
+fn errors_are_within_the_limits() {
+    let rows = Comparison::of_file(FILE);
+    let excess: Vec<String> = LIMITS.iter().flat_map(|limit| excess(limit, &rows)).collect();
+    assert!(excess.is_empty(), "{}", excess.join("\n"));
+}
+
+#[test]
+fn parameters_are_exact_wherever_there_is_a_prediction() {
+    for file in [FILE, "course.jsonl"] {
+        for comparison in Comparison::of_file(file) {
+            let row = &comparison.row;
+            let exact = comparison.parameters_are_exact();
+            assert_ne!(
+                exact,
+                Some(false),
+                "{file} row {}: {} {}",
+                row.index,
+                row.case.model,
+                row.options
+            );
+        }
+    }
+}
+
+/// `cargo xtask table` sets it: the table is then written, not compared.
+const UPDATE: &str = "UPDATE_TABLE";
+
+#[test]
+fn the_kept_table_is_todays() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TABLE_PATH);
+    let today = render_table();
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::write(&path, &today).expect("the repository can be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let changed = kept.lines().zip(today.lines()).find(|(kept, today)| kept != today);
+    assert!(
+        kept == today,
+        "{TABLE_PATH} is not today's: run `cargo xtask table` and look at the difference. First: {changed:#?}"
+    );
+}
