@@ -1,5 +1,7 @@
 //! Optimizers: their states and the temporaries of one step (`torch/optim`, transformers).
 
+mod adafactor;
+mod adafactor_torch;
 mod adamw;
 mod clip;
 mod scaler;
@@ -47,9 +49,8 @@ impl Optimizer {
             O::Adamw | O::AdamwFused | O::AdamwLoop => self.adamw(t),
             O::Sgd => {}
             O::Sgdm => self.momentum(t),
-            O::Adafactor | O::AdafactorTorch => {
-                t.fail(|| "Adafactor is not supported yet; use adamw, adamw_fused, adamw_loop, sgd or sgdm".into());
-            }
+            O::Adafactor => self.adafactor(t),
+            O::AdafactorTorch => self.adafactor_torch(t),
         });
     }
 

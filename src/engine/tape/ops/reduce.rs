@@ -32,10 +32,25 @@ impl Tape {
             }
         }
         let out = self.empty(shape, dtype, name);
-        if let Some(buffers) = partial_buffers(x, reduced, &self.0.gpu) {
-            self.reduce_buffers(buffers);
+        for part in within_32_bits(coalesced(x, reduced), x.dtype().width()) {
+            if let Some(buffers) = partial_buffers(&part, &self.0.gpu) {
+                self.reduce_buffers(buffers);
+            }
         }
         out
+    }
+
+    /// A norm or mean over one dimension, outside the graph.
+    pub fn reduce_dim(&self, x: &Tensor, dim: usize, keepdim: bool, name: &'static str) -> Tensor {
+        let reduced: Vec<bool> = (0..x.dim()).map(|i| i == dim).collect();
+        let out = self.reduce(x, &reduced, x.dtype(), name);
+        if keepdim { out } else { self.squeeze(&out, dim) }
+    }
+
+    /// A norm or mean over everything, outside the graph: [..] → [].
+    pub fn reduce_all(&self, x: &Tensor, name: &'static str) -> Tensor {
+        let out = self.reduce(x, &vec![true; x.dim()], x.dtype(), name);
+        self.view(&out, Dims::new(&[]))
     }
 
     fn reduce_buffers(&self, (partials, semaphores): (u64, u64)) {
@@ -63,12 +78,11 @@ impl Tape {
 /// results and of semaphores, where the work of one output is spread over several thread blocks.
 ///
 /// `setReduceConfig` and `ReduceConfig` in `aten/src/ATen/native/cuda/Reduce.cuh`.
-fn partial_buffers(x: &Tensor, reduced: &[bool], gpu: &Gpu) -> Option<(u64, u64)> {
+fn partial_buffers(dims: &[IterDim], gpu: &Gpu) -> Option<(u64, u64)> {
     const MAX_THREADS: u64 = 512;
     const WARP: u64 = 32;
     const MIN_VALUES: u64 = 16;
     const MAX_VALUES: u64 = 256;
-    let dims = coalesced(x, reduced);
     let inputs: u64 = dims.iter().filter(|d| d.reduced).map(|d| d.extent).product();
     let outputs: u64 = dims.iter().filter(|d| !d.reduced).map(|d| d.extent).product();
     let fastest_reduced = dims.iter().filter(|d| d.reduced).map(|d| d.stride).min();
@@ -88,7 +102,7 @@ fn partial_buffers(x: &Tensor, reduced: &[bool], gpu: &Gpu) -> Option<(u64, u64)
         if on_fastest && dim0 > 128 && dims.len() == 1 {
             dim0 /= 4;
         } else if !on_fastest {
-            output_vec = output_vector(&dims);
+            output_vec = output_vector(dims);
             dim0 /= output_vec;
         }
     }
@@ -132,6 +146,7 @@ fn partial_buffers(x: &Tensor, reduced: &[bool], gpu: &Gpu) -> Option<(u64, u64)
     Some((partials, 4 * grid))
 }
 
+#[derive(Clone)]
 struct IterDim {
     extent: u64,
     stride: u64,
@@ -158,6 +173,25 @@ fn coalesced(x: &Tensor, reduced: &[bool]) -> Vec<IterDim> {
         joins
     });
     dims
+}
+
+/// The parts in which a reduction runs: a tensor whose bytes 32 bits cannot index is halved along
+/// its longest run until they can (`TensorIteratorBase::with_32bit_indexing`, `get_dim_to_split`).
+fn within_32_bits(dims: Vec<IterDim>, width: u64) -> Vec<Vec<IterDim>> {
+    let run = |d: &IterDim| (d.extent - 1) * d.stride * width;
+    let bytes = 1 + dims.iter().map(run).sum::<u64>();
+    let longest = (0..dims.len()).max_by_key(|&i| run(&dims[i]));
+    match longest {
+        Some(longest) if bytes > i32::MAX as u64 => {
+            let (mut first, mut second) = (dims.clone(), dims);
+            first[longest].extent /= 2;
+            second[longest].extent -= first[longest].extent;
+            let mut parts = within_32_bits(first, width);
+            parts.extend(within_32_bits(second, width));
+            parts
+        }
+        _ => vec![dims],
+    }
 }
 
 /// Outputs that one thread reduces together (`get_output_vec_size`).
@@ -187,14 +221,41 @@ mod tests {
     #[test]
     fn bias_gradient_buffers_are_those_of_the_trace() {
         let tape = Tape::new(Gpu::H200);
-        let grad = |n| tape.empty([1024, n], DType::Bf16, "grad");
-        assert_eq!(
-            partial_buffers(&grad(3072), &[true, false], &Gpu::H200),
-            Some((25_165_824, 96))
-        );
-        assert_eq!(
-            partial_buffers(&grad(768), &[true, false], &Gpu::H200),
-            Some((6_291_456, 24))
-        );
+        let sums = |n| {
+            let grad = tape.empty([1024, n], DType::Bf16, "grad");
+            partial_buffers(&coalesced(&grad, &[true, false]), &Gpu::H200)
+        };
+        assert_eq!(sums(3072), Some((25_165_824, 96)));
+        assert_eq!(sums(768), Some((6_291_456, 24)));
+    }
+
+    /// Norms and means that Adafactor takes of Qwen2.5-0.5B's embedding, from its allocator trace.
+    #[test]
+    fn norms_and_means_of_a_matrix_are_those_of_the_trace() {
+        let tape = Tape::new(Gpu::H200);
+        let buffers = |shape: &[u64], reduced: &[bool]| {
+            let x = tape.empty(shape, DType::F32, "update");
+            partial_buffers(&coalesced(&x, reduced), &Gpu::H200)
+        };
+        assert_eq!(buffers(&[151_936, 896], &[true, true]), Some((4_156, 4)));
+        assert_eq!(buffers(&[151_936, 896], &[true, false]), Some((138_543_104, 28)));
+        assert_eq!(buffers(&[151_936, 896], &[false, true]), None);
+        assert_eq!(buffers(&[151_936], &[true]), Some((76, 4)));
+        assert_eq!(buffers(&[896, 896], &[true, true]), Some((392, 4)));
+    }
+
+    #[test]
+    fn a_tensor_beyond_32_bits_is_reduced_in_halves() {
+        let tape = Tape::new(Gpu::H200);
+        let parts = |rows: u64| {
+            let x = tape.empty([rows, 2560], DType::F32, "update");
+            let parts = within_32_bits(coalesced(&x, &[true, false]), 4);
+            parts
+                .iter()
+                .map(|dims| dims.iter().find(|d| d.reduced).map(|d| d.extent))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(parts(200_000), [Some(200_000)]);
+        assert_eq!(parts(262_209), [Some(131_104), Some(131_105)]);
     }
 }

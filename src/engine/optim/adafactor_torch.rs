@@ -1,0 +1,73 @@
+//! `torch.optim.Adafactor` (`torch/optim/_adafactor.py`), one parameter after the other, in the
+//! parameters' own type.
+
+use super::Optimizer;
+use crate::tape::{Kind, Tape, Tensor};
+
+/// The local variables of `_single_tensor_adafactor`, which outlive each turn of its loop.
+#[derive(Default)]
+struct Locals {
+    row_mean: Option<Tensor>,
+    col_mean: Option<Tensor>,
+    grad_squared: Option<Tensor>,
+    var_estimate: Option<Tensor>,
+    update: Option<Tensor>,
+}
+
+impl Optimizer {
+    pub(super) fn adafactor_torch(&mut self, t: &Tape) {
+        for (p, states) in self.params.iter().zip(&mut self.states) {
+            if let Some(grad) = p.grad().filter(|_| states.0.is_empty()) {
+                states.0 = variances(t, &grad);
+            }
+        }
+        let mut locals = Locals::default();
+        for (p, states) in self.params.iter().zip(&self.states) {
+            let Some(grad) = p.grad() else { continue };
+            drop(t.reduce_all(p, "norm"));
+            match &states.0[..] {
+                [row_var, col_var] => locals.factored(t, &grad, row_var, col_var),
+                [variance] => locals.whole(t, &grad, variance),
+                _ => continue,
+            }
+            locals.update.clone_from(&locals.var_estimate);
+            if let Some(update) = &locals.update {
+                drop(t.reduce_all(update, "norm"));
+            }
+        }
+    }
+}
+
+impl Locals {
+    fn factored(&mut self, t: &Tape, grad: &Tensor, row_var: &Tensor, col_var: &Tensor) {
+        let d = grad.dim();
+        self.row_mean = Some(t.reduce_dim(grad, d - 1, true, "mean of squares, rows"));
+        self.col_mean = Some(t.reduce_dim(grad, d - 2, true, "mean of squares, columns"));
+        self.var_estimate = Some(t.matmul(row_var, col_var));
+        drop(t.reduce_dim(row_var, d - 2, true, "mean of rows"));
+    }
+
+    fn whole(&mut self, t: &Tape, grad: &Tensor, variance: &Tensor) {
+        self.grad_squared = Some(t.mul(grad, grad));
+        self.var_estimate = Some(t.clone_of(variance));
+    }
+}
+
+/// Means of squares over rows and over columns, or of each element of a vector.
+fn variances(t: &Tape, grad: &Tensor) -> Vec<Tensor> {
+    let state = |shape, name| {
+        let state = t.as_kind(Kind::OptimizerState, || t.empty(shape, grad.dtype(), name));
+        state
+            .storage()
+            .classify(Kind::OptimizerState, "kept between steps by the optimizer");
+        state
+    };
+    let d = grad.dim();
+    if d < 2 {
+        return vec![state(*grad.shape(), "variance")];
+    }
+    let (mut row, mut col) = (*grad.shape(), *grad.shape());
+    row[d - 1] = 1;
+    col[d - 2] = 1;
+    vec![state(row, "row_var"), state(col, "col_var")]
+}
