@@ -1,5 +1,7 @@
 //! The engine against measured training steps.
 
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
 use std::path::Path;
 
 use vramscope_tests::measured::{Comparison, LIMITS, Limit, Measured, Statistics, TABLE_PATH, render_table};

@@ -1,5 +1,7 @@
 //! The real binary, run as a person or a script runs it.
 
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
 mod bad_input;
 mod cases;
 mod colour;

@@ -12,6 +12,7 @@ mod paint;
 mod phases;
 mod row;
 mod setup_words;
+mod tensors;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -46,6 +47,7 @@ impl Estimate<'_> {
             verdict::render(self.target.as_ref(), width),
             phases::render(self.report, width),
             breakdown::render(self.report, width),
+            tensors::render(self.report, width),
             ledger::render(self.report, self.target.as_ref(), width),
             warnings::render(&self.report.warnings, width),
         ];

@@ -1,0 +1,49 @@
+//! The largest tensors that are live at the peak.
+
+use vramscope_engine::Report;
+use vramscope_engine::format::gib;
+use vramscope_engine::report::LiveTensor;
+
+use super::paint::{self, QUIET, STRONG};
+use super::wrap::{NO_BREAK, wrap};
+
+/// How many are shown.
+const SHOWN: usize = 5;
+/// Columns before the words.
+const INDENT: usize = 15;
+
+/// Each with its shape and type, where it belongs and why it lives.
+pub fn render(report: &Report, width: usize) -> String {
+    let timeline = &report.timeline;
+    let largest: Vec<_> = timeline
+        .live_at(timeline.peak_instant())
+        .into_iter()
+        .take(SHOWN)
+        .collect();
+    if largest.is_empty() {
+        return String::new();
+    }
+    let tensors: String = largest.into_iter().map(|tensor| entry(tensor, width)).collect();
+    format!("{STRONG}Largest tensors at the peak{STRONG:#}\n{tensors}")
+}
+
+fn entry(tensor: &LiveTensor, width: usize) -> String {
+    let kind = paint::kind(tensor.kind);
+    let what = format!("{} {} {}", tensor.name, shape(tensor), tensor.dtype.name());
+    let about = [tensor.layer.as_str(), tensor.kind.label(), tensor.why];
+    let about: Vec<&str> = about.into_iter().filter(|words| !words.is_empty()).collect();
+    let lines = |text: &str| wrap(text, width.saturating_sub(INDENT)).join(&format!("\n{}", " ".repeat(INDENT)));
+    format!(
+        "  {:>11}  {kind}{}{kind:#}\n{}{QUIET}{}{QUIET:#}\n",
+        gib(tensor.bytes),
+        lines(&what),
+        " ".repeat(INDENT),
+        lines(&about.join(" · ")),
+    )
+}
+
+/// `[4, 2048, 32064]`, on one line.
+fn shape(tensor: &LiveTensor) -> String {
+    let sides: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
+    format!("[{}]", sides.join(&format!(",{NO_BREAK}")))
+}
