@@ -16,7 +16,8 @@ pub struct AttentionCall<'a> {
     pub mask: Option<&'a Mask>,
     /// Probability of dropout.
     pub dropout: f64,
-    /// How eager attention computes its softmax.
+    /// Eager attention's softmax: in this type and back to that of the queries, or as
+    /// `torch.softmax` does it without a type.
     pub softmax: Option<DType>,
 }
 
@@ -62,7 +63,10 @@ fn eager(t: &Tape, call: &AttentionCall<'_>) -> (Tensor, Option<Tensor>) {
     }
     weights = {
         let probabilities = t.softmax(&weights, call.softmax);
-        t.to_dtype(&probabilities, call.q.dtype())
+        match call.softmax {
+            Some(_) => t.to_dtype(&probabilities, call.q.dtype()),
+            None => probabilities,
+        }
     };
     weights = t.dropout(&weights, call.dropout);
     let out = t.matmul(&weights, &v);

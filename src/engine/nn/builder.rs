@@ -107,8 +107,44 @@ impl Builder {
         }
     }
 
-    /// All parameters, each once, in the order of `model.parameters()`.
+    /// All parameters, each once, in the order of `model.parameters()`: a module's own come before
+    /// those of its children, whichever were made first.
     pub fn params(&self) -> Vec<Tensor> {
-        self.params.borrow().clone()
+        let mut root = Module::default();
+        for param in &*self.params.borrow() {
+            root.place(&self.tape.path_of(param), param);
+        }
+        let mut ordered = Vec::new();
+        root.collect(&mut ordered);
+        ordered
+    }
+}
+
+/// A module with its parameters, as `named_parameters` walks it.
+#[derive(Default)]
+struct Module {
+    own: Vec<Tensor>,
+    children: Vec<(String, Self)>,
+}
+
+impl Module {
+    /// Puts a parameter of this dotted path where it belongs.
+    fn place(&mut self, path: &str, param: &Tensor) {
+        let Some((child, rest)) = path.split_once('.') else {
+            return self.own.push(param.clone());
+        };
+        let known = self.children.iter().rposition(|(name, _)| name == child);
+        let at = known.unwrap_or_else(|| {
+            self.children.push((child.to_owned(), Self::default()));
+            self.children.len() - 1
+        });
+        self.children[at].1.place(rest, param);
+    }
+
+    fn collect(self, into: &mut Vec<Tensor>) {
+        into.extend(self.own);
+        for (_, child) in self.children {
+            child.collect(into);
+        }
     }
 }

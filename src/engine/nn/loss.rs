@@ -1,4 +1,4 @@
-//! Language-model loss (`transformers/loss/loss_utils.py`).
+//! Losses (`transformers/loss/loss_utils.py`).
 
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
@@ -16,4 +16,9 @@ pub fn causal_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     let _ = labels;
     drop((target, shifted, padded, flat));
     loss
+}
+
+/// `ForSequenceClassificationLoss` for more than one class: logits [batch, classes], labels [batch].
+pub fn classification_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
+    t.cross_entropy(logits, labels)
 }

@@ -21,7 +21,7 @@ pub use builder::{Builder, Trained};
 pub use embedding::Embedding;
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
-pub use loss::causal_lm_loss;
+pub use loss::{causal_lm_loss, classification_loss};
 pub use mask::{causal_mask, ids};
 pub use norm::{LayerNorm, RmsNorm};
 pub use rope::{Rotary, apply_rotary, rotate_half};

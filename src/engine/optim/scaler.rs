@@ -44,13 +44,26 @@ impl GradScaler {
         if !self.enabled {
             return optimizer.step(t);
         }
-        let found_inf = if optimizer.scales_itself() {
-            t.empty([], DType::F32, "found_inf")
-        } else {
-            self.unscale(t)
-        };
+        let fused = optimizer.scales_itself();
+        // `scaler.update()` reads the flag, then drops it
+        let flag = if fused { self.check_inf(t) } else { self.unscale(t) };
+        let passed_on = fused.then(|| {
+            let found_inf = t.empty([], DType::F32, "found_inf over all devices");
+            (t.empty([], DType::F32, "loss scale"), found_inf)
+        });
         optimizer.step(t);
-        drop(found_inf);
+        drop(passed_on);
+        drop(flag);
+    }
+
+    /// `_check_inf_per_device`, for an optimizer that unscales within its own kernel.
+    fn check_inf(&self, t: &Tape) -> Tensor {
+        let scalar = |name| t.empty([], DType::F32, name);
+        let (scale, flag) = (scalar("1"), scalar("found_inf"));
+        let flag_here = scalar("found_inf on this device");
+        drop(scalar("1 on this device"));
+        drop((scale, flag));
+        flag_here
     }
 
     /// `unscale_`: gradients are divided in place by a scale that was inverted in double; what

@@ -199,6 +199,20 @@ impl Tape {
         self.0.log.borrow().scopes[self.0.scope.get() as usize].component
     }
 
+    /// The dotted path of the module and operation that made a tensor's memory.
+    pub(crate) fn path_of(&self, x: &super::tensor::Tensor) -> String {
+        let log = self.0.log.borrow();
+        let Some(birth) = x.storage().id().map(|id| &log.births[id as usize]) else {
+            return String::new();
+        };
+        let module = log.path(birth.scope);
+        if module.is_empty() {
+            birth.name.to_owned()
+        } else {
+            module + "." + birth.name
+        }
+    }
+
     /// Runs `f` as a module that was entered before.
     pub fn in_scope<R>(&self, scope: ScopeId, f: impl FnOnce() -> R) -> R {
         let before = self.set_scope(scope);

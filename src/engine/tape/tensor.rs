@@ -59,6 +59,11 @@ impl Tensor {
         }))
     }
 
+    /// The same memory as a tensor of its own: an operation's result under its final shape.
+    pub(super) fn with_layout(self, shape: Dims, strides: Dims) -> Self {
+        Self::from_parts(self.0.storage.clone(), shape, strides, self.0.dtype, None)
+    }
+
     /// Whether nobody else has this tensor or its memory, so that it may be changed in place.
     pub(super) fn is_ours_alone(&self) -> bool {
         !self.0.is_view && self.is_dense() && self.handles() == 1 && self.storage().is_unique()

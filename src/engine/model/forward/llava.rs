@@ -54,11 +54,13 @@ impl Llava {
 
     /// Pixels → image features [images, tokens, hidden], one tensor for each image.
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Vec<Tensor>, Vec<Tensor>) {
-        let outputs = t.component("model.vision_tower", Component::VisionTower, || {
-            self.vision_tower.forward(t, run, pixels)
+        let mut hidden_states = Vec::new();
+        let output = t.component("model.vision_tower", Component::VisionTower, || {
+            self.vision_tower
+                .forward(t, run, pixels, |h| hidden_states.push(h.clone()))
         });
         let chosen = |&i: &u64| {
-            let h = &outputs.hidden_states[i as usize];
+            let h = &hidden_states[i as usize];
             match self.feature_select {
                 FeatureSelect::Default => t.slice(h, 1, h.size(1) - 1),
                 FeatureSelect::Full => h.clone(),
@@ -72,8 +74,8 @@ impl Llava {
         let features = t.component("model.multi_modal_projector", Component::Connector, || {
             self.projector.forward(t, &selected)
         });
-        let mut held = outputs.hidden_states;
-        held.push(outputs.pooled);
+        let mut held = hidden_states;
+        held.extend([output.last, output.pooled]);
         (t.unbind(&features), held)
     }
 }

@@ -2,10 +2,14 @@
 
 mod clip_vision;
 mod decoder;
+mod encoder;
 mod gpt2;
 mod llava;
+mod videomae;
+mod vit;
 
 use super::{Model, ModelConfig};
+use crate::dtype::DType;
 use crate::nn::{Builder, ids};
 use crate::setup::{Attention, Checkpointing, Freeze, Precision, Setup};
 use crate::tape::{Kind, Tape, Tensor};
@@ -95,16 +99,33 @@ impl Batch {
 
     /// Pixel values of the given shape, cast if the run casts them.
     pub fn with_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
-        use crate::dtype::DType::{Bf16, F32};
         self.pixels = Some(t.as_kind(Kind::Input, || {
-            let pixels = t.empty(shape, F32, "pixel_values");
-            if run.casts_pixels() {
-                t.compute(&pixels, Bf16, "pixel_values")
-            } else {
-                pixels
-            }
+            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            cast_pixels(t, run, pixels)
         }));
         self
+    }
+
+    /// Pixel values of the given shape, and one class for each sample.
+    pub fn of_classes(t: &Tape, run: &Run, shape: &[u64]) -> Self {
+        t.as_kind(Kind::Input, || {
+            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            let labels = ids(t, &[run.setup.batch], "labels");
+            Self {
+                pixels: Some(cast_pixels(t, run, pixels)),
+                labels: Some(labels),
+                ..Self::default()
+            }
+        })
+    }
+}
+
+/// Pixel values are made in fp32 and cast when the whole batch is made.
+fn cast_pixels(t: &Tape, run: &Run, pixels: Tensor) -> Tensor {
+    if run.casts_pixels() {
+        t.compute(&pixels, DType::Bf16, "pixel_values")
+    } else {
+        pixels
     }
 }
 
@@ -115,6 +136,8 @@ impl Model {
             ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
             ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
+            ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
+            ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
             _ => unreachable!("`has_forward` is asked first"),
         }
     }
@@ -122,7 +145,7 @@ impl Model {
     /// Whether this version simulates the model's forward; else its configuration is only read.
     pub fn has_forward(&self) -> bool {
         match &self.config {
-            ModelConfig::Gpt2(_) => true,
+            ModelConfig::Gpt2(_) | ModelConfig::Vit(_) | ModelConfig::VideoMae(_) => true,
             ModelConfig::Decoder(c) => decoder::is_simulated(c),
             ModelConfig::Llava(c) => decoder::is_simulated(&c.text),
             _ => false,

@@ -24,23 +24,32 @@ impl Tape {
         for i in 2..shape.len() {
             shape[i] = x.size(i) / weight.size(i);
         }
+        let dense = self.dense_copy(x);
         let out = self.empty(shape, x.dtype(), "convolution");
         self.channels_last_copies(x, weight, &out);
+        drop(dense);
         let has_bias = bias.is_some();
         rec.finish(self, out, move |t, bw| {
             let (x, w) = (bw.saved[0].clone(), bw.saved[1].clone());
+            let dense = (t.dense_copy(&x), t.dense_copy(bw.grad()));
             let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "convolution backward"));
             let dw = bw.want(1, || {
                 let dw = t.empty(*w.shape(), w.dtype(), "convolution backward");
                 t.channels_last_copies(&x, &w, bw.grad());
                 dw
             });
+            drop(dense);
             let mut grads = smallvec![dx, dw];
             if has_bias {
                 grads.push(bw.want(2, || t.bias_of_channels(bw.grad())));
             }
             grads
         })
+    }
+
+    /// cuDNN gets its operands contiguous.
+    fn dense_copy(&self, x: &Tensor) -> Option<Tensor> {
+        (!x.is_contiguous()).then(|| self.empty(*x.shape(), x.dtype(), "contiguous copy"))
     }
 
     /// The gradient summed over all but the channels.

@@ -38,12 +38,14 @@ impl Tape {
         rec.finish(self, out, |t, bw| {
             let x = bw.saved[0].clone();
             let n = bw.saved.len() - 2;
+            let dense = (!x.is_contiguous()).then(|| t.empty(*x.shape(), x.dtype(), "contiguous copy"));
             let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "layer_norm backward"));
             let mut grads = smallvec![dx];
             for i in 1..n {
                 let p = &bw.saved[i];
                 grads.push(bw.want(i, || t.empty(*p.shape(), p.dtype(), "layer_norm backward")));
             }
+            drop(dense);
             grads
         })
     }
@@ -51,12 +53,7 @@ impl Tape {
     /// `torch.nn.functional.softmax(x, dim=-1, dtype=dtype)`; `None` keeps the type, except under
     /// autocast, which computes it in fp32.
     pub fn softmax(&self, x: &Tensor, dtype: Option<DType>) -> Tensor {
-        let wanted = dtype.unwrap_or(if self.autocast_dtype().is_some() {
-            DType::F32
-        } else {
-            x.dtype()
-        });
-        self.softmax_like("SoftmaxBackward0", x, wanted, "softmax")
+        self.softmax_like("SoftmaxBackward0", x, dtype, "softmax")
     }
 
     /// `_safe_softmax(x, -1)`: rows of negative infinities become zeros in place.
@@ -79,19 +76,16 @@ impl Tape {
         })
     }
 
-    /// `torch.nn.functional.log_softmax(x, dim=-1)` in the type of `x`.
-    pub fn log_softmax(&self, x: &Tensor) -> Tensor {
-        let wanted = if self.autocast_dtype().is_some() {
-            DType::F32
-        } else {
-            x.dtype()
-        };
-        self.softmax_like("LogSoftmaxBackward0", x, wanted, "log_softmax")
+    /// `torch.nn.functional.log_softmax(x, dim=-1, dtype=dtype)`; `None` as for [`Tape::softmax`].
+    pub fn log_softmax(&self, x: &Tensor, dtype: Option<DType>) -> Tensor {
+        self.softmax_like("LogSoftmaxBackward0", x, dtype, "log_softmax")
     }
 
     /// fp16 widens within the kernel; any other type is converted first
     /// (`aten/src/ATen/native/SoftMax.cpp`).
-    fn softmax_like(&self, node: &'static str, x: &Tensor, dtype: DType, name: &'static str) -> Tensor {
+    fn softmax_like(&self, node: &'static str, x: &Tensor, dtype: Option<DType>, name: &'static str) -> Tensor {
+        let under_autocast = self.autocast_dtype().map(|_| DType::F32);
+        let dtype = dtype.or(under_autocast).unwrap_or(x.dtype());
         let fused = x.dtype() == DType::F16 && dtype == DType::F32;
         let x = &if fused { x.clone() } else { self.to_dtype(x, dtype) };
         let mut rec = self.record(node, &[x]);

@@ -62,10 +62,23 @@ impl Tape {
 
     /// `x.mean(-1, keepdim=True)`.
     pub fn mean_last(&self, x: &Tensor) -> Tensor {
+        self.mean_over(x, x.dim() - 1, true)
+    }
+
+    /// `x.mean(dim)`.
+    pub fn mean(&self, x: &Tensor, dim: usize) -> Tensor {
+        self.mean_over(x, dim, false)
+    }
+
+    fn mean_over(&self, x: &Tensor, dim: usize, keep: bool) -> Tensor {
         let rec = self.record("MeanBackward1", &[x]);
         let mut reduced = vec![false; x.dim()];
-        reduced[x.dim() - 1] = true;
-        let out = self.reduce(x, &reduced, x.dtype(), "mean");
+        reduced[dim] = true;
+        let mut out = self.reduce(x, &reduced, x.dtype(), "mean");
+        if !keep {
+            let (shape, strides) = (out.shape().removed(dim), out.strides().removed(dim));
+            out = out.with_layout(shape, strides);
+        }
         let shape = *x.shape();
         rec.finish(self, out, move |t, bw| {
             let out = t.empty(shape, bw.grad().dtype(), "mean backward");
