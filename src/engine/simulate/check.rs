@@ -18,8 +18,7 @@ const LIMITS: [(&str, u64); 6] = [
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !model.has_forward() {
         return Err(SimulateError(format!(
-            "the configuration of {} is read, but this version does not simulate its forward; GPT-2, Llama, Qwen2 and \
-             LLaVA-1.5 are simulated",
+            "the configuration of {} is read, but this version does not simulate its forward",
             model.name
         )));
     }
