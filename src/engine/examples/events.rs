@@ -13,40 +13,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let case = Case::from_json(&text)?.ok_or("not a case")?;
     let run = record(&Model::from_case(&case)?, &case.setup, Gpu::H200);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut marks = vec![(run.after_model, "model".to_owned())];
-    for (i, s) in run.steps.iter().enumerate() {
-        let names = ["start", "batch", "forward", "backward", "optimizer", "zero_grad"];
-        let at = [
-            s.start,
-            s.before_forward,
-            s.after_forward,
-            s.after_backward,
-            s.after_optimizer,
-            s.end,
-        ];
-        marks.extend(
-            at.into_iter()
-                .zip(names)
-                .map(|(at, n)| (at, format!("step {} {n}", i + 1))),
-        );
-    }
-    let mut marks = marks.into_iter().peekable();
-    for (i, event) in run.log.events.iter().enumerate() {
-        while let Some((_, name)) = marks.next_if(|(at, _)| *at == i) {
-            writeln!(out, "=== {name}")?;
-        }
-        let id = event.storage();
-        let birth = &run.log.births[id as usize];
-        let (bytes, name) = (birth.bytes, birth.name);
-        if event.is_birth() {
-            writeln!(
-                out,
-                "A#{id} {bytes} | {name} @ {} {:?}",
-                run.log.path(birth.scope),
-                &birth.shape[..]
-            )?;
-        } else {
-            writeln!(out, "F#{id} {bytes}")?;
+    for (name, step) in [("step 1", &run.first), ("step 2", &run.steady)] {
+        let m = step.marks;
+        let marks = [(0, "start"), (m.before_forward, "batch"), (m.after_forward, "forward")];
+        let mut marks = marks
+            .into_iter()
+            .chain([(m.after_backward, "backward"), (m.after_optimizer, "optimizer")])
+            .peekable();
+        for (i, event) in step.events.iter().enumerate() {
+            while let Some((_, label)) = marks.next_if(|(at, _)| *at == i) {
+                writeln!(out, "=== {name} {label}")?;
+            }
+            let id = event.storage();
+            let birth = &run.log.births[id as usize];
+            if event.is_birth() {
+                let path = run.log.path(birth.scope);
+                writeln!(
+                    out,
+                    "A#{id} {} | {} @ {path} {:?}",
+                    birth.bytes,
+                    birth.name,
+                    &birth.shape[..]
+                )?;
+            } else {
+                writeln!(out, "F#{id} {}", birth.bytes)?;
+            }
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use crate::allocator::Options;
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
-pub use steps::{Recording, StepMarks, record};
+pub use steps::{Recording, Step, StepMarks, record};
 
 /// Why a setup cannot be simulated: what was given, what is allowed, what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

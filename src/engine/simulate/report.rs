@@ -30,16 +30,15 @@ pub(super) fn report(recording: &Recording, replay: &Replay) -> Report {
     }
 }
 
-/// The second recorded step as a timeline; tensors that are neither live before it nor touched by
+/// The steady step as a timeline; tensors that are neither live before it nor touched by
 /// it are left out.
 fn timeline(recording: &Recording, replay: &Replay) -> Timeline {
     let log = &recording.log;
-    let marks = recording.steps[1];
     let mut live = vec![false; log.births.len()];
-    for &event in &log.events[..marks.start] {
+    for &event in recording.build.iter().chain(&recording.first.events) {
         live[event.storage() as usize] = event.is_birth();
     }
-    let events = &log.events[marks.start..marks.end];
+    let events = &recording.steady.events;
     let mut index = vec![u32::MAX; log.births.len()];
     let mut timeline = Timeline::default();
     let mut paths = vec![None; log.scopes.len()];
@@ -69,14 +68,14 @@ fn timeline(recording: &Recording, replay: &Replay) -> Timeline {
         let at = place(event.storage() as usize, &mut timeline);
         timeline.events.push((at, Event::is_birth(*event)));
     }
-    timeline.phases = phases(&marks);
+    timeline.phases = phases(&recording.steady.marks);
     timeline
 }
 
 fn phases(marks: &StepMarks) -> Vec<(Phase, usize)> {
     vec![
-        (Phase::Forward, marks.before_forward - marks.start),
-        (Phase::Backward, marks.after_forward - marks.start),
-        (Phase::Optimizer, marks.after_backward - marks.start),
+        (Phase::Forward, marks.before_forward),
+        (Phase::Backward, marks.after_forward),
+        (Phase::Optimizer, marks.after_backward),
     ]
 }

@@ -1,23 +1,19 @@
 //! Runs training steps on the tape.
 
+use std::collections::HashSet;
+
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{Adapters, Builder, Trained};
 use crate::optim::{GradScaler, Optimizer, clip_grad_norm};
 use crate::setup::{Freeze, Precision, Setup};
-use crate::tape::log::Log;
+use crate::tape::log::{Event, Log};
 use crate::tape::{Gpu, Tape, Tensor};
-
-/// How many steps are run: the first, in which states appear, and one more. Every later step
-/// repeats the second.
-pub const STEPS: usize = 2;
 
 /// Positions among the events of one step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StepMarks {
-    /// The step begins.
-    pub start: usize,
     /// Inputs of the last micro-batch are on the GPU.
     pub before_forward: usize,
     /// Its loss is there, other outputs are dropped.
@@ -26,18 +22,29 @@ pub struct StepMarks {
     pub after_backward: usize,
     /// Optimizer and scaler are done.
     pub after_optimizer: usize,
-    /// Gradients are dropped.
-    pub end: usize,
+}
+
+/// One step: its events, and where its phases begin.
+pub struct Step {
+    /// Births and deaths, in order.
+    pub events: Vec<Event>,
+    /// Positions among them.
+    pub marks: StepMarks,
 }
 
 /// A recorded run.
+///
+/// Forward and backward of every step are alike but for what the first one makes to stay: library
+/// workspaces, the scaler's state. So they are recorded once, and the optimizer twice.
 pub struct Recording {
-    /// Births and deaths.
+    /// What each storage is.
     pub log: Log,
-    /// The model is made.
-    pub after_model: usize,
-    /// Marks of each step.
-    pub steps: [StepMarks; STEPS],
+    /// Making the model.
+    pub build: Vec<Event>,
+    /// The first step, in which optimizer states appear.
+    pub first: Step,
+    /// Every later step.
+    pub steady: Step,
     /// Parameters, in elements.
     pub params: u64,
     /// Parameters that are trained, in elements.
@@ -46,7 +53,7 @@ pub struct Recording {
     pub failure: Option<String>,
 }
 
-/// Makes the model and runs [`STEPS`] steps.
+/// Makes the model and records a step with two optimizer updates.
 pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
     let tape = Tape::new(gpu);
     let (forward, params) = build(&tape, model, setup);
@@ -61,21 +68,91 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
         tape: tape.clone(),
         forward,
     };
-    let mut steps = [StepMarks::default(); STEPS];
-    for marks in &mut steps {
-        *marks = trainer.step();
-    }
+    let parts = trainer.run();
     let failure = tape.failure();
-    drop(trainer);
-    drop(params);
+    drop((trainer, params));
+    let mut log = tape.finish();
+    let events = std::mem::take(&mut log.events);
+    let (first, steady) = parts.steps(&events);
     Recording {
-        log: tape.finish(),
-        after_model,
-        steps,
+        log,
+        build: events[..after_model].to_vec(),
+        first,
+        steady,
         params: total,
         trainable,
         failure,
     }
+}
+
+/// Where the parts of the recorded step begin and end.
+struct Parts {
+    start: usize,
+    before_forward: usize,
+    after_forward: usize,
+    after_backward: usize,
+    dropped: usize,
+    first_update: usize,
+    second_update: usize,
+    end: usize,
+}
+
+impl Parts {
+    /// The first step has the first update; later steps have the second, and nothing is born in
+    /// their forward and backward that outlives them.
+    fn steps(&self, events: &[Event]) -> (Step, Step) {
+        let forward_backward = &events[self.start..self.dropped];
+        let zero_grad = &events[self.second_update..self.end];
+        let dies: HashSet<u32> = forward_backward
+            .iter()
+            .chain(zero_grad)
+            .filter(|e| !e.is_birth())
+            .map(|e| e.storage())
+            .collect();
+        let first = Pieces {
+            forward_backward,
+            update: &events[self.dropped..self.first_update],
+            zero_grad,
+        };
+        let steady = Pieces {
+            update: &events[self.first_update..self.second_update],
+            ..first
+        };
+        (
+            self.step(&first, |_| true),
+            self.step(&steady, |e| !e.is_birth() || dies.contains(&e.storage())),
+        )
+    }
+
+    fn step(&self, pieces: &Pieces<'_>, keep: impl Fn(&Event) -> bool) -> Step {
+        let mut events =
+            Vec::with_capacity(pieces.forward_backward.len() + pieces.update.len() + pieces.zero_grad.len());
+        let mut at = |mark: usize, from: usize| {
+            let kept = pieces.forward_backward[from - self.start..mark - self.start]
+                .iter()
+                .filter(|e| keep(e));
+            events.extend(kept.copied());
+            events.len()
+        };
+        let mut marks = StepMarks {
+            before_forward: at(self.before_forward, self.start),
+            after_forward: at(self.after_forward, self.before_forward),
+            after_backward: at(self.after_backward, self.after_forward),
+            ..StepMarks::default()
+        };
+        at(self.dropped, self.after_backward);
+        events.extend_from_slice(pieces.update);
+        marks.after_optimizer = events.len();
+        events.extend_from_slice(pieces.zero_grad);
+        Step { events, marks }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Pieces<'a> {
+    forward_backward: &'a [Event],
+    update: &'a [Event],
+    zero_grad: &'a [Event],
 }
 
 fn build(tape: &Tape, model: &Model, setup: &Setup) -> (Box<dyn Forward>, Vec<Tensor>) {
@@ -120,31 +197,46 @@ struct Trainer {
 }
 
 impl Trainer {
-    fn step(&mut self) -> StepMarks {
+    fn run(&mut self) -> Parts {
         let t = self.tape.clone();
-        let mut marks = StepMarks {
-            start: t.mark(),
-            ..StepMarks::default()
-        };
+        let start = t.mark();
+        let (mut before_forward, mut after_forward, mut after_backward) = (start, start, start);
         for _ in 0..self.run.setup.accum {
             let batch = self.forward.batch(&t, &self.run);
-            marks.before_forward = t.mark();
+            before_forward = t.mark();
             let loss = self.loss(&t, &batch);
-            marks.after_forward = t.mark();
+            after_forward = t.mark();
             let scaled = self.scaler.scale(&t, t.scale(&loss));
             t.backward(&scaled);
             drop(scaled);
-            marks.after_backward = t.mark();
+            after_backward = t.mark();
             drop((loss, batch));
         }
-        if self.run.setup.clip {
-            clip_grad_norm(&t, self.optimizer.params());
-        }
-        self.scaler.step(&t, &mut self.optimizer);
-        marks.after_optimizer = t.mark();
+        let dropped = t.mark();
+        self.update(&t);
+        let first_update = t.mark();
+        self.update(&t);
+        let second_update = t.mark();
         self.optimizer.zero_grad();
-        marks.end = t.mark();
-        marks
+        let end = t.mark();
+        Parts {
+            start,
+            before_forward,
+            after_forward,
+            after_backward,
+            dropped,
+            first_update,
+            second_update,
+            end,
+        }
+    }
+
+    /// Clipping and the optimizer's step.
+    fn update(&mut self, t: &Tape) {
+        if self.run.setup.clip {
+            clip_grad_norm(t, self.optimizer.params());
+        }
+        self.scaler.step(t, &mut self.optimizer);
     }
 
     fn loss(&self, t: &Tape, batch: &Batch) -> Tensor {
