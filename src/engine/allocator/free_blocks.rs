@@ -1,3 +1,4 @@
+use super::bitmap::Bitmap;
 use super::size::MIN_BLOCK;
 
 /// One cached block of a pool.
@@ -21,7 +22,8 @@ pub(super) struct FreeBlocks {
     shelf_of: Vec<u16>,
     /// Smallest and lowest block last, where it is cheap to take.
     shelves: Vec<Vec<Entry>>,
-    occupied: Bitmap,
+    /// The classes whose shelf is not empty.
+    occupied: Bitmap<{ CLASSES.div_ceil(64) }>,
 }
 
 const NO_SHELF: u16 = u16::MAX;
@@ -63,7 +65,7 @@ impl FreeBlocks {
         } else {
             shelf.insert(at, entry);
         }
-        self.occupied.set(class);
+        self.occupied.insert(class);
     }
 
     /// Removes a block, which must be here.
@@ -98,7 +100,7 @@ impl FreeBlocks {
             shelf.remove(at)
         };
         if shelf.is_empty() {
-            self.occupied.clear(class);
+            self.occupied.remove(class);
         }
         entry
     }
@@ -138,67 +140,6 @@ fn position(shelf: &[Entry], entry: Entry) -> usize {
         Some(at) => far + at + 1,
         None => shelf[..far].partition_point(before),
     }
-}
-
-/// Which classes hold a block.
-#[derive(Debug, Clone, Copy)]
-struct Bitmap {
-    words: [u64; Self::WORDS],
-    /// Which words are not zero.
-    summary: [u64; Self::SUMMARY],
-}
-
-impl Default for Bitmap {
-    fn default() -> Self {
-        Self {
-            words: [0; Self::WORDS],
-            summary: [0; Self::SUMMARY],
-        }
-    }
-}
-
-impl Bitmap {
-    const WORDS: usize = CLASSES.div_ceil(64);
-    const SUMMARY: usize = Self::WORDS.div_ceil(64);
-
-    #[inline]
-    fn set(&mut self, class: usize) {
-        let word = class / 64;
-        self.words[word] |= 1 << (class % 64);
-        self.summary[word / 64] |= 1 << (word % 64);
-    }
-
-    #[inline]
-    fn clear(&mut self, class: usize) {
-        let word = class / 64;
-        self.words[word] &= !(1 << (class % 64));
-        if self.words[word] == 0 {
-            self.summary[word / 64] &= !(1 << (word % 64));
-        }
-    }
-
-    /// The first occupied class from `class` on.
-    #[inline]
-    fn next(&self, class: usize) -> Option<usize> {
-        let word = class / 64;
-        let rest = self.words.get(word)? & (u64::MAX << (class % 64));
-        if rest != 0 {
-            return Some(word * 64 + rest.trailing_zeros() as usize);
-        }
-        let word = first_set(&self.summary, word + 1)?;
-        Some(word * 64 + self.words[word].trailing_zeros() as usize)
-    }
-}
-
-/// Index of the first bit that is set from `bit` on.
-#[inline]
-fn first_set(words: &[u64], bit: usize) -> Option<usize> {
-    let first = words.get(bit / 64)? & (u64::MAX << (bit % 64));
-    if first != 0 {
-        return Some(bit / 64 * 64 + first.trailing_zeros() as usize);
-    }
-    let word = (bit / 64 + 1..words.len()).find(|&word| words[word] != 0)?;
-    Some(word * 64 + words[word].trailing_zeros() as usize)
 }
 
 #[cfg(test)]

@@ -19,12 +19,14 @@
 //! CUDA graphs' private pools are not simulated.
 
 mod arena;
+mod bitmap;
 mod caching;
 mod chain;
 mod driver_addresses;
 mod error;
 mod expandable;
 mod free_blocks;
+mod gaps;
 mod options;
 mod recorded_addresses;
 mod release;

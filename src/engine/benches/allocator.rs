@@ -1,4 +1,5 @@
 //! Time per event of the allocator, on recorded training steps.
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
 #![expect(missing_docs, reason = "criterion_group makes a public function")]
 
 use std::collections::HashMap;
