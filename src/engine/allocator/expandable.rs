@@ -18,9 +18,13 @@ impl<S: SegmentSource> CachingAllocator<S> {
     ///
     /// The block at the end of a range counts as large as it can grow, so larger ones come first.
     pub(super) fn best_expandable_fit(&self, request: Request) -> Option<Entry> {
-        let mut fitting = self.pools[request.pool as usize].at_least(request.size);
-        let mut best = fitting.next()?;
-        for entry in fitting {
+        let pool = &self.pools[request.pool as usize];
+        let first = pool.best_fit(request.size)?;
+        if self.expandable_size(first) == first.size {
+            return Some(first);
+        }
+        let mut best = first;
+        for entry in pool.at_least(request.size).skip(1) {
             if self.expandable_size(entry) >= self.expandable_size(best) {
                 break;
             }

@@ -72,7 +72,7 @@ impl FreeBlocks {
     #[inline]
     pub fn remove(&mut self, entry: Entry) {
         let class = class(entry.size);
-        let at = position(&self.shelves[self.shelf_of[class] as usize], entry) - 1;
+        let at = position(self.shelf(class), entry) - 1;
         let removed = self.remove_at(class, at);
         debug_assert_eq!(removed, entry);
     }
@@ -80,15 +80,33 @@ impl FreeBlocks {
     /// Removes and returns the smallest block of at least `size` bytes; of equals, the lowest.
     #[inline]
     pub fn take_best_fit(&mut self, size: u64) -> Option<Entry> {
+        let (class, at) = self.find(size)?;
+        Some(self.remove_at(class, at))
+    }
+
+    /// The smallest block of at least `size` bytes; of equals, the lowest.
+    #[inline]
+    pub fn best_fit(&self, size: u64) -> Option<Entry> {
+        let (class, at) = self.find(size)?;
+        Some(self.shelf(class)[at])
+    }
+
+    /// Class and place on its shelf of the smallest block of at least `size` bytes.
+    #[inline]
+    fn find(&self, size: u64) -> Option<(usize, usize)> {
         let first = self.occupied.next(class(size))?;
-        let shelf = &self.shelves[self.shelf_of[first] as usize];
         // Blocks of the request's own class may still be too small.
-        if let Some(at) = shelf.iter().rposition(|entry| entry.size >= size) {
-            return Some(self.remove_at(first, at));
+        if let Some(at) = self.shelf(first).iter().rposition(|entry| entry.size >= size) {
+            return Some((first, at));
         }
         let next = self.occupied.next(first + 1)?;
-        let last = self.shelves[self.shelf_of[next] as usize].len() - 1;
-        Some(self.remove_at(next, last))
+        Some((next, self.shelf(next).len() - 1))
+    }
+
+    /// The blocks of a class that has a shelf.
+    #[inline]
+    fn shelf(&self, class: usize) -> &[Entry] {
+        &self.shelves[self.shelf_of[class] as usize]
     }
 
     #[inline]
@@ -118,7 +136,7 @@ impl FreeBlocks {
     #[inline]
     pub fn at_least(&self, size: u64) -> impl Iterator<Item = Entry> {
         std::iter::successors(self.occupied.next(class(size)), |class| self.occupied.next(class + 1))
-            .flat_map(|class| self.shelves[self.shelf_of[class] as usize].iter().rev())
+            .flat_map(|class| self.shelf(class).iter().rev())
             .filter(move |entry| entry.size >= size)
             .copied()
     }
