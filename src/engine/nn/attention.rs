@@ -24,9 +24,19 @@ pub struct AttentionCall<'a> {
 /// Output [batch, queries, heads, width], contiguous, and the weights that eager attention
 /// returns: the caller holds both as long as Python does.
 pub fn attention(t: &Tape, implementation: Attention, call: &AttentionCall<'_>) -> (Tensor, Option<Tensor>) {
+    capped_attention(t, implementation, call, false)
+}
+
+/// As [`attention`]; eager attention soft-caps its scores if asked, SDPA ignores it.
+pub fn capped_attention(
+    t: &Tape,
+    implementation: Attention,
+    call: &AttentionCall<'_>,
+    softcap: bool,
+) -> (Tensor, Option<Tensor>) {
     match implementation {
         Attention::Sdpa => (sdpa(t, call), None),
-        Attention::Eager => eager(t, call),
+        Attention::Eager => eager(t, call, softcap),
     }
 }
 
@@ -51,13 +61,16 @@ fn sdpa(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
 }
 
 /// `eager_attention_forward` of the Llama line.
-fn eager(t: &Tape, call: &AttentionCall<'_>) -> (Tensor, Option<Tensor>) {
+fn eager(t: &Tape, call: &AttentionCall<'_>, softcap: bool) -> (Tensor, Option<Tensor>) {
     let k = repeat_kv(t, call.k, call.q.size(1));
     let v = repeat_kv(t, call.v, call.q.size(1));
     let mut weights = {
         let scores = t.matmul(call.q, &t.transpose(&k, 2, 3));
         t.scale(&scores)
     };
+    if softcap {
+        weights = soft_cap(t, weights);
+    }
     if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = call.mask {
         weights = t.add(&weights, bias);
     }
@@ -76,6 +89,13 @@ fn eager(t: &Tape, call: &AttentionCall<'_>) -> (Tensor, Option<Tensor>) {
         t.contiguous(&turned)
     };
     (out, Some(weights))
+}
+
+/// `cap * tanh(x / cap)`, of scores or logits.
+pub fn soft_cap(t: &Tape, mut x: Tensor) -> Tensor {
+    x = t.scale(&x);
+    x = t.tanh(&x);
+    t.scale(&x)
 }
 
 /// `repeat_kv`: each key and value head copied for the query heads that share it.

@@ -26,3 +26,31 @@ impl Embedding {
         t.embedding(&self.weight, ids)
     }
 }
+
+/// Gemma's token embedding, whose output is multiplied by √width.
+pub struct ScaledEmbedding {
+    table: Embedding,
+    scale: Tensor,
+}
+
+impl ScaledEmbedding {
+    /// A table of `entries` × `width` and the factor, in the type of weights.
+    pub fn new(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
+        let table = Embedding::new(b, name, entries, width);
+        b.tape().scope(name, || Self {
+            table,
+            scale: b.buffer("embed_scale", [], b.dtype()),
+        })
+    }
+
+    /// The table, for a head that shares it.
+    pub fn weight(&self) -> &Tensor {
+        self.table.weight()
+    }
+
+    /// [..] → [.., width].
+    pub fn forward(&self, t: &Tape, ids: &Tensor) -> Tensor {
+        let looked_up = self.table.forward(t, ids);
+        t.mul(&looked_up, &self.scale)
+    }
+}

@@ -71,12 +71,8 @@ impl Lora {
     pub fn forward(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
         let mut result = base();
         let dtype = result.dtype();
-        // `_cast_input_dtype`, which peft leaves to autocast where that is on
-        let x = if t.autocast_dtype().is_some() {
-            x.clone()
-        } else {
-            t.to_dtype(x, self.a.dtype())
-        };
+        // `_cast_input_dtype`
+        let x = t.to_dtype(x, self.a.dtype());
         let dropped = t.dropout(&x, self.dropout);
         let low = t.linear(&dropped, &self.a, None);
         drop(dropped);

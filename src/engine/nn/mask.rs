@@ -1,5 +1,6 @@
 //! Ids and attention masks (`transformers/masking_utils.py`).
 
+use super::mask_rule::{Positions, Rule};
 use crate::dtype::DType;
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
@@ -9,21 +10,75 @@ pub fn ids(t: &Tape, shape: &[u64], name: &'static str) -> Tensor {
     t.empty(shape, DType::I64, name)
 }
 
+/// Which positions a decoder's block may attend to. Ids of blocks are [batch, seq]; positions of
+/// one block see each other both ways unless the id is negative.
+#[derive(Clone, Copy)]
+pub enum Pattern<'a> {
+    /// Those up to its own.
+    Causal,
+    /// Those up to its own within a window of so many.
+    Sliding(u64),
+    /// Those up to its own, and its block.
+    Blocks(&'a Tensor),
+    /// Those up to its own within the window, and its block.
+    SlidingOrBlocks(&'a Tensor),
+    /// Those up to its own and its block, all within the window (Gemma 3).
+    BlocksWithinWindow(&'a Tensor),
+}
+
+impl<'a> Pattern<'a> {
+    fn rule(self) -> Rule<'a> {
+        use Rule::{And, Causal, Or, SameBlock, Window};
+        match self {
+            Self::Causal => Causal,
+            Self::Sliding(_) => And(vec![Window, Causal]),
+            Self::Blocks(ids) => Or(vec![Causal, SameBlock(ids)]),
+            Self::SlidingOrBlocks(ids) => Or(vec![And(vec![Window, Causal]), SameBlock(ids)]),
+            Self::BlocksWithinWindow(ids) => And(vec![Or(vec![Causal, SameBlock(ids)]), Window]),
+        }
+    }
+
+    /// Whether SDPA's own causal mask may stand for it, once nothing is padded.
+    fn may_be_skipped(self, seq: u64) -> bool {
+        match self {
+            Self::Causal => true,
+            Self::Sliding(window) => seq < window,
+            _ => false,
+        }
+    }
+}
+
 /// `create_causal_mask` for a padding mask without padding: SDPA needs none, eager attention
 /// gets a bias of [batch, 1, seq, seq] in the type of the embeddings.
 pub fn causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
+    pattern_mask(t, attn, embeds, Pattern::Causal)
+}
+
+/// `create_causal_mask` and `create_sliding_window_causal_mask` for a padding mask without
+/// padding: SDPA gets booleans of [batch, 1, seq, seq], or none where its own causal mask does;
+/// eager attention gets a bias in the type of the embeddings, [batch, seq, hidden].
+pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
-    let padding = t.empty([batch, seq], DType::Bool, "padding mask");
-    match attn {
-        Attention::Sdpa => {
-            all_true(t, &padding);
-            None
-        }
-        Attention::Eager => {
-            let allowed = allowed_positions(t, batch, seq);
-            Some(Mask::Bias(as_bias(t, &allowed, embeds.dtype())))
-        }
+    let padding = padding_mask(t, batch, seq);
+    if attn == Attention::Sdpa && pattern.may_be_skipped(seq) {
+        all_true(t, &padding);
+        return None;
     }
+    let at = Positions {
+        batch,
+        seq,
+        vmap: matches!(pattern, Pattern::BlocksWithinWindow(_)),
+    };
+    let allowed = allowed_positions(t, at, pattern.rule(), &padding);
+    Some(match attn {
+        Attention::Sdpa => Mask::Bool(allowed),
+        Attention::Eager => Mask::Bias(as_bias(t, &allowed, embeds.dtype())),
+    })
+}
+
+/// `_preprocess_mask_arguments`: the padding mask as booleans.
+pub fn padding_mask(t: &Tape, batch: u64, seq: u64) -> Tensor {
+    t.empty([batch, seq], DType::Bool, "padding mask")
 }
 
 /// `fast_all`: the sum of the mask against its size.
@@ -35,35 +90,20 @@ fn all_true(t: &Tape, mask: &Tensor) {
 }
 
 /// `sdpa_mask`: whether each key may be attended to, [batch, 1, seq, seq].
-fn allowed_positions(t: &Tape, batch: u64, seq: u64) -> Tensor {
+fn allowed_positions(t: &Tape, at: Positions, rule: Rule<'_>, padding: &Tensor) -> Tensor {
     let arange = |n: u64, name| t.empty([n], DType::I64, name);
-    let batches = arange(batch, "batch positions");
+    let batches = arange(at.batch, "batch positions");
     let heads = arange(1, "head positions");
     let shifted = |name| {
-        let raw = arange(seq, name);
-        let moved = arange(seq, name);
+        let raw = arange(at.seq, name);
+        let moved = arange(at.seq, name);
         drop(raw);
         moved
     };
     let queries = shifted("query positions");
     let keys = shifted("key positions");
-    let causal = {
-        let all = t.empty([], DType::Bool, "true");
-        let lower = t.empty([seq, seq], DType::Bool, "key ≤ query");
-        let both = t.empty([1, 1, seq, seq], DType::Bool, "mask and mask");
-        drop((lower, all));
-        both
-    };
-    let padded = {
-        // each index is broadcast to [batch, 1, 1, seq] and copied where that is not contiguous
-        let copies = if batch == 1 { 1 } else { 2 };
-        let index: Vec<Tensor> = (0..copies).map(|_| arange(batch * seq, "index")).collect();
-        let gathered = t.empty([batch, 1, 1, seq], DType::Bool, "padding of keys");
-        drop(index);
-        gathered
-    };
-    let allowed = t.empty([batch, 1, seq, seq], DType::Bool, "mask and mask");
-    drop((padded, causal, batches, heads, queries, keys));
+    let allowed = Rule::And(vec![rule, Rule::Marked(padding)]).evaluate(t, at);
+    drop((batches, heads, queries, keys));
     allowed
 }
 

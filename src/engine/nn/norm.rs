@@ -25,34 +25,60 @@ impl LayerNorm {
     }
 }
 
-/// transformers' RMS norm of the Llama line, operation by operation in fp32.
+/// What an RMS norm multiplies the normalised values by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RmsScale {
+    /// The weight, after the values are back in their own type (Llama).
+    Weight,
+    /// One and the weight, in fp32 (Gemma).
+    OnePlusWeight,
+}
+
+/// transformers' RMS norms, operation by operation in fp32.
 pub struct RmsNorm {
     weight: Tensor,
+    scale: RmsScale,
 }
 
 impl RmsNorm {
     /// Weight of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
+        Self::scaled(b, name, width, RmsScale::Weight)
+    }
+
+    /// Weight of `width`, used as `scale` says.
+    pub fn scaled(b: &Builder, name: &'static str, width: u64, scale: RmsScale) -> Self {
         b.tape().scope(name, || Self {
             weight: b.weight("weight", [width]),
+            scale,
         })
     }
 
     /// [.., width] → [.., width].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let dtype = x.dtype();
-        let mut h = t.to_dtype(x, DType::F32);
+        let h = t.to_dtype(x, DType::F32);
         let variance = {
             let squares = t.pow(&h);
             t.mean_last(&squares)
         };
-        let scale = {
-            let shifted = t.shift(&variance);
-            t.rsqrt(&shifted)
-        };
-        h = t.mul(&h, &scale);
-        drop(scale);
-        let narrowed = t.to_dtype(&h, dtype);
-        t.mul(&self.weight, &narrowed)
+        let shifted = t.shift(&variance);
+        // Llama's forward names the variance, which therefore lives as long as the call.
+        let _variance = (self.scale == RmsScale::Weight).then_some(variance);
+        let inverse = t.rsqrt(&shifted);
+        drop(shifted);
+        let normed = t.mul(&h, &inverse);
+        drop((inverse, h));
+        match self.scale {
+            RmsScale::Weight => {
+                let narrowed = t.to_dtype(&normed, x.dtype());
+                t.mul(&self.weight, &narrowed)
+            }
+            RmsScale::OnePlusWeight => {
+                let factor = t.shift(&t.to_dtype(&self.weight, DType::F32));
+                let scaled = t.mul(&normed, &factor);
+                drop((factor, normed));
+                t.to_dtype(&scaled, x.dtype())
+            }
+        }
     }
 }

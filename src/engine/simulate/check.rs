@@ -59,6 +59,8 @@ fn has_text(model: &Model) -> bool {
 fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let tokens = match &model.config {
         ModelConfig::Llava(c) => setup.images * c.image_tokens(),
+        ModelConfig::PaliGemma(c) => setup.images * c.vision.grid.patches(),
+        ModelConfig::Gemma3(c) => setup.images * c.image_tokens,
         _ => 0,
     };
     if tokens > setup.seq {

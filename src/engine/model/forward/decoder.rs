@@ -39,7 +39,8 @@ struct SelfAttention {
     dropout: f64,
 }
 
-struct Mlp {
+/// `LlamaMLP` and its like: a gated pair of projections and one back.
+pub struct Mlp {
     gate_proj: Linear,
     up_proj: Linear,
     down_proj: Linear,
@@ -77,9 +78,14 @@ impl CausalLm {
 
 /// The output projection, tied to the token embedding or of its own.
 pub fn head(b: &Builder, c: &DecoderConfig, model: &Decoder) -> Linear {
+    head_for(b, c, model.embed_tokens.weight())
+}
+
+/// As [`head`], for a token embedding with the table `embedding`.
+pub fn head_for(b: &Builder, c: &DecoderConfig, embedding: &Tensor) -> Linear {
     b.tape().component("", Component::Head, || {
         if c.tie_word_embeddings {
-            Linear::tied(b, "lm_head", model.embed_tokens.weight())
+            Linear::tied(b, "lm_head", embedding)
         } else {
             Linear::new(b, "lm_head", c.hidden, c.vocab, false)
         }
@@ -88,11 +94,19 @@ pub fn head(b: &Builder, c: &DecoderConfig, model: &Decoder) -> Linear {
 
 /// Logits and loss of the last hidden states.
 pub fn logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch) -> Output {
+    capped_logits_and_loss(t, lm_head, h, batch, false)
+}
+
+/// As [`logits_and_loss`]; logits are soft-capped if asked.
+pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch, softcap: bool) -> Output {
     let Some(labels) = &batch.labels else {
         unreachable!("a text batch has labels")
     };
     t.component("", Component::Head, || {
-        let logits = t.scope("lm_head", || lm_head.forward(t, &h));
+        let mut logits = t.scope("lm_head", || lm_head.forward(t, &h));
+        if softcap {
+            logits = nn::soft_cap(t, logits);
+        }
         let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
         Output {
             loss,
@@ -242,7 +256,7 @@ impl SelfAttention {
 }
 
 impl Mlp {
-    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
         Self {
             gate_proj: Linear::adapted(b, "gate_proj", c.hidden, c.intermediate, c.mlp_bias),
             up_proj: Linear::adapted(b, "up_proj", c.hidden, c.intermediate, c.mlp_bias),
@@ -251,7 +265,7 @@ impl Mlp {
         }
     }
 
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
+    pub fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
         let product = {
             let gate = nn::activate(
                 t,

@@ -3,8 +3,12 @@
 mod clip_vision;
 mod decoder;
 mod encoder;
+mod gemma3;
+mod gemma_text;
 mod gpt2;
 mod llava;
+mod paligemma;
+mod siglip_vision;
 mod videomae;
 mod vit;
 
@@ -81,6 +85,8 @@ pub struct Batch {
     pub labels: Option<Tensor>,
     /// Pixel values.
     pub pixels: Option<Tensor>,
+    /// Token types, [batch, seq]: which tokens are images, or the answer.
+    pub token_types: Option<Tensor>,
     /// Masks and whatever else stays on the GPU during the step.
     pub others: Vec<Tensor>,
 }
@@ -93,8 +99,15 @@ impl Batch {
             ids: Some(ids(t, &shape, "input_ids")),
             labels: Some(ids(t, &shape, "labels")),
             others: vec![ids(t, &shape, "attention_mask")],
-            pixels: None,
+            ..Self::default()
         })
+    }
+
+    /// Token types, [batch, seq] in int64.
+    pub fn with_token_types(mut self, t: &Tape, run: &Run) -> Self {
+        let shape = [run.setup.batch, run.setup.seq];
+        self.token_types = Some(t.as_kind(Kind::Input, || ids(t, &shape, "token_type_ids")));
+        self
     }
 
     /// Pixel values of the given shape, cast if the run casts them.
@@ -134,8 +147,11 @@ impl Model {
     pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
         match &self.config {
             ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
+            ModelConfig::Decoder(c) if gemma_text::is_gemma(c) => Box::new(gemma_text::GemmaLm::new(b, c)),
             ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
+            ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
+            ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
             ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
             ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
             _ => unreachable!("`has_forward` is asked first"),
@@ -145,8 +161,9 @@ impl Model {
     /// Whether this version simulates the model's forward; else its configuration is only read.
     pub fn has_forward(&self) -> bool {
         match &self.config {
-            ModelConfig::Gpt2(_) | ModelConfig::Vit(_) | ModelConfig::VideoMae(_) => true,
-            ModelConfig::Decoder(c) => decoder::is_simulated(c),
+            ModelConfig::Gpt2(_) | ModelConfig::Gemma3(_) | ModelConfig::Vit(_) | ModelConfig::VideoMae(_) => true,
+            ModelConfig::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
+            ModelConfig::PaliGemma(c) => gemma_text::is_gemma(&c.text),
             ModelConfig::Llava(c) => decoder::is_simulated(&c.text),
             _ => false,
         }

@@ -13,7 +13,9 @@ mod loss;
 mod matmul;
 mod norm;
 mod pointwise;
+mod pool;
 mod reduce;
+mod scan;
 mod views;
 
 pub use attention::{Mask, SdpaInputs};

@@ -45,7 +45,7 @@ impl Tape {
                 let p = &bw.saved[i];
                 grads.push(bw.want(i, || t.empty(*p.shape(), p.dtype(), "layer_norm backward")));
             }
-            drop(dense);
+            drop((t.contiguous(bw.grad()), dense));
             grads
         })
     }

@@ -1,0 +1,77 @@
+//! SigLIP's vision tower (`transformers/models/siglip/modeling_siglip.py`).
+
+use std::rc::Rc;
+
+use super::Run;
+use super::encoder::{Block, BlockConfig, BlockFamily, make_blocks, run_blocks};
+use crate::dtype::DType;
+use crate::model::config::SiglipVisionConfig;
+use crate::nn::{Builder, Embedding, LayerNorm};
+use crate::tape::{Tape, Tensor};
+
+/// `SiglipVisionModel` without its pooling head: what vision-language models take from it.
+pub struct SiglipVision {
+    patch_weight: Tensor,
+    patch_bias: Tensor,
+    position_embedding: Embedding,
+    position_ids: Tensor,
+    layers: Vec<Rc<Block>>,
+    post_layernorm: LayerNorm,
+}
+
+impl SiglipVision {
+    pub fn new(b: &Builder, c: &SiglipVisionConfig) -> Self {
+        let t = b.tape();
+        let (hidden, grid) = (c.shape.hidden, &c.grid);
+        let (patch_weight, patch_bias, position_embedding, position_ids) = t.scope("embeddings", || {
+            let weight = b.weight(
+                "patch_embedding.weight",
+                [hidden, grid.channels, grid.patch, grid.patch],
+            );
+            let bias = b.weight("patch_embedding.bias", [hidden]);
+            let position = Embedding::new(b, "position_embedding", grid.patches(), hidden);
+            let ids = b.buffer("position_ids", [1, grid.patches()], DType::I64);
+            (weight, bias, position, ids)
+        });
+        Self {
+            patch_weight,
+            patch_bias,
+            position_embedding,
+            position_ids,
+            layers: make_blocks(b, "encoder.layers", &blocks(c)),
+            post_layernorm: LayerNorm::new(b, "post_layernorm", hidden),
+        }
+    }
+
+    /// Pixels [images, channels, side, side] → last hidden states [images, patches, hidden].
+    pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
+        let encoded = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| {});
+        let out = t.scope("post_layernorm", || self.post_layernorm.forward(t, &encoded));
+        drop(embedded);
+        out
+    }
+
+    fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let pixels = t.to_dtype(pixels, self.patch_weight.dtype());
+        let patches = run.embedded(t, t.conv_patches(&pixels, &self.patch_weight, Some(&self.patch_bias)));
+        drop(pixels);
+        let [images, hidden] = [patches.size(0), patches.size(1)];
+        let flat = t.view(&patches, [images, hidden, patches.size(2) * patches.size(3)]);
+        let embedded = t.transpose(&flat, 1, 2);
+        drop(flat);
+        let positions = self.position_embedding.forward(t, &self.position_ids);
+        t.add(&embedded, &positions)
+    }
+}
+
+fn blocks(c: &SiglipVisionConfig) -> BlockConfig {
+    BlockConfig {
+        family: BlockFamily::Siglip,
+        shape: c.shape,
+        activation: c.activation,
+        attention_dropout: c.attention_dropout,
+        dropout: 0.0,
+        qkv_bias: true,
+    }
+}
