@@ -62,7 +62,6 @@ enum Action {
 
 /// One recorded operation.
 pub struct Node {
-    name: &'static str,
     sequence: u64,
     scope: ScopeId,
     next: RefCell<SmallVec<[Option<Edge>; 3]>>,
@@ -83,7 +82,6 @@ impl Node {
             return Edge { node, slot: 0 };
         }
         let node = Rc::new(Self {
-            name: "AccumulateGrad",
             sequence: u64::MAX,
             scope: 0,
             next: RefCell::default(),
@@ -180,7 +178,6 @@ impl Active {
         let sequence = tape.0.sequence.get();
         tape.0.sequence.set(sequence + 1);
         Rc::new(Node {
-            name: self.name,
             sequence,
             scope: tape.scope_id(),
             next: RefCell::new(self.next),

@@ -22,6 +22,9 @@ pub(super) enum Hook {
     Recompute(Rc<Frame>),
 }
 
+/// A block of a model: from hidden states to hidden states.
+pub type BlockFn = dyn Fn(&Tape, Tensor) -> Tensor;
+
 /// One run of a checkpointed block.
 pub(super) struct Frame {
     run: Box<dyn Fn(&Tape)>,
@@ -35,7 +38,7 @@ impl Tape {
     /// Runs `block` on `input` and keeps only what `block` captured and `input`; backward runs it again.
     ///
     /// The block is given the input anew, as a tensor of its own in the recomputed graph.
-    pub fn checkpoint(&self, input: Tensor, block: Rc<dyn Fn(&Tape, Tensor) -> Tensor>) -> Tensor {
+    pub fn checkpoint(&self, input: Tensor, block: Rc<BlockFn>) -> Tensor {
         if !self.0.grad_enabled.get() {
             return block(self, input);
         }

@@ -41,14 +41,14 @@ mod tests {
             (2_621_440, 47_871),
             (3_145_728, 57_343),
         ];
-        scans.map(|(n, bytes)| assert_eq!(scan(n), bytes));
+        scans.into_iter().for_each(|(n, bytes)| assert_eq!(scan(n), bytes));
         let selects = [
             (1_193_472, 3_071),
             (1_572_864, 3_839),
             (2_621_440, 5_887),
             (3_145_728, 6_911),
         ];
-        selects.map(|(n, bytes)| assert_eq!(select(n), bytes));
+        selects.into_iter().for_each(|(n, bytes)| assert_eq!(select(n), bytes));
         assert_eq!(reduce(&Gpu::H200), 21_503);
     }
 }
