@@ -101,3 +101,24 @@ fn one_thing_is_asked_at_a_time() {
     refused(&["estimate", "gpt2", "--case", "{\"model\": \"gpt2\"}"], &["--case"]);
     refused(&["estimate", "--cases", "-", "--batch", "2"], &["--cases"]);
 }
+
+#[test]
+fn a_setup_that_trains_nothing_is_refused() {
+    refused(
+        &["estimate", "gpt2", "--freeze", "all-but-connector"],
+        &["freeze", "gpt2", "connector"],
+    );
+    refused(&["estimate", "gpt2", "--freeze", "lora"], &["freeze", "gpt2", "q_proj"]);
+    refused(&["estimate", "llava-1.5-7b", "--images", "0"], &["images", "between 1"]);
+}
+
+#[test]
+fn a_flag_without_effect_is_noted_and_the_answer_given() {
+    let ran = run(["estimate", "gpt2", "--grid", "24x24", "--format", "jsonl"]);
+    assert_eq!((ran.code, ran.lines().len()), (Some(0), 1));
+    assert!(
+        ran.stderr.contains("--grid") && ran.stderr.contains("gpt2"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use vramscope_engine::Setup;
+use vramscope_engine::model::Takes;
 use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 
 use super::vocabulary;
@@ -50,7 +51,7 @@ pub struct SetupFlags {
 
 impl SetupFlags {
     /// Puts what was given into a setup.
-    pub fn apply(self, setup: &mut Setup) {
+    pub fn apply(&self, setup: &mut Setup) {
         put(&mut setup.batch, self.batch);
         put(&mut setup.seq, self.seq);
         put(&mut setup.images, self.images);
@@ -66,6 +67,24 @@ impl SetupFlags {
         put(&mut setup.lora_dropout, self.lora_dropout);
         put(&mut setup.accum, self.accum);
         put(&mut setup.clip, self.clip);
+    }
+}
+
+impl SetupFlags {
+    /// Flags that were given and change nothing for a model that takes only these.
+    pub fn without_effect(&self, takes: Takes) -> Vec<&'static str> {
+        let given = [
+            ("--seq", self.seq.is_some() && !takes.text),
+            ("--images", self.images.is_some() && !takes.images),
+            ("--image", self.image.is_some() && !takes.image),
+            ("--grid", self.grid.is_some() && !takes.grid),
+            ("--frames", self.frames.is_some() && !takes.frames),
+        ];
+        given
+            .into_iter()
+            .filter(|(_, idle)| *idle)
+            .map(|(flag, _)| flag)
+            .collect()
     }
 }
 

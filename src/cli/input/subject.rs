@@ -22,11 +22,20 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The model, in the shape that its setup asks for, and the setup with the flags put in.
+    /// The model, in the shape that its setup asks for, and the setup with the flags put in. Flags
+    /// that change nothing for it are noted on standard error.
     ///
     /// # Errors
     /// When the model is not known, or the configuration or the case cannot be read.
     pub fn read(self, flags: SetupFlags) -> Result<(Model, Setup), Failure> {
+        let (model, setup) = self.model_and_setup(&flags)?;
+        for flag in flags.without_effect(model.takes()) {
+            anstream::eprintln!("note: {flag} changes nothing for {}", model.name);
+        }
+        Ok((model, setup))
+    }
+
+    fn model_and_setup(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
         match (self.model, self.config, self.case) {
             (Some(name), ..) => from_case(named(name), flags),
             (_, Some(source), _) => from_config(&source, flags),
@@ -51,13 +60,13 @@ fn read_case(text: &str) -> Result<Case, Failure> {
     })
 }
 
-fn from_case(mut case: Case, flags: SetupFlags) -> Result<(Model, Setup), Failure> {
+fn from_case(mut case: Case, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
     flags.apply(&mut case.setup);
     let model = Model::from_case(&case).map_err(Failure::input)?;
     Ok((model, case.setup))
 }
 
-fn from_config(source: &Source, flags: SetupFlags) -> Result<(Model, Setup), Failure> {
+fn from_config(source: &Source, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
     let mut setup = Setup::default();
     flags.apply(&mut setup);
     let text = source.read_text()?;

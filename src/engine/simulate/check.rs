@@ -2,6 +2,7 @@
 
 use super::SimulateError;
 use crate::model::ModelConfig;
+use crate::setup::Freeze;
 use crate::{Model, Setup};
 
 /// Largest values that a setup may hold; beyond them a figure says nothing about a real run.
@@ -22,11 +23,11 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             model.name
         )));
     }
-    let text = has_text(model);
+    let takes = model.takes();
     let given = [
         ("batch", setup.batch, 1),
-        ("seq", setup.seq, u64::from(text)),
-        ("images", setup.images, 0),
+        ("seq", setup.seq, u64::from(takes.text)),
+        ("images", setup.images, u64::from(takes.parts)),
         ("accum", setup.accum, 1),
         ("rank", setup.rank, 1),
         ("frames", setup.frames.unwrap_or(1), 1),
@@ -44,15 +45,29 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             setup.lora_dropout
         )));
     }
+    something_is_trained(model, setup)?;
     image_tokens_fit(model, setup)
 }
 
-fn has_text(model: &Model) -> bool {
-    let vision_alone = matches!(
-        &model.config,
-        ModelConfig::Vit(_) | ModelConfig::VideoMae(_) | ModelConfig::Clip(_) | ModelConfig::Siglip(_)
-    );
-    !vision_alone
+/// Freezing leaves parameters for the optimizer, which refuses an empty list.
+fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let without_adapters = matches!(&model.config, ModelConfig::Gpt2(_) | ModelConfig::Opt(_));
+    let (possible, missing) = match setup.freeze {
+        Freeze::None => return Ok(()),
+        Freeze::Vision => (model.takes().parts, "vision tower beside a language model"),
+        Freeze::AllButConnector => (model.takes().parts, "connector"),
+        Freeze::Lora => (
+            model.takes().text && !without_adapters,
+            "q_proj to down_proj for adapters",
+        ),
+    };
+    if possible {
+        return Ok(());
+    }
+    Err(SimulateError(format!(
+        "`freeze` does not fit {}, which has no {missing}; use none",
+        model.name
+    )))
 }
 
 /// The positions of a sample hold its image tokens.
