@@ -6,22 +6,30 @@ use crate::tape::{Tape, Tensor};
 
 /// `torch.nn.LayerNorm` over the last dimension.
 pub struct LayerNorm {
-    weight: Tensor,
-    bias: Tensor,
+    weight: Option<Tensor>,
+    bias: Option<Tensor>,
 }
 
 impl LayerNorm {
     /// Weight and bias of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
         b.tape().scope(name, || Self {
-            weight: b.weight("weight", [width]),
-            bias: b.weight("bias", [width]),
+            weight: Some(b.weight("weight", [width])),
+            bias: Some(b.weight("bias", [width])),
         })
+    }
+
+    /// Without parameters (`elementwise_affine=False`).
+    pub fn plain() -> Self {
+        Self {
+            weight: None,
+            bias: None,
+        }
     }
 
     /// [.., width] → [.., width].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        t.layer_norm(x, Some(&self.weight), Some(&self.bias))
+        t.layer_norm(x, self.weight.as_ref(), self.bias.as_ref())
     }
 }
 

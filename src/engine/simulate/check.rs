@@ -76,6 +76,7 @@ fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         ModelConfig::Llava(c) => setup.images * c.image_tokens(),
         ModelConfig::PaliGemma(c) => setup.images * c.vision.grid.patches(),
         ModelConfig::Gemma3(c) => setup.images * c.image_tokens,
+        ModelConfig::Blip2(c) => c.queries,
         _ => 0,
     };
     if tokens > setup.seq {

@@ -1,5 +1,7 @@
 //! The forward of each family, as transformers 5.17 runs it, written in the operations of the tape.
 
+mod blip2;
+mod blip2_vision;
 mod clip_vision;
 mod decoder;
 mod encoder;
@@ -7,7 +9,9 @@ mod gemma3;
 mod gemma_text;
 mod gpt2;
 mod llava;
+mod opt;
 mod paligemma;
+mod qformer;
 mod siglip_vision;
 mod videomae;
 mod vit;
@@ -149,11 +153,13 @@ impl Model {
             ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
             ModelConfig::Decoder(c) if gemma_text::is_gemma(c) => Box::new(gemma_text::GemmaLm::new(b, c)),
             ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
+            ModelConfig::Opt(c) => Box::new(opt::Opt::new(b, c, "")),
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
             ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
             ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
             ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
             ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
+            ModelConfig::Blip2(c) => Box::new(blip2::Blip2::new(b, c)),
             _ => unreachable!("`has_forward` is asked first"),
         }
     }
@@ -162,6 +168,7 @@ impl Model {
     pub fn has_forward(&self) -> bool {
         match &self.config {
             ModelConfig::Gpt2(_) | ModelConfig::Gemma3(_) | ModelConfig::Vit(_) | ModelConfig::VideoMae(_) => true,
+            ModelConfig::Opt(_) | ModelConfig::Blip2(_) => true,
             ModelConfig::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             ModelConfig::PaliGemma(c) => gemma_text::is_gemma(&c.text),
             ModelConfig::Llava(c) => decoder::is_simulated(&c.text),

@@ -121,6 +121,12 @@ impl Tape {
         if x.shape()[dim] == len {
             return x.clone();
         }
+        self.narrow(x, dim, len)
+    }
+
+    /// As [`Tape::slice`], with a backward of its own even where it takes the whole dimension:
+    /// Python's `x[:, -n:]`, which is not seen to begin at 0.
+    pub fn narrow(&self, x: &Tensor, dim: usize, len: u64) -> Tensor {
         let out = x.narrow_raw(dim, len);
         self.metadata_op("SliceBackward0", x, out, |t, g, from| {
             t.empty(from, g.dtype(), "slice backward")
