@@ -5,6 +5,7 @@
 mod bad_input;
 mod cases;
 mod colour;
+mod examples;
 mod help;
 mod predictions;
 mod program;

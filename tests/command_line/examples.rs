@@ -1,0 +1,47 @@
+//! The examples of the help do what they say, in a shell.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::program::run;
+
+/// A folder with the files that the examples name.
+fn folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples");
+    std::fs::create_dir_all(&folder).expect("a folder for the examples");
+    let config = run(["models", "llava-1.5-7b"]).stdout;
+    std::fs::write(folder.join("config.json"), config).expect("config.json is written");
+    let case = "{\"model\": \"gpt2\", \"batch\": 1, \"seq\": 64}\n";
+    std::fs::write(folder.join("training_steps.jsonl"), case).expect("training_steps.jsonl is written");
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces");
+    let trace = "gpt2-bf16.trace.json.gz";
+    std::fs::copy(traces.join(trace), folder.join(trace)).expect("the trace is copied");
+    folder
+}
+
+fn in_shell(line: &str, folder: &Path) -> Output {
+    let binary = Path::new(env!("CARGO_BIN_EXE_vramscope"));
+    let path = binary.parent().expect("the binary lies in a folder");
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", line])
+        .current_dir(folder)
+        .env("PATH", path)
+        .output()
+        .expect("a shell")
+}
+
+#[test]
+#[cfg(unix)]
+fn every_example_succeeds() {
+    let folder = folder();
+    for help in [&["--help"][..], &["estimate", "--help"], &["models", "--help"]] {
+        let text = run(help).stdout;
+        let examples = text.lines().filter(|line| line.starts_with("  vramscope "));
+        for example in examples {
+            let ran = in_shell(example.trim(), &folder);
+            let stderr = String::from_utf8_lossy(&ran.stderr);
+            assert!(ran.status.success() && stderr.is_empty(), "{example}: {stderr}");
+        }
+    }
+}
