@@ -35,7 +35,6 @@ pub struct Builder {
     policy: Trained,
     params: RefCell<Vec<Tensor>>,
     slots: RefCell<Vec<Rc<LoraSlot>>>,
-    buffers: RefCell<Vec<Tensor>>,
 }
 
 impl Builder {
@@ -46,7 +45,6 @@ impl Builder {
             policy,
             params: RefCell::default(),
             slots: RefCell::default(),
-            buffers: RefCell::default(),
         }
     }
 
@@ -76,11 +74,10 @@ impl Builder {
         tensor
     }
 
-    /// A tensor of the model that is never trained and not counted as a parameter.
+    /// A tensor of the model that is never trained and not counted as a parameter; the module holds it.
     pub fn buffer(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, "a buffer of the model");
-        self.buffers.borrow_mut().push(tensor.clone());
         tensor
     }
 

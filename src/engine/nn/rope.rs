@@ -7,6 +7,8 @@ use crate::tape::{Tape, Tensor};
 /// `LlamaRotaryEmbedding`: cosines and sines of every position, made anew in each forward.
 pub struct Rotary {
     inv_freq: Tensor,
+    /// Kept for rope kinds that change with the length.
+    _original_inv_freq: Tensor,
     head_dim: u64,
 }
 
@@ -15,8 +17,12 @@ impl Rotary {
     pub fn new(b: &Builder, head_dim: u64) -> Self {
         b.tape().scope("rotary_emb", || {
             let inv_freq = b.buffer("inv_freq", [head_dim / 2], DType::F32);
-            b.buffer("original_inv_freq", [head_dim / 2], DType::F32);
-            Self { inv_freq, head_dim }
+            let _original_inv_freq = b.buffer("original_inv_freq", [head_dim / 2], DType::F32);
+            Self {
+                inv_freq,
+                _original_inv_freq,
+                head_dim,
+            }
         })
     }
 
