@@ -303,7 +303,9 @@ impl Tape {
         let grad = if *grad.shape() == shape {
             grad
         } else {
-            self.sum_to(&grad, &shape)
+            let summed = self.sum_to(&grad, &shape);
+            drop(grad);
+            summed
         };
         if grad.dtype() == dtype {
             grad

@@ -2,6 +2,7 @@
 
 mod blip2;
 mod blip2_vision;
+mod clip;
 mod clip_vision;
 mod decoder;
 mod encoder;
@@ -114,6 +115,15 @@ impl Batch {
         self
     }
 
+    /// Texts that belong to images: token ids and a padding mask, both [batch, positions].
+    pub fn of_pairs(t: &Tape, shape: [u64; 2]) -> Self {
+        t.as_kind(Kind::Input, || Self {
+            ids: Some(ids(t, &shape, "input_ids")),
+            others: vec![ids(t, &shape, "attention_mask")],
+            ..Self::default()
+        })
+    }
+
     /// Pixel values of the given shape, cast if the run casts them.
     pub fn with_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
         self.pixels = Some(t.as_kind(Kind::Input, || {
@@ -157,6 +167,7 @@ impl Model {
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
             ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
             ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
+            ModelConfig::Clip(c) => Box::new(clip::Clip::new(b, c)),
             ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
             ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
             ModelConfig::Blip2(c) => Box::new(blip2::Blip2::new(b, c)),
@@ -166,13 +177,15 @@ impl Model {
 
     /// Whether this version simulates the model's forward; else its configuration is only read.
     pub fn has_forward(&self) -> bool {
+        use ModelConfig as M;
         match &self.config {
-            ModelConfig::Gpt2(_) | ModelConfig::Gemma3(_) | ModelConfig::Vit(_) | ModelConfig::VideoMae(_) => true,
-            ModelConfig::Opt(_) | ModelConfig::Blip2(_) => true,
-            ModelConfig::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
-            ModelConfig::PaliGemma(c) => gemma_text::is_gemma(&c.text),
-            ModelConfig::Llava(c) => decoder::is_simulated(&c.text),
-            _ => false,
+            M::Phi(_) | M::Mllama(_) => false,
+            M::Qwen2Vl(_) | M::Qwen25Vl(_) | M::Qwen3Vl(_) => false,
+            M::LlavaNext(_) | M::InternVl(_) | M::Idefics3(_) | M::Siglip(_) => false,
+            M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
+            M::PaliGemma(c) => gemma_text::is_gemma(&c.text),
+            M::Llava(c) => decoder::is_simulated(&c.text),
+            M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Gemma3(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }
     }
 }

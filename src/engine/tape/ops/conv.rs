@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use super::cudnn_conv;
 use crate::dtype::DType;
 
 impl Tape {
@@ -26,7 +27,7 @@ impl Tape {
         }
         let dense = self.dense_copy(x);
         let out = self.empty(shape, x.dtype(), "convolution");
-        self.channels_last_copies(x, weight, &out);
+        self.cudnn_workspace(cudnn_conv::forward(x, weight, &out));
         drop(dense);
         let has_bias = bias.is_some();
         rec.finish(self, out, move |t, bw| {
@@ -35,7 +36,7 @@ impl Tape {
             let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "convolution backward"));
             let dw = bw.want(1, || {
                 let dw = t.empty(*w.shape(), w.dtype(), "convolution backward");
-                t.channels_last_copies(&x, &w, bw.grad());
+                t.cudnn_workspace(cudnn_conv::weight_gradient(&x, &w, bw.grad()));
                 dw
             });
             drop(dense);
@@ -59,16 +60,9 @@ impl Tape {
         self.view(&out, Dims::new(&[g.size(1)]))
     }
 
-    /// cuDNN's half-precision kernels want channels last, in groups of eight: it copies image,
-    /// weight and output there and back. Seen for planes of up to 384 pixels a side; its heuristics
-    /// take a kernel without copies for larger ones and for volumes.
-    fn channels_last_copies(&self, x: &Tensor, weight: &Tensor, out: &Tensor) {
-        const LARGEST_SIDE: u64 = 384;
-        if x.dtype() == DType::F32 || x.dim() != 4 || x.last() > LARGEST_SIDE {
-            return;
+    fn cudnn_workspace(&self, bytes: Option<u64>) {
+        if let Some(bytes) = bytes {
+            drop(self.empty([bytes], DType::U8, "cuDNN workspace"));
         }
-        let grouped = |t: &Tensor| t.numel() / t.size(1) * t.size(1).next_multiple_of(8);
-        let bytes = x.dtype().width() * (grouped(x) + grouped(weight) + out.numel()) + 16;
-        drop(self.empty([bytes], DType::U8, "cuDNN workspace"));
     }
 }

@@ -46,6 +46,43 @@ impl Tape {
         out
     }
 
+    /// `x[i, j, …]`: one index tensor of `n` int64 for each leading dimension of `x` → [n, rest of `x`].
+    pub fn index(&self, x: &Tensor, indices: &[Tensor]) -> Tensor {
+        let mut rec = self.record("IndexBackward0", &[x]);
+        for index in indices {
+            rec.save(self, index);
+        }
+        let mut shape = Dims::new(&[indices[0].numel()]);
+        for &extent in &x.shape()[indices.len()..] {
+            shape = shape.inserted(shape.len(), extent);
+        }
+        let out = self.empty(shape, x.dtype(), "index");
+        let from = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            let zeros = t.empty(from, bw.grad().dtype(), "zeros");
+            t.index_put_accumulate(&bw.saved);
+            smallvec![Some(zeros)]
+        })
+    }
+
+    /// Scratch of `index_put_(accumulate=True)`: the indices are made into one, which is sorted
+    /// (`index_put_with_sort_kernel` in `aten/src/ATen/native/cuda/Indexing.cu`).
+    fn index_put_accumulate(&self, indices: &[Tensor]) {
+        let linear = |index: &Tensor| {
+            let wrapped = self.compute(index, DType::I64, "remainder");
+            let scaled = self.compute(&wrapped, DType::I64, "times stride");
+            drop(wrapped);
+            scaled
+        };
+        let first = linear(&indices[0]);
+        indices[1..].iter().for_each(|index| drop(linear(index)));
+        let ids = |name| self.empty([first.numel()], DType::I64, name);
+        let (sorted, order) = (ids("sorted indices"), ids("order of indices"));
+        let arange = ids("arange");
+        drop(self.empty([cub::SORT_OF_ONE_TILE], DType::U8, "sort storage"));
+        drop((arange, order, sorted));
+    }
+
     fn broadcast_mask(&self, mask: &Tensor, like: &Tensor) -> Option<Tensor> {
         (mask.shape() != like.shape()).then(|| self.empty(*like.shape(), DType::Bool, "contiguous copy of the mask"))
     }

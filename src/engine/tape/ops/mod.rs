@@ -6,6 +6,7 @@
 mod attention;
 mod conv;
 mod cub;
+mod cudnn_conv;
 mod dropout;
 mod embedding;
 mod index;

@@ -92,6 +92,9 @@ impl Tape {
         let from = x.dtype();
         let is_log = name.strip_prefix("log");
         let out = self.empty(*x.shape(), dtype, name);
+        if !x.is_contiguous() {
+            drop(self.empty(*x.shape(), x.dtype(), "contiguous copy"));
+        }
         rec.save(self, &out);
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad().clone();

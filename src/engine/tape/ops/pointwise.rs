@@ -52,6 +52,31 @@ impl Tape {
         })
     }
 
+    /// `a / b`: backward is `grad / b` and `-grad * ((a / b) / b)`.
+    pub fn div(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let mut rec = self.record("DivBackward0", &[a, b]);
+        rec.save(self, b);
+        if rec.wants(1) {
+            rec.save(self, a);
+        }
+        let out = self.elementwise(a, b, Self::promoted(a, b), "div");
+        rec.finish(self, out, |t, bw| {
+            let (g, b) = (bw.grad(), &bw.saved[0]);
+            let like = |x: &Tensor, y: &Tensor| t.elementwise(x, y, Self::promoted(x, y), "div backward");
+            // Alphabetical: other, then self.
+            let grad_b = bw.want(1, || {
+                let quotient = like(&bw.saved[1], b);
+                let twice = like(&quotient, b);
+                let negated = t.empty_like(g, g.dtype(), "div backward");
+                let out = like(&negated, &twice);
+                drop((negated, twice, quotient));
+                out
+            });
+            let grad_a = bw.want(0, || like(g, b));
+            smallvec![grad_a, grad_b]
+        })
+    }
+
     /// `a + b`.
     pub fn add(&self, a: &Tensor, b: &Tensor) -> Tensor {
         let rec = self.record("AddBackward0", &[a, b]);
@@ -123,6 +148,11 @@ impl Tape {
     /// `tanh(x)`.
     pub fn tanh(&self, x: &Tensor) -> Tensor {
         self.unary_of_result("TanhBackward0", x, "tanh")
+    }
+
+    /// `exp(x)`; autocast computes it in fp32.
+    pub fn exp(&self, x: &Tensor) -> Tensor {
+        self.unary_of_result("ExpBackward0", &self.cast_high(x), "exp")
     }
 
     /// `sigmoid(x)`.

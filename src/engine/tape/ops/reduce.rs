@@ -60,6 +60,17 @@ impl Tape {
         drop((partials, semaphores));
     }
 
+    /// `x.sum(-1, keepdim=True)`; autocast computes it in fp32.
+    pub fn sum_last(&self, x: &Tensor) -> Tensor {
+        let x = &self.cast_high(x);
+        let rec = self.record("SumBackward1", &[x]);
+        let mut reduced = vec![false; x.dim()];
+        reduced[x.dim() - 1] = true;
+        let out = self.reduce(x, &reduced, x.dtype(), "sum");
+        let shape = *x.shape();
+        rec.finish(self, out, move |t, bw| smallvec![Some(t.expand(bw.grad(), shape))])
+    }
+
     /// `x.mean(-1, keepdim=True)`.
     pub fn mean_last(&self, x: &Tensor) -> Tensor {
         self.mean_over(x, x.dim() - 1, true)
