@@ -76,7 +76,7 @@ impl ClipVision {
         let h = t.scope("pre_layrnorm", || self.pre_layrnorm.forward(t, &embedded));
         drop(embedded);
         see(&h);
-        let last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h, see);
+        let last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), see);
         let class = t.select(&last, 1);
         let pooled = t.scope("post_layernorm", || self.post_layernorm.forward(t, &class));
         ClipVisionOutput { last, pooled }

@@ -79,11 +79,12 @@ pub fn run_blocks(
     for (i, block) in blocks.iter().enumerate() {
         let (block, mask, attn) = (block.clone(), mask.clone(), run.attn);
         let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, mask.as_deref(), x);
+        // the caller of a block holds its input until the block returns
         h = t.layer(name, i, || {
             if run.checkpointing {
-                t.checkpoint(h, Rc::new(forward))
+                t.checkpoint(h.clone(), Rc::new(forward))
             } else {
-                forward(t, h)
+                forward(t, h.clone())
             }
         });
         see(&h);

@@ -9,6 +9,8 @@ mod encoder;
 mod gemma3;
 mod gemma_text;
 mod gpt2;
+mod internvl;
+mod internvl_vision;
 mod llava;
 mod opt;
 mod paligemma;
@@ -167,6 +169,7 @@ impl Model {
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
             ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
             ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
+            ModelConfig::InternVl(c) => Box::new(internvl::InternVl::new(b, c)),
             ModelConfig::Clip(c) => Box::new(clip::Clip::new(b, c)),
             ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
             ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
@@ -181,10 +184,11 @@ impl Model {
         match &self.config {
             M::Phi(_) | M::Mllama(_) => false,
             M::Qwen2Vl(_) | M::Qwen25Vl(_) | M::Qwen3Vl(_) => false,
-            M::LlavaNext(_) | M::InternVl(_) | M::Idefics3(_) | M::Siglip(_) => false,
+            M::LlavaNext(_) | M::Idefics3(_) | M::Siglip(_) => false,
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             M::PaliGemma(c) => gemma_text::is_gemma(&c.text),
             M::Llava(c) => decoder::is_simulated(&c.text),
+            M::InternVl(c) => decoder::is_simulated(&c.text),
             M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Gemma3(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }
     }

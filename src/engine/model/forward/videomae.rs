@@ -86,9 +86,9 @@ impl VideoMae {
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
             h = t.layer("encoder.layer", i, || {
                 if run.checkpointing {
-                    t.checkpoint(h, Rc::new(forward))
+                    t.checkpoint(h.clone(), Rc::new(forward))
                 } else {
-                    forward(t, h)
+                    forward(t, h.clone())
                 }
             });
         }
