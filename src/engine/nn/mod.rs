@@ -13,6 +13,7 @@ mod lora;
 mod loss;
 mod mask;
 mod mask_rule;
+mod mrope;
 mod norm;
 mod rope;
 
@@ -24,5 +25,6 @@ pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss};
 pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask};
+pub use mrope::{AXES, MropeLayout};
 pub use norm::{LayerNorm, RmsNorm, RmsScale};
 pub use rope::{Rotary, apply_rotary, rotate_half};

@@ -6,10 +6,10 @@ use crate::tape::{Tape, Tensor};
 
 /// `LlamaRotaryEmbedding`: cosines and sines of every position, made anew in each forward.
 pub struct Rotary {
-    inv_freq: Tensor,
+    pub(super) inv_freq: Tensor,
     /// Kept for rope kinds that change with the length.
     _original_inv_freq: Tensor,
-    head_dim: u64,
+    pub(super) head_dim: u64,
 }
 
 impl Rotary {

@@ -1,6 +1,6 @@
 //! Whether a setup makes sense for a model, before anything is simulated.
 
-use super::SimulateError;
+use super::{SimulateError, grid};
 use crate::model::ModelConfig;
 use crate::setup::Freeze;
 use crate::{Model, Setup};
@@ -46,6 +46,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         )));
     }
     something_is_trained(model, setup)?;
+    grid::check(model, setup)?;
     image_tokens_fit(model, setup)
 }
 
@@ -78,6 +79,7 @@ fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         ModelConfig::InternVl(c) => setup.images * c.tile_tokens(),
         ModelConfig::Gemma3(c) => setup.images * c.image_tokens,
         ModelConfig::Blip2(c) => c.queries,
+        ModelConfig::Qwen2Vl(c) => setup.images * c.vision.patches.positions(setup),
         _ => 0,
     };
     if tokens > setup.seq {

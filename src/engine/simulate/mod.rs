@@ -1,6 +1,7 @@
 //! From a model and a setup to a report.
 
 mod check;
+mod grid;
 mod replay;
 mod report;
 mod steps;

@@ -1,6 +1,7 @@
 use super::limits;
 use super::section::Section;
 use crate::model::ModelError;
+use crate::setup::Setup;
 
 /// What the vision towers of Qwen2-VL, Qwen2.5-VL and Qwen3-VL share: patches of several frames,
 /// rotary positions, and a merger that joins neighbouring patches into one token.
@@ -29,6 +30,26 @@ impl QwenPatches {
     /// Patches that become one token.
     pub fn merged(&self) -> u64 {
         self.merge * self.merge
+    }
+
+    /// Patches of each image of a setup, rows and columns: as stated, else what the processor makes
+    /// of a square image, else 24 × 24.
+    ///
+    /// Source: `smart_resize` in `transformers/models/qwen2_vl/image_processing_qwen2_vl.py`, which
+    /// rounds each side to whole tokens.
+    pub fn grid(&self, setup: &Setup) -> [u64; 2] {
+        let of_pixels = |pixels: u64| {
+            let token = self.patch * self.merge;
+            let tokens = (pixels.saturating_add(token / 2) / token).max(1);
+            [tokens * self.merge; 2]
+        };
+        setup.grid.or(setup.image.map(of_pixels)).unwrap_or([24, 24])
+    }
+
+    /// Positions of each image of a setup: its tokens, and one before and one after them.
+    pub fn positions(&self, setup: &Setup) -> u64 {
+        let [rows, columns] = self.grid(setup);
+        rows * columns / self.merged() + 2
     }
 
     pub(crate) fn read(s: &Section, layers: u64, patch: u64) -> Result<Self, ModelError> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::{Activation, DecoderConfig, DecoderFamily};
-use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, RmsNorm, Rotary};
+use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, MropeLayout, RmsNorm, Rotary};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Tape, Tensor};
 
@@ -35,6 +35,8 @@ struct SelfAttention {
     k_proj: Linear,
     v_proj: Linear,
     o_proj: Linear,
+    /// Norms of queries and keys, over each head.
+    qk_norm: Option<[RmsNorm; 2]>,
     head_dim: u64,
     dropout: f64,
 }
@@ -54,15 +56,21 @@ struct Shared {
     mask: Option<Mask>,
     cos: Tensor,
     sin: Tensor,
+    /// All three projections are made before any is split into heads (Qwen2-VL and Qwen2.5-VL).
+    splits_last: bool,
     /// Passed to every block, so a checkpointed block keeps it.
-    _position_ids: Tensor,
+    _position_ids: Option<Tensor>,
 }
 
 /// Whether this file's blocks are those of the configuration.
 pub fn is_simulated(c: &DecoderConfig) -> bool {
     matches!(
         c.family,
-        DecoderFamily::Llama | DecoderFamily::Mistral | DecoderFamily::Qwen2 | DecoderFamily::Generic
+        DecoderFamily::Llama
+            | DecoderFamily::Mistral
+            | DecoderFamily::Qwen2
+            | DecoderFamily::Qwen3
+            | DecoderFamily::Generic
     ) && c.windows.iter().all(Option::is_none)
 }
 
@@ -160,24 +168,66 @@ impl Decoder {
         };
         let mask = nn::causal_mask(t, run.attn, &embeds);
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
-        let shared = Rc::new(Shared {
+        let shared = Shared {
             attn: run.attn,
             mask,
             cos,
             sin,
-            _position_ids: position_ids,
+            splits_last: false,
+            _position_ids: Some(position_ids),
+        };
+        self.blocks(t, run, embeds, shared, |_, _, h| h)
+    }
+
+    /// As [`Decoder::forward`], at positions [3, batch, seq] of time, height and width; `after` gets
+    /// what each block gives, with the block's number.
+    pub fn forward_multimodal(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        (position_ids, layout): (&Tensor, MropeLayout),
+        after: impl Fn(&Tape, usize, Tensor) -> Tensor,
+    ) -> Tensor {
+        let mask = nn::causal_mask(t, run.attn, &embeds);
+        let (cos, sin) = t.scope("rotary_emb", || {
+            self.rotary.multimodal(t, &embeds, position_ids, layout)
         });
+        let shared = Shared {
+            attn: run.attn,
+            mask,
+            cos,
+            sin,
+            splits_last: layout == MropeLayout::Sections,
+            _position_ids: None,
+        };
+        self.blocks(t, run, embeds, shared, after)
+    }
+
+    fn blocks(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        shared: Shared,
+        after: impl Fn(&Tape, usize, Tensor) -> Tensor,
+    ) -> Tensor {
+        let shared = Rc::new(shared);
         let mut h = embeds.clone();
+        let mut _block_output = embeds.clone();
         for (i, layer) in self.layers.iter().enumerate() {
             let (layer, shared) = (layer.clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            h = t.layer("layers", i, || {
+            let output = t.layer("layers", i, || {
                 if run.checkpointing {
                     t.checkpoint(h, Rc::new(forward))
                 } else {
                     forward(t, h)
                 }
             });
+            h = after(t, i, output.clone());
+            // a block's output has a variable of its own, which is there until the next one
+            _block_output = output;
         }
         let out = t.scope("norm", || self.norm.forward(t, &h));
         drop(embeds);
@@ -220,6 +270,9 @@ impl SelfAttention {
             k_proj: Linear::adapted(b, "k_proj", c.hidden, kv, c.qkv_bias),
             v_proj: Linear::adapted(b, "v_proj", c.hidden, kv, c.qkv_bias),
             o_proj: Linear::adapted(b, "o_proj", q, c.hidden, c.o_bias),
+            qk_norm: c
+                .qk_norm
+                .then(|| ["q_norm", "k_norm"].map(|name| RmsNorm::new(b, name, c.head_dim))),
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -227,13 +280,27 @@ impl SelfAttention {
 
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq] = [x.size(0), x.size(1)];
-        let heads = |x: Tensor| {
-            let split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
+        let heads = |x: Tensor, norm: Option<usize>| {
+            let mut split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
+            if let (Some(i), Some(norms)) = (norm, &self.qk_norm) {
+                split = t.scope(["q_norm", "k_norm"][i], || norms[i].forward(t, &split));
+            }
             t.transpose(&split, 1, 2)
         };
-        let mut q = heads(t.scope("q_proj", || self.q_proj.forward(t, &x)));
-        let mut k = heads(t.scope("k_proj", || self.k_proj.forward(t, &x)));
-        let v = heads(t.scope("v_proj", || self.v_proj.forward(t, &x)));
+        let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, &x));
+        let (mut q, mut k, v);
+        if shared.splits_last {
+            q = project("q_proj", &self.q_proj);
+            k = project("k_proj", &self.k_proj);
+            let unsplit = project("v_proj", &self.v_proj);
+            q = heads(q, Some(0));
+            k = heads(k, Some(1));
+            v = heads(unsplit, None);
+        } else {
+            q = heads(project("q_proj", &self.q_proj), Some(0));
+            k = heads(project("k_proj", &self.k_proj), Some(1));
+            v = heads(project("v_proj", &self.v_proj), None);
+        }
         {
             let cos = t.unsqueeze(&shared.cos, 1);
             let sin = t.unsqueeze(&shared.sin, 1);

@@ -15,6 +15,8 @@ mod llava;
 mod opt;
 mod paligemma;
 mod qformer;
+mod qwen2_vl;
+mod qwen_vl;
 mod siglip_vision;
 mod videomae;
 mod vit;
@@ -174,6 +176,7 @@ impl Model {
             ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
             ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
             ModelConfig::Blip2(c) => Box::new(blip2::Blip2::new(b, c)),
+            ModelConfig::Qwen2Vl(c) => Box::new(qwen2_vl::model(b, c)),
             _ => unreachable!("`has_forward` is asked first"),
         }
     }
@@ -183,11 +186,12 @@ impl Model {
         use ModelConfig as M;
         match &self.config {
             M::Phi(_) | M::Mllama(_) => false,
-            M::Qwen2Vl(_) | M::Qwen25Vl(_) | M::Qwen3Vl(_) => false,
+            M::Qwen25Vl(_) | M::Qwen3Vl(_) => false,
             M::LlavaNext(_) | M::Idefics3(_) | M::Siglip(_) => false,
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             M::PaliGemma(c) => gemma_text::is_gemma(&c.text),
             M::Llava(c) => decoder::is_simulated(&c.text),
+            M::Qwen2Vl(c) => decoder::is_simulated(&c.text),
             M::InternVl(c) => decoder::is_simulated(&c.text),
             M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Gemma3(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }

@@ -18,8 +18,17 @@ pub(super) fn scan(n: u64) -> u64 {
     aligned(&[16 * (n.div_ceil(896) + PADDING_TILES), 1])
 }
 
-/// `DeviceReduce`: one 4-byte sum for each of five waves of blocks of 256 threads.
-pub(super) fn reduce(gpu: &Gpu) -> u64 {
+/// `DeviceScan` over `n` 4-byte sums: a status word that holds the value, 8 bytes for each tile of 3072.
+pub(super) fn scan_i32(n: u64) -> u64 {
+    aligned(&[8 * (n.div_ceil(3072) + PADDING_TILES), 1])
+}
+
+/// `DeviceReduce` of `n` 4-byte values: nothing but a placeholder where one block of 256 threads with
+/// 16 values each does it, else one sum for each of five waves of such blocks.
+pub(super) fn reduce(n: u64, gpu: &Gpu) -> u64 {
+    if n <= 256 * 16 {
+        return 1;
+    }
     aligned(&[4 * 5 * gpu.sms * (gpu.threads_per_sm / 256)])
 }
 
@@ -28,9 +37,14 @@ pub(super) fn select(n: u64) -> u64 {
     aligned(&[8 * (n.div_ceil(4224) + PADDING_TILES), 1])
 }
 
-/// `DeviceRadixSort` of so few pairs that one block sorts them asks for nothing, of which PyTorch
-/// still allocates one byte.
-pub(super) const SORT_OF_ONE_TILE: u64 = 1;
+/// `DeviceRadixSort` of `n` pairs of 8-byte keys and values: nothing but a placeholder where one block
+/// of 256 threads with 9 pairs each does it, else a second buffer of keys and one of values.
+pub(super) fn sort_pairs(n: u64) -> u64 {
+    if n <= 256 * 9 {
+        return 1;
+    }
+    aligned(&[8 * n, 8 * n])
+}
 
 #[cfg(test)]
 mod tests {
@@ -53,6 +67,13 @@ mod tests {
             (3_145_728, 6_911),
         ];
         selects.into_iter().for_each(|(n, bytes)| assert_eq!(select(n), bytes));
-        assert_eq!(reduce(&Gpu::H200), 21_503);
+        assert_eq!(reduce(1_193_472, &Gpu::H200), 21_503);
+    }
+
+    /// Sizes in the traces of Qwen2-VL's `get_rope_index` and `get_vision_cu_seqlens`.
+    #[test]
+    fn a_single_tile_needs_little() {
+        assert_eq!(reduce(700, &Gpu::H200), 1);
+        assert_eq!((select(700), scan(2), scan_i32(2)), (1023, 1279, 1023));
     }
 }

@@ -36,11 +36,8 @@ impl Tape {
     /// gathers them.
     fn masked_select(&self, g: &Tensor, mask: &Tensor, shape: &Dims) -> Tensor {
         let dense = self.broadcast_mask(mask, g);
-        let count = self.empty([], DType::I32, "number of marked elements");
-        drop(self.empty([cub::reduce(&self.0.gpu)], DType::U8, "reduce storage"));
-        let places = self.empty([shape.numel(), g.dim() as u64], DType::I64, "places of marked elements");
-        drop(self.empty([cub::select(g.numel())], DType::U8, "select storage"));
-        drop((count, dense));
+        let places = self.nonzero(dense.as_ref().unwrap_or(mask), shape.numel());
+        drop(dense);
         let out = self.empty(*shape, g.dtype(), "masked_select");
         drop(places);
         out
@@ -60,14 +57,14 @@ impl Tape {
         let from = *x.shape();
         rec.finish(self, out, move |t, bw| {
             let zeros = t.empty(from, bw.grad().dtype(), "zeros");
-            t.index_put_accumulate(&bw.saved);
+            t.sort_index(t.linear_index(&bw.saved));
             smallvec![Some(zeros)]
         })
     }
 
-    /// Scratch of `index_put_(accumulate=True)`: the indices are made into one, which is sorted
-    /// (`index_put_with_sort_kernel` in `aten/src/ATen/native/cuda/Indexing.cu`).
-    fn index_put_accumulate(&self, indices: &[Tensor]) {
+    /// Indices of several dimensions as one: the first half of `index_put_(accumulate=True)`
+    /// (`makeLinearIndex` in `aten/src/ATen/native/cuda/Indexing.cu`).
+    pub(super) fn linear_index(&self, indices: &[Tensor]) -> Tensor {
         let linear = |index: &Tensor| {
             let wrapped = self.compute(index, DType::I64, "remainder");
             let scaled = self.compute(&wrapped, DType::I64, "times stride");
@@ -76,11 +73,17 @@ impl Tape {
         };
         let first = linear(&indices[0]);
         indices[1..].iter().for_each(|index| drop(linear(index)));
-        let ids = |name| self.empty([first.numel()], DType::I64, name);
+        first
+    }
+
+    /// Sorts an index, so that what goes to one place is summed there: the second half
+    /// (`index_put_with_sort_kernel`).
+    pub(super) fn sort_index(&self, index: Tensor) {
+        let ids = |name| self.empty([index.numel()], DType::I64, name);
         let (sorted, order) = (ids("sorted indices"), ids("order of indices"));
         let arange = ids("arange");
-        drop(self.empty([cub::SORT_OF_ONE_TILE], DType::U8, "sort storage"));
-        drop((arange, order, sorted));
+        drop(self.empty([cub::sort_pairs(index.numel())], DType::U8, "sort storage"));
+        drop((arange, order, sorted, index));
     }
 
     fn broadcast_mask(&self, mask: &Tensor, like: &Tensor) -> Option<Tensor> {

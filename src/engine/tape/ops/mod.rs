@@ -10,6 +10,7 @@ mod cudnn_conv;
 mod dropout;
 mod embedding;
 mod index;
+mod index_rows;
 mod loss;
 mod matmul;
 mod norm;
@@ -17,6 +18,7 @@ mod pointwise;
 mod pool;
 mod reduce;
 mod scan;
+mod select;
 mod views;
 
 pub use attention::{Mask, SdpaInputs};

@@ -1,0 +1,100 @@
+//! Attention of patches, each segment (a frame, a window) by itself.
+
+use super::layout::{Grid, Layout};
+use super::rotary::apply_vision_rotary;
+use crate::dtype::DType;
+use crate::nn::{self, AttentionCall, Builder, Linear};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// Segments of patches that attend to themselves, and their bounds on the GPU.
+#[derive(Clone)]
+pub struct Segments {
+    /// Patches of each segment.
+    pub lengths: Vec<u64>,
+    /// `cu_seqlens`, kept by checkpointed blocks.
+    _bounds: Tensor,
+}
+
+impl Segments {
+    /// Segments of these lengths.
+    pub fn new(lengths: Vec<u64>, bounds: Tensor) -> Self {
+        Self {
+            lengths,
+            _bounds: bounds,
+        }
+    }
+
+    /// Each frame of each image.
+    pub fn of_frames(layout: &Layout, bounds: Tensor) -> Self {
+        let frames = |g: &Grid| vec![g.rows * g.columns; g.frames as usize];
+        Self::new(layout.images().iter().flat_map(frames).collect(), bounds)
+    }
+}
+
+/// `VisionAttention`.
+pub struct VisionAttention {
+    qkv: Linear,
+    proj: Linear,
+    heads: u64,
+}
+
+impl VisionAttention {
+    /// Projections of `width`, with biases.
+    pub fn new(b: &Builder, width: u64, heads: u64) -> Self {
+        Self {
+            qkv: Linear::new(b, "qkv", width, 3 * width, true),
+            proj: Linear::new(b, "proj", width, width, true),
+            heads,
+        }
+    }
+
+    /// [patches, width] → [patches, width].
+    pub fn forward(
+        &self,
+        t: &Tape,
+        attn: Attention,
+        x: Tensor,
+        segments: &Segments,
+        (cos, sin): (&Tensor, &Tensor),
+    ) -> Tensor {
+        let [patches, width] = [x.size(0), x.size(1)];
+        let [mut q, mut k, mut v] = self.project(t, &x);
+        (q, k) = apply_vision_rotary(t, &q, &k, cos, sin);
+        [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
+        let _lengths = t.empty([segments.lengths.len() as u64], DType::I32, "lengths of segments");
+        let parts = [&q, &k, &v].map(|x| t.split(x, 2, &segments.lengths));
+        let outs: Vec<Tensor> = (0..segments.lengths.len())
+            .map(|i| attend(t, attn, [&parts[0][i], &parts[1][i], &parts[2][i]]))
+            .collect();
+        let mut out = t.cat(&outs.iter().collect::<Vec<_>>(), 1);
+        out = t.reshape(&out, [patches, width]);
+        t.scope("proj", || self.proj.forward(t, &out))
+    }
+
+    /// Queries, keys and values, [patches, heads, head_dim] each.
+    fn project(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
+        let [patches, width] = [x.size(0), x.size(1)];
+        let qkv = t.scope("qkv", || self.qkv.forward(t, x));
+        let split = t.reshape(&qkv, [patches, 3, self.heads, width / self.heads]);
+        drop(qkv);
+        let parts = t.unbind(&t.permute(&split, &[1, 0, 2, 3]));
+        match <[Tensor; 3]>::try_from(parts) {
+            Ok(parts) => parts,
+            Err(_) => unreachable!("three parts"),
+        }
+    }
+}
+
+/// One segment; its weights, where there are any, die at once.
+fn attend(t: &Tape, attn: Attention, [q, k, v]: [&Tensor; 3]) -> Tensor {
+    let call = AttentionCall {
+        q,
+        k,
+        v,
+        mask: None,
+        dropout: 0.0,
+        softmax: Some(DType::F32),
+    };
+    nn::attention(t, attn, &call).0
+}

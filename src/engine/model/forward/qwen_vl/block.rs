@@ -1,0 +1,141 @@
+//! Patch embedding and blocks of the vision towers.
+
+use std::rc::Rc;
+
+use super::super::Run;
+use super::attention::{Segments, VisionAttention};
+use crate::model::config::QwenPatches;
+use crate::nn::{Builder, LayerNorm, RmsNorm};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// A module from one tensor to one tensor.
+pub trait Map {
+    /// Runs it.
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor;
+}
+
+impl Map for LayerNorm {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        Self::forward(self, t, x)
+    }
+}
+
+impl Map for RmsNorm {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        Self::forward(self, t, x)
+    }
+}
+
+/// `PatchEmbed`: a convolution whose kernel is one patch.
+pub struct PatchEmbed {
+    weight: Tensor,
+    bias: Option<Tensor>,
+    kernel: [u64; 4],
+}
+
+impl PatchEmbed {
+    /// Weight [width, channels, frames, patch, patch] and, if asked, a bias.
+    pub fn new(b: &Builder, p: &QwenPatches, width: u64, bias: bool) -> Self {
+        let kernel = [p.channels, p.temporal_patch, p.patch, p.patch];
+        b.tape().scope("patch_embed.proj", || Self {
+            weight: b.weight("weight", [width, kernel[0], kernel[1], kernel[2], kernel[3]]),
+            bias: bias.then(|| b.weight("bias", [width])),
+            kernel,
+        })
+    }
+
+    /// [patches, elements of a patch] → [patches, width].
+    pub fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        t.scope("patch_embed.proj", || {
+            let [c, f, h, w] = self.kernel;
+            let patches = t.view(pixels, [pixels.size(0), c, f, h, w]);
+            let patches = t.to_dtype(&patches, self.weight.dtype());
+            let out = t.conv_patches(&patches, &self.weight, self.bias.as_ref());
+            t.view(&out, [pixels.size(0), self.weight.size(0)])
+        })
+    }
+}
+
+/// `Qwen2VLVisionBlock` and its like.
+pub struct VisionBlock<N, M> {
+    /// Norm before attention.
+    pub norm1: N,
+    /// Norm before the MLP.
+    pub norm2: N,
+    /// Attention.
+    pub attn: VisionAttention,
+    /// The MLP.
+    pub mlp: M,
+}
+
+/// What every block of one forward shares.
+pub struct Shared {
+    attn: Attention,
+    cos: Tensor,
+    sin: Tensor,
+}
+
+impl<N: Map, M: Map> VisionBlock<N, M> {
+    fn forward(&self, t: &Tape, shared: &Shared, segments: &Segments, x: &Tensor) -> Tensor {
+        let h = {
+            let normed = t.scope("norm1", || self.norm1.forward(t, x));
+            let positions = (&shared.cos, &shared.sin);
+            let out = t.scope("attn", || {
+                self.attn.forward(t, shared.attn, normed, segments, positions)
+            });
+            t.add(x, &out)
+        };
+        let out = {
+            let normed = t.scope("norm2", || self.norm2.forward(t, &h));
+            t.scope("mlp", || self.mlp.forward(t, &normed))
+        };
+        t.add(&h, &out)
+    }
+}
+
+/// The blocks of a tower.
+pub struct VisionBlocks<N, M>(Vec<Rc<VisionBlock<N, M>>>);
+
+impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
+    /// `layers` of them.
+    pub fn new(b: &Builder, layers: u64, make: impl Fn() -> VisionBlock<N, M>) -> Self {
+        let t = b.tape();
+        Self(
+            (0..layers as usize)
+                .map(|i| t.layer("blocks", i, || Rc::new(make())))
+                .collect(),
+        )
+    }
+
+    /// [patches, width] → the same; `segments` says what attends to what in each block, `after` sees
+    /// what each block gives.
+    pub fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        mut h: Tensor,
+        (cos, sin): (Tensor, Tensor),
+        segments: impl Fn(usize) -> Rc<Segments>,
+        mut after: impl FnMut(&Tape, usize, &Tensor),
+    ) -> Tensor {
+        let shared = Rc::new(Shared {
+            attn: run.attn,
+            cos,
+            sin,
+        });
+        for (i, block) in self.0.iter().enumerate() {
+            let (block, shared, segments) = (block.clone(), shared.clone(), segments(i));
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, &segments, &x);
+            h = t.layer("blocks", i, || {
+                if run.checkpointing {
+                    t.checkpoint(h, Rc::new(forward))
+                } else {
+                    forward(t, h)
+                }
+            });
+            after(t, i, &h);
+        }
+        h
+    }
+}

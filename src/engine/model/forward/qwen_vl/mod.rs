@@ -1,0 +1,143 @@
+//! What Qwen2-VL, Qwen2.5-VL and Qwen3-VL share: the model around a vision tower
+//! (`transformers/models/qwen2_vl/modeling_qwen2_vl.py`, `transformers/vision_utils.py`).
+
+mod attention;
+mod block;
+mod layout;
+mod merge;
+mod positions;
+mod rotary;
+mod vision_ids;
+
+use std::cell::RefCell;
+
+pub use attention::{Segments, VisionAttention};
+pub use block::{Map, PatchEmbed, VisionBlock, VisionBlocks};
+pub use layout::Layout;
+pub use rotary::VisionRotary;
+pub use vision_ids::VisionIds;
+
+use super::decoder::{Decoder, head, logits_and_loss};
+use super::{Batch, Forward, Output, Run};
+use crate::dtype::DType;
+use crate::model::config::{DecoderConfig, QwenPatches};
+use crate::nn::{Builder, Linear, MropeLayout, ids};
+use crate::tape::{Component, Kind, Tape, Tensor};
+
+/// A vision tower of one of the three.
+pub trait VisionTower {
+    /// Patches [patches, elements of a patch] → features of every merged patch.
+    fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput;
+}
+
+/// What a vision tower returns.
+pub struct VisionOutput {
+    /// Hidden states of the last block, [patches, width].
+    pub last: Tensor,
+    /// Merged features, [tokens, text width].
+    pub merged: Tensor,
+    /// Features of inner blocks for the first layers of the language model, each as `merged`.
+    pub deepstack: Vec<Tensor>,
+}
+
+/// `Qwen2VLForConditionalGeneration` and its like.
+pub struct QwenVl<V> {
+    visual: V,
+    language_model: Decoder,
+    lm_head: Linear,
+    patches: QwenPatches,
+    mrope: MropeLayout,
+    /// `rope_deltas`, which the model keeps from one forward to the next.
+    rope_deltas: RefCell<Option<Tensor>>,
+}
+
+impl<V: VisionTower> QwenVl<V> {
+    /// Makes the parameters: the tower by `visual`, the language model, the head.
+    pub fn new(
+        b: &Builder,
+        (patches, text): (QwenPatches, &DecoderConfig),
+        mrope: MropeLayout,
+        visual: impl FnOnce() -> V,
+    ) -> Self {
+        let t = b.tape();
+        let visual = t.component("model.visual", Component::VisionTower, visual);
+        let language_model = t.component("model.language_model", Component::LanguageModel, || {
+            Decoder::new(b, text)
+        });
+        let lm_head = head(b, text, &language_model);
+        Self {
+            visual,
+            language_model,
+            lm_head,
+            patches,
+            mrope,
+            rope_deltas: RefCell::new(None),
+        }
+    }
+
+    /// Token and image embeddings → last hidden states.
+    fn hidden(&self, t: &Tape, run: &Run, batch: &Batch) -> Tensor {
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
+        };
+        let layout = Layout::of(&run.setup, &self.patches);
+        let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
+            self.language_model.embed(t, run, ids)
+        });
+        let [grid, _types] = [&batch.others[GRID], &batch.others[TYPES]];
+        let VisionOutput {
+            last,
+            merged,
+            deepstack,
+        } = t.component("model.visual", Component::VisionTower, || {
+            self.visual.forward(t, run, pixels, &layout, grid)
+        });
+        let images = merge::split_images(t, grid, merged, &layout);
+        drop(last);
+        let images = merge::joined(t, images, embeds.dtype());
+        let [image_mask, _video_mask] = merge::placeholder_masks(t, ids);
+        embeds = t.masked_scatter(&embeds, &image_mask, &images);
+        let (position_ids, deltas) = positions::rope_index(t, &layout);
+        *self.rope_deltas.borrow_mut() = Some(deltas);
+        let add_features = |t: &Tape, i: usize, h: Tensor| match deepstack.get(i) {
+            Some(features) => merge::add_at_images(t, h, &image_mask, features),
+            None => h,
+        };
+        t.component("model.language_model", Component::LanguageModel, || {
+            let positions = (&position_ids, self.mrope);
+            self.language_model
+                .forward_multimodal(t, run, embeds, positions, add_features)
+        })
+    }
+}
+
+/// Places in [`Batch::others`], after the padding mask.
+const GRID: usize = 1;
+const TYPES: usize = 2;
+
+impl<V: VisionTower> Forward for QwenVl<V> {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        let mut batch = Batch::of_text(t, run);
+        let layout = Layout::of(&run.setup, &self.patches);
+        t.as_kind(Kind::Input, || {
+            let shape = [layout.patches(), self.patches.patch_elements()];
+            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            let grid = ids(t, &[layout.images().len() as u64, 3], "image_grid_thw");
+            let marked = t.empty([layout.batch, layout.seq], DType::Bool, "image tokens");
+            let types = t.compute(&marked, DType::I32, "mm_token_type_ids");
+            drop(marked);
+            batch.others.extend([grid, types]);
+            batch.pixels = Some(if run.casts_pixels() {
+                t.compute(&pixels, DType::Bf16, "pixel_values")
+            } else {
+                pixels
+            });
+        });
+        batch
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let h = self.hidden(t, run, batch);
+        logits_and_loss(t, &self.lm_head, h, batch)
+    }
+}

@@ -1,0 +1,59 @@
+//! Rotary positions of patches: half of a head for rows, half for columns.
+
+use crate::dtype::DType;
+use crate::nn::{Builder, apply_rotary};
+use crate::tape::{Tape, Tensor};
+
+/// `Qwen2VLVisionRotaryEmbedding`.
+pub struct VisionRotary {
+    inv_freq: Tensor,
+    _original_inv_freq: Tensor,
+}
+
+impl VisionRotary {
+    /// The inverse frequencies, held twice (`inv_freq`, `original_inv_freq`).
+    pub fn new(b: &Builder, head_dim: u64) -> Self {
+        b.tape().scope("rotary_pos_emb", || {
+            let n = (head_dim / 2).div_ceil(2);
+            Self {
+                inv_freq: b.buffer("inv_freq", [n], DType::F32),
+                _original_inv_freq: b.buffer("original_inv_freq", [n], DType::F32),
+            }
+        })
+    }
+
+    /// Rows and columns [patches, 2] → cosines and sines, each [patches, head_dim] in fp32.
+    pub fn forward(&self, t: &Tape, position_ids: &Tensor) -> (Tensor, Tensor) {
+        let [patches, n] = [position_ids.size(0), self.inv_freq.size(0)];
+        let positions = t.empty([patches, 2, 1], DType::F32, "positions as float");
+        let freqs = t.empty([patches, 2, n], DType::F32, "frequencies");
+        let wave = |name| {
+            let wave = t.compute(&freqs, DType::F32, name);
+            t.compute(&wave, DType::F32, "times attention scaling")
+        };
+        let mut cos = wave("cos");
+        let mut sin = wave("sin");
+        let recompose = |x: &Tensor| {
+            let halves = t.empty([patches, 2 * n], DType::F32, "cat");
+            let both = t.empty([patches, 4 * n], DType::F32, "cat");
+            drop(halves);
+            let _ = x;
+            both
+        };
+        cos = recompose(&cos);
+        sin = recompose(&sin);
+        drop((positions, freqs));
+        (cos, sin)
+    }
+}
+
+/// `apply_rotary_pos_emb_vision`: queries and keys [patches, heads, head_dim], turned in fp32.
+pub fn apply_vision_rotary(t: &Tape, q: &Tensor, k: &Tensor, cos: &Tensor, sin: &Tensor) -> (Tensor, Tensor) {
+    let (wide_q, wide_k) = (t.to_dtype(q, DType::F32), t.to_dtype(k, DType::F32));
+    let (cos, sin) = (t.unsqueeze(cos, 1), t.unsqueeze(sin, 1));
+    let mut turned_q = apply_rotary(t, &wide_q, &cos, &sin);
+    let mut turned_k = apply_rotary(t, &wide_k, &cos, &sin);
+    turned_q = t.to_dtype(&turned_q, q.dtype());
+    turned_k = t.to_dtype(&turned_k, k.dtype());
+    (turned_q, turned_k)
+}

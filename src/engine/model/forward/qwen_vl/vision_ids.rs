@@ -1,0 +1,68 @@
+//! Ids of patches that a vision tower works with (`transformers/vision_utils.py`).
+
+use super::layout::Layout;
+use crate::dtype::DType;
+use crate::nn::ids;
+use crate::tape::{Tape, Tensor};
+
+/// Positions and segment bounds of all patches.
+pub struct VisionIds {
+    /// Row and column of each patch, [patches, 2].
+    pub position_ids: Tensor,
+    /// Bounds of what attends to itself, [segments + 1] in int32.
+    pub cu_seqlens: Tensor,
+}
+
+impl VisionIds {
+    /// Both, in the order of the towers' forwards. `grid` is [images, 3] on the GPU.
+    pub fn new(t: &Tape, layout: &Layout, grid: &Tensor) -> Self {
+        let position_ids = position_ids(t, layout);
+        let cu_seqlens = cu_seqlens(t, layout, grid);
+        Self {
+            position_ids,
+            cu_seqlens,
+        }
+    }
+}
+
+/// `get_vision_position_ids`.
+pub fn position_ids(t: &Tape, layout: &Layout) -> Tensor {
+    let images = layout.images();
+    let _merge_size = ids(t, &[1], "spatial_merge_size");
+    if images.len() > 1 {
+        drop(ids(t, &[images.len() as u64], "contiguous copy"));
+    }
+    let m = layout.merge;
+    let mut parts = Vec::with_capacity(images.len());
+    let mut before: Option<[Tensor; 2]> = None;
+    for image in images {
+        let [h, w] = [image.rows, image.columns];
+        let along = |n, shape: [u64; 2]| t.expand(&t.view(&ids(t, &[n], "arange"), shape), [h, w]);
+        let (mut rows, mut columns) = (along(h, [h, 1]), along(w, [1, w]));
+        drop(before.take());
+        let by_block = |x: &Tensor| {
+            let blocks = t.reshape(x, [h / m, m, w / m, m]);
+            t.reshape(&t.transpose(&blocks, 1, 2), [h * w])
+        };
+        rows = by_block(&rows);
+        columns = by_block(&columns);
+        let pairs = ids(t, &[h * w, 2], "stack");
+        parts.push(ids(t, &[image.frames * h * w, 2], "repeat"));
+        drop(pairs);
+        before = Some([rows, columns]);
+    }
+    ids(t, &[layout.patches(), 2], "position ids of patches")
+}
+
+/// `get_vision_cu_seqlens`: each frame attends to itself.
+pub fn cu_seqlens(t: &Tape, layout: &Layout, grid: &Tensor) -> Tensor {
+    let segments = layout.images().iter().map(|g| g.frames).sum();
+    let lengths = {
+        let areas = ids(t, &[layout.images().len() as u64], "patches of a frame");
+        t.repeat_interleave_ids(&areas, &t.select(grid, 1), segments)
+    };
+    let ends = t.cumsum_ids(&lengths, DType::I32);
+    let padded = t.empty([segments + 1], DType::I32, "cu_seqlens");
+    drop((ends, lengths));
+    padded
+}

@@ -1,0 +1,83 @@
+//! Rows at the marked positions of a mask: reading, writing, and their gradients
+//! (`aten/src/ATen/native/TensorAdvancedIndexing.cpp`, `native/cuda/Indexing.cu`).
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::dims::Dims;
+use super::super::tensor::Tensor;
+use crate::dtype::DType;
+
+impl Tape {
+    /// `x[mask, :]`: [batch, seq, width] at the `marked` positions of [batch, seq] → [marked, width].
+    pub fn index_rows(&self, x: &Tensor, mask: &Tensor, marked: u64) -> Tensor {
+        let mut rec = self.record("IndexBackward0", &[x]);
+        rec.save(self, mask);
+        let out = self.gather_rows(x, mask, marked);
+        let shape = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            let out = t.empty(shape, bw.grad().dtype(), "index backward");
+            let places = t.nonzero(&bw.saved[0], marked);
+            let index = t.linear_index(&t.columns(&places));
+            drop(places);
+            t.sort_index(index);
+            smallvec![Some(out)]
+        })
+    }
+
+    /// `x[mask, :] = values`, in place.
+    pub fn index_put_rows(&self, x: Tensor, mask: &Tensor, values: &Tensor) -> Tensor {
+        let mut rec = self.record("IndexPutBackward0", &[&x, values]);
+        rec.save(self, mask);
+        let marked = values.size(0);
+        drop(self.nonzero(mask, marked));
+        let out = x.detach();
+        drop(x);
+        let shape = *values.shape();
+        rec.finish(self, out, move |t, bw| {
+            let (g, mask) = (bw.grad(), &bw.saved[0]);
+            let dx = bw.want(0, || t.put_zeros(g, mask, shape));
+            let dvalues = bw.want(1, || t.gather_rows(g, mask, marked));
+            smallvec![dx, dvalues]
+        })
+    }
+
+    fn gather_rows(&self, x: &Tensor, mask: &Tensor, marked: u64) -> Tensor {
+        let places = self.nonzero(mask, marked);
+        let out = self.empty([marked, x.last()], x.dtype(), "index");
+        drop(places);
+        out
+    }
+
+    /// `g.index_put(mask, zeros)`.
+    fn put_zeros(&self, g: &Tensor, mask: &Tensor, shape: Dims) -> Tensor {
+        let zeros = self.empty(shape, g.dtype(), "zeros");
+        let out = self.empty_like(g, g.dtype(), "index_put");
+        drop(self.nonzero(mask, shape[0]));
+        drop(zeros);
+        out
+    }
+
+    /// Coordinates [marked, dims] as one index for each dimension.
+    fn columns(&self, places: &Tensor) -> Vec<Tensor> {
+        self.unbind(&self.transpose(places, 0, 1))
+    }
+
+    /// `x[i, …]` of the first dimension, with an index of `n` that lies on the host and is copied to the
+    /// GPU each time.
+    pub fn index_from_host(&self, x: &Tensor, n: u64) -> Tensor {
+        let rec = self.record("IndexBackward0", &[x]);
+        let copied = move |t: &Self| t.empty([n], DType::I64, "copy of the index");
+        let index = copied(self);
+        let mut shape = *x.shape();
+        shape[0] = n;
+        let out = self.empty(shape, x.dtype(), "index");
+        drop(index);
+        let from = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            let zeros = t.empty(from, bw.grad().dtype(), "zeros");
+            t.sort_index(copied(t));
+            smallvec![Some(zeros)]
+        })
+    }
+}

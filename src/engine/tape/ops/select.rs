@@ -1,0 +1,60 @@
+//! Operations whose result's size depends on values: `nonzero`, indexing by a mask, `repeat_interleave`.
+//!
+//! The caller says how many elements there will be; none of these is part of the graph.
+
+use super::super::core::Tape;
+use super::super::tensor::Tensor;
+use super::cub;
+use crate::dtype::DType;
+
+impl Tape {
+    /// `mask.nonzero()`: coordinates of the `marked` elements, [marked, dims] in int64
+    /// (`aten/src/ATen/native/cuda/Nonzero.cu`).
+    pub fn nonzero(&self, mask: &Tensor, marked: u64) -> Tensor {
+        let count = self.empty([], DType::I32, "number of marked elements");
+        drop(self.empty([cub::reduce(mask.numel(), &self.0.gpu)], DType::U8, "reduce storage"));
+        let places = self.empty([marked, mask.dim() as u64], DType::I64, "places of marked elements");
+        drop(self.empty([cub::select(mask.numel())], DType::U8, "select storage"));
+        drop(count);
+        places
+    }
+
+    /// `x[mask]` of ids in one dimension, `marked` of them.
+    pub fn index_ids(&self, mask: &Tensor, marked: u64, dtype: DType) -> Tensor {
+        let places = self.nonzero(mask, marked);
+        let out = self.empty([marked], dtype, "index");
+        drop(places);
+        out
+    }
+
+    /// `x.cumsum(0)` of ids in one dimension.
+    pub fn cumsum_ids(&self, x: &Tensor, dtype: DType) -> Tensor {
+        let out = self.empty(*x.shape(), dtype, "cumsum");
+        let source = (x.dtype() != dtype || !x.is_contiguous()).then(|| self.empty(*x.shape(), dtype, "copy to sum"));
+        let storage = match dtype {
+            DType::I64 => cub::scan(x.numel()),
+            _ => cub::scan_i32(x.numel()),
+        };
+        drop(self.empty([storage], DType::U8, "scan storage"));
+        drop(source);
+        out
+    }
+
+    /// `torch.repeat_interleave(x, repeats)` of one-dimensional ids, `total` in the end
+    /// (`aten/src/ATen/native/Repeat.cpp`, `native/cuda/Repeat.cu`).
+    pub fn repeat_interleave_ids(&self, x: &Tensor, repeats: &Tensor, total: u64) -> Tensor {
+        let index = {
+            let dense = (!repeats.is_contiguous()).then(|| self.empty(*repeats.shape(), DType::I64, "contiguous copy"));
+            let ends = self.cumsum_ids(repeats, DType::I64);
+            let valid = self.empty(*repeats.shape(), DType::Bool, "repeats ≥ 0");
+            drop(self.empty([], DType::Bool, "all"));
+            drop(valid);
+            let index = self.empty([total], DType::I64, "repeat_interleave");
+            drop((ends, dense));
+            index
+        };
+        let out = self.empty([total], x.dtype(), "index_select");
+        drop(index);
+        out
+    }
+}
