@@ -115,3 +115,54 @@ fn as_bias(t: &Tape, allowed: &Tensor, dtype: DType) -> Tensor {
     drop((lowest, zero));
     bias
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::Gpu;
+
+    /// Bytes asked for by the mask of one sample of 777 positions for eager attention in fp32.
+    fn births(pattern: impl Fn(&Tensor) -> Pattern<'_>) -> Vec<u64> {
+        let tape = Tape::new(Gpu::H200);
+        let embeds = tape.empty([1, 777, 2560], DType::F32, "embeddings");
+        let blocks = ids(&tape, &[1, 777], "blocks");
+        drop(pattern_mask(&tape, Attention::Eager, &embeds, pattern(&blocks)));
+        drop((embeds, blocks));
+        tape.finish().births[2..].iter().map(|b| b.bytes).collect()
+    }
+
+    const SQUARE: u64 = 777 * 777;
+    const IDS: u64 = 777 * 8;
+
+    /// Gemma 3's mask of its global blocks, from an allocator trace.
+    #[test]
+    fn blocks_that_see_themselves_cost_what_the_trace_says() {
+        let rule = [
+            1, 1, SQUARE, SQUARE, IDS, IDS, IDS, IDS, SQUARE, 777, SQUARE, SQUARE, SQUARE, IDS, 777, SQUARE,
+        ];
+        let positions = [777, 8, 8, IDS, IDS, IDS, IDS];
+        let expected: Vec<u64> = [&positions[..], &rule, &[4, 4, 4 * SQUARE]].concat();
+        assert_eq!(births(|blocks| Pattern::Blocks(blocks)), expected);
+    }
+
+    /// Gemma 3's mask of its sliding blocks, evaluated through `vmap`, from the same trace.
+    #[test]
+    fn blocks_within_a_window_cost_what_the_trace_says() {
+        let rule = [
+            777, 777, 777, SQUARE, SQUARE, IDS, IDS, IDS, IDS, SQUARE, 777, SQUARE, SQUARE, SQUARE, IDS, SQUARE,
+            SQUARE, SQUARE, IDS, 777, SQUARE,
+        ];
+        let positions = [777, 8, 8, IDS, IDS, IDS, IDS];
+        let expected: Vec<u64> = [&positions[..], &rule, &[4, 4, 4 * SQUARE]].concat();
+        assert_eq!(births(|blocks| Pattern::BlocksWithinWindow(blocks)), expected);
+    }
+
+    #[test]
+    fn sdpa_needs_no_mask_until_the_window_is_shorter_than_the_sample() {
+        let tape = Tape::new(Gpu::H200);
+        let embeds = tape.empty([1, 777, 64], DType::Bf16, "embeddings");
+        let mask = |window| pattern_mask(&tape, Attention::Sdpa, &embeds, Pattern::Sliding(window));
+        assert!(mask(778).is_none());
+        assert!(matches!(mask(777), Some(Mask::Bool(_))));
+    }
+}
