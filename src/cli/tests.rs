@@ -15,6 +15,7 @@ fn every_example_of_the_help_is_a_command_line() {
     collect(&Cli::command(), &mut examples);
     assert!(examples.len() > 10);
     for example in examples {
+        assert!(example.len() <= 78, "a terminal of 80 columns would break {example}");
         if let Err(error) = Cli::try_parse_from(words(&example)) {
             panic!("{example}\n{error}");
         }

@@ -42,7 +42,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate llava-1.5-7b --batch 4 --gpu 4090 --ckpt full --freeze lora
   vramscope estimate tinyllava-1.5b --images 2 --freeze vision --format json
   vramscope estimate --config config.json --freeze lora --rank 64
-  vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"seq\": 1024, \"optim\": \"sgd\"}'
+  vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"optim\": \"sgd\"}'
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
 impl Estimate {
