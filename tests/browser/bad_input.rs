@@ -1,0 +1,82 @@
+use vramscope_engine::Model;
+
+use crate::page::with_page;
+
+#[tokio::test]
+async fn a_text_that_is_no_number_stays_with_a_message_beside_it() {
+    with_page("#/?model=gpt2&batch=2", async |page| {
+        let before = page.value("peak-allocated").await?;
+        page.enter("batch", "many").await?;
+        let message = page
+            .until("message", || page.text("error-batch"), |m| !m.is_empty())
+            .await?;
+        assert!(message.contains("many"), "{message}");
+        assert_eq!(page.find("batch").await?.prop("value").await?.as_deref(), Some("many"));
+        assert_eq!(
+            page.value("peak-allocated").await?,
+            before,
+            "the last good number still counts"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn absurd_sizes_are_refused_in_words() {
+    with_page("#/?model=gpt2", async |page| {
+        for absurd in ["0", "99999999999", "18446744073709551615"] {
+            page.enter("batch", absurd).await?;
+            let message = page.until(absurd, || page.text("refusal"), |m| !m.is_empty()).await?;
+            assert!(message.len() > 40, "{message}");
+            page.enter("batch", "1").await?;
+            page.until("peak-allocated", || page.value("peak-allocated"), Option::is_some)
+                .await?;
+        }
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_malformed_config_shows_why_and_stays() {
+    with_page("", async |page| {
+        page.find("from-config").await?.click().await?;
+        let broken = "{\"model_type\": \"llama\", \"hidden_size\":";
+        page.enter("config", broken).await?;
+        let wanted = |m: &String| m.contains("JSON");
+        page.until("message", || page.text("error-config"), wanted).await?;
+        assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(broken));
+        assert!(page.text("refusal").await?.contains("JSON"));
+
+        // A look at the catalogue and back loses nothing.
+        page.find("from-catalogue").await?.click().await?;
+        page.until("peak-allocated", || page.value("peak-allocated"), Option::is_some)
+            .await?;
+        page.find("from-config").await?.click().await?;
+        assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(broken));
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pasted_config_gives_the_catalogues_bytes_and_survives_a_reload() {
+    with_page("#/?model=gpt2", async |page| {
+        let catalogue = page.value("peak-allocated").await?;
+        page.find("from-config").await?.click().await?;
+        let config = Model::catalogue_config("gpt2").expect("it is in the catalogue");
+        let paste = "const area = document.querySelector('[data-testid=config]'); area.value = arguments[0];\
+                     area.dispatchEvent(new Event('input', { bubbles: true }))";
+        page.driver.execute(paste, vec![config.into()]).await?;
+        let fragment = page
+            .until("fragment", || page.fragment(), |f| f.contains("config="))
+            .await?;
+        page.go(&fragment).await?;
+        assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(config));
+        assert_eq!(page.value("peak-allocated").await?, catalogue);
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,63 @@
+//! One driver for each test, on a port of its own, which ends with the test and takes its browser
+//! with it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use xtask::tools::Browser;
+
+/// A running chromedriver.
+pub struct Chromedriver {
+    process: Child,
+    port: u16,
+}
+
+impl Chromedriver {
+    /// Starts it on a free port, which it prints.
+    pub fn start(browser: &Browser) -> Self {
+        let mut process = Command::new(&browser.driver)
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver starts");
+        let output = process.stdout.take().expect("its output is piped");
+        let port = BufReader::new(output)
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| {
+                line.split_once("successfully on port ")?
+                    .1
+                    .trim_end_matches('.')
+                    .parse()
+                    .ok()
+            })
+            .expect("chromedriver prints its port");
+        Self { process, port }
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> String {
+        format!("http://{}:{}", Ipv4Addr::LOCALHOST, self.port)
+    }
+
+    /// Asks it to close its browsers and itself; killed outright, it would leave them behind.
+    fn shut_down(&self) -> std::io::Result<()> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(b"GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+        stream.read_to_end(&mut Vec::new()).map(drop)
+    }
+}
+
+impl Drop for Chromedriver {
+    fn drop(&mut self) {
+        if self.shut_down().is_err() {
+            // It has ended already if this fails.
+            self.process.kill().ok();
+        }
+        self.process.wait().ok();
+    }
+}

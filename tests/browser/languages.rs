@@ -1,0 +1,39 @@
+use crate::page::with_page;
+
+#[tokio::test]
+async fn a_language_is_chosen_by_hand_and_remembered() {
+    with_page("", async |page| {
+        let verdict = || page.text("verdict");
+        assert!(verdict().await?.contains("on H100 SXM"));
+        page.choose("language", "zh-CN").await?;
+        page.until("simplified", verdict, |t| t.contains("需要")).await?;
+        page.go("").await?;
+        page.until("remembered", verdict, |t| t.contains("需要")).await?;
+        page.choose("language", "zh-TW").await?;
+        page.until("traditional", verdict, |t| t.contains("餘") || t.contains("缺"))
+            .await?;
+        let lang: String = page
+            .driver
+            .execute("return document.documentElement.lang", vec![])
+            .await?
+            .convert()?;
+        assert_eq!(lang, "zh-TW");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_theme_is_chosen_by_hand() {
+    with_page("#/?theme=light", async |page| {
+        let background = || async {
+            let script = "return getComputedStyle(document.body).backgroundColor";
+            page.driver.execute(script, vec![]).await?.convert::<String>()
+        };
+        let light = background().await?;
+        page.choose("theme", "dark").await?;
+        page.until("background", background, |now| *now != light).await?;
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,15 @@
+//! The built page in a real Chromium, used as a person uses it. `cargo xtask test` builds the page
+//! first; the page under test is the one that is published.
+
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+mod bad_input;
+mod chromedriver;
+mod controls;
+mod languages;
+mod links;
+mod loading;
+mod page;
+mod same_bytes;
+
+use page::Page;

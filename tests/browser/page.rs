@@ -1,0 +1,149 @@
+//! A page open in a browser, and what a person does with it.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use thirtyfour::prelude::*;
+use xtask::{dist, static_server, tools};
+
+use crate::chromedriver::Chromedriver;
+
+/// Long enough for two busy cores.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The built page, open.
+pub struct Page {
+    /// The browser's session.
+    pub driver: WebDriver,
+    /// Where the page is served, without a fragment.
+    pub origin: String,
+    _process: Chromedriver,
+}
+
+/// Opens the page at a fragment such as `#/?batch=4`, hands it to `test`, and closes the browser.
+pub async fn with_page(fragment: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<()>) {
+    let page = Page::open(fragment).await.expect("the page opens");
+    test(&page).await.expect("the browser does as it is asked");
+}
+
+impl Page {
+    async fn open(fragment: &str) -> WebDriverResult<Self> {
+        let browser = tools::browser().expect("a browser is installed");
+        assert!(
+            dist().join("index.html").is_file(),
+            "no built page in dist/: run `cargo xtask test`"
+        );
+        let origin = format!("http://{}/", static_server::start(dist(), 0).expect("a port is free"));
+        let process = Chromedriver::start(&browser);
+        let mut capabilities = DesiredCapabilities::chrome();
+        capabilities.set_binary(&browser.chromium.to_string_lossy())?;
+        for arg in [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--lang=en",
+        ] {
+            capabilities.add_arg(arg)?;
+        }
+        capabilities.add_arg("--window-size=1440,1400")?;
+        let driver = WebDriver::new(process.url(), capabilities).await?;
+        // The driver's end closes the browser, also where a test fails.
+        driver.clone().leak().expect("the session is open");
+        let page = Self {
+            driver,
+            origin,
+            _process: process,
+        };
+        page.go(fragment).await?;
+        Ok(page)
+    }
+
+    /// Loads the page anew at a fragment, and waits until it has drawn something.
+    pub async fn go(&self, fragment: &str) -> WebDriverResult<()> {
+        self.driver.goto("about:blank").await?;
+        self.driver.goto(format!("{}{fragment}", self.origin)).await?;
+        self.driver
+            .query(By::Css("#results > *, #fault, .boot-error"))
+            .first()
+            .await?;
+        Ok(())
+    }
+
+    /// The element of a test id.
+    pub async fn find(&self, testid: &str) -> WebDriverResult<WebElement> {
+        self.driver
+            .query(By::Css(format!("[data-testid='{testid}']")))
+            .first()
+            .await
+    }
+
+    /// The exact value that an element carries; `None` while there is no such element.
+    pub async fn value(&self, testid: &str) -> WebDriverResult<Option<String>> {
+        let script = "return document.querySelector(arguments[0])?.dataset.value ?? null";
+        let selector = format!("[data-testid='{testid}']").into();
+        self.driver.execute(script, vec![selector]).await?.convert()
+    }
+
+    /// The shown text of an element; empty while there is no such element.
+    pub async fn text(&self, testid: &str) -> WebDriverResult<String> {
+        let script = "return document.querySelector(arguments[0])?.textContent ?? ''";
+        let selector = format!("[data-testid='{testid}']").into();
+        self.driver.execute(script, vec![selector]).await?.convert()
+    }
+
+    /// Types a text in the place of what a field holds.
+    pub async fn enter(&self, testid: &str, text: &str) -> WebDriverResult<()> {
+        let field = self.find(testid).await?;
+        field.click().await?;
+        field.send_keys(Key::Control + "a").await?;
+        field.send_keys(text).await
+    }
+
+    /// Picks a choice of a menu.
+    pub async fn choose(&self, testid: &str, value: &str) -> WebDriverResult<()> {
+        let menu = self.find(testid).await?;
+        menu.find(By::Css(format!("option[value='{value}']")))
+            .await?
+            .click()
+            .await
+    }
+
+    /// Waits until what `read` gives is as wanted; the last reading is shown where it never is.
+    pub async fn until<T, F>(&self, what: &str, read: impl Fn() -> F, wanted: impl Fn(&T) -> bool) -> WebDriverResult<T>
+    where
+        T: std::fmt::Debug,
+        F: Future<Output = WebDriverResult<T>>,
+    {
+        let begin = Instant::now();
+        loop {
+            let last = read().await?;
+            if wanted(&last) {
+                return Ok(last);
+            }
+            assert!(begin.elapsed() < PATIENCE, "{what}: still {last:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until an element's value differs from `before`.
+    pub async fn changed(&self, testid: &str, before: &Option<String>) -> WebDriverResult<Option<String>> {
+        self.until(testid, || self.value(testid), |now| now != before && now.is_some())
+            .await
+    }
+
+    /// The fragment of the address bar.
+    pub async fn fragment(&self) -> WebDriverResult<String> {
+        self.driver.execute("return location.hash", vec![]).await?.convert()
+    }
+
+    /// What the browser logged as an error, breaches of the page's policy among them.
+    pub async fn errors(&self) -> WebDriverResult<Vec<String>> {
+        let log = self.driver.browser_log().await?;
+        Ok(log
+            .iter()
+            .map(|entry| format!("{entry:?}"))
+            .filter(|e| e.to_uppercase().contains("SEVERE"))
+            .collect())
+    }
+}
