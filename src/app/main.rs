@@ -1,7 +1,7 @@
 //! The page. Natively only its state is built, so that the URL codec is tested without a browser.
 #![cfg_attr(
     not(target_arch = "wasm32"),
-    allow(dead_code, reason = "what uses it runs in the browser")
+    allow(dead_code, unused_imports, reason = "what uses it runs in the browser")
 )]
 
 #[cfg(target_arch = "wasm32")]

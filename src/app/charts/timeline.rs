@@ -84,7 +84,7 @@ impl TimelineChart {
     }
 
     fn top(&self) -> f64 {
-        self.peak.1.get() as f64 * 1.08
+        self.peak.1.get() as f64 * 1.12
     }
 }
 
@@ -168,13 +168,13 @@ impl Brush<'_> {
         let ring = self.palette.surface.filled();
         root.draw(&Circle::new((x, y), self.px(5.0), ring))?;
         root.draw(&Circle::new((x, y), self.px(3.5), self.palette.ink.filled()))?;
-        let at_right = x > (columns.start + columns.end) / 2;
-        let (side, gap) = match at_right {
-            true => (HPos::Right, -9.0),
-            false => (HPos::Left, 9.0),
-        };
-        let style = self.text(self.palette.ink, side, VPos::Bottom);
-        root.draw(&Text::new(words.clone(), (x + self.px(gap), y - self.px(3.0)), style))?;
+        // Above the mark, but within the plot.
+        let half = self.px(4.0 * words.chars().count() as f64);
+        let middle = x.clamp(columns.start + half, (columns.end - half).max(columns.start + half));
+        let style = self.text(self.palette.ink, HPos::Center, VPos::Bottom);
+        let behind = [(middle - half, y - self.px(24.0)), (middle + half, y - self.px(8.0))];
+        root.draw(&Rectangle::new(behind, self.palette.surface.mix(0.85).filled()))?;
+        root.draw(&Text::new(words.clone(), (middle, y - self.px(9.0)), style))?;
         Ok(())
     }
 }

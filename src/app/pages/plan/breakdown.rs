@@ -43,8 +43,14 @@ pub fn Breakdown() -> impl IntoView {
     view! {
         <p class="muted small">{t!(i18n, breakdown.explain)}</p>
         <table class="breakdown">
-            <thead class="offscreen">
-                <tr>
+            <colgroup>
+                <col class="col-name" />
+                <col />
+                <col class="col-bytes" />
+                <col class="col-share" />
+            </colgroup>
+            <thead>
+                <tr class="offscreen">
                     <th scope="col">{t!(i18n, breakdown.name)}</th>
                     <th scope="col">{t!(i18n, breakdown.bar)}</th>
                     <th scope="col">{t!(i18n, breakdown.bytes)}</th>

@@ -118,7 +118,7 @@ fn CardChoice() -> impl IntoView {
     });
     let error = Signal::derive(move || simulation.run().and_then(|run| run.card.as_ref().err().cloned()));
     view! {
-        <section class="group">
+        <section class="group group-single">
             <h2>{t!(i18n, plan.card)}</h2>
             <Combobox key=Key::Gpu options error />
         </section>

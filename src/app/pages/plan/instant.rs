@@ -9,7 +9,7 @@ use crate::simulation::Simulation;
 use crate::words;
 
 /// As many as fit beside the curve.
-const ROWS: usize = 9;
+const ROWS: usize = 8;
 
 /// The largest tensors live at an instant: what, where, how large, why.
 #[component]
@@ -36,6 +36,11 @@ pub fn InstantList(instant: Memo<Option<Instant>>, pointed: RwSignal<Option<Inst
                 <h3>{title}</h3>
                 <table>
                     <caption class="offscreen">{t!(i18n, instant.caption)}</caption>
+                    <colgroup>
+                        <col class="col-swatch" />
+                        <col />
+                        <col class="col-bytes" />
+                    </colgroup>
                     <tbody>{rows}</tbody>
                 </table>
             </div>
@@ -54,8 +59,9 @@ fn Row(tensor: LiveTensor) -> impl IntoView {
                 <span class=format!("swatch {}", kind_class(kind)) title=words::kind(i18n, kind)></span>
             </td>
             <td class="tensor">
-                <span class="tensor-name">{tensor.name}</span>
-                <span class="tensor-layer">{tensor.layer}</span>
+                <span class="tensor-name">
+                    {tensor.name} " " <span class="tensor-layer">{tensor.layer}</span>
+                </span>
                 <span class="tensor-why">{format!("[{shape}] {} · {}", tensor.dtype.name(), tensor.why)}</span>
             </td>
             <td class="tensor-bytes">{gib(tensor.bytes)}</td>

@@ -28,7 +28,7 @@ pub fn ModelSource() -> impl IntoView {
         store.set(Key::Config, if config { text.get_untracked() } else { String::new() });
     };
     view! {
-        <section class="group">
+        <section class="group group-single">
             <h2>{t!(i18n, plan.model)}</h2>
             <div class="segments-row tabs" role="group">
                 <Tab on=Signal::derive(move || !by_config.get()) pick=move || show(false) testid="from-catalogue">

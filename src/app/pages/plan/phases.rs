@@ -42,6 +42,12 @@ pub fn Phases() -> impl IntoView {
         });
         Some(view! {
             <table class="phases">
+                <colgroup>
+                    <col class="col-phase" />
+                    <col />
+                    <col class="col-bytes" />
+                    <col class="col-mark" />
+                </colgroup>
                 <tbody>{rows.collect_view()}</tbody>
             </table>
             <p class="muted small">{t!(i18n, phase.explain, phase = words::phase(i18n, holder))}</p>
