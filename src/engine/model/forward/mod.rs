@@ -15,6 +15,7 @@ mod llava;
 mod opt;
 mod paligemma;
 mod qformer;
+mod qwen2_5_vl;
 mod qwen2_vl;
 mod qwen_vl;
 mod siglip_vision;
@@ -24,7 +25,7 @@ mod vit;
 use super::{Model, ModelConfig};
 use crate::dtype::DType;
 use crate::nn::{Builder, ids};
-use crate::setup::{Attention, Checkpointing, Freeze, Precision, Setup};
+use crate::setup::{Attention, Checkpointing, Precision, Setup};
 use crate::tape::{Kind, Tape, Tensor};
 
 /// A model whose parameters are made, ready to run.
@@ -53,8 +54,9 @@ pub struct Run {
     pub attn: Attention,
     /// Blocks are checkpointed.
     pub checkpointing: bool,
-    /// `enable_input_require_grads`: what embeddings give is made a leaf that has a gradient, so
-    /// that checkpointed blocks of frozen weights pass gradients on.
+    /// `enable_input_require_grads`, which transformers' `gradient_checkpointing_enable` calls for models
+    /// of text: what frozen embeddings give is made a leaf that has a gradient, so that checkpointed
+    /// blocks of frozen weights pass gradients on.
     inputs_require_grad: bool,
 }
 
@@ -65,8 +67,7 @@ impl Run {
             setup: setup.clone(),
             attn: setup.attn,
             checkpointing: setup.ckpt == Checkpointing::Full,
-            inputs_require_grad: setup.ckpt == Checkpointing::Full
-                && matches!(setup.freeze, Freeze::Lora | Freeze::AllButConnector),
+            inputs_require_grad: setup.ckpt == Checkpointing::Full,
         }
     }
 
@@ -177,6 +178,7 @@ impl Model {
             ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
             ModelConfig::Blip2(c) => Box::new(blip2::Blip2::new(b, c)),
             ModelConfig::Qwen2Vl(c) => Box::new(qwen2_vl::model(b, c)),
+            ModelConfig::Qwen25Vl(c) => Box::new(qwen2_5_vl::model(b, c)),
             _ => unreachable!("`has_forward` is asked first"),
         }
     }
@@ -186,12 +188,13 @@ impl Model {
         use ModelConfig as M;
         match &self.config {
             M::Phi(_) | M::Mllama(_) => false,
-            M::Qwen25Vl(_) | M::Qwen3Vl(_) => false,
+            M::Qwen3Vl(_) => false,
             M::LlavaNext(_) | M::Idefics3(_) | M::Siglip(_) => false,
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             M::PaliGemma(c) => gemma_text::is_gemma(&c.text),
             M::Llava(c) => decoder::is_simulated(&c.text),
             M::Qwen2Vl(c) => decoder::is_simulated(&c.text),
+            M::Qwen25Vl(c) => decoder::is_simulated(&c.text),
             M::InternVl(c) => decoder::is_simulated(&c.text),
             M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Gemma3(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }

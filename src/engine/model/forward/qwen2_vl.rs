@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::Run;
 use super::qwen_vl::{
-    Layout, Map, PatchEmbed, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionIds, VisionOutput,
-    VisionRotary, VisionTower,
+    Layout, Map, Merger, PatchEmbed, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionIds,
+    VisionOutput, VisionRotary, VisionTower,
 };
 use crate::model::config::{Activation, Qwen2VlConfig, Qwen2VlVisionConfig};
 use crate::nn::{self, Builder, LayerNorm, Linear, MropeLayout};
@@ -23,20 +23,13 @@ pub struct Qwen2Vision {
     patch_embed: PatchEmbed,
     rotary: VisionRotary,
     blocks: VisionBlocks<LayerNorm, Mlp>,
-    merger: Merger,
+    merger: Merger<LayerNorm>,
 }
 
 struct Mlp {
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
-}
-
-/// `PatchMerger`: a norm, then neighbouring patches through two linear maps.
-struct Merger {
-    ln_q: LayerNorm,
-    mlp: [Linear; 2],
-    width: u64,
 }
 
 impl Qwen2Vision {
@@ -46,7 +39,9 @@ impl Qwen2Vision {
             patch_embed: PatchEmbed::new(b, p, c.width, false),
             rotary: VisionRotary::new(b, c.width / p.heads),
             blocks: VisionBlocks::new(b, p.layers, || Self::block(b, c)),
-            merger: b.tape().component("merger", Component::Connector, || Merger::new(b, c)),
+            merger: b.tape().component("merger", Component::Connector, || {
+                Merger::new(b, LayerNorm::new(b, "ln_q", c.width), p, [c.width, c.output])
+            }),
         }
     }
 
@@ -90,28 +85,5 @@ impl Map for Mlp {
         let mut h = t.scope("fc1", || self.fc1.forward(t, x));
         h = nn::activate(t, self.activation, h);
         t.scope("fc2", || self.fc2.forward(t, &h))
-    }
-}
-
-impl Merger {
-    fn new(b: &Builder, c: &Qwen2VlVisionConfig) -> Self {
-        let width = c.width * c.patches.merged();
-        Self {
-            ln_q: LayerNorm::new(b, "ln_q", c.width),
-            mlp: [
-                Linear::new(b, "mlp.0", width, width, true),
-                Linear::new(b, "mlp.2", width, c.output, true),
-            ],
-            width,
-        }
-    }
-
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let normed = t.scope("ln_q", || self.ln_q.forward(t, x));
-        let joined = t.view(&normed, [x.numel() / self.width, self.width]);
-        drop(normed);
-        let mut h = t.scope("mlp.0", || self.mlp[0].forward(t, &joined));
-        h = nn::activate(t, Activation::Gelu, h);
-        t.scope("mlp.2", || self.mlp[1].forward(t, &h))
     }
 }

@@ -40,6 +40,16 @@ impl Tape {
         out
     }
 
+    /// `torch.unique_consecutive(x)` of one-dimensional ids: memory for all of them, resized in place
+    /// (`aten/src/ATen/native/cuda/UniqueCub.cu`).
+    pub fn unique_consecutive_ids(&self, x: &Tensor) -> Tensor {
+        let out = self.empty(*x.shape(), x.dtype(), "unique_consecutive");
+        let count = self.empty([], DType::I64, "number of unique elements");
+        drop(self.empty([cub::select(x.numel())], DType::U8, "unique storage"));
+        drop(count);
+        out
+    }
+
     /// `torch.repeat_interleave(x, repeats)` of one-dimensional ids, `total` in the end
     /// (`aten/src/ATen/native/Repeat.cpp`, `native/cuda/Repeat.cu`).
     pub fn repeat_interleave_ids(&self, x: &Tensor, repeats: &Tensor, total: u64) -> Tensor {

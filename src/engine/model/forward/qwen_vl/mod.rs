@@ -5,17 +5,21 @@ mod attention;
 mod block;
 mod layout;
 mod merge;
+mod merger;
 mod positions;
 mod rotary;
 mod vision_ids;
+mod windows;
 
 use std::cell::RefCell;
 
 pub use attention::{Segments, VisionAttention};
 pub use block::{Map, PatchEmbed, VisionBlock, VisionBlocks};
 pub use layout::Layout;
+pub use merger::Merger;
 pub use rotary::VisionRotary;
 pub use vision_ids::VisionIds;
+pub use windows::windows;
 
 use super::decoder::{Decoder, head, logits_and_loss};
 use super::{Batch, Forward, Output, Run};
