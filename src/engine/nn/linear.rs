@@ -30,15 +30,6 @@ impl Linear {
         linear
     }
 
-    /// Of parameters that a constructor makes in an order of its own.
-    pub fn of(weight: Tensor, bias: Option<Tensor>) -> Self {
-        Self {
-            weight,
-            bias,
-            lora: None,
-        }
-    }
-
     /// A head that shares its weight with the token embedding.
     pub fn tied(b: &Builder, name: &'static str, weight: &Tensor) -> Self {
         b.tape().scope(name, || Self {

@@ -145,27 +145,11 @@ impl Layer {
 }
 
 impl SelfAttention {
-    /// The bias of queries and values is made apart, with zeros for the keys between them.
     fn new(b: &Builder, c: &Blip2VisionConfig) -> Self {
-        let (t, width) = (b.tape(), c.shape.hidden);
-        let parts = c
-            .qkv_bias
-            .then(|| ["q_bias", "v_bias"].map(|name| t.empty([width], b.dtype(), name)));
-        let qkv = t.scope("qkv", || {
-            let weight = b.weight("weight", [3 * width, width]);
-            let bias = c.qkv_bias.then(|| {
-                let keys = t.empty([width], b.dtype(), "zeros");
-                let bias = b.weight("bias", [3 * width]);
-                drop(keys);
-                bias
-            });
-            Linear::of(weight, bias)
-        });
-        let projection = Linear::new(b, "projection", width, width, true);
-        drop(parts);
+        let width = c.shape.hidden;
         Self {
-            qkv,
-            projection,
+            qkv: Linear::new(b, "qkv", width, 3 * width, c.qkv_bias),
+            projection: Linear::new(b, "projection", width, width, true),
             heads: c.shape.heads,
             dropout: c.attention_dropout,
         }

@@ -23,7 +23,8 @@ pub struct Decoder {
     rotary: Rotary,
 }
 
-struct Layer {
+/// A block: attention and a gated MLP, each behind a norm and beside a residual.
+pub struct Layer {
     self_attn: SelfAttention,
     mlp: Mlp,
     input_layernorm: RmsNorm,
@@ -51,15 +52,16 @@ pub struct Mlp {
 
 /// What every block of one forward shares.
 #[derive(Clone)]
-struct Shared {
-    attn: Attention,
-    mask: Option<Mask>,
-    cos: Tensor,
-    sin: Tensor,
-    /// All three projections are made before any is split into heads (Qwen2-VL and Qwen2.5-VL).
-    splits_last: bool,
+pub struct Shared {
+    pub attn: Attention,
+    pub mask: Option<Mask>,
+    pub cos: Tensor,
+    pub sin: Tensor,
+    /// All three projections are made before any is split into heads (Qwen2-VL, Qwen2.5-VL and
+    /// Llama-3.2-Vision).
+    pub splits_last: bool,
     /// Passed to every block, so a checkpointed block keeps it.
-    _position_ids: Option<Tensor>,
+    pub _position_ids: Option<Tensor>,
 }
 
 /// Whether this file's blocks are those of the configuration.
@@ -236,7 +238,7 @@ impl Decoder {
 }
 
 impl Layer {
-    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
         let t = b.tape();
         Self {
             self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
@@ -246,7 +248,7 @@ impl Layer {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    pub fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
         drop(x);

@@ -12,6 +12,10 @@ mod gpt2;
 mod internvl;
 mod internvl_vision;
 mod llava;
+mod mllama;
+mod mllama_positions;
+mod mllama_text;
+mod mllama_vision;
 mod opt;
 mod paligemma;
 mod qformer;
@@ -97,6 +101,8 @@ pub struct Batch {
     pub pixels: Option<Tensor>,
     /// Token types, [batch, seq]: which tokens are images, or the answer.
     pub token_types: Option<Tensor>,
+    /// How the tiles of each image are arranged, [batch, images].
+    pub arrangements: Option<Tensor>,
     /// Masks and whatever else stays on the GPU during the step.
     pub others: Vec<Tensor>,
 }
@@ -168,6 +174,7 @@ impl Model {
             ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
             ModelConfig::Decoder(c) if gemma_text::is_gemma(c) => Box::new(gemma_text::GemmaLm::new(b, c)),
             ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
+            ModelConfig::Mllama(c) => Box::new(mllama::Mllama::new(b, c)),
             ModelConfig::Opt(c) => Box::new(opt::Opt::new(b, c, "")),
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
             ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),

@@ -34,15 +34,19 @@ pub struct SdpaInputs<'a> {
 impl Tape {
     /// `scaled_dot_product_attention(...)` → [batch, heads, queries, width].
     pub fn sdpa(&self, inputs: &SdpaInputs<'_>) -> Tensor {
+        let mask = &inputs.mask.map(|m| match m {
+            Mask::Bias(bias) => Mask::Bias(self.cast_low(bias)),
+            Mask::Bool(allowed) => Mask::Bool(allowed.clone()),
+        });
         let v = self.cast_low(inputs.v);
         let k = self.cast_low(inputs.k);
         let q = self.cast_low(inputs.q);
         if q.dtype() == DType::F32 && q.size(1) != k.size(1) {
             self.without_autocast(|| self.math_attention(&q, &k, &v))
         } else if q.dtype() == DType::F32 {
-            self.efficient_attention(&q, &k, &v, inputs.mask)
+            self.efficient_attention(&q, &k, &v, mask.as_ref())
         } else {
-            self.cudnn_attention(&q, &k, &v, inputs.mask)
+            self.cudnn_attention(&q, &k, &v, mask.as_ref())
         }
     }
 

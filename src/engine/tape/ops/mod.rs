@@ -19,6 +19,7 @@ mod pool;
 mod reduce;
 mod scan;
 mod select;
+mod stack;
 mod views;
 
 pub use attention::{Mask, SdpaInputs};

@@ -121,6 +121,11 @@ impl Tape {
         rec.finish(self, out, |_, bw| smallvec![Some(bw.grad().clone())])
     }
 
+    /// `s - x` for a number `s`.
+    pub fn shift_negated(&self, x: &Tensor) -> Tensor {
+        self.unary("RsubBackward1", x, "subtract from a number")
+    }
+
     /// `-x`.
     pub fn neg(&self, x: &Tensor) -> Tensor {
         self.unary("NegBackward0", x, "neg")

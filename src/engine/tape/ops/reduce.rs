@@ -71,6 +71,13 @@ impl Tape {
         rec.finish(self, out, move |t, bw| smallvec![Some(t.expand(bw.grad(), shape))])
     }
 
+    /// `x.any(dim=-1, keepdim=True)`, outside the graph.
+    pub fn any_last(&self, x: &Tensor) -> Tensor {
+        let mut reduced = vec![false; x.dim()];
+        reduced[x.dim() - 1] = true;
+        self.reduce(x, &reduced, DType::Bool, "any")
+    }
+
     /// `x.mean(-1, keepdim=True)`.
     pub fn mean_last(&self, x: &Tensor) -> Tensor {
         self.mean_over(x, x.dim() - 1, true)

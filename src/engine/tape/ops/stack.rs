@@ -1,0 +1,40 @@
+//! Tensors set side by side along a new dimension, and rows of zeros behind others.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::tensor::Tensor;
+use super::views::promote;
+
+impl Tape {
+    /// `torch.stack(parts, dim=-1)`: [..] each → [.., parts]; backward gives views of its gradient.
+    pub fn stack_last(&self, parts: &[&Tensor]) -> Tensor {
+        let rec = self.record("StackBackward0", parts);
+        let dim = parts[0].dim();
+        let shape = parts[0].shape().inserted(dim, parts.len() as u64);
+        let dtype = parts
+            .iter()
+            .skip(1)
+            .fold(parts[0].dtype(), |d, p| promote(d, p.dtype()));
+        let out = self.empty(shape, dtype, "stack");
+        let count = parts.len();
+        rec.finish(self, out, move |_, bw| {
+            let g = bw.grad().clone();
+            let one = || g.alias(g.shape().removed(dim), g.strides().removed(dim));
+            (0..count).map(|i| bw.want(i, one)).collect()
+        })
+    }
+
+    /// `torch.nn.functional.pad` with `rows` of zeros at the end of a dimension; backward copies
+    /// what is not padding.
+    pub fn pad_end(&self, x: &Tensor, dim: usize, rows: u64) -> Tensor {
+        let rec = self.record("ConstantPadNdBackward0", &[x]);
+        let from = *x.shape();
+        let mut shape = from;
+        shape[dim] += rows;
+        let out = self.empty(shape, x.dtype(), "pad");
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.empty(from, bw.grad().dtype(), "pad backward"))]
+        })
+    }
+}
