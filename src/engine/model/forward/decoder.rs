@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::{Activation, DecoderConfig, DecoderFamily};
-use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, MropeLayout, RmsNorm, Rotary};
+use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Tape, Tensor};
 
@@ -19,6 +19,10 @@ pub struct CausalLm {
 pub struct Decoder {
     embed_tokens: Embedding,
     layers: Vec<Rc<Layer>>,
+    /// How many positions each block sees; `None` where it sees all.
+    windows: Vec<Option<u64>>,
+    /// All blocks get the first one's mask, and no other is made (Mistral).
+    one_mask: bool,
     norm: RmsNorm,
     rotary: Rotary,
 }
@@ -73,7 +77,7 @@ pub fn is_simulated(c: &DecoderConfig) -> bool {
             | DecoderFamily::Qwen2
             | DecoderFamily::Qwen3
             | DecoderFamily::Generic
-    ) && c.windows.iter().all(Option::is_none)
+    )
 }
 
 impl CausalLm {
@@ -150,6 +154,8 @@ impl Decoder {
             layers: (0..c.layers as usize)
                 .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
                 .collect(),
+            windows: c.windows.clone(),
+            one_mask: c.family == DecoderFamily::Mistral,
             norm: RmsNorm::new(b, "norm", c.hidden),
             rotary: Rotary::new(b, c.head_dim),
         }
@@ -168,7 +174,7 @@ impl Decoder {
             drop(arange);
             t.unsqueeze(&shifted, 0)
         };
-        let mask = nn::causal_mask(t, run.attn, &embeds);
+        let (mask, sliding_mask) = self.masks(t, run, &embeds);
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
         let shared = Shared {
             attn: run.attn,
@@ -178,7 +184,7 @@ impl Decoder {
             splits_last: false,
             _position_ids: Some(position_ids),
         };
-        self.blocks(t, run, embeds, shared, |_, _, h| h)
+        self.blocks(t, run, embeds, (shared, sliding_mask), |_, _, h| h)
     }
 
     /// As [`Decoder::forward`], at positions [3, batch, seq] of time, height and width; `after` gets
@@ -191,7 +197,7 @@ impl Decoder {
         (position_ids, layout): (&Tensor, MropeLayout),
         after: impl Fn(&Tape, usize, Tensor) -> Tensor,
     ) -> Tensor {
-        let mask = nn::causal_mask(t, run.attn, &embeds);
+        let (mask, sliding_mask) = self.masks(t, run, &embeds);
         let (cos, sin) = t.scope("rotary_emb", || {
             self.rotary.multimodal(t, &embeds, position_ids, layout)
         });
@@ -203,7 +209,18 @@ impl Decoder {
             splits_last: layout == MropeLayout::Sections,
             _position_ids: None,
         };
-        self.blocks(t, run, embeds, shared, after)
+        self.blocks(t, run, embeds, (shared, sliding_mask), after)
+    }
+
+    /// The masks of blocks that see all positions, and of those that slide.
+    fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor) -> (Option<Mask>, Option<Mask>) {
+        let mask = |pattern| nn::pattern_mask(t, run.attn, embeds, pattern);
+        let window = self.windows.iter().copied().flatten().next();
+        let full = match window {
+            Some(_) if self.one_mask => None,
+            _ => mask(Pattern::Causal),
+        };
+        (full, window.and_then(|window| mask(Pattern::Sliding(window))))
     }
 
     fn blocks(
@@ -211,13 +228,18 @@ impl Decoder {
         t: &Tape,
         run: &Run,
         embeds: Tensor,
-        shared: Shared,
+        (shared, sliding_mask): (Shared, Option<Mask>),
         after: impl Fn(&Tape, usize, Tensor) -> Tensor,
     ) -> Tensor {
-        let shared = Rc::new(shared);
+        let sliding = Rc::new(Shared {
+            mask: sliding_mask,
+            ..shared.clone()
+        });
+        let full = Rc::new(shared);
         let mut h = embeds.clone();
         let mut _block_output = embeds.clone();
         for (i, layer) in self.layers.iter().enumerate() {
+            let shared = if self.windows[i].is_some() { &sliding } else { &full };
             let (layer, shared) = (layer.clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
             let output = t.layer("layers", i, || {
