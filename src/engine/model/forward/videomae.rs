@@ -79,7 +79,7 @@ impl VideoMae {
 
     /// Pixels [batch, frames, channels, side, side] → [batch, positions, hidden].
     fn hidden(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
+        let embedded = t.scope("embeddings", || self.embed(t, pixels));
         let mut h = embedded.clone();
         for (i, layer) in self.layers.iter().enumerate() {
             let (layer, attn) = (layer.clone(), run.attn);
@@ -98,8 +98,8 @@ impl VideoMae {
         }
     }
 
-    fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let embedded = run.embedded(t, self.patch_embeddings.forward(t, pixels));
+    fn embed(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        let embedded = self.patch_embeddings.forward(t, pixels);
         // The table of sines is made on the CPU: `type_as` brings it over, `to(copy=True)` copies it.
         let table = {
             let shape = [1, embedded.size(1), embedded.size(2)];

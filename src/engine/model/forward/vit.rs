@@ -56,7 +56,7 @@ impl Vit {
 
     /// Pixels [batch, channels, side, side] → [batch, positions, hidden].
     fn hidden(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let embedded = t.scope("embeddings", || self.embeddings.forward(t, run, pixels));
+        let embedded = t.scope("embeddings", || self.embeddings.forward(t, pixels));
         let h = run_blocks(t, run, "layers", &self.layers, &None, embedded.clone(), |_| ());
         t.scope("layernorm", || self.layernorm.forward(t, &h))
     }
@@ -103,9 +103,9 @@ impl Embeddings {
         }
     }
 
-    fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
         let pixels = t.to_dtype(pixels, self.projection_weight.dtype());
-        let mut embedded = run.embedded(t, self.patches(t, &pixels));
+        let mut embedded = self.patches(t, &pixels);
         let cls = t.expand(&self.cls_token, [pixels.size(0), 1, self.cls_token.last()]);
         embedded = t.cat(&[&cls, &embedded], 1);
         embedded = t.add(&embedded, &self.position_embeddings);
