@@ -24,12 +24,7 @@ pub fn breakdown(live: &[LiveTensor]) -> BreakdownNode {
         children: Vec::new(),
     };
     for t in live {
-        let path = [
-            t.component.label().to_owned(),
-            t.kind.label().to_owned(),
-            t.layer.clone(),
-            t.name.clone(),
-        ];
+        let path = [t.component.label(), t.kind.label(), &t.layer, t.name];
         root.add(&path, t.bytes);
     }
     root.sort();
@@ -37,14 +32,14 @@ pub fn breakdown(live: &[LiveTensor]) -> BreakdownNode {
 }
 
 impl BreakdownNode {
-    fn add(&mut self, path: &[String], bytes: Bytes) {
+    fn add(&mut self, path: &[&str], bytes: Bytes) {
         self.bytes += bytes;
         let Some((name, rest)) = path.split_first() else { return };
         let i = match self.children.iter().rposition(|c| c.name == *name) {
             Some(i) => i,
             None => {
                 self.children.push(Self {
-                    name: name.clone(),
+                    name: (*name).to_owned(),
                     bytes: Bytes::ZERO,
                     children: Vec::new(),
                 });

@@ -1,7 +1,10 @@
-use serde::Serialize;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 
 use super::Phase;
 use crate::dtype::DType;
+use crate::tape::dims::Dims;
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
@@ -12,21 +15,26 @@ pub type Instant = usize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LiveTensor {
     /// What made it or what it is, such as `q_proj.weight` or `softmax output`.
-    pub name: String,
+    pub name: &'static str,
     /// Module path, such as `model.layers.3.self_attn`.
-    pub layer: String,
+    #[serde(serialize_with = "as_text")]
+    pub layer: Arc<str>,
     /// Vision tower, connector, language model, …
     pub component: Component,
     /// Weight, gradient, activation, …
     pub kind: Kind,
     /// Shape in elements.
-    pub shape: Vec<u64>,
+    pub shape: Dims,
     /// Element type.
     pub dtype: DType,
     /// Bytes of the allocator's block.
     pub bytes: Bytes,
     /// Why it lives.
     pub why: &'static str,
+}
+
+fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
 }
 
 /// Every allocation and free of one step, and what each tensor is.

@@ -1,5 +1,7 @@
 //! Makes a report of a recorded and replayed run.
 
+use std::sync::Arc;
+
 use super::replay::Replay;
 use super::steps::{Recording, StepMarks};
 use crate::report::{LiveTensor, Phase, Report, Timeline, breakdown};
@@ -48,11 +50,13 @@ fn timeline(recording: &Recording, replay: &Replay) -> Timeline {
             let birth = &log.births[id];
             let scope = birth.scope as usize;
             timeline.tensors.push(LiveTensor {
-                name: birth.name.to_owned(),
-                layer: paths[scope].get_or_insert_with(|| log.path(birth.scope)).clone(),
+                name: birth.name,
+                layer: paths[scope]
+                    .get_or_insert_with(|| Arc::<str>::from(log.path(birth.scope)))
+                    .clone(),
                 component: log.scopes[scope].component,
                 kind: birth.kind,
-                shape: birth.shape.to_vec(),
+                shape: birth.shape,
                 dtype: birth.dtype,
                 bytes: Bytes::new(replay.block_bytes[id]),
                 why: birth.why,

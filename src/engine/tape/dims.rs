@@ -2,6 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
+use serde::{Serialize, Serializer};
+
 /// Most dimensions a tensor may have (PyTorch allows more; no model here needs them).
 pub const MAX_DIMS: usize = 8;
 
@@ -87,6 +89,12 @@ impl Deref for Dims {
 impl DerefMut for Dims {
     fn deref_mut(&mut self) -> &mut [u64] {
         &mut self.at[..self.len as usize]
+    }
+}
+
+impl Serialize for Dims {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self[..].serialize(serializer)
     }
 }
 
