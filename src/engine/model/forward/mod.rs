@@ -198,12 +198,14 @@ impl Model {
             M::Qwen3Vl(_) => false,
             M::LlavaNext(_) | M::Idefics3(_) | M::Siglip(_) => false,
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
-            M::PaliGemma(c) => gemma_text::is_gemma(&c.text),
+            // The tower's pooling head is not simulated; published checkpoints have none.
+            M::PaliGemma(c) => gemma_text::is_gemma(&c.text) && !c.vision.head,
+            M::Gemma3(c) => !c.vision.head,
             M::Llava(c) => decoder::is_simulated(&c.text),
             M::Qwen2Vl(c) => decoder::is_simulated(&c.text),
             M::Qwen25Vl(c) => decoder::is_simulated(&c.text),
             M::InternVl(c) => decoder::is_simulated(&c.text),
-            M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Gemma3(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
+            M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }
     }
 }
