@@ -65,3 +65,20 @@ async fn an_unknown_model_in_a_link_is_named_and_stays() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_unknown_card_in_a_link_is_named_and_the_bytes_stay() {
+    with_page("#/?model=gpt2&gpu=RTX%209999", async |page| {
+        assert!(page.text("refusal").await?.is_empty());
+        assert_eq!(page.value("verdict").await?, None);
+        assert!(page.value("peak-allocated").await?.is_some());
+        let shown: String = page
+            .driver
+            .execute("return document.body.innerText", vec![])
+            .await?
+            .convert()?;
+        assert!(shown.contains("no card is named \"RTX 9999\""), "{shown}");
+        Ok(())
+    })
+    .await;
+}

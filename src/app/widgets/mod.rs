@@ -8,5 +8,5 @@ mod switch;
 
 pub use choice::{Segments, Select};
 pub use combobox::{ComboOption, Combobox};
-pub use number::Number;
+pub use number::{Entry, Number};
 pub use switch::Switch;

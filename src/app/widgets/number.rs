@@ -7,7 +7,23 @@ use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
 
-/// A number, typed or stepped. The text stays as the person typed it, right or wrong.
+/// A text with a form of its own, such as a grid. It stays as the person typed it, right or wrong.
+#[component]
+pub fn Entry(
+    /// The entry.
+    key: Key,
+    /// What is shown while nothing is entered.
+    #[prop(optional)]
+    placeholder: &'static str,
+) -> impl IntoView {
+    view! {
+        <Field key>
+            <Input key placeholder on_step=|_| () />
+        </Field>
+    }
+}
+
+/// A whole number, typed or stepped. The text stays as the person typed it, right or wrong.
 #[component]
 pub fn Number(
     /// The entry.
@@ -24,12 +40,33 @@ pub fn Number(
 ) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let error = error_of(key);
     let go = move |up: bool| {
         if let Some(next) = stepped(&store.text(key), step, least, up) {
             store.set(key, next);
         }
     };
+    let less = move || t_string!(i18n, widget.less, what = words::label(i18n, key)).to_string();
+    let more = move || t_string!(i18n, widget.more, what = words::label(i18n, key)).to_string();
+    view! {
+        <Field key>
+            <div class="number">
+                <button type="button" tabindex="-1" aria-label=less on:click=move |_| go(false)>
+                    "−"
+                </button>
+                <Input key placeholder on_step=go />
+                <button type="button" tabindex="-1" aria-label=more on:click=move |_| go(true)>
+                    "+"
+                </button>
+            </div>
+        </Field>
+    }
+}
+
+/// The text field itself; the arrow keys step up and down.
+#[component]
+fn Input(key: Key, placeholder: &'static str, on_step: impl Fn(bool) + 'static) -> impl IntoView {
+    let store = Store::get();
+    let error = error_of(key);
     let on_key = move |event: KeyboardEvent| {
         let up = match event.key().as_str() {
             "ArrowUp" => true,
@@ -37,36 +74,22 @@ pub fn Number(
             _ => return,
         };
         event.prevent_default();
-        go(up);
-    };
-    let describe = move |more: bool| match more {
-        true => t_string!(i18n, widget.more, what = words::label(i18n, key)).to_string(),
-        false => t_string!(i18n, widget.less, what = words::label(i18n, key)).to_string(),
+        on_step(up);
     };
     view! {
-        <Field key>
-            <div class="number">
-                <button type="button" tabindex="-1" aria-label=move || describe(false) on:click=move |_| go(false)>
-                    "−"
-                </button>
-                <input
-                    id=control_id(key)
-                    type="text"
-                    inputmode="numeric"
-                    autocomplete="off"
-                    placeholder=placeholder
-                    data-testid=key.name()
-                    aria-invalid=move || error.get().is_some().to_string()
-                    aria-describedby=error_id(key)
-                    prop:value=move || store.text(key)
-                    on:input:target=move |ev| store.set(key, ev.target().value())
-                    on:keydown=on_key
-                />
-                <button type="button" tabindex="-1" aria-label=move || describe(true) on:click=move |_| go(true)>
-                    "+"
-                </button>
-            </div>
-        </Field>
+        <input
+            id=control_id(key)
+            type="text"
+            inputmode="decimal"
+            autocomplete="off"
+            placeholder=placeholder
+            data-testid=key.name()
+            aria-invalid=move || error.get().is_some().to_string()
+            aria-describedby=error_id(key)
+            prop:value=move || store.text(key)
+            on:input:target=move |ev| store.set(key, ev.target().value())
+            on:keydown=on_key
+        />
     }
 }
 

@@ -8,7 +8,7 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::Key;
-use crate::widgets::{ComboOption, Combobox, Number, Segments, Select, Switch};
+use crate::widgets::{ComboOption, Combobox, Entry, Number, Segments, Select, Switch};
 
 /// Model, card and the setup's entries that mean something for this model.
 #[component]
@@ -39,7 +39,7 @@ pub fn Controls() -> impl IntoView {
                     </Show>
                 </div>
                 <Show when=move || takes.get().grid>
-                    <Number key=Key::Grid placeholder="24x24" />
+                    <Entry key=Key::Grid placeholder="24x24" />
                 </Show>
             </section>
             <section class="group">
@@ -98,7 +98,7 @@ fn LoraEntries() -> impl IntoView {
         <Show when=move || lora.get()>
             <div class="pair">
                 <Number key=Key::Rank step=8 />
-                <Number key=Key::LoraDropout least=0 />
+                <Entry key=Key::LoraDropout />
             </div>
         </Show>
     }
