@@ -9,6 +9,8 @@ mod encoder;
 mod gemma3;
 mod gemma_text;
 mod gpt2;
+mod idefics3;
+mod idefics3_vision;
 mod internvl;
 mod internvl_vision;
 mod llava;
@@ -23,6 +25,7 @@ mod qwen2_5_vl;
 mod qwen2_vl;
 mod qwen_vl;
 mod siglip_vision;
+mod smolvlm_merger;
 mod videomae;
 mod vit;
 
@@ -179,6 +182,7 @@ impl Model {
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
             ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
             ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
+            ModelConfig::Idefics3(c) => Box::new(idefics3::Idefics3::new(b, c)),
             ModelConfig::InternVl(c) => Box::new(internvl::InternVl::new(b, c)),
             ModelConfig::Clip(c) => Box::new(clip::Clip::new(b, c)),
             ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
@@ -196,7 +200,7 @@ impl Model {
         match &self.config {
             M::Phi(_) | M::Mllama(_) => false,
             M::Qwen3Vl(_) => false,
-            M::LlavaNext(_) | M::Idefics3(_) | M::Siglip(_) => false,
+            M::LlavaNext(_) | M::Siglip(_) => false,
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             // The tower's pooling head is not simulated; published checkpoints have none.
             M::PaliGemma(c) => gemma_text::is_gemma(&c.text) && !c.vision.head,
@@ -205,6 +209,7 @@ impl Model {
             M::Qwen2Vl(c) => decoder::is_simulated(&c.text),
             M::Qwen25Vl(c) => decoder::is_simulated(&c.text),
             M::InternVl(c) => decoder::is_simulated(&c.text),
+            M::Idefics3(c) => decoder::is_simulated(&c.text),
             M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }
     }

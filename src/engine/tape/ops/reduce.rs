@@ -32,12 +32,29 @@ impl Tape {
             }
         }
         let out = self.empty(shape, dtype, name);
+        self.reduce_scratch(x, reduced);
+        out
+    }
+
+    /// `x.sum(dims)` of booleans, outside the graph: they are widened to int64 first.
+    pub fn count(&self, x: &Tensor, dims: &[usize]) -> Tensor {
+        let reduced: Vec<bool> = (0..x.dim()).map(|i| dims.contains(&i)).collect();
+        let kept: Vec<u64> = (0..x.dim()).filter(|i| !reduced[*i]).map(|i| x.size(i)).collect();
+        let out = self.empty(&kept[..], DType::I64, "count");
+        let wide = self.to_dtype_raw(x, DType::I64);
+        self.reduce_scratch(&wide, &reduced);
+        drop(wide);
+        out
+    }
+
+    /// What a reduction asks for beside its result; int64 is summed in its own width, all else in fp32.
+    fn reduce_scratch(&self, x: &Tensor, reduced: &[bool]) {
+        let scale = if x.dtype() == DType::I64 { 2 } else { 1 };
         for part in within_32_bits(coalesced(x, reduced), x.dtype().width()) {
-            if let Some(buffers) = partial_buffers(&part, &self.0.gpu) {
-                self.reduce_buffers(buffers);
+            if let Some((partials, semaphores)) = partial_buffers(&part, &self.0.gpu) {
+                self.reduce_buffers((scale * partials, semaphores));
             }
         }
-        out
     }
 
     /// A norm or mean over one dimension, outside the graph.

@@ -2,6 +2,8 @@
 //!
 //! The caller says how many elements there will be; none of these is part of the graph.
 
+use smallvec::smallvec;
+
 use super::super::core::Tape;
 use super::super::tensor::Tensor;
 use super::cub;
@@ -17,6 +19,26 @@ impl Tape {
         drop(self.empty([cub::select(mask.numel())], DType::U8, "select storage"));
         drop(count);
         places
+    }
+
+    /// `torch.where(mask, a, b)` of tensors of one shape.
+    pub fn select_where(&self, mask: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
+        let mut rec = self.record("WhereBackward0", &[a, b]);
+        rec.save(self, mask);
+        let out = self.empty(*a.shape(), a.dtype(), "where");
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            let zero_elsewhere = || {
+                let zero = t.empty([], g.dtype(), "0");
+                let out = t.empty_like(g, g.dtype(), "where backward");
+                drop(zero);
+                out
+            };
+            // Alphabetical: other, then self.
+            let grad_b = bw.want(1, zero_elsewhere);
+            let grad_a = bw.want(0, zero_elsewhere);
+            smallvec![grad_a, grad_b]
+        })
     }
 
     /// `x[mask]` of ids in one dimension, `marked` of them.
