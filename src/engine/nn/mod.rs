@@ -7,6 +7,7 @@
 mod activation;
 mod attention;
 mod builder;
+mod cache;
 mod embedding;
 mod gate;
 mod linear;
@@ -21,6 +22,7 @@ mod rope;
 pub use activation::activate;
 pub use attention::{AttentionCall, attention, capped_attention, soft_cap};
 pub use builder::{Builder, Trained};
+pub use cache::KvCache;
 pub use embedding::{Embedding, ScaledEmbedding};
 pub use gate::gated;
 pub use linear::{Conv1d, Linear};

@@ -17,6 +17,8 @@ pub struct Idefics3Config {
     pub scale_factor: u64,
     /// Token id that image features replace.
     pub image_token: u64,
+    /// Keys and values are kept for generation, in training too.
+    pub use_cache: bool,
 }
 
 /// The vision tower: learned positions by relative place, no class token, no head.
@@ -47,6 +49,7 @@ impl Idefics3Config {
             text,
             scale_factor: s.size_or("scale_factor", 2, limits::COUNT)?,
             image_token: s.index_of_either(["image_token_id", "image_token_index"], 128_257)?,
+            use_cache: s.flag("use_cache", true)?,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::{Activation, DecoderConfig, DecoderFamily};
-use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
+use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Tape, Tensor};
 
@@ -64,6 +64,8 @@ pub struct Shared {
     /// All three projections are made before any is split into heads (Qwen2-VL, Qwen2.5-VL and
     /// Llama-3.2-Vision).
     pub splits_last: bool,
+    /// Where keys and values are kept for generation.
+    pub cache: Option<KvCache>,
     /// Passed to every block, so a checkpointed block keeps it.
     pub _position_ids: Option<Tensor>,
 }
@@ -168,6 +170,11 @@ impl Decoder {
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
     pub fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor {
+        self.forward_cached(t, run, embeds, None)
+    }
+
+    /// As [`Decoder::forward`], with keys and values kept for generation.
+    pub fn forward_cached(&self, t: &Tape, run: &Run, embeds: Tensor, cache: Option<&KvCache>) -> Tensor {
         let position_ids = {
             let arange = nn::ids(t, &[embeds.size(1)], "arange");
             let shifted = t.compute(&arange, arange.dtype(), "position_ids");
@@ -182,6 +189,7 @@ impl Decoder {
             cos,
             sin,
             splits_last: false,
+            cache: cache.cloned(),
             _position_ids: Some(position_ids),
         };
         self.blocks(t, run, embeds, (shared, sliding_mask), |_, _, h| h)
@@ -207,6 +215,7 @@ impl Decoder {
             cos,
             sin,
             splits_last: layout == MropeLayout::Sections,
+            cache: None,
             _position_ids: None,
         };
         self.blocks(t, run, embeds, (shared, sliding_mask), after)
@@ -312,7 +321,7 @@ impl SelfAttention {
             t.transpose(&split, 1, 2)
         };
         let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, &x));
-        let (mut q, mut k, v);
+        let (mut q, mut k, mut v);
         if shared.splits_last {
             q = project("q_proj", &self.q_proj);
             k = project("k_proj", &self.k_proj);
@@ -330,6 +339,10 @@ impl SelfAttention {
             let sin = t.unsqueeze(&shared.sin, 1);
             let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
             (q, k) = turned;
+        }
+        if let Some(cache) = &shared.cache {
+            let kept = cache.update(t, &k, &v);
+            (k, v) = kept;
         }
         let call = AttentionCall {
             q: &q,

@@ -105,6 +105,7 @@ impl MllamaText {
             cos,
             sin,
             splits_last: true,
+            cache: None,
             _position_ids: Some(position_ids),
         };
         let context = Rc::new(Context { own, image });
