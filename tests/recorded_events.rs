@@ -22,7 +22,8 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
 ];
 
 const WEIGHT_GRADIENT: &str = "cuDNN's workspace for the patch embedding's weight gradient is 208 bytes larger";
-const VOLUME: &str = "cuDNN's fp32 workspace for the tubelet embedding, which lives for one operation far from the peak";
+const VOLUME: &str =
+    "cuDNN's fp32 workspace for the tubelet embedding, which lives for one operation far from the peak";
 
 #[test]
 fn simulated_events_are_the_recorded_ones() {

@@ -12,7 +12,7 @@ pub use timeline::{Instant, LiveTensor, Timeline};
 
 use serde::Serialize;
 
-use crate::tape::Kind;
+use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
 /// The parts of one training step.
@@ -145,6 +145,21 @@ pub struct Report {
 }
 
 impl Report {
+    /// Bytes of one component and kind that live when forward ends.
+    pub fn held_after_forward(&self, component: Component, kind: Kind) -> Bytes {
+        let end = self
+            .timeline
+            .phases()
+            .iter()
+            .find(|(phase, _)| *phase == Phase::Backward)
+            .map_or(0, |(_, at)| *at);
+        let live = self.timeline.live_at(end);
+        live.iter()
+            .filter(|t| t.component == component && t.kind == kind)
+            .map(|t| t.bytes)
+            .sum()
+    }
+
     /// Live bytes at the steady peak, by kind.
     pub fn by_kind(&self) -> Vec<(Kind, Bytes)> {
         self.timeline.at(self.timeline.peak_instant()).to_vec()

@@ -30,7 +30,8 @@ pub struct LiveTensor {
     /// Bytes of the allocator's block.
     pub bytes: Bytes,
     /// Why it lives.
-    pub why: &'static str,
+    #[serde(serialize_with = "as_text")]
+    pub why: Arc<str>,
 }
 
 fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -143,13 +144,14 @@ impl Timeline {
     }
 
     fn live_indices(&self, instant: Instant) -> Vec<u32> {
-        let mut live = vec![false; self.tensors.len()];
+        // A state that is made anew lives twice for a moment.
+        let mut live = vec![0i32; self.tensors.len()];
         for &t in &self.initial {
-            live[t as usize] = true;
+            live[t as usize] += 1;
         }
         for &(t, born) in &self.events[..instant.min(self.events.len())] {
-            live[t as usize] = born;
+            live[t as usize] += if born { 1 } else { -1 };
         }
-        (0..live.len() as u32).filter(|&i| live[i as usize]).collect()
+        (0..live.len() as u32).filter(|&i| live[i as usize] > 0).collect()
     }
 }

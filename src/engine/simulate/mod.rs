@@ -5,6 +5,7 @@ mod grid;
 mod replay;
 mod report;
 mod steps;
+mod warnings;
 
 use std::fmt;
 
@@ -38,5 +39,8 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
         return Err(SimulateError(failure.clone()));
     }
     let replay = replay::replay(&recording, Options::default()).map_err(|e| SimulateError(e.to_string()))?;
-    Ok(report::report(&recording, &replay))
+    let mut report = report::report(&recording, &replay);
+    let live = report.timeline.live_at(report.timeline.peak_instant());
+    report.warnings = warnings::warnings(model, setup, &report, &live);
+    Ok(report)
 }

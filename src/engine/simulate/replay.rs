@@ -1,5 +1,7 @@
 //! Drives the allocator with a recorded run.
 
+use std::collections::HashMap;
+
 use super::steps::{Recording, Step};
 use crate::allocator::{Block, CachingAllocator, Options, OutOfMemory};
 use crate::report::StepBytes;
@@ -21,6 +23,8 @@ struct Player<'a> {
     recording: &'a Recording,
     allocator: CachingAllocator,
     blocks: Vec<Option<Block>>,
+    /// Blocks of storages that were made anew before the old one died.
+    replaced: HashMap<usize, Block>,
     block_bytes: Vec<u64>,
     peak_reserved: u64,
 }
@@ -35,6 +39,7 @@ pub fn replay(recording: &Recording, options: Options) -> Result<Replay, OutOfMe
         recording,
         allocator: CachingAllocator::new(options),
         blocks: vec![None; n],
+        replaced: HashMap::new(),
         block_bytes: vec![0; n],
         peak_reserved: 0,
     };
@@ -80,11 +85,22 @@ impl Player<'_> {
         if event.is_birth() {
             let block = self.allocator.alloc(bytes, 0)?;
             self.block_bytes[id] = self.allocator.block_size(block);
-            self.blocks[id] = Some(block);
-        } else if let Some(block) = self.blocks[id].take() {
+            if let Some(old) = self.blocks[id].replace(block) {
+                self.replaced.insert(id, old);
+            }
+        } else if let Some(block) = self.dying(id) {
             self.allocator.free(block);
         }
         Ok(())
+    }
+
+    fn dying(&mut self, id: usize) -> Option<Block> {
+        let replaced = if self.replaced.is_empty() {
+            None
+        } else {
+            self.replaced.remove(&id)
+        };
+        replaced.or_else(|| self.blocks[id].take())
     }
 
     fn step(&mut self, step: &Step) -> Result<StepBytes, OutOfMemory> {

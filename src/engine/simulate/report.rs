@@ -1,11 +1,13 @@
 //! Makes a report of a recorded and replayed run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::replay::Replay;
 use super::steps::{Recording, StepMarks};
 use crate::report::{LiveTensor, Phase, Report, Timeline, breakdown};
-use crate::tape::log::Event;
+use crate::tape::Kind;
+use crate::tape::log::{Birth, Event};
 use crate::units::Bytes;
 
 /// The report of the run's last step.
@@ -44,6 +46,7 @@ fn timeline(recording: &Recording, replay: &Replay) -> Timeline {
     let mut index = vec![u32::MAX; log.births.len()];
     let mut timeline = Timeline::default();
     let mut paths = vec![None; log.scopes.len()];
+    let mut reasons = Reasons::default();
     let mut place = |id: usize, timeline: &mut Timeline| {
         if index[id] == u32::MAX {
             index[id] = timeline.tensors.len() as u32;
@@ -59,7 +62,7 @@ fn timeline(recording: &Recording, replay: &Replay) -> Timeline {
                 shape: birth.shape,
                 dtype: birth.dtype,
                 bytes: Bytes::new(replay.block_bytes[id]),
-                why: birth.why,
+                why: reasons.of(birth),
             });
         }
         index[id]
@@ -82,4 +85,21 @@ fn phases(marks: &StepMarks) -> Vec<(Phase, usize)> {
         (Phase::Backward, marks.after_forward),
         (Phase::Optimizer, marks.after_backward),
     ]
+}
+
+/// Why tensors live, in words; one text for all that live for the same reason.
+#[derive(Default)]
+struct Reasons(HashMap<(bool, &'static str), Arc<str>>);
+
+impl Reasons {
+    fn of(&mut self, birth: &Birth) -> Arc<str> {
+        let kept = birth.kind == Kind::Activation && birth.why.ends_with(|c: char| c.is_ascii_digit());
+        let words = || match (kept, birth.why) {
+            (true, node) => format!("kept from forward because {node} needs it in backward").into(),
+            (false, "") if birth.kind == Kind::Input => "the batch, on the GPU until the step is done".into(),
+            (false, "") => "lives until the operations that use it are done".into(),
+            (false, why) => why.into(),
+        };
+        self.0.entry((kept, birth.why)).or_insert_with(words).clone()
+    }
 }

@@ -1,6 +1,6 @@
 //! Runs training steps on the tape.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::dtype::DType;
 use crate::model::Model;
@@ -101,6 +101,7 @@ impl Parts {
     /// The first step has the first update; later steps have the second, and nothing is born in
     /// their forward and backward that outlives them.
     fn steps(&self, events: &[Event]) -> (Step, Step) {
+        let events = &self.renamed(events)[..];
         let forward_backward = &events[self.start..self.dropped];
         let zero_grad = &events[self.second_update..self.end];
         let dies: HashSet<u32> = forward_backward
@@ -122,6 +123,23 @@ impl Parts {
             self.step(&first, |_| true),
             self.step(&steady, |e| !e.is_birth() || dies.contains(&e.storage())),
         )
+    }
+
+    /// A state that the second update makes anew, dropping the first update's, keeps one name: a
+    /// later step then replaces its own.
+    fn renamed(&self, events: &[Event]) -> Vec<Event> {
+        let second = &events[self.first_update..self.second_update];
+        let ids = |birth: bool| {
+            second
+                .iter()
+                .filter(move |e| e.is_birth() == birth)
+                .map(|e| e.storage())
+        };
+        let (born, died): (HashSet<u32>, HashSet<u32>) = (ids(true).collect(), ids(false).collect());
+        let outlive = ids(true).filter(|id| !died.contains(id));
+        let old: HashMap<u32, u32> = ids(false).filter(|id| !born.contains(id)).zip(outlive).collect();
+        let name = |e: &Event| old.get(&e.storage()).map_or(*e, |&id| e.renamed(id));
+        events.iter().map(name).collect()
     }
 
     fn step(&self, pieces: &Pieces<'_>, keep: impl Fn(&Event) -> bool) -> Step {

@@ -25,6 +25,11 @@ impl Event {
         Self(id << 1 | 1)
     }
 
+    /// The same event of another storage.
+    pub const fn renamed(self, id: StorageId) -> Self {
+        Self(id << 1 | self.0 & 1)
+    }
+
     /// Which storage.
     pub const fn storage(self) -> StorageId {
         self.0 >> 1

@@ -1,0 +1,185 @@
+//! What a person should know of a run, each with what to do next.
+
+use crate::report::{LiveTensor, Phase, Report, Severity, Warning};
+use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
+use crate::tape::{Component, Kind};
+use crate::units::Bytes;
+use crate::{Model, Setup};
+
+/// Warnings of one run; `live` is what lives at its steady peak.
+pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report, live: &[&LiveTensor]) -> Vec<Warning> {
+    let run = Run {
+        model,
+        setup,
+        report,
+        live,
+    };
+    [
+        run.generic(),
+        run.optimizer_holds_the_peak(),
+        run.logits(),
+        run.attention_matrices(),
+        run.autocast_copies(),
+        run.frozen_is_not_free(),
+        run.frozen_tower_keeps_a_graph(),
+        run.fragmentation(),
+        run.first_step(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+struct Run<'a> {
+    model: &'a Model,
+    setup: &'a Setup,
+    report: &'a Report,
+    live: &'a [&'a LiveTensor],
+}
+
+impl Run<'_> {
+    fn sum(&self, of: impl Fn(&LiveTensor) -> bool) -> Bytes {
+        self.live.iter().filter(|t| of(t)).map(|t| t.bytes).sum()
+    }
+
+    /// Whether some bytes are at least a fifth of the peak: enough to look at first.
+    fn is_a_fifth(&self, bytes: Bytes) -> bool {
+        bytes.get() * 5 >= self.report.peak_allocated.get()
+    }
+
+    fn generic(&self) -> Option<Warning> {
+        self.model.generic.then(|| Warning {
+            code: "generic-decoder",
+            severity: Severity::Warning,
+            message: format!(
+                "`{}` is not a model_type that is known: it was read as a decoder of the Llama line. Compare the \
+                 parameter count with the model card before you rely on the figures.",
+                self.model.name
+            ),
+            args: vec![("model", self.model.name.clone())],
+        })
+    }
+
+    fn optimizer_holds_the_peak(&self) -> Option<Warning> {
+        let temporaries = self.sum(|t| t.kind == Kind::Temporary);
+        let unfused = matches!(self.setup.optim, Optimizer::Adamw | Optimizer::AdamwLoop);
+        (self.report.peak_phase == Phase::Optimizer && unfused).then(|| {
+            let others = self.report.steady.peak_forward.max(self.report.steady.peak_backward);
+            Warning {
+                code: "optimizer-holds-peak",
+                severity: Severity::Warning,
+                message: format!(
+                    "The optimizer step holds the peak: its temporaries take {temporaries}. A smaller batch or \
+                     checkpointing saves nothing until that is gone. Use the fused AdamW: forward and backward peak at \
+                     {others}."
+                ),
+                args: vec![("temporaries", temporaries.to_string()), ("others", others.to_string())],
+            }
+        })
+    }
+
+    fn logits(&self) -> Option<Warning> {
+        let bytes =
+            self.sum(|t| t.component == Component::Head && matches!(t.kind, Kind::Activation | Kind::Temporary));
+        self.is_a_fifth(bytes).then(|| Warning {
+            code: "logits",
+            severity: Severity::Warning,
+            message: format!(
+                "Logits and the loss hold {bytes} at the peak: transformers computes the loss in fp32, beside a copy in \
+                 the model's own type. Shorten the sequence, lower the batch, or use a fused linear cross-entropy."
+            ),
+            args: vec![("bytes", bytes.to_string())],
+        })
+    }
+
+    fn attention_matrices(&self) -> Option<Warning> {
+        let square = |t: &&&LiveTensor| t.shape.len() >= 3 && t.shape[t.shape.len() - 1] == t.shape[t.shape.len() - 2];
+        let bytes: Bytes = self
+            .live
+            .iter()
+            .filter(square)
+            .filter(|t| matches!(t.kind, Kind::Activation | Kind::Temporary))
+            .map(|t| t.bytes)
+            .sum();
+        (self.setup.attn == Attention::Eager && self.is_a_fifth(bytes)).then(|| Warning {
+            code: "attention-matrices",
+            severity: Severity::Warning,
+            message: format!(
+                "Attention matrices hold {bytes} at the peak, and grow with the square of the sequence. Use `sdpa`: it \
+                 never makes them."
+            ),
+            args: vec![("bytes", bytes.to_string())],
+        })
+    }
+
+    fn autocast_copies(&self) -> Option<Warning> {
+        let amp = matches!(self.setup.precision, Precision::AmpBf16 | Precision::AmpFp16);
+        let bytes = self.sum(|t| amp && t.why.contains("autocast"));
+        self.is_a_fifth(bytes).then(|| Warning {
+            code: "autocast-copies",
+            severity: Severity::Note,
+            message: format!(
+                "Autocast keeps low-precision copies of weights, {bytes} at the peak: mixed precision saves activations \
+                 only, so at a small batch it can cost more than it saves. Compare with `bf16` weights."
+            ),
+            args: vec![("bytes", bytes.to_string())],
+        })
+    }
+
+    fn frozen_is_not_free(&self) -> Option<Warning> {
+        let frozen = match self.setup.freeze {
+            Freeze::AllButConnector | Freeze::Lora => Component::LanguageModel,
+            _ => return None,
+        };
+        let bytes = self.sum(|t| t.component == frozen && t.kind == Kind::Activation);
+        self.is_a_fifth(bytes).then(|| Warning {
+            code: "frozen-is-not-free",
+            severity: Severity::Note,
+            message: format!(
+                "The language model's weights are frozen, yet it keeps {bytes} of activations: gradients pass through it \
+                 on their way to what is trained. Checkpointing takes these away."
+            ),
+            args: vec![("bytes", bytes.to_string())],
+        })
+    }
+
+    fn frozen_tower_keeps_a_graph(&self) -> Option<Warning> {
+        let frozen = self.setup.ckpt != Checkpointing::None && self.setup.freeze != Freeze::None;
+        let bytes = self.report.held_after_forward(Component::VisionTower, Kind::Activation);
+        (frozen && bytes > Bytes::ZERO).then(|| Warning {
+            code: "frozen-tower-keeps-graph",
+            severity: Severity::Note,
+            message: format!(
+                "The vision tower is frozen, yet it keeps {bytes} for backward and runs twice: with checkpointing on, \
+                 transformers makes the outputs of embeddings require gradients. Run the tower under torch.no_grad, or \
+                 checkpoint the language model alone."
+            ),
+            args: vec![("bytes", bytes.to_string())],
+        })
+    }
+
+    fn fragmentation(&self) -> Option<Warning> {
+        let bytes = self.report.fragmentation;
+        (bytes.get() * 10 >= self.report.peak_reserved.get()).then(|| Warning {
+            code: "fragmentation",
+            severity: Severity::Note,
+            message: format!(
+                "The allocator reserves {bytes} more than tensors ever hold. Set \
+                 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to get most of it back."
+            ),
+            args: vec![("bytes", bytes.to_string())],
+        })
+    }
+
+    fn first_step(&self) -> Option<Warning> {
+        let (first, steady) = (self.report.first.peak(), self.report.peak_allocated);
+        (first > steady).then(|| Warning {
+            code: "first-step-is-higher",
+            severity: Severity::Note,
+            message: format!(
+                "The first step peaks at {first}, above later ones ({steady}): judge by it whether the run starts at all."
+            ),
+            args: vec![("first", first.to_string()), ("steady", steady.to_string())],
+        })
+    }
+}
