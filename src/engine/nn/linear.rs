@@ -39,6 +39,12 @@ impl Linear {
         })
     }
 
+    /// As it is, with a bias of `output`.
+    pub fn with_bias(mut self, b: &Builder, name: &'static str, output: u64) -> Self {
+        self.bias = Some(b.tape().scope(name, || b.weight("bias", [output])));
+        self
+    }
+
     /// [.., input] → [.., output].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         let base = || t.linear(x, &self.weight, self.bias.as_ref());

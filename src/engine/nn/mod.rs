@@ -31,4 +31,4 @@ pub use loss::{causal_lm_loss, classification_loss};
 pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask};
 pub use mrope::{AXES, MropeLayout};
 pub use norm::{LayerNorm, RmsNorm, RmsScale};
-pub use rope::{Rotary, apply_rotary, rotate_half};
+pub use rope::{Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, rotate_half};

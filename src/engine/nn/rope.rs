@@ -74,3 +74,27 @@ pub fn apply_rotary(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor 
     };
     t.add(&straight, &turned)
 }
+
+/// Phi's rotation of the first elements of each head, as many as `cos` has: both are turned, then
+/// both get their other elements back.
+pub fn apply_partial_rotary(t: &Tape, [q, k]: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
+    let parts = [q, k].map(|x| turned_part(t, x, cos.last()));
+    let turned = [0, 1].map(|i| apply_rotary(t, &parts[i].0, cos, sin));
+    [0, 1].map(|i| t.cat(&[&turned[i], &parts[i].1], q.dim() - 1))
+}
+
+/// As [`apply_partial_rotary`], queries first and then keys (Phi-3).
+pub fn apply_partial_rotary_in_turn(t: &Tape, [q, k]: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
+    let parts = [q, k].map(|x| turned_part(t, x, cos.last()));
+    [0, 1].map(|i| {
+        let turned = apply_rotary(t, &parts[i].0, cos, sin);
+        t.cat(&[&turned, &parts[i].1], q.dim() - 1)
+    })
+}
+
+/// The first `width` elements of each head, and the others.
+fn turned_part(t: &Tape, x: &Tensor, width: u64) -> (Tensor, Tensor) {
+    let d = x.dim() - 1;
+    let turned = t.slice(x, d, width);
+    (turned, t.narrow(x, d, x.last() - width))
+}

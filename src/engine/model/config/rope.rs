@@ -36,6 +36,11 @@ pub struct Rope {
 }
 
 impl Rope {
+    /// Elements of a head of `head_dim` that are rotated.
+    pub fn rotated(&self, head_dim: u64) -> u64 {
+        (head_dim as f64 * self.partial_rotary_factor) as u64
+    }
+
     /// Reads, with the base `theta` and the rotated share `partial` as defaults, `rope_parameters`, or the older `rope_scaling` with `rope_theta` beside it.
     ///
     /// Source: `RotaryEmbeddingConfigMixin.convert_rope_params_to_dict`.

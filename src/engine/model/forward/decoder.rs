@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Batch, Forward, Output, Run};
+use super::{Batch, Forward, Output, Run, phi3};
 use crate::dtype::DType;
 use crate::model::config::{Activation, DecoderConfig, DecoderFamily};
 use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
@@ -18,16 +18,22 @@ pub struct CausalLm {
 /// `LlamaModel` and its like: embeddings, blocks, last norm.
 pub struct Decoder {
     embed_tokens: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Rc<dyn Block>>,
     /// How many positions each block sees; `None` where it sees all.
     windows: Vec<Option<u64>>,
-    /// All blocks get the first one's mask, and no other is made (Mistral).
+    /// All blocks get the first one's mask, and no other is made (Mistral, Phi-3).
     one_mask: bool,
     norm: RmsNorm,
     rotary: Rotary,
 }
 
-/// A block: attention and a gated MLP, each behind a norm and beside a residual.
+/// A block of a decoder.
+pub trait Block {
+    /// [batch, seq, hidden] → the same.
+    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor;
+}
+
+/// Llama's block: attention and a gated MLP, each behind a norm and beside a residual.
 pub struct Layer {
     self_attn: SelfAttention,
     mlp: Mlp,
@@ -78,6 +84,7 @@ pub fn is_simulated(c: &DecoderConfig) -> bool {
             | DecoderFamily::Mistral
             | DecoderFamily::Qwen2
             | DecoderFamily::Qwen3
+            | DecoderFamily::Phi3
             | DecoderFamily::Generic
     )
 }
@@ -154,12 +161,12 @@ impl Decoder {
         Self {
             embed_tokens: Embedding::new(b, "embed_tokens", c.vocab, c.hidden),
             layers: (0..c.layers as usize)
-                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
+                .map(|i| t.layer("layers", i, || block(b, c)))
                 .collect(),
             windows: c.windows.clone(),
-            one_mask: c.family == DecoderFamily::Mistral,
+            one_mask: matches!(c.family, DecoderFamily::Mistral | DecoderFamily::Phi3),
             norm: RmsNorm::new(b, "norm", c.hidden),
-            rotary: Rotary::new(b, c.head_dim),
+            rotary: Rotary::new(b, rotary_width(c)),
         }
     }
 
@@ -268,6 +275,24 @@ impl Decoder {
     }
 }
 
+/// A block of the family's kind.
+fn block(b: &Builder, c: &DecoderConfig) -> Rc<dyn Block> {
+    if c.fused_projections() {
+        Rc::new(phi3::Layer::new(b, c))
+    } else {
+        Rc::new(Layer::new(b, c))
+    }
+}
+
+/// Elements of each head that positions turn.
+fn rotary_width(c: &DecoderConfig) -> u64 {
+    if c.fused_projections() {
+        c.rope.rotated(c.head_dim)
+    } else {
+        c.head_dim
+    }
+}
+
 impl Layer {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
         let t = b.tape();
@@ -278,8 +303,10 @@ impl Layer {
             post_attention_layernorm: RmsNorm::new(b, "post_attention_layernorm", c.hidden),
         }
     }
+}
 
-    pub fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+impl Block for Layer {
+    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
         drop(x);

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::Run;
-use super::decoder::{Layer, Mlp, Shared};
+use super::decoder::{Block, Layer, Mlp, Shared};
 use crate::dtype::DType;
 use crate::model::config::{DecoderConfig, MllamaConfig};
 use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, RmsNorm, Rotary};

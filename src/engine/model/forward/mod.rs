@@ -20,6 +20,8 @@ mod mllama_text;
 mod mllama_vision;
 mod opt;
 mod paligemma;
+mod phi;
+mod phi3;
 mod qformer;
 mod qwen2_5_vl;
 mod qwen2_vl;
@@ -178,6 +180,7 @@ impl Model {
             ModelConfig::Decoder(c) if gemma_text::is_gemma(c) => Box::new(gemma_text::GemmaLm::new(b, c)),
             ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
             ModelConfig::Mllama(c) => Box::new(mllama::Mllama::new(b, c)),
+            ModelConfig::Phi(c) => Box::new(phi::Phi::new(b, c)),
             ModelConfig::Opt(c) => Box::new(opt::Opt::new(b, c, "")),
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
             ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
