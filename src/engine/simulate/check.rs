@@ -82,6 +82,7 @@ fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         ModelConfig::Blip2(c) => c.queries,
         ModelConfig::Qwen2Vl(c) => setup.images * c.vision.patches.positions(setup),
         ModelConfig::Qwen25Vl(c) => setup.images * c.vision.patches.positions(setup),
+        ModelConfig::Qwen3Vl(c) => setup.images * c.vision.patches.positions(setup),
         _ => 0,
     };
     if tokens > setup.seq {

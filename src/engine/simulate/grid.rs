@@ -15,6 +15,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let patches = match &model.config {
         ModelConfig::Qwen2Vl(c) => &c.vision.patches,
         ModelConfig::Qwen25Vl(c) => &c.vision.patches,
+        ModelConfig::Qwen3Vl(c) => &c.vision.patches,
         _ => return Ok(()),
     };
     let [rows, columns] = patches.grid(setup);

@@ -265,9 +265,9 @@ impl Decoder {
                     forward(t, h)
                 }
             });
-            h = after(t, i, output.clone());
             // a block's output has a variable of its own, which is there until the next one
-            _block_output = output;
+            _block_output = output.clone();
+            h = after(t, i, output);
         }
         let out = t.scope("norm", || self.norm.forward(t, &h));
         drop(embeds);

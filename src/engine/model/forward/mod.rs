@@ -25,6 +25,7 @@ mod phi3;
 mod qformer;
 mod qwen2_5_vl;
 mod qwen2_vl;
+mod qwen3_vl;
 mod qwen_vl;
 mod siglip_vision;
 mod smolvlm_merger;
@@ -193,6 +194,7 @@ impl Model {
             ModelConfig::Blip2(c) => Box::new(blip2::Blip2::new(b, c)),
             ModelConfig::Qwen2Vl(c) => Box::new(qwen2_vl::model(b, c)),
             ModelConfig::Qwen25Vl(c) => Box::new(qwen2_5_vl::model(b, c)),
+            ModelConfig::Qwen3Vl(c) => Box::new(qwen3_vl::model(b, c)),
             _ => unreachable!("`has_forward` is asked first"),
         }
     }
@@ -202,7 +204,6 @@ impl Model {
         use ModelConfig as M;
         match &self.config {
             M::Phi(_) | M::Mllama(_) => false,
-            M::Qwen3Vl(_) => false,
             M::LlavaNext(_) | M::Siglip(_) => false,
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             // The tower's pooling head is not simulated; published checkpoints have none.
@@ -211,6 +212,7 @@ impl Model {
             M::Llava(c) => decoder::is_simulated(&c.text),
             M::Qwen2Vl(c) => decoder::is_simulated(&c.text),
             M::Qwen25Vl(c) => decoder::is_simulated(&c.text),
+            M::Qwen3Vl(c) => decoder::is_simulated(&c.text),
             M::InternVl(c) => decoder::is_simulated(&c.text),
             M::Idefics3(c) => decoder::is_simulated(&c.text),
             M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,

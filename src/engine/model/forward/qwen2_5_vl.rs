@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::Run;
 use super::qwen_vl::{
-    Layout, Map, Merger, PatchEmbed, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionIds,
-    VisionOutput, VisionRotary, VisionTower, windows,
+    Layout, Map, Merger, PatchEmbed, Positions, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks,
+    VisionIds, VisionOutput, VisionRotary, VisionTower, windows,
 };
 use crate::model::config::{Activation, Qwen25VlConfig, Qwen25VlVisionConfig};
 use crate::nn::{self, Builder, Linear, MropeLayout, RmsNorm};
@@ -13,9 +13,7 @@ use crate::tape::{Component, Tape, Tensor};
 
 /// `Qwen2_5_VLForConditionalGeneration`.
 pub fn model(b: &Builder, c: &Qwen25VlConfig) -> QwenVl<Qwen25Vision> {
-    QwenVl::new(b, (c.vision.patches, &c.text), MropeLayout::Sections, || {
-        Qwen25Vision::new(b, &c.vision)
-    })
+    QwenVl::new(b, (c.vision.patches, &c.text), || Qwen25Vision::new(b, &c.vision))
 }
 
 /// `Qwen2_5_VisionTransformerPretrainedModel`.
@@ -69,6 +67,9 @@ impl Qwen25Vision {
 }
 
 impl VisionTower for Qwen25Vision {
+    const MROPE: MropeLayout = MropeLayout::Sections;
+    const OUTPUT_IS_KEPT: bool = false;
+
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {
         let VisionIds {
             position_ids,
@@ -79,8 +80,11 @@ impl VisionTower for Qwen25Vision {
         let mut h = run.embedded(t, self.patch_embed.forward(t, pixels));
         h = by_windows(t, &h, layout);
         let positions = {
-            let (cos, sin) = t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids));
-            (by_windows(t, &cos, layout), by_windows(t, &sin, layout))
+            let Positions { cos, sin } = t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids));
+            Rc::new(Positions {
+                cos: by_windows(t, &cos, layout),
+                sin: by_windows(t, &sin, layout),
+            })
         };
         let segments = |i: usize| {
             if self.sees_frames[i] {
@@ -89,7 +93,7 @@ impl VisionTower for Qwen25Vision {
                 windows.clone()
             }
         };
-        let last = self.blocks.forward(t, run, h, positions, segments, |_, _, _| ());
+        let last = self.blocks.forward(t, run, h, &positions, segments, |_, _, _| ());
         let merged = {
             let by_window = t.component("merger", Component::Connector, || self.merger.forward(t, &last));
             t.index_from_host(&by_window, by_window.size(0))

@@ -13,9 +13,7 @@ use crate::tape::{Component, Tape, Tensor};
 
 /// `Qwen2VLForConditionalGeneration`.
 pub fn model(b: &Builder, c: &Qwen2VlConfig) -> QwenVl<Qwen2Vision> {
-    QwenVl::new(b, (c.vision.patches, &c.text), MropeLayout::Sections, || {
-        Qwen2Vision::new(b, &c.vision)
-    })
+    QwenVl::new(b, (c.vision.patches, &c.text), || Qwen2Vision::new(b, &c.vision))
 }
 
 /// `Qwen2VisionTransformerPretrainedModel`.
@@ -61,6 +59,9 @@ impl Qwen2Vision {
 }
 
 impl VisionTower for Qwen2Vision {
+    const MROPE: MropeLayout = MropeLayout::Sections;
+    const OUTPUT_IS_KEPT: bool = false;
+
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {
         let VisionIds {
             position_ids,
@@ -68,9 +69,9 @@ impl VisionTower for Qwen2Vision {
         } = VisionIds::new(t, layout, grid);
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
         let embedded = run.embedded(t, self.patch_embed.forward(t, pixels));
-        let positions = t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids));
+        let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
         let each = |_| segments.clone();
-        let last = self.blocks.forward(t, run, embedded, positions, each, |_, _, _| ());
+        let last = self.blocks.forward(t, run, embedded, &positions, each, |_, _, _| ());
         let merged = t.component("merger", Component::Connector, || self.merger.forward(t, &last));
         VisionOutput {
             last,

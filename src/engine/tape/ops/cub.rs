@@ -37,13 +37,17 @@ pub(super) fn select(n: u64) -> u64 {
     aligned(&[8 * (n.div_ceil(4224) + PADDING_TILES), 1])
 }
 
-/// `DeviceRadixSort` of `n` pairs of 8-byte keys and values: nothing but a placeholder where one block
-/// of 256 threads with 9 pairs each does it, else a second buffer of keys and one of values.
-pub(super) fn sort_pairs(n: u64) -> u64 {
+/// `DeviceRadixSort` of `n` pairs of 8-byte keys and values by the lower `bits` of the keys: nothing but
+/// a placeholder where one block of 256 threads with 9 pairs each does it. Else one pass for each 8
+/// bits, each with 256 sums of 8 bytes and a counter; 256 status words for each tile of 4608; and,
+/// where there are several passes, a second buffer of keys and one of values.
+pub(super) fn sort_pairs(n: u64, bits: u64) -> u64 {
     if n <= 256 * 9 {
         return 1;
     }
-    aligned(&[8 * n, 8 * n])
+    let passes = bits.div_ceil(8);
+    let buffer = if passes > 1 { 8 * n } else { 0 };
+    aligned(&[8 * 256 * passes, 4 * 256 * n.div_ceil(4608), buffer, buffer, 4 * passes])
 }
 
 #[cfg(test)]
@@ -75,5 +79,13 @@ mod tests {
     fn a_single_tile_needs_little() {
         assert_eq!(reduce(700, &Gpu::H200), 1);
         assert_eq!((select(700), scan(2), scan_i32(2)), (1023, 1279, 1023));
+    }
+
+    /// Sizes in the trace of Qwen3-VL: the gradient of its learned positions, 2304 patches of four.
+    #[test]
+    fn sorting_pairs_takes_what_the_trace_shows() {
+        assert_eq!(sort_pairs(9216, 64), 166_399);
+        assert_eq!((scan(9216), scan(2304)), (1279, 1279));
+        assert_eq!(sort_pairs(768, 12), 1);
     }
 }

@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use super::cub;
 use crate::dtype::DType;
 
 /// Up to so many ids the gradient is summed without sorting them
@@ -36,25 +37,34 @@ impl Tape {
         })
     }
 
-    /// Sorts the ids, then sums in runs of equal ids, in fp32 for half precision.
+    /// Sorts the ids, then sums in runs of equal ids, in fp32 for half precision
+    /// (`embedding_backward_cuda_kernel`).
     fn embedding_backward_sorted(&self, n: u64, rows: Dims, dtype: DType) -> Tensor {
         let ids = |len: u64, name| self.empty([len], DType::I64, name);
-        let sorted = ids(n, "sorted ids");
-        let order = ids(n, "order of ids");
-        drop(ids(n, "arange"));
+        let storage = |bytes, name| drop(self.empty([bytes], DType::U8, name));
+        let (sorted, order) = (ids(n, "sorted ids"), ids(n, "order of ids"));
+        let arange = ids(n, "arange");
+        storage(cub::sort_pairs(n, 64), "sort storage");
+        drop(arange);
         let grad = self.empty(rows, dtype, "embedding backward");
-        let segments = n.min(rows[0]);
         let offsets = ids(n, "segment offsets");
-        let partials = ids(segments, "partials per segment");
-        let partial_offsets = ids(segments, "offsets of partials");
-        let max_partials = n / ROWS_PER_PARTIAL + segments;
+        let segments = ids(1, "number of segments");
+        let unique = ids(n, "unique ids");
+        storage(cub::scan(n), "unique storage");
+        drop(unique);
+        let most = n.min(rows[0]);
+        let (partials, partial_offsets) = (ids(most, "partials per segment"), ids(most, "offsets of partials"));
+        storage(cub::scan(most), "scan storage");
+        let count = ids(1, "number of partials");
+        let max_partials = n / ROWS_PER_PARTIAL + most;
         let partial_segments = ids(max_partials, "partial segments");
-        let sums = self.empty([max_partials, rows[1]], DType::F32, "sums of partial segments");
+        drop(self.empty([max_partials, rows[1]], DType::F32, "sums of partial segments"));
         drop((
-            sums,
             partial_segments,
+            count,
             partial_offsets,
             partials,
+            segments,
             offsets,
             order,
             sorted,

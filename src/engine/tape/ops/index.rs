@@ -57,7 +57,8 @@ impl Tape {
         let from = *x.shape();
         rec.finish(self, out, move |t, bw| {
             let zeros = t.empty(from, bw.grad().dtype(), "zeros");
-            t.sort_index(t.linear_index(&bw.saved));
+            let places = from[..bw.saved.len()].iter().product();
+            t.sort_index(t.linear_index(&bw.saved), places);
             smallvec![Some(zeros)]
         })
     }
@@ -77,12 +78,13 @@ impl Tape {
     }
 
     /// Sorts an index, so that what goes to one place is summed there: the second half
-    /// (`index_put_with_sort_kernel`).
-    pub(super) fn sort_index(&self, index: Tensor) {
+    /// (`index_put_with_sort_kernel`). There are `places` to go to.
+    pub(super) fn sort_index(&self, index: Tensor, places: u64) {
+        let bits = u64::from(places.max(1).ilog2()) + 1;
         let ids = |name| self.empty([index.numel()], DType::I64, name);
         let (sorted, order) = (ids("sorted indices"), ids("order of indices"));
         let arange = ids("arange");
-        drop(self.empty([cub::sort_pairs(index.numel())], DType::U8, "sort storage"));
+        drop(self.empty([cub::sort_pairs(index.numel(), bits)], DType::U8, "sort storage"));
         drop((arange, order, sorted, index));
     }
 

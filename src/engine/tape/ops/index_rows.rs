@@ -20,7 +20,7 @@ impl Tape {
             let places = t.nonzero(&bw.saved[0], marked);
             let index = t.linear_index(&t.columns(&places));
             drop(places);
-            t.sort_index(index);
+            t.sort_index(index, shape[0] * shape[1]);
             smallvec![Some(out)]
         })
     }
@@ -76,7 +76,7 @@ impl Tape {
         let from = *x.shape();
         rec.finish(self, out, move |t, bw| {
             let zeros = t.empty(from, bw.grad().dtype(), "zeros");
-            t.sort_index(copied(t));
+            t.sort_index(copied(t), from[0]);
             smallvec![Some(zeros)]
         })
     }

@@ -95,6 +95,17 @@ impl Tape {
         self.reduce(x, &reduced, DType::Bool, "any")
     }
 
+    /// `x.sum(dim)`; backward repeats the gradient without a copy.
+    pub fn sum_dim(&self, x: &Tensor, dim: usize) -> Tensor {
+        let x = &self.cast_high(x);
+        let rec = self.record("SumBackward1", &[x]);
+        let out = self.reduce_dim(x, dim, false, "sum");
+        let shape = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.expand(&t.unsqueeze(bw.grad(), dim), shape))]
+        })
+    }
+
     /// `x.mean(-1, keepdim=True)`.
     pub fn mean_last(&self, x: &Tensor) -> Tensor {
         self.mean_over(x, x.dim() - 1, true)

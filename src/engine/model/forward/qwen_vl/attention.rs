@@ -1,5 +1,6 @@
 //! Attention of patches, each segment (a frame, a window) by itself.
 
+use super::block::Positions;
 use super::layout::{Grid, Layout};
 use super::rotary::apply_vision_rotary;
 use crate::dtype::DType;
@@ -50,17 +51,10 @@ impl VisionAttention {
     }
 
     /// [patches, width] → [patches, width].
-    pub fn forward(
-        &self,
-        t: &Tape,
-        attn: Attention,
-        x: Tensor,
-        segments: &Segments,
-        (cos, sin): (&Tensor, &Tensor),
-    ) -> Tensor {
+    pub fn forward(&self, t: &Tape, attn: Attention, x: Tensor, segments: &Segments, positions: &Positions) -> Tensor {
         let [patches, width] = [x.size(0), x.size(1)];
         let [mut q, mut k, mut v] = self.project(t, &x);
-        (q, k) = apply_vision_rotary(t, &q, &k, cos, sin);
+        (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
         [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
         let _lengths = t.empty([segments.lengths.len() as u64], DType::I32, "lengths of segments");
         let parts = [&q, &k, &v].map(|x| t.split(x, 2, &segments.lengths));

@@ -69,21 +69,19 @@ pub struct VisionBlock<N, M> {
     pub mlp: M,
 }
 
-/// What every block of one forward shares.
-pub struct Shared {
-    attn: Attention,
-    cos: Tensor,
-    sin: Tensor,
+/// Cosines and sines of the patches' positions.
+pub struct Positions {
+    /// [patches, head_dim].
+    pub cos: Tensor,
+    /// [patches, head_dim].
+    pub sin: Tensor,
 }
 
 impl<N: Map, M: Map> VisionBlock<N, M> {
-    fn forward(&self, t: &Tape, shared: &Shared, segments: &Segments, x: &Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, attn: Attention, segments: &Segments, positions: &Positions, x: &Tensor) -> Tensor {
         let h = {
             let normed = t.scope("norm1", || self.norm1.forward(t, x));
-            let positions = (&shared.cos, &shared.sin);
-            let out = t.scope("attn", || {
-                self.attn.forward(t, shared.attn, normed, segments, positions)
-            });
+            let out = t.scope("attn", || self.attn.forward(t, attn, normed, segments, positions));
             t.add(x, &out)
         };
         let out = {
@@ -115,18 +113,14 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
         t: &Tape,
         run: &Run,
         mut h: Tensor,
-        (cos, sin): (Tensor, Tensor),
+        positions: &Rc<Positions>,
         segments: impl Fn(usize) -> Rc<Segments>,
         mut after: impl FnMut(&Tape, usize, &Tensor),
     ) -> Tensor {
-        let shared = Rc::new(Shared {
-            attn: run.attn,
-            cos,
-            sin,
-        });
         for (i, block) in self.0.iter().enumerate() {
-            let (block, shared, segments) = (block.clone(), shared.clone(), segments(i));
-            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, &segments, &x);
+            let (block, positions, segments) = (block.clone(), positions.clone(), segments(i));
+            let attn = run.attn;
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &segments, &positions, &x);
             h = t.layer("blocks", i, || {
                 if run.checkpointing {
                     t.checkpoint(h, Rc::new(forward))

@@ -3,6 +3,7 @@
 
 mod attention;
 mod block;
+mod interpolation;
 mod layout;
 mod merge;
 mod merger;
@@ -14,7 +15,8 @@ mod windows;
 use std::cell::RefCell;
 
 pub use attention::{Segments, VisionAttention};
-pub use block::{Map, PatchEmbed, VisionBlock, VisionBlocks};
+pub use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
+pub use interpolation::interpolation;
 pub use layout::Layout;
 pub use merger::Merger;
 pub use rotary::VisionRotary;
@@ -30,6 +32,12 @@ use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A vision tower of one of the three.
 pub trait VisionTower {
+    /// How the language model's frequencies are dealt out.
+    const MROPE: MropeLayout;
+
+    /// The model's forward keeps what the tower returns until it returns itself.
+    const OUTPUT_IS_KEPT: bool;
+
     /// Patches [patches, elements of a patch] → features of every merged patch.
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput;
 }
@@ -50,19 +58,13 @@ pub struct QwenVl<V> {
     language_model: Decoder,
     lm_head: Linear,
     patches: QwenPatches,
-    mrope: MropeLayout,
     /// `rope_deltas`, which the model keeps from one forward to the next.
     rope_deltas: RefCell<Option<Tensor>>,
 }
 
 impl<V: VisionTower> QwenVl<V> {
     /// Makes the parameters: the tower by `visual`, the language model, the head.
-    pub fn new(
-        b: &Builder,
-        (patches, text): (QwenPatches, &DecoderConfig),
-        mrope: MropeLayout,
-        visual: impl FnOnce() -> V,
-    ) -> Self {
+    pub fn new(b: &Builder, (patches, text): (QwenPatches, &DecoderConfig), visual: impl FnOnce() -> V) -> Self {
         let t = b.tape();
         let visual = t.component("model.visual", Component::VisionTower, visual);
         let language_model = t.component("model.language_model", Component::LanguageModel, || {
@@ -74,7 +76,6 @@ impl<V: VisionTower> QwenVl<V> {
             language_model,
             lm_head,
             patches,
-            mrope,
             rope_deltas: RefCell::new(None),
         }
     }
@@ -96,9 +97,10 @@ impl<V: VisionTower> QwenVl<V> {
         } = t.component("model.visual", Component::VisionTower, || {
             self.visual.forward(t, run, pixels, &layout, grid)
         });
-        let images = merge::split_images(t, grid, merged, &layout);
+        let parts = merge::split_images(t, grid, merged, &layout);
+        let kept = V::OUTPUT_IS_KEPT.then(|| (last.clone(), parts.clone()));
         drop(last);
-        let images = merge::joined(t, images, embeds.dtype());
+        let images = merge::joined(t, parts, embeds.dtype());
         let [image_mask, _video_mask] = merge::placeholder_masks(t, ids);
         embeds = t.masked_scatter(&embeds, &image_mask, &images);
         let (position_ids, deltas) = positions::rope_index(t, &layout);
@@ -107,11 +109,13 @@ impl<V: VisionTower> QwenVl<V> {
             Some(features) => merge::add_at_images(t, h, &image_mask, features),
             None => h,
         };
-        t.component("model.language_model", Component::LanguageModel, || {
-            let positions = (&position_ids, self.mrope);
+        let h = t.component("model.language_model", Component::LanguageModel, || {
+            let positions = (&position_ids, V::MROPE);
             self.language_model
                 .forward_multimodal(t, run, embeds, positions, add_features)
-        })
+        });
+        drop(kept);
+        h
     }
 }
 

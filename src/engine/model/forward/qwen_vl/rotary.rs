@@ -1,5 +1,6 @@
 //! Rotary positions of patches: half of a head for rows, half for columns.
 
+use super::block::Positions;
 use crate::dtype::DType;
 use crate::nn::{Builder, apply_rotary};
 use crate::tape::{Tape, Tensor};
@@ -23,7 +24,7 @@ impl VisionRotary {
     }
 
     /// Rows and columns [patches, 2] → cosines and sines, each [patches, head_dim] in fp32.
-    pub fn forward(&self, t: &Tape, position_ids: &Tensor) -> (Tensor, Tensor) {
+    pub fn forward(&self, t: &Tape, position_ids: &Tensor) -> Positions {
         let [patches, n] = [position_ids.size(0), self.inv_freq.size(0)];
         let positions = t.empty([patches, 2, 1], DType::F32, "positions as float");
         let freqs = t.empty([patches, 2, n], DType::F32, "frequencies");
@@ -43,7 +44,7 @@ impl VisionRotary {
         cos = recompose(&cos);
         sin = recompose(&sin);
         drop((positions, freqs));
-        (cos, sin)
+        Positions { cos, sin }
     }
 }
 
