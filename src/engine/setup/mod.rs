@@ -54,6 +54,10 @@ pub enum Checkpointing {
     None,
     /// `gradient_checkpointing_enable`: every block, non-reentrant.
     Full,
+    /// The same of the vision tower alone.
+    Vision,
+    /// The same of the language model alone.
+    Language,
 }
 
 /// transformers' `attn_implementation`.

@@ -61,7 +61,7 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(Tensor::numel).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
     let mut trainer = Trainer {
-        run: Run::new(setup),
+        run: Run::new(model, setup),
         optimizer: Optimizer::new(setup.optim, &params),
         scaler: GradScaler::new(setup.precision == Precision::AmpFp16),
         autocast: autocast_dtype(setup.precision),

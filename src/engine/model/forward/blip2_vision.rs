@@ -70,7 +70,7 @@ impl Blip2Vision {
             let (layer, attn) = (layer.clone(), run.attn);
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
             h = t.layer("encoder.layers", i, || {
-                if run.checkpointing {
+                if run.checkpoints(t) {
                     t.checkpoint(h, Rc::new(forward))
                 } else {
                     forward(t, h)

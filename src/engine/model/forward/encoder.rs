@@ -81,7 +81,7 @@ pub fn run_blocks(
         let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, mask.as_deref(), x);
         // the caller of a block holds its input until the block returns
         h = t.layer(name, i, || {
-            if run.checkpointing {
+            if run.checkpoints(t) {
                 t.checkpoint(h.clone(), Rc::new(forward))
             } else {
                 forward(t, h.clone())

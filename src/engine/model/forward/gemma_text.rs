@@ -178,7 +178,7 @@ impl GemmaText {
             let (layer, shared) = (layer.clone(), kinds[usize::from(layer.slides)].clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
             h = t.layer("layers", i, || {
-                if run.checkpointing {
+                if run.checkpoints(t) {
                     t.checkpoint(h, Rc::new(forward))
                 } else {
                     forward(t, h)

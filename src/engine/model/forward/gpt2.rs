@@ -84,7 +84,7 @@ impl Gpt2 {
             let (block, mask, attn) = (block.clone(), mask.clone(), run.attn);
             let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x, mask.as_deref());
             h = t.layer("h", i, || {
-                if run.checkpointing {
+                if run.checkpoints(t) {
                     t.checkpoint(h, Rc::new(forward))
                 } else {
                     forward(t, h)

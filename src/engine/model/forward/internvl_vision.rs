@@ -77,7 +77,7 @@ impl InternVlVision {
             let (layer, attn) = (layer.clone(), run.attn);
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
             h = t.layer("encoder.layer", i, || {
-                if run.checkpointing {
+                if run.checkpoints(t) {
                     t.checkpoint(h.clone(), Rc::new(forward))
                 } else {
                     forward(t, h.clone())

@@ -114,7 +114,7 @@ impl MllamaText {
             let (layer, context) = (layer.clone(), context.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &context, x);
             h = t.layer("layers", i, || {
-                if run.checkpointing {
+                if run.checkpoints(t) {
                     t.checkpoint(h, Rc::new(forward))
                 } else {
                     forward(t, h)

@@ -36,7 +36,7 @@ use super::{Model, ModelConfig};
 use crate::dtype::DType;
 use crate::nn::{Builder, ids};
 use crate::setup::{Attention, Checkpointing, Precision, Setup};
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A model whose parameters are made, ready to run.
 pub trait Forward {
@@ -62,28 +62,43 @@ pub struct Run {
     pub setup: Setup,
     /// Attention implementation.
     pub attn: Attention,
-    /// Blocks are checkpointed.
-    pub checkpointing: bool,
-    /// `enable_input_require_grads`, which transformers' `gradient_checkpointing_enable` calls for models
-    /// of text: what frozen embeddings give is made a leaf that has a gradient, so that checkpointed
-    /// blocks of frozen weights pass gradients on.
-    inputs_require_grad: bool,
+    ckpt: Checkpointing,
+    /// The vision tower, checkpointed alone, has its own inputs require gradients.
+    tower_requires_grad: bool,
 }
 
 impl Run {
     /// The forward's view of a setup.
-    pub fn new(setup: &Setup) -> Self {
+    pub fn new(model: &Model, setup: &Setup) -> Self {
         Self {
             setup: setup.clone(),
             attn: setup.attn,
-            checkpointing: setup.ckpt == Checkpointing::Full,
-            inputs_require_grad: setup.ckpt == Checkpointing::Full,
+            ckpt: setup.ckpt,
+            tower_requires_grad: model.tower_counts_as_text(),
+        }
+    }
+
+    /// Whether blocks of the part of the model that is running are checkpointed.
+    pub fn checkpoints(&self, t: &Tape) -> bool {
+        match self.ckpt {
+            Checkpointing::None => false,
+            Checkpointing::Full => true,
+            Checkpointing::Vision => t.component_now() == Component::VisionTower,
+            Checkpointing::Language => t.component_now() == Component::LanguageModel,
         }
     }
 
     /// The output of an embedding, a leaf where inputs must have gradients.
+    ///
+    /// `enable_input_require_grads`, which transformers' `gradient_checkpointing_enable` calls for models
+    /// of text, makes what frozen embeddings give a leaf that has a gradient, so that checkpointed
+    /// blocks of frozen weights pass gradients on.
     pub fn embedded(&self, t: &Tape, x: Tensor) -> Tensor {
-        if self.inputs_require_grad && !x.requires_grad() {
+        let must = match self.ckpt {
+            Checkpointing::Vision => self.checkpoints(t) && self.tower_requires_grad,
+            _ => self.checkpoints(t),
+        };
+        if must && !x.requires_grad() {
             t.require_grad(&x)
         } else {
             x
@@ -197,6 +212,16 @@ impl Model {
             ModelConfig::Qwen3Vl(c) => Box::new(qwen3_vl::model(b, c)),
             _ => unreachable!("`has_forward` is asked first"),
         }
+    }
+
+    /// Whether the class of the vision tower leaves `main_input_name` at "input_ids", so that
+    /// `gradient_checkpointing_enable` treats it as a model of text.
+    fn tower_counts_as_text(&self) -> bool {
+        use ModelConfig as M;
+        matches!(
+            &self.config,
+            M::Qwen2Vl(_) | M::Qwen25Vl(_) | M::Qwen3Vl(_) | M::Idefics3(_) | M::Mllama(_)
+        )
     }
 
     /// Whether this version simulates the model's forward; else its configuration is only read.

@@ -81,7 +81,7 @@ impl QFormer {
             let (layer, shared) = (layer.clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
             h = t.layer("encoder.layer", i, || {
-                if run.checkpointing {
+                if run.checkpoints(t) {
                     t.checkpoint(h, Rc::new(forward))
                 } else {
                     forward(t, h)

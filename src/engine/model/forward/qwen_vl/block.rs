@@ -122,7 +122,7 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
             let attn = run.attn;
             let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &segments, &positions, &x);
             h = t.layer("blocks", i, || {
-                if run.checkpointing {
+                if run.checkpoints(t) {
                     t.checkpoint(h, Rc::new(forward))
                 } else {
                     forward(t, h)
