@@ -137,7 +137,7 @@ impl Forward for Idefics3 {
         let features = self.image_features(t, run, pixels);
         embeds = t.component("model", Component::Connector, || self.merge(t, ids, &embeds, &features));
         // checkpointed blocks keep no cache
-        let cache = (self.use_cache && !run.checkpointing).then(KvCache::default);
+        let cache = (self.use_cache && !run.checkpoints_in(Component::LanguageModel)).then(KvCache::default);
         let h = t.component("model.text_model", Component::LanguageModel, || {
             self.text_model.forward_cached(t, run, embeds, cache.as_ref())
         });

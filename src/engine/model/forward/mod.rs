@@ -80,11 +80,16 @@ impl Run {
 
     /// Whether blocks of the part of the model that is running are checkpointed.
     pub fn checkpoints(&self, t: &Tape) -> bool {
+        self.checkpoints_in(t.component_now())
+    }
+
+    /// Whether blocks of a part of the model are checkpointed.
+    pub fn checkpoints_in(&self, part: Component) -> bool {
         match self.ckpt {
             Checkpointing::None => false,
             Checkpointing::Full => true,
-            Checkpointing::Vision => t.component_now() == Component::VisionTower,
-            Checkpointing::Language => t.component_now() == Component::LanguageModel,
+            Checkpointing::Vision => part == Component::VisionTower,
+            Checkpointing::Language => part == Component::LanguageModel,
         }
     }
 
