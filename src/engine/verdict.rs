@@ -89,6 +89,11 @@ impl Fit {
         sum(&self.outside)
     }
 
+    /// What of the room the allocator can have.
+    pub fn for_allocator(&self) -> Bytes {
+        self.room.saturating_sub(self.outside_torch())
+    }
+
     /// What stays free; nothing when the need passes the room.
     pub fn spare(&self) -> Bytes {
         self.room.saturating_sub(self.needed)

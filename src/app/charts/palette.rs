@@ -36,6 +36,8 @@ pub struct Palette {
     pub ink: RGBColor,
     /// Text of axes.
     pub muted: RGBColor,
+    /// Where the card ends.
+    pub limit: RGBColor,
     /// Grid lines.
     pub line: RGBColor,
 }
@@ -48,6 +50,7 @@ impl Palette {
             surface: colour("--surface"),
             ink: colour("--ink"),
             muted: colour("--muted"),
+            limit: colour("--oom"),
             line: colour("--line"),
         }
     }

@@ -51,6 +51,8 @@ pub struct TimelineChart {
     pub phases: Vec<(Instant, String)>,
     /// The instant of the peak, and the words beside its mark.
     pub peak: (Instant, Bytes, String),
+    /// What the allocator can have, with the card's name.
+    pub limit: Option<(Bytes, String)>,
 }
 
 impl TimelineChart {
@@ -63,6 +65,7 @@ impl TimelineChart {
             columns: timeline.columns(points),
             phases,
             peak: (instant, height, peak),
+            limit: None,
         }
     }
 
@@ -80,6 +83,7 @@ impl TimelineChart {
         brush.grid(&root, &chart, self)?;
         brush.stack(&mut chart, self)?;
         brush.phases(&root, &chart, self)?;
+        brush.limit(&root, &chart, self)?;
         brush.peak(&root, &chart, self)
     }
 
@@ -116,6 +120,12 @@ impl Brush<'_> {
         style
     }
 
+    /// Room that a text takes, a little too much: ideographs are twice as wide as letters.
+    fn width(&self, text: &str) -> i32 {
+        let letters: f64 = text.chars().map(|c| if c > '\u{2e80}' { 2.0 } else { 1.0 }).sum();
+        self.px(6.6 * letters)
+    }
+
     fn grid(&self, root: &Area, chart: &Chart, shown: &TimelineChart) -> Drawn {
         let style = self.text(self.palette.muted, HPos::Right, VPos::Center);
         let right = chart.plotting_area().get_pixel_range().0.end;
@@ -143,21 +153,48 @@ impl Brush<'_> {
     }
 
     fn phases(&self, root: &Area, chart: &Chart, shown: &TimelineChart) -> Drawn {
-        let (_, rows) = chart.plotting_area().get_pixel_range();
-        let ends = shown.phases.iter().skip(1).map(|p| p.0).chain([shown.len]);
+        let (columns, rows) = chart.plotting_area().get_pixel_range();
         let mut free_from = i32::MIN;
-        for ((begin, name), end) in shown.phases.iter().zip(ends) {
+        for (begin, name) in &shown.phases {
             let x = chart.backend_coord(&(*begin as f64, 0.0)).0;
-            let x_end = chart.backend_coord(&(end as f64, 0.0)).0;
             let line = self.palette.muted.mix(0.55).stroke_width(self.px(1.0) as u32);
             root.draw(&PathElement::new([(x, self.px(4.0)), (x, rows.end)], line))?;
-            // A name that would run into the last one, or stands on a sliver, is left to the list below.
-            if x >= free_from && x_end - x > self.px(30.0) {
+            let width = self.width(name);
+            let at = (x + self.px(5.0)).min(columns.end - width);
+            // A name that would run into the last one is left out; the table of phases has it.
+            if at >= free_from {
+                let behind = [(at, 0), (at + width, self.px(18.0))];
+                root.draw(&Rectangle::new(behind, self.palette.surface.filled()))?;
                 let style = self.text(self.palette.muted, HPos::Left, VPos::Top);
-                root.draw(&Text::new(name.clone(), (x + self.px(5.0), self.px(4.0)), style))?;
-                free_from = x + self.px(9.0 * name.chars().count() as f64);
+                root.draw(&Text::new(name.clone(), (at, self.px(4.0)), style))?;
+                free_from = at + width + self.px(4.0);
             }
         }
+        Ok(())
+    }
+
+    /// Where the card ends, if the curve comes near it.
+    fn limit(&self, root: &Area, chart: &Chart, shown: &TimelineChart) -> Drawn {
+        let Some((bytes, name)) = &shown.limit else {
+            return Ok(());
+        };
+        let height = bytes.get() as f64;
+        if height > shown.top() {
+            return Ok(());
+        }
+        let (columns, _) = chart.plotting_area().get_pixel_range();
+        let y = chart.backend_coord(&(0.0, height)).1;
+        let line = self.palette.limit.stroke_width(self.px(1.5) as u32);
+        root.draw(&PathElement::new([(columns.start, y), (columns.end, y)], line))?;
+        let width = self.width(name);
+        let begin = columns.start + self.px(6.0);
+        let behind = [
+            (begin - self.px(3.0), y - self.px(19.0)),
+            (begin + width, y - self.px(3.0)),
+        ];
+        root.draw(&Rectangle::new(behind, self.palette.surface.mix(0.85).filled()))?;
+        let style = self.text(self.palette.limit, HPos::Left, VPos::Bottom);
+        root.draw(&Text::new(name.clone(), (begin, y - self.px(4.0)), style))?;
         Ok(())
     }
 
@@ -169,7 +206,7 @@ impl Brush<'_> {
         root.draw(&Circle::new((x, y), self.px(5.0), ring))?;
         root.draw(&Circle::new((x, y), self.px(3.5), self.palette.ink.filled()))?;
         // Above the mark, but within the plot.
-        let half = self.px(4.0 * words.chars().count() as f64);
+        let half = self.width(words) / 2 + self.px(3.0);
         let middle = x.clamp(columns.start + half, (columns.end - half).max(columns.start + half));
         let style = self.text(self.palette.ink, HPos::Center, VPos::Bottom);
         let behind = [(middle - half, y - self.px(24.0)), (middle + half, y - self.px(8.0))];

@@ -219,13 +219,12 @@ fn option_id(key: Key, place: usize) -> String {
     format!("option-{}-{place}", key.name())
 }
 
-/// Scrolls the list, and not the page around it.
+/// Scrolls the list, and not the page around it, until the option stands in its middle.
 fn scroll_into_list(option: &web_sys::Element) {
     let Some(list) = option.parent_element() else { return };
     let (option, frame) = (option.get_bounding_client_rect(), list.get_bounding_client_rect());
-    if option.top() < frame.top() {
-        list.set_scroll_top(list.scroll_top() - (frame.top() - option.top()) as i32);
-    } else if option.bottom() > frame.bottom() {
-        list.set_scroll_top(list.scroll_top() + (option.bottom() - frame.bottom()) as i32);
+    if option.top() < frame.top() || option.bottom() > frame.bottom() {
+        let middle = frame.top() + (frame.height() - option.height()) / 2.0;
+        list.set_scroll_top(list.scroll_top() + (option.top() - middle) as i32);
     }
 }

@@ -9,7 +9,7 @@ use crate::simulation::Simulation;
 use crate::words;
 
 /// As many as fit beside the curve.
-const ROWS: usize = 8;
+const ROWS: usize = 7;
 
 /// The largest tensors live at an instant: what, where, how large, why.
 #[component]
@@ -53,6 +53,10 @@ fn Row(tensor: LiveTensor) -> impl IntoView {
     let i18n = use_i18n();
     let kind = tensor.kind;
     let shape = tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
+    let what = match &*tensor.why {
+        "" => format!("[{shape}] {}", tensor.dtype.name()),
+        why => format!("[{shape}] {} · {why}", tensor.dtype.name()),
+    };
     view! {
         <tr data-testid="live-tensor">
             <td>
@@ -62,7 +66,7 @@ fn Row(tensor: LiveTensor) -> impl IntoView {
                 <span class="tensor-name">
                     {tensor.name} " " <span class="tensor-layer">{tensor.layer}</span>
                 </span>
-                <span class="tensor-why">{format!("[{shape}] {} · {}", tensor.dtype.name(), tensor.why)}</span>
+                <span class="tensor-why">{what}</span>
             </td>
             <td class="tensor-bytes">{gib(tensor.bytes)}</td>
         </tr>

@@ -43,6 +43,10 @@ pub fn MemoryBar() -> impl IntoView {
                 </li>
             }
         });
+        let over = run.card.as_ref().ok().map(|card| {
+            let width = format!("{:.4}%", ratio(card.fit.short(), scale) * 100.0);
+            view! { <span class="over" style:width=width aria-hidden="true"></span> }
+        });
         let limit = run
             .card
             .as_ref()
@@ -51,6 +55,7 @@ pub fn MemoryBar() -> impl IntoView {
         Some(view! {
             <div class="memory-bar">
                 <Bar segments />
+                {over}
                 {limit}
             </div>
             <ul class="legend">{legend.collect_view()} {free}</ul>

@@ -59,7 +59,14 @@ fn chart(i18n: Words, run: &Arc<Run>) -> TimelineChart {
         .iter()
         .map(|(phase, begin)| (*begin, words::phase(i18n, *phase)));
     let words = t_string!(i18n, timeline.peak, bytes = gib(report.peak_allocated)).to_string();
-    TimelineChart::of(&report.timeline, COLUMNS, phases.collect(), words)
+    TimelineChart {
+        limit: run
+            .card
+            .as_ref()
+            .ok()
+            .map(|card| (card.fit.for_allocator(), card.name.clone())),
+        ..TimelineChart::of(&report.timeline, COLUMNS, phases.collect(), words)
+    }
 }
 
 #[component]
