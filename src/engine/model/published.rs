@@ -3,7 +3,7 @@
 
 use crate::{Model, Setup, simulate};
 
-const PUBLISHED: [(&str, u64); 58] = [
+const PUBLISHED: [(&str, u64); 59] = [
     ("openai-community/gpt2", 124_439_808),
     ("meta-llama/Llama-2-7b-hf", 6_738_415_616),
     ("meta-llama/Llama-2-13b-hf", 13_015_864_320),
@@ -61,6 +61,7 @@ const PUBLISHED: [(&str, u64); 58] = [
     ("HuggingFaceTB/SmolVLM2-2.2B-Instruct", 2_246_784_880),
     ("meta-llama/Llama-3.2-11B-Vision-Instruct", 10_670_220_835),
     ("openai/clip-vit-base-patch32", 151_277_313),
+    ("google/siglip-base-patch16-224", 203_155_970),
     ("google/vit-base-patch16-224", 86_567_656),
 ];
 

@@ -16,6 +16,7 @@ mod loss;
 mod mask;
 mod mask_rule;
 mod mrope;
+mod multihead;
 mod norm;
 mod rope;
 
@@ -30,5 +31,6 @@ pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss};
 pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask};
 pub use mrope::{AXES, MropeLayout};
+pub use multihead::MultiheadAttention;
 pub use norm::{LayerNorm, RmsNorm, RmsScale};
 pub use rope::{Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, rotate_half};

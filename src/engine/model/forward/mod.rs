@@ -27,6 +27,8 @@ mod qwen2_5_vl;
 mod qwen2_vl;
 mod qwen3_vl;
 mod qwen_vl;
+mod siglip;
+mod siglip_head;
 mod siglip_vision;
 mod smolvlm_merger;
 mod videomae;
@@ -161,6 +163,14 @@ impl Batch {
         })
     }
 
+    /// As [`Batch::of_pairs`], of texts that are padded without a mask.
+    pub fn of_padded_pairs(t: &Tape, shape: [u64; 2]) -> Self {
+        t.as_kind(Kind::Input, || Self {
+            ids: Some(ids(t, &shape, "input_ids")),
+            ..Self::default()
+        })
+    }
+
     /// Pixel values of the given shape, cast if the run casts them.
     pub fn with_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
         self.pixels = Some(t.as_kind(Kind::Input, || {
@@ -208,6 +218,7 @@ impl Model {
             ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
             ModelConfig::Idefics3(c) => Box::new(idefics3::Idefics3::new(b, c)),
             ModelConfig::InternVl(c) => Box::new(internvl::InternVl::new(b, c)),
+            ModelConfig::Siglip(c) => Box::new(siglip::Siglip::new(b, c)),
             ModelConfig::Clip(c) => Box::new(clip::Clip::new(b, c)),
             ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
             ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
@@ -234,7 +245,7 @@ impl Model {
         use ModelConfig as M;
         match &self.config {
             M::Phi(_) | M::Mllama(_) => false,
-            M::LlavaNext(_) | M::Siglip(_) => false,
+            M::LlavaNext(_) => false,
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             // The tower's pooling head is not simulated; published checkpoints have none.
             M::PaliGemma(c) => gemma_text::is_gemma(&c.text) && !c.vision.head,
@@ -244,6 +255,7 @@ impl Model {
             M::Qwen25Vl(c) => decoder::is_simulated(&c.text),
             M::Qwen3Vl(c) => decoder::is_simulated(&c.text),
             M::InternVl(c) => decoder::is_simulated(&c.text),
+            M::Siglip(c) => c.vision.head,
             M::Idefics3(c) => decoder::is_simulated(&c.text),
             M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }

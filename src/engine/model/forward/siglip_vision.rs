@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use super::Run;
 use super::encoder::{Block, BlockConfig, BlockFamily, make_blocks, run_blocks};
+use super::siglip_head::PoolingHead;
 use crate::dtype::DType;
 use crate::model::config::SiglipVisionConfig;
 use crate::nn::{Builder, Embedding, LayerNorm};
 use crate::tape::{Tape, Tensor};
 
-/// `SiglipVisionModel` without its pooling head: what vision-language models take from it.
+/// `SiglipVisionModel`.
 pub struct SiglipVision {
     patch_weight: Tensor,
     patch_bias: Tensor,
@@ -17,6 +18,7 @@ pub struct SiglipVision {
     position_ids: Tensor,
     layers: Vec<Rc<Block>>,
     post_layernorm: LayerNorm,
+    head: Option<PoolingHead>,
 }
 
 impl SiglipVision {
@@ -40,6 +42,7 @@ impl SiglipVision {
             position_ids,
             layers: make_blocks(b, "encoder.layers", &blocks(c)),
             post_layernorm: LayerNorm::new(b, "post_layernorm", hidden),
+            head: c.head.then(|| PoolingHead::new(b, c)),
         }
     }
 
@@ -50,6 +53,11 @@ impl SiglipVision {
         let out = t.scope("post_layernorm", || self.post_layernorm.forward(t, &encoded));
         drop(embedded);
         out
+    }
+
+    /// What the pooling head, if there is one, makes of the last hidden states: [images, hidden].
+    pub fn pool(&self, t: &Tape, last: &Tensor) -> Option<Tensor> {
+        self.head.as_ref().map(|head| head.forward(t, last))
     }
 
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {

@@ -88,6 +88,26 @@ impl Tape {
         rec.finish(self, out, move |t, bw| smallvec![Some(t.expand(bw.grad(), shape))])
     }
 
+    /// `torch.linalg.vector_norm(x, 2, dim=-1, keepdim=True)`; autocast computes it in fp32. Backward is
+    /// `grad * (x / norm)`, zeros where the norm is zero.
+    pub fn norm_last(&self, x: &Tensor) -> Tensor {
+        let x = &self.cast_high(x);
+        let mut rec = self.record("LinalgVectorNormBackward0", &[x]);
+        rec.save(self, x);
+        let mut reduced = vec![false; x.dim()];
+        reduced[x.dim() - 1] = true;
+        let out = self.reduce(x, &reduced, x.dtype(), "norm");
+        rec.save(self, &out);
+        rec.finish(self, out, |t, bw| {
+            let (x, norm) = (&bw.saved[0], &bw.saved[1]);
+            let scaled = t.empty_like(x, x.dtype(), "x / norm");
+            drop(t.empty(*norm.shape(), DType::Bool, "norm = 0"));
+            let out = t.empty_like(&scaled, x.dtype(), "norm backward");
+            drop(scaled);
+            smallvec![Some(out)]
+        })
+    }
+
     /// `x.any(dim=-1, keepdim=True)`, outside the graph.
     pub fn any_last(&self, x: &Tensor) -> Tensor {
         let mut reduced = vec![false; x.dim()];

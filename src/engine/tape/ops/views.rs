@@ -116,6 +116,13 @@ impl Tape {
         })
     }
 
+    /// `x.repeat(n, 1, …)` of a first dimension of extent 1; backward sums the copies.
+    pub fn repeat(&self, x: &Tensor, n: u64) -> Tensor {
+        let mut shape = *x.shape();
+        shape[0] = n;
+        self.contiguous_copy(&self.expand(x, shape))
+    }
+
     /// `x[..., a:b, ...]` of dimension `dim`, `len` long. Backward makes a whole tensor of zeros.
     pub fn slice(&self, x: &Tensor, dim: usize, len: u64) -> Tensor {
         if x.shape()[dim] == len {
