@@ -1,6 +1,7 @@
 //! What a simulation returns: peaks, breakdown, timeline, warnings. Faces draw it and compute nothing.
 
 mod breakdown;
+mod describe;
 mod footprint;
 mod prediction;
 mod timeline;
@@ -8,6 +9,7 @@ mod timeline;
 pub use breakdown::{BreakdownNode, breakdown};
 pub use footprint::Part;
 pub use prediction::Prediction;
+pub(crate) use timeline::Recorded;
 pub use timeline::{Instant, LiveTensor, Timeline};
 
 use serde::Serialize;

@@ -1,10 +1,13 @@
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
 use super::Phase;
+use super::describe::Describe;
 use crate::dtype::DType;
 use crate::tape::dims::Dims;
+use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
@@ -40,72 +43,86 @@ fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Er
 
 /// Every allocation and free of one step, and what each tensor is.
 ///
-/// Instants run from 0 (before the step) to `len()` (after its last event).
+/// Instants run from 0 (before the step) to `len()` (after its last event). A cheap handle: clones
+/// share the record, and descriptions of tensors are made when they are asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Timeline {
-    /// Tensors that the events name.
-    pub(crate) tensors: Vec<LiveTensor>,
-    /// Live before the first event, as indices of `tensors`.
-    pub(crate) initial: Vec<u32>,
-    /// Index of a tensor, and whether it is born (or else dies).
-    pub(crate) events: Vec<(u32, bool)>,
+pub struct Timeline(Arc<Recorded>);
+
+/// What a timeline reads.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    /// What each storage is.
+    pub log: Log,
+    /// Births and deaths of the step.
+    pub events: Vec<Event>,
+    /// Storages that live before the first event.
+    pub initial: Vec<StorageId>,
+    /// Bytes of each storage's block.
+    pub block_bytes: Vec<u64>,
     /// Where each phase begins, in order.
-    pub(crate) phases: Vec<(Phase, Instant)>,
+    pub phases: Vec<(Phase, Instant)>,
+    /// The instant of the highest total; the first of equals.
+    pub peak: Instant,
 }
 
 impl Timeline {
+    pub(crate) fn new(recorded: Recorded) -> Self {
+        Self(Arc::new(recorded))
+    }
+
     /// Number of events.
     pub fn len(&self) -> usize {
-        self.events.len()
+        self.0.events.len()
     }
 
     /// Whether nothing happened.
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+        self.0.events.is_empty()
     }
 
     /// Where each phase begins, in order.
     pub fn phases(&self) -> &[(Phase, Instant)] {
-        &self.phases
+        &self.0.phases
     }
 
     /// The instant of the highest total; the first of equals.
     pub fn peak_instant(&self) -> Instant {
-        let (mut best, mut best_total) = (0, 0);
-        self.walk(|i, totals| {
-            let total: u64 = totals.iter().sum();
-            if total > best_total {
-                (best, best_total) = (i, total);
-            }
-        });
-        best
+        self.0.peak
     }
 
     /// Live bytes by kind at an instant, in the order of [`Kind::ALL`].
     pub fn at(&self, instant: Instant) -> [(Kind, Bytes); Kind::COUNT] {
         let mut out = Kind::ALL.map(|k| (k, Bytes::ZERO));
-        for t in self.live_indices(instant) {
-            let t = &self.tensors[t as usize];
-            out[t.kind as usize].1 += t.bytes;
+        for id in self.live_ids(instant) {
+            out[self.kind(id) as usize].1 += self.bytes(id);
         }
         out
     }
 
     /// All tensors live at an instant, largest first.
-    pub fn live_at(&self, instant: Instant) -> Vec<&LiveTensor> {
-        let mut live: Vec<_> = self
-            .live_indices(instant)
-            .into_iter()
-            .map(|i| &self.tensors[i as usize])
-            .collect();
-        live.sort_by_key(|t| std::cmp::Reverse(t.bytes));
-        live
+    pub fn live_at(&self, instant: Instant) -> Vec<LiveTensor> {
+        self.largest_at(instant, usize::MAX)
+    }
+
+    /// The `most` largest tensors live at an instant, largest first.
+    pub fn largest_at(&self, instant: Instant, most: usize) -> Vec<LiveTensor> {
+        let mut ids = self.live_ids(instant);
+        ids.sort_by_key(|&id| Reverse(self.bytes(id)));
+        ids.truncate(most);
+        let mut describe = Describe::new(&self.0.log);
+        ids.into_iter().map(|id| describe.tensor(id, self.bytes(id))).collect()
+    }
+
+    /// How many tensors are live at an instant, and their bytes.
+    pub fn total_at(&self, instant: Instant) -> (usize, Bytes) {
+        let ids = self.live_ids(instant);
+        (ids.len(), ids.iter().map(|&id| self.bytes(id)).sum())
     }
 
     /// The stacked curve by kind, reduced to at most `points` columns; a column holds the instant
     /// of the highest total within its span, so that no peak is lost. Columns come in time order.
     pub fn columns(&self, points: usize) -> Vec<(Instant, [Bytes; Kind::COUNT])> {
-        let span = (self.events.len() + 1).div_ceil(points.max(1)).max(1);
+        let span = (self.len() + 1).div_ceil(points.max(1)).max(1);
         let mut out: Vec<(Instant, [Bytes; Kind::COUNT])> = Vec::new();
         let mut best_total = 0;
         self.walk(|i, totals| {
@@ -124,34 +141,38 @@ impl Timeline {
         out
     }
 
+    fn kind(&self, id: StorageId) -> Kind {
+        self.0.log.births[id as usize].kind
+    }
+
+    fn bytes(&self, id: StorageId) -> Bytes {
+        Bytes::new(self.0.block_bytes[id as usize])
+    }
+
     fn walk(&self, mut visit: impl FnMut(Instant, &[u64; Kind::COUNT])) {
         let mut totals = [0u64; Kind::COUNT];
-        for &t in &self.initial {
-            let t = &self.tensors[t as usize];
-            totals[t.kind as usize] += t.bytes.get();
+        for &id in &self.0.initial {
+            totals[self.kind(id) as usize] += self.bytes(id).get();
         }
         visit(0, &totals);
-        for (i, &(t, born)) in self.events.iter().enumerate() {
-            let t = &self.tensors[t as usize];
-            let slot = &mut totals[t.kind as usize];
-            *slot = if born {
-                *slot + t.bytes.get()
-            } else {
-                *slot - t.bytes.get()
-            };
+        for (i, event) in self.0.events.iter().enumerate() {
+            let id = event.storage();
+            let slot = &mut totals[self.kind(id) as usize];
+            let bytes = self.bytes(id).get();
+            *slot = if event.is_birth() { *slot + bytes } else { *slot - bytes };
             visit(i + 1, &totals);
         }
     }
 
-    fn live_indices(&self, instant: Instant) -> Vec<u32> {
+    fn live_ids(&self, instant: Instant) -> Vec<StorageId> {
         // A state that is made anew lives twice for a moment.
-        let mut live = vec![0i32; self.tensors.len()];
-        for &t in &self.initial {
-            live[t as usize] += 1;
+        let mut live = vec![0i8; self.0.log.births.len()];
+        for &id in &self.0.initial {
+            live[id as usize] += 1;
         }
-        for &(t, born) in &self.events[..instant.min(self.events.len())] {
-            live[t as usize] += if born { 1 } else { -1 };
+        for event in &self.0.events[..instant.min(self.len())] {
+            live[event.storage() as usize] += if event.is_birth() { 1 } else { -1 };
         }
-        (0..live.len() as u32).filter(|&i| live[i as usize] > 0).collect()
+        (0..live.len() as StorageId).filter(|&i| live[i as usize] > 0).collect()
     }
 }

@@ -39,8 +39,7 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
         return Err(SimulateError(failure.clone()));
     }
     let replay = replay::replay(&recording, Options::default()).map_err(|e| SimulateError(e.to_string()))?;
-    let mut report = report::report(&recording, &replay);
-    let live = report.timeline.live_at(report.timeline.peak_instant());
+    let (mut report, live) = report::report(recording, replay);
     report.warnings = warnings::warnings(model, setup, &report, &live);
     Ok(report)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::steps::{Recording, Step};
 use crate::allocator::{Block, CachingAllocator, Options, OutOfMemory};
 use crate::report::StepBytes;
-use crate::tape::log::Event;
+use crate::tape::log::{Event, StorageId};
 
 /// The allocator's figures over a run of three steps.
 pub struct Replay {
@@ -17,6 +17,10 @@ pub struct Replay {
     pub peak_reserved: u64,
     /// Bytes of each storage's block, by storage.
     pub block_bytes: Vec<u64>,
+    /// Storages that live before the steady step.
+    pub initial: Vec<StorageId>,
+    /// How many events of the steady step come before its highest total.
+    pub peak: usize,
 }
 
 struct Player<'a> {
@@ -27,6 +31,9 @@ struct Player<'a> {
     replaced: HashMap<usize, Block>,
     block_bytes: Vec<u64>,
     peak_reserved: u64,
+    /// Events of the step that is played, the highest total so far, and how many came before it.
+    played: usize,
+    highest: (u64, usize),
 }
 
 /// Replays making the model, then the first step, the second, and the second again.
@@ -42,6 +49,8 @@ pub fn replay(recording: &Recording, options: Options) -> Result<Replay, OutOfMe
         replaced: HashMap::new(),
         block_bytes: vec![0; n],
         peak_reserved: 0,
+        played: 0,
+        highest: (0, 0),
     };
     player.play(&recording.build)?;
     player.allocator.empty_cache();
@@ -49,6 +58,7 @@ pub fn replay(recording: &Recording, options: Options) -> Result<Replay, OutOfMe
     player.peak_reserved = 0;
     let after_model = player.allocator.allocated().get();
     let first = player.step(&recording.first)?;
+    let initial = player.live();
     let before = player.allocator.fingerprint();
     let second = player.step(&recording.steady)?;
     // From the same layout the same step leads to the same figures.
@@ -62,7 +72,9 @@ pub fn replay(recording: &Recording, options: Options) -> Result<Replay, OutOfMe
         after_model,
         steps,
         peak_reserved: player.peak_reserved.max(player.allocator.peak_reserved().get()),
+        peak: player.highest.1,
         block_bytes: player.block_bytes,
+        initial,
     })
 }
 
@@ -75,9 +87,21 @@ impl Player<'_> {
 
     fn play(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
         let births = &self.recording.log.births;
-        events
-            .iter()
-            .try_for_each(|&event| self.event(event, births[event.storage() as usize].bytes))
+        for &event in events {
+            self.event(event, births[event.storage() as usize].bytes)?;
+            self.played += 1;
+            let now = self.allocator.allocated().get();
+            if now > self.highest.0 {
+                self.highest = (now, self.played);
+            }
+        }
+        Ok(())
+    }
+
+    fn live(&self) -> Vec<StorageId> {
+        (0..self.blocks.len() as StorageId)
+            .filter(|&id| self.blocks[id as usize].is_some())
+            .collect()
     }
 
     fn event(&mut self, event: Event, bytes: u64) -> Result<(), OutOfMemory> {
@@ -106,6 +130,7 @@ impl Player<'_> {
     fn step(&mut self, step: &Step) -> Result<StepBytes, OutOfMemory> {
         let mut out = StepBytes::default();
         let (marks, events) = (&step.marks, &step.events);
+        (self.played, self.highest) = (0, (self.allocator.allocated().get(), 0));
         self.play(&events[..marks.before_forward])?;
         out.before_forward = self.allocator.allocated();
         self.reset();

@@ -7,7 +7,7 @@ use crate::units::Bytes;
 use crate::{Model, Setup};
 
 /// Warnings of one run; `live` is what lives at its steady peak.
-pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report, live: &[&LiveTensor]) -> Vec<Warning> {
+pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report, live: &[LiveTensor]) -> Vec<Warning> {
     let run = Run {
         model,
         setup,
@@ -34,7 +34,7 @@ struct Run<'a> {
     model: &'a Model,
     setup: &'a Setup,
     report: &'a Report,
-    live: &'a [&'a LiveTensor],
+    live: &'a [LiveTensor],
 }
 
 impl Run<'_> {
@@ -93,7 +93,7 @@ impl Run<'_> {
     }
 
     fn attention_matrices(&self) -> Option<Warning> {
-        let square = |t: &&&LiveTensor| t.shape.len() >= 3 && t.shape[t.shape.len() - 1] == t.shape[t.shape.len() - 2];
+        let square = |t: &&LiveTensor| t.shape.len() >= 3 && t.shape[t.shape.len() - 1] == t.shape[t.shape.len() - 2];
         let bytes: Bytes = self
             .live
             .iter()

@@ -1,7 +1,6 @@
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::{Instant, LiveTensor};
-use vramscope_engine::units::Bytes;
 
 use crate::charts::kind_class;
 use crate::i18n::{t, t_string, use_i18n};
@@ -18,17 +17,16 @@ pub fn InstantList(instant: Memo<Option<Instant>>, pointed: RwSignal<Option<Inst
     let simulation = Simulation::get();
     move || {
         let (run, instant) = simulation.run().zip(instant.get())?;
-        let live = run.report.timeline.live_at(instant);
-        let total: Bytes = live.iter().map(|t| t.bytes).sum();
-        let (shown, total) = (live.len().to_string(), gib(total));
+        let timeline = &run.report.timeline;
+        let (count, total) = timeline.total_at(instant);
+        let (shown, total) = (count.to_string(), gib(total));
         let title = match pointed.get() {
             Some(_) => t_string!(i18n, instant.here, tensors = shown, bytes = total).to_string(),
             None => t_string!(i18n, instant.at_peak, tensors = shown, bytes = total).to_string(),
         };
-        let rows: Vec<_> = live
+        let rows: Vec<_> = timeline
+            .largest_at(instant, ROWS)
             .into_iter()
-            .take(ROWS)
-            .cloned()
             .map(|tensor| view! { <Row tensor /> })
             .collect();
         Some(view! {

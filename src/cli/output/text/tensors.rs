@@ -15,15 +15,11 @@ const INDENT: usize = 15;
 /// Each with its shape and type, where it belongs and why it lives.
 pub fn render(report: &Report, width: usize) -> String {
     let timeline = &report.timeline;
-    let largest: Vec<_> = timeline
-        .live_at(timeline.peak_instant())
-        .into_iter()
-        .take(SHOWN)
-        .collect();
+    let largest = timeline.largest_at(timeline.peak_instant(), SHOWN);
     if largest.is_empty() {
         return String::new();
     }
-    let tensors: String = largest.into_iter().map(|tensor| entry(tensor, width)).collect();
+    let tensors: String = largest.iter().map(|tensor| entry(tensor, width)).collect();
     format!("{STRONG}Largest tensors at the peak{STRONG:#}\n{tensors}")
 }
 
