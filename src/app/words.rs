@@ -83,6 +83,8 @@ pub fn choice(i18n: Words, key: Key, value: &str) -> String {
     match (key, value) {
         (Key::Ckpt, "none") => t_string!(i18n, choice.ckpt_none).to_string(),
         (Key::Ckpt, "full") => t_string!(i18n, choice.ckpt_full).to_string(),
+        (Key::Ckpt, "vision") => t_string!(i18n, choice.ckpt_vision).to_string(),
+        (Key::Ckpt, "language") => t_string!(i18n, choice.ckpt_language).to_string(),
         (Key::Attn, "sdpa") => "SDPA".into(),
         (Key::Precision, "fp32") => t_string!(i18n, choice.fp32).to_string(),
         (Key::Precision, "bf16") => t_string!(i18n, choice.bf16).to_string(),
@@ -123,7 +125,47 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
     }
 }
 
-/// A warning in the person's language; the engine's English where it has no translation yet.
-pub fn warning(_i18n: Words, warning: &Warning) -> String {
-    warning.message.clone()
+/// A warning in the person's language. English is the engine's own text; so is a warning that has
+/// no translation yet.
+pub fn warning(i18n: Words, warning: &Warning) -> String {
+    let m = warning.message.clone();
+    let arg = |name: &str| {
+        let found = warning.args.iter().find(|(n, _)| *n == name);
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let bytes = arg("bytes");
+    match warning.code {
+        "generic-decoder" => t_string!(i18n, warning.generic_decoder, message = m, model = arg("model")).to_string(),
+        "optimizer-holds-peak" => {
+            let (temporaries, others) = (arg("temporaries"), arg("others"));
+            t_string!(
+                i18n,
+                warning.optimizer_holds_peak,
+                message = m,
+                temporaries = temporaries,
+                others = others
+            )
+            .to_string()
+        }
+        "logits" => t_string!(i18n, warning.logits, message = m, bytes = bytes).to_string(),
+        "attention-matrices" => t_string!(i18n, warning.attention_matrices, message = m, bytes = bytes).to_string(),
+        "autocast-copies" => t_string!(i18n, warning.autocast_copies, message = m, bytes = bytes).to_string(),
+        "frozen-is-not-free" => t_string!(i18n, warning.frozen_is_not_free, message = m, bytes = bytes).to_string(),
+        "frozen-tower-keeps-graph" => {
+            t_string!(i18n, warning.frozen_tower_keeps_graph, message = m, bytes = bytes).to_string()
+        }
+        "fragmentation" => t_string!(i18n, warning.fragmentation, message = m, bytes = bytes).to_string(),
+        "first-step-is-higher" => {
+            let (first, steady) = (arg("first"), arg("steady"));
+            t_string!(
+                i18n,
+                warning.first_step_is_higher,
+                message = m,
+                first = first,
+                steady = steady
+            )
+            .to_string()
+        }
+        _ => m,
+    }
 }

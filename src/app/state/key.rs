@@ -120,7 +120,7 @@ impl Key {
                 "adafactor",
                 "adafactor_torch",
             ]),
-            Self::Ckpt => Form::Choice(&["none", "full"]),
+            Self::Ckpt => Form::Choice(&["none", "full", "vision", "language"]),
             Self::Attn => Form::Choice(&["sdpa", "eager"]),
             Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora"]),
             Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),

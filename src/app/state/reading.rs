@@ -153,6 +153,20 @@ mod tests {
         }
     }
 
+    /// serde names every variant that it would have taken.
+    #[test]
+    fn the_page_offers_every_choice_of_the_engine() {
+        for key in Key::ALL.into_iter().filter(|k| k.in_setup() && !k.choices().is_empty()) {
+            let one = Map::from_iter([(key.name().to_owned(), Value::from("?"))]);
+            let error = Setup::deserialize(Value::Object(one))
+                .expect_err("no choice is called `?`")
+                .to_string();
+            let (_, listed) = error.split_once("expected ").expect("it lists what is allowed");
+            let named: Vec<_> = listed.split('`').skip(1).step_by(2).collect();
+            assert_eq!(named, key.choices(), "{}", key.name());
+        }
+    }
+
     #[test]
     fn every_entered_value_reaches_the_setup() {
         let mut draft = Draft::default();

@@ -46,9 +46,9 @@ pub fn Controls() -> impl IntoView {
                 <h2>{t!(i18n, plan.training)}</h2>
                 <Select key=Key::Precision choices=all(Key::Precision) />
                 <Select key=Key::Optim choices=all(Key::Optim) />
-                <Select key=Key::Freeze choices=Signal::derive(move || trainable(takes.get())) />
+                <Select key=Key::Freeze choices=Signal::derive(move || meaningful(Key::Freeze, takes.get())) />
                 <LoraEntries />
-                <Segments key=Key::Ckpt />
+                <Select key=Key::Ckpt choices=Signal::derive(move || meaningful(Key::Ckpt, takes.get())) />
                 <Segments key=Key::Attn />
                 <div class="pair">
                     <Number key=Key::Accum />
@@ -80,14 +80,14 @@ fn all(key: Key) -> Signal<Vec<&'static str>> {
     Signal::stored(key.choices().to_vec())
 }
 
-/// What can be trained of a model.
-fn trainable(takes: Takes) -> Vec<&'static str> {
+/// The choices that mean something for a model: those that name a part need parts.
+fn meaningful(key: Key, takes: Takes) -> Vec<&'static str> {
     let means_something = |choice: &&'static str| match *choice {
-        "vision" | "all-but-connector" => takes.parts,
+        "vision" | "language" | "all-but-connector" => takes.parts,
         "lora" => takes.text,
         _ => true,
     };
-    Key::Freeze.choices().iter().copied().filter(means_something).collect()
+    key.choices().iter().copied().filter(means_something).collect()
 }
 
 #[component]
