@@ -62,6 +62,11 @@ impl Tape {
         out
     }
 
+    /// Whether what is saved now is kept, rather than promised to be computed again.
+    pub(super) fn keeps_saved(&self) -> bool {
+        !matches!(self.0.hooks.borrow().last(), Some(Hook::Promise(_)))
+    }
+
     pub(super) fn pack(&self, t: &Tensor, node: &'static str) -> Saved {
         let hook = self.0.hooks.borrow().last().cloned();
         match hook {

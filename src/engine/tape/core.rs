@@ -46,6 +46,8 @@ pub struct Storage(Rc<Owned>);
 
 struct Owned {
     id: Option<StorageId>,
+    /// Further pieces of memory that die with it.
+    pieces: Option<Box<RefCell<Vec<StorageId>>>>,
     core: Rc<Core>,
 }
 
@@ -54,7 +56,20 @@ impl Drop for Owned {
         if let Some(id) = self.id {
             self.core.log.borrow_mut().events.push(Event::death(id));
         }
+        if let Some(pieces) = &mut self.pieces {
+            let deaths = pieces.get_mut().drain(..).map(Event::death);
+            self.core.log.borrow_mut().events.extend(deaths);
+        }
     }
+}
+
+/// What a piece of a bundle is; the words of [`Birth`].
+pub(super) struct Piece {
+    pub shape: Dims,
+    pub dtype: DType,
+    pub name: &'static str,
+    pub kind: Kind,
+    pub why: &'static str,
 }
 
 impl Storage {
@@ -71,6 +86,34 @@ impl Storage {
     /// Whether both are the same memory.
     pub fn same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Makes one more piece of a bundle.
+    pub(super) fn add(&self, piece: &Piece) {
+        let core = &self.0.core;
+        let Some(pieces) = self.0.pieces.as_ref().filter(|_| !core.stopped.get()) else {
+            return;
+        };
+        let birth = Birth {
+            bytes: piece.shape.numel() * piece.dtype.width(),
+            shape: piece.shape,
+            dtype: piece.dtype,
+            name: piece.name,
+            scope: core.scope.get(),
+            kind: piece.kind,
+            why: piece.why,
+        };
+        pieces.borrow_mut().push(core.log.borrow_mut().born(birth));
+    }
+
+    /// Frees the `n` last pieces of a bundle.
+    pub(super) fn release(&self, n: usize) {
+        if let Some(pieces) = &self.0.pieces {
+            let mut pieces = pieces.borrow_mut();
+            let kept = pieces.len().saturating_sub(n);
+            let deaths = pieces.drain(kept..).map(Event::death);
+            self.0.core.log.borrow_mut().events.extend(deaths);
+        }
     }
 
     /// Says what the memory is for; a later, more telling word replaces an earlier one.
@@ -139,23 +182,28 @@ impl Tape {
         kind: Kind,
     ) -> Storage {
         let id = (bytes > 0 && !self.0.stopped.get()).then(|| {
-            let mut log = self.0.log.borrow_mut();
-            let id = log.births.len() as StorageId;
-            let scope = self.0.scope.get();
-            log.births.push(Birth {
+            self.0.log.borrow_mut().born(Birth {
                 bytes,
                 shape: *shape,
                 dtype,
                 name,
-                scope,
+                scope: self.0.scope.get(),
                 kind,
                 why: "",
-            });
-            log.events.push(Event::birth(id));
-            id
+            })
         });
         Storage(Rc::new(Owned {
             id,
+            pieces: None,
+            core: self.0.clone(),
+        }))
+    }
+
+    /// Memory in many pieces, of which there are none yet.
+    pub(super) fn bundle(&self) -> Storage {
+        Storage(Rc::new(Owned {
+            id: None,
+            pieces: Some(Box::default()),
             core: self.0.clone(),
         }))
     }

@@ -85,6 +85,14 @@ pub struct Log {
 }
 
 impl Log {
+    /// Notes a birth.
+    pub(super) fn born(&mut self, birth: Birth) -> StorageId {
+        let id = self.births.len() as StorageId;
+        self.births.push(birth);
+        self.events.push(Event::birth(id));
+        id
+    }
+
     /// The dotted path of a module, such as `model.layers.3.mlp`.
     pub fn path(&self, scope: ScopeId) -> String {
         let node = self.scopes[scope as usize];

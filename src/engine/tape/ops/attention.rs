@@ -81,7 +81,7 @@ impl Tape {
             let dq = like(q, "attention backward, queries");
             let dk = like(k, "attention backward, keys");
             let dv = like(v, "attention backward, values");
-            t.scratch(cudnn_backward_workspace(q, k), "cuDNN workspace");
+            t.scratch(cudnn_backward_workspace(&Extents::of(q, k)), "cuDNN workspace");
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })
     }
@@ -132,7 +132,10 @@ impl Tape {
             let sums = t.empty([b, s, h], DType::F32, "row sums");
             let delta = t.empty([b, h, s], DType::F32, "row sums, contiguous");
             drop((sums, product));
-            let scratch = t.scratch_held(efficient_backward_workspace(q), "attention backward workspace");
+            let scratch = t.scratch_held(
+                efficient_backward_workspace(&Extents::of(q, k)),
+                "attention backward workspace",
+            );
             drop((delta, scratch));
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })
@@ -184,22 +187,48 @@ impl Tape {
     }
 }
 
+/// Extents of an attention.
+pub(super) struct Extents {
+    pub batch: u64,
+    pub heads: u64,
+    pub kv_heads: u64,
+    pub queries: u64,
+    pub keys: u64,
+    /// Elements of one head.
+    pub width: u64,
+    pub dtype: DType,
+}
+
+impl Extents {
+    /// Those of queries and keys, [batch, heads, positions, width] each.
+    pub fn of(q: &Tensor, k: &Tensor) -> Self {
+        Self {
+            batch: q.size(0),
+            heads: q.size(1),
+            kv_heads: k.size(1),
+            queries: q.size(2),
+            keys: k.size(2),
+            width: q.size(3),
+            dtype: q.dtype(),
+        }
+    }
+}
+
 /// cuDNN's backward sums the gradient of the queries in fp32, beside one float per row; where heads
 /// share keys and values, it also keeps their gradients by query head. Measured on 684 shapes.
-fn cudnn_backward_workspace(q: &Tensor, k: &Tensor) -> u64 {
-    let [batch, heads, queries, width] = [q.size(0), q.size(1), q.size(2), q.size(3)];
-    let rows = batch * heads * queries;
-    let shared = if k.size(1) == heads {
+pub(super) fn cudnn_backward_workspace(e: &Extents) -> u64 {
+    let rows = e.batch * e.heads * e.queries;
+    let shared = if e.kv_heads == e.heads {
         0
     } else {
-        2 * batch * heads * k.size(2) * width * q.dtype().width()
+        2 * e.batch * e.heads * e.keys * e.width * e.dtype.width()
     };
-    4 * rows * width + 4 * rows + 256 + shared
+    4 * rows * e.width + 4 * rows + 256 + shared
 }
 
 /// `AttentionBackwardKernel::workspace_size`: for each block of 64 queries and each head an fp32
 /// tile of the queries' gradient and a lock of 16 bytes.
-fn efficient_backward_workspace(q: &Tensor) -> u64 {
-    let blocks = q.size(2).div_ceil(64) * q.size(3).div_ceil(64);
-    q.size(0) * q.size(1) * blocks * (64 * 64 * 4 + 16)
+pub(super) fn efficient_backward_workspace(e: &Extents) -> u64 {
+    let blocks = e.queries.div_ceil(64) * e.width.div_ceil(64);
+    e.batch * e.heads * blocks * (64 * 64 * 4 + 16)
 }

@@ -1,5 +1,7 @@
 //! Attention of patches, each segment (a frame, a window) by itself.
 
+use std::rc::Rc;
+
 use super::block::Positions;
 use super::layout::{Grid, Layout};
 use super::rotary::apply_vision_rotary;
@@ -12,7 +14,7 @@ use crate::tape::{Tape, Tensor};
 #[derive(Clone)]
 pub struct Segments {
     /// Patches of each segment.
-    pub lengths: Vec<u64>,
+    pub lengths: Rc<[u64]>,
     /// `cu_seqlens`, kept by checkpointed blocks.
     _bounds: Tensor,
 }
@@ -21,7 +23,7 @@ impl Segments {
     /// Segments of these lengths.
     pub fn new(lengths: Vec<u64>, bounds: Tensor) -> Self {
         Self {
-            lengths,
+            lengths: lengths.into(),
             _bounds: bounds,
         }
     }
@@ -57,11 +59,13 @@ impl VisionAttention {
         (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
         [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
         let _lengths = t.empty([segments.lengths.len() as u64], DType::I32, "lengths of segments");
-        let parts = [&q, &k, &v].map(|x| t.split(x, 2, &segments.lengths));
-        let outs: Vec<Tensor> = (0..segments.lengths.len())
-            .map(|i| attend(t, attn, [&parts[0][i], &parts[1][i], &parts[2][i]]))
-            .collect();
-        let mut out = t.cat(&outs.iter().collect::<Vec<_>>(), 1);
+        let (mut out, _parts) = match attn {
+            Attention::Sdpa => {
+                let (out, parts) = t.sdpa_of_segments([&q, &k, &v], &segments.lengths);
+                (out, vec![parts])
+            }
+            Attention::Eager => eager(t, [&q, &k, &v], &segments.lengths),
+        };
         out = t.reshape(&out, [patches, width]);
         t.scope("proj", || self.proj.forward(t, &out))
     }
@@ -80,15 +84,22 @@ impl VisionAttention {
     }
 }
 
-/// One segment; its weights, where there are any, die at once.
-fn attend(t: &Tape, attn: Attention, [q, k, v]: [&Tensor; 3]) -> Tensor {
-    let call = AttentionCall {
-        q,
-        k,
-        v,
-        mask: None,
-        dropout: 0.0,
-        softmax: Some(DType::F32),
-    };
-    nn::attention(t, attn, &call).0
+/// As [`Tape::sdpa_of_segments`], with eager attention; the weights of a segment die at once.
+fn eager(t: &Tape, qkv: [&Tensor; 3], lengths: &[u64]) -> (Tensor, Vec<Tensor>) {
+    let [q, k, v] = qkv.map(|x| t.split(x, 2, lengths));
+    let outs: Vec<Tensor> = (0..lengths.len())
+        .map(|i| {
+            let call = AttentionCall {
+                q: &q[i],
+                k: &k[i],
+                v: &v[i],
+                mask: None,
+                dropout: 0.0,
+                softmax: Some(DType::F32),
+            };
+            nn::attention(t, Attention::Eager, &call).0
+        })
+        .collect();
+    let joined = t.cat(&outs.iter().collect::<Vec<_>>(), 1);
+    (joined, outs)
 }
