@@ -72,8 +72,8 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
     let failure = tape.failure();
     drop((trainer, params));
     let mut log = tape.finish();
-    let events = std::mem::take(&mut log.events);
-    let (first, steady) = parts.steps(&events);
+    let mut events = std::mem::take(&mut log.events);
+    let (first, steady) = parts.steps(&mut events, log.births.len());
     Recording {
         log,
         build: events[..after_model].to_vec(),
@@ -100,16 +100,14 @@ struct Parts {
 impl Parts {
     /// The first step has the first update; later steps have the second, and nothing is born in
     /// their forward and backward that outlives them.
-    fn steps(&self, events: &[Event]) -> (Step, Step) {
-        let events = &self.renamed(events)[..];
+    fn steps(&self, events: &mut [Event], births: usize) -> (Step, Step) {
+        self.rename(events);
         let forward_backward = &events[self.start..self.dropped];
         let zero_grad = &events[self.second_update..self.end];
-        let dies: HashSet<u32> = forward_backward
-            .iter()
-            .chain(zero_grad)
-            .filter(|e| !e.is_birth())
-            .map(|e| e.storage())
-            .collect();
+        let mut dies = vec![false; births];
+        for event in forward_backward.iter().chain(zero_grad).filter(|e| !e.is_birth()) {
+            dies[event.storage() as usize] = true;
+        }
         let first = Pieces {
             forward_backward,
             update: &events[self.dropped..self.first_update],
@@ -121,25 +119,24 @@ impl Parts {
         };
         (
             self.step(&first, |_| true),
-            self.step(&steady, |e| !e.is_birth() || dies.contains(&e.storage())),
+            self.step(&steady, |e| !e.is_birth() || dies[e.storage() as usize]),
         )
     }
 
     /// A state that the second update makes anew, dropping the first update's, keeps one name: a
     /// later step then replaces its own.
-    fn renamed(&self, events: &[Event]) -> Vec<Event> {
+    fn rename(&self, events: &mut [Event]) {
         let second = &events[self.first_update..self.second_update];
-        let ids = |birth: bool| {
-            second
-                .iter()
-                .filter(move |e| e.is_birth() == birth)
-                .map(|e| e.storage())
-        };
+        let ids = |birth: bool| second.iter().filter(move |e| e.is_birth() == birth).map(|e| e.storage());
         let (born, died): (HashSet<u32>, HashSet<u32>) = (ids(true).collect(), ids(false).collect());
         let outlive = ids(true).filter(|id| !died.contains(id));
         let old: HashMap<u32, u32> = ids(false).filter(|id| !born.contains(id)).zip(outlive).collect();
-        let name = |e: &Event| old.get(&e.storage()).map_or(*e, |&id| e.renamed(id));
-        events.iter().map(name).collect()
+        if old.is_empty() {
+            return;
+        }
+        for event in &mut events[self.dropped..self.second_update] {
+            *event = old.get(&event.storage()).map_or(*event, |&id| event.renamed(id));
+        }
     }
 
     fn step(&self, pieces: &Pieces<'_>, keep: impl Fn(&Event) -> bool) -> Step {
