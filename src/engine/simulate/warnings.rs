@@ -173,7 +173,8 @@ impl Run<'_> {
 
     fn first_step(&self) -> Option<Warning> {
         let (first, steady) = (self.report.first.peak(), self.report.peak_allocated);
-        (first > steady).then(|| Warning {
+        // Less than a percent would print as the same figure.
+        (first.get() > steady.get() + steady.get() / 100).then(|| Warning {
             code: "first-step-is-higher",
             severity: Severity::Note,
             message: format!(
