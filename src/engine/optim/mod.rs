@@ -61,7 +61,9 @@ impl Optimizer {
 
     /// A state in the layout of the parameter.
     fn state(t: &Tape, p: &Tensor, name: &'static str) -> Tensor {
-        let state = t.as_kind(Kind::OptimizerState, || t.empty_like(p, p.dtype(), name));
+        let state = t.in_scope(t.scope_of(p), || {
+            t.as_kind(Kind::OptimizerState, || t.empty_like(p, p.dtype(), name))
+        });
         state
             .storage()
             .classify(Kind::OptimizerState, "kept between steps by the optimizer");

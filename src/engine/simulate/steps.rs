@@ -127,7 +127,12 @@ impl Parts {
     /// later step then replaces its own.
     fn rename(&self, events: &mut [Event]) {
         let second = &events[self.first_update..self.second_update];
-        let ids = |birth: bool| second.iter().filter(move |e| e.is_birth() == birth).map(|e| e.storage());
+        let ids = |birth: bool| {
+            second
+                .iter()
+                .filter(move |e| e.is_birth() == birth)
+                .map(|e| e.storage())
+        };
         let (born, died): (HashSet<u32>, HashSet<u32>) = (ids(true).collect(), ids(false).collect());
         let outlive = ids(true).filter(|id| !died.contains(id));
         let old: HashMap<u32, u32> = ids(false).filter(|id| !born.contains(id)).zip(outlive).collect();

@@ -9,6 +9,7 @@ use super::dims::Dims;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
 use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
+use super::tensor::Tensor;
 use crate::dtype::DType;
 
 /// Records one run as eager PyTorch would do it. A cheap handle: clones share the record.
@@ -259,6 +260,13 @@ impl Tape {
         } else {
             module + "." + birth.name
         }
+    }
+
+    /// The module that made a tensor's memory.
+    pub fn scope_of(&self, t: &Tensor) -> ScopeId {
+        t.storage()
+            .id()
+            .map_or(0, |id| self.0.log.borrow().births[id as usize].scope)
     }
 
     /// Runs `f` as a module that was entered before.
