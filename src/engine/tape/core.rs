@@ -331,7 +331,9 @@ impl Tape {
         };
         let known = self.0.workspaces.borrow().iter().any(|(k, _)| *k == key);
         if !known {
-            let storage = self.storage_of_bytes(bytes, &Dims::new(&[bytes]), DType::U8, lib, Kind::Workspace);
+            let storage = self.in_scope(0, || {
+                self.storage_of_bytes(bytes, &Dims::new(&[bytes]), DType::U8, lib, Kind::Workspace)
+            });
             storage.classify(Kind::Workspace, "the library keeps it for each thread that calls it");
             self.0.workspaces.borrow_mut().push((key, storage));
         }
