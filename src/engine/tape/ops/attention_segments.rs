@@ -13,7 +13,7 @@ use super::super::core::{Piece, Storage, Tape};
 use super::super::dims::Dims;
 use super::super::kind::Kind;
 use super::super::tensor::Tensor;
-use super::attention::{Extents, cudnn_backward_workspace, efficient_backward_workspace};
+use super::attention::{Extents, cudnn, efficient};
 use crate::dtype::DType;
 
 /// Which implementation runs every segment; see [`Tape::sdpa`] for the choice.
@@ -122,7 +122,7 @@ impl Tape {
                 grad.add(&temporary(shape, e.dtype, name));
             }
             match kernel {
-                Kernel::Cudnn => scratch(&grads[0], cudnn_backward_workspace(&e), "cuDNN workspace"),
+                Kernel::Cudnn => scratch(&grads[0], cudnn::backward_workspace(&e), "cuDNN workspace"),
                 Kernel::Efficient => self.efficient_scratch(&e),
             }
             outs.storage().release(1);
@@ -140,7 +140,7 @@ impl Tape {
         let workspace = self.bundle();
         scratch(
             &workspace,
-            efficient_backward_workspace(e),
+            efficient::backward_workspace(e),
             "attention backward workspace",
         );
         drop(delta);

@@ -1,0 +1,60 @@
+//! cuDNN's fused attention.
+
+use smallvec::smallvec;
+
+use super::super::super::core::Tape;
+use super::super::super::dims;
+use super::super::super::tensor::Tensor;
+use super::{Extents, SdpaInputs};
+use crate::dtype::DType;
+
+impl Tape {
+    /// `_scaled_dot_product_cudnn_attention`: cuDNN's fused kernel, first choice on Hopper for
+    /// half precision.
+    pub(super) fn cudnn_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
+        let (q, k, v) = (call.q, call.k, call.v);
+        let bias = call.mask.map(|m| self.additive(m, q.dtype()));
+        let mut rec = self.record("ScaledDotProductCudnnAttentionBackward0", &[q, k, v]);
+        rec.save(self, q);
+        rec.save(self, k);
+        rec.save(self, v);
+        if let Some(bias) = &bias {
+            rec.save(self, bias);
+        }
+        let seed = self.empty([], DType::I64, "philox seed");
+        let offset = self.empty([], DType::I64, "philox offset");
+        let strides = dims::dense_strides_like(q.shape(), q.strides());
+        let out = self.empty_strided(*q.shape(), strides, q.dtype(), "attention output");
+        let lse = rec.is_active().then(|| {
+            let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
+            self.empty([b, h, s, 1], DType::F32, "logsumexp of scores")
+        });
+        self.scratch(256, "cuDNN workspace");
+        rec.save(self, &out);
+        for t in [&lse, &Some(seed), &Some(offset)].into_iter().flatten() {
+            rec.save(self, t);
+        }
+        drop((lse, bias));
+        rec.finish(self, out, |t, bw| {
+            let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
+            let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
+            let dq = like(q, "attention backward, queries");
+            let dk = like(k, "attention backward, keys");
+            let dv = like(v, "attention backward, values");
+            t.scratch(backward_workspace(&Extents::of(q, k)), "cuDNN workspace");
+            smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
+        })
+    }
+}
+
+/// cuDNN's backward sums the gradient of the queries in fp32, beside one float per row; where heads
+/// share keys and values, it also keeps their gradients by query head. Measured on 684 shapes.
+pub(in super::super) fn backward_workspace(e: &Extents) -> u64 {
+    let rows = e.batch * e.heads * e.queries;
+    let shared = if e.kv_heads == e.heads {
+        0
+    } else {
+        2 * e.batch * e.heads * e.keys * e.width * e.dtype.width()
+    };
+    4 * rows * e.width + 4 * rows + 256 + shared
+}

@@ -1,0 +1,107 @@
+//! xFormers' memory-efficient attention.
+
+use smallvec::smallvec;
+
+use super::super::super::core::Tape;
+use super::super::super::tensor::Tensor;
+use super::{Extents, SdpaInputs};
+use crate::dtype::DType;
+
+impl Tape {
+    /// `_scaled_dot_product_efficient_attention`.
+    pub(super) fn efficient_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
+        let (q, k, v) = (call.q, call.k, call.v);
+        let bias = call.mask.map(|m| self.aligned(self.additive(m, q.dtype())));
+        let mut rec = self.record("ScaledDotProductEfficientAttentionBackward0", &[q, k, v]);
+        for t in [Some(q), Some(k), Some(v), bias.as_ref()].into_iter().flatten() {
+            rec.save(self, t);
+        }
+        let [b, h, s, d] = [q.size(0), q.size(1), q.size(2), v.size(3)];
+        let bshd = self.empty([b, s, h, d], q.dtype(), "attention output");
+        let lse = rec
+            .is_active()
+            .then(|| self.empty([b, h, s.next_multiple_of(32)], DType::F32, "logsumexp of scores"));
+        if q.dtype() != DType::F32 && d > IN_REGISTERS {
+            drop(self.empty([b, s, h, d], DType::F32, "output in fp32"));
+        }
+        let out = self.transpose(&bshd, 1, 2);
+        drop(bshd);
+        rec.save(self, &out);
+        if let Some(lse) = lse {
+            rec.save(self, &lse);
+        }
+        rec.finish(self, out, |t, bw| {
+            let bshd = |x: &Tensor, name| {
+                let out = t.empty([x.size(0), x.size(2), x.size(1), x.size(3)], x.dtype(), name);
+                t.transpose(&out, 1, 2)
+            };
+            let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
+            let dq = bshd(q, "attention backward, queries");
+            let dk = bshd(k, "attention backward, keys");
+            let dv = bshd(v, "attention backward, values");
+            let delta = t.row_sums(bw.grad(), q);
+            let scratch = t.scratch_held(backward_workspace(&Extents::of(q, k)), "attention backward workspace");
+            drop((delta, scratch));
+            smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
+        })
+    }
+
+    /// The gradient times the output, summed over each head's elements; in half precision the
+    /// kernel computes it.
+    fn row_sums(&self, g: &Tensor, q: &Tensor) -> Tensor {
+        let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
+        if q.dtype() != DType::F32 {
+            return self.empty([b, h, s], DType::F32, "row sums");
+        }
+        let product = self.empty(*g.shape(), DType::F32, "gradient times output");
+        let sums = self.empty([b, s, h], DType::F32, "row sums");
+        let delta = self.empty([b, h, s], DType::F32, "row sums, contiguous");
+        drop((sums, product));
+        delta
+    }
+
+    /// `pad_bias`: a mask whose rows are not multiples of 8 elements is copied into one whose are.
+    fn aligned(&self, bias: Tensor) -> Tensor {
+        const ALIGNMENT: u64 = 8;
+        let d = bias.dim() - 1;
+        if (0..d).all(|i| bias.strides()[i].is_multiple_of(ALIGNMENT)) {
+            return bias;
+        }
+        let mut shape = *bias.shape();
+        shape[d] = shape[d].next_multiple_of(ALIGNMENT);
+        let padded = self.empty(shape, bias.dtype(), "mask, rows padded");
+        drop(bias);
+        padded
+    }
+}
+
+/// Widest head whose output a half-precision kernel keeps in registers.
+const IN_REGISTERS: u64 = 128;
+
+/// `AttentionBackwardKernel::workspace_size`: for each tile of queries by elements an fp32 tile of
+/// the queries' gradient and a lock of 16 bytes; wide heads in half precision also keep the
+/// gradients of keys and values, for each split of the keys
+/// (`aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_backward.h`). Tiles are those
+/// of kernels that fit a data-centre GPU's shared memory.
+pub(in super::super) fn backward_workspace(e: &Extents) -> u64 {
+    let half = e.dtype != DType::F32;
+    let (rows, columns) = match e.width {
+        0..=64 => (64, 64),
+        65..=IN_REGISTERS if half => (128, 128),
+        _ => (128, 64),
+    };
+    let (batch_heads, tile) = (e.batch * e.heads, rows * columns * 4 + 16);
+    let mut per_head = e.queries.div_ceil(rows) * e.width.div_ceil(columns) * tile;
+    if half && e.width > IN_REGISTERS {
+        per_head += 2 * 4 * columns * e.width.next_multiple_of(columns) * splits(e.keys, columns, batch_heads);
+    }
+    batch_heads * per_head.next_multiple_of(16)
+}
+
+/// How many parts the keys are split into where each part needs memory of its own.
+fn splits(keys: u64, columns: u64, batch_heads: u64) -> u64 {
+    if batch_heads >= 256 && keys <= 2 * columns {
+        return 1;
+    }
+    keys.div_ceil(columns).min(200 / batch_heads).max(1)
+}

@@ -1,0 +1,137 @@
+//! FlashAttention 2, as PyTorch ships it and as the package `flash-attn`.
+
+use smallvec::smallvec;
+
+use super::super::super::core::Tape;
+use super::super::super::dims;
+use super::super::super::gpu::Gpu;
+use super::super::super::tensor::Tensor;
+use super::SdpaInputs;
+use crate::dtype::DType;
+
+/// Sequences are padded to a multiple of this in what backward sums.
+const ROWS: u64 = 128;
+
+/// Who calls the kernels; PyTorch keeps one number more for the generator of random numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    PyTorch,
+    Package,
+}
+
+impl Tape {
+    /// `_scaled_dot_product_flash_attention`.
+    pub(super) fn flash_sdpa(&self, call: &SdpaInputs<'_>) -> Tensor {
+        self.flash(Caller::PyTorch, call)
+    }
+
+    /// `flash_attn.flash_attn_func` → [batch, heads, queries, width], in the layout of the queries
+    /// (`flash_attn_interface.py` and `csrc/flash_attn/flash_api.cpp` of flash-attn 2.8). The run
+    /// fails in fp32. From the source: no run of the package has been recorded.
+    pub fn flash_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
+        if call.q.dtype() == DType::F32 {
+            self.fail(|| {
+                "FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention".to_owned()
+            });
+        }
+        self.flash(Caller::Package, call)
+    }
+
+    /// Heads whose width is no multiple of 8 are padded.
+    fn flash(&self, caller: Caller, call: &SdpaInputs<'_>) -> Tensor {
+        let width = call.q.size(3);
+        let missing = width.next_multiple_of(8) - width;
+        if missing == 0 {
+            return self.flash_forward(caller, [call.q, call.k, call.v], call.dropout);
+        }
+        let [q, k, v] = [call.q, call.k, call.v].map(|x| self.pad_end(x, 3, missing));
+        let out = self.flash_forward(caller, [&q, &k, &v], call.dropout);
+        self.slice(&out, 3, width)
+    }
+
+    /// `mha_fwd`, and `mha_bwd` as its backward.
+    fn flash_forward(&self, caller: Caller, [q, k, v]: [&Tensor; 3], dropout: f64) -> Tensor {
+        let mut rec = self.record("FlashAttentionBackward", &[q, k, v]);
+        for t in [q, k, v] {
+            rec.save(self, t);
+        }
+        let strides = dims::dense_strides_like(q.shape(), q.strides());
+        let out = self.empty_strided(*q.shape(), strides, q.dtype(), "attention output");
+        let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
+        let lse = self.empty([b, h, s], DType::F32, "logsumexp of scores");
+        let parts = if dropout == 0.0 { splits(&self.0.gpu, q, k) } else { 1 };
+        let partial = (parts > 1).then(|| {
+            let lse = self.empty([parts, b, h, s], DType::F32, "logsumexp of each part of the keys");
+            let out = self.empty(
+                [parts, b, h, s, rounded_width(q)],
+                DType::F32,
+                "output of each part of the keys",
+            );
+            (lse, out)
+        });
+        let mut state = vec![lse, self.empty([2], DType::I64, "generator state")];
+        if caller == Caller::PyTorch {
+            state.push(self.empty([], DType::I64, "unused"));
+            if dropout > 0.0 {
+                drop(self.empty([2], DType::I64, "generator state"));
+            }
+        }
+        drop(partial);
+        rec.save(self, &out);
+        for t in &state {
+            rec.save(self, t);
+        }
+        drop(state);
+        rec.finish(self, out, |t, bw| {
+            let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
+            let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
+            let dq = like(q, "attention backward, queries");
+            let dk = like(k, "attention backward, keys");
+            let dv = like(v, "attention backward, values");
+            let [b, h, s] = [q.size(0), q.size(1), q.size(2).next_multiple_of(ROWS)];
+            let sums = t.empty([b, h, s], DType::F32, "row sums");
+            let sum = t.empty([b, h, s, rounded_width(q)], DType::F32, "sum of the queries' gradient");
+            let expanded = (k.size(1) != h).then(|| {
+                let shape = [b, h, k.size(2), k.size(3)];
+                ["keys", "values"].map(|_| t.empty(shape, k.dtype(), "gradient for each query head"))
+            });
+            drop((expanded, sum, sums));
+            smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
+        })
+    }
+}
+
+/// Elements of one head as the kernels hold them.
+fn rounded_width(q: &Tensor) -> u64 {
+    match q.size(3) {
+        width @ 0..=192 => width.next_multiple_of(32),
+        _ => 256,
+    }
+}
+
+/// Into how many parts forward splits the keys, to fill the multiprocessors (`set_params_splitkv`).
+fn splits(gpu: &Gpu, q: &Tensor, k: &Tensor) -> u64 {
+    let keys_of_block = match q.size(3) {
+        0..=64 => 256,
+        65..=128 => 128,
+        _ => 64,
+    };
+    let blocks = q.size(0) * q.size(1) * q.size(2).div_ceil(64);
+    efficient_splits(blocks, 2 * gpu.sms, k.size(2).div_ceil(keys_of_block))
+}
+
+/// `num_splits_heuristic`: the fewest parts that come within 15% of the best use of `slots`.
+fn efficient_splits(blocks: u64, slots: u64, key_blocks: u64) -> u64 {
+    const MOST: u64 = 128;
+    if 10 * blocks >= 8 * slots {
+        return 1;
+    }
+    let differs = |n: &u64| *n == 1 || key_blocks.div_ceil(*n) != key_blocks.div_ceil(n - 1);
+    let candidates = || (1..=MOST.min(slots).min(key_blocks)).filter(differs);
+    let use_of = |n: u64| {
+        let work = blocks * n;
+        work as f64 / (slots * work.div_ceil(slots)) as f64
+    };
+    let best = candidates().map(use_of).fold(0.0, f64::max);
+    candidates().find(|n| use_of(*n) >= 0.85 * best).unwrap_or(1)
+}

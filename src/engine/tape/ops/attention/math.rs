@@ -1,0 +1,47 @@
+//! Attention as separate operations.
+
+use super::super::super::core::Tape;
+use super::super::super::tensor::Tensor;
+use super::SdpaInputs;
+use crate::dtype::DType;
+
+impl Tape {
+    /// `_scaled_dot_product_attention_math`, the only implementation for heads that share keys and
+    /// values in fp32 (`enable_gqa`; transformers asks for it only with a causal mask).
+    pub(super) fn math_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
+        let (q, k, v) = (call.q, call.k, call.v);
+        let heads = q.size(1);
+        let scaled = self.scale(q);
+        let causal = self.causal_bias(q.size(2), k.size(2), q.dtype());
+        let k = self.repeat_interleave(k, heads);
+        let v = self.repeat_interleave(v, heads);
+        let mut weights = {
+            let turned = self.scale(&self.transpose(&k, 2, 3));
+            self.matmul(&scaled, &turned)
+        };
+        weights = self.safe_softmax(&weights);
+        weights = self.dropout(&weights, call.dropout);
+        let out = self.matmul(&weights, &v);
+        drop((causal, scaled));
+        out
+    }
+
+    /// `ones(queries, keys).tril()` as zeros and negative infinities.
+    fn causal_bias(&self, queries: u64, keys: u64, dtype: DType) -> Tensor {
+        let ones = self.empty([queries, keys], DType::Bool, "ones");
+        let lower = self.empty([queries, keys], DType::Bool, "tril");
+        drop(ones);
+        let scalars = [self.empty([], dtype, "0"), self.empty([], dtype, "-inf")];
+        let bias = self.empty([queries, keys], dtype, "causal mask");
+        drop((scalars, lower));
+        bias
+    }
+
+    /// `x.repeat_interleave(n, dim=1)` up to `heads`: [batch, kv heads, seq, width] copied.
+    fn repeat_interleave(&self, x: &Tensor, heads: u64) -> Tensor {
+        let [batch, kv_heads, seq, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
+        let stretched = self.expand(&self.unsqueeze(x, 2), [batch, kv_heads, heads / kv_heads, seq, width]);
+        let copied = self.contiguous_copy(&stretched);
+        self.view(&copied, [batch, heads, seq, width])
+    }
+}

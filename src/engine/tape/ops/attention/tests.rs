@@ -1,0 +1,138 @@
+//! Attention against recorded calls of `scaled_dot_product_attention` on an H200 (torch 2.11).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use smallvec::smallvec;
+
+use super::*;
+use crate::tape::Gpu;
+use crate::tape::log::Event;
+
+/// A recorded call and what it allocated (+) and freed (−), in bytes.
+struct Row<'a> {
+    dtype: DType,
+    width: u64,
+    seq: u64,
+    mask: &'a str,
+    dropout: f64,
+    shared: bool,
+    trained: bool,
+    /// cuDNN comes first, as on the recording's own GPU.
+    cudnn: bool,
+    events: Vec<i64>,
+}
+
+impl<'a> Row<'a> {
+    fn read(line: &'a str) -> Self {
+        let mut words = line.split_whitespace();
+        let mut next = || words.next().unwrap();
+        Self {
+            cudnn: next() == "cudnn",
+            dtype: match next() {
+                "bf16" => DType::Bf16,
+                "fp16" => DType::F16,
+                _ => DType::F32,
+            },
+            width: next().parse().unwrap(),
+            seq: next().parse().unwrap(),
+            mask: next(),
+            dropout: next().parse().unwrap(),
+            shared: next() == "gqa",
+            trained: next() == "grad",
+            events: words.map(|w| w.parse().unwrap()).collect(),
+        }
+    }
+}
+
+/// [2, heads, seq, width] as a transposed view; its gradient is kept in `sink`.
+fn input(t: &Tape, row: &Row<'_>, heads: u64, sink: &Rc<RefCell<Vec<Tensor>>>) -> Tensor {
+    let base = t.empty([2, row.seq, heads, row.width], row.dtype, "input");
+    let leaf = t.require_grad(&base);
+    let source = if row.trained { leaf } else { base };
+    let rec = t.record("Keep", &[&source]);
+    let out = source.alias(source.shape().swapped(1, 2), source.strides().swapped(1, 2));
+    let sink = sink.clone();
+    rec.finish(t, out, move |_, b| {
+        sink.borrow_mut().push(b.grad().clone());
+        smallvec![None]
+    })
+}
+
+/// A loss whose gradient with respect to `out` lies in the layout of the queries, and is kept.
+fn loss(t: &Tape, out: &Tensor, sink: &Rc<RefCell<Vec<Tensor>>>) -> Tensor {
+    let rec = t.record("Loss", &[out]);
+    let [b, h, s, d] = [out.size(0), out.size(1), out.size(2), out.size(3)];
+    let (dtype, sink) = (out.dtype(), sink.clone());
+    rec.finish(t, t.empty([], DType::F32, "loss"), move |t, _| {
+        let g = t.transpose(&t.empty([b, s, h, d], dtype, "gradient"), 1, 2);
+        sink.borrow_mut().push(g.clone());
+        smallvec![Some(g)]
+    })
+}
+
+/// What the tape allocates and frees for the same call.
+fn simulated(row: &Row<'_>) -> Vec<i64> {
+    let gpu = Gpu {
+        capability: if row.cudnn { (9, 0) } else { (8, 0) },
+        ..Gpu::H200
+    };
+    let t = Tape::new(gpu);
+    t.as_kind(Kind::Temporary, || {
+        drop(t.mm(&t.empty([8, 8], DType::F32, "a"), &t.empty([8, 8], DType::F32, "b")))
+    });
+    let sink = Rc::new(RefCell::new(Vec::new()));
+    let kv_heads = if row.shared { 2 } else { 8 };
+    let [q, k, v] = [8, kv_heads, kv_heads].map(|heads| input(&t, row, heads, &sink));
+    let square = [2, 1, row.seq, row.seq];
+    let mask = match row.mask {
+        "bool" => Some(Mask::Bool(t.empty(square, DType::Bool, "mask"))),
+        "float" => Some(Mask::Bias(t.empty(square, row.dtype, "mask"))),
+        _ => None,
+    };
+    let start = t.mark();
+    let out = t.sdpa(&SdpaInputs {
+        q: &q,
+        k: &k,
+        v: &v,
+        mask: mask.as_ref(),
+        dropout: row.dropout,
+    });
+    let forward = t.mark();
+    if row.trained {
+        let loss = loss(&t, &out, &sink);
+        t.backward(&loss);
+        drop(loss);
+    }
+    let end = t.mark();
+    drop((q, k, v, mask, out, sink));
+    let log = t.finish();
+    let of_loss = log.events[forward..end].iter().take(3).map(|e| e.storage());
+    let of_loss: Vec<_> = of_loss.collect();
+    let counts = |e: &&Event| {
+        let id = e.storage();
+        log.births[id as usize].kind != Kind::Workspace && !of_loss.contains(&id)
+    };
+    let signed = |e: &Event| {
+        let bytes = log.births[e.storage() as usize].bytes as i64;
+        if e.is_birth() { bytes } else { -bytes }
+    };
+    log.events[start..end].iter().filter(counts).map(signed).collect()
+}
+
+/// Frees between two allocations have no order.
+fn canonical(events: &[i64]) -> Vec<i64> {
+    let mut out = events.to_vec();
+    out.chunk_by_mut(|a, b| *a < 0 && *b < 0)
+        .for_each(<[i64]>::sort_unstable);
+    out
+}
+
+#[test]
+fn calls_allocate_what_was_recorded() {
+    for line in include_str!("recorded_calls.txt").lines() {
+        let row = Row::read(line);
+        let label = line.split(" + ").next().unwrap_or(line);
+        assert_eq!(canonical(&simulated(&row)), canonical(&row.events), "{label}");
+    }
+}
