@@ -4,6 +4,7 @@
 //! `config.json` must state its own sizes: a default there would silently be another model.
 
 mod activation;
+mod anyres;
 mod blip2;
 mod clip;
 mod clip_vision;
@@ -32,6 +33,7 @@ mod videomae;
 mod vit;
 
 pub use activation::Activation;
+pub use anyres::AnyRes;
 pub use blip2::{Blip2Config, Blip2VisionConfig, QFormerConfig};
 pub use clip::{ClipConfig, ClipTextConfig};
 pub use clip_vision::ClipVisionConfig;

@@ -53,11 +53,11 @@ impl Model {
         use ModelConfig as M;
         match &self.config {
             M::Gpt2(_) | M::Decoder(_) | M::Opt(_) | M::Phi(_) => Takes::TEXT,
-            M::Llava(_) => Takes {
+            M::Llava(_) | M::LlavaNext(_) => Takes {
                 image: true,
                 ..Takes::IMAGES
             },
-            M::LlavaNext(_) | M::InternVl(_) | M::Idefics3(_) | M::Gemma3(_) => Takes::IMAGES,
+            M::InternVl(_) | M::Idefics3(_) | M::Gemma3(_) => Takes::IMAGES,
             M::Qwen2Vl(_) | M::Qwen25Vl(_) | M::Qwen3Vl(_) => Takes {
                 grid: true,
                 ..Takes::IMAGES

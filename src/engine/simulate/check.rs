@@ -77,6 +77,7 @@ fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         ModelConfig::Llava(c) => setup.images * c.image_tokens(),
         ModelConfig::PaliGemma(c) => setup.images * c.vision.grid.patches(),
         ModelConfig::Idefics3(c) => setup.images * c.tile_tokens(),
+        ModelConfig::LlavaNext(c) => setup.images * c.image_tokens(setup.image),
         ModelConfig::InternVl(c) => setup.images * c.tile_tokens(),
         ModelConfig::Gemma3(c) => setup.images * c.image_tokens,
         ModelConfig::Blip2(c) => c.queries,

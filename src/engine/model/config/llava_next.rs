@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::llava::{FeatureSelect, feature_layers};
 use super::section::Section;
-use super::{Activation, ClipVisionConfig, DecoderConfig, limits};
+use super::{Activation, AnyRes, ClipVisionConfig, DecoderConfig, limits};
 use crate::model::ModelError;
 use crate::model::family;
 
@@ -30,6 +30,24 @@ pub struct LlavaNextConfig {
 }
 
 impl LlavaNextConfig {
+    /// A square image of `side` pixels, fitted into tiles; without a side, an image that fills the
+    /// largest of the allowed resolutions.
+    pub fn fitted(&self, side: Option<u64>) -> AnyRes {
+        let largest = self.pinpoints.iter().copied().max_by_key(|[h, w]| h * w);
+        let size = side.map(|n| [n.max(1); 2]).or(largest);
+        AnyRes::fit(
+            size.unwrap_or([self.vision.image; 2]),
+            &self.pinpoints,
+            self.vision.image,
+            self.vision.patch,
+        )
+    }
+
+    /// Image tokens of such an image.
+    pub fn image_tokens(&self, side: Option<u64>) -> u64 {
+        self.vision.patches() + self.fitted(side).tile_tokens()
+    }
+
     const PINPOINTS: [[u64; 2]; 5] = [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]];
 
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
@@ -40,30 +58,32 @@ impl LlavaNextConfig {
         text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
         Ok(Self {
             feature_layers: feature_layers(s, vision.layers)?,
+            pinpoints: pinpoints(s, vision.image)?,
             vision,
             text,
             projector_activation: Activation::read(s, "projector_hidden_act", Activation::Gelu)?,
             projector_bias: s.flag("multimodal_projector_bias", true)?,
             feature_select: FeatureSelect::read(s)?,
-            pinpoints: pinpoints(s)?,
             image_token: s.index_of_either(["image_token_index", "image_token_id"], 32_000)?,
         })
     }
 }
 
-fn pinpoints(s: &Section) -> Result<Vec<[u64; 2]>, ModelError> {
+fn pinpoints(s: &Section, tile: u64) -> Result<Vec<[u64; 2]>, ModelError> {
     let key = "image_grid_pinpoints";
     let Some(value) = s.value(key) else {
         return Ok(LlavaNextConfig::PINPOINTS.to_vec());
     };
+    let whole = |p: &[u64; 2]| p.iter().all(|n| n.is_multiple_of(tile));
     let list: Option<Vec<_>> = value.as_array().and_then(|list| list.iter().map(pair).collect());
-    list.filter(|list| !list.is_empty()).ok_or_else(|| {
-        s.wrong(
-            key,
-            value,
-            "a list of [height, width] in pixels, such as [[336, 672], [672, 336]]",
-        )
-    })
+    list.filter(|list| !list.is_empty() && list.iter().all(whole))
+        .ok_or_else(|| {
+            let wanted = format!(
+                "a list of [height, width] in multiples of the tower's {tile} pixels, such as [[{tile}, {}]]",
+                2 * tile
+            );
+            s.wrong(key, value, &wanted)
+        })
 }
 
 fn pair(value: &Value) -> Option<[u64; 2]> {

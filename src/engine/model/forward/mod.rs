@@ -14,6 +14,8 @@ mod idefics3_vision;
 mod internvl;
 mod internvl_vision;
 mod llava;
+mod llava_next;
+mod llava_vision;
 mod mllama;
 mod mllama_positions;
 mod mllama_text;
@@ -218,6 +220,7 @@ impl Model {
             ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
             ModelConfig::Idefics3(c) => Box::new(idefics3::Idefics3::new(b, c)),
             ModelConfig::InternVl(c) => Box::new(internvl::InternVl::new(b, c)),
+            ModelConfig::LlavaNext(c) => Box::new(llava_next::LlavaNext::new(b, c)),
             ModelConfig::Siglip(c) => Box::new(siglip::Siglip::new(b, c)),
             ModelConfig::Clip(c) => Box::new(clip::Clip::new(b, c)),
             ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
@@ -226,7 +229,6 @@ impl Model {
             ModelConfig::Qwen2Vl(c) => Box::new(qwen2_vl::model(b, c)),
             ModelConfig::Qwen25Vl(c) => Box::new(qwen2_5_vl::model(b, c)),
             ModelConfig::Qwen3Vl(c) => Box::new(qwen3_vl::model(b, c)),
-            _ => unreachable!("`has_forward` is asked first"),
         }
     }
 
@@ -244,20 +246,20 @@ impl Model {
     pub fn has_forward(&self) -> bool {
         use ModelConfig as M;
         match &self.config {
-            M::Phi(_) | M::Mllama(_) => false,
-            M::LlavaNext(_) => false,
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             // The tower's pooling head is not simulated; published checkpoints have none.
             M::PaliGemma(c) => gemma_text::is_gemma(&c.text) && !c.vision.head,
             M::Gemma3(c) => !c.vision.head,
             M::Llava(c) => decoder::is_simulated(&c.text),
+            M::LlavaNext(c) => decoder::is_simulated(&c.text),
             M::Qwen2Vl(c) => decoder::is_simulated(&c.text),
             M::Qwen25Vl(c) => decoder::is_simulated(&c.text),
             M::Qwen3Vl(c) => decoder::is_simulated(&c.text),
             M::InternVl(c) => decoder::is_simulated(&c.text),
             M::Siglip(c) => c.vision.head,
             M::Idefics3(c) => decoder::is_simulated(&c.text),
-            M::Gpt2(_) | M::Opt(_) | M::Blip2(_) | M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
+            M::Gpt2(_) | M::Opt(_) | M::Phi(_) | M::Blip2(_) | M::Mllama(_) => true,
+            M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }
     }
 }

@@ -1,0 +1,135 @@
+//! LLaVA-NeXT, also called 1.6 (`transformers/models/llava_next/modeling_llava_next.py`).
+
+use super::decoder::{Decoder, head, logits_and_loss};
+use super::llava::placeholder_mask;
+use super::llava_vision::{LlavaVision, LlavaVisionConfig};
+use super::{Batch, Forward, Output, Run};
+use crate::model::config::{AnyRes, FeatureSelect, LlavaNextConfig};
+use crate::nn::{self, Builder, Linear};
+use crate::tape::{Component, Kind, Tape, Tensor};
+
+/// `LlavaNextForConditionalGeneration`.
+pub struct LlavaNext {
+    vision: LlavaVision,
+    image_newline: Tensor,
+    language_model: Decoder,
+    lm_head: Linear,
+    config: LlavaNextConfig,
+}
+
+impl LlavaNext {
+    pub fn new(b: &Builder, c: &LlavaNextConfig) -> Self {
+        let t = b.tape();
+        let parts = LlavaVisionConfig {
+            tower: c.vision.clone(),
+            text_hidden: c.text.hidden,
+            activation: c.projector_activation,
+            bias: c.projector_bias,
+            feature_layers: c.feature_layers.clone(),
+            // `loss` says that any other fails
+            feature_select: FeatureSelect::Default,
+        };
+        let vision = LlavaVision::new(b, parts);
+        let image_newline = t.component("model", Component::LanguageModel, || {
+            b.weight("image_newline", [c.text.hidden])
+        });
+        let language_model = t.component("model.language_model", Component::LanguageModel, || {
+            Decoder::new(b, &c.text)
+        });
+        let lm_head = head(b, &c.text, &language_model);
+        Self {
+            vision,
+            image_newline,
+            language_model,
+            lm_head,
+            config: c.clone(),
+        }
+    }
+
+    /// The images of a run, fitted into tiles.
+    fn fitted(&self, run: &Run) -> AnyRes {
+        self.config.fitted(run.setup.image)
+    }
+
+    /// `get_image_features`: pixels [images, tiles, channels, side, side] → tokens of each image,
+    /// [tokens, text width].
+    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Vec<Tensor> {
+        let fitted = self.fitted(run);
+        let images = t.unbind(pixels);
+        let tiles = t.cat(&images.iter().collect::<Vec<_>>(), 0);
+        let (features, held) = self.vision.features(t, run, &tiles);
+        let of_images = t.component("model", Component::Connector, || {
+            let parts = t.split(&features, 0, &vec![fitted.inputs(); images.len()]);
+            drop(features);
+            let pack = |part: &Tensor| self.pack(t, fitted, part);
+            let packed: Vec<Tensor> = parts.iter().map(pack).collect();
+            drop(nn::ids(t, &[packed.len() as u64], "feature lengths"));
+            packed
+        });
+        drop((held, tiles));
+        of_images
+    }
+
+    /// `pack_image_features` of one image, [1 + tiles, patches, width]: tiles are joined, padding is cut
+    /// off, each row ends in a newline, and the small image goes first.
+    fn pack(&self, t: &Tape, fitted: AnyRes, part: &Tensor) -> Tensor {
+        let ([down, across], [rows, columns]) = (fitted.tiles, fitted.patches);
+        let (width, side) = (part.last(), self.config.vision.image / self.config.vision.patch);
+        let whole = t.select(part, 0);
+        let mut x = t.slice(part, 0, down * across);
+        x = t.view(&x, [down, across, side, side, width]);
+        x = t.contiguous(&t.permute(&x, &[4, 0, 2, 1, 3]));
+        x = t.view(&x, [width, down * side, across * side]);
+        x = t.slice(&t.slice(&x, 1, rows), 2, columns);
+        x = {
+            let newline = t.unsqueeze(&t.unsqueeze(&self.image_newline, 1), 2);
+            let newlines = t.to_dtype(&t.expand(&newline, [width, rows, 1]), x.dtype());
+            t.cat(&[&x, &newlines], 2)
+        };
+        x = t.transpose(&t.view(&x, [width, fitted.tile_tokens()]), 0, 1);
+        t.cat(&[&whole, &x], 0)
+    }
+}
+
+impl Forward for LlavaNext {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        let images = run.setup.batch * run.setup.images;
+        let (tiles, vision) = (self.fitted(run).inputs(), &self.config.vision);
+        let pixels = [images, tiles, vision.channels, vision.image, vision.image];
+        let mut batch = Batch::of_text(t, run).with_pixels(t, run, &pixels);
+        batch
+            .others
+            .push(t.as_kind(Kind::Input, || nn::ids(t, &[images, 2], "image_sizes")));
+        batch
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
+        };
+        if self.config.feature_select == FeatureSelect::Full {
+            t.fail(|| {
+                "LLaVA-NeXT does not run with `vision_feature_select_strategy` \"full\" and a CLIP tower: \
+                 `pack_image_features` cannot lay the class token out in a grid; take \"default\""
+                    .into()
+            });
+        }
+        let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
+            self.language_model.embed(t, run, ids)
+        });
+        let parts = self.image_features(t, run, pixels);
+        let features = t.component("model", Component::Connector, || {
+            let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
+            drop(parts);
+            let mask = placeholder_mask(t, ids);
+            embeds = t.masked_scatter(&embeds, &mask, &features);
+            features
+        });
+        let h = t.component("model.language_model", Component::LanguageModel, || {
+            self.language_model.forward(t, run, embeds)
+        });
+        let mut output = logits_and_loss(t, &self.lm_head, h, batch);
+        output.held.push(features);
+        output
+    }
+}
