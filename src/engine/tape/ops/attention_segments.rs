@@ -212,3 +212,6 @@ fn extents(q: &Tensor, n: u64) -> Extents {
         dtype: q.dtype(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,3 +72,22 @@ impl Tape {
         grad
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::Gpu;
+
+    /// The gradient of Qwen3-VL's learned positions, four neighbours for each of 2304 patches, from its
+    /// allocator trace.
+    #[test]
+    fn the_sorted_gradient_makes_what_the_trace_shows() {
+        let t = Tape::new(Gpu::H200);
+        drop(t.embedding_backward_sorted(4 * 2304, Dims::new(&[2304, 1024]), DType::Bf16));
+        let births: Vec<u64> = t.finish().births.iter().map(|b| b.bytes).collect();
+        let sorting = [73_728, 73_728, 73_728, 166_399];
+        let runs = [4_718_592, 73_728, 8, 73_728, 1279];
+        let partials = [18_432, 18_432, 1279, 8, 25_800, 13_209_600];
+        assert_eq!(births, [&sorting[..], &runs, &partials].concat());
+    }
+}

@@ -81,3 +81,29 @@ impl Tape {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::Gpu;
+
+    /// Qwen3-VL's features added at 576 image tokens of 2 × 1024 positions, from its allocator trace.
+    #[test]
+    fn rows_at_marks_make_what_the_trace_shows() {
+        let t = Tape::new(Gpu::H200);
+        let x = t.parameter([2, 1024, 2048], DType::Bf16, "x");
+        let mask = t.empty([2, 1024], DType::Bool, "mask");
+        let start = t.mark();
+        let rows = t.index_rows(&x, &mask, 576);
+        t.backward(&rows);
+        drop((rows, x, mask));
+        let log = t.finish();
+        let births = log.events[start..].iter().filter(|e| e.is_birth());
+        let births: Vec<u64> = births.map(|e| log.births[e.storage() as usize].bytes).collect();
+        let forward = [4, 1, 9216, 1023, 2_359_296];
+        let seed = [2_359_296];
+        let places = [8_388_608, 4, 1, 9216, 1023];
+        let sorting = [4608, 4608, 4608, 4608, 4608, 4608, 4608, 1];
+        assert_eq!(births, [&forward[..], &seed, &places, &sorting].concat());
+    }
+}

@@ -1,0 +1,86 @@
+//! The one operation writes down what the several ones that it stands for would.
+
+use std::rc::Rc;
+
+use super::super::super::gpu::Gpu;
+use super::super::super::log::Log;
+use super::super::attention::SdpaInputs;
+use super::*;
+
+const LENGTHS: [u64; 3] = [16, 16, 8];
+
+/// Heads of 8 elements for 40 positions, with something after them that backward needs.
+fn block(t: &Tape, x: &Tensor, in_one: bool) -> Tensor {
+    let [q, k, v] = [(); 3].map(|()| t.scale(x));
+    let (joined, _parts) = if in_one {
+        let (joined, parts) = t.sdpa_of_segments([&q, &k, &v], &LENGTHS.into());
+        (joined, vec![parts])
+    } else {
+        one_by_one(t, [&q, &k, &v])
+    };
+    t.sigmoid(&joined)
+}
+
+fn one_by_one(t: &Tape, qkv: [&Tensor; 3]) -> (Tensor, Vec<Tensor>) {
+    let [q, k, v] = qkv.map(|x| t.split(x, 2, &LENGTHS));
+    let attend = |i: usize| {
+        let out = t.sdpa(&SdpaInputs {
+            q: &q[i],
+            k: &k[i],
+            v: &v[i],
+            mask: None,
+            dropout: 0.0,
+        });
+        t.contiguous(&t.transpose(&out, 1, 2))
+    };
+    let outs: Vec<Tensor> = (0..LENGTHS.len()).map(attend).collect();
+    let joined = t.cat(&outs.iter().collect::<Vec<_>>(), 1);
+    (joined, outs)
+}
+
+/// Bytes born, and between two births the bytes that die, in order of size.
+fn history(log: &Log) -> Vec<(Vec<u64>, u64)> {
+    let mut all = Vec::new();
+    let mut deaths = Vec::new();
+    for event in &log.events {
+        let bytes = log.births[event.storage() as usize].bytes;
+        if event.is_birth() {
+            deaths.sort_unstable();
+            all.push((std::mem::take(&mut deaths), bytes));
+        } else {
+            deaths.push(bytes);
+        }
+    }
+    all
+}
+
+fn record(in_one: bool, dtype: DType, trained: bool, checkpointed: bool) -> Vec<(Vec<u64>, u64)> {
+    let t = Tape::new(Gpu::H200);
+    let mut x = t.empty([1, 40, 2, 8], dtype, "x");
+    if trained {
+        x = t.require_grad(&x);
+    }
+    let x = t.transpose(&x, 1, 2);
+    let y = if checkpointed {
+        t.checkpoint(x, Rc::new(move |t: &Tape, x: Tensor| block(t, &x, in_one)))
+    } else {
+        block(&t, &x, in_one)
+    };
+    if trained {
+        t.backward(&y);
+    }
+    drop(y);
+    history(&t.finish())
+}
+
+#[test]
+fn one_operation_lives_and_dies_like_many() {
+    for dtype in [DType::Bf16, DType::F32] {
+        for (trained, checkpointed) in [(false, false), (true, false), (true, true)] {
+            let many = record(false, dtype, trained, checkpointed);
+            assert!(many.len() > 2 * LENGTHS.len());
+            let one = record(true, dtype, trained, checkpointed);
+            assert_eq!(one, many, "{dtype:?}, trained {trained}, checkpointed {checkpointed}");
+        }
+    }
+}
