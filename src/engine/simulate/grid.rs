@@ -7,15 +7,16 @@ use crate::{Model, Setup};
 /// Most patches of a batch; a GPU of 140 GiB takes fewer.
 const MOST_PATCHES: u64 = 1 << 22;
 
-/// Most images of a batch.
-const MOST_IMAGES: u64 = 1 << 14;
+/// Most runs of attention in the vision tower: one for each image or window and block. Each makes
+/// about ten tensors.
+const MOST_ATTENTIONS: u64 = 1 << 19;
 
 /// Refuses grids that are not made of whole tokens, and batches of more than is simulated.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let patches = match &model.config {
-        ModelConfig::Qwen2Vl(c) => &c.vision.patches,
-        ModelConfig::Qwen25Vl(c) => &c.vision.patches,
-        ModelConfig::Qwen3Vl(c) => &c.vision.patches,
+    let (patches, window) = match &model.config {
+        ModelConfig::Qwen2Vl(c) => (&c.vision.patches, None),
+        ModelConfig::Qwen25Vl(c) => (&c.vision.patches, Some(c.vision.window_tokens())),
+        ModelConfig::Qwen3Vl(c) => (&c.vision.patches, None),
         _ => return Ok(()),
     };
     let [rows, columns] = patches.grid(setup);
@@ -27,10 +28,14 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         )));
     }
     let images = setup.batch.saturating_mul(setup.images);
-    if images > MOST_IMAGES || images.saturating_mul(rows * columns) > MOST_PATCHES {
+    let windows = |n: u64| window.map_or(1, |side| (n / merge).div_ceil(side));
+    let attentions = [windows(rows), windows(columns), patches.layers]
+        .into_iter()
+        .fold(images, u64::saturating_mul);
+    if attentions > MOST_ATTENTIONS || images.saturating_mul(rows * columns) > MOST_PATCHES {
         return Err(SimulateError(format!(
-            "a batch of {images} images of {rows} × {columns} patches is more than the {MOST_IMAGES} images and \
-             {MOST_PATCHES} patches that are simulated; lower `batch`, `images` or `grid`"
+            "a batch of {images} images of {rows} × {columns} patches is more than is simulated ({MOST_PATCHES} \
+             patches, {MOST_ATTENTIONS} runs of attention in the vision tower); lower `batch`, `images` or `grid`"
         )));
     }
     Ok(())

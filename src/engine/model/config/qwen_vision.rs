@@ -36,11 +36,17 @@ impl QwenPatches {
     /// of a square image, else 24 × 24.
     ///
     /// Source: `smart_resize` in `transformers/models/qwen2_vl/image_processing_qwen2_vl.py`, which
-    /// rounds each side to whole tokens.
+    /// rounds each side to whole tokens, with the limits of the published checkpoints'
+    /// `preprocessor_config.json`: 4 to 16,384 tokens.
     pub fn grid(&self, setup: &Setup) -> [u64; 2] {
+        const LEAST: u64 = 2;
+        const MOST: u64 = 128;
         let of_pixels = |pixels: u64| {
             let token = self.patch * self.merge;
-            let tokens = (pixels.saturating_add(token / 2) / token).max(1);
+            let (whole, rest) = (pixels / token, pixels % token);
+            // Python rounds a half to the even number
+            let rounds_up = 2 * rest > token || (2 * rest == token && whole % 2 == 1);
+            let tokens = (whole + u64::from(rounds_up)).clamp(LEAST, MOST);
             [tokens * self.merge; 2]
         };
         setup.grid.or(setup.image.map(of_pixels)).unwrap_or([24, 24])
@@ -61,5 +67,35 @@ impl QwenPatches {
             temporal_patch: s.side("temporal_patch_size", 2, limits::COUNT)?,
             merge: s.size("spatial_merge_size", 2, limits::COUNT)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn square_images_become_whole_tokens() {
+        let patches = QwenPatches {
+            layers: 32,
+            heads: 16,
+            channels: 3,
+            patch: 14,
+            temporal_patch: 2,
+            merge: 2,
+        };
+        let grid = |image| {
+            patches.grid(&Setup {
+                image,
+                ..Setup::default()
+            })
+        };
+        // 28 pixels a token: 336 are 12 tokens, 350 are 12.5 and so 12, 378 are 13.5 and so 14
+        assert_eq!(grid(Some(336)), [24, 24]);
+        assert_eq!(grid(Some(350)), [24, 24]);
+        assert_eq!(grid(Some(378)), [28, 28]);
+        assert_eq!(grid(Some(1)), [4, 4]);
+        assert_eq!(grid(Some(u64::MAX)), [256, 256]);
+        assert_eq!(grid(None), [24, 24]);
     }
 }
