@@ -86,6 +86,7 @@ pub fn choice(i18n: Words, key: Key, value: &str) -> String {
         (Key::Ckpt, "vision") => t_string!(i18n, choice.ckpt_vision).to_string(),
         (Key::Ckpt, "language") => t_string!(i18n, choice.ckpt_language).to_string(),
         (Key::Attn, "sdpa") => "SDPA".into(),
+        (Key::Attn, "flash_attention_2") => "FlashAttention 2".into(),
         (Key::Precision, "fp32") => t_string!(i18n, choice.fp32).to_string(),
         (Key::Precision, "bf16") => t_string!(i18n, choice.bf16).to_string(),
         (Key::Precision, "amp-bf16") => t_string!(i18n, choice.amp_bf16).to_string(),

@@ -121,7 +121,7 @@ impl Key {
                 "adafactor_torch",
             ]),
             Self::Ckpt => Form::Choice(&["none", "full", "vision", "language"]),
-            Self::Attn => Form::Choice(&["sdpa", "eager"]),
+            Self::Attn => Form::Choice(&["sdpa", "eager", "flash_attention_2"]),
             Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora"]),
             Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
             Self::Theme => Form::Choice(&["light", "dark"]),

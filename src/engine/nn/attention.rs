@@ -1,4 +1,4 @@
-//! Attention behind transformers' interface: `sdpa` and `eager`.
+//! Attention behind transformers' interface: `sdpa`, `eager` and `flash_attention_2`.
 
 use crate::dtype::DType;
 use crate::setup::Attention;
@@ -21,13 +21,14 @@ pub struct AttentionCall<'a> {
     pub softmax: Option<DType>,
 }
 
-/// Output [batch, queries, heads, width], contiguous, and the weights that eager attention
+/// Output [batch, queries, heads, width] and the weights that eager attention
 /// returns: the caller holds both as long as Python does.
 pub fn attention(t: &Tape, implementation: Attention, call: &AttentionCall<'_>) -> (Tensor, Option<Tensor>) {
     capped_attention(t, implementation, call, false)
 }
 
-/// As [`attention`]; eager attention soft-caps its scores if asked, SDPA ignores it.
+/// As [`attention`]; scores are soft-capped if asked: by eager attention in a step of its own, by FlashAttention within
+/// the kernel, by SDPA not at all.
 pub fn capped_attention(
     t: &Tape,
     implementation: Attention,
@@ -37,7 +38,22 @@ pub fn capped_attention(
     match implementation {
         Attention::Sdpa => (sdpa(t, call), None),
         Attention::Eager => eager(t, call, softcap),
+        Attention::FlashAttention2 => (flash(t, call), None),
     }
+}
+
+/// `flash_attention_forward` of whole sequences. What comes in fp32 under autocast is cast to
+/// autocast's type (`get_target_dtype`); temporaries of position ids are left out.
+fn flash(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
+    let [q, k, v] = [call.q, call.k, call.v].map(|x| t.cast_low(x));
+    let out = t.flash_attention(&SdpaInputs {
+        q: &q,
+        k: &k,
+        v: &v,
+        mask: None,
+        dropout: call.dropout,
+    });
+    t.transpose(&out, 1, 2)
 }
 
 /// `sdpa_attention_forward`.

@@ -56,10 +56,15 @@ pub fn causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
 
 /// `create_causal_mask` and `create_sliding_window_causal_mask` for a padding mask without
 /// padding: SDPA gets booleans of [batch, 1, seq, seq], or none where its own causal mask does;
-/// eager attention gets a bias in the type of the embeddings, [batch, seq, hidden].
+/// eager attention gets a bias in the type of the embeddings, [batch, seq, hidden]; FlashAttention
+/// knows causality and windows, and needs none.
 pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
     let padding = padding_mask(t, batch, seq);
+    if attn == Attention::FlashAttention2 {
+        drop(t.empty([], DType::Bool, "all"));
+        return None;
+    }
     if attn == Attention::Sdpa && pattern.may_be_skipped(seq) {
         all_true(t, &padding);
         return None;
@@ -71,7 +76,7 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     };
     let allowed = allowed_positions(t, at, pattern.rule(), &padding);
     Some(match attn {
-        Attention::Sdpa => Mask::Bool(allowed),
+        Attention::Sdpa | Attention::FlashAttention2 => Mask::Bool(allowed),
         Attention::Eager => Mask::Bias(as_bias(t, &allowed, embeds.dtype())),
     })
 }

@@ -62,13 +62,17 @@ pub enum Checkpointing {
 
 /// transformers' `attn_implementation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Attention {
     /// `scaled_dot_product_attention`.
     #[default]
     Sdpa,
     /// Scores, softmax, dropout and product as separate tensors.
     Eager,
+    /// The package `flash-attn`, version 2. It follows the source of transformers 5.17 and
+    /// flash-attn 2.8: no run of it has been recorded.
+    #[serde(rename = "flash_attention_2")]
+    FlashAttention2,
 }
 
 /// Which parameters are trained.

@@ -2,7 +2,7 @@
 
 use super::{SimulateError, grid};
 use crate::model::ModelConfig;
-use crate::setup::Freeze;
+use crate::setup::{Attention, Freeze, Precision};
 use crate::{Model, Setup};
 
 /// Largest values that a setup may hold; beyond them a figure says nothing about a real run.
@@ -47,6 +47,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     }
     something_is_trained(model, setup)?;
     grid::check(model, setup)?;
+    flash_attention_runs(model, setup)?;
     image_tokens_fit(model, setup)
 }
 
@@ -68,6 +69,24 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     Err(SimulateError(format!(
         "`freeze` does not fit {}, which has no {missing}; use none",
         model.name
+    )))
+}
+
+/// What transformers 5.17 and flash-attn 2.8 run with `flash_attention_2`.
+fn flash_attention_runs(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.attn != Attention::FlashAttention2 {
+        return Ok(());
+    }
+    let why = match &model.config {
+        ModelConfig::Blip2(_) => "transformers refuses it for BLIP-2, whose querying transformer stays in fp32",
+        ModelConfig::Mllama(_) => {
+            "transformers 5.17 fails for Llama-3.2-Vision: the attention of its tower has no `is_causal`"
+        }
+        _ if setup.precision == Precision::Fp32 => "FlashAttention runs in fp16 and bf16 only, and `precision` is fp32",
+        _ => return Ok(()),
+    };
+    Err(SimulateError(format!(
+        "`attn` is flash_attention_2, but {why}; set `attn` to sdpa"
     )))
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Batch, Forward, Output, Run};
 use crate::model::config::{Activation, Gpt2Config};
-use crate::nn::{self, Builder, Conv1d, Embedding, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, Conv1d, Embedding, LayerNorm, Linear};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, SdpaInputs, Tape, Tensor};
 
@@ -172,6 +172,17 @@ impl SelfAttention {
                 (t.contiguous(&out), None)
             }
             Attention::Eager => self.eager(t, &q, &k, &v, mask),
+            Attention::FlashAttention2 => {
+                let call = AttentionCall {
+                    q: &q,
+                    k: &k,
+                    v: &v,
+                    mask,
+                    dropout: self.dropout,
+                    softmax: None,
+                };
+                nn::attention(t, attn, &call)
+            }
         };
         out = t.reshape(&out, [batch, seq, hidden]);
         out = self.c_proj.forward(t, &out);

@@ -58,8 +58,11 @@ impl VisionAttention {
         let [mut q, mut k, mut v] = self.project(t, &x);
         (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
         [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
-        let _lengths = t.empty([segments.lengths.len() as u64], DType::I32, "lengths of segments");
+        let count = segments.lengths.len() as u64;
+        let lengths = || t.empty([count], DType::I32, "lengths of segments");
+        let _lengths = (attn != Attention::FlashAttention2).then(lengths);
         let (mut out, _parts) = match attn {
+            Attention::FlashAttention2 => (flash(t, [&q, &k, &v], count), Vec::new()),
             Attention::Sdpa => {
                 let (out, parts) = t.sdpa_of_segments([&q, &k, &v], &segments.lengths);
                 (out, vec![parts])
@@ -82,6 +85,13 @@ impl VisionAttention {
             Err(_) => unreachable!("three parts"),
         }
     }
+}
+
+/// As [`Tape::sdpa_of_segments`], with one call of `flash_attn_varlen_func`.
+fn flash(t: &Tape, qkv: [&Tensor; 3], segments: u64) -> Tensor {
+    let [q, k, v] = qkv.map(|x| t.cast_low(x));
+    let out = t.flash_attention_of_segments([&q, &k, &v], segments);
+    t.transpose(&out, 1, 2)
 }
 
 /// As [`Tape::sdpa_of_segments`], with eager attention; the weights of a segment die at once.

@@ -12,11 +12,14 @@ use crate::dtype::DType;
 /// Sequences are padded to a multiple of this in what backward sums.
 const ROWS: u64 = 128;
 
-/// Who calls the kernels; PyTorch keeps one number more for the generator of random numbers.
+/// Who calls the kernels, with what; PyTorch keeps one number more for the generator of random
+/// numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Caller {
     PyTorch,
     Package,
+    /// The package, with so many segments of different lengths in one sequence.
+    PackageOfSegments(u64),
 }
 
 impl Tape {
@@ -29,12 +32,30 @@ impl Tape {
     /// (`flash_attn_interface.py` and `csrc/flash_attn/flash_api.cpp` of flash-attn 2.8). The run
     /// fails in fp32. From the source: no run of the package has been recorded.
     pub fn flash_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
-        if call.q.dtype() == DType::F32 {
+        self.refuse_fp32(call.q);
+        self.flash(Caller::Package, call)
+    }
+
+    /// `flash_attn.flash_attn_varlen_func` on [1, heads, positions, width] each: every one of
+    /// `segments` attends to itself. From the source, as [`Tape::flash_attention`].
+    pub fn flash_attention_of_segments(&self, [q, k, v]: [&Tensor; 3], segments: u64) -> Tensor {
+        self.refuse_fp32(q);
+        let call = SdpaInputs {
+            q,
+            k,
+            v,
+            mask: None,
+            dropout: 0.0,
+        };
+        self.flash(Caller::PackageOfSegments(segments), &call)
+    }
+
+    fn refuse_fp32(&self, q: &Tensor) {
+        if q.dtype() == DType::F32 {
             self.fail(|| {
                 "FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention".to_owned()
             });
         }
-        self.flash(Caller::Package, call)
     }
 
     /// Heads whose width is no multiple of 8 are padded.
@@ -59,7 +80,8 @@ impl Tape {
         let out = self.empty_strided(*q.shape(), strides, q.dtype(), "attention output");
         let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
         let lse = self.empty([b, h, s], DType::F32, "logsumexp of scores");
-        let parts = if dropout == 0.0 { splits(&self.0.gpu, q, k) } else { 1 };
+        let may_split = dropout == 0.0 && !matches!(caller, Caller::PackageOfSegments(_));
+        let parts = if may_split { splits(&self.0.gpu, q, k) } else { 1 };
         let partial = (parts > 1).then(|| {
             let lse = self.empty([parts, b, h, s], DType::F32, "logsumexp of each part of the keys");
             let out = self.empty(
@@ -82,13 +104,17 @@ impl Tape {
             rec.save(self, t);
         }
         drop(state);
-        rec.finish(self, out, |t, bw| {
+        rec.finish(self, out, move |t, bw| {
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
             let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
             let dq = like(q, "attention backward, queries");
             let dk = like(k, "attention backward, keys");
             let dv = like(v, "attention backward, values");
-            let [b, h, s] = [q.size(0), q.size(1), q.size(2).next_multiple_of(ROWS)];
+            let rows = match caller {
+                Caller::PackageOfSegments(n) => q.size(2) + ROWS * n,
+                _ => q.size(2).next_multiple_of(ROWS),
+            };
+            let [b, h, s] = [q.size(0), q.size(1), rows];
             let sums = t.empty([b, h, s], DType::F32, "row sums");
             let sum = t.empty([b, h, s, rounded_width(q)], DType::F32, "sum of the queries' gradient");
             let expanded = (k.size(1) != h).then(|| {

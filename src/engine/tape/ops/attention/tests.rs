@@ -136,3 +136,55 @@ fn calls_allocate_what_was_recorded() {
         assert_eq!(canonical(&simulated(&row)), canonical(&row.events), "{label}");
     }
 }
+
+/// What one call in bf16, forward and backward, allocates; [1, 4, 300, 64] each.
+fn bytes_of(attend: impl FnOnce(&Tape, [&Tensor; 3]) -> Tensor) -> Vec<u64> {
+    let t = Tape::new(Gpu::H200);
+    let [q, k, v] = ["q", "k", "v"].map(|name| t.parameter([1, 4, 300, 64], DType::Bf16, name));
+    let start = t.mark();
+    let out = attend(&t, [&q, &k, &v]);
+    t.backward(&out);
+    drop((q, k, v, out));
+    let log = t.finish();
+    let births = log.events[start..].iter().filter(|e| e.is_birth());
+    births.map(|e| log.births[e.storage() as usize].bytes).collect()
+}
+
+#[test]
+fn the_package_calls_the_kernels_that_pytorch_ships() {
+    let call = |t: &Tape, [q, k, v]: [&Tensor; 3], of_package: bool| {
+        let call = SdpaInputs {
+            q,
+            k,
+            v,
+            mask: None,
+            dropout: 0.0,
+        };
+        if of_package {
+            t.flash_attention(&call)
+        } else {
+            t.flash_sdpa(&call)
+        }
+    };
+    let package = bytes_of(|t, qkv| call(t, qkv, true));
+    let mut pytorch = bytes_of(|t, qkv| call(t, qkv, false));
+    let unused = pytorch.iter().position(|b| *b == 8).unwrap();
+    pytorch.remove(unused);
+    assert_eq!(package, pytorch);
+}
+
+#[test]
+fn each_segment_gets_rows_of_its_own_in_what_backward_sums() {
+    let sums = |segments| bytes_of(|t, qkv| t.flash_attention_of_segments(qkv, segments));
+    let (one, three) = (sums(1), sums(3));
+    let grown: Vec<u64> = one.iter().zip(&three).map(|(a, b)| b - a).filter(|d| *d > 0).collect();
+    assert_eq!(grown, [2 * 128 * 4 * 4, 2 * 128 * 4 * 64 * 4]);
+}
+
+#[test]
+fn flash_attention_fails_in_fp32() {
+    let t = Tape::new(Gpu::H200);
+    let x = t.empty([1, 4, 300, 64], DType::F32, "x");
+    t.flash_attention_of_segments([&x, &x, &x], 1);
+    assert!(t.failure().unwrap().contains("fp16 and bf16 only"));
+}
