@@ -19,8 +19,22 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
     ("internvl3-1b-fp32-sdpa-ckpt-fused", "backward", WEIGHT_GRADIENT),
     ("videomae-base-fp32-eager-ckpt-sgdm-acc2", "forward", VOLUME),
     ("videomae-base-fp32-eager-ckpt-sgdm-acc2", "backward", VOLUME),
+    ("blip2-2.7b-ampfp16-sdpa-ckpt-connector", "optimizer", SKIPPED),
+    ("qwen2-vl-2b-ampbf16-sdpa-ckpt-sgdm", "forward", ROPE_DELTAS),
+    ("qwen2-vl-2b-bf16-lora-ckpt", "forward", ROPE_DELTAS),
+    (
+        "qwen2.5-vl-3b-ampbf16-eager-ckpt-sgd-vision-frozen",
+        "forward",
+        ROPE_DELTAS,
+    ),
+    ("qwen2.5-vl-3b-bf16-eager-adafactortorch", "forward", ROPE_DELTAS),
+    ("qwen3-vl-2b-ampbf16-eager-ckpt-sgd", "forward", ROPE_DELTAS),
+    ("qwen3-vl-2b-ampfp16-sdpa-ckpt-lora-drop-acc2", "forward", ROPE_DELTAS),
+    ("qwen3-vl-2b-bf16-sdpa-fused", "forward", ROPE_DELTAS),
 ];
 
+const SKIPPED: &str = "random weights overflow in fp16, so GradScaler skips the optimizer in the steps recorded";
+const ROPE_DELTAS: &str = "the model keeps 8 bytes a sample from step to step and makes them anew in each";
 const WEIGHT_GRADIENT: &str = "cuDNN's workspace for the patch embedding's weight gradient is 208 bytes larger";
 const VOLUME: &str =
     "cuDNN's fp32 workspace for the tubelet embedding, which lives for one operation far from the peak";
