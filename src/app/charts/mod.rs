@@ -1,6 +1,7 @@
 //! Drawing. Charts take figures from a report and compute none; colours come from the style sheet.
 
 mod bar;
+mod brush;
 mod canvas;
 mod palette;
 mod scale;

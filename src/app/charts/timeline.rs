@@ -1,21 +1,19 @@
 //! The memory of one step, stacked by kind, drawn on a canvas.
 
-use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::{HPos, VPos};
 use plotters_canvas::CanvasBackend;
 use vramscope_engine::report::{Instant, Timeline};
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
 use web_sys::HtmlCanvasElement;
 
+use super::brush::{Area, Brush, Drawn, Point};
 use super::palette::Palette;
 use super::scale::{tick_label, ticks};
 
-type Area<'a> = DrawingArea<CanvasBackend, Shift>;
 type Chart<'a> = ChartContext<'a, CanvasBackend, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 /// The part of the canvas that holds the curve, in CSS pixels from each side.
 #[derive(Debug, Clone, Copy)]
@@ -78,142 +76,105 @@ impl TimelineChart {
             return Ok(());
         };
         let root = backend.into_drawing_area();
-        let brush = Brush { ratio, palette };
-        let mut chart = brush.chart(&root, self)?;
-        brush.grid(&root, &chart, self)?;
-        brush.stack(&mut chart, self)?;
-        brush.phases(&root, &chart, self)?;
-        brush.limit(&root, &chart, self)?;
-        brush.peak(&root, &chart, self)
+        let brush = Brush {
+            root: &root,
+            ratio,
+            palette,
+        };
+        let mut chart = self.axes(&brush, &root)?;
+        self.grid(&brush, &chart)?;
+        self.stack(&brush, &mut chart)?;
+        self.phases(&brush, &chart)?;
+        self.limit(&brush, &chart)?;
+        self.peak(&brush, &chart)
     }
 
     fn top(&self) -> f64 {
         self.peak.1.get() as f64 * 1.12
     }
-}
 
-struct Brush<'p> {
-    ratio: f64,
-    palette: &'p Palette,
-}
-
-impl Brush<'_> {
-    fn px(&self, css: f64) -> i32 {
-        (css * self.ratio).round() as i32
-    }
-
-    fn chart<'a>(&self, root: &'a Area<'a>, shown: &TimelineChart) -> Result<Chart<'a>, Box<dyn std::error::Error>> {
+    fn axes<'a>(&self, brush: &Brush, root: &'a Area) -> Drawn<Chart<'a>> {
         let plot = Plot::TIMELINE;
         let chart = ChartBuilder::on(root)
-            .margin_left(self.px(plot.left))
-            .margin_right(self.px(plot.right))
-            .margin_top(self.px(plot.top))
-            .margin_bottom(self.px(plot.bottom))
-            .build_cartesian_2d(0.0..shown.len.max(1) as f64, 0.0..shown.top().max(1.0))?;
+            .margin_left(brush.px(plot.left))
+            .margin_right(brush.px(plot.right))
+            .margin_top(brush.px(plot.top))
+            .margin_bottom(brush.px(plot.bottom))
+            .build_cartesian_2d(0.0..self.len.max(1) as f64, 0.0..self.top().max(1.0))?;
         Ok(chart)
     }
 
-    fn text(&self, color: RGBColor, h: HPos, v: VPos) -> TextStyle<'static> {
-        const FACES: &str = "-apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', system-ui, sans-serif";
-        let mut style = TextStyle::from((FACES, 11.5 * self.ratio).into_font()).pos(Pos::new(h, v));
-        style.color = color.to_backend_color();
-        style
-    }
-
-    /// Room that a text takes, a little too much: ideographs are twice as wide as letters.
-    fn width(&self, text: &str) -> i32 {
-        let letters: f64 = text.chars().map(|c| if c > '\u{2e80}' { 2.0 } else { 1.0 }).sum();
-        self.px(6.6 * letters)
-    }
-
-    fn grid(&self, root: &Area, chart: &Chart, shown: &TimelineChart) -> Drawn {
-        let style = self.text(self.palette.muted, HPos::Right, VPos::Center);
-        let right = chart.plotting_area().get_pixel_range().0.end;
-        for tick in ticks(Bytes::new(shown.top() as u64), 5) {
-            let (x, y) = chart.backend_coord(&(0.0, tick.get() as f64));
-            root.draw(&PathElement::new(
-                [(x, y), (right, y)],
-                self.palette.line.stroke_width(self.px(1.0) as u32),
-            ))?;
-            root.draw(&Text::new(tick_label(tick), (x - self.px(8.0), y), style.clone()))?;
+    fn grid(&self, brush: &Brush, chart: &Chart) -> Drawn {
+        for tick in ticks(Bytes::new(self.top() as u64), 5) {
+            let (x, y) = place(chart, 0, tick);
+            let line = brush.stroke(brush.palette.line.into(), 1.0);
+            brush.line([(x, y), (columns(chart).end, y)], line)?;
+            let at = (x - brush.px(8.0), y);
+            brush.text(&tick_label(tick), at, brush.palette.muted, (HPos::Right, VPos::Center))?;
         }
         Ok(())
     }
 
     /// Kinds from the top of the stack down, each painted over by those below it, so that no seam
     /// of the background shows between two.
-    fn stack(&self, chart: &mut Chart, shown: &TimelineChart) -> Drawn {
+    fn stack(&self, brush: &Brush, chart: &mut Chart) -> Drawn {
+        let edge = brush.stroke(brush.palette.surface.mix(0.65), 1.0);
         for highest in (0..Kind::COUNT).rev() {
-            let outline = outline(shown, |bytes| bytes[..=highest].iter().copied().sum());
-            chart.draw_series([Polygon::new(outline.clone(), self.palette.kinds[highest].filled())])?;
-            let edge = self.palette.surface.mix(0.65).stroke_width(self.px(1.0) as u32);
+            let outline = outline(self, |bytes| bytes[..=highest].iter().copied().sum());
+            chart.draw_series([Polygon::new(outline.clone(), brush.palette.kinds[highest].filled())])?;
             chart.draw_series([PathElement::new(outline, edge)])?;
         }
         Ok(())
     }
 
-    fn phases(&self, root: &Area, chart: &Chart, shown: &TimelineChart) -> Drawn {
-        let (columns, rows) = chart.plotting_area().get_pixel_range();
+    fn phases(&self, brush: &Brush, chart: &Chart) -> Drawn {
         let mut free_from = i32::MIN;
-        for (begin, name) in &shown.phases {
-            let x = chart.backend_coord(&(*begin as f64, 0.0)).0;
-            let line = self.palette.muted.mix(0.55).stroke_width(self.px(1.0) as u32);
-            root.draw(&PathElement::new([(x, self.px(4.0)), (x, rows.end)], line))?;
-            let width = self.width(name);
-            let at = (x + self.px(5.0)).min(columns.end - width);
+        for (begin, name) in &self.phases {
+            let (x, foot) = place(chart, *begin, Bytes::ZERO);
+            let line = brush.stroke(brush.palette.muted.mix(0.55), 1.0);
+            brush.line([(x, brush.px(4.0)), (x, foot)], line)?;
+            let width = brush.width(name);
+            let at = (x + brush.px(5.0)).min(columns(chart).end - width);
             // A name that would run into the last one is left out; the table of phases has it.
             if at >= free_from {
-                let behind = [(at, 0), (at + width, self.px(18.0))];
-                root.draw(&Rectangle::new(behind, self.palette.surface.filled()))?;
-                let style = self.text(self.palette.muted, HPos::Left, VPos::Top);
-                root.draw(&Text::new(name.clone(), (at, self.px(4.0)), style))?;
-                free_from = at + width + self.px(4.0);
+                brush.label(name, (at, brush.px(18.0)), brush.palette.muted)?;
+                free_from = at + width + brush.px(4.0);
             }
         }
         Ok(())
     }
 
     /// Where the card ends, if the curve comes near it.
-    fn limit(&self, root: &Area, chart: &Chart, shown: &TimelineChart) -> Drawn {
-        let Some((bytes, name)) = &shown.limit else {
-            return Ok(());
-        };
-        let height = bytes.get() as f64;
-        if height > shown.top() {
-            return Ok(());
-        }
-        let (columns, _) = chart.plotting_area().get_pixel_range();
-        let y = chart.backend_coord(&(0.0, height)).1;
-        let line = self.palette.limit.stroke_width(self.px(1.5) as u32);
-        root.draw(&PathElement::new([(columns.start, y), (columns.end, y)], line))?;
-        let width = self.width(name);
-        let begin = columns.start + self.px(6.0);
-        let behind = [
-            (begin - self.px(3.0), y - self.px(19.0)),
-            (begin + width, y - self.px(3.0)),
-        ];
-        root.draw(&Rectangle::new(behind, self.palette.surface.mix(0.85).filled()))?;
-        let style = self.text(self.palette.limit, HPos::Left, VPos::Bottom);
-        root.draw(&Text::new(name.clone(), (begin, y - self.px(4.0)), style))?;
-        Ok(())
+    fn limit(&self, brush: &Brush, chart: &Chart) -> Drawn {
+        let near = self
+            .limit
+            .as_ref()
+            .filter(|(bytes, _)| bytes.get() as f64 <= self.top());
+        let Some((bytes, name)) = near else { return Ok(()) };
+        let (x, y) = place(chart, 0, *bytes);
+        let line = brush.stroke(brush.palette.limit.into(), 1.5);
+        brush.line([(x, y), (columns(chart).end, y)], line)?;
+        brush.label(name, (x + brush.px(6.0), y - brush.px(4.0)), brush.palette.limit)
     }
 
-    fn peak(&self, root: &Area, chart: &Chart, shown: &TimelineChart) -> Drawn {
-        let (instant, bytes, words) = &shown.peak;
-        let (x, y) = chart.backend_coord(&(*instant as f64, bytes.get() as f64));
-        let (columns, _) = chart.plotting_area().get_pixel_range();
-        let ring = self.palette.surface.filled();
-        root.draw(&Circle::new((x, y), self.px(5.0), ring))?;
-        root.draw(&Circle::new((x, y), self.px(3.5), self.palette.ink.filled()))?;
+    fn peak(&self, brush: &Brush, chart: &Chart) -> Drawn {
+        let (instant, bytes, words) = &self.peak;
+        let (x, y) = place(chart, *instant, *bytes);
+        brush.dot((x, y))?;
         // Above the mark, but within the plot.
-        let half = self.width(words) / 2 + self.px(3.0);
-        let middle = x.clamp(columns.start + half, (columns.end - half).max(columns.start + half));
-        let style = self.text(self.palette.ink, HPos::Center, VPos::Bottom);
-        let behind = [(middle - half, y - self.px(24.0)), (middle + half, y - self.px(8.0))];
-        root.draw(&Rectangle::new(behind, self.palette.surface.mix(0.85).filled()))?;
-        root.draw(&Text::new(words.clone(), (middle, y - self.px(9.0)), style))?;
-        Ok(())
+        let (room, width) = (columns(chart), brush.width(words));
+        let begin = (x - width / 2).min(room.end - width).max(room.start);
+        brush.label(words, (begin, y - brush.px(9.0)), brush.palette.ink)
     }
+}
+
+fn place(chart: &Chart, instant: Instant, bytes: Bytes) -> Point {
+    chart.backend_coord(&(instant as f64, bytes.get() as f64))
+}
+
+/// The canvas's columns that hold the curve.
+fn columns(chart: &Chart) -> std::ops::Range<i32> {
+    chart.plotting_area().get_pixel_range().0
 }
 
 /// Steps: a total holds from its instant to the next.

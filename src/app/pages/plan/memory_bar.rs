@@ -78,9 +78,11 @@ fn ratio(part: Bytes, whole: Bytes) -> f64 {
 /// Where the card ends.
 fn limit_mark(room: Bytes, scale: Bytes, name: &str) -> impl IntoView + use<> {
     let place = format!("{:.4}%", ratio(room, scale) * 100.0);
+    // Near the left edge there is no room for its label on that side.
+    let early = ratio(room, scale) < 0.35;
     let label = format!("{name} · {}", gib(room));
     view! {
-        <span class="limit" style:left=place aria-hidden="true">
+        <span class="limit" class:limit-early=early style:left=place aria-hidden="true">
             <span class="limit-label">{label}</span>
         </span>
     }

@@ -1,0 +1,117 @@
+//! What is going on in a combobox: the text typed, what it finds, and the marked option.
+
+use leptos::ev::KeyboardEvent;
+use leptos::prelude::*;
+
+use super::ComboOption;
+use crate::shell::Store;
+use crate::state::Key;
+
+/// What is going on in a combobox.
+#[derive(Debug, Clone, Copy)]
+pub struct Search {
+    /// The entry.
+    pub key: Key,
+    /// Where it is kept.
+    pub store: Store,
+    /// All choices.
+    pub options: Signal<Vec<ComboOption>>,
+    /// The text typed since the list opened.
+    pub typed: RwSignal<Option<String>>,
+    /// Place of the marked option among those found.
+    pub marked: RwSignal<usize>,
+}
+
+impl Search {
+    /// Whether the list is open.
+    pub fn is_open(self) -> bool {
+        self.typed.with(Option::is_some)
+    }
+
+    /// Every word typed occurs in the value or its group, whatever its case.
+    pub fn found(self) -> Vec<ComboOption> {
+        let typed = self.typed.get().unwrap_or_default().to_lowercase();
+        let words: Vec<_> = typed.split_whitespace().collect();
+        let fits = |o: &ComboOption| {
+            let text = format!("{} {}", o.value, o.group).to_lowercase();
+            words.iter().all(|w| text.contains(w))
+        };
+        self.options.get().into_iter().filter(fits).collect()
+    }
+
+    /// Opens the list at the choice in force.
+    pub fn open(self) {
+        if !self.is_open() {
+            self.typed.set(Some(String::new()));
+            let now = self.store.text(self.key);
+            let at = self.options.with(|all| all.iter().position(|o| o.value == now));
+            self.mark(at.unwrap_or(0));
+        }
+    }
+
+    /// Closes the list; the choice in force stays.
+    pub fn close(self) {
+        self.typed.set(None);
+    }
+
+    /// Searches for a text.
+    pub fn narrow(self, text: String) {
+        self.typed.set(Some(text));
+        self.mark(0);
+    }
+
+    /// Takes a choice.
+    pub fn pick(self, value: &str) {
+        self.store.set(self.key, value);
+        self.close();
+    }
+
+    fn pick_marked(self) {
+        if let Some(option) = self.found().get(self.marked.get()) {
+            self.pick(&option.value);
+        }
+    }
+
+    fn mark(self, place: usize) {
+        self.marked.set(place);
+        // Once the list is drawn.
+        request_animation_frame(move || {
+            let id = option_id(self.key, place);
+            if let Some(element) = document().get_element_by_id(&id) {
+                scroll_into_list(&element);
+            }
+        });
+    }
+
+    /// The keys of an editable combobox, as the ARIA authoring practices have them.
+    pub fn on_key(self, event: KeyboardEvent) {
+        let last = self.found().len().saturating_sub(1);
+        let place = self.marked.get();
+        match event.key().as_str() {
+            "ArrowDown" | "ArrowUp" if !self.is_open() => self.open(),
+            "ArrowDown" => self.mark((place + 1).min(last)),
+            "ArrowUp" => self.mark(place.saturating_sub(1)),
+            "Home" if self.is_open() => self.mark(0),
+            "End" if self.is_open() => self.mark(last),
+            "Enter" if self.is_open() => self.pick_marked(),
+            "Escape" => self.close(),
+            _ => return,
+        }
+        event.prevent_default();
+    }
+}
+
+/// The id of an option, by which a screen reader follows the mark.
+pub fn option_id(key: Key, place: usize) -> String {
+    format!("option-{}-{place}", key.name())
+}
+
+/// Scrolls the list, and not the page around it, until the option stands in its middle.
+fn scroll_into_list(option: &web_sys::Element) {
+    let Some(list) = option.parent_element() else { return };
+    let (option, frame) = (option.get_bounding_client_rect(), list.get_bounding_client_rect());
+    if option.top() < frame.top() || option.bottom() > frame.bottom() {
+        let middle = frame.top() + (frame.height() - option.height()) / 2.0;
+        list.set_scroll_top(list.scroll_top() + (option.top() - middle) as i32);
+    }
+}
