@@ -136,6 +136,9 @@ pub struct Report {
     pub peak_reserved: Bytes,
     /// Reserved bytes that no tensor holds at the instant of the steady peak.
     pub fragmentation: Bytes,
+    /// Optimizer states that are paged: in managed memory, which CUDA moves between host and device
+    /// outside PyTorch's allocator.
+    pub paged: Bytes,
     /// The phase that holds the steady peak.
     pub peak_phase: Phase,
     /// What is live at the steady peak: component → kind → layer → tensor.

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use clap::Args;
 use vramscope_engine::Setup;
 use vramscope_engine::model::Takes;
-use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
+use vramscope_engine::setup::{
+    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, Targets, ZeroGrad,
+};
 
 use super::vocabulary;
 
@@ -32,21 +34,35 @@ pub struct SetupFlags {
     precision: Option<Precision>,
     #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Optimizer>(), help = about("Optimizer and the form of its step", |s| vocabulary::name(&s.optim)))]
     optim: Option<Optimizer>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Checkpointing>(), help = about("Activation (gradient) checkpointing", |s| vocabulary::name(&s.ckpt)))]
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Checkpointing>(), help = about("Activation (gradient) checkpointing: of all blocks or one part's", |s| vocabulary::name(&s.ckpt)))]
     ckpt: Option<Checkpointing>,
     #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Attention>(), help = about("Attention implementation", |s| vocabulary::name(&s.attn)))]
     attn: Option<Attention>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Freeze>(), help = about("Which part is frozen, or `lora`", |s| vocabulary::name(&s.freeze)))]
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Freeze>(), help = about("Which part is frozen, or adapters: `lora`, `qlora` on 4-bit weights", |s| vocabulary::name(&s.freeze)))]
     freeze: Option<Freeze>,
     #[arg(long, value_name = "N", help = about("LoRA rank", |s| s.rank))]
     rank: Option<u64>,
     #[arg(long, value_name = "P", help = about("LoRA dropout probability", |s| s.lora_dropout))]
     lora_dropout: Option<f64>,
+    #[arg(long, value_name = "NAMES", value_parser = Targets::parse, help = about("Where adapters go: projections, attention, all-linear, or names such as q_proj,v_proj", |s| String::from(s.lora_targets)))]
+    lora_targets: Option<Targets>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<AdapterType>(), help = about("Type of the adapters' weights", |s| vocabulary::name(&s.lora_dtype)))]
+    lora_dtype: Option<AdapterType>,
     #[arg(long, value_name = "N", help = about("Micro-batches per optimizer step", |s| s.accum))]
     accum: Option<u64>,
     /// Clip gradients at norm 1
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     clip: Option<bool>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<ZeroGrad>(), help = about("What zero_grad leaves of gradients", |s| vocabulary::name(&s.zero_grad)))]
+    zero_grad: Option<ZeroGrad>,
+    /// Autocast keeps its low-precision copies of weights during forward [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    autocast_cache: Option<bool>,
+    /// Keep an exponential moving average of all weights
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    ema: Option<bool>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Loss>(), help = about("All logits, or Liger's fused linear cross-entropy", |s| vocabulary::name(&s.loss)))]
+    loss: Option<Loss>,
 }
 
 impl SetupFlags {
@@ -65,8 +81,14 @@ impl SetupFlags {
         put(&mut setup.freeze, self.freeze);
         put(&mut setup.rank, self.rank);
         put(&mut setup.lora_dropout, self.lora_dropout);
+        put(&mut setup.lora_targets, self.lora_targets.clone());
+        put(&mut setup.lora_dtype, self.lora_dtype);
         put(&mut setup.accum, self.accum);
         put(&mut setup.clip, self.clip);
+        put(&mut setup.zero_grad, self.zero_grad);
+        put(&mut setup.autocast_cache, self.autocast_cache);
+        put(&mut setup.ema, self.ema);
+        put(&mut setup.loss, self.loss);
     }
 }
 

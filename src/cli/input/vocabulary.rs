@@ -68,6 +68,9 @@ mod tests {
     #[test]
     fn names_are_those_of_the_case_vocabulary() {
         assert_eq!(names::<Precision>(), ["fp32", "bf16", "amp-bf16", "amp-fp16"]);
-        assert_eq!(names::<Freeze>(), ["none", "vision", "all-but-connector", "lora"]);
+        assert_eq!(
+            names::<Freeze>(),
+            ["none", "vision", "all-but-connector", "lora", "qlora"]
+        );
     }
 }

@@ -16,6 +16,8 @@ pub struct Trained {
     pub freeze: Freeze,
     /// Type of weights.
     pub dtype: DType,
+    /// Linear maps are kept in 4 bits and multiplied in this type, where asked.
+    pub nf4: Option<DType>,
 }
 
 impl Trained {
@@ -24,7 +26,7 @@ impl Trained {
             Freeze::None => true,
             Freeze::Vision => component != Component::VisionTower,
             Freeze::AllButConnector => component == Component::Connector,
-            Freeze::Lora => false,
+            Freeze::Lora | Freeze::Qlora => false,
         }
     }
 }
@@ -34,6 +36,7 @@ pub struct Builder {
     tape: Tape,
     policy: Trained,
     params: RefCell<Vec<Tensor>>,
+    buffers: RefCell<Vec<Tensor>>,
     slots: RefCell<Vec<Rc<LoraSlot>>>,
 }
 
@@ -44,6 +47,7 @@ impl Builder {
             tape: tape.clone(),
             policy,
             params: RefCell::default(),
+            buffers: RefCell::default(),
             slots: RefCell::default(),
         }
     }
@@ -58,11 +62,20 @@ impl Builder {
         self.policy.dtype
     }
 
+    /// The type in which a linear map of this name is multiplied, where its weight is kept in 4 bits:
+    /// transformers leaves the head alone (`get_keys_to_not_convert`).
+    pub(super) fn nf4(&self, name: &str) -> Option<DType> {
+        self.policy.nf4.filter(|_| name != "lm_head")
+    }
+
     /// A parameter of the module that is being made.
     pub fn weight(&self, name: &'static str, shape: impl Into<Dims>) -> Tensor {
-        let tensor = self
-            .tape
-            .as_kind(Kind::Weight, || self.tape.empty(shape, self.policy.dtype, name));
+        self.weight_of(name, shape, self.policy.dtype)
+    }
+
+    /// As [`Builder::weight`], in a type of its own.
+    pub(super) fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
+        let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, "a parameter of the model");
         let trained = self.policy.trains(self.tape.component_now());
         let tensor = if trained {
@@ -78,6 +91,7 @@ impl Builder {
     pub fn buffer(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, "a buffer of the model");
+        self.buffers.borrow_mut().push(tensor.clone());
         tensor
     }
 
@@ -90,18 +104,30 @@ impl Builder {
         weight.clone()
     }
 
-    pub(super) fn slot(&self, input: u64, output: u64) -> Rc<LoraSlot> {
-        let slot = Rc::new(LoraSlot::new(self.tape.scope_id(), input, output));
+    pub(super) fn slot(&self, shape: [u64; 2], language: bool) -> Rc<LoraSlot> {
+        let slot = Rc::new(LoraSlot::new(self.tape.scope_id(), shape, language));
         self.slots.borrow_mut().push(slot.clone());
         slot
     }
 
-    /// `get_peft_model`: adapters for every projection that was made as a target, in order.
-    pub fn attach(&self, adapters: &Adapters) {
-        for slot in self.slots.borrow().iter() {
-            let [a, b] = slot.attach(&self.tape, adapters);
-            self.params.borrow_mut().extend([a, b]);
-        }
+    /// `get_peft_model`: adapters for every linear map that the targets name, in order. The answer is
+    /// how many there are.
+    pub fn attach(&self, adapters: &Adapters) -> usize {
+        let slots = self.slots.borrow();
+        let targets = slots.iter().filter(|s| s.is_target(&self.tape, &adapters.targets));
+        targets
+            .map(|slot| {
+                let weights = slot.attach(&self.tape, adapters);
+                self.params.borrow_mut().extend(weights);
+            })
+            .count()
+    }
+
+    /// Everything that the module holds: parameters, then buffers.
+    pub fn contents(&self) -> Vec<Tensor> {
+        let mut all = self.params();
+        all.extend(self.buffers.borrow().iter().cloned());
+        all
     }
 
     /// All parameters, each once, in the order of `model.parameters()`: a module's own come before

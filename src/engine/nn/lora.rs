@@ -3,11 +3,12 @@
 use std::cell::OnceCell;
 
 use crate::dtype::DType;
+use crate::setup::Targets;
 use crate::tape::log::ScopeId;
 use crate::tape::{Kind, Tape, Tensor};
 
 /// What adapters are like.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Adapters {
     /// Rank.
     pub rank: u64,
@@ -15,20 +16,25 @@ pub struct Adapters {
     pub dropout: f64,
     /// Type of their weights.
     pub dtype: DType,
+    /// Which projections get one.
+    pub targets: Targets,
 }
 
 /// A projection that an adapter may be put on.
 pub(super) struct LoraSlot {
     scope: ScopeId,
+    /// One of the language model's seven projections.
+    language: bool,
     input: u64,
     output: u64,
     adapter: OnceCell<Lora>,
 }
 
 impl LoraSlot {
-    pub fn new(scope: ScopeId, input: u64, output: u64) -> Self {
+    pub fn new(scope: ScopeId, [input, output]: [u64; 2], language: bool) -> Self {
         Self {
             scope,
+            language,
             input,
             output,
             adapter: OnceCell::new(),
@@ -37,6 +43,11 @@ impl LoraSlot {
 
     pub fn adapter(&self) -> Option<&Lora> {
         self.adapter.get()
+    }
+
+    /// Whether the targets name it.
+    pub fn is_target(&self, t: &Tape, targets: &Targets) -> bool {
+        targets.take(&t.path_of_scope(self.scope), self.language)
     }
 
     pub fn attach(&self, t: &Tape, with: &Adapters) -> [Tensor; 2] {
@@ -73,15 +84,38 @@ impl Lora {
         let dtype = result.dtype();
         // `_cast_input_dtype`
         let x = t.to_dtype(x, self.a.dtype());
-        let dropped = t.dropout(&x, self.dropout);
+        let scaled = self.delta(t, &x);
+        result = t.add(&result, &scaled);
+        drop(scaled);
+        t.to_dtype(&result, dtype)
+    }
+
+    /// The same beside 4-bit weights (`peft/tuners/lora/bnb.py`): the result is copied first, and types
+    /// are left to autocast where it runs.
+    pub fn forward_4bit(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
+        let mut result = base();
+        result = t.clone_of(&result);
+        let converts = t.autocast_dtype().is_none();
+        let x = if converts {
+            t.to_dtype(x, self.a.dtype())
+        } else {
+            x.clone()
+        };
+        let mut output = self.delta(t, &x);
+        if converts {
+            output = t.to_dtype(&output, result.dtype());
+        }
+        result = t.add(&result, &output);
+        result
+    }
+
+    /// `lora_B(lora_A(dropout(x))) * scaling`.
+    fn delta(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let dropped = t.dropout(x, self.dropout);
         let low = t.linear(&dropped, &self.a, None);
         drop(dropped);
         let high = t.linear(&low, &self.b, None);
         drop(low);
-        let scaled = t.scale(&high);
-        drop(high);
-        result = t.add(&result, &scaled);
-        drop(scaled);
-        t.to_dtype(&result, dtype)
+        t.scale(&high)
     }
 }

@@ -1,5 +1,6 @@
 //! Losses (`transformers/loss/loss_utils.py`).
 
+use super::linear::Linear;
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
@@ -13,6 +14,19 @@ pub fn causal_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     drop(logits);
     let target = t.view(&shifted, [batch * seq]);
     let loss = t.cross_entropy(&flat, &target);
+    let _ = labels;
+    drop((target, shifted, padded, flat));
+    loss
+}
+
+/// `LigerForCausalLMLoss`: hidden states [batch, seq, width] and the head, labels as above.
+pub fn fused_causal_lm_loss(t: &Tape, h: &Tensor, head: &Linear, labels: &Tensor) -> Tensor {
+    let [batch, seq, width] = [h.size(0), h.size(1), h.size(2)];
+    let padded = t.empty([batch, seq + 1], DType::I64, "padded labels");
+    let shifted = t.contiguous(&t.slice(&padded, 1, seq));
+    let flat = t.view(h, [batch * seq, width]);
+    let target = t.view(&shifted, [batch * seq]);
+    let loss = t.fused_linear_cross_entropy(&flat, head.head_weight(), &target);
     let _ = labels;
     drop((target, shifted, padded, flat));
     loss

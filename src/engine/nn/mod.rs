@@ -17,6 +17,7 @@ mod mask;
 mod mask_rule;
 mod mrope;
 mod multihead;
+mod nf4;
 mod norm;
 mod rope;
 
@@ -28,7 +29,7 @@ pub use embedding::{Embedding, ScaledEmbedding};
 pub use gate::gated;
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
-pub use loss::{causal_lm_loss, classification_loss};
+pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss};
 pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask};
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;

@@ -3,21 +3,26 @@
 mod adafactor;
 mod adafactor_torch;
 mod adamw;
+mod bitsandbytes;
 mod clip;
+mod ema;
 mod scaler;
 mod sgd;
 
 pub use clip::clip_grad_norm;
+pub use ema::Ema;
 pub use scaler::GradScaler;
 
 use crate::setup;
 use crate::tape::{Kind, Tape, Tensor};
+use crate::units::Bytes;
 
 /// An optimizer over the trained parameters of a model.
 pub struct Optimizer {
     kind: setup::Optimizer,
     params: Vec<Tensor>,
     states: Vec<States>,
+    bitsandbytes: bitsandbytes::Shared,
 }
 
 /// What the optimizer keeps for one parameter; empty until its first step.
@@ -29,7 +34,12 @@ impl Optimizer {
     pub fn new(kind: setup::Optimizer, params: &[Tensor]) -> Self {
         let params: Vec<Tensor> = params.iter().filter(|p| p.requires_grad()).cloned().collect();
         let states = vec![States::default(); params.len()];
-        Self { kind, params, states }
+        Self {
+            kind,
+            params,
+            states,
+            bitsandbytes: bitsandbytes::Shared::default(),
+        }
     }
 
     /// The trained parameters, in order.
@@ -42,6 +52,11 @@ impl Optimizer {
         self.kind == setup::Optimizer::AdamwFused
     }
 
+    /// States in managed memory, which CUDA moves between host and device outside the allocator.
+    pub fn paged(&self) -> Bytes {
+        Bytes::new(self.bitsandbytes.paged)
+    }
+
     /// One update of every parameter that has a gradient.
     pub fn step(&mut self, t: &Tape) {
         use setup::Optimizer as O;
@@ -51,6 +66,7 @@ impl Optimizer {
             O::Sgdm => self.momentum(t),
             O::Adafactor => self.adafactor(t),
             O::AdafactorTorch => self.adafactor_torch(t),
+            O::Adamw8bit | O::PagedAdamw8bit | O::PagedAdamw => self.bitsandbytes(t),
         });
     }
 

@@ -1,94 +1,14 @@
 //! What the user chose: batch, sequence, images, precision, optimizer, checkpointing, freezing.
 
+mod adapters;
 mod case;
+mod choices;
 
+pub use adapters::{AdapterType, Targets};
 pub use case::{Case, CaseError};
+pub use choices::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, ZeroGrad};
 
 use serde::{Deserialize, Serialize};
-
-/// Number format of weights and compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum Precision {
-    /// Everything in fp32.
-    #[serde(rename = "fp32")]
-    Fp32,
-    /// Weights, gradients and optimizer states in bf16.
-    #[default]
-    #[serde(rename = "bf16")]
-    Bf16,
-    /// fp32 weights under `torch.autocast(dtype=bfloat16)`.
-    #[serde(rename = "amp-bf16")]
-    AmpBf16,
-    /// fp32 weights under `torch.autocast(dtype=float16)` with a `GradScaler`.
-    #[serde(rename = "amp-fp16")]
-    AmpFp16,
-}
-
-/// Optimizer and the form of its step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Optimizer {
-    /// `torch.optim.AdamW(foreach=True)`, PyTorch's default on a GPU.
-    #[default]
-    Adamw,
-    /// `torch.optim.AdamW(fused=True)`.
-    AdamwFused,
-    /// `torch.optim.AdamW(foreach=False)`: one parameter after the other.
-    AdamwLoop,
-    /// `torch.optim.SGD`, no momentum.
-    Sgd,
-    /// `torch.optim.SGD(momentum=0.9)`.
-    Sgdm,
-    /// `transformers.optimization.Adafactor`.
-    Adafactor,
-    /// `torch.optim.Adafactor`.
-    AdafactorTorch,
-}
-
-/// Activation checkpointing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Checkpointing {
-    /// Every activation that backward needs is kept.
-    #[default]
-    None,
-    /// `gradient_checkpointing_enable`: every block, non-reentrant.
-    Full,
-    /// The same of the vision tower alone.
-    Vision,
-    /// The same of the language model alone.
-    Language,
-}
-
-/// transformers' `attn_implementation`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Attention {
-    /// `scaled_dot_product_attention`.
-    #[default]
-    Sdpa,
-    /// Scores, softmax, dropout and product as separate tensors.
-    Eager,
-    /// The package `flash-attn`, version 2. It follows the source of transformers 5.17 and
-    /// flash-attn 2.8: no run of it has been recorded.
-    #[serde(rename = "flash_attention_2")]
-    FlashAttention2,
-}
-
-/// Which parameters are trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Freeze {
-    /// All are trained.
-    #[default]
-    None,
-    /// The vision tower is frozen.
-    Vision,
-    /// Only the connector is trained.
-    AllButConnector,
-    /// Only low-rank adapters on the language model's projections are trained.
-    Lora,
-}
 
 /// One training configuration. Field names are the vocabulary of cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,10 +40,23 @@ pub struct Setup {
     pub rank: u64,
     /// LoRA dropout probability.
     pub lora_dropout: f64,
+    /// Which projections get low-rank adapters.
+    pub lora_targets: Targets,
+    /// Type of the adapters' weights.
+    pub lora_dtype: AdapterType,
     /// Micro-batches per optimizer step.
     pub accum: u64,
     /// Gradient clipping at norm 1.
     pub clip: bool,
+    /// What `zero_grad` leaves of gradients.
+    pub zero_grad: ZeroGrad,
+    /// Whether autocast keeps its low-precision copies of weights until forward ends.
+    pub autocast_cache: bool,
+    /// Whether an exponential moving average of all weights is kept
+    /// (`torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn`).
+    pub ema: bool,
+    /// How the loss of a language model is taken.
+    pub loss: Loss,
 }
 
 impl Default for Setup {
@@ -142,8 +75,14 @@ impl Default for Setup {
             freeze: Freeze::default(),
             rank: 16,
             lora_dropout: 0.0,
+            lora_targets: Targets::default(),
+            lora_dtype: AdapterType::default(),
             accum: 1,
             clip: false,
+            zero_grad: ZeroGrad::default(),
+            autocast_cache: true,
+            ema: false,
+            loss: Loss::default(),
         }
     }
 }

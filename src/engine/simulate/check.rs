@@ -1,8 +1,8 @@
 //! Whether a setup makes sense for a model, before anything is simulated.
 
-use super::{SimulateError, grid};
+use super::{SimulateError, grid, options};
 use crate::model::ModelConfig;
-use crate::setup::{Attention, Freeze, Precision};
+use crate::setup::{Attention, Precision};
 use crate::{Model, Setup};
 
 /// Largest values that a setup may hold; beyond them a figure says nothing about a real run.
@@ -45,31 +45,10 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             setup.lora_dropout
         )));
     }
-    something_is_trained(model, setup)?;
+    options::check(model, setup)?;
     grid::check(model, setup)?;
     flash_attention_runs(model, setup)?;
     image_tokens_fit(model, setup)
-}
-
-/// Freezing leaves parameters for the optimizer, which refuses an empty list.
-fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let without_adapters = matches!(&model.config, ModelConfig::Gpt2(_) | ModelConfig::Opt(_));
-    let (possible, missing) = match setup.freeze {
-        Freeze::None => return Ok(()),
-        Freeze::Vision => (model.takes().parts, "vision tower beside a language model"),
-        Freeze::AllButConnector => (model.takes().parts, "connector"),
-        Freeze::Lora => (
-            model.takes().text && !without_adapters,
-            "q_proj to down_proj for adapters",
-        ),
-    };
-    if possible {
-        return Ok(());
-    }
-    Err(SimulateError(format!(
-        "`freeze` does not fit {}, which has no {missing}; use none",
-        model.name
-    )))
 }
 
 /// What transformers 5.17 and flash-attn 2.8 run with `flash_attention_2`.

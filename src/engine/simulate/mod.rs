@@ -1,7 +1,10 @@
 //! From a model and a setup to a report.
 
+mod build;
 mod check;
 mod grid;
+mod options;
+mod parts;
 mod replay;
 mod report;
 mod steps;
@@ -33,8 +36,16 @@ impl std::error::Error for SimulateError {}
 /// When the setup does not fit the model (zero batch, text shorter than its image tokens, …), or
 /// when the run itself would fail; the message says what to change.
 pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
+    simulate_on(model, setup, Gpu::default())
+}
+
+/// As [`simulate`], on a GPU of this shape: it decides which kernels run and what they need.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, SimulateError> {
     check::check(model, setup)?;
-    let recording = record(model, setup, Gpu::default());
+    let recording = record(model, setup, gpu);
     if let Some(failure) = &recording.failure {
         return Err(SimulateError(failure.clone()));
     }

@@ -28,6 +28,7 @@ pub(super) fn report(recording: Recording, replay: Replay) -> (Report, Vec<LiveT
         peak_allocated,
         peak_reserved,
         fragmentation: peak_reserved.saturating_sub(peak_allocated),
+        paged: recording.paged,
         peak_phase: steady.peak_phase(),
         breakdown: breakdown(&live),
         timeline,

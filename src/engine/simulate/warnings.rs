@@ -22,6 +22,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report, live: &[Li
         run.autocast_copies(),
         run.frozen_is_not_free(),
         run.frozen_tower_keeps_a_graph(),
+        run.paged_states(),
         run.fragmentation(),
         run.first_step(),
     ]
@@ -128,7 +129,7 @@ impl Run<'_> {
 
     fn frozen_is_not_free(&self) -> Option<Warning> {
         let frozen = match self.setup.freeze {
-            Freeze::AllButConnector | Freeze::Lora => Component::LanguageModel,
+            Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora => Component::LanguageModel,
             _ => return None,
         };
         let bytes = self.sum(|t| t.component == frozen && t.kind == Kind::Activation);
@@ -153,6 +154,19 @@ impl Run<'_> {
                 "The vision tower is frozen, yet it keeps {bytes} for backward and runs twice: with checkpointing on, \
                  transformers makes the outputs of embeddings require gradients. Run the tower under torch.no_grad, or \
                  checkpoint the language model alone."
+            ),
+            args: vec![("bytes", bytes.to_string())],
+        })
+    }
+
+    fn paged_states(&self) -> Option<Warning> {
+        let bytes = self.report.paged;
+        (bytes > Bytes::ZERO).then(|| Warning {
+            code: "paged-states",
+            severity: Severity::Note,
+            message: format!(
+                "{bytes} of optimizer states are paged: CUDA moves them between host and device, and no figure of \
+                 PyTorch's allocator holds them. Leave room for them on the device, or each step waits for the host."
             ),
             args: vec![("bytes", bytes.to_string())],
         })

@@ -12,6 +12,8 @@ use crate::dtype::DType;
 pub(super) struct AutocastState {
     pub dtype: Option<DType>,
     depth: u32,
+    /// `torch.autocast(cache_enabled=False)`.
+    uncached: bool,
     /// Low-precision copies of leaves, by identity of the leaf; emptied when the outermost
     /// context ends.
     cache: HashMap<usize, (Tensor, Tensor)>,
@@ -40,6 +42,11 @@ impl Tape {
         result
     }
 
+    /// Whether autocast keeps its copies of weights (`cache_enabled`).
+    pub fn set_autocast_cache(&self, enabled: bool) {
+        self.0.autocast.borrow_mut().uncached = !enabled;
+    }
+
     /// Frees in the order of birth, so that the record does not depend on hashing.
     fn drop_cache(&self, cache: HashMap<usize, (Tensor, Tensor)>) {
         let mut casts: Vec<_> = cache.into_values().collect();
@@ -60,8 +67,8 @@ impl Tape {
         if !t.dtype().is_float() || t.dtype() == low {
             return t.clone();
         }
-        let is_leaf = t.0.leaf.is_some();
-        if !(is_leaf && t.dtype() == DType::F32) {
+        let may_stay = t.0.leaf.is_some() && !self.0.autocast.borrow().uncached;
+        if !(may_stay && t.dtype() == DType::F32) {
             return self.to_dtype(t, low);
         }
         if let Some((_, cast)) = self.0.autocast.borrow().cache.get(&t.key()) {

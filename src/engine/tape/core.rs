@@ -209,6 +209,11 @@ impl Tape {
         }))
     }
 
+    /// The GPU that it runs on.
+    pub fn gpu(&self) -> Gpu {
+        self.0.gpu
+    }
+
     /// Number of events so far: a mark between them.
     pub fn mark(&self) -> usize {
         self.0.log.borrow().events.len()
@@ -267,6 +272,11 @@ impl Tape {
         t.storage()
             .id()
             .map_or(0, |id| self.0.log.borrow().births[id as usize].scope)
+    }
+
+    /// The dotted path of a module.
+    pub(crate) fn path_of_scope(&self, scope: ScopeId) -> String {
+        self.0.log.borrow().path(scope)
     }
 
     /// Runs `f` as a module that was entered before.

@@ -71,6 +71,7 @@ fn report() -> Report {
         peak_allocated: peak,
         peak_reserved: peak + Bytes::mib(612),
         fragmentation: Bytes::mib(420),
+        paged: Bytes::ZERO,
         peak_phase: Phase::Backward,
         breakdown,
         timeline: Timeline::default(),

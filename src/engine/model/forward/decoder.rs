@@ -6,7 +6,7 @@ use super::{Batch, Forward, Output, Run, phi3};
 use crate::dtype::DType;
 use crate::model::config::{Activation, DecoderConfig, DecoderFamily};
 use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
-use crate::setup::Attention;
+use crate::setup::{Attention, Loss};
 use crate::tape::{Component, Mask, Tape, Tensor};
 
 /// `LlamaForCausalLM` and its like.
@@ -125,6 +125,12 @@ pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Bat
     let Some(labels) = &batch.labels else {
         unreachable!("a text batch has labels")
     };
+    if batch.loss == Loss::FusedLinear {
+        return t.component("", Component::Head, || Output {
+            loss: t.scope("loss", || nn::fused_causal_lm_loss(t, &h, lm_head, labels)),
+            held: Vec::new(),
+        });
+    }
     t.component("", Component::Head, || {
         let mut logits = t.scope("lm_head", || lm_head.forward(t, &h));
         if softcap {

@@ -39,7 +39,7 @@ mod vit;
 use super::{Model, ModelConfig};
 use crate::dtype::DType;
 use crate::nn::{Builder, ids};
-use crate::setup::{Attention, Checkpointing, Precision, Setup};
+use crate::setup::{Attention, Checkpointing, Loss, Precision, Setup};
 use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A model whose parameters are made, ready to run.
@@ -131,6 +131,8 @@ pub struct Batch {
     pub pixels: Option<Tensor>,
     /// Token types, [batch, seq]: which tokens are images, or the answer.
     pub token_types: Option<Tensor>,
+    /// How the loss is taken.
+    pub loss: Loss,
     /// How the tiles of each image are arranged, [batch, images].
     pub arrangements: Option<Tensor>,
     /// Masks and whatever else stays on the GPU during the step.
@@ -145,6 +147,7 @@ impl Batch {
             ids: Some(ids(t, &shape, "input_ids")),
             labels: Some(ids(t, &shape, "labels")),
             others: vec![ids(t, &shape, "attention_mask")],
+            loss: run.setup.loss,
             ..Self::default()
         })
     }

@@ -23,7 +23,7 @@ fn cublas_workspace(capability: (u32, u32)) -> u64 {
 const CUBLASLT_WORKSPACE: u64 = 1 << 20;
 
 impl Tape {
-    fn cublas(&self) {
+    pub(super) fn cublas(&self) {
         self.workspace("cuBLAS workspace", cublas_workspace(self.0.gpu.capability));
     }
 

@@ -10,6 +10,7 @@ mod cub;
 mod cudnn_conv;
 mod dropout;
 mod embedding;
+mod fused_loss;
 mod index;
 mod index_rows;
 mod loss;

@@ -1,0 +1,71 @@
+//! Makes a model on the tape, as a setup wants it.
+
+use crate::dtype::DType;
+use crate::model::Model;
+use crate::model::forward::Forward;
+use crate::nn::{Adapters, Builder, Trained};
+use crate::optim::Ema;
+use crate::setup::{AdapterType, Freeze, Precision, Setup};
+use crate::tape::{Tape, Tensor};
+
+/// A model on the GPU, and the copy of it that is averaged, if any.
+pub(super) struct Built {
+    pub forward: Box<dyn Forward>,
+    pub params: Vec<Tensor>,
+    pub ema: Option<Ema>,
+}
+
+/// Makes the model, its adapters, and the copy that is averaged.
+pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
+    let builder = Builder::new(tape, trained(setup));
+    let forward = model.build(&builder);
+    if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) && builder.attach(&adapters(setup)) == 0 {
+        tape.fail(|| {
+            format!(
+                "`lora_targets` is {}, but no linear map of {} has such a name; use projections or all-linear",
+                String::from(setup.lora_targets.clone()),
+                model.name
+            )
+        });
+    }
+    let ema = setup.ema.then(|| Ema::new(tape, &builder.contents()));
+    Built {
+        forward,
+        params: builder.params(),
+        ema,
+    }
+}
+
+/// What is trained and in what types weights are. What QLoRA does not quantise is widened to fp32
+/// (`prepare_model_for_kbit_training`).
+fn trained(setup: &Setup) -> Trained {
+    let quantised = setup.freeze == Freeze::Qlora;
+    let half = setup.precision == Precision::Bf16;
+    Trained {
+        freeze: setup.freeze,
+        dtype: if half && !quantised { DType::Bf16 } else { DType::F32 },
+        nf4: quantised.then_some(match setup.precision {
+            Precision::Fp32 => DType::F32,
+            Precision::Bf16 | Precision::AmpBf16 => DType::Bf16,
+            Precision::AmpFp16 => DType::F16,
+        }),
+    }
+}
+
+fn adapters(setup: &Setup) -> Adapters {
+    Adapters {
+        rank: setup.rank,
+        dropout: setup.lora_dropout,
+        dtype: match setup.lora_dtype {
+            AdapterType::Fp32 => DType::F32,
+            AdapterType::Bf16 => DType::Bf16,
+        },
+        targets: setup.lora_targets.clone(),
+    }
+}
+
+/// Weights that a tensor holds: two in a byte, where they are packed.
+pub(super) fn elements(p: &Tensor) -> u64 {
+    let packed = if p.dtype() == DType::U8 { 2 } else { 1 };
+    packed * p.numel()
+}

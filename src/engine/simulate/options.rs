@@ -1,0 +1,69 @@
+//! Whether the options of a setup mean something for a model.
+
+use super::SimulateError;
+use crate::model::ModelConfig;
+use crate::setup::{Freeze, Loss, Targets};
+use crate::{Model, Setup};
+
+/// Refuses what would train nothing, and what no library does.
+pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    something_is_trained(model, setup)?;
+    quantisable(model, setup)?;
+    loss_is_fused(model, setup)
+}
+
+/// Freezing leaves parameters for the optimizer, which refuses an empty list.
+fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let (possible, missing) = match setup.freeze {
+        Freeze::None => return Ok(()),
+        Freeze::Vision => (model.takes().parts, "vision tower beside a language model"),
+        Freeze::AllButConnector => (model.takes().parts, "connector"),
+        Freeze::Lora | Freeze::Qlora => (
+            model.takes().text && has_targets(model, &setup.lora_targets),
+            "q_proj to down_proj for adapters",
+        ),
+    };
+    if possible {
+        return Ok(());
+    }
+    Err(SimulateError(format!(
+        "`freeze` does not fit {}, which has no {missing}; use none",
+        model.name
+    )))
+}
+
+/// GPT-2's maps are `Conv1D`s; OPT's have names of their own.
+fn has_targets(model: &Model, targets: &Targets) -> bool {
+    match &model.config {
+        ModelConfig::Gpt2(_) => false,
+        ModelConfig::Opt(_) => matches!(targets, Targets::AllLinear | Targets::Named(_)),
+        _ => true,
+    }
+}
+
+/// Adapters are put on 4-bit weights by peft as transformers loads them: language models only.
+fn quantisable(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.freeze != Freeze::Qlora || model.takes().text {
+        return Ok(());
+    }
+    Err(SimulateError(format!(
+        "`freeze` qlora is simulated for language models; {} is none, use lora or none",
+        model.name
+    )))
+}
+
+/// Liger replaces the forward of the families that it knows (`liger_kernel/transformers/model`).
+fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    use ModelConfig as M;
+    let unknown = matches!(
+        &model.config,
+        M::Gpt2(_) | M::Opt(_) | M::Phi(_) | M::Blip2(_) | M::Clip(_) | M::Siglip(_) | M::Vit(_) | M::VideoMae(_)
+    );
+    if setup.loss == Loss::Full || !unknown {
+        return Ok(());
+    }
+    Err(SimulateError(format!(
+        "Liger has no fused linear cross-entropy for {}; set `loss` to full",
+        model.name
+    )))
+}

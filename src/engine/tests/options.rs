@@ -1,0 +1,158 @@
+//! Options of a setup, each by what it must change and what it must leave alone.
+
+use vramscope_engine::simulate::{record, simulate};
+use vramscope_engine::tape::log::Event;
+use vramscope_engine::tape::{Gpu, Kind};
+use vramscope_engine::{Case, Model, Report, Setup};
+
+const LLAMA: &str = r#"{"model_type":"llama","vocab_size":4000,"hidden_size":128,"intermediate_size":320,
+    "num_hidden_layers":3,"num_attention_heads":4,"num_key_value_heads":2,"max_position_embeddings":256,
+    "tie_word_embeddings":false}"#;
+const LLAVA: &str = r#"{"model_type":"llava","image_token_index":999,
+    "vision_config":{"model_type":"clip_vision_model","hidden_size":64,"intermediate_size":128,"num_hidden_layers":4,
+        "num_attention_heads":4,"image_size":56,"patch_size":14},
+    "text_config":{"model_type":"llama","vocab_size":1000,"hidden_size":128,"intermediate_size":320,
+        "num_hidden_layers":3,"num_attention_heads":4,"num_key_value_heads":4,"max_position_embeddings":256}}"#;
+
+fn try_run(config: &str, setup: &str) -> Result<Report, String> {
+    simulate(&Model::from_config(config).unwrap(), &self::setup(setup)).map_err(|e| e.to_string())
+}
+
+fn setup(keys: &str) -> Setup {
+    let case = Case::from_json(&format!(r#"{{"model":"x","batch":2,"seq":128,{keys}}}"#));
+    case.unwrap().unwrap().setup
+}
+
+fn run(config: &str, setup: &str) -> Report {
+    try_run(config, setup).unwrap_or_else(|e| panic!("{setup}: {e}"))
+}
+
+/// Bytes of activations that LLaVA asks for and keeps for backward.
+fn activations(setup: &Setup) -> u64 {
+    let run = record(&Model::from_config(LLAVA).unwrap(), setup, Gpu::H200);
+    let bytes = |event: &Event| {
+        let birth = &run.log.births[event.storage() as usize];
+        match (birth.kind, event.is_birth()) {
+            (Kind::Activation, true) => birth.bytes as i64,
+            (Kind::Activation, false) => -(birth.bytes as i64),
+            _ => 0,
+        }
+    };
+    let forward = &run.steady.events[..run.steady.marks.after_forward];
+    forward.iter().map(bytes).sum::<i64>() as u64
+}
+
+/// Bytes of one kind when a step begins.
+fn at_start(report: &Report, kind: Kind) -> u64 {
+    let at = report.timeline.at(0);
+    at.iter().find(|(k, _)| *k == kind).map_or(0, |(_, bytes)| bytes.get())
+}
+
+#[test]
+fn each_part_is_checkpointed_alone() {
+    let kept = |ckpt: &str| activations(&setup(&format!(r#""ckpt":"{ckpt}""#)));
+    let [none, vision, language, full] = ["none", "vision", "language", "full"].map(kept);
+    assert!(full < vision && full < language);
+    assert!(vision < none && language < none);
+    let text = |ckpt: &str| run(LLAMA, &format!(r#""ckpt":"{ckpt}""#)).steady;
+    assert_eq!(text("language"), text("full"));
+    assert_eq!(text("vision"), text("none"));
+}
+
+#[test]
+fn moments_in_bytes_take_a_quarter_of_those_in_fp32() {
+    let states = |optim: &str| {
+        let report = run(LLAMA, &format!(r#""precision":"fp32","optim":"{optim}""#));
+        (at_start(&report, Kind::OptimizerState), report.paged.get())
+    };
+    let (whole, _) = states("adamw");
+    let (bytes, paged) = states("adamw_8bit");
+    assert!(bytes * 4 > whole && bytes * 3 < whole, "{bytes} of {whole}");
+    assert_eq!(paged, 0);
+    let (left, paged) = states("paged_adamw_8bit");
+    assert!(left + paged > bytes - bytes / 10 && left < bytes && paged > 0);
+    assert_eq!(run(LLAMA, r#""optim":"paged_adamw""#).warnings[0].code, "paged-states");
+}
+
+#[test]
+fn gradients_that_are_zeroed_stay() {
+    let [freed, kept] =
+        ["to_none", "to_zero"].map(|form| run(LLAMA, &format!(r#""optim":"sgd","zero_grad":"{form}""#)));
+    assert_eq!(at_start(&freed, Kind::Gradient), 0);
+    let gradients = at_start(&kept, Kind::Gradient);
+    assert!(gradients >= 2 * kept.trainable);
+    assert_eq!(
+        kept.steady.before_forward.get() - freed.steady.before_forward.get(),
+        gradients
+    );
+    assert_eq!(kept.steady.end, kept.steady.after_backward.min(kept.steady.end));
+}
+
+#[test]
+fn an_average_is_a_second_copy_of_the_weights() {
+    let [without, with] = ["false", "true"].map(|on| run(LLAMA, &format!(r#""ema":{on}"#)));
+    let copy = with.after_model.get() - without.after_model.get();
+    assert!(copy >= 2 * with.params && copy < 2 * with.params + (1 << 20));
+    assert_eq!(with.params, without.params);
+}
+
+#[test]
+fn without_its_cache_autocast_keeps_no_copies_of_checkpointed_weights() {
+    let peak = |cache: bool| {
+        let setup = format!(r#""precision":"amp-bf16","ckpt":"full","autocast_cache":{cache}"#);
+        run(LLAMA, &setup).steady.peak_forward
+    };
+    assert!(peak(false) < peak(true));
+}
+
+#[test]
+fn a_fused_loss_never_makes_all_logits() {
+    let in_fp32 = 2 * 128 * 4000 * 4;
+    let largest = |loss: &str| {
+        let setup = setup(&format!(r#""optim":"sgd","loss":"{loss}""#));
+        let run = record(&Model::from_config(LLAMA).unwrap(), &setup, Gpu::H200);
+        let passing = run.log.births.iter().filter(|b| b.kind != Kind::Workspace);
+        passing.map(|b| b.bytes).max().unwrap_or(0)
+    };
+    assert_eq!(largest("full"), in_fp32);
+    assert!(largest("fused_linear") * 2 < in_fp32);
+    let refused = try_run(
+        r#"{"model_type":"gpt2","vocab_size":100,"n_positions":256,"n_embd":64,"n_layer":1,"n_head":4}"#,
+        r#""loss":"fused_linear""#,
+    );
+    assert!(refused.is_err_and(|e| e.contains("`loss`")));
+}
+
+#[test]
+fn adapters_go_where_their_targets_say() {
+    let trained = |targets: &str| run(LLAVA, &format!(r#""freeze":"lora","lora_targets":{targets}"#)).trainable;
+    let [attention, projections, all] = [r#""attention""#, r#""projections""#, r#""all-linear""#].map(trained);
+    assert!(attention < projections && projections < all);
+    // q_proj of both towers: three blocks of 128 to 128, four of 64 to 64, rank 16
+    assert_eq!(trained(r#"["q_proj"]"#), 16 * (3 * 256 + 4 * 128));
+    let refused = try_run(LLAVA, r#""freeze":"lora","lora_targets":["wq"]"#);
+    assert!(refused.is_err_and(|e| e.contains("wq")));
+    let bytes = |dtype: &str| {
+        let report = run(LLAVA, &format!(r#""freeze":"lora","lora_dtype":"{dtype}""#));
+        at_start(&report, Kind::OptimizerState)
+    };
+    assert!(bytes("bf16") < bytes("fp32"));
+}
+
+#[test]
+fn weights_in_four_bits_are_counted_whole_and_held_in_less() {
+    let [whole, packed] = ["lora", "qlora"].map(|freeze| run(LLAMA, &format!(r#""freeze":"{freeze}""#)));
+    assert_eq!((whole.params, whole.trainable), (packed.params, packed.trainable));
+    let text = r#""freeze":"qlora","precision":"amp-bf16","ckpt":"full","lora_dropout":0.05"#;
+    for (config, setup) in [
+        (LLAMA, text),
+        (LLAVA, text),
+        (LLAVA, r#""freeze":"qlora","precision":"fp32""#),
+    ] {
+        let report = run(config, setup);
+        assert!(
+            report.trainable > 0 && report.peak_allocated > report.after_model,
+            "{setup}"
+        );
+    }
+}
