@@ -2,17 +2,18 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use vramscope_engine::{Case, Model, Report, Setup, simulate};
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::{Case, Model, Report, Setup, simulate_on};
 
 use crate::failure::Failure;
 
-/// Simulates a setup of a model.
+/// Simulates a setup of a model on a GPU.
 ///
 /// # Errors
 /// When the engine refuses the setup; and when it panics, which is a fault of the engine but must
 /// not take the rest of a file of cases with it.
-pub fn predict(model: &Model, setup: &Setup) -> Result<Report, Failure> {
-    match catch_unwind(AssertUnwindSafe(|| simulate(model, setup))) {
+pub fn predict(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Failure> {
+    match catch_unwind(AssertUnwindSafe(|| simulate_on(model, setup, gpu))) {
         Ok(report) => report.map_err(Failure::input),
         Err(_) => Err(Failure::Broken(
             "the engine stopped at a fault of its own; please report this setup".into(),
@@ -20,11 +21,11 @@ pub fn predict(model: &Model, setup: &Setup) -> Result<Report, Failure> {
     }
 }
 
-/// Simulates a case.
+/// Simulates a case on a GPU.
 ///
 /// # Errors
 /// As [`predict`], and when the case's model is not known.
-pub fn predict_case(case: &Case) -> Result<Report, Failure> {
+pub fn predict_case(case: &Case, gpu: Gpu) -> Result<Report, Failure> {
     let model = Model::from_case(case).map_err(Failure::input)?;
-    predict(&model, &case.setup)
+    predict(&model, &case.setup, gpu)
 }

@@ -21,4 +21,4 @@ pub mod verdict;
 pub use model::Model;
 pub use report::Report;
 pub use setup::{Case, Setup};
-pub use simulate::{SimulateError, simulate};
+pub use simulate::{SimulateError, simulate, simulate_on};

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use vramscope_engine::device::{Device, REFERENCE, outside};
+use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 
 use crate::failure::Failure;
@@ -41,6 +42,14 @@ impl RoomFlags {
             None => Device::by_name(REFERENCE).map_err(Failure::input)?,
         };
         Ok(outside::total(card))
+    }
+
+    /// The shape of the named card; the reference card's, where none is named or it is not known.
+    ///
+    /// # Errors
+    /// When the card is not known.
+    pub fn gpu(&self) -> Result<Gpu, Failure> {
+        Ok(self.card()?.and_then(Device::gpu).unwrap_or_default())
     }
 
     fn card(&self) -> Result<Option<&'static Device>, Failure> {

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
+use crate::tape::Gpu;
 use crate::units::{Bandwidth, Bytes, FlopRate};
 pub use lookup::DeviceError;
 
@@ -126,6 +127,17 @@ impl Device {
         static ALL: OnceLock<Vec<Device>> = OnceLock::new();
         // The files are part of the program and read by a test: an unreadable one shows no cards.
         ALL.get_or_init(|| FILES.iter().flat_map(|text| parse(text).unwrap_or_default()).collect())
+    }
+
+    /// What the simulation needs to know of it; `None` where a figure is missing or CUDA does not
+    /// drive it.
+    pub fn gpu(&self) -> Option<Gpu> {
+        let capability = self.compute_capability?;
+        Some(Gpu {
+            sms: self.multiprocessors?,
+            threads_per_sm: capability.max_threads_per_multiprocessor(),
+            capability: (capability.major.into(), capability.minor.into()),
+        })
     }
 
     /// Advertised memory. Data sheets say GB; the driver's totals show that they mean 2³⁰ bytes.

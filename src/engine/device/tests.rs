@@ -98,3 +98,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_reference_card_is_the_simulation_s_default() {
+    let card = Device::by_name(REFERENCE).unwrap();
+    assert_eq!(card.gpu(), Some(crate::tape::Gpu::default()));
+    assert_eq!(Device::by_name("MI300X").unwrap().gpu(), None);
+}

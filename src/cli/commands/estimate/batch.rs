@@ -3,6 +3,7 @@
 use serde::Serialize;
 use vramscope_engine::Report;
 use vramscope_engine::report::Prediction;
+use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 
 use crate::failure::Failure;
@@ -11,17 +12,17 @@ use crate::input::source::Source;
 use crate::output::{self, Format, JsonArray, text};
 use crate::predict::predict_case;
 
-/// One line of prediction for each case, in order, written as soon as it is known, for a card that
-/// holds `outside` bytes outside PyTorch's allocator.
+/// One line of prediction for each case, in order, written as soon as it is known, for a card of this
+/// shape that holds `outside` bytes outside PyTorch's allocator.
 ///
 /// # Errors
 /// When the file cannot be read or standard output not be written; a case that cannot be predicted
 /// is a line that says why.
-pub fn run(source: Source, outside: Bytes, format: Format) -> Result<(), Failure> {
+pub fn run(source: Source, (gpu, outside): (Gpu, Bytes), format: Format) -> Result<(), Failure> {
     let mut array = JsonArray::default();
     for row in Cases::open(source)? {
         let row = row?;
-        let report = predict_row(&row);
+        let report = predict_row(&row, gpu);
         match format {
             Format::Text => output::print(&text::case_line(&row, &report))?,
             Format::Json => array.push(&Line::new(row.index, &report, outside))?,
@@ -31,9 +32,9 @@ pub fn run(source: Source, outside: Bytes, format: Format) -> Result<(), Failure
     if format == Format::Json { array.end() } else { Ok(()) }
 }
 
-fn predict_row(row: &Row) -> Result<Report, String> {
+fn predict_row(row: &Row, gpu: Gpu) -> Result<Report, String> {
     let case = row.case.as_ref().map_err(String::clone)?;
-    predict_case(case).map_err(|failure| failure.to_string())
+    predict_case(case, gpu).map_err(|failure| failure.to_string())
 }
 
 /// A line of prediction: the case's number, and its figures or why there are none.

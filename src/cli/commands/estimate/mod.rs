@@ -55,7 +55,10 @@ impl Estimate {
             Some(_) if self.setup != SetupFlags::default() => Err(Failure::Input(
                 "--cases takes each setup from its own line; leave the flags of the training setup out".into(),
             )),
-            Some(source) => batch::run(source, self.room.outside()?, self.format.unwrap_or(Format::Jsonl)),
+            Some(source) => {
+                let card = (self.room.gpu()?, self.room.outside()?);
+                batch::run(source, card, self.format.unwrap_or(Format::Jsonl))
+            }
             None => self.run_single(),
         }
     }
