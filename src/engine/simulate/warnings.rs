@@ -1,5 +1,6 @@
 //! What a person should know of a run, each with what to do next.
 
+use crate::model::ModelConfig;
 use crate::report::{LiveTensor, Phase, Report, Severity, Warning};
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 use crate::tape::{Component, Kind};
@@ -16,6 +17,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report, live: &[Li
     };
     [
         run.generic(),
+        run.beyond_positions(),
         run.optimizer_holds_the_peak(),
         run.logits(),
         run.attention_matrices(),
@@ -25,6 +27,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report, live: &[Li
         run.paged_states(),
         run.fragmentation(),
         run.first_step(),
+        run.scaler_skips(),
     ]
     .into_iter()
     .flatten()
@@ -58,6 +61,26 @@ impl Run<'_> {
                 self.model.name
             ),
             args: vec![("model", self.model.name.clone())],
+        })
+    }
+
+    /// Learned positions end where their table ends; rotary ones do not.
+    fn beyond_positions(&self) -> Option<Warning> {
+        let learned = match &self.model.config {
+            ModelConfig::Gpt2(c) => c.positions,
+            ModelConfig::Opt(c) => c.positions,
+            ModelConfig::Blip2(c) => c.text.positions,
+            _ => return None,
+        };
+        let seq = self.setup.seq;
+        (seq > learned).then(|| Warning {
+            code: "beyond-positions",
+            severity: Severity::Warning,
+            message: format!(
+                "The model has learned positions for {learned} tokens: a run at {seq} stops with an index error. Set the \
+                 sequence length to {learned} or less."
+            ),
+            args: vec![("learned", learned.to_string()), ("seq", seq.to_string())],
         })
     }
 
@@ -195,6 +218,19 @@ impl Run<'_> {
                 "The first step peaks at {first}, above later ones ({steady}): judge by it whether the run starts at all."
             ),
             args: vec![("first", first.to_string()), ("steady", steady.to_string())],
+        })
+    }
+
+    fn scaler_skips(&self) -> Option<Warning> {
+        let states = self.sum(|t| t.kind == Kind::OptimizerState);
+        (self.setup.precision == Precision::AmpFp16 && states > Bytes::mib(1)).then(|| Warning {
+            code: "scaler-skips",
+            severity: Severity::Note,
+            message: format!(
+                "GradScaler skips steps whose fp16 gradients overflow, often the first few. Until one is taken, the \
+                 optimizer's {states} do not exist: watch the memory after several steps, not after the first."
+            ),
+            args: vec![("states", states.to_string())],
         })
     }
 }
