@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use vramscope_engine::device::Device;
 use vramscope_engine::report::OutsideTerm;
 use vramscope_engine::verdict::{Fit, Room};
-use vramscope_engine::{Case, Model, Report, simulate};
+use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use crate::shell::Store;
 use crate::state::{Reading, Source};
@@ -114,19 +114,21 @@ fn run(reading: &Reading) -> Outcome {
         Ok(model) => model,
         Err(message) => return Outcome::BadModel(message),
     };
-    match simulate(&model, &reading.setup) {
+    // A card of which too little is known runs as the measured one does; the command line does the same.
+    let device = Device::by_name(&reading.gpu).map_err(|e| e.to_string());
+    let gpu = device.as_ref().ok().and_then(|d| d.gpu()).unwrap_or_default();
+    match simulate_on(&model, &reading.setup, gpu) {
         Ok(report) => {
-            let card = hold_against(&reading.gpu, &report);
+            let card = device.map(|device| hold_against(device, &report));
             Outcome::Ready(Arc::new(Run { report, card }))
         }
         Err(e) => Outcome::BadSetup(e.to_string()),
     }
 }
 
-fn hold_against(gpu: &str, report: &Report) -> Result<Card, String> {
-    let device = Device::by_name(gpu).map_err(|e| e.to_string())?;
-    Ok(Card {
-        name: device.name.to_string(),
+fn hold_against(device: &'static Device, report: &Report) -> Card {
+    Card {
+        name: device.name.clone(),
         fit: Fit::of(report, Room::Card(device)),
-    })
+    }
 }

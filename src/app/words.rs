@@ -71,6 +71,12 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Freeze => t_string!(i18n, setup.freeze).to_string(),
         Key::Rank => t_string!(i18n, setup.rank).to_string(),
         Key::LoraDropout => t_string!(i18n, setup.lora_dropout).to_string(),
+        Key::LoraTargets => t_string!(i18n, setup.lora_targets).to_string(),
+        Key::LoraDtype => t_string!(i18n, setup.lora_dtype).to_string(),
+        Key::ZeroGrad => t_string!(i18n, setup.zero_grad).to_string(),
+        Key::AutocastCache => t_string!(i18n, setup.autocast_cache).to_string(),
+        Key::Ema => t_string!(i18n, setup.ema).to_string(),
+        Key::Loss => t_string!(i18n, setup.loss).to_string(),
         Key::Accum => t_string!(i18n, setup.accum).to_string(),
         Key::Clip => t_string!(i18n, setup.clip).to_string(),
         Key::Lang => t_string!(i18n, header.language).to_string(),
@@ -98,6 +104,14 @@ pub fn choice(i18n: Words, key: Key, value: &str) -> String {
         (Key::Optim, "sgdm") => t_string!(i18n, choice.sgdm).to_string(),
         (Key::Optim, "adafactor") => "Adafactor (transformers)".into(),
         (Key::Optim, "adafactor_torch") => "Adafactor (torch.optim)".into(),
+        (Key::Optim, "adamw_8bit") => "AdamW 8-bit (bitsandbytes)".into(),
+        (Key::Optim, "paged_adamw_8bit") => t_string!(i18n, choice.paged_adamw_8bit).to_string(),
+        (Key::Optim, "paged_adamw") => t_string!(i18n, choice.paged_adamw).to_string(),
+        (Key::ZeroGrad, "to_none") => t_string!(i18n, choice.to_none).to_string(),
+        (Key::ZeroGrad, "to_zero") => t_string!(i18n, choice.to_zero).to_string(),
+        (Key::Loss, "full") => t_string!(i18n, choice.loss_full).to_string(),
+        (Key::Loss, "fused_linear") => t_string!(i18n, choice.loss_fused).to_string(),
+        (Key::Freeze, "qlora") => t_string!(i18n, choice.freeze_qlora).to_string(),
         (Key::Freeze, "none") => t_string!(i18n, choice.freeze_none).to_string(),
         (Key::Freeze, "vision") => t_string!(i18n, choice.freeze_vision).to_string(),
         (Key::Freeze, "all-but-connector") => t_string!(i18n, choice.freeze_all_but_connector).to_string(),
@@ -119,6 +133,10 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotGrid => t_string!(i18n, problem.not_grid, given = given, used = used).to_string(),
         Problem::NotProbability => t_string!(i18n, problem.not_probability, given = given, used = used).to_string(),
         Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),
+        Problem::NotTargets(words) => {
+            let allowed = words.join(", ");
+            t_string!(i18n, problem.not_targets, given = given, used = used, allowed = allowed).to_string()
+        }
         Problem::NotChoice(allowed) => {
             let allowed = allowed.join(", ");
             t_string!(i18n, problem.not_choice, given = given, used = used, allowed = allowed).to_string()
@@ -155,6 +173,19 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
         "frozen-tower-keeps-graph" => {
             t_string!(i18n, warning.frozen_tower_keeps_graph, message = m, bytes = bytes).to_string()
         }
+        "beyond-positions" => {
+            let (learned, seq) = (arg("learned"), arg("seq"));
+            t_string!(
+                i18n,
+                warning.beyond_positions,
+                message = m,
+                learned = learned,
+                seq = seq
+            )
+            .to_string()
+        }
+        "paged-states" => t_string!(i18n, warning.paged_states, message = m, bytes = bytes).to_string(),
+        "scaler-skips" => t_string!(i18n, warning.scaler_skips, message = m, states = arg("states")).to_string(),
         "fragmentation" => t_string!(i18n, warning.fragmentation, message = m, bytes = bytes).to_string(),
         "first-step-is-higher" => {
             let (first, steady) = (arg("first"), arg("steady"));

@@ -64,7 +64,7 @@ async fn only_what_means_something_for_the_model_is_asked() {
         assert_eq!(there, [true, false, false]);
         let freeze = "return [...document.querySelectorAll('[data-testid=freeze] option')].map(o => o.value)";
         let freeze: Vec<String> = page.driver.execute(freeze, vec![]).await?.convert()?;
-        assert_eq!(freeze, ["none", "lora"]);
+        assert_eq!(freeze, ["none", "lora", "qlora"]);
         Ok(())
     })
     .await;

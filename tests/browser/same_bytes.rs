@@ -28,11 +28,11 @@ fn cases() -> impl Strategy<Value = Map<String, Value>> {
     ]);
     let sizes = (1..5u64, select(vec![256u64, 640, 1000, 1024]), 1..3u64, 1..3u64);
     let numbers = select(vec!["fp32", "bf16", "amp-bf16", "amp-fp16"]);
-    let optim = select(vec!["adamw", "adamw_fused", "adamw_loop", "sgd", "sgdm"]);
+    let optim = select(vec!["adamw", "adamw_fused", "adamw_loop", "sgd", "sgdm", "adamw_8bit"]);
     let rest = (
         select(vec!["none", "full"]),
         select(vec!["sdpa", "eager"]),
-        select(vec!["none", "lora"]),
+        select(vec!["none", "lora", "qlora"]),
         any::<bool>(),
     );
     (model, sizes, numbers, optim, rest).prop_map(|(model, sizes, precision, optim, rest)| {
@@ -82,7 +82,8 @@ fn binary() -> PathBuf {
 fn fragment(case: &Map<String, Value>) -> String {
     let value = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     let pairs: Vec<_> = case.iter().map(|(key, v)| format!("{key}={}", value(v))).collect();
-    format!("#/?{}", pairs.join("&"))
+    // The command line without a card simulates the measured one.
+    format!("#/?gpu=H200&{}", pairs.join("&"))
 }
 
 async fn compare(page: &Page, case: &Map<String, Value>, line: &Value) -> WebDriverResult<()> {

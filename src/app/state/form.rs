@@ -1,4 +1,5 @@
 use serde_json::Value;
+use vramscope_engine::setup::Targets;
 
 use super::Problem;
 
@@ -17,6 +18,8 @@ pub enum Form {
     Probability,
     /// `true` or `false`.
     Switch,
+    /// Where adapters go: a word of the engine's, or names of modules.
+    Targets,
     /// One of these.
     Choice(&'static [&'static str]),
 }
@@ -35,6 +38,10 @@ impl Form {
             Self::Grid => grid(text),
             Self::Probability => probability(text),
             Self::Switch => text.parse::<bool>().map(Value::from).map_err(|_| Problem::NotSwitch),
+            Self::Targets => match Targets::parse(text) {
+                Ok(targets) => Ok(String::from(targets).into()),
+                Err(_) => Err(Problem::NotTargets(&Targets::WORDS)),
+            },
             Self::Choice(_) if text.is_empty() => Ok(Value::Null),
             Self::Choice(allowed) => match allowed.contains(&text) {
                 true => Ok(text.into()),

@@ -35,10 +35,22 @@ pub enum Key {
     Rank,
     /// LoRA dropout.
     LoraDropout,
+    /// Where LoRA's adapters go.
+    LoraTargets,
+    /// Type of the adapters.
+    LoraDtype,
     /// Micro-batches per optimizer step.
     Accum,
     /// Gradient clipping.
     Clip,
+    /// What `zero_grad` leaves.
+    ZeroGrad,
+    /// Autocast's cache of weights.
+    AutocastCache,
+    /// A moving average of the weights.
+    Ema,
+    /// How the loss is taken.
+    Loss,
     /// Language of the page.
     Lang,
     /// Light or dark.
@@ -47,7 +59,7 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 26] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -64,8 +76,14 @@ impl Key {
         Self::Freeze,
         Self::Rank,
         Self::LoraDropout,
+        Self::LoraTargets,
+        Self::LoraDtype,
         Self::Accum,
         Self::Clip,
+        Self::ZeroGrad,
+        Self::AutocastCache,
+        Self::Ema,
+        Self::Loss,
         Self::Lang,
         Self::Theme,
     ];
@@ -89,8 +107,14 @@ impl Key {
             Self::Freeze => "freeze",
             Self::Rank => "rank",
             Self::LoraDropout => "lora_dropout",
+            Self::LoraTargets => "lora_targets",
+            Self::LoraDtype => "lora_dtype",
             Self::Accum => "accum",
             Self::Clip => "clip",
+            Self::ZeroGrad => "zero_grad",
+            Self::AutocastCache => "autocast_cache",
+            Self::Ema => "ema",
+            Self::Loss => "loss",
             Self::Lang => "lang",
             Self::Theme => "theme",
         }
@@ -109,7 +133,11 @@ impl Key {
             Self::Image | Self::Frames => Form::OptionalCount,
             Self::Grid => Form::Grid,
             Self::LoraDropout => Form::Probability,
-            Self::Clip => Form::Switch,
+            Self::LoraTargets => Form::Targets,
+            Self::LoraDtype => Form::Choice(&["fp32", "bf16"]),
+            Self::ZeroGrad => Form::Choice(&["to_none", "to_zero"]),
+            Self::Loss => Form::Choice(&["full", "fused_linear"]),
+            Self::Clip | Self::AutocastCache | Self::Ema => Form::Switch,
             Self::Precision => Form::Choice(&["fp32", "bf16", "amp-bf16", "amp-fp16"]),
             Self::Optim => Form::Choice(&[
                 "adamw",
@@ -119,10 +147,13 @@ impl Key {
                 "sgdm",
                 "adafactor",
                 "adafactor_torch",
+                "adamw_8bit",
+                "paged_adamw_8bit",
+                "paged_adamw",
             ]),
             Self::Ckpt => Form::Choice(&["none", "full", "vision", "language"]),
             Self::Attn => Form::Choice(&["sdpa", "eager", "flash_attention_2"]),
-            Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora"]),
+            Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora", "qlora"]),
             Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
             Self::Theme => Form::Choice(&["light", "dark"]),
         }
@@ -146,7 +177,12 @@ impl Key {
             Self::Attn => "sdpa",
             Self::Rank => "16",
             Self::LoraDropout => "0",
-            Self::Clip => "false",
+            Self::LoraTargets => "projections",
+            Self::LoraDtype => "fp32",
+            Self::ZeroGrad => "to_none",
+            Self::AutocastCache => "true",
+            Self::Loss => "full",
+            Self::Clip | Self::Ema => "false",
             Self::Config | Self::Image | Self::Grid | Self::Frames | Self::Lang | Self::Theme => "",
         }
     }

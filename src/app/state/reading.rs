@@ -17,6 +17,8 @@ pub enum Problem {
     NotProbability,
     /// Neither `true` nor `false`.
     NotSwitch,
+    /// Neither one of these words nor names of modules.
+    NotTargets(&'static [&'static str]),
     /// None of these.
     NotChoice(&'static [&'static str]),
 }
@@ -132,6 +134,7 @@ impl Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vramscope_engine::setup::{AdapterType, Loss, Targets, ZeroGrad};
 
     #[test]
     fn an_empty_draft_is_the_default_setup() {
@@ -179,8 +182,14 @@ mod tests {
             (Key::Frames, "8"),
             (Key::Rank, "64"),
             (Key::LoraDropout, "0.05"),
+            (Key::LoraTargets, "q_proj, v_proj"),
+            (Key::LoraDtype, "bf16"),
             (Key::Accum, "3"),
             (Key::Clip, "true"),
+            (Key::ZeroGrad, "to_zero"),
+            (Key::AutocastCache, "false"),
+            (Key::Ema, "true"),
+            (Key::Loss, "fused_linear"),
         ] {
             draft.set(key, text);
         }
@@ -193,8 +202,14 @@ mod tests {
             frames: Some(8),
             rank: 64,
             lora_dropout: 0.05,
+            lora_targets: Targets::Named(vec!["q_proj".into(), "v_proj".into()]),
+            lora_dtype: AdapterType::Bf16,
             accum: 3,
             clip: true,
+            zero_grad: ZeroGrad::ToZero,
+            autocast_cache: false,
+            ema: true,
+            loss: Loss::FusedLinear,
             ..Setup::default()
         };
         assert_eq!(Reading::of(&draft, &Draft::default()).setup, expected);

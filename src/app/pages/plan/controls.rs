@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 use vramscope_engine::device::{Device, DeviceKind, Vendor};
 use vramscope_engine::model::Takes;
+use vramscope_engine::setup::{Freeze, Precision};
 
 use super::model_source::ModelSource;
 use crate::charts::tick_label;
@@ -54,6 +55,7 @@ pub fn Controls() -> impl IntoView {
                     <Number key=Key::Accum />
                     <Switch key=Key::Clip />
                 </div>
+                <Finer takes />
             </section>
         </form>
     }
@@ -84,7 +86,7 @@ fn all(key: Key) -> Signal<Vec<&'static str>> {
 fn meaningful(key: Key, takes: Takes) -> Vec<&'static str> {
     let means_something = |choice: &&'static str| match *choice {
         "vision" | "language" | "all-but-connector" => takes.parts,
-        "lora" => takes.text,
+        "lora" | "qlora" => takes.text,
         _ => true,
     };
     key.choices().iter().copied().filter(means_something).collect()
@@ -93,14 +95,43 @@ fn meaningful(key: Key, takes: Takes) -> Vec<&'static str> {
 #[component]
 fn LoraEntries() -> impl IntoView {
     let reading = Store::get().reading();
-    let lora = Memo::new(move |_| reading.with(|r| r.good.get(Key::Freeze) == "lora"));
+    let lora = Memo::new(move |_| reading.with(|r| matches!(r.setup.freeze, Freeze::Lora | Freeze::Qlora)));
     view! {
         <Show when=move || lora.get()>
             <div class="pair">
                 <Number key=Key::Rank step=8 />
                 <Entry key=Key::LoraDropout />
             </div>
+            <div class="pair">
+                <Entry key=Key::LoraTargets />
+                <Select key=Key::LoraDtype choices=all(Key::LoraDtype) />
+            </div>
         </Show>
+    }
+}
+
+/// What few people change; open from the start where one of them is changed.
+#[component]
+fn Finer(takes: Memo<Takes>) -> impl IntoView {
+    const KEYS: [Key; 4] = [Key::Loss, Key::ZeroGrad, Key::Ema, Key::AutocastCache];
+    let i18n = use_i18n();
+    let store = Store::get();
+    let reading = store.reading();
+    let open = untrack(|| KEYS.into_iter().any(|key| store.has(key)));
+    let autocast =
+        Memo::new(move |_| reading.with(|r| matches!(r.setup.precision, Precision::AmpBf16 | Precision::AmpFp16)));
+    view! {
+        <details class="finer" prop:open=open>
+            <summary>{t!(i18n, plan.finer)}</summary>
+            <Show when=move || takes.get().text>
+                <Select key=Key::Loss choices=all(Key::Loss) />
+            </Show>
+            <Select key=Key::ZeroGrad choices=all(Key::ZeroGrad) />
+            <Switch key=Key::Ema />
+            <Show when=move || autocast.get()>
+                <Switch key=Key::AutocastCache />
+            </Show>
+        </details>
     }
 }
 
