@@ -6,7 +6,7 @@ use clap::Args;
 use vramscope_engine::Setup;
 use vramscope_engine::model::Takes;
 use vramscope_engine::setup::{
-    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, Targets, ZeroGrad,
+    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Targets, ZeroGrad,
 };
 
 use super::vocabulary;
@@ -21,6 +21,11 @@ pub struct SetupFlags {
     seq: Option<u64>,
     #[arg(long, value_name = "N", help = about("Images per sample", |s| s.images))]
     images: Option<u64>,
+    /// Text positions of each sample where they differ, such as 512,2048,300; batch and seq follow
+    #[arg(long, value_name = "N,N,..", value_delimiter = ',')]
+    lengths: Option<Vec<u64>>,
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Packing>(), help = about("How samples of different lengths are put together", |s| vocabulary::name(&s.packing)))]
+    packing: Option<Packing>,
     /// Pixels a side of an image or frame [default: the model's own]
     #[arg(long, value_name = "PIXELS")]
     image: Option<u64>,
@@ -70,6 +75,8 @@ impl SetupFlags {
     pub fn apply(&self, setup: &mut Setup) {
         put(&mut setup.batch, self.batch);
         put(&mut setup.seq, self.seq);
+        put(&mut setup.lengths, self.lengths.clone());
+        put(&mut setup.packing, self.packing);
         put(&mut setup.images, self.images);
         put(&mut setup.image, self.image.map(Some));
         put(&mut setup.grid, self.grid.map(Some));

@@ -67,18 +67,58 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     }
     if attn == Attention::Sdpa && pattern.may_be_skipped(seq) {
         all_true(t, &padding);
-        return None;
+        if !t.is_padded() {
+            return None;
+        }
     }
     let at = Positions {
         batch,
         seq,
         vmap: matches!(pattern, Pattern::BlocksWithinWindow(_)),
     };
-    let allowed = allowed_positions(t, at, pattern.rule(), &padding);
-    Some(match attn {
+    let allowed = allowed_positions(t, at, pattern.rule(), Some(&padding));
+    Some(as_mask(t, attn, allowed, embeds))
+}
+
+/// The same for samples packed into one row, told apart by their `positions` [1, seq]: there is no
+/// padding, and always a mask.
+pub fn packed_mask(t: &Tape, attn: Attention, embeds: &Tensor, positions: &Tensor, pattern: Pattern<'_>) -> Mask {
+    let samples = packed_samples(t, positions);
+    let at = Positions {
+        batch: 1,
+        seq: embeds.size(1),
+        vmap: false,
+    };
+    let rule = Rule::And(vec![pattern.rule(), Rule::SameSample(&samples)]);
+    let allowed = allowed_positions(t, at, rule, None);
+    as_mask(t, attn, allowed, embeds)
+}
+
+/// `find_packed_sequence_indices`: the number of each position's sample, [1, seq].
+fn packed_samples(t: &Tape, positions: &Tensor) -> Tensor {
+    let seq = positions.size(1);
+    let ids = |n: u64, name| t.empty([1, n], DType::I64, name);
+    let before_first = ids(1, "position before the first");
+    let differences = {
+        let prepended = ids(seq + 1, "positions with one before");
+        let differences = ids(seq, "differences of positions");
+        drop(prepended);
+        differences
+    };
+    let starts = t.compute(&differences, DType::Bool, "starts of samples");
+    let samples = t.cumsum_ids(&starts, DType::I64);
+    drop(starts);
+    let none = t.empty([1], DType::Bool, "comparison");
+    drop(t.empty([], DType::Bool, "all"));
+    drop((none, differences, before_first));
+    samples
+}
+
+fn as_mask(t: &Tape, attn: Attention, allowed: Tensor, embeds: &Tensor) -> Mask {
+    match attn {
         Attention::Sdpa | Attention::FlashAttention2 => Mask::Bool(allowed),
         Attention::Eager => Mask::Bias(as_bias(t, &allowed, embeds.dtype())),
-    })
+    }
 }
 
 /// `_preprocess_mask_arguments`: the padding mask as booleans.
@@ -95,7 +135,7 @@ fn all_true(t: &Tape, mask: &Tensor) {
 }
 
 /// `sdpa_mask`: whether each key may be attended to, [batch, 1, seq, seq].
-fn allowed_positions(t: &Tape, at: Positions, rule: Rule<'_>, padding: &Tensor) -> Tensor {
+fn allowed_positions(t: &Tape, at: Positions, rule: Rule<'_>, padding: Option<&Tensor>) -> Tensor {
     let arange = |n: u64, name| t.empty([n], DType::I64, name);
     let batches = arange(at.batch, "batch positions");
     let heads = arange(1, "head positions");
@@ -107,7 +147,11 @@ fn allowed_positions(t: &Tape, at: Positions, rule: Rule<'_>, padding: &Tensor) 
     };
     let queries = shifted("query positions");
     let keys = shifted("key positions");
-    let allowed = Rule::And(vec![rule, Rule::Marked(padding)]).evaluate(t, at);
+    let rule = match padding {
+        Some(padding) => Rule::And(vec![rule, Rule::Marked(padding)]),
+        None => rule,
+    };
+    let allowed = rule.evaluate(t, at);
     drop((batches, heads, queries, keys));
     allowed
 }
@@ -160,6 +204,30 @@ mod tests {
         let positions = [777, 8, 8, IDS, IDS, IDS, IDS];
         let expected: Vec<u64> = [&positions[..], &rule, &[4, 4, 4 * SQUARE]].concat();
         assert_eq!(births(|blocks| Pattern::BlocksWithinWindow(blocks)), expected);
+    }
+
+    #[test]
+    fn a_padded_batch_needs_a_mask() {
+        let tape = Tape::new(Gpu::H200);
+        let embeds = tape.empty([2, 100, 64], DType::Bf16, "embeddings");
+        assert!(causal_mask(&tape, Attention::Sdpa, &embeds).is_none());
+        tape.set_padded(true);
+        let Some(Mask::Bool(mask)) = causal_mask(&tape, Attention::Sdpa, &embeds) else {
+            panic!("padding must be masked")
+        };
+        assert_eq!(mask.shape()[..], [2, 1, 100, 100]);
+    }
+
+    #[test]
+    fn packed_samples_need_a_mask_of_the_whole_row() {
+        let tape = Tape::new(Gpu::H200);
+        let embeds = tape.empty([1, 100, 64], DType::Bf16, "embeddings");
+        let positions = ids(&tape, &[1, 100], "positions");
+        let mask = packed_mask(&tape, Attention::Eager, &embeds, &positions, Pattern::Causal);
+        let Mask::Bias(bias) = mask else {
+            panic!("eager attention adds its mask")
+        };
+        assert_eq!((&bias.shape()[..], bias.dtype()), (&[1, 1, 100, 100][..], DType::Bf16));
     }
 
     #[test]

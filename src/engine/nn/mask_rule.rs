@@ -13,6 +13,8 @@ pub(super) enum Rule<'a> {
     Window,
     /// Both positions have the same id in a table of [batch, seq], and it is not negative.
     SameBlock(&'a Tensor),
+    /// Both positions have the same number in a table of [batch, seq].
+    SameSample(&'a Tensor),
     /// The key is marked in a table of [batch, seq].
     Marked(&'a Tensor),
     /// All of them hold.
@@ -50,6 +52,13 @@ impl Rule<'_> {
                 let out = t.empty([batch, 1, seq, seq], DType::Bool, "mask and mask");
                 drop((same, counts, of_query, of_key));
                 out
+            }
+            Self::SameSample(samples) => {
+                let of_query = at.look_up(t, [batch, 1, seq, 1], samples.dtype(), "sample of the query");
+                let of_key = at.look_up(t, [batch, 1, 1, seq], samples.dtype(), "sample of the key");
+                let same = t.empty([batch, 1, seq, seq], DType::Bool, "same sample");
+                drop((of_query, of_key));
+                same
             }
             Self::Marked(table) => at.look_up(t, [batch, 1, 1, seq], table.dtype(), "padding of keys"),
             Self::And(rules) => at.fold(t, rules, "mask and mask"),

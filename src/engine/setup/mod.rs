@@ -1,10 +1,12 @@
 //! What the user chose: batch, sequence, images, precision, optimizer, checkpointing, freezing.
 
 mod adapters;
+mod batching;
 mod case;
 mod choices;
 
 pub use adapters::{AdapterType, Targets};
+pub use batching::Packing;
 pub use case::{Case, CaseError};
 pub use choices::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, ZeroGrad};
 
@@ -18,6 +20,10 @@ pub struct Setup {
     pub batch: u64,
     /// Text positions per sample, image tokens included; 0 for pure vision models.
     pub seq: u64,
+    /// Text positions of each sample of a micro-batch, where they differ; then `batch` and `seq` follow.
+    pub lengths: Vec<u64>,
+    /// How such samples are put together.
+    pub packing: Packing,
     /// Images per sample.
     pub images: u64,
     /// Pixels a side; the model's own size where absent.
@@ -64,6 +70,8 @@ impl Default for Setup {
         Self {
             batch: 1,
             seq: 2048,
+            lengths: Vec::new(),
+            packing: Packing::default(),
             images: 1,
             image: None,
             grid: None,

@@ -1,6 +1,6 @@
 //! Whether a setup makes sense for a model, before anything is simulated.
 
-use super::{SimulateError, grid, options};
+use super::{SimulateError, batching, grid, options};
 use crate::model::ModelConfig;
 use crate::setup::{Attention, Precision};
 use crate::{Model, Setup};
@@ -23,6 +23,8 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             model.name
         )));
     }
+    batching::check(model, setup)?;
+    let setup = &setup.batched();
     let takes = model.takes();
     let given = [
         ("batch", setup.batch, 1),

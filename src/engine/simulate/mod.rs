@@ -1,5 +1,6 @@
 //! From a model and a setup to a report.
 
+mod batching;
 mod build;
 mod check;
 mod grid;

@@ -57,8 +57,10 @@ pub struct Recording {
 
 /// Makes the model and records a step with two optimizer updates.
 pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
+    let setup = &setup.batched();
     let tape = Tape::new(gpu);
     tape.set_autocast_cache(setup.autocast_cache);
+    tape.set_padded(setup.is_padded());
     let Built { forward, params, ema } = build(&tape, model, setup);
     let after_model = tape.mark();
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();

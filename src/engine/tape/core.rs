@@ -21,6 +21,7 @@ pub(super) struct Core {
     scope: Cell<ScopeId>,
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
+    padded: Cell<bool>,
     /// Set once a recomputation has all that it was started for; nothing is made any more.
     pub(super) stopped: Cell<bool>,
     pub(super) sequence: Cell<u64>,
@@ -157,6 +158,7 @@ impl Tape {
             scope: Cell::new(0),
             kind: Cell::new(Kind::Temporary),
             grad_enabled: Cell::new(true),
+            padded: Cell::new(false),
             stopped: Cell::new(false),
             sequence: Cell::new(0),
             graph_task: Cell::new(0),
@@ -207,6 +209,16 @@ impl Tape {
             pieces: Some(Box::default()),
             core: self.0.clone(),
         }))
+    }
+
+    /// Whether some samples of the batch are padded, so that their mask is not all true.
+    pub fn is_padded(&self) -> bool {
+        self.0.padded.get()
+    }
+
+    /// Says whether some samples of the batch are padded.
+    pub fn set_padded(&self, padded: bool) {
+        self.0.padded.set(padded);
     }
 
     /// The GPU that it runs on.

@@ -156,3 +156,20 @@ fn weights_in_four_bits_are_counted_whole_and_held_in_less() {
         );
     }
 }
+
+#[test]
+fn the_longest_sample_decides_and_padding_costs_a_mask() {
+    let even = run(LLAMA, r#""lengths":[128,128]"#);
+    assert_eq!(even.steady, run(LLAMA, r#""accum":1"#).steady);
+    let padded = run(LLAMA, r#""lengths":[128,40]"#);
+    assert!(padded.peak_allocated > even.peak_allocated);
+    let packed = run(LLAMA, r#""lengths":[128,40],"packing":"packed""#);
+    assert!(packed.steady.after_forward < padded.steady.after_forward);
+    for (config, keys) in [
+        (LLAVA, r#""lengths":[128,40],"packing":"packed""#),
+        (LLAMA, r#""lengths":[128,0]"#),
+        (LLAMA, r#""lengths":[128,40],"attn":"flash_attention_2""#),
+    ] {
+        assert!(try_run(config, keys).is_err(), "{keys}");
+    }
+}

@@ -12,7 +12,7 @@ const ALWAYS: [&str; 5] = ["batch", "seq", "precision", "optim", "attn"];
 /// between a field and its value.
 pub fn setup_words(setup: &Setup) -> String {
     let defaults = fields(&Setup::default());
-    let told = fields(setup)
+    let told = fields(&setup.batched())
         .into_iter()
         .filter(|(name, value)| ALWAYS.contains(&name.as_str()) || defaults.get(name) != Some(value));
     let words: Vec<String> = told.map(|(name, value)| word(&name, &value)).collect();
@@ -32,7 +32,7 @@ fn word(name: &str, value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(sides) => {
             let sides: Vec<String> = sides.iter().map(Value::to_string).collect();
-            sides.join("x")
+            sides.join(if name == "lengths" { "," } else { "x" })
         }
         other => other.to_string(),
     };

@@ -155,7 +155,10 @@ impl Forward for CausalLm {
         };
         let h = t.component("model", Component::LanguageModel, || {
             let embeds = self.model.embed(t, run, ids);
-            self.model.forward(t, run, embeds)
+            match &batch.positions {
+                Some(positions) => self.model.forward_packed(t, run, embeds, positions),
+                None => self.model.forward(t, run, embeds),
+            }
         });
         logits_and_loss(t, &self.lm_head, h, batch)
     }
@@ -194,7 +197,26 @@ impl Decoder {
             drop(arange);
             t.unsqueeze(&shifted, 0)
         };
-        let (mask, sliding_mask) = self.masks(t, run, &embeds);
+        let masks = self.masks(t, run, &embeds);
+        self.at(t, run, embeds, position_ids, masks, cache)
+    }
+
+    /// As [`Decoder::forward`], of samples packed into one row, at their own positions [1, seq].
+    pub fn forward_packed(&self, t: &Tape, run: &Run, embeds: Tensor, positions: &Tensor) -> Tensor {
+        let masks = self.masks_of(|pattern| Some(nn::packed_mask(t, run.attn, &embeds, positions, pattern)));
+        self.at(t, run, embeds, positions.clone(), masks, None)
+    }
+
+    /// All blocks at positions [batch, seq], with the masks of full and of sliding ones.
+    fn at(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        position_ids: Tensor,
+        (mask, sliding_mask): (Option<Mask>, Option<Mask>),
+        cache: Option<&KvCache>,
+    ) -> Tensor {
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
         let shared = Shared {
             attn: run.attn,
@@ -236,7 +258,10 @@ impl Decoder {
 
     /// The masks of blocks that see all positions, and of those that slide.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor) -> (Option<Mask>, Option<Mask>) {
-        let mask = |pattern| nn::pattern_mask(t, run.attn, embeds, pattern);
+        self.masks_of(|pattern| nn::pattern_mask(t, run.attn, embeds, pattern))
+    }
+
+    fn masks_of(&self, mask: impl Fn(Pattern<'_>) -> Option<Mask>) -> (Option<Mask>, Option<Mask>) {
         let window = self.windows.iter().copied().flatten().next();
         let full = match window {
             Some(_) if self.one_mask => None,

@@ -129,6 +129,8 @@ pub struct Batch {
     pub labels: Option<Tensor>,
     /// Pixel values.
     pub pixels: Option<Tensor>,
+    /// Positions of samples that are packed into one row, [1, seq]; they take the padding mask's place.
+    pub positions: Option<Tensor>,
     /// Token types, [batch, seq]: which tokens are images, or the answer.
     pub token_types: Option<Tensor>,
     /// How the loss is taken.
@@ -140,13 +142,18 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Token ids, labels and a padding mask, all [batch, seq] in int64.
+    /// Token ids, labels, and a padding mask or packed positions, all [batch, seq] in int64.
     pub fn of_text(t: &Tape, run: &Run) -> Self {
         let shape = [run.setup.batch, run.setup.seq];
+        let packed = run.setup.is_packed();
         t.as_kind(Kind::Input, || Self {
             ids: Some(ids(t, &shape, "input_ids")),
             labels: Some(ids(t, &shape, "labels")),
-            others: vec![ids(t, &shape, "attention_mask")],
+            positions: packed.then(|| ids(t, &shape, "position_ids")),
+            others: (!packed)
+                .then(|| ids(t, &shape, "attention_mask"))
+                .into_iter()
+                .collect(),
             loss: run.setup.loss,
             ..Self::default()
         })
