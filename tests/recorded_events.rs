@@ -17,8 +17,6 @@ use vramscope_engine::{Case, Model};
 /// Phases that are known to differ, and why. A phase that is listed and does not differ fails too.
 const EXPLAINED: &[(&str, &str, &str)] = &[
     ("internvl3-1b-fp32-sdpa-ckpt-fused", "backward", WEIGHT_GRADIENT),
-    ("videomae-base-fp32-eager-ckpt-sgdm-acc2", "forward", VOLUME),
-    ("videomae-base-fp32-eager-ckpt-sgdm-acc2", "backward", VOLUME),
     ("blip2-2.7b-ampfp16-sdpa-ckpt-connector", "optimizer", SKIPPED),
     ("qwen2-vl-2b-ampbf16-sdpa-ckpt-sgdm", "forward", ROPE_DELTAS),
     ("qwen2-vl-2b-bf16-lora-ckpt", "forward", ROPE_DELTAS),
@@ -36,8 +34,6 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
 const SKIPPED: &str = "random weights overflow in fp16, so GradScaler skips the optimizer in the steps recorded";
 const ROPE_DELTAS: &str = "the model keeps 8 bytes a sample from step to step and makes them anew in each";
 const WEIGHT_GRADIENT: &str = "cuDNN's workspace for the patch embedding's weight gradient is 208 bytes larger";
-const VOLUME: &str =
-    "cuDNN's fp32 workspace for the tubelet embedding, which lives for one operation far from the peak";
 
 #[test]
 fn simulated_events_are_the_recorded_ones() {

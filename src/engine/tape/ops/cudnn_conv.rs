@@ -24,12 +24,16 @@ const COPIED_FROM: u64 = 4096;
 /// Channels that half-precision kernels read together.
 const GROUP: u64 = 8;
 
+/// Channels that fp32 kernels for volumes read together.
+const FP32_GROUP: u64 = 4;
+
 const ALIGNMENT: u64 = 128;
 
 /// Bytes for the convolution of `x` [n, c, spatial…] to `out` [n, o, spatial…], if any.
 pub(super) fn forward(x: &Tensor, w: &Tensor, out: &Tensor) -> Option<u64> {
     let plane = x.dim() == 4;
     match x.dtype() {
+        DType::F32 if !plane => spread(out).then(|| 16 + 4 * (padded(x, FP32_GROUP) + padded(w, FP32_GROUP))),
         _ if !plane => None,
         DType::F32 => (positions(out) >= LEAST_FP32_POSITIONS).then(|| copies(x, w, out, 1)),
         _ if x.last() <= LARGEST_BF16_SIDE => Some(copies(x, w, out, GROUP)),
@@ -44,7 +48,7 @@ pub(super) fn weight_gradient(x: &Tensor, w: &Tensor, g: &Tensor) -> Option<u64>
         (DType::F32, 4) => {
             (positions(g) >= LEAST_FP32_POSITIONS).then(|| copies(x, w, g, 1) + 4 * w.numel() + ALIGNMENT)
         }
-        (DType::F32, _) => None,
+        (DType::F32, _) => spread(g).then(|| copies(x, w, g, FP32_GROUP) + fp32_volume_sums(w)),
         (_, 4) => Some(copies(x, w, g, GROUP) + ALIGNMENT + partial_sums(w, g)),
         _ => Some(copies(x, w, g, GROUP) + volume_sums(w)),
     }
@@ -55,10 +59,15 @@ fn positions(out: &Tensor) -> u64 {
     out.numel() / out.size(1)
 }
 
+/// Whether images have more than one output position.
+fn spread(out: &Tensor) -> bool {
+    positions(out) != out.size(0)
+}
+
 /// Copies of all operands with channels last and padded to a multiple of `group`; an output of one
 /// position for each image is the same in both layouts.
 fn copies(x: &Tensor, w: &Tensor, out: &Tensor, group: u64) -> u64 {
-    let moved = if positions(out) == out.size(0) { 0 } else { out.numel() };
+    let moved = if spread(out) { out.numel() } else { 0 };
     16 + x.dtype().width() * (padded(x, group) + padded(w, group) + moved)
 }
 
@@ -82,6 +91,13 @@ fn volume_sums(w: &Tensor) -> u64 {
     } else {
         4 * padded(w, GROUP) + 32 * tiles(w, 128) - 1
     }
+}
+
+/// fp32 kernels for volumes sum beside the gradient, with what was recorded for each tile and in all.
+fn fp32_volume_sums(w: &Tensor) -> u64 {
+    let elements = padded(w, FP32_GROUP);
+    let row = elements / w.size(0);
+    4 * elements + 32 * w.size(0).div_ceil(128) * row.div_ceil(128) + 159
 }
 
 /// Square tiles that cover a weight of [o, padded c × kernel].
@@ -130,6 +146,13 @@ mod tests {
         };
         let videomae = gradient([2, 3, 16, 224, 224], [768, 3, 2, 16, 16], [2, 768, 8, 14, 14]);
         assert_eq!(videomae, Some(36_798_480));
+        let fp32 = |videos| {
+            let shapes = [[videos, 3, 16, 224, 224], [768, 3, 2, 16, 16], [videos, 768, 8, 14, 14]];
+            let [x, w, out] = shapes.map(|shape| t.empty(shape, DType::F32, "operand"));
+            [forward(&x, &w, &out), weight_gradient(&x, &w, &out)]
+        };
+        assert_eq!(fp32(2), [Some(31_981_584), Some(47_910_063)]);
+        assert_eq!(fp32(4), [Some(57_671_696), Some(83_233_967)]);
         let qwen3 = gradient([576, 3, 2, 16, 16], [1024, 3, 2, 16, 16], [576, 1024, 1, 1, 1]);
         assert_eq!(qwen3, Some(13_107_216));
         let qwen2 = gradient([768, 3, 2, 14, 14], [1280, 3, 2, 14, 14], [768, 1280, 1, 1, 1]);
