@@ -28,6 +28,9 @@ pub struct ClipTextConfig {
     pub activation: Activation,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
+    /// A text ends at its highest token id, as files with an `eos_token_id` of 2 mean it; else where its
+    /// end token first stands.
+    pub ends_at_highest_id: bool,
 }
 
 impl ClipConfig {
@@ -63,6 +66,7 @@ impl ClipTextConfig {
             positions: s.size("max_position_embeddings", 77, limits::POSITIONS)?,
             activation: Activation::read(s, "hidden_act", Activation::QuickGelu)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
+            ends_at_highest_id: s.optional_count("eos_token_id", limits::VOCAB)? == Some(2),
         })
     }
 }

@@ -29,6 +29,7 @@ struct TextModel {
     position_ids: Tensor,
     layers: Vec<Rc<Block>>,
     final_layer_norm: LayerNorm,
+    ends_at_highest_id: bool,
 }
 
 /// A tower's last hidden states, and what its projection makes of the pooled one.
@@ -162,6 +163,7 @@ impl TextModel {
             position_ids,
             layers: make_blocks(b, "encoder.layers", &blocks),
             final_layer_norm: LayerNorm::new(b, "final_layer_norm", hidden),
+            ends_at_highest_id: c.ends_at_highest_id,
         }
     }
 
@@ -172,17 +174,19 @@ impl TextModel {
         let mut last = run_blocks(t, run, "encoder.layers", &self.layers, &mask, h.clone(), |_| ());
         last = t.scope("final_layer_norm", || self.final_layer_norm.forward(t, &last));
         let samples = nn::ids(t, &[ids.size(0)], "arange");
-        let ends = {
-            let is_end = {
-                let narrow = t.compute(ids, DType::I32, "ids as int32");
-                t.compute(&narrow, DType::Bool, "end of text")
-            };
-            let as_int = t.compute(&is_end, DType::I32, "end of text as int32");
-            drop(is_end);
-            nn::ids(t, &[as_int.size(0)], "argmax")
-        };
+        let ends = self.ends(t, ids);
         let pooled = t.index(&last, &[samples, ends]);
         (last, pooled)
+    }
+
+    /// Where each text ends, [batch].
+    fn ends(&self, t: &Tape, ids: &Tensor) -> Tensor {
+        let mut marks = t.compute(ids, DType::I32, "ids as int32");
+        if !self.ends_at_highest_id {
+            marks = t.compute(&marks, DType::Bool, "end of text");
+            marks = t.compute(&marks, DType::I32, "end of text as int32");
+        }
+        nn::ids(t, &[marks.size(0)], "argmax")
     }
 
     fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
