@@ -62,6 +62,21 @@ impl Tape {
         out
     }
 
+    /// Runs `f` as the first forward of a checkpointed block that no backward will ask for.
+    pub(super) fn promising<R>(&self, f: impl FnOnce() -> R) -> R {
+        let frame = Frame {
+            run: Box::new(|_| ()),
+            autocast: None,
+            scope: self.scope_id(),
+            promised: Cell::new(0),
+            recomputed: RefCell::new(None),
+        };
+        self.0.hooks.borrow_mut().push(Hook::Promise(Rc::new(frame)));
+        let result = f();
+        self.0.hooks.borrow_mut().pop();
+        result
+    }
+
     /// Whether what is saved now is kept, rather than promised to be computed again.
     pub(super) fn keeps_saved(&self) -> bool {
         !matches!(self.0.hooks.borrow().last(), Some(Hook::Promise(_)))

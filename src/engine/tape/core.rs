@@ -9,6 +9,7 @@ use super::dims::Dims;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
 use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
+use super::script::Script;
 use super::tensor::Tensor;
 use crate::dtype::DType;
 
@@ -65,15 +66,6 @@ impl Drop for Owned {
     }
 }
 
-/// What a piece of a bundle is; the words of [`Birth`].
-pub(super) struct Piece {
-    pub shape: Dims,
-    pub dtype: DType,
-    pub name: &'static str,
-    pub kind: Kind,
-    pub why: &'static str,
-}
-
 impl Storage {
     /// Whether exactly one tensor owns this memory.
     pub fn is_unique(&self) -> bool {
@@ -90,32 +82,21 @@ impl Storage {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Makes one more piece of a bundle.
-    pub(super) fn add(&self, piece: &Piece) {
-        let core = &self.0.core;
-        let Some(pieces) = self.0.pieces.as_ref().filter(|_| !core.stopped.get()) else {
-            return;
-        };
-        let birth = Birth {
-            bytes: piece.shape.numel() * piece.dtype.width(),
-            shape: piece.shape,
-            dtype: piece.dtype,
-            name: piece.name,
-            scope: core.scope.get(),
-            kind: piece.kind,
-            why: piece.why,
-        };
-        pieces.borrow_mut().push(core.log.borrow_mut().born(birth));
+    /// Puts pieces of memory into a bundle.
+    pub(super) fn put(&self, ids: impl Iterator<Item = StorageId>) {
+        if let Some(pieces) = &self.0.pieces {
+            pieces.borrow_mut().extend(ids);
+        }
     }
 
-    /// Frees the `n` last pieces of a bundle.
-    pub(super) fn release(&self, n: usize) {
-        if let Some(pieces) = &self.0.pieces {
-            let mut pieces = pieces.borrow_mut();
-            let kept = pieces.len().saturating_sub(n);
-            let deaths = pieces.drain(kept..).map(Event::death);
-            self.0.core.log.borrow_mut().events.extend(deaths);
-        }
+    /// Takes the `n` last pieces out of a bundle, without freeing them.
+    pub(super) fn take(&self, n: usize) -> Vec<StorageId> {
+        let Some(pieces) = &self.0.pieces else {
+            return Vec::new();
+        };
+        let mut pieces = pieces.borrow_mut();
+        let kept = pieces.len().saturating_sub(n);
+        pieces.split_off(kept)
     }
 
     /// Says what the memory is for; a later, more telling word replaces an earlier one.
@@ -224,6 +205,19 @@ impl Tape {
     /// The GPU that it runs on.
     pub fn gpu(&self) -> Gpu {
         self.0.gpu
+    }
+
+    /// Writes a script down with the given memory as what it knows; gives what it knows and makes.
+    pub(super) fn perform(&self, script: &Script, mut ids: Vec<StorageId>) -> Vec<StorageId> {
+        if !self.0.stopped.get() {
+            script.perform(&mut self.0.log.borrow_mut(), self.0.scope.get(), &mut ids);
+        }
+        ids
+    }
+
+    /// Takes what was written so far.
+    pub(super) fn take_log(&self) -> Log {
+        self.0.log.take()
     }
 
     /// Number of events so far: a mark between them.

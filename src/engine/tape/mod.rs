@@ -13,11 +13,12 @@ mod gpu;
 mod kind;
 pub mod log;
 mod ops;
+mod script;
 mod tensor;
 
 pub use self::core::{Storage, Tape};
 pub use autograd::{Backward, Grads, Recording};
 pub use gpu::Gpu;
 pub use kind::{Component, Kind};
-pub use ops::{Mask, SdpaInputs};
+pub use ops::{Cuts, Mask, SdpaInputs};
 pub use tensor::Tensor;

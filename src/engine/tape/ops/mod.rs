@@ -4,7 +4,6 @@
 //! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).
 
 mod attention;
-mod attention_segments;
 mod conv;
 mod cub;
 mod cudnn_conv;
@@ -20,8 +19,10 @@ mod pointwise;
 mod pool;
 mod reduce;
 mod scan;
+mod segments;
 mod select;
 mod stack;
 mod views;
 
 pub use attention::{Mask, SdpaInputs};
+pub use segments::Cuts;

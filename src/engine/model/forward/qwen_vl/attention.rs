@@ -8,22 +8,20 @@ use super::rotary::apply_vision_rotary;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Cuts, Tape, Tensor};
 
 /// Segments of patches that attend to themselves, and their bounds on the GPU.
-#[derive(Clone)]
 pub struct Segments {
-    /// Patches of each segment.
-    pub lengths: Rc<[u64]>,
+    cuts: Rc<Cuts>,
     /// `cu_seqlens`, kept by checkpointed blocks.
     _bounds: Tensor,
 }
 
 impl Segments {
-    /// Segments of these lengths.
+    /// Segments of so many patches.
     pub fn new(lengths: Vec<u64>, bounds: Tensor) -> Self {
         Self {
-            lengths: lengths.into(),
+            cuts: Rc::new(Cuts::new(lengths)),
             _bounds: bounds,
         }
     }
@@ -58,16 +56,17 @@ impl VisionAttention {
         let [mut q, mut k, mut v] = self.project(t, &x);
         (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
         [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
-        let count = segments.lengths.len() as u64;
+        let count = segments.cuts.lengths().len() as u64;
         let lengths = || t.empty([count], DType::I32, "lengths of segments");
         let _lengths = (attn != Attention::FlashAttention2).then(lengths);
         let (mut out, _parts) = match attn {
             Attention::FlashAttention2 => (flash(t, [&q, &k, &v], count), Vec::new()),
             Attention::Sdpa => {
-                let (out, parts) = t.sdpa_of_segments([&q, &k, &v], &segments.lengths);
+                let each = move |t: &Tape, qkv: [&Tensor; 3]| attend(t, attn, qkv);
+                let (out, parts) = t.attend_segments([&q, &k, &v], &segments.cuts, &each);
                 (out, vec![parts])
             }
-            Attention::Eager => eager(t, [&q, &k, &v], &segments.lengths),
+            Attention::Eager => one_by_one(t, [&q, &k, &v], segments.cuts.lengths()),
         };
         out = t.reshape(&out, [patches, width]);
         t.scope("proj", || self.proj.forward(t, &out))
@@ -87,29 +86,32 @@ impl VisionAttention {
     }
 }
 
-/// As [`Tape::sdpa_of_segments`], with one call of `flash_attn_varlen_func`.
+/// As [`Tape::attend_segments`], with one call of `flash_attn_varlen_func`.
 fn flash(t: &Tape, qkv: [&Tensor; 3], segments: u64) -> Tensor {
     let [q, k, v] = qkv.map(|x| t.cast_low(x));
     let out = t.flash_attention_of_segments([&q, &k, &v], segments);
     t.transpose(&out, 1, 2)
 }
 
-/// As [`Tape::sdpa_of_segments`], with eager attention; the weights of a segment die at once.
-fn eager(t: &Tape, qkv: [&Tensor; 3], lengths: &[u64]) -> (Tensor, Vec<Tensor>) {
+/// As [`Tape::attend_segments`], each operation of eager attention by itself: they let go of queries,
+/// keys and values at different times.
+fn one_by_one(t: &Tape, qkv: [&Tensor; 3], lengths: &[u64]) -> (Tensor, Vec<Tensor>) {
     let [q, k, v] = qkv.map(|x| t.split(x, 2, lengths));
-    let outs: Vec<Tensor> = (0..lengths.len())
-        .map(|i| {
-            let call = AttentionCall {
-                q: &q[i],
-                k: &k[i],
-                v: &v[i],
-                mask: None,
-                dropout: 0.0,
-                softmax: Some(DType::F32),
-            };
-            nn::attention(t, Attention::Eager, &call).0
-        })
-        .collect();
+    let each = |i: usize| attend(t, Attention::Eager, [&q[i], &k[i], &v[i]]);
+    let outs: Vec<Tensor> = (0..lengths.len()).map(each).collect();
     let joined = t.cat(&outs.iter().collect::<Vec<_>>(), 1);
     (joined, outs)
+}
+
+/// Attention of one segment; its weights, where there are any, die at once.
+fn attend(t: &Tape, attn: Attention, [q, k, v]: [&Tensor; 3]) -> Tensor {
+    let call = AttentionCall {
+        q,
+        k,
+        v,
+        mask: None,
+        dropout: 0.0,
+        softmax: Some(DType::F32),
+    };
+    nn::attention(t, attn, &call).0
 }

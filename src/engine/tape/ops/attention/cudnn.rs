@@ -49,7 +49,7 @@ impl Tape {
 
 /// cuDNN's backward sums the gradient of the queries in fp32, beside one float per row; where heads
 /// share keys and values, it also keeps their gradients by query head. Measured on 684 shapes.
-pub(in super::super) fn backward_workspace(e: &Extents) -> u64 {
+fn backward_workspace(e: &Extents) -> u64 {
     let rows = e.batch * e.heads * e.queries;
     let shared = if e.kv_heads == e.heads {
         0

@@ -83,7 +83,7 @@ const IN_REGISTERS: u64 = 128;
 /// gradients of keys and values, for each split of the keys
 /// (`aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_backward.h`). Tiles are those
 /// of kernels that fit a data-centre GPU's shared memory.
-pub(in super::super) fn backward_workspace(e: &Extents) -> u64 {
+fn backward_workspace(e: &Extents) -> u64 {
     let half = e.dtype != DType::F32;
     let (rows, columns) = match e.width {
         0..=64 => (64, 64),

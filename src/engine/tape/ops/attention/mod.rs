@@ -1,7 +1,7 @@
 //! `scaled_dot_product_attention`: which implementation PyTorch takes, and what each one makes.
 
-pub(super) mod cudnn;
-pub(super) mod efficient;
+mod cudnn;
+mod efficient;
 mod flash;
 mod math;
 #[cfg(test)]
@@ -37,7 +37,7 @@ pub struct SdpaInputs<'a> {
 }
 
 /// Extents of an attention.
-pub(super) struct Extents {
+struct Extents {
     pub batch: u64,
     pub heads: u64,
     pub kv_heads: u64,

@@ -6,14 +6,15 @@ use super::super::super::gpu::Gpu;
 use super::super::super::log::Log;
 use super::super::attention::SdpaInputs;
 use super::*;
+use crate::dtype::DType;
 
 const LENGTHS: [u64; 3] = [16, 16, 8];
 
 /// Heads of 8 elements for 40 positions, with something after them that backward needs.
-fn block(t: &Tape, x: &Tensor, in_one: bool) -> Tensor {
+fn block(t: &Tape, x: &Tensor, cuts: Option<&Rc<Cuts>>) -> Tensor {
     let [q, k, v] = [(); 3].map(|()| t.scale(x));
-    let (joined, _parts) = if in_one {
-        let (joined, parts) = t.sdpa_of_segments([&q, &k, &v], &LENGTHS.into());
+    let (joined, _parts) = if let Some(cuts) = cuts {
+        let (joined, parts) = t.attend_segments([&q, &k, &v], cuts, &attend);
         (joined, vec![parts])
     } else {
         one_by_one(t, [&q, &k, &v])
@@ -23,19 +24,20 @@ fn block(t: &Tape, x: &Tensor, in_one: bool) -> Tensor {
 
 fn one_by_one(t: &Tape, qkv: [&Tensor; 3]) -> (Tensor, Vec<Tensor>) {
     let [q, k, v] = qkv.map(|x| t.split(x, 2, &LENGTHS));
-    let attend = |i: usize| {
-        let out = t.sdpa(&SdpaInputs {
-            q: &q[i],
-            k: &k[i],
-            v: &v[i],
-            mask: None,
-            dropout: 0.0,
-        });
-        t.contiguous(&t.transpose(&out, 1, 2))
-    };
-    let outs: Vec<Tensor> = (0..LENGTHS.len()).map(attend).collect();
+    let outs: Vec<Tensor> = (0..LENGTHS.len()).map(|i| attend(t, [&q[i], &k[i], &v[i]])).collect();
     let joined = t.cat(&outs.iter().collect::<Vec<_>>(), 1);
     (joined, outs)
+}
+
+fn attend(t: &Tape, [q, k, v]: [&Tensor; 3]) -> Tensor {
+    let out = t.sdpa(&SdpaInputs {
+        q,
+        k,
+        v,
+        mask: None,
+        dropout: 0.0,
+    });
+    t.contiguous(&t.transpose(&out, 1, 2))
 }
 
 /// Bytes born, and between two births the bytes that die, in order of size.
@@ -61,10 +63,11 @@ fn record(in_one: bool, dtype: DType, trained: bool, checkpointed: bool) -> Vec<
         x = t.require_grad(&x);
     }
     let x = t.transpose(&x, 1, 2);
+    let cuts = in_one.then(|| Rc::new(Cuts::new(LENGTHS.to_vec())));
     let y = if checkpointed {
-        t.checkpoint(x, Rc::new(move |t: &Tape, x: Tensor| block(t, &x, in_one)))
+        t.checkpoint(x, Rc::new(move |t: &Tape, x: Tensor| block(t, &x, cuts.as_ref())))
     } else {
-        block(&t, &x, in_one)
+        block(&t, &x, cuts.as_ref())
     };
     if trained {
         t.backward(&y);

@@ -1,0 +1,149 @@
+//! One segment's attention on a tape of its own.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use smallvec::smallvec;
+
+use super::super::super::core::Tape;
+use super::super::super::script::Script;
+use super::super::super::tensor::Tensor;
+use super::Attend;
+use crate::dtype::DType;
+
+/// What becomes of what forward saves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Nothing is saved: nothing before it is trained.
+    Forgotten,
+    /// It is promised to be computed again.
+    Promised,
+    /// It is kept for backward.
+    Kept,
+}
+
+/// What decides, beside the length, what a segment writes down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Conditions {
+    heads: u64,
+    width: u64,
+    dtype: DType,
+    autocast: Option<DType>,
+    saved: Fate,
+}
+
+/// What a segment writes down.
+pub(super) struct Rehearsal {
+    pub forward: Script,
+    /// What of forward's memory the graph keeps.
+    pub kept: Vec<usize>,
+    /// What only the list of outputs keeps.
+    pub listed: Vec<usize>,
+    pub backward: BackwardScript,
+}
+
+/// A segment's backward, which knows what the graph kept of forward.
+#[derive(Default)]
+pub(super) struct BackwardScript {
+    pub script: Script,
+    /// Which of its memory the gradients of queries, keys and values are.
+    pub gradients: [Option<usize>; 3],
+}
+
+impl Conditions {
+    /// Those of queries [1, heads, positions, width]; `trained` says whether backward will come.
+    pub fn of(t: &Tape, q: &Tensor, trained: bool) -> Self {
+        Self {
+            heads: q.size(1),
+            width: q.size(3),
+            dtype: q.dtype(),
+            autocast: t.autocast_dtype(),
+            saved: match (trained, t.keeps_saved()) {
+                (false, _) => Fate::Forgotten,
+                (true, false) => Fate::Promised,
+                (true, true) => Fate::Kept,
+            },
+        }
+    }
+
+    /// The same where what forward saves is kept.
+    pub fn kept(self) -> Self {
+        Self {
+            saved: Fate::Kept,
+            ..self
+        }
+    }
+}
+
+/// Where a gradient arrives, in whatever layout.
+type Slot = Rc<RefCell<Option<Tensor>>>;
+
+impl Tape {
+    /// Runs `attend` on a segment of `n` positions.
+    pub(super) fn rehearse(&self, under: &Conditions, n: u64, attend: &Attend) -> Rehearsal {
+        let t = Self::new(self.gpu());
+        let gradients: [Slot; 3] = Default::default();
+        let parts = gradients.each_ref().map(|slot| t.part(under, n, slot));
+        let run = || t.autocast(under.autocast, || attend(&t, parts.each_ref()));
+        let start = t.mark();
+        let out = if under.saved == Fate::Promised {
+            t.promising(run)
+        } else {
+            run()
+        };
+        let end = t.mark();
+        let rehearsal = if under.saved == Fate::Kept {
+            t.rehearse_backward(&gradients, out, start..end)
+        } else {
+            let forward = Script::of(&t.take_log(), start..end, &[], None);
+            Rehearsal {
+                kept: Vec::new(),
+                listed: forward.alive.clone(),
+                forward,
+                backward: BackwardScript::default(),
+            }
+        };
+        if let Some(failure) = t.failure() {
+            self.fail(|| failure);
+        }
+        rehearsal
+    }
+
+    /// Queries, keys or values of `n` positions, in memory as [positions, heads, width].
+    fn part(&self, under: &Conditions, n: u64, gradient: &Slot) -> Tensor {
+        let x = self.empty([1, n, under.heads, under.width], under.dtype, "part");
+        if under.saved == Fate::Forgotten {
+            return self.transpose(&x, 1, 2);
+        }
+        let x = self.transpose(&self.require_grad(&x), 1, 2);
+        let rec = self.record("arrival of a gradient", &[&x]);
+        let slot = gradient.clone();
+        rec.finish(self, x.alias(*x.shape(), *x.strides()), move |_, bw| {
+            *slot.borrow_mut() = Some(bw.grad().clone());
+            smallvec![None]
+        })
+    }
+
+    fn rehearse_backward(&self, gradients: &[Slot; 3], out: Tensor, forward: std::ops::Range<usize>) -> Rehearsal {
+        let joined = self.cat(&[&out], 1);
+        drop(out);
+        let start = self.mark();
+        self.backward(&joined);
+        let end = self.mark();
+        let gradients = gradients.each_ref().map(|slot| slot.borrow().as_ref()?.storage().id());
+        let log = self.take_log();
+        let graph = Script::of(&log, forward.start..start, &[], None).alive;
+        let forward = Script::of(&log, forward, &[], None);
+        let (kept, listed): (Vec<usize>, Vec<usize>) = forward.alive.iter().partition(|i| graph.contains(i));
+        let known: Vec<_> = kept.iter().map(|&i| forward.storages[i]).collect();
+        let seed = log.events[start].storage();
+        let script = Script::of(&log, start..end, &known, Some(seed)).of_temporaries();
+        let gradients = gradients.map(|id| script.number_of(id?));
+        Rehearsal {
+            forward,
+            kept,
+            listed,
+            backward: BackwardScript { script, gradients },
+        }
+    }
+}
