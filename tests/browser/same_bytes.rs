@@ -114,7 +114,7 @@ async fn the_page_and_the_command_line_give_the_same_bytes() {
         let estimated = lines.iter().filter(|line| line.get("error").is_none()).count();
         assert!(estimated > 0, "every drawn setup was refused: {lines:?}");
         for (case, line) in cases.iter().zip(&lines) {
-            compare(&page, case, line).await?;
+            compare(page, case, line).await?;
         }
         Ok(())
     })
