@@ -4,6 +4,8 @@
 //! The order of frees between two allocations is not compared: Python frees locals, and autocast
 //! its cache, in an order that changes nothing for the allocator.
 
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 

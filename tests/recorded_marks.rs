@@ -1,6 +1,8 @@
 //! Bytes that PyTorch's allocator counted after each phase of a second step, in processes of their
 //! own, against the simulated ones.
 
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
 use std::fs::{self, File};
 use std::path::Path;
 
