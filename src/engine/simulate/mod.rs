@@ -4,6 +4,7 @@ mod batching;
 mod build;
 mod check;
 mod grid;
+mod inference;
 mod options;
 mod parts;
 mod replay;
@@ -17,6 +18,7 @@ use crate::allocator::Options;
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
+pub use inference::{Inference, MOST_NEW_TOKENS, evaluate, generate};
 pub use steps::{Recording, Step, StepMarks, record};
 
 /// Why a setup cannot be simulated: what was given, what is allowed, what to do.

@@ -93,7 +93,8 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
     }
 }
 
-fn autocast_dtype(precision: Precision) -> Option<DType> {
+/// What autocast computes in.
+pub(super) fn autocast_dtype(precision: Precision) -> Option<DType> {
     match precision {
         Precision::Fp32 | Precision::Bf16 => None,
         Precision::AmpBf16 => Some(DType::Bf16),

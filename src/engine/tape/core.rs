@@ -23,6 +23,7 @@ pub(super) struct Core {
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
     padded: Cell<bool>,
+    pub(super) training: Cell<bool>,
     /// Set once a recomputation has all that it was started for; nothing is made any more.
     pub(super) stopped: Cell<bool>,
     pub(super) sequence: Cell<u64>,
@@ -140,6 +141,7 @@ impl Tape {
             kind: Cell::new(Kind::Temporary),
             grad_enabled: Cell::new(true),
             padded: Cell::new(false),
+            training: Cell::new(true),
             stopped: Cell::new(false),
             sequence: Cell::new(0),
             graph_task: Cell::new(0),
@@ -200,6 +202,11 @@ impl Tape {
     /// Says whether some samples of the batch are padded.
     pub fn set_padded(&self, padded: bool) {
         self.0.padded.set(padded);
+    }
+
+    /// Whether modules train, which is what dropout asks (`model.eval()`).
+    pub fn set_training(&self, training: bool) {
+        self.0.training.set(training);
     }
 
     /// The GPU that it runs on.

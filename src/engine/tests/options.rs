@@ -1,6 +1,6 @@
 //! Options of a setup, each by what it must change and what it must leave alone.
 
-use vramscope_engine::simulate::{record, simulate};
+use vramscope_engine::simulate::{evaluate, generate, record, simulate};
 use vramscope_engine::tape::log::Event;
 use vramscope_engine::tape::{Gpu, Kind};
 use vramscope_engine::{Case, Model, Report, Setup};
@@ -172,4 +172,35 @@ fn the_longest_sample_decides_and_padding_costs_a_mask() {
     ] {
         assert!(try_run(config, keys).is_err(), "{keys}");
     }
+}
+
+#[test]
+fn evaluation_keeps_logits_and_nothing_for_backward() {
+    let model = Model::from_config(LLAVA).unwrap();
+    let report = evaluate(&model, &setup(r#""precision":"fp32""#), Gpu::H200).unwrap();
+    let trained = run(LLAVA, r#""precision":"fp32""#);
+    assert_eq!(
+        (report.params, report.after_model),
+        (trained.params, trained.after_model)
+    );
+    assert!(report.peak_allocated < trained.steady.peak_forward);
+    let logits = 2 * 128 * 1000 * 4;
+    assert!(report.with_outputs.get() >= report.after_model.get() + logits);
+    let checkpointed = evaluate(&model, &setup(r#""precision":"fp32","ckpt":"full""#), Gpu::H200);
+    assert_eq!(checkpointed, Ok(report));
+}
+
+#[test]
+fn generation_holds_keys_and_values_of_every_position() {
+    for (config, layers, width) in [(LLAMA, 3, 2 * 32), (LLAVA, 3, 4 * 32)] {
+        let model = Model::from_config(config).unwrap();
+        let made = |tokens| generate(&model, &setup(r#""precision":"bf16""#), tokens, Gpu::H200).unwrap();
+        // the last token made is not fed back
+        assert_eq!(made(1).cache.get(), layers * 2 * 2 * 128 * width * 2);
+        assert_eq!(made(65).cache.get(), layers * 2 * 2 * (128 + 64) * width * 2);
+        assert!(made(65).peak_reserved >= made(1).peak_reserved);
+    }
+    let gpt2 = r#"{"model_type":"gpt2","vocab_size":100,"n_positions":256,"n_embd":64,"n_layer":1,"n_head":4}"#;
+    let refused = generate(&Model::from_config(gpt2).unwrap(), &setup(r#""accum":1"#), 8, Gpu::H200);
+    assert!(refused.is_err_and(|e| e.to_string().contains("generation")));
 }

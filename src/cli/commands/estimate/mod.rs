@@ -1,9 +1,11 @@
 mod answer;
 mod batch;
+mod inference;
 mod single;
 
 use clap::{ArgGroup, Args};
 
+use self::inference::Phase;
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::room::RoomFlags;
@@ -34,6 +36,12 @@ pub struct Estimate {
     /// Form of the result [default: text; jsonl with --cases]
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// What the model does
+    #[arg(long, value_enum, default_value = "train", conflicts_with = "cases")]
+    phase: Phase,
+    /// Tokens to generate, with --phase generate
+    #[arg(long, value_name = "N", default_value_t = 128, conflicts_with = "cases")]
+    new_tokens: u64,
     #[command(flatten)]
     setup: SetupFlags,
 }
@@ -43,6 +51,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate tinyllava-1.5b --images 2 --freeze vision --format json
   vramscope estimate --config config.json --freeze lora --rank 64
   vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"optim\": \"sgd\"}'
+  vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
 impl Estimate {
@@ -59,7 +68,11 @@ impl Estimate {
                 let card = (self.room.gpu()?, self.room.outside()?);
                 batch::run(source, card, self.format.unwrap_or(Format::Jsonl))
             }
-            None => self.run_single(),
+            None if self.phase == Phase::Train => self.run_single(),
+            None => {
+                let phase = self.phase;
+                self.run_inference(phase)
+            }
         }
     }
 }

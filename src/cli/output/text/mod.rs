@@ -7,6 +7,7 @@ mod bar;
 mod breakdown;
 mod case_line;
 mod heading;
+mod inference;
 mod ledger;
 mod paint;
 mod phases;
@@ -20,6 +21,7 @@ mod warnings;
 mod wrap;
 
 pub use case_line::case_line;
+pub use inference::inference;
 
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};

@@ -120,10 +120,19 @@ pub fn logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch) -> 
     capped_logits_and_loss(t, lm_head, h, batch, false)
 }
 
+/// Logits of the last position (`logits_to_keep=1`), [batch, 1, vocab].
+pub fn last_logits(t: &Tape, lm_head: &Linear, h: &Tensor) -> Tensor {
+    let last = t.slice(h, 1, 1);
+    t.component("", Component::Head, || t.scope("lm_head", || lm_head.forward(t, &last)))
+}
+
 /// As [`logits_and_loss`]; logits are soft-capped if asked.
 pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch, softcap: bool) -> Output {
     let Some(labels) = &batch.labels else {
-        unreachable!("a text batch has labels")
+        return Output {
+            loss: last_logits(t, lm_head, &h),
+            held: Vec::new(),
+        };
     };
     if batch.loss == Loss::FusedLinear {
         return t.component("", Component::Head, || Output {
@@ -161,6 +170,10 @@ impl Forward for CausalLm {
             }
         });
         logits_and_loss(t, &self.lm_head, h, batch)
+    }
+
+    fn generator(&self) -> Option<(&Decoder, &Linear)> {
+        Some((&self.model, &self.lm_head))
     }
 }
 
@@ -224,7 +237,7 @@ impl Decoder {
             cos,
             sin,
             splits_last: false,
-            cache: cache.cloned(),
+            cache: run.cache.as_ref().or(cache).cloned(),
             _position_ids: Some(position_ids),
         };
         self.blocks(t, run, embeds, (shared, sliding_mask), |_, _, h| h)
@@ -250,7 +263,7 @@ impl Decoder {
             cos,
             sin,
             splits_last: layout == MropeLayout::Sections,
-            cache: None,
+            cache: run.cache.clone(),
             _position_ids: None,
         };
         self.blocks(t, run, embeds, (shared, sliding_mask), after)

@@ -121,6 +121,10 @@ impl Idefics3 {
 }
 
 impl Forward for Idefics3 {
+    fn generator(&self) -> Option<(&Decoder, &Linear)> {
+        Some((&self.text_model, &self.lm_head))
+    }
+
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { image, channels, .. } = self.grid;
         let pixels = [run.setup.batch, run.setup.images, channels, image, image];

@@ -79,6 +79,10 @@ fn pixel_shuffle(t: &Tape, x: &Tensor, n: u64) -> Tensor {
 }
 
 impl Forward for InternVl {
+    fn generator(&self) -> Option<(&Decoder, &Linear)> {
+        Some((&self.language_model, &self.lm_head))
+    }
+
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { image, channels, .. } = self.grid;
         let tiles = run.setup.batch * run.setup.images;

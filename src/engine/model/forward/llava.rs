@@ -43,6 +43,10 @@ impl Llava {
 }
 
 impl Forward for Llava {
+    fn generator(&self) -> Option<(&Decoder, &Linear)> {
+        Some((&self.language_model, &self.lm_head))
+    }
+
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let [channels, side] = self.image;
         let images = run.setup.batch * run.setup.images;

@@ -92,6 +92,10 @@ impl LlavaNext {
 }
 
 impl Forward for LlavaNext {
+    fn generator(&self) -> Option<(&Decoder, &Linear)> {
+        Some((&self.language_model, &self.lm_head))
+    }
+
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let images = run.setup.batch * run.setup.images;
         let (tiles, vision) = (self.fitted(run).inputs(), &self.config.vision);

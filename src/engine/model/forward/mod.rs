@@ -4,7 +4,7 @@ mod blip2;
 mod blip2_vision;
 mod clip;
 mod clip_vision;
-mod decoder;
+pub(crate) mod decoder;
 mod encoder;
 mod gemma3;
 mod gemma_text;
@@ -38,7 +38,7 @@ mod vit;
 
 use super::{Model, ModelConfig};
 use crate::dtype::DType;
-use crate::nn::{Builder, ids};
+use crate::nn::{Builder, KvCache, Linear, ids};
 use crate::setup::{Attention, Checkpointing, Loss, Precision, Setup};
 use crate::tape::{Component, Kind, Tape, Tensor};
 
@@ -49,23 +49,30 @@ pub trait Forward {
 
     /// From a batch to the loss; everything else that the model returns is dropped with it.
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output;
+
+    /// The decoder and the head that generate, where generation is simulated.
+    fn generator(&self) -> Option<(&decoder::Decoder, &Linear)> {
+        None
+    }
 }
 
 /// What a model returns: the loss, and what lives as long as the output object does.
 pub struct Output {
-    /// A scalar.
+    /// A scalar; of a batch without labels, the logits of the last position.
     pub loss: Tensor,
     /// Logits and whatever else the output object holds.
     pub held: Vec<Tensor>,
 }
 
 /// What every forward needs to know of the setup.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Run {
     /// Micro-batch, lengths, images.
     pub setup: Setup,
     /// Attention implementation.
     pub attn: Attention,
+    /// Where a language model keeps keys and values, while it generates.
+    pub cache: Option<KvCache>,
     ckpt: Checkpointing,
     /// The vision tower, checkpointed alone, has its own inputs require gradients.
     tower_requires_grad: bool,
@@ -77,6 +84,7 @@ impl Run {
         Self {
             setup: setup.clone(),
             attn: setup.attn,
+            cache: None,
             ckpt: setup.ckpt,
             tower_requires_grad: model.tower_counts_as_text(),
         }

@@ -7,10 +7,10 @@ use super::super::tensor::Tensor;
 use crate::dtype::DType;
 
 impl Tape {
-    /// `torch.nn.functional.dropout(x, p, training=True)`: the input itself at `p` = 0, else a
+    /// `torch.nn.functional.dropout(x, p, training)`: the input itself at `p` = 0 or in evaluation, else a
     /// mask of one byte per element and the result.
     pub fn dropout(&self, x: &Tensor, p: f64) -> Tensor {
-        if p == 0.0 {
+        if p == 0.0 || !self.0.training.get() {
             return x.clone();
         }
         let mut rec = self.record("NativeDropoutBackward0", &[x]);

@@ -124,6 +124,10 @@ const GRID: usize = 1;
 const TYPES: usize = 2;
 
 impl<V: VisionTower> Forward for QwenVl<V> {
+    fn generator(&self) -> Option<(&Decoder, &Linear)> {
+        Some((&self.language_model, &self.lm_head))
+    }
+
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let mut batch = Batch::of_text(t, run);
         let layout = Layout::of(&run.setup, &self.patches);

@@ -87,7 +87,7 @@ impl Tape {
             k: &k,
             v: &v,
             mask: mask.as_ref(),
-            dropout: inputs.dropout,
+            dropout: if self.0.training.get() { inputs.dropout } else { 0.0 },
         };
         match self.backend(&call) {
             Backend::Cudnn => self.cudnn_attention(&call),

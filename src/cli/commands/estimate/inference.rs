@@ -1,0 +1,66 @@
+//! `estimate --phase evaluate` and `--phase generate`: a model that does not train.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use vramscope_engine::simulate::{Inference, evaluate, generate};
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::{Model, Setup};
+
+use super::Estimate;
+use crate::failure::Failure;
+use crate::output::{self, Format, terminal, text};
+
+/// What a model is asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// A training step
+    Train,
+    /// One batch without gradients, its logits kept
+    Evaluate,
+    /// The whole batch, then token by token with a cache of keys and values
+    Generate,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    model: &'a str,
+    setup: &'a Setup,
+    phase: Phase,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_tokens: Option<u64>,
+    #[serde(flatten)]
+    figures: &'a Inference,
+}
+
+impl Estimate {
+    /// Shows what evaluation or generation takes, without states and gradients of training.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn run_inference(self, phase: Phase) -> Result<(), Failure> {
+        let (format, gpu, tokens) = (self.format.unwrap_or(Format::Text), self.room.gpu()?, self.new_tokens);
+        let (model, setup) = self.subject.read(self.setup)?;
+        let figures = figures(&model, &setup, (phase, tokens), gpu)?;
+        let answer = Answer {
+            model: &model.name,
+            setup: &setup,
+            phase,
+            new_tokens: (phase == Phase::Generate).then_some(tokens),
+            figures: &figures,
+        };
+        match format {
+            Format::Text => output::print(&text::inference(&model.name, &setup, &figures, terminal::width())),
+            Format::Json => output::print_json(&answer),
+            Format::Jsonl => output::print_line(&answer),
+        }
+    }
+}
+
+fn figures(model: &Model, setup: &Setup, (phase, tokens): (Phase, u64), gpu: Gpu) -> Result<Inference, Failure> {
+    let figures = match phase {
+        Phase::Generate => generate(model, setup, tokens, gpu),
+        Phase::Train | Phase::Evaluate => evaluate(model, setup, gpu),
+    };
+    figures.map_err(Failure::input)
+}
