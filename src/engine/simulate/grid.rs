@@ -40,3 +40,30 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_case(name: &str, setup: &Setup) -> Result<(), SimulateError> {
+        let model = Model::from_catalogue(name).map_err(|e| SimulateError(e.to_string()))?;
+        check(&model, setup)
+    }
+
+    #[test]
+    fn grids_are_whole_tokens_of_a_batch_that_can_be_simulated() {
+        let with = |grid, batch| Setup {
+            grid: Some(grid),
+            batch,
+            ..Setup::default()
+        };
+        for model in ["qwen2-vl-2b", "qwen2.5-vl-3b", "qwen3-vl-2b"] {
+            assert_eq!(check_case(model, &with([24, 26], 2)), Ok(()));
+            let odd = check_case(model, &with([23, 24], 2)).unwrap_err();
+            assert!(odd.0.contains("[23, 24]") && odd.0.contains("multiples of 2"), "{odd}");
+            let huge = check_case(model, &with([24, 24], 65_536)).unwrap_err();
+            assert!(huge.0.contains("lower `batch`"), "{huge}");
+            assert!(check_case(model, &with([u64::MAX, 2], 1)).is_err());
+        }
+    }
+}
