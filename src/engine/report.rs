@@ -3,11 +3,14 @@
 mod breakdown;
 mod describe;
 mod footprint;
+mod live;
 mod prediction;
 mod timeline;
 
-pub use breakdown::{BreakdownNode, breakdown};
+pub use breakdown::BreakdownNode;
+pub(crate) use breakdown::breakdown;
 pub use footprint::Part;
+pub(crate) use live::{Held, Live};
 pub use prediction::Prediction;
 pub(crate) use timeline::Recorded;
 pub use timeline::{Instant, LiveTensor, Timeline};
@@ -158,11 +161,9 @@ impl Report {
             .iter()
             .find(|(phase, _)| *phase == Phase::Backward)
             .map_or(0, |(_, at)| *at);
-        let live = self.timeline.live_at(end);
-        live.iter()
-            .filter(|t| t.component == component && t.kind == kind)
-            .map(|t| t.bytes)
-            .sum()
+        self.timeline
+            .live(end)
+            .sum(|held| held.component == component && held.kind() == kind)
     }
 
     /// Live bytes at the steady peak, by kind.

@@ -96,6 +96,37 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Ok(self.hand_out(found, size))
     }
 
+    /// Allocates `bytes` and frees them at once, as libraries do with scratch memory; the bytes of the
+    /// block. From the cache this takes no more than a look: a block that is cut and freed is whole
+    /// again.
+    ///
+    /// # Errors
+    /// As [`Self::alloc`].
+    #[inline]
+    pub fn alloc_and_free(&mut self, bytes: u64, stream: u32) -> Result<u64, OutOfMemory> {
+        if let Some(size) = self.look(bytes, stream) {
+            self.peak_allocated = self.peak_allocated.max(self.allocated + size);
+            return Ok(size);
+        }
+        let block = self.alloc(bytes, stream)?;
+        let size = self.block_size(block);
+        self.free(block);
+        Ok(size)
+    }
+
+    /// Bytes of the block that the cache would serve, where no option depends on when it did.
+    #[inline]
+    fn look(&mut self, bytes: u64, stream: u32) -> Option<u64> {
+        if !self.plain_search || self.options.garbage_collection_threshold > 0.0 {
+            return None;
+        }
+        let size = round_size(bytes.min(Self::LARGEST_REQUEST), &self.options);
+        let pool = self.pool_index(stream, PoolKind::of(size));
+        let entry = self.pools[pool as usize].best_fit(size)?;
+        let is_cut = self.should_split(entry.id, size);
+        Some(if is_cut { size } else { entry.size })
+    }
+
     /// `one_exa_bytes` of `NativeCachingAllocator::allocate`: no request above can succeed.
     const LARGEST_REQUEST: u64 = 1 << 60;
 

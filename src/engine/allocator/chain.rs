@@ -25,7 +25,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// Whether the rest of a block that serves `size` bytes is worth a block of its own
     /// (`should_split`).
     #[inline]
-    fn should_split(&self, id: u32, size: u64) -> bool {
+    pub(super) fn should_split(&self, id: u32, size: u64) -> bool {
         let remaining = self.blocks[id].size - size;
         if self.blocks[id].kind == PoolKind::Small || self.options.expandable_segments {
             remaining >= MIN_BLOCK
@@ -42,20 +42,29 @@ impl<S: SegmentSource> CachingAllocator<S> {
         let rest = Node {
             address: node.address.wrapping_add(size),
             size: node.size - size,
-            ..node.clone()
+            prev: id,
+            next,
+            pool: node.pool,
+            range: node.range,
+            cached_at: node.cached_at,
+            state: node.state,
+            kind: node.kind,
         };
         node.size = size;
         let rest = self.blocks.insert(rest);
-        self.blocks.splice(id, rest, next);
+        self.blocks[id].next = rest;
+        if next != NONE {
+            self.blocks[next].prev = rest;
+        }
         rest
     }
 
     /// Takes in both neighbours where they are in the same state.
     #[inline]
     pub(super) fn merge_with_neighbours(&mut self, id: u32) {
-        let Node { prev, next, .. } = self.blocks[id];
-        self.merge(id, prev);
-        self.merge(id, next);
+        // One at a time: a load of both would wait for the stores that have just set them.
+        self.merge(id, self.blocks[id].prev);
+        self.merge(id, self.blocks[id].next);
     }
 
     /// Takes in the neighbour `other` if it is in the same state: both free or both unmapped
@@ -70,22 +79,16 @@ impl<S: SegmentSource> CachingAllocator<S> {
         } else {
             self.uncache(other);
         }
-        let Node {
-            address,
-            size,
-            prev,
-            next,
-            ..
-        } = self.blocks[other];
+        let Node { address, size, .. } = self.blocks[other];
         let node = &mut self.blocks[id];
         node.size += size;
         if node.prev == other {
             node.address = address;
             let next = node.next;
-            self.blocks.splice(prev, id, next);
+            self.blocks.splice(self.blocks[other].prev, id, next);
         } else {
             let prev = node.prev;
-            self.blocks.splice(prev, id, next);
+            self.blocks.splice(prev, id, self.blocks[other].next);
         }
         self.blocks.remove(other);
     }

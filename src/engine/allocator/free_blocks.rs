@@ -9,6 +9,14 @@ pub(super) struct Entry {
     pub id: u32,
 }
 
+impl Entry {
+    /// Whether it comes after `other`, of another address, in the order of the pool.
+    #[inline]
+    fn is_after(&self, other: &Self) -> bool {
+        (self.size, self.address) > (other.size, other.address)
+    }
+}
+
 /// The cached blocks of one pool and stream, ordered by size, then address
 /// (`BlockPool::blocks` with `BlockComparatorSize`).
 ///
@@ -59,13 +67,17 @@ impl FreeBlocks {
     pub fn insert(&mut self, entry: Entry) {
         let class = class(entry.size);
         let shelf = self.shelf_or_new(class);
-        let at = position(shelf, entry);
-        if at == shelf.len() {
-            shelf.push(entry);
-        } else {
-            shelf.insert(at, entry);
+        match shelf.last() {
+            Some(last) if entry.is_after(last) => {
+                let at = position(shelf, entry);
+                shelf.insert(at, entry);
+            }
+            Some(_) => shelf.push(entry),
+            None => {
+                shelf.push(entry);
+                self.occupied.insert(class);
+            }
         }
-        self.occupied.insert(class);
     }
 
     /// Removes a block, which must be here.
@@ -152,7 +164,7 @@ impl FreeBlocks {
 fn position(shelf: &[Entry], entry: Entry) -> usize {
     // Nine in ten come and go within the lowest few.
     const NEAR: usize = 8;
-    let before = |other: &Entry| *other >= entry;
+    let before = |other: &Entry| !entry.is_after(other);
     let far = shelf.len().saturating_sub(NEAR);
     match shelf[far..].iter().rposition(before) {
         Some(at) => far + at + 1,

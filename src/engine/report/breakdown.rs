@@ -1,6 +1,9 @@
+use std::collections::HashMap;
+
 use serde::Serialize;
 
-use super::timeline::LiveTensor;
+use super::live::Live;
+use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
 /// A named part of the memory live at one instant, with what it consists of, largest first.
@@ -16,42 +19,80 @@ pub struct BreakdownNode {
     pub children: Vec<BreakdownNode>,
 }
 
-/// Groups live tensors by component, then kind, then layer, then tensor.
-pub fn breakdown(live: &[LiveTensor]) -> BreakdownNode {
-    let mut root = BreakdownNode {
-        name: "total".into(),
-        bytes: Bytes::ZERO,
-        children: Vec::new(),
-    };
-    for t in live {
-        let path = [t.component.label(), t.kind.label(), &t.layer, t.name];
-        root.add(&path, t.bytes);
+/// Groups what lives by component, then kind, then layer, then tensor.
+pub(crate) fn breakdown(live: &Live<'_>) -> BreakdownNode {
+    let mut parts: HashMap<Component, HashMap<Kind, Layers>> = HashMap::new();
+    for group in groups(live).into_iter().flatten() {
+        let layers = parts.entry(group.component).or_default().entry(group.kind).or_default();
+        let names = layers.entry(live.log().path(group.scope)).or_default();
+        *names.entry(group.name).or_default() += group.bytes;
     }
-    root.sort();
-    root
+    let layer = |(path, names): (String, HashMap<&str, Bytes>)| {
+        BreakdownNode::of(
+            path,
+            names.into_iter().map(|(name, bytes)| BreakdownNode::leaf(name, bytes)),
+        )
+    };
+    let kind = |(kind, layers): (Kind, Layers)| BreakdownNode::of(kind.label(), layers.into_iter().map(layer));
+    let component = |(component, kinds): (Component, HashMap<Kind, Layers>)| {
+        BreakdownNode::of(component.label(), kinds.into_iter().map(kind))
+    };
+    BreakdownNode::of("total", parts.into_iter().map(component))
+}
+
+/// Bytes by path of a layer, then by name of a tensor.
+type Layers = HashMap<String, HashMap<&'static str, Bytes>>;
+
+/// What the tensors of one name and kind hold, of those that one call of a module made.
+struct Group {
+    component: Component,
+    scope: u32,
+    kind: Kind,
+    name: &'static str,
+    bytes: Bytes,
+}
+
+/// By scope: few groups in each, so that a thousand tensors alike need no text of their own.
+fn groups(live: &Live<'_>) -> Vec<Vec<Group>> {
+    let mut scopes: Vec<Vec<Group>> = Vec::new();
+    scopes.resize_with(live.log().scopes.len(), Vec::new);
+    for held in live.iter() {
+        let (birth, kind) = (held.birth, held.kind());
+        let groups = &mut scopes[birth.scope as usize];
+        // The same text at two places makes two groups here, and one part in the end.
+        match groups
+            .iter_mut()
+            .find(|g| g.kind == kind && std::ptr::eq(g.name, birth.name))
+        {
+            Some(group) => group.bytes += held.bytes,
+            None => groups.push(Group {
+                component: held.component,
+                scope: birth.scope,
+                kind,
+                name: birth.name,
+                bytes: held.bytes,
+            }),
+        }
+    }
+    scopes
 }
 
 impl BreakdownNode {
-    fn add(&mut self, path: &[&str], bytes: Bytes) {
-        self.bytes += bytes;
-        let Some((name, rest)) = path.split_first() else { return };
-        let i = match self.children.iter().rposition(|c| c.name == *name) {
-            Some(i) => i,
-            None => {
-                self.children.push(Self {
-                    name: (*name).to_owned(),
-                    bytes: Bytes::ZERO,
-                    children: Vec::new(),
-                });
-                self.children.len() - 1
-            }
-        };
-        self.children[i].add(rest, bytes);
+    fn leaf(name: &str, bytes: Bytes) -> Self {
+        Self {
+            name: name.to_owned(),
+            bytes,
+            children: Vec::new(),
+        }
     }
 
-    fn sort(&mut self) {
-        self.children
-            .sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
-        self.children.iter_mut().for_each(Self::sort);
+    fn of(name: impl Into<String>, children: impl Iterator<Item = Self>) -> Self {
+        let mut children: Vec<Self> = children.collect();
+        children.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        Self {
+            name: name.into(),
+            bytes: children.iter().map(|child| child.bytes).sum(),
+            children,
+        }
     }
 }

@@ -99,11 +99,6 @@ impl Timeline {
         out
     }
 
-    /// All tensors live at an instant, largest first.
-    pub fn live_at(&self, instant: Instant) -> Vec<LiveTensor> {
-        self.largest_at(instant, usize::MAX)
-    }
-
     /// The `most` largest tensors live at an instant, largest first.
     pub fn largest_at(&self, instant: Instant, most: usize) -> Vec<LiveTensor> {
         let mut ids = self.live_ids(instant);
@@ -164,7 +159,11 @@ impl Timeline {
         }
     }
 
-    fn live_ids(&self, instant: Instant) -> Vec<StorageId> {
+    pub(super) fn recorded(&self) -> &Recorded {
+        &self.0
+    }
+
+    pub(super) fn live_ids(&self, instant: Instant) -> Vec<StorageId> {
         // A state that is made anew lives twice for a moment.
         let mut live = vec![0i8; self.0.log.births.len()];
         for &id in &self.0.initial {

@@ -53,7 +53,7 @@ pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Sim
         return Err(SimulateError(failure.clone()));
     }
     let replay = replay::replay(&recording, Options::default()).map_err(|e| SimulateError(e.to_string()))?;
-    let (mut report, live) = report::report(recording, replay);
-    report.warnings = warnings::warnings(model, setup, &report, &live);
+    let mut report = report::report(recording, replay);
+    report.warnings = warnings::warnings(model, setup, &report);
     Ok(report)
 }

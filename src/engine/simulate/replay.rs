@@ -86,15 +86,23 @@ impl Player<'_> {
     }
 
     fn play(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
-        let births = &self.recording.log.births;
-        for &event in events {
-            self.event(event, births[event.storage() as usize].bytes)?;
-            self.played += 1;
-            let now = self.allocator.allocated().get();
-            if now > self.highest.0 {
-                self.highest = (now, self.played);
+        let mut at = 0;
+        while let Some(event) = events.get(at) {
+            let id = event.storage() as usize;
+            at += 1;
+            if !event.is_birth() {
+                self.free(id);
+                continue;
             }
+            let dies_next = events.get(at) == Some(&Event::death(event.storage()));
+            let is_scratch = dies_next && self.blocks[id].is_none();
+            let total = if is_scratch { self.scratch(id)? } else { self.alloc(id)? };
+            if total > self.highest.0 {
+                self.highest = (total, self.played + at);
+            }
+            at += usize::from(is_scratch);
         }
+        self.played += events.len();
         Ok(())
     }
 
@@ -104,18 +112,26 @@ impl Player<'_> {
             .collect()
     }
 
-    fn event(&mut self, event: Event, bytes: u64) -> Result<(), OutOfMemory> {
-        let id = event.storage() as usize;
-        if event.is_birth() {
-            let block = self.allocator.alloc(bytes, 0)?;
-            self.block_bytes[id] = self.allocator.block_size(block);
-            if let Some(old) = self.blocks[id].replace(block) {
-                self.replaced.insert(id, old);
-            }
-        } else if let Some(block) = self.dying(id) {
+    /// Allocated bytes with the block of a storage that is born.
+    fn alloc(&mut self, id: usize) -> Result<u64, OutOfMemory> {
+        let block = self.allocator.alloc(self.recording.log.births[id].bytes, 0)?;
+        self.block_bytes[id] = self.allocator.block_size(block);
+        if let Some(old) = self.blocks[id].replace(block) {
+            self.replaced.insert(id, old);
+        }
+        Ok(self.allocator.allocated().get())
+    }
+
+    /// Allocated bytes with the block of a storage that dies as soon as it is born.
+    fn scratch(&mut self, id: usize) -> Result<u64, OutOfMemory> {
+        self.block_bytes[id] = self.allocator.alloc_and_free(self.recording.log.births[id].bytes, 0)?;
+        Ok(self.allocator.allocated().get() + self.block_bytes[id])
+    }
+
+    fn free(&mut self, id: usize) {
+        if let Some(block) = self.dying(id) {
             self.allocator.free(block);
         }
-        Ok(())
     }
 
     fn dying(&mut self, id: usize) -> Option<Block> {

@@ -2,11 +2,11 @@
 
 use super::replay::Replay;
 use super::steps::{Recording, StepMarks};
-use crate::report::{LiveTensor, Phase, Recorded, Report, Timeline, breakdown};
+use crate::report::{Phase, Recorded, Report, Timeline, breakdown};
 use crate::units::Bytes;
 
-/// The report of the run's last step, and what lives at its peak.
-pub(super) fn report(recording: Recording, replay: Replay) -> (Report, Vec<LiveTensor>) {
+/// The report of the run's last step, without warnings.
+pub(super) fn report(recording: Recording, replay: Replay) -> Report {
     let steady = replay.steps[2];
     let timeline = Timeline::new(Recorded {
         phases: phases(&recording.steady.marks),
@@ -16,10 +16,10 @@ pub(super) fn report(recording: Recording, replay: Replay) -> (Report, Vec<LiveT
         block_bytes: replay.block_bytes,
         peak: replay.peak,
     });
-    let live = timeline.live_at(timeline.peak_instant());
+    let breakdown = breakdown(&timeline.live(timeline.peak_instant()));
     let peak_allocated = steady.peak();
     let peak_reserved = Bytes::new(replay.peak_reserved);
-    let report = Report {
+    Report {
         params: recording.params,
         trainable: recording.trainable,
         after_model: Bytes::new(replay.after_model),
@@ -30,11 +30,10 @@ pub(super) fn report(recording: Recording, replay: Replay) -> (Report, Vec<LiveT
         fragmentation: peak_reserved.saturating_sub(peak_allocated),
         paged: recording.paged,
         peak_phase: steady.peak_phase(),
-        breakdown: breakdown(&live),
+        breakdown,
         timeline,
         warnings: Vec::new(),
-    };
-    (report, live)
+    }
 }
 
 fn phases(marks: &StepMarks) -> Vec<(Phase, usize)> {

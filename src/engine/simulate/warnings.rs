@@ -1,19 +1,19 @@
 //! What a person should know of a run, each with what to do next.
 
 use crate::model::ModelConfig;
-use crate::report::{LiveTensor, Phase, Report, Severity, Warning};
+use crate::report::{Held, Live, Phase, Report, Severity, Warning};
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
-/// Warnings of one run; `live` is what lives at its steady peak.
-pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report, live: &[LiveTensor]) -> Vec<Warning> {
+/// Warnings of one run.
+pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<Warning> {
     let run = Run {
         model,
         setup,
         report,
-        live,
+        live: report.timeline.live(report.timeline.peak_instant()),
     };
     [
         run.generic(),
@@ -38,12 +38,13 @@ struct Run<'a> {
     model: &'a Model,
     setup: &'a Setup,
     report: &'a Report,
-    live: &'a [LiveTensor],
+    /// At the steady peak.
+    live: Live<'a>,
 }
 
 impl Run<'_> {
-    fn sum(&self, of: impl Fn(&LiveTensor) -> bool) -> Bytes {
-        self.live.iter().filter(|t| of(t)).map(|t| t.bytes).sum()
+    fn sum(&self, of: impl Fn(&Held<'_>) -> bool) -> Bytes {
+        self.live.sum(of)
     }
 
     /// Whether some bytes are at least a fifth of the peak: enough to look at first.
@@ -85,9 +86,9 @@ impl Run<'_> {
     }
 
     fn optimizer_holds_the_peak(&self) -> Option<Warning> {
-        let temporaries = self.sum(|t| t.kind == Kind::Temporary);
         let unfused = matches!(self.setup.optim, Optimizer::Adamw | Optimizer::AdamwLoop);
         (self.report.peak_phase == Phase::Optimizer && unfused).then(|| {
+            let temporaries = self.sum(|t| t.kind() == Kind::Temporary);
             let others = self.report.steady.peak_forward.max(self.report.steady.peak_backward);
             Warning {
                 code: "optimizer-holds-peak",
@@ -104,7 +105,7 @@ impl Run<'_> {
 
     fn logits(&self) -> Option<Warning> {
         let bytes =
-            self.sum(|t| t.component == Component::Head && matches!(t.kind, Kind::Activation | Kind::Temporary));
+            self.sum(|t| t.component == Component::Head && matches!(t.kind(), Kind::Activation | Kind::Temporary));
         self.is_a_fifth(bytes).then(|| Warning {
             code: "logits",
             severity: Severity::Warning,
@@ -117,15 +118,12 @@ impl Run<'_> {
     }
 
     fn attention_matrices(&self) -> Option<Warning> {
-        let square = |t: &&LiveTensor| t.shape.len() >= 3 && t.shape[t.shape.len() - 1] == t.shape[t.shape.len() - 2];
-        let bytes: Bytes = self
-            .live
-            .iter()
-            .filter(square)
-            .filter(|t| matches!(t.kind, Kind::Activation | Kind::Temporary))
-            .map(|t| t.bytes)
-            .sum();
-        (self.setup.attn == Attention::Eager && self.is_a_fifth(bytes)).then(|| Warning {
+        if self.setup.attn != Attention::Eager {
+            return None;
+        }
+        let square = |shape: &[u64]| matches!(shape, [_, .., rows, columns] if rows == columns);
+        let bytes = self.sum(|t| matches!(t.kind(), Kind::Activation | Kind::Temporary) && square(&t.birth.shape));
+        self.is_a_fifth(bytes).then(|| Warning {
             code: "attention-matrices",
             severity: Severity::Warning,
             message: format!(
@@ -137,8 +135,10 @@ impl Run<'_> {
     }
 
     fn autocast_copies(&self) -> Option<Warning> {
-        let amp = matches!(self.setup.precision, Precision::AmpBf16 | Precision::AmpFp16);
-        let bytes = self.sum(|t| amp && t.why.contains("autocast"));
+        if !matches!(self.setup.precision, Precision::AmpBf16 | Precision::AmpFp16) {
+            return None;
+        }
+        let bytes = self.sum(|t| t.birth.why.contains("autocast"));
         self.is_a_fifth(bytes).then(|| Warning {
             code: "autocast-copies",
             severity: Severity::Note,
@@ -155,7 +155,7 @@ impl Run<'_> {
             Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora => Component::LanguageModel,
             _ => return None,
         };
-        let bytes = self.sum(|t| t.component == frozen && t.kind == Kind::Activation);
+        let bytes = self.sum(|t| t.component == frozen && t.kind() == Kind::Activation);
         self.is_a_fifth(bytes).then(|| Warning {
             code: "frozen-is-not-free",
             severity: Severity::Note,
@@ -169,8 +169,11 @@ impl Run<'_> {
 
     fn frozen_tower_keeps_a_graph(&self) -> Option<Warning> {
         let frozen = self.setup.ckpt != Checkpointing::None && self.setup.freeze != Freeze::None;
+        if !frozen {
+            return None;
+        }
         let bytes = self.report.held_after_forward(Component::VisionTower, Kind::Activation);
-        (frozen && bytes > Bytes::ZERO).then(|| Warning {
+        (bytes > Bytes::ZERO).then(|| Warning {
             code: "frozen-tower-keeps-graph",
             severity: Severity::Note,
             message: format!(

@@ -1,0 +1,64 @@
+use super::timeline::{Instant, Timeline};
+use crate::tape::log::{Birth, Log, StorageId};
+use crate::tape::{Component, Kind};
+use crate::units::Bytes;
+
+/// What lives at one instant of a step, not yet put into words: sums over it cost next to nothing.
+pub(crate) struct Live<'a> {
+    log: &'a Log,
+    block_bytes: &'a [u64],
+    ids: Vec<StorageId>,
+}
+
+/// One storage that lives.
+pub(crate) struct Held<'a> {
+    /// What it is.
+    pub birth: &'a Birth,
+    /// The part of the model that made it.
+    pub component: Component,
+    /// Bytes of the allocator's block.
+    pub bytes: Bytes,
+}
+
+impl Held<'_> {
+    /// What it is for.
+    pub fn kind(&self) -> Kind {
+        self.birth.kind
+    }
+}
+
+impl Timeline {
+    /// What lives at an instant, in the order of birth.
+    pub(crate) fn live(&self, instant: Instant) -> Live<'_> {
+        let recorded = self.recorded();
+        Live {
+            log: &recorded.log,
+            block_bytes: &recorded.block_bytes,
+            ids: self.live_ids(instant),
+        }
+    }
+}
+
+impl<'a> Live<'a> {
+    /// The record that says what each storage is.
+    pub fn log(&self) -> &'a Log {
+        self.log
+    }
+
+    /// Everything that lives.
+    pub fn iter(&self) -> impl Iterator<Item = Held<'a>> {
+        self.ids.iter().map(|&id| {
+            let birth = &self.log.births[id as usize];
+            Held {
+                birth,
+                component: self.log.scopes[birth.scope as usize].component,
+                bytes: Bytes::new(self.block_bytes[id as usize]),
+            }
+        })
+    }
+
+    /// Bytes of those of which `of` is true.
+    pub fn sum(&self, of: impl Fn(&Held<'_>) -> bool) -> Bytes {
+        self.iter().filter(|held| of(held)).map(|held| held.bytes).sum()
+    }
+}
