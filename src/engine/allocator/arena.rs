@@ -1,4 +1,3 @@
-use super::free_blocks::Entry;
 use super::size::PoolKind;
 
 /// No block: the end of a segment's chain.
@@ -35,16 +34,6 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Itself, block `id`, as its pool keeps it.
-    #[inline]
-    pub fn entry(&self, id: u32) -> Entry {
-        Entry {
-            size: self.size,
-            address: self.address,
-            id,
-        }
-    }
-
     /// Whether its segment holds other blocks too.
     pub fn is_split(&self) -> bool {
         self.prev != NONE || self.next != NONE

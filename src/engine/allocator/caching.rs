@@ -114,6 +114,20 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Ok(size)
     }
 
+    /// Counts a block of `bytes` as handed out by a pool whose layout the caller knows to repeat itself,
+    /// so that nobody need look for it.
+    #[inline]
+    pub fn count_allocated(&mut self, bytes: u64) {
+        self.allocated += bytes;
+        self.peak_allocated = self.peak_allocated.max(self.allocated);
+    }
+
+    /// Counts a block of [`Self::count_allocated`] as freed.
+    #[inline]
+    pub fn count_freed(&mut self, bytes: u64) {
+        self.allocated -= bytes;
+    }
+
     /// Bytes of the block that the cache would serve, where no option depends on when it did.
     #[inline]
     fn look(&mut self, bytes: u64, stream: u32) -> Option<u64> {

@@ -2,7 +2,6 @@
 
 use super::arena::{BlockState, NONE, Node};
 use super::caching::{Block, CachingAllocator};
-use super::free_blocks::Entry;
 use super::segment_source::SegmentSource;
 use super::size::{MIN_BLOCK, PoolKind, SMALL_SIZE};
 use crate::units::Bytes;
@@ -96,19 +95,16 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// Puts a block into its pool (`BlockPool::insert_into_blocks`).
     #[inline]
     pub(super) fn cache(&mut self, id: u32) {
-        let searches = self.searches;
         let node = &mut self.blocks[id];
         node.state = BlockState::Free;
-        node.cached_at = searches[node.kind as usize];
-        let (pool, entry) = (node.pool, node.entry(id));
-        self.pools[pool as usize].insert(entry);
+        node.cached_at = self.searches[node.kind as usize];
+        self.pools[node.pool as usize].insert(node.size, node.address, id);
     }
 
     /// Takes a block out of its pool.
     #[inline]
     pub(super) fn uncache(&mut self, id: u32) {
         let node = &self.blocks[id];
-        let (pool, entry): (u32, Entry) = (node.pool, node.entry(id));
-        self.pools[pool as usize].remove(entry);
+        self.pools[node.pool as usize].remove(node.size, node.address);
     }
 }

@@ -139,7 +139,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// Gives one segment back (`release_block`).
     fn release(&mut self, entry: Entry) {
         let pool = self.blocks[entry.id].pool;
-        self.pools[pool as usize].remove(entry);
+        self.pools[pool as usize].remove(entry.size, entry.address);
         self.source.release(entry.address, entry.size);
         self.reserved -= entry.size;
         self.blocks.remove(entry.id);

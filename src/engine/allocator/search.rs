@@ -14,9 +14,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         let searches = &mut self.searches[request.kind as usize];
         *searches = searches.wrapping_add(1);
         if self.plain_search {
-            self.pools[request.pool as usize]
-                .take_best_fit(request.size)
-                .map(|entry| entry.id)
+            self.pools[request.pool as usize].take_best_fit(request.size)
         } else {
             self.take_cached_with_options(request)
         }
@@ -32,7 +30,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         if entry.size >= self.oversize_for(request) {
             return None;
         }
-        self.pools[request.pool as usize].remove(entry);
+        self.pools[request.pool as usize].remove(entry.size, entry.address);
         Some(entry.id)
     }
 
@@ -114,7 +112,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
 
     /// Whether the driver can hand out `size` bytes more.
     pub(super) fn driver_has(&self, size: u64) -> bool {
-        self.reserved + size <= self.options.capacity.map_or(ADDRESS_SPACE, Bytes::get)
+        let capacity = self.options.capacity.map_or(ADDRESS_SPACE, Bytes::get);
+        self.reserved + size <= capacity.min(ADDRESS_SPACE)
     }
 
     pub(super) fn count_reserved(&mut self, size: u64) {

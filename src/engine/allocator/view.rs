@@ -51,8 +51,18 @@ impl<S> CachingAllocator<S> {
     /// Two allocators with equal options and equal fingerprints answer the same requests with the same
     /// addresses from then on. One pass over all blocks; ids of blocks do not matter.
     pub fn fingerprint(&self) -> u64 {
+        [PoolKind::Small, PoolKind::Large]
+            .map(|kind| self.fingerprint_of(kind))
+            .into_iter()
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// The part of [`Self::fingerprint`] that one kind of pool has. Requests of one kind never touch
+    /// the other's blocks.
+    pub fn fingerprint_of(&self, kind: PoolKind) -> u64 {
         self.blocks
             .iter()
+            .filter(|(_, node)| node.kind == kind)
             .fold(0, |sum: u64, (_, node)| sum.wrapping_add(self.hash(node)))
     }
 

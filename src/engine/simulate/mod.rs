@@ -7,6 +7,7 @@ mod grid;
 mod inference;
 mod options;
 mod parts;
+mod player;
 mod replay;
 mod report;
 mod steps;

@@ -225,7 +225,7 @@ impl Run<'_> {
     }
 
     fn scaler_skips(&self) -> Option<Warning> {
-        let states = self.sum(|t| t.kind == Kind::OptimizerState);
+        let states = self.sum(|t| t.kind() == Kind::OptimizerState);
         (self.setup.precision == Precision::AmpFp16 && states > Bytes::mib(1)).then(|| Warning {
             code: "scaler-skips",
             severity: Severity::Note,
