@@ -265,9 +265,7 @@ impl Model {
         use ModelConfig as M;
         match &self.config {
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
-            // The tower's pooling head is not simulated; published checkpoints have none.
-            M::PaliGemma(c) => gemma_text::is_gemma(&c.text) && !c.vision.head,
-            M::Gemma3(c) => !c.vision.head,
+            M::PaliGemma(c) => gemma_text::is_gemma(&c.text),
             M::Llava(c) => decoder::is_simulated(&c.text),
             M::LlavaNext(c) => decoder::is_simulated(&c.text),
             M::Qwen2Vl(c) => decoder::is_simulated(&c.text),
@@ -276,7 +274,7 @@ impl Model {
             M::InternVl(c) => decoder::is_simulated(&c.text),
             M::Siglip(c) => c.vision.head,
             M::Idefics3(c) => decoder::is_simulated(&c.text),
-            M::Gpt2(_) | M::Opt(_) | M::Phi(_) | M::Blip2(_) | M::Mllama(_) => true,
+            M::Gpt2(_) | M::Opt(_) | M::Phi(_) | M::Gemma3(_) | M::Blip2(_) | M::Mllama(_) => true,
             M::Clip(_) | M::Vit(_) | M::VideoMae(_) => true,
         }
     }
