@@ -1,11 +1,13 @@
 //! One function for each command.
 
+mod bench_wasm;
 mod lint;
 mod serve;
 mod shots;
 mod table;
 mod test;
 
+pub use bench_wasm::bench_wasm;
 pub use lint::lint;
 pub use serve::serve;
 pub use shots::shots;

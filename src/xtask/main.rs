@@ -15,6 +15,7 @@ with the system's package manager.
   cargo xtask build          build the page into dist/
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
   cargo xtask table          the table of measured against predicted in tests/data, made anew
+  cargo xtask bench-wasm     how long the largest estimate takes in WebAssembly, by Node.js
   cargo xtask shots          screenshots of the built page into target/shots
 ";
 
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         "build" => commands::build(),
         "lint" => commands::lint(),
         "table" => commands::table(),
+        "bench-wasm" => commands::bench_wasm(),
         "shots" => commands::shots(),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

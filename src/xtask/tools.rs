@@ -13,7 +13,8 @@ use crate::process::{cargo, output, program, run};
 use crate::{Failure, root};
 use cargo_tool::CargoTool;
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// What the page is compiled to.
+pub const TARGET: &str = "wasm32-unknown-unknown";
 
 const TRUNK: CargoTool = CargoTool {
     package: "trunk",
