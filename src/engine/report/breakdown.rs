@@ -1,8 +1,10 @@
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use serde::Serialize;
 
 use super::live::Live;
+use crate::tape::log::ScopeId;
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
@@ -22,17 +24,18 @@ pub struct BreakdownNode {
 /// Groups what lives by component, then kind, then layer, then tensor.
 pub(crate) fn breakdown(live: &Live<'_>) -> BreakdownNode {
     let mut parts: HashMap<Component, HashMap<Kind, Layers>> = HashMap::new();
-    for group in groups(live).into_iter().flatten() {
-        let layers = parts.entry(group.component).or_default().entry(group.kind).or_default();
-        let names = layers.entry(live.log().path(group.scope)).or_default();
-        *names.entry(group.name).or_default() += group.bytes;
+    for (scope, groups) in groups(live)
+        .into_iter()
+        .enumerate()
+        .filter(|(_, groups)| !groups.is_empty())
+    {
+        let path: Rc<str> = live.log().path(scope as ScopeId).into();
+        for group in groups {
+            let layers = parts.entry(group.component).or_default().entry(group.kind).or_default();
+            layers.entry(path.clone()).or_default().push((group.name, group.bytes));
+        }
     }
-    let layer = |(path, names): (String, HashMap<&str, Bytes>)| {
-        BreakdownNode::of(
-            path,
-            names.into_iter().map(|(name, bytes)| BreakdownNode::leaf(name, bytes)),
-        )
-    };
+    let layer = |(path, tensors): (Rc<str>, Vec<(&str, Bytes)>)| BreakdownNode::of(&*path, leaves(tensors));
     let kind = |(kind, layers): (Kind, Layers)| BreakdownNode::of(kind.label(), layers.into_iter().map(layer));
     let component = |(component, kinds): (Component, HashMap<Kind, Layers>)| {
         BreakdownNode::of(component.label(), kinds.into_iter().map(kind))
@@ -40,13 +43,22 @@ pub(crate) fn breakdown(live: &Live<'_>) -> BreakdownNode {
     BreakdownNode::of("total", parts.into_iter().map(component))
 }
 
-/// Bytes by path of a layer, then by name of a tensor.
-type Layers = HashMap<String, HashMap<&'static str, Bytes>>;
+/// By path of a layer: names and bytes of its tensors.
+type Layers = HashMap<Rc<str>, Vec<(&'static str, Bytes)>>;
+
+/// One part for each name.
+fn leaves(mut tensors: Vec<(&str, Bytes)>) -> impl Iterator<Item = BreakdownNode> {
+    tensors.sort_unstable_by_key(|(name, _)| *name);
+    let parts: Vec<BreakdownNode> = tensors
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|alike| BreakdownNode::leaf(alike[0].0, alike.iter().map(|(_, bytes)| *bytes).sum()))
+        .collect();
+    parts.into_iter()
+}
 
 /// What the tensors of one name and kind hold, of those that one call of a module made.
 struct Group {
     component: Component,
-    scope: u32,
     kind: Kind,
     name: &'static str,
     bytes: Bytes,
@@ -67,7 +79,6 @@ fn groups(live: &Live<'_>) -> Vec<Vec<Group>> {
             Some(group) => group.bytes += held.bytes,
             None => groups.push(Group {
                 component: held.component,
-                scope: birth.scope,
                 kind,
                 name: birth.name,
                 bytes: held.bytes,
