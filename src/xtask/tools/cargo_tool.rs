@@ -22,12 +22,13 @@ impl CargoTool {
         install(self, &format!("={version}"))
     }
 
-    /// Installs the latest version that starts with `prefix`, unless one is on the search path.
-    pub fn ensure_any(&self, prefix: &str) -> Result<(), Failure> {
-        if self.found().is_some_and(|found| found.starts_with(prefix)) {
+    /// Installs the latest release of a series such as `0.9`, unless one is on the search path.
+    pub fn ensure_any(&self, series: &str) -> Result<(), Failure> {
+        let release = format!("{series}.");
+        if self.found().is_some_and(|found| found.starts_with(&release)) {
             return Ok(());
         }
-        install(self, prefix)
+        install(self, &format!("~{series}"))
     }
 
     /// The version on the search path: the second word of what `--version` prints.
