@@ -1,4 +1,4 @@
-//! Translations: one JSON file for each language in `locales/`, checked by the build script.
+//! Translations: a folder for each language in `locales/`, a file for each subject, checked by the build script.
 
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/translations.rs"));

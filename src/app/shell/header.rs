@@ -18,7 +18,7 @@ pub fn Header() -> impl IntoView {
                 <Mark />
                 "VRAMscope"
             </h1>
-            <p class="tagline">{t!(i18n, tagline)}</p>
+            <p class="tagline">{t!(i18n, page.tagline)}</p>
             <div class="head-tools">
                 <CopyLink />
                 <ThemeMenu />

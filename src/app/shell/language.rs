@@ -19,7 +19,7 @@ pub fn follow(store: Store, i18n: Words) {
     // Again once the translations' own start is over, which sets what it took from the browser.
     Effect::new(move || i18n.set_locale(wanted()));
     Effect::new(move || {
-        document().set_title(t_string!(i18n, title));
+        document().set_title(t_string!(i18n, page.title));
         if let Some(root) = document().document_element() {
             // An attribute of the root element can always be set.
             root.set_attribute("lang", i18n.get_locale().as_str()).ok();
