@@ -1,7 +1,7 @@
 //! Words for the engine's terms and for what can be wrong with an entry.
 
 use vramscope_engine::report::{Part, Phase, Warning};
-use vramscope_engine::tape::{Component, Kind};
+use vramscope_engine::tape::{Component, Kind, Why};
 
 use crate::i18n::{Words, t_string};
 use crate::state::{FieldError, Key, Problem};
@@ -49,6 +49,27 @@ pub fn part(i18n: Words, part: Part) -> String {
         Part::Outside("display") => t_string!(i18n, part.display).to_string(),
         Part::Outside("nccl") => t_string!(i18n, part.nccl).to_string(),
         Part::Outside(name) => name.to_owned(),
+    }
+}
+
+/// Why a tensor lives.
+pub fn why(i18n: Words, why: Why) -> String {
+    match why {
+        Why::InUse => t_string!(i18n, why.in_use).to_string(),
+        Why::Batch => t_string!(i18n, why.batch).to_string(),
+        Why::NeededBy(node) => t_string!(i18n, why.needed_by, node = node).to_string(),
+        Why::BlockInput => t_string!(i18n, why.block_input).to_string(),
+        Why::Parameter => t_string!(i18n, why.parameter).to_string(),
+        Why::Buffer => t_string!(i18n, why.buffer).to_string(),
+        Why::Adapter => t_string!(i18n, why.adapter).to_string(),
+        Why::MovingAverage => t_string!(i18n, why.moving_average).to_string(),
+        Why::Gradient => t_string!(i18n, why.gradient).to_string(),
+        Why::State => t_string!(i18n, why.state).to_string(),
+        Why::ParameterSize => t_string!(i18n, why.parameter_size).to_string(),
+        Why::StepCount => t_string!(i18n, why.step_count).to_string(),
+        Why::QuantisationMap => t_string!(i18n, why.quantisation_map).to_string(),
+        Why::AutocastCopy => t_string!(i18n, why.autocast_copy).to_string(),
+        Why::Library => t_string!(i18n, why.library).to_string(),
     }
 }
 

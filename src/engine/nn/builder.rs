@@ -7,7 +7,7 @@ use super::lora::{Adapters, LoraSlot};
 use crate::dtype::DType;
 use crate::setup::Freeze;
 use crate::tape::dims::Dims;
-use crate::tape::{Component, Kind, Tape, Tensor};
+use crate::tape::{Component, Kind, Tape, Tensor, Why};
 
 /// Which parameters are trained, and in what type they are.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ impl Builder {
     /// As [`Builder::weight`], in a type of its own.
     pub(super) fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
-        tensor.storage().classify(Kind::Weight, "a parameter of the model");
+        tensor.storage().classify(Kind::Weight, Why::Parameter);
         let trained = self.policy.trains(self.tape.component_now());
         let tensor = if trained {
             self.tape.require_grad(&tensor)
@@ -90,7 +90,7 @@ impl Builder {
     /// A tensor of the model that is never trained and not counted as a parameter; the module holds it.
     pub fn buffer(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
-        tensor.storage().classify(Kind::Weight, "a buffer of the model");
+        tensor.storage().classify(Kind::Weight, Why::Buffer);
         self.buffers.borrow_mut().push(tensor.clone());
         tensor
     }

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use crate::dtype::DType;
 use crate::setup::Targets;
 use crate::tape::log::ScopeId;
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// What adapters are like.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl LoraSlot {
         t.in_scope(self.scope, || {
             let make = |name, shape: [u64; 2]| {
                 let w = t.as_kind(Kind::Weight, || t.parameter(shape, with.dtype, name));
-                w.storage().classify(Kind::Weight, "a low-rank adapter");
+                w.storage().classify(Kind::Weight, Why::Adapter);
                 w
             };
             let a = make("lora_A.weight", [with.rank, self.input]);

@@ -3,7 +3,7 @@
 
 use super::Optimizer;
 use crate::dtype::DType;
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// The local variables of `step`, which outlive each turn of its loop over the parameters.
 #[derive(Default)]
@@ -35,8 +35,7 @@ impl Optimizer {
             let data = t.to_dtype(p, DType::F32);
             locals.p_data_fp32 = Some(data.clone());
             let rms = root_mean_square(t, &data);
-            rms.storage()
-                .classify(Kind::OptimizerState, "the parameter's size, kept between steps");
+            rms.storage().classify(Kind::OptimizerState, Why::ParameterSize);
             let last = states.0.len() - 1;
             if fresh {
                 states.0.push(rms);
@@ -72,9 +71,7 @@ impl Locals {
 fn second_moments(t: &Tape, grad: &Tensor) -> Vec<Tensor> {
     let state = |shape, name| {
         let state = t.as_kind(Kind::OptimizerState, || t.empty(shape, DType::F32, name));
-        state
-            .storage()
-            .classify(Kind::OptimizerState, "kept between steps by the optimizer");
+        state.storage().classify(Kind::OptimizerState, Why::State);
         state
     };
     let shape = *grad.shape();

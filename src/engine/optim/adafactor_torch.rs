@@ -2,7 +2,7 @@
 //! parameters' own type.
 
 use super::Optimizer;
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// The local variables of `_single_tensor_adafactor`, which outlive each turn of its loop.
 #[derive(Default)]
@@ -57,9 +57,7 @@ impl Locals {
 fn variances(t: &Tape, grad: &Tensor) -> Vec<Tensor> {
     let state = |shape, name| {
         let state = t.as_kind(Kind::OptimizerState, || t.empty(shape, grad.dtype(), name));
-        state
-            .storage()
-            .classify(Kind::OptimizerState, "kept between steps by the optimizer");
+        state.storage().classify(Kind::OptimizerState, Why::State);
         state
     };
     let d = grad.dim();

@@ -3,7 +3,7 @@
 use super::Optimizer;
 use crate::dtype::DType;
 use crate::setup;
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Kind, Tape, Tensor, Why};
 
 impl Optimizer {
     pub(super) fn adamw(&mut self, t: &Tape) {
@@ -24,8 +24,7 @@ impl Optimizer {
             }
             if fused {
                 let step = t.as_kind(Kind::OptimizerState, || t.empty([], DType::F32, "step"));
-                step.storage()
-                    .classify(Kind::OptimizerState, "the fused kernel's step count");
+                step.storage().classify(Kind::OptimizerState, Why::StepCount);
                 states.0.push(step);
             }
             states.0.push(Self::state(t, p, "exp_avg"));

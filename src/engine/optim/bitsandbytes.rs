@@ -4,7 +4,7 @@
 use super::{Optimizer, States};
 use crate::dtype::DType;
 use crate::setup;
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// Parameters with fewer elements keep their moments in fp32 (`min_8bit_size`).
 const MIN_8BIT: u64 = 4096;
@@ -66,18 +66,13 @@ impl Shared {
 
 fn table(t: &Tape) -> Tensor {
     let map = t.as_kind(Kind::OptimizerState, || t.empty([256], DType::F32, "quantisation map"));
-    map.storage().classify(
-        Kind::OptimizerState,
-        "the values that bytes stand for, shared by all states",
-    );
+    map.storage().classify(Kind::OptimizerState, Why::QuantisationMap);
     map
 }
 
 fn state(t: &Tape, make: impl FnOnce() -> Tensor) -> Tensor {
     let state = t.as_kind(Kind::OptimizerState, make);
-    state
-        .storage()
-        .classify(Kind::OptimizerState, "kept between steps by the optimizer");
+    state.storage().classify(Kind::OptimizerState, Why::State);
     state
 }
 

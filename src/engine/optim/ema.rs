@@ -2,7 +2,7 @@
 //! `get_ema_multi_avg_fn`), updated after each step.
 
 use crate::dtype::DType;
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// A copy of a model's weights and buffers.
 pub struct Ema(Vec<Tensor>);
@@ -12,7 +12,7 @@ impl Ema {
     pub fn new(t: &Tape, model: &[Tensor]) -> Self {
         let copy = |x: &Tensor| {
             let copy = t.as_kind(Kind::Weight, || t.empty_like(x, x.dtype(), "moving average"));
-            copy.storage().classify(Kind::Weight, "a moving average of the model");
+            copy.storage().classify(Kind::Weight, Why::MovingAverage);
             copy
         };
         Self(model.iter().map(copy).collect())

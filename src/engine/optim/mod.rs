@@ -14,7 +14,7 @@ pub use ema::Ema;
 pub use scaler::GradScaler;
 
 use crate::setup;
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Kind, Tape, Tensor, Why};
 use crate::units::Bytes;
 
 /// An optimizer over the trained parameters of a model.
@@ -80,9 +80,7 @@ impl Optimizer {
         let state = t.in_scope(t.scope_of(p), || {
             t.as_kind(Kind::OptimizerState, || t.empty_like(p, p.dtype(), name))
         });
-        state
-            .storage()
-            .classify(Kind::OptimizerState, "kept between steps by the optimizer");
+        state.storage().classify(Kind::OptimizerState, Why::State);
         state
     }
 }

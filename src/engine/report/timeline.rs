@@ -8,7 +8,7 @@ use super::describe::Describe;
 use crate::dtype::DType;
 use crate::tape::dims::Dims;
 use crate::tape::log::{Event, Log, StorageId};
-use crate::tape::{Component, Kind};
+use crate::tape::{Component, Kind, Why};
 use crate::units::Bytes;
 
 /// A point of the step: the number of events (allocations and frees) that came before.
@@ -33,8 +33,7 @@ pub struct LiveTensor {
     /// Bytes of the allocator's block.
     pub bytes: Bytes,
     /// Why it lives.
-    #[serde(serialize_with = "as_text")]
-    pub why: Arc<str>,
+    pub why: Why,
 }
 
 fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,7 +3,7 @@
 use crate::model::ModelConfig;
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
-use crate::tape::{Component, Kind};
+use crate::tape::{Component, Kind, Why};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
@@ -138,7 +138,7 @@ impl Run<'_> {
         if !matches!(self.setup.precision, Precision::AmpBf16 | Precision::AmpFp16) {
             return None;
         }
-        let bytes = self.sum(|t| t.birth.why.contains("autocast"));
+        let bytes = self.sum(|t| t.birth.why == Why::AutocastCopy);
         self.is_a_fifth(bytes).then(|| Warning {
             code: "autocast-copies",
             severity: Severity::Note,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::core::Tape;
 use super::kind::Kind;
 use super::tensor::Tensor;
+use super::why::Why;
 use crate::dtype::DType;
 
 /// Autocast as a thread sees it.
@@ -75,10 +76,7 @@ impl Tape {
             return cast.clone();
         }
         let cast = self.to_dtype(t, low);
-        cast.storage().classify(
-            Kind::Temporary,
-            "autocast's low-precision copy of a weight, cached until forward's context ends",
-        );
+        cast.storage().classify(Kind::Temporary, Why::AutocastCopy);
         self.0
             .autocast
             .borrow_mut()

@@ -12,6 +12,7 @@ use super::dims::{self, Dims};
 use super::kind::Kind;
 use super::log::ScopeId;
 use super::tensor::{Leaf, Tensor};
+use super::why::Why;
 use crate::dtype::DType;
 
 /// Gradients, one for each input of an operation; `None` where none is wanted.
@@ -334,8 +335,7 @@ impl Tape {
         } else {
             self.empty_strided(*leaf.shape(), *leaf.strides(), new.dtype(), "clone of gradient")
         };
-        grad.storage()
-            .classify(Kind::Gradient, "kept from backward until zero_grad");
+        grad.storage().classify(Kind::Gradient, Why::Gradient);
         *slot = Some(grad);
     }
 }

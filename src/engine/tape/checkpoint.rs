@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::core::Tape;
 use super::tensor::Tensor;
+use super::why::Why;
 use crate::dtype::DType;
 
 /// What a node keeps for backward: the tensor, or a promise to compute it again.
@@ -45,9 +46,7 @@ impl Tape {
         let frame = {
             let block = block.clone();
             let input = input.clone();
-            input
-                .storage()
-                .keep_for_backward("input of a checkpointed block, from which backward runs it again");
+            input.storage().keep_for_backward(Why::BlockInput);
             Rc::new(Frame {
                 run: Box::new(move |tape| drop(block(tape, input.clone()))),
                 autocast: self.autocast_dtype(),
@@ -86,7 +85,7 @@ impl Tape {
         let hook = self.0.hooks.borrow().last().cloned();
         match hook {
             None => {
-                t.storage().keep_for_backward(node);
+                t.storage().keep_for_backward(Why::NeededBy(node));
                 Saved::Kept(t.detach())
             }
             Some(Hook::Promise(frame)) => {
@@ -96,7 +95,7 @@ impl Tape {
             }
             Some(Hook::Recompute(frame)) => {
                 let kept = t.detach();
-                t.storage().keep_for_backward(node);
+                t.storage().keep_for_backward(Why::NeededBy(node));
                 self.put(&frame, kept.clone());
                 Saved::Kept(kept)
             }

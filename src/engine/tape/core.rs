@@ -11,6 +11,7 @@ use super::kind::{Component, Kind};
 use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
 use super::script::Script;
 use super::tensor::Tensor;
+use super::why::Why;
 use crate::dtype::DType;
 
 /// Records one run as eager PyTorch would do it. A cheap handle: clones share the record.
@@ -101,7 +102,7 @@ impl Storage {
     }
 
     /// Says what the memory is for; a later, more telling word replaces an earlier one.
-    pub fn classify(&self, kind: Kind, why: &'static str) {
+    pub fn classify(&self, kind: Kind, why: Why) {
         if let Some(id) = self.0.id {
             let mut log = self.0.core.log.borrow_mut();
             let birth = &mut log.births[id as usize];
@@ -111,13 +112,13 @@ impl Storage {
     }
 
     /// Marks the memory as kept for backward, unless it is something more lasting.
-    pub fn keep_for_backward(&self, node: &'static str) {
+    pub fn keep_for_backward(&self, why: Why) {
         if let Some(id) = self.0.id {
             let mut log = self.0.core.log.borrow_mut();
             let birth = &mut log.births[id as usize];
             if birth.kind == Kind::Temporary {
                 birth.kind = Kind::Activation;
-                birth.why = node;
+                birth.why = why;
             }
         }
     }
@@ -175,7 +176,7 @@ impl Tape {
                 name,
                 scope: self.0.scope.get(),
                 kind,
-                why: "",
+                why: Why::default(),
             })
         });
         Storage(Rc::new(Owned {
@@ -357,7 +358,7 @@ impl Tape {
             let storage = self.in_scope(0, || {
                 self.storage_of_bytes(bytes, &Dims::new(&[bytes]), DType::U8, lib, Kind::Workspace)
             });
-            storage.classify(Kind::Workspace, "the library keeps it for each thread that calls it");
+            storage.classify(Kind::Workspace, Why::Library);
             self.0.workspaces.borrow_mut().push((key, storage));
         }
     }

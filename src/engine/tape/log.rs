@@ -2,6 +2,7 @@
 
 use super::dims::Dims;
 use super::kind::{Component, Kind};
+use super::why::Why;
 use crate::dtype::DType;
 
 /// Index of a storage in the order of birth.
@@ -56,8 +57,8 @@ pub struct Birth {
     pub scope: ScopeId,
     /// What it is for.
     pub kind: Kind,
-    /// Why it lives; empty for what lives only between two operations.
-    pub why: &'static str,
+    /// Why it lives.
+    pub why: Why,
 }
 
 /// A module: a node of the tree that names layers.

@@ -15,6 +15,7 @@ pub mod log;
 mod ops;
 mod script;
 mod tensor;
+mod why;
 
 pub use self::core::{Storage, Tape};
 pub use autograd::{Backward, Grads, Recording};
@@ -22,3 +23,4 @@ pub use gpu::Gpu;
 pub use kind::{Component, Kind};
 pub use ops::{Cuts, Mask, SdpaInputs};
 pub use tensor::Tensor;
+pub use why::Why;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::kind::Kind;
 use super::log::{Birth, Event, Log, ScopeId, StorageId};
+use super::why::Why;
 
 /// Births and deaths among memory that is numbered from 0: first what is known before, then what is
 /// born, in order.
@@ -55,7 +56,7 @@ impl Script {
     /// The same births as temporaries.
     pub fn of_temporaries(mut self) -> Self {
         for birth in &mut self.births {
-            (birth.kind, birth.why) = (Kind::Temporary, "");
+            (birth.kind, birth.why) = (Kind::Temporary, Why::default());
         }
         self
     }

@@ -51,10 +51,7 @@ fn Row(tensor: LiveTensor) -> impl IntoView {
     let i18n = use_i18n();
     let kind = tensor.kind;
     let shape = tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
-    let what = match &*tensor.why {
-        "" => format!("[{shape}] {}", tensor.dtype.name()),
-        why => format!("[{shape}] {} · {why}", tensor.dtype.name()),
-    };
+    let what = format!("[{shape}] {} · {}", tensor.dtype.name(), words::why(i18n, tensor.why));
     view! {
         <tr data-testid="live-tensor">
             <td>

@@ -26,7 +26,8 @@ pub fn render(report: &Report, width: usize) -> String {
 fn entry(tensor: &LiveTensor, width: usize) -> String {
     let kind = paint::kind(tensor.kind);
     let what = format!("{} {} {}", tensor.name, shape(tensor), tensor.dtype.name());
-    let about = [&*tensor.layer, tensor.kind.label(), &*tensor.why];
+    let why = tensor.why.words();
+    let about = [&*tensor.layer, tensor.kind.label(), &why];
     let about: Vec<&str> = about.into_iter().filter(|words| !words.is_empty()).collect();
     let lines = |text: &str| wrap(text, width.saturating_sub(INDENT)).join(&format!("\n{}", " ".repeat(INDENT)));
     format!(
