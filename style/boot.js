@@ -1,9 +1,25 @@
-// Starts the page's WebAssembly. A browser that cannot run it gets a message, never a blank page.
-const { js, wasm } = document.querySelector("script[data-wasm]").dataset;
+// Starts the page's WebAssembly, here and in a worker: compiled once, run in both. A browser that
+// cannot run it gets a message, never a blank page.
+const { js, wasm, worker } = document.querySelector("script[data-wasm]").dataset;
+const at = (address) => new URL(address, document.baseURI).href;
+
+const module = compile(at(wasm));
+// The worker comes up beside the page, not after it.
+let first = attempt(newWorker);
+
+globalThis.vramscope = {
+  /** A worker that answers the page; throws where the browser refuses workers. */
+  startWorker() {
+    const { made, refused } = first ?? attempt(newWorker);
+    first = undefined;
+    if (refused || made.refused) throw refused ?? new Error("the worker was refused");
+    return made;
+  },
+};
 
 try {
-  const page = await import(new URL(js, document.baseURI));
-  await page.default({ module_or_path: new URL(wasm, document.baseURI) });
+  const page = await import(at(js));
+  await page.default({ module_or_path: await module });
 } catch (error) {
   const message = document.createElement("p");
   message.className = "boot-error";
@@ -11,4 +27,28 @@ try {
   message.textContent = `VRAMscope could not start: ${error}. It needs a browser with WebAssembly (any of the last three years).`;
   document.body.append(message);
   console.error(error);
+}
+
+/** Compiles while it loads; a server that does not know the type of WebAssembly makes it wait. */
+async function compile(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+  const typed = response.headers.get("content-type")?.startsWith("application/wasm");
+  return typed ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
+}
+
+function newWorker() {
+  const made = new Worker(at(worker), { type: "module" });
+  made.onerror = () => { made.refused = true; };
+  // Where the module cannot be compiled, the page says so.
+  module.then((compiled) => made.postMessage({ js: at(js), module: compiled }), () => {});
+  return made;
+}
+
+function attempt(make) {
+  try {
+    return { made: make() };
+  } catch (refused) {
+    return { refused };
+  }
 }

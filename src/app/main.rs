@@ -19,8 +19,13 @@ mod state;
 mod widgets;
 #[cfg(target_arch = "wasm32")]
 mod words;
+mod worker;
 
 fn main() {
+    // One program, two places: the page asks, its worker answers.
     #[cfg(target_arch = "wasm32")]
-    shell::start();
+    match worker::scope::here() {
+        Some(scope) => worker::scope::start(scope),
+        None => shell::start(),
+    }
 }

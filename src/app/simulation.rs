@@ -1,44 +1,24 @@
-//! From what was entered to what is shown: the only place where the page asks the engine.
+//! From what was entered to what is shown, in step: every entry asks the engine, the last answer stays.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use leptos::prelude::*;
-use vramscope_engine::device::Device;
-use vramscope_engine::report::OutsideTerm;
-use vramscope_engine::verdict::{Fit, Room};
-use vramscope_engine::{Case, Model, Report, simulate_on};
+use vramscope_engine::Model;
 
 use crate::shell::Store;
-use crate::state::{Reading, Source};
+use crate::state::{Draft, Reading};
+use crate::worker::view::Run;
+use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
 
-/// A simulated run, held against a card.
-#[derive(Debug)]
-pub struct Run {
-    /// Its peaks, breakdown and timeline.
-    pub report: Report,
-    /// The card; or why there is none, and then no verdict.
-    pub card: Result<Card, String>,
-}
+/// A figure that is older than this is marked so.
+const PATIENCE: Duration = Duration::from_millis(100);
 
-impl Run {
-    /// What the card holds outside PyTorch's allocator.
-    pub fn outside(&self) -> &[OutsideTerm] {
-        self.card.as_ref().map_or(&[], |card| &card.fit.outside)
-    }
-}
-
-/// A card and how the run fits it.
-#[derive(Debug)]
-pub struct Card {
-    /// What people call it.
-    pub name: String,
-    /// How the run fits.
-    pub fit: Fit,
-}
-
-/// What came of the last entry.
+/// What came of the last entry that was answered.
 #[derive(Debug, Clone)]
 pub enum Outcome {
+    /// Nothing yet.
+    Waiting,
     /// A run.
     Ready(Arc<Run>),
     /// The model cannot be read; the message says why.
@@ -52,34 +32,57 @@ pub enum Outcome {
 pub struct Simulation {
     /// The model, while it can be read.
     pub model: Memo<Option<Model>>,
-    /// What came of the last entry.
+    /// What came of the last entry that was answered.
     pub outcome: RwSignal<Outcome>,
+    /// Whether newer entries have waited for long.
+    pub stale: RwSignal<bool>,
+    /// Entries that wait for an answer have this number.
+    waiting: StoredValue<Option<u32>>,
 }
 
 impl Simulation {
-    /// Simulates now, and again at the next frame after every entry.
+    /// Asks the engine now, and again at every entry.
     pub fn provide(store: Store) -> Self {
         let reading = store.reading();
-        let model = Memo::new(move |_| reading.with(read_model).ok());
-        let outcome = RwSignal::new(reading.with_untracked(run));
-        let simulation = Self { model, outcome };
+        let simulation = Self {
+            model: Memo::new(move |_| reading.with(|r| model(r).ok())),
+            outcome: RwSignal::new(Outcome::Waiting),
+            stale: RwSignal::new(false),
+            waiting: StoredValue::new(None),
+        };
         provide_context(simulation);
-        let pending = StoredValue::new(false);
+        let engine = Engine::get();
+        let entries = Memo::new(move |_| reading.with(Reading::entries));
+        let count = StoredValue::new(0);
         Effect::watch(
-            move || reading.track(),
-            move |(), _, _| {
-                // Several entries between two frames are simulated once.
-                if !pending.get_value() {
-                    pending.set_value(true);
-                    request_animation_frame(move || {
-                        pending.set_value(false);
-                        outcome.set(reading.with_untracked(run));
-                    });
-                }
+            move || entries.get(),
+            move |entries, _, _| {
+                count.update_value(|n| *n += 1);
+                simulation.ask(engine, entries.clone(), count.get_value());
             },
-            false,
+            true,
         );
         simulation
+    }
+
+    fn ask(self, engine: Engine, entries: Draft, number: u32) {
+        self.waiting.set_value(Some(number));
+        engine.ask(Slot::Run, Ask::Run(entries), move |answer, _| {
+            self.waiting.set_value(None);
+            self.stale.set(false);
+            if let Some(Answer::Run(run)) = answer {
+                self.outcome.set(run.into());
+            }
+        });
+        set_timeout(
+            move || {
+                let waits = self.waiting.try_get_value().flatten() == Some(number);
+                if waits {
+                    self.stale.set(true);
+                }
+            },
+            PATIENCE,
+        );
     }
 
     /// The simulation that the page provides.
@@ -91,44 +94,17 @@ impl Simulation {
     pub fn run(self) -> Option<Arc<Run>> {
         match self.outcome.get() {
             Outcome::Ready(run) => Some(run),
-            Outcome::BadModel(_) | Outcome::BadSetup(_) => None,
+            Outcome::Waiting | Outcome::BadModel(_) | Outcome::BadSetup(_) => None,
         }
     }
 }
 
-fn read_model(reading: &Reading) -> Result<Model, String> {
-    let setup = reading.setup.clone();
-    let model = match &reading.source {
-        Source::Config(text) => Model::from_config_for(text, &setup),
-        Source::Catalogue(name) => Model::from_case(&Case {
-            model: name.clone(),
-            shape: serde_json::Map::new(),
-            setup,
-        }),
-    };
-    model.map_err(|e| e.to_string())
-}
-
-fn run(reading: &Reading) -> Outcome {
-    let model = match read_model(reading) {
-        Ok(model) => model,
-        Err(message) => return Outcome::BadModel(message),
-    };
-    // A card of which too little is known runs as the measured one does; the command line does the same.
-    let device = Device::by_name(&reading.gpu).map_err(|e| e.to_string());
-    let gpu = device.as_ref().ok().and_then(|d| d.gpu()).unwrap_or_default();
-    match simulate_on(&model, &reading.setup, gpu) {
-        Ok(report) => {
-            let card = device.map(|device| hold_against(device, &report));
-            Outcome::Ready(Arc::new(Run { report, card }))
+impl From<Result<Box<Run>, Refusal>> for Outcome {
+    fn from(run: Result<Box<Run>, Refusal>) -> Self {
+        match run {
+            Ok(run) => Self::Ready(Arc::from(run)),
+            Err(Refusal::Model(message)) => Self::BadModel(message),
+            Err(Refusal::Setup(message)) => Self::BadSetup(message),
         }
-        Err(e) => Outcome::BadSetup(e.to_string()),
-    }
-}
-
-fn hold_against(device: &'static Device, report: &Report) -> Card {
-    Card {
-        name: device.name.clone(),
-        fit: Fit::of(report, Room::Card(device)),
     }
 }

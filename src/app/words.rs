@@ -1,6 +1,6 @@
 //! Words for the engine's terms and for what can be wrong with an entry.
 
-use vramscope_engine::report::{Part, Phase, Warning};
+use vramscope_engine::report::{Outside, Part, Phase, Warning};
 use vramscope_engine::tape::{Component, Kind, Why};
 
 use crate::i18n::{Words, t_string};
@@ -44,11 +44,10 @@ pub fn part(i18n: Words, part: Part) -> String {
     match part {
         Part::Live(k) => kind(i18n, k),
         Part::Reserve => t_string!(i18n, part.reserve).to_string(),
-        Part::Outside("cuda-context") => t_string!(i18n, part.cuda_context).to_string(),
-        Part::Outside("cuda-kernels") => t_string!(i18n, part.cuda_kernels).to_string(),
-        Part::Outside("display") => t_string!(i18n, part.display).to_string(),
-        Part::Outside("nccl") => t_string!(i18n, part.nccl).to_string(),
-        Part::Outside(name) => name.to_owned(),
+        Part::Outside(Outside::CudaContext) => t_string!(i18n, part.cuda_context).to_string(),
+        Part::Outside(Outside::CudaKernels) => t_string!(i18n, part.cuda_kernels).to_string(),
+        Part::Outside(Outside::Display) => t_string!(i18n, part.display).to_string(),
+        Part::Outside(Outside::Nccl) => t_string!(i18n, part.nccl).to_string(),
     }
 }
 
@@ -170,11 +169,11 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
 pub fn warning(i18n: Words, warning: &Warning) -> String {
     let m = warning.message.clone();
     let arg = |name: &str| {
-        let found = warning.args.iter().find(|(n, _)| *n == name);
+        let found = warning.args.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     };
     let bytes = arg("bytes");
-    match warning.code {
+    match &*warning.code {
         "generic-decoder" => t_string!(i18n, warning.generic_decoder, message = m, model = arg("model")).to_string(),
         "optimizer-holds-peak" => {
             let (temporaries, others) = (arg("temporaries"), arg("others"));

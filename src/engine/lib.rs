@@ -9,6 +9,7 @@ pub mod device;
 pub mod dtype;
 pub mod format;
 pub mod model;
+mod names;
 pub mod nn;
 pub mod optim;
 pub mod report;

@@ -15,13 +15,15 @@ pub use prediction::Prediction;
 pub(crate) use timeline::Recorded;
 pub use timeline::{Instant, LiveTensor, Timeline};
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
 /// The parts of one training step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// From the inputs to the loss.
@@ -44,7 +46,7 @@ impl Phase {
 }
 
 /// Allocated bytes at the marks of one step, as `truth` measures them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StepBytes {
     /// Inputs on the GPU, forward not begun (of the last micro-batch).
     pub before_forward: Bytes,
@@ -82,7 +84,7 @@ impl StepBytes {
 }
 
 /// How far a warning matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Worth knowing.
@@ -95,29 +97,55 @@ pub enum Severity {
 ///
 /// `code` is stable (faces translate by it); `args` are the numbers and names to put in;
 /// `message` is the English text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// Stable identifier, such as `peak-in-optimizer`.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// How far it matters.
     pub severity: Severity,
     /// English text that ends in the next step.
     pub message: String,
     /// Values for translated texts.
-    pub args: Vec<(&'static str, String)>,
+    pub args: Vec<(Cow<'static, str>, String)>,
+}
+
+/// What a GPU can hold outside PyTorch's allocator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outside {
+    /// State and stacks that the driver keeps for a process.
+    CudaContext,
+    /// Code of the kernels that were used.
+    CudaKernels,
+    /// The desktop, where the card drives a display.
+    Display,
+    /// Communicators and buffers between GPUs.
+    Nccl,
+}
+
+impl Outside {
+    /// The stable name, such as `cuda-context`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CudaContext => "cuda-context",
+            Self::CudaKernels => "cuda-kernels",
+            Self::Display => "display",
+            Self::Nccl => "nccl",
+        }
+    }
 }
 
 /// One named part of what the GPU holds outside PyTorch's allocator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutsideTerm {
-    /// Stable name, such as `cuda-context`.
-    pub name: &'static str,
+    /// What it is.
+    pub name: Outside,
     /// Expected bytes.
     pub bytes: Bytes,
     /// Lowest and highest seen or documented.
     pub range: [Bytes; 2],
     /// Where the figure comes from.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
 }
 
 /// The result of one simulation.

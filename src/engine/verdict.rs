@@ -13,7 +13,7 @@
 //!
 //! On a card, what lies outside PyTorch's allocator (the CUDA context, …) counts on top of both.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Report;
 use crate::device::{Device, outside};
@@ -21,7 +21,7 @@ use crate::report::OutsideTerm;
 use crate::units::Bytes;
 
 /// Whether a run fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It fits, with at least 5% to spare.
@@ -53,7 +53,7 @@ pub enum Room<'a> {
 }
 
 /// A run held against the memory that it is given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fit {
     /// Whether it fits.
     pub verdict: Verdict,

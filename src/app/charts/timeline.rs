@@ -4,7 +4,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters_canvas::CanvasBackend;
-use vramscope_engine::report::{Instant, Timeline};
+use vramscope_engine::report::Instant;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
 use web_sys::HtmlCanvasElement;
@@ -54,19 +54,6 @@ pub struct TimelineChart {
 }
 
 impl TimelineChart {
-    /// The stacked curve with at most `points` columns.
-    pub fn of(timeline: &Timeline, points: usize, phases: Vec<(Instant, String)>, peak: String) -> Self {
-        let instant = timeline.peak_instant();
-        let height = timeline.at(instant).iter().map(|(_, bytes)| *bytes).sum();
-        Self {
-            len: timeline.len(),
-            columns: timeline.columns(points),
-            phases,
-            peak: (instant, height, peak),
-            limit: None,
-        }
-    }
-
     /// Draws on a canvas that has `ratio` pixels for each CSS pixel.
     ///
     /// # Errors

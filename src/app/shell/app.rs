@@ -5,6 +5,7 @@ use super::notices::Notices;
 use super::{Store, language, theme};
 use crate::i18n::{I18nContextProvider, t, use_i18n};
 use crate::pages::plan::PlanPage;
+use crate::worker::Engine;
 
 /// The whole page, inside its translations.
 #[component]
@@ -19,6 +20,7 @@ pub fn App() -> impl IntoView {
 #[component]
 fn Frame() -> impl IntoView {
     let store = Store::provide();
+    Engine::provide();
     let i18n = use_i18n();
     language::follow(store, i18n);
     theme::follow(store);

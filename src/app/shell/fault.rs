@@ -11,7 +11,7 @@ pub fn watch() {
     }));
 }
 
-fn show(what: &str) -> Option<()> {
+pub fn show(what: &str) -> Option<()> {
     let document = document();
     if document.get_element_by_id("fault").is_some() {
         return None;

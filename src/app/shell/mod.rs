@@ -2,7 +2,7 @@
 
 mod app;
 mod clipboard;
-mod fault;
+pub mod fault;
 mod header;
 mod language;
 mod notices;

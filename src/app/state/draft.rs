@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::Key;
 
 /// What the person entered, as text, right or wrong: nothing entered is ever lost.
 ///
 /// A key that holds its default is not stored, so that equal setups have equal URLs.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Draft(BTreeMap<Key, String>);
 
 impl Draft {
@@ -27,6 +29,12 @@ impl Draft {
     /// Whether the key differs from its default.
     pub fn has(&self, key: Key) -> bool {
         self.0.contains_key(&key)
+    }
+
+    /// The same, with entries of these keys alone.
+    pub fn only(&self, keys: impl Fn(Key) -> bool) -> Self {
+        let kept = self.0.iter().filter(|(key, _)| keys(**key));
+        Self(kept.map(|(key, text)| (*key, text.clone())).collect())
     }
 
     /// Keys that differ from their default, in order.

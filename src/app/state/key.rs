@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
+
 use super::Form;
 
 /// Everything that the URL can hold. Names are those of cases and of the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Key {
     /// Catalogue name of the model.
     Model,

@@ -87,6 +87,12 @@ impl Reading {
         }
     }
 
+    /// The entries that the engine's answer rests on.
+    pub fn entries(&self) -> Draft {
+        self.good
+            .only(|key| key.in_setup() || matches!(key, Key::Model | Key::Config | Key::Gpu))
+    }
+
     /// The error of one key.
     pub fn error(&self, key: Key) -> Option<&FieldError> {
         self.errors.iter().find(|e| e.key == key)

@@ -7,7 +7,7 @@
 //! that trains one model is near the lower end.
 
 use super::{Device, Vendor};
-use crate::report::OutsideTerm;
+use crate::report::{Outside, OutsideTerm};
 use crate::units::Bytes;
 
 /// The terms of a process that trains on `gpus` devices of this kind, one process each.
@@ -40,45 +40,50 @@ fn context(device: &Device) -> Option<OutsideTerm> {
     let threads = device.multiprocessors? * per_multiprocessor;
     let bytes = Bytes::new(threads * 2048);
     Some(OutsideTerm {
-        name: "cuda-context",
+        name: Outside::CudaContext,
         bytes,
         range: [bytes, bytes + Bytes::mib(10)],
         source: "2 KiB for each resident thread (multiprocessors × threads): RTX 4060 Ti and RTX PRO 6000 in \
                  github.com/ggml-org/llama.cpp/pull/23604, RTX 6000 Ada in \
-                 github.com/unslothai/unsloth-zoo/pull/1053, RTX 3090 in github.com/invoke-ai/InvokeAI/issues/9413",
+                 github.com/unslothai/unsloth-zoo/pull/1053, RTX 3090 in github.com/invoke-ai/InvokeAI/issues/9413"
+            .into(),
     })
 }
 
 /// Code of PyTorch's, cuBLAS's and cuDNN's kernels, loaded at first use (CUDA 11.7 and later).
 fn kernels() -> OutsideTerm {
     OutsideTerm {
-        name: "cuda-kernels",
+        name: Outside::CudaKernels,
         bytes: Bytes::mib(243),
         range: [Bytes::mib(223), Bytes::mib(291)],
-        source: "measured on H200 with PyTorch 2.11 and CUDA 13.0, less the bare context: one model in a fresh process, \
+        source:
+            "measured on H200 with PyTorch 2.11 and CUDA 13.0, less the bare context: one model in a fresh process, \
                  to 112 different cases in one process; CUDA before 11.7 loads every kernel and takes over 1 GB \
-                 (github.com/pytorch/pytorch/issues/107667)",
+                 (github.com/pytorch/pytorch/issues/107667)"
+                .into(),
     }
 }
 
 /// Windows, browsers and the desktop, where the card drives a display.
 fn display() -> OutsideTerm {
     OutsideTerm {
-        name: "display",
+        name: Outside::Display,
         bytes: Bytes::ZERO,
         range: [Bytes::ZERO, Bytes::gib(1)],
-        source: "depends on what is open: run nvidia-smi before training and take what it shows as used",
+        source: "depends on what is open: run nvidia-smi before training and take what it shows as used".into(),
     }
 }
 
 /// NCCL's communicators and buffers.
 fn nccl() -> OutsideTerm {
     OutsideTerm {
-        name: "nccl",
+        name: Outside::Nccl,
         bytes: Bytes::mib(850),
         range: [Bytes::mib(842), Bytes::mib(884)],
-        source: "measured on 2 H200 over NVLink with NCCL 2.28.9 (DDP, ZeRO-1, FSDP2), less the same process on one GPU; \
-                 grows with the number of GPUs and communicators",
+        source:
+            "measured on 2 H200 over NVLink with NCCL 2.28.9 (DDP, ZeRO-1, FSDP2), less the same process on one GPU; \
+                 grows with the number of GPUs and communicators"
+                .into(),
     }
 }
 

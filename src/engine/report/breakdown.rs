@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::live::Live;
 use crate::tape::log::ScopeId;
@@ -11,7 +11,7 @@ use crate::units::Bytes;
 /// A named part of the memory live at one instant, with what it consists of, largest first.
 ///
 /// A node's `bytes` are exactly the sum of its children's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakdownNode {
     /// What a person calls it: a component, a kind, a layer, a tensor.
     pub name: String,

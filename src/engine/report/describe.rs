@@ -29,7 +29,7 @@ impl<'a> Describe<'a> {
             .or_insert_with(|| log.path(birth.scope).into())
             .clone();
         LiveTensor {
-            name: birth.name,
+            name: birth.name.into(),
             layer,
             component: log.scopes[birth.scope as usize].component,
             kind: birth.kind,

@@ -1,16 +1,19 @@
-use super::{OutsideTerm, Report};
+use serde::{Deserialize, Serialize};
+
+use super::{Outside, OutsideTerm, Report};
 use crate::tape::Kind;
 use crate::units::Bytes;
 
 /// One part of what a run takes from the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Tensors of this kind, live at the steady peak.
     Live(Kind),
     /// Reserved by the allocator beyond what is live at the steady peak.
     Reserve,
-    /// Outside PyTorch's allocator, by the name of the term.
-    Outside(&'static str),
+    /// Outside PyTorch's allocator.
+    Outside(Outside),
 }
 
 impl Report {

@@ -1,7 +1,8 @@
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::Phase;
 use super::describe::Describe;
@@ -15,12 +16,11 @@ use crate::units::Bytes;
 pub type Instant = usize;
 
 /// One tensor that is live at an instant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveTensor {
     /// What made it or what it is, such as `q_proj.weight` or `softmax output`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Module path, such as `model.layers.3.self_attn`.
-    #[serde(serialize_with = "as_text")]
     pub layer: Arc<str>,
     /// Vision tower, connector, language model, …
     pub component: Component,
@@ -34,10 +34,6 @@ pub struct LiveTensor {
     pub bytes: Bytes,
     /// Why it lives.
     pub why: Why,
-}
-
-fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(text)
 }
 
 /// Every allocation and free of one step, and what each tensor is.

@@ -54,14 +54,14 @@ impl Run<'_> {
 
     fn generic(&self) -> Option<Warning> {
         self.model.generic.then(|| Warning {
-            code: "generic-decoder",
+            code: "generic-decoder".into(),
             severity: Severity::Warning,
             message: format!(
                 "`{}` is not a model_type that is known: it was read as a decoder of the Llama line. Compare the \
                  parameter count with the model card before you rely on the figures.",
                 self.model.name
             ),
-            args: vec![("model", self.model.name.clone())],
+            args: vec![("model".into(), self.model.name.clone())],
         })
     }
 
@@ -75,13 +75,13 @@ impl Run<'_> {
         };
         let seq = self.setup.seq;
         (seq > learned).then(|| Warning {
-            code: "beyond-positions",
+            code: "beyond-positions".into(),
             severity: Severity::Warning,
             message: format!(
                 "The model has learned positions for {learned} tokens: a run at {seq} stops with an index error. Set the \
                  sequence length to {learned} or less."
             ),
-            args: vec![("learned", learned.to_string()), ("seq", seq.to_string())],
+            args: vec![("learned".into(), learned.to_string()), ("seq".into(), seq.to_string())],
         })
     }
 
@@ -91,14 +91,17 @@ impl Run<'_> {
             let temporaries = self.sum(|t| t.kind() == Kind::Temporary);
             let others = self.report.steady.peak_forward.max(self.report.steady.peak_backward);
             Warning {
-                code: "optimizer-holds-peak",
+                code: "optimizer-holds-peak".into(),
                 severity: Severity::Warning,
                 message: format!(
                     "The optimizer step holds the peak: its temporaries take {temporaries}. A smaller batch or \
                      checkpointing saves nothing until that is gone. Use the fused AdamW: forward and backward peak at \
                      {others}."
                 ),
-                args: vec![("temporaries", temporaries.to_string()), ("others", others.to_string())],
+                args: vec![
+                    ("temporaries".into(), temporaries.to_string()),
+                    ("others".into(), others.to_string()),
+                ],
             }
         })
     }
@@ -107,13 +110,13 @@ impl Run<'_> {
         let bytes =
             self.sum(|t| t.component == Component::Head && matches!(t.kind(), Kind::Activation | Kind::Temporary));
         self.is_a_fifth(bytes).then(|| Warning {
-            code: "logits",
+            code: "logits".into(),
             severity: Severity::Warning,
             message: format!(
                 "Logits and the loss hold {bytes} at the peak: transformers computes the loss in fp32, beside a copy in \
                  the model's own type. Shorten the sequence, lower the batch, or use a fused linear cross-entropy."
             ),
-            args: vec![("bytes", bytes.to_string())],
+            args: vec![("bytes".into(), bytes.to_string())],
         })
     }
 
@@ -124,13 +127,13 @@ impl Run<'_> {
         let square = |shape: &[u64]| matches!(shape, [_, .., rows, columns] if rows == columns);
         let bytes = self.sum(|t| matches!(t.kind(), Kind::Activation | Kind::Temporary) && square(&t.birth.shape));
         self.is_a_fifth(bytes).then(|| Warning {
-            code: "attention-matrices",
+            code: "attention-matrices".into(),
             severity: Severity::Warning,
             message: format!(
                 "Attention matrices hold {bytes} at the peak, and grow with the square of the sequence. Use `sdpa`: it \
                  never makes them."
             ),
-            args: vec![("bytes", bytes.to_string())],
+            args: vec![("bytes".into(), bytes.to_string())],
         })
     }
 
@@ -140,13 +143,13 @@ impl Run<'_> {
         }
         let bytes = self.sum(|t| t.birth.why == Why::AutocastCopy);
         self.is_a_fifth(bytes).then(|| Warning {
-            code: "autocast-copies",
+            code: "autocast-copies".into(),
             severity: Severity::Note,
             message: format!(
                 "Autocast keeps low-precision copies of weights, {bytes} at the peak: mixed precision saves activations \
                  only, so at a small batch it can cost more than it saves. Compare with `bf16` weights."
             ),
-            args: vec![("bytes", bytes.to_string())],
+            args: vec![("bytes".into(), bytes.to_string())],
         })
     }
 
@@ -157,13 +160,13 @@ impl Run<'_> {
         };
         let bytes = self.sum(|t| t.component == frozen && t.kind() == Kind::Activation);
         self.is_a_fifth(bytes).then(|| Warning {
-            code: "frozen-is-not-free",
+            code: "frozen-is-not-free".into(),
             severity: Severity::Note,
             message: format!(
                 "The language model's weights are frozen, yet it keeps {bytes} of activations: gradients pass through it \
                  on their way to what is trained. Checkpointing takes these away."
             ),
-            args: vec![("bytes", bytes.to_string())],
+            args: vec![("bytes".into(), bytes.to_string())],
         })
     }
 
@@ -174,40 +177,40 @@ impl Run<'_> {
         }
         let bytes = self.report.held_after_forward(Component::VisionTower, Kind::Activation);
         (bytes > Bytes::ZERO).then(|| Warning {
-            code: "frozen-tower-keeps-graph",
+            code: "frozen-tower-keeps-graph".into(),
             severity: Severity::Note,
             message: format!(
                 "The vision tower is frozen, yet it keeps {bytes} for backward and runs twice: with checkpointing on, \
                  transformers makes the outputs of embeddings require gradients. Run the tower under torch.no_grad, or \
                  checkpoint the language model alone."
             ),
-            args: vec![("bytes", bytes.to_string())],
+            args: vec![("bytes".into(), bytes.to_string())],
         })
     }
 
     fn paged_states(&self) -> Option<Warning> {
         let bytes = self.report.paged;
         (bytes > Bytes::ZERO).then(|| Warning {
-            code: "paged-states",
+            code: "paged-states".into(),
             severity: Severity::Note,
             message: format!(
                 "{bytes} of optimizer states are paged: CUDA moves them between host and device, and no figure of \
                  PyTorch's allocator holds them. Leave room for them on the device, or each step waits for the host."
             ),
-            args: vec![("bytes", bytes.to_string())],
+            args: vec![("bytes".into(), bytes.to_string())],
         })
     }
 
     fn fragmentation(&self) -> Option<Warning> {
         let bytes = self.report.fragmentation;
         (bytes.get() * 10 >= self.report.peak_reserved.get()).then(|| Warning {
-            code: "fragmentation",
+            code: "fragmentation".into(),
             severity: Severity::Note,
             message: format!(
                 "The allocator reserves {bytes} more than tensors ever hold. Set \
                  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to get most of it back."
             ),
-            args: vec![("bytes", bytes.to_string())],
+            args: vec![("bytes".into(), bytes.to_string())],
         })
     }
 
@@ -215,25 +218,25 @@ impl Run<'_> {
         let (first, steady) = (self.report.first.peak(), self.report.peak_allocated);
         // Less than a percent would print as the same figure.
         (first.get() > steady.get() + steady.get() / 100).then(|| Warning {
-            code: "first-step-is-higher",
+            code: "first-step-is-higher".into(),
             severity: Severity::Note,
             message: format!(
                 "The first step peaks at {first}, above later ones ({steady}): judge by it whether the run starts at all."
             ),
-            args: vec![("first", first.to_string()), ("steady", steady.to_string())],
+            args: vec![("first".into(), first.to_string()), ("steady".into(), steady.to_string())],
         })
     }
 
     fn scaler_skips(&self) -> Option<Warning> {
         let states = self.sum(|t| t.kind() == Kind::OptimizerState);
         (self.setup.precision == Precision::AmpFp16 && states > Bytes::mib(1)).then(|| Warning {
-            code: "scaler-skips",
+            code: "scaler-skips".into(),
             severity: Severity::Note,
             message: format!(
                 "GradScaler skips steps whose fp16 gradients overflow, often the first few. Until one is taken, the \
                  optimizer's {states} do not exist: watch the memory after several steps, not after the first."
             ),
-            args: vec![("states", states.to_string())],
+            args: vec![("states".into(), states.to_string())],
         })
     }
 }

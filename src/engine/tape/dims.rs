@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Most dimensions a tensor may have (PyTorch allows more; no model here needs them).
 pub const MAX_DIMS: usize = 8;
@@ -95,6 +95,16 @@ impl DerefMut for Dims {
 impl Serialize for Dims {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self[..].serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Dims {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dims = Vec::deserialize(deserializer)?;
+        match dims.len() {
+            0..=MAX_DIMS => Ok(Self::new(&dims)),
+            more => Err(de::Error::invalid_length(more, &"at most 8 dimensions")),
+        }
     }
 }
 

@@ -1,7 +1,9 @@
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::names::{self, Name};
 
 /// Why memory lives as long as it does. Faces have the words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// Until the operations that use it are done.
@@ -10,7 +12,7 @@ pub enum Why {
     /// The batch: on the GPU until the step is done.
     Batch,
     /// Kept from forward: this node, such as `MulBackward0`, needs it in backward.
-    NeededBy(&'static str),
+    NeededBy(#[serde(deserialize_with = "names::read")] Name),
     /// The input of a checkpointed block, from which backward runs it again.
     BlockInput,
     /// A parameter of the model.

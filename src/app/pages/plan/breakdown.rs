@@ -37,7 +37,7 @@ pub fn Breakdown() -> impl IntoView {
     let toggled: Toggled = RwSignal::new(HashSet::new());
     let lines = Memo::new(move |_| {
         let run = simulation.run();
-        run.map(|run| toggled.with(|t| lines(&run.report.breakdown, t)))
+        run.map(|run| toggled.with(|t| lines(&run.breakdown, t)))
             .unwrap_or_default()
     });
     view! {

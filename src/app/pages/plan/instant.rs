@@ -4,28 +4,22 @@ use vramscope_engine::report::{Instant, LiveTensor};
 
 use crate::charts::kind_class;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::simulation::Simulation;
 use crate::words;
-
-/// As many as fit beside the curve.
-const ROWS: usize = 7;
+use crate::worker::view::Live;
 
 /// The largest tensors live at an instant: what, where, how large, why.
 #[component]
-pub fn InstantList(instant: Memo<Option<Instant>>, pointed: RwSignal<Option<Instant>>) -> impl IntoView {
+pub fn InstantList(live: RwSignal<Option<Live>>, pointed: RwSignal<Option<Instant>>) -> impl IntoView {
     let i18n = use_i18n();
-    let simulation = Simulation::get();
     move || {
-        let (run, instant) = simulation.run().zip(instant.get())?;
-        let timeline = &run.report.timeline;
-        let (count, total) = timeline.total_at(instant);
-        let (shown, total) = (count.to_string(), gib(total));
+        let live = live.get()?;
+        let (shown, total) = (live.count.to_string(), gib(live.total));
         let title = match pointed.get() {
             Some(_) => t_string!(i18n, instant.here, tensors = shown, bytes = total).to_string(),
             None => t_string!(i18n, instant.at_peak, tensors = shown, bytes = total).to_string(),
         };
-        let rows: Vec<_> = timeline
-            .largest_at(instant, ROWS)
+        let rows: Vec<_> = live
+            .largest
             .into_iter()
             .map(|tensor| view! { <Row tensor /> })
             .collect();
@@ -59,7 +53,7 @@ fn Row(tensor: LiveTensor) -> impl IntoView {
             </td>
             <td class="tensor">
                 <span class="tensor-name">
-                    {tensor.name} " " <span class="tensor-layer">{tensor.layer}</span>
+                    {tensor.name.into_owned()} " " <span class="tensor-layer">{tensor.layer}</span>
                 </span>
                 <span class="tensor-why">{what}</span>
             </td>

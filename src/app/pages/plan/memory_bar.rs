@@ -4,8 +4,9 @@ use vramscope_engine::units::Bytes;
 
 use crate::charts::{Bar, Segment, part_class};
 use crate::i18n::{t, use_i18n};
-use crate::simulation::{Run, Simulation};
+use crate::simulation::Simulation;
 use crate::words;
+use crate::worker::view::Run;
 
 /// What the run takes, part by part, against what the card has.
 #[component]
@@ -14,7 +15,7 @@ pub fn MemoryBar() -> impl IntoView {
     let simulation = Simulation::get();
     move || {
         let run = simulation.run()?;
-        let parts = run.report.footprint(run.outside());
+        let parts = &run.parts;
         let scale = scale(&run);
         let segments = parts
             .iter()
@@ -67,7 +68,7 @@ pub fn MemoryBar() -> impl IntoView {
 fn scale(run: &Run) -> Bytes {
     match &run.card {
         Ok(card) => card.fit.needed.max(card.fit.room),
-        Err(_) => run.report.peak_reserved,
+        Err(_) => run.figures.peak_reserved,
     }
 }
 

@@ -4,6 +4,7 @@ mod breakdown;
 mod breakdown_row;
 mod controls;
 mod instant;
+mod live;
 mod memory_bar;
 mod model_source;
 mod numbers;

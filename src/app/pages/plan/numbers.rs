@@ -3,7 +3,8 @@ use vramscope_engine::format::{count, exact, gib, grouped};
 use vramscope_engine::units::Bytes;
 
 use crate::i18n::{Words, t_string, use_i18n};
-use crate::simulation::{Run, Simulation};
+use crate::simulation::Simulation;
+use crate::worker::view::Run;
 
 /// One figure with its name, its exact value, and the name by which tests and scripts find it.
 struct Figure {
@@ -69,13 +70,13 @@ fn figures(i18n: Words, run: &Run) -> [Figure; 5] {
         t_string!(i18n, numbers.trainable).to_string(),
     ];
     let [allocated, reserved, outside, params, trainable] = words;
-    let report = &run.report;
+    let of = &run.figures;
     let outside_bytes = run.card.as_ref().map_or(Bytes::ZERO, |card| card.fit.outside_torch());
     [
-        Figure::bytes(allocated, "peak-allocated", report.peak_allocated),
-        Figure::bytes(reserved, "peak-reserved", report.peak_reserved),
+        Figure::bytes(allocated, "peak-allocated", of.peak_allocated),
+        Figure::bytes(reserved, "peak-reserved", of.peak_reserved),
         Figure::bytes(outside, "outside-torch", outside_bytes),
-        Figure::count(params, "params", report.params),
-        Figure::count(trainable, "trainable", report.trainable),
+        Figure::count(params, "params", of.params),
+        Figure::count(trainable, "trainable", of.trainable),
     ]
 }

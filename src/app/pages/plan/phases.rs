@@ -14,8 +14,8 @@ pub fn Phases() -> impl IntoView {
     let simulation = Simulation::get();
     move || {
         let run = simulation.run()?;
-        let steady = run.report.steady;
-        let holder = run.report.peak_phase;
+        let steady = run.figures.steady;
+        let holder = run.figures.peak_phase;
         let peaks = [
             (Phase::Forward, steady.peak_forward),
             (Phase::Backward, steady.peak_backward),

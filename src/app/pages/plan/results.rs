@@ -55,7 +55,7 @@ fn Refusal() -> impl IntoView {
     let words = move || match outcome.get() {
         Outcome::BadModel(message) => Some((t_string!(i18n, refusal.model).to_string(), message)),
         Outcome::BadSetup(message) => Some((t_string!(i18n, refusal.setup).to_string(), message)),
-        Outcome::Ready(_) => None,
+        Outcome::Waiting | Outcome::Ready(_) => None,
     };
     move || {
         words().map(|(title, message)| {

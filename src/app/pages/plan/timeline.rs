@@ -1,21 +1,17 @@
-use std::sync::Arc;
-
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html;
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
-use vramscope_engine::report::{Instant, Timeline};
+use vramscope_engine::report::Instant;
 use vramscope_engine::tape::Kind;
-use vramscope_engine::units::Bytes;
 
 use super::instant::InstantList;
+use super::live;
 use crate::charts::{Canvas, Palette, Plot, TimelineChart, kind_class};
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::simulation::{Run, Simulation};
+use crate::simulation::Simulation;
 use crate::words;
-
-/// More columns than this say no more on any screen.
-const COLUMNS: usize = 900;
+use crate::worker::view::{Live, Run};
 
 /// The step as a curve stacked by kind; the instant under the pointer, else the peak, is listed.
 #[component]
@@ -24,14 +20,10 @@ pub fn TimelinePanel() -> impl IntoView {
     let simulation = Simulation::get();
     let pointed = RwSignal::new(None::<Instant>);
     let instant = Memo::new(move |_| {
-        let run = simulation.run()?;
-        let timeline = &run.report.timeline;
-        Some(
-            pointed
-                .get()
-                .map_or_else(|| timeline.peak_instant(), |i| i.min(timeline.len())),
-        )
+        let curve = &simulation.run()?.curve;
+        Some(pointed.get().map_or(curve.peak, |i| i.min(curve.len)))
     });
+    let live = live::follow(instant);
     let draw = move |canvas, ratio| {
         let Some(run) = simulation.run() else { return };
         // A canvas that refuses to be drawn on leaves the list and the breakdown, which say the same.
@@ -43,29 +35,27 @@ pub fn TimelinePanel() -> impl IntoView {
         <p class="muted small">{t!(i18n, timeline.explain)}</p>
         <KindLegend />
         <div class="timeline">
-            <Cursor pointed instant>
+            <Cursor pointed instant live>
                 <Canvas draw />
             </Cursor>
-            <InstantList instant pointed />
+            <InstantList live pointed />
         </div>
     }
 }
 
-fn chart(i18n: Words, run: &Arc<Run>) -> TimelineChart {
-    let report = &run.report;
-    let phases = report
-        .timeline
-        .phases()
-        .iter()
-        .map(|(phase, begin)| (*begin, words::phase(i18n, *phase)));
-    let words = t_string!(i18n, timeline.peak, bytes = gib(report.peak_allocated)).to_string();
+fn chart(i18n: Words, run: &Run) -> TimelineChart {
+    let curve = &run.curve;
+    let phases = curve.phases.iter();
+    let words = t_string!(i18n, timeline.peak, bytes = gib(run.figures.peak_allocated)).to_string();
+    let card = run.card.as_ref().ok();
     TimelineChart {
-        limit: run
-            .card
-            .as_ref()
-            .ok()
-            .map(|card| (card.fit.for_allocator(), card.name.clone())),
-        ..TimelineChart::of(&report.timeline, COLUMNS, phases.collect(), words)
+        len: curve.len,
+        columns: curve.columns.clone(),
+        phases: phases
+            .map(|(phase, begin)| (*begin, words::phase(i18n, *phase)))
+            .collect(),
+        peak: (curve.peak, run.at_peak.total, words),
+        limit: card.map(|card| (card.fit.for_allocator(), card.name.clone())),
     }
 }
 
@@ -85,11 +75,16 @@ fn KindLegend() -> impl IntoView {
 
 /// The frame around the curve: follows the pointer and the arrow keys, and marks the instant.
 #[component]
-fn Cursor(pointed: RwSignal<Option<Instant>>, instant: Memo<Option<Instant>>, children: Children) -> impl IntoView {
+fn Cursor(
+    pointed: RwSignal<Option<Instant>>,
+    instant: Memo<Option<Instant>>,
+    live: RwSignal<Option<Live>>,
+    children: Children,
+) -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
     let frame = NodeRef::<html::Div>::new();
-    let len = move || simulation.run().map_or(0, |run| run.report.timeline.len());
+    let len = move || simulation.run().map_or(0, |run| run.curve.len);
     let on_pointer = move |event: PointerEvent| {
         let Some(frame) = frame.get() else { return };
         let bounds = frame.get_bounding_client_rect();
@@ -136,7 +131,7 @@ fn Cursor(pointed: RwSignal<Option<Instant>>, instant: Memo<Option<Instant>>, ch
             aria-valuemin="0"
             aria-valuemax=move || len().to_string()
             aria-valuenow=move || instant.get().unwrap_or(0).to_string()
-            aria-valuetext=move || simulation.run().zip(instant.get()).map(|(run, i)| spoken(i18n, &run.report.timeline, i))
+            aria-valuetext=move || live.with(|l| l.as_ref().map(|l| spoken(i18n, l)))
             on:pointermove=on_pointer
             on:pointerdown=on_pointer
             on:pointerleave=move |_| pointed.set(None)
@@ -155,7 +150,7 @@ fn instant_at(x: f64, width: f64, len: usize) -> Option<Instant> {
     (share >= 0.0).then(|| ((share.min(1.0) * len as f64).round() as usize).min(len))
 }
 
-fn spoken(i18n: Words, timeline: &Timeline, instant: Instant) -> String {
-    let total: Bytes = timeline.at(instant).iter().map(|(_, bytes)| *bytes).sum();
-    t_string!(i18n, timeline.spoken, instant = instant.to_string(), bytes = gib(total)).to_string()
+fn spoken(i18n: Words, live: &Live) -> String {
+    let instant = live.instant.to_string();
+    t_string!(i18n, timeline.spoken, instant = instant, bytes = gib(live.total)).to_string()
 }

@@ -3,7 +3,8 @@ use vramscope_engine::format::gib;
 use vramscope_engine::verdict::Verdict;
 
 use crate::i18n::{Words, t_string, use_i18n};
-use crate::simulation::{Card, Simulation};
+use crate::simulation::Simulation;
+use crate::worker::view::Card;
 
 /// Whether it fits, in words and colour, and by how much.
 #[component]

@@ -12,14 +12,14 @@ pub fn Warnings() -> impl IntoView {
     let simulation = Simulation::get();
     move || {
         let run = simulation.run()?;
-        let warnings = &run.report.warnings;
+        let warnings = &run.warnings;
         let rows = warnings.iter().map(|w| {
             let class = match w.severity {
                 Severity::Note => "warning-note",
                 Severity::Warning => "warning-strong",
             };
             view! {
-                <li class=class data-testid="warning" data-name=w.code>
+                <li class=class data-testid="warning" data-name=w.code.to_string()>
                     {words::warning(i18n, w)}
                 </li>
             }

@@ -56,7 +56,7 @@ impl Ledger {
     }
 
     fn outside(&self, term: &OutsideTerm) -> String {
-        let name = words_of(term.name);
+        let name = words_of(term.name.name());
         let high = gib(term.range[1]);
         let most = if high == gib(term.bytes) {
             String::new()

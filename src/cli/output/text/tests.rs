@@ -56,8 +56,8 @@ fn report() -> Report {
         peak_optimizer: Bytes::mib(28_500),
         ..StepBytes::default()
     };
-    let warning = |code, severity, message: &str| Warning {
-        code,
+    let warning = |code: &'static str, severity, message: &str| Warning {
+        code: code.into(),
         severity,
         message: message.into(),
         args: Vec::new(),

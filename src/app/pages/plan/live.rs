@@ -1,0 +1,30 @@
+use leptos::prelude::*;
+use vramscope_engine::report::Instant;
+
+use crate::simulation::Simulation;
+use crate::worker::view::Live;
+use crate::worker::{Answer, Ask, Engine, Slot};
+
+/// What lives at the instant, as soon as the engine says so; until then what it said last.
+pub fn follow(instant: Memo<Option<Instant>>) -> RwSignal<Option<Live>> {
+    let (simulation, engine) = (Simulation::get(), Engine::get());
+    let live = RwSignal::new(None);
+    Effect::new(move || {
+        let Some((run, instant)) = simulation.run().zip(instant.get()) else {
+            return;
+        };
+        if instant == run.curve.peak {
+            // It came with the run.
+            engine.cancel(Slot::Instant);
+            live.set(Some(run.at_peak.clone()));
+            return;
+        }
+        let ask = Ask::Live { run: run.id, instant };
+        engine.ask_next(Slot::Instant, ask, move |answer, _| {
+            if let Some(Answer::Live(found)) = answer {
+                live.try_set(Some(found));
+            }
+        });
+    });
+    live
+}

@@ -1,0 +1,189 @@
+//! The page's side: asks, and hands each answer to whoever asked.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use leptos::prelude::*;
+
+use super::link::{Event, Link};
+use super::protocol::{Answer, Ask, Order, Progress, Reply, Slot};
+use crate::shell::fault;
+
+/// The engine, as components reach it.
+#[derive(Debug, Clone, Copy)]
+pub struct Engine(StoredValue<Client, LocalStorage>);
+
+impl Engine {
+    /// Starts the worker and gives the engine to every component below.
+    pub fn provide() -> Self {
+        let client = Client::default();
+        client.start();
+        let engine = Self(StoredValue::new_local(client));
+        provide_context(engine);
+        engine
+    }
+
+    /// The engine that the page provides.
+    pub fn get() -> Self {
+        expect_context()
+    }
+
+    /// Asks, in place of what was asked for the same slot before: no answer to that is seen any
+    /// more. `on_answer` gets every answer with the progress that it makes; `None` where the host
+    /// has no answer (any more).
+    pub fn ask(self, slot: Slot, ask: Ask, on_answer: impl FnMut(Option<Answer>, Progress) + 'static) {
+        self.0.with_value(|client| client.ask(slot, ask, Box::new(on_answer)));
+    }
+
+    /// Asks once what is asked of the slot is answered; of those that wait, the newest counts. For
+    /// what follows the pointer: each answer is seen, however fast the pointer moves.
+    pub fn ask_next(self, slot: Slot, ask: Ask, on_answer: impl FnMut(Option<Answer>, Progress) + 'static) {
+        self.0
+            .with_value(|client| client.ask_next(slot, ask, Box::new(on_answer)));
+    }
+
+    /// No answer for this slot is wanted any more.
+    pub fn cancel(self, slot: Slot) {
+        self.0.with_value(|client| client.cancel(slot));
+    }
+}
+
+type OnAnswer = Box<dyn FnMut(Option<Answer>, Progress)>;
+
+/// One question that is not answered yet.
+struct Asked {
+    id: u32,
+    ask: Ask,
+    on_answer: OnAnswer,
+}
+
+#[derive(Default)]
+struct State {
+    link: Option<Link>,
+    /// Whether the worker has ever answered: before, an error means that it never came up.
+    heard: bool,
+    last_id: u32,
+    asked: BTreeMap<Slot, Asked>,
+    next: BTreeMap<Slot, (Ask, OnAnswer)>,
+}
+
+#[derive(Clone, Default)]
+struct Client(Rc<RefCell<State>>);
+
+impl Client {
+    fn start(&self) {
+        let link = Link::worker(self.ear()).or_else(|| Link::local(self.ear()));
+        self.0.borrow_mut().link = link;
+    }
+
+    fn ear(&self) -> impl Fn(Event) + Clone + 'static {
+        let client = self.clone();
+        move |event| match event {
+            Event::Reply(reply) => client.hear(reply),
+            Event::Broken(message) => client.broken(message),
+        }
+    }
+
+    fn ask(&self, slot: Slot, ask: Ask, on_answer: OnAnswer) {
+        if self.0.borrow().link.is_none() {
+            // The last worker stopped at a fault.
+            self.start();
+        }
+        let state = &mut *self.0.borrow_mut();
+        state.last_id += 1;
+        let id = state.last_id;
+        state.next.remove(&slot);
+        if let Some(link) = &state.link {
+            let ask = ask.clone();
+            link.send(Order::Ask { id, slot, ask });
+        }
+        state.asked.insert(slot, Asked { id, ask, on_answer });
+    }
+
+    fn ask_next(&self, slot: Slot, ask: Ask, on_answer: OnAnswer) {
+        let busy = self.0.borrow().asked.contains_key(&slot);
+        if busy {
+            self.0.borrow_mut().next.insert(slot, (ask, on_answer));
+        } else {
+            self.ask(slot, ask, on_answer);
+        }
+    }
+
+    fn cancel(&self, slot: Slot) {
+        let state = &mut *self.0.borrow_mut();
+        state.next.remove(&slot);
+        if let (Some(_), Some(link)) = (state.asked.remove(&slot), &state.link) {
+            link.send(Order::Cancel(slot));
+        }
+    }
+
+    fn hear(&self, reply: Reply) {
+        match reply {
+            Reply::Answered {
+                id,
+                slot,
+                progress,
+                answer,
+            } => {
+                self.0.borrow_mut().heard = true;
+                self.answered(id, slot, progress, answer.map(|a| *a));
+            }
+            Reply::Fault(message) => self.stop(&message),
+        }
+    }
+
+    /// The question is out of the state while its asker looks at the answer and perhaps asks anew.
+    fn answered(&self, id: u32, slot: Slot, progress: Progress, answer: Option<Answer>) {
+        let mut asked = {
+            let state = &mut *self.0.borrow_mut();
+            match state.asked.remove(&slot) {
+                Some(asked) if asked.id == id => asked,
+                // Answered after a newer question was asked.
+                newer => return state.asked.extend(newer.map(|asked| (slot, asked))),
+            }
+        };
+        (asked.on_answer)(answer, progress);
+        if !progress.is_complete() {
+            self.0.borrow_mut().asked.entry(slot).or_insert(asked);
+            return;
+        }
+        let next = self.0.borrow_mut().next.remove(&slot);
+        if let Some((ask, on_answer)) = next {
+            self.ask(slot, ask, on_answer);
+        }
+    }
+
+    fn broken(&self, message: String) {
+        if self.0.borrow().heard {
+            return self.stop(&message);
+        }
+        // Refused, by the rules of an embedding page or by a browser that is too old: work here.
+        let link = Link::local(self.ear());
+        let state = &mut *self.0.borrow_mut();
+        state.link.take().into_iter().for_each(Link::end);
+        if let Some(link) = &link {
+            for (&slot, asked) in &state.asked {
+                let (id, ask) = (asked.id, asked.ask.clone());
+                link.send(Order::Ask { id, slot, ask });
+            }
+        }
+        state.link = link;
+    }
+
+    /// The worker is at an end; the next question starts another.
+    fn stop(&self, message: &str) {
+        let state = &mut *self.0.borrow_mut();
+        state.link.take().into_iter().for_each(Link::end);
+        state.asked.clear();
+        state.next.clear();
+        state.heard = false;
+        fault::show(message);
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,196 @@
+//! Answers questions, a slice at a time. Pure: who calls it decides when the next slice comes.
+
+use std::collections::BTreeMap;
+
+use vramscope_engine::Report;
+use vramscope_engine::report::Instant;
+
+use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
+use super::run::Subject;
+use super::view::{Live, Run};
+use crate::state::Draft;
+
+/// Questions at work, and the last run.
+#[derive(Default)]
+pub struct Host {
+    jobs: BTreeMap<Slot, Job>,
+    kept: Option<Kept>,
+}
+
+/// The run that questions can be about.
+struct Kept {
+    id: u32,
+    report: Report,
+}
+
+/// One question at work.
+struct Job {
+    id: u32,
+    progress: Progress,
+    work: Work,
+}
+
+/// What is left to do for a question.
+enum Work {
+    /// One answer, for which the host's own run may be needed.
+    Whole(Ask),
+}
+
+impl Host {
+    /// Takes an order. What was asked before for the same slot is dropped.
+    pub fn take(&mut self, order: Order) {
+        match order {
+            Order::Ask { id, slot, ask } => {
+                let (work, of) = (Work::Whole(ask), 1);
+                let progress = Progress { done: 0, of };
+                self.jobs.insert(slot, Job { id, progress, work });
+            }
+            Order::Cancel(slot) => {
+                self.jobs.remove(&slot);
+            }
+        }
+    }
+
+    /// Whether there is something to do.
+    pub fn is_busy(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    /// Does one slice of the most urgent work: at most one simulation.
+    pub fn step(&mut self) -> Option<Reply> {
+        let (slot, mut job) = self.jobs.pop_first()?;
+        job.progress.done += 1;
+        let answer = match &mut job.work {
+            Work::Whole(ask) => self.answer(job.id, ask),
+        };
+        let (id, progress) = (job.id, job.progress);
+        if !progress.is_complete() {
+            self.jobs.insert(slot, job);
+        }
+        Some(Reply::Answered {
+            id,
+            slot,
+            progress,
+            answer: answer.map(Box::new),
+        })
+    }
+
+    fn answer(&mut self, id: u32, ask: &Ask) -> Option<Answer> {
+        match ask {
+            Ask::Run(draft) => Some(Answer::Run(self.run(id, draft).map(Box::new))),
+            Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
+        }
+    }
+
+    fn run(&mut self, id: u32, draft: &Draft) -> Result<Run, Refusal> {
+        // Its memory is needed for the next one.
+        self.kept = None;
+        let subject = Subject::read(draft)?;
+        let report = subject.report()?;
+        let run = Run::of(id, &report, subject.card(&report));
+        self.kept = Some(Kept { id, report });
+        Ok(run)
+    }
+
+    fn live(&self, run: u32, instant: Instant) -> Option<Live> {
+        let kept = self.kept.as_ref().filter(|kept| kept.id == run)?;
+        Some(Live::of(&kept.report.timeline, instant))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Key;
+
+    fn draft(pairs: &[(Key, &str)]) -> Draft {
+        let mut draft = Draft::default();
+        draft.set(Key::Model, "gpt2");
+        for (key, text) in pairs {
+            draft.set(*key, *text);
+        }
+        draft
+    }
+
+    fn ask(id: u32, slot: Slot, ask: Ask) -> Order {
+        Order::Ask { id, slot, ask }
+    }
+
+    /// Ids and answers of all that is left to do.
+    fn finish(host: &mut Host) -> Vec<(u32, Option<Answer>)> {
+        std::iter::from_fn(|| host.step())
+            .map(|reply| match reply {
+                Reply::Answered { id, answer, .. } => (id, answer.map(|a| *a)),
+                Reply::Fault(what) => panic!("{what}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_newer_question_of_a_slot_takes_the_place_of_the_older() {
+        let mut host = Host::default();
+        host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
+        host.take(ask(2, Slot::Run, Ask::Run(draft(&[(Key::Batch, "2")]))));
+        let answers = finish(&mut host);
+        let [(2, Some(Answer::Run(Ok(run))))] = &answers[..] else {
+            panic!("{answers:?}")
+        };
+        assert_eq!(run.id, 2);
+        assert!(!host.is_busy());
+    }
+
+    #[test]
+    fn a_cancelled_question_is_not_answered() {
+        let mut host = Host::default();
+        host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
+        host.take(Order::Cancel(Slot::Run));
+        assert_eq!(finish(&mut host), []);
+    }
+
+    #[test]
+    fn an_instant_is_of_the_run_that_it_names() {
+        let mut host = Host::default();
+        host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
+        let Some((_, Some(Answer::Run(Ok(run))))) = finish(&mut host).pop() else {
+            panic!("gpt2 runs")
+        };
+        let instant = run.curve.peak;
+        host.take(ask(2, Slot::Instant, Ask::Live { run: 1, instant }));
+        assert_eq!(finish(&mut host), [(2, Some(Answer::Live(run.at_peak.clone())))]);
+        host.take(ask(3, Slot::Run, Ask::Run(draft(&[]))));
+        host.take(ask(4, Slot::Instant, Ask::Live { run: 1, instant }));
+        assert_eq!(finish(&mut host).pop(), Some((4, None)), "run 1 is no more");
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_read_is_refused_in_the_engines_words() {
+        let mut host = Host::default();
+        host.take(ask(1, Slot::Run, Ask::Run(draft(&[(Key::Model, "gpt9")]))));
+        let answers = finish(&mut host);
+        let [(1, Some(Answer::Run(Err(Refusal::Model(message)))))] = &answers[..] else {
+            panic!("{answers:?}")
+        };
+        assert!(message.contains("gpt9"), "{message}");
+    }
+
+    #[test]
+    fn a_run_crosses_over_unchanged() {
+        let mut host = Host::default();
+        host.take(ask(7, Slot::Run, Ask::Run(draft(&[(Key::Gpu, "RTX 4090")]))));
+        let reply = host.step().expect("it is asked");
+        let bytes = postcard::to_allocvec(&reply).expect("it is plain data");
+        assert_eq!(postcard::from_bytes::<Reply>(&bytes).expect("it is read back"), reply);
+    }
+
+    #[test]
+    fn orders_cross_over_unchanged() {
+        let mut entered = draft(&[]);
+        for key in Key::ALL {
+            entered.set(key, "任意 text");
+        }
+        for order in [ask(3, Slot::Run, Ask::Run(entered)), Order::Cancel(Slot::Instant)] {
+            let bytes = postcard::to_allocvec(&order).expect("it is plain data");
+            assert_eq!(postcard::from_bytes::<Order>(&bytes).expect("it is read back"), order);
+        }
+    }
+}

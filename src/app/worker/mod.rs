@@ -1,0 +1,25 @@
+//! The engine, out of the page's way: a worker that runs the same WebAssembly as the page.
+//!
+//! The page asks ([`Engine`], `client`), the [`Host`](host::Host) answers in slices, so that a newer question or a
+//! cancellation gets in between two simulations. [`protocol`] is what crosses over. Where a browser
+//! refuses workers the same host runs on the page's own thread.
+
+#[cfg(target_arch = "wasm32")]
+mod client;
+mod host;
+#[cfg(target_arch = "wasm32")]
+mod link;
+pub mod protocol;
+#[cfg(target_arch = "wasm32")]
+mod pump;
+mod run;
+#[cfg(target_arch = "wasm32")]
+pub mod scope;
+pub mod view;
+#[cfg(target_arch = "wasm32")]
+mod wire;
+
+#[cfg(target_arch = "wasm32")]
+pub use client::Engine;
+pub use protocol::{Answer, Ask, Refusal, Slot};
+pub use run::model;

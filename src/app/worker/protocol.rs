@@ -1,0 +1,100 @@
+//! What the page asks and what it is answered. The two sides are one program, so nothing here has
+//! a version.
+
+use serde::{Deserialize, Serialize};
+use vramscope_engine::report::Instant;
+
+use super::view::{Live, Run};
+use crate::state::Draft;
+
+/// What a question is for. A newer one of the same slot takes the place of the older, whose answers
+/// are never seen. Slots come in the order of urgency: the host works on the first that has work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Slot {
+    /// The run of the page.
+    Run,
+    /// The list beside the timeline.
+    Instant,
+}
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Ask {
+    /// The run of these entries: [`Answer::Run`]. The host keeps its tensors for the questions below.
+    Run(Draft),
+    /// What lives at an instant of a run that the host still keeps: [`Answer::Live`]; else no answer.
+    Live {
+        /// [`Run::id`].
+        run: u32,
+        /// When.
+        instant: Instant,
+    },
+}
+
+/// What an answer says; a question has one answer, or one for each of its parts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The run, or why there is none.
+    Run(Result<Box<Run>, Refusal>),
+    /// What lives at an instant.
+    Live(Live),
+}
+
+/// Why there is no run; the engine's message says what to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// The model cannot be read.
+    Model(String),
+    /// The setup does not fit the model.
+    Setup(String),
+}
+
+/// How many parts of a question are answered, this one included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Progress {
+    /// Answered.
+    pub done: u32,
+    /// Of so many.
+    pub of: u32,
+}
+
+impl Progress {
+    /// Whether nothing is left.
+    pub const fn is_complete(self) -> bool {
+        self.done >= self.of
+    }
+}
+
+/// From the page to the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Order {
+    /// Answer this, instead of what was asked for the same slot before.
+    Ask {
+        /// Of the page's choosing; the answers carry it.
+        id: u32,
+        /// What it is for.
+        slot: Slot,
+        /// The question.
+        ask: Ask,
+    },
+    /// Answer no more for this slot.
+    Cancel(Slot),
+}
+
+/// From the host to the page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// An answer, or that there is none (any more).
+    Answered {
+        /// Of the question.
+        id: u32,
+        /// Of the question.
+        slot: Slot,
+        /// What is done of it.
+        progress: Progress,
+        /// The answer to this part.
+        answer: Option<Box<Answer>>,
+    },
+    /// The host stopped at a fault of the program and answers nothing more.
+    Fault(String),
+}

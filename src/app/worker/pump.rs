@@ -1,0 +1,64 @@
+//! Runs a host in tasks of one slice each, so that messages, or frames of the page, get in between.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{MessageChannel, MessagePort};
+
+use super::host::Host;
+use super::protocol::{Order, Reply};
+
+/// A host at work.
+pub struct Pump {
+    host: RefCell<Host>,
+    /// A message to this port is the next slice: a task of its own, behind those that wait.
+    next: MessagePort,
+    waiting: Cell<bool>,
+    deliver: Box<dyn Fn(Reply)>,
+}
+
+impl Pump {
+    /// A host that hands its replies to `deliver`.
+    ///
+    /// # Errors
+    /// When the browser has no message channels.
+    pub fn new(deliver: impl Fn(Reply) + 'static) -> Result<Rc<Self>, JsValue> {
+        let channel = MessageChannel::new()?;
+        let pump = Rc::new(Self {
+            host: RefCell::default(),
+            next: channel.port2(),
+            waiting: Cell::new(false),
+            deliver: Box::new(deliver),
+        });
+        let slice = {
+            let pump = pump.clone();
+            Closure::<dyn Fn()>::new(move || pump.slice())
+        };
+        channel.port1().set_onmessage(Some(slice.as_ref().unchecked_ref()));
+        // For as long as the host is there, which is as long as the page or the worker.
+        slice.forget();
+        Ok(pump)
+    }
+
+    /// Takes an order; the work begins once the messages that wait are read.
+    pub fn take(&self, order: Order) {
+        self.host.borrow_mut().take(order);
+        self.go_on();
+    }
+
+    fn go_on(&self) {
+        if self.host.borrow().is_busy() && !self.waiting.replace(true) {
+            // A port of one's own takes any message.
+            self.next.post_message(&JsValue::NULL).ok();
+        }
+    }
+
+    fn slice(&self) {
+        self.waiting.set(false);
+        let reply = self.host.borrow_mut().step();
+        self.go_on();
+        reply.into_iter().for_each(&self.deliver);
+    }
+}

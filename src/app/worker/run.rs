@@ -1,0 +1,72 @@
+//! From entries to a run: the only place where the page has the engine simulate one.
+
+use vramscope_engine::device::Device;
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::verdict::{Fit, Room};
+use vramscope_engine::{Case, Model, Report, simulate_on};
+
+use super::protocol::Refusal;
+use super::view::Card;
+use crate::state::{Draft, Reading, Source};
+
+/// The entries as the engine takes them.
+pub struct Subject {
+    /// The model.
+    pub model: Model,
+    /// Card and setup, as read.
+    pub reading: Reading,
+    /// The card; or why there is none.
+    pub device: Result<&'static Device, String>,
+}
+
+impl Subject {
+    /// Reads entries; those that cannot be used are as if not entered.
+    ///
+    /// # Errors
+    /// When the model cannot be read.
+    pub fn read(draft: &Draft) -> Result<Self, Refusal> {
+        let reading = Reading::of(draft, &Draft::default());
+        let model = model(&reading).map_err(Refusal::Model)?;
+        let device = Device::by_name(&reading.gpu).map_err(|e| e.to_string());
+        Ok(Self { model, reading, device })
+    }
+
+    /// The GPU to simulate on. A card of which too little is known runs as the measured one does;
+    /// the command line does the same.
+    pub fn gpu(&self) -> Gpu {
+        self.device.as_ref().ok().and_then(|d| d.gpu()).unwrap_or_default()
+    }
+
+    /// Simulates.
+    ///
+    /// # Errors
+    /// When the setup does not fit the model.
+    pub fn report(&self) -> Result<Report, Refusal> {
+        simulate_on(&self.model, &self.reading.setup, self.gpu()).map_err(|e| Refusal::Setup(e.to_string()))
+    }
+
+    /// A report held against the card.
+    pub fn card(&self, report: &Report) -> Result<Card, String> {
+        self.device.clone().map(|device| Card {
+            name: device.name.clone(),
+            fit: Fit::of(report, Room::Card(device)),
+        })
+    }
+}
+
+/// The model of a reading.
+///
+/// # Errors
+/// The engine's message, when the model cannot be read.
+pub fn model(reading: &Reading) -> Result<Model, String> {
+    let setup = reading.setup.clone();
+    let model = match &reading.source {
+        Source::Config(text) => Model::from_config_for(text, &setup),
+        Source::Catalogue(name) => Model::from_case(&Case {
+            model: name.clone(),
+            shape: serde_json::Map::new(),
+            setup,
+        }),
+    };
+    model.map_err(|e| e.to_string())
+}

@@ -1,0 +1,41 @@
+//! The worker's side: what `main` does there.
+
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::Closure;
+use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
+
+use super::protocol::Reply;
+use super::pump::Pump;
+use super::wire::{decode, encode};
+
+/// The worker that this runs in; none on the page.
+pub fn here() -> Option<DedicatedWorkerGlobalScope> {
+    js_sys::global().dyn_into().ok()
+}
+
+/// Answers the page's orders from now on.
+pub fn start(scope: DedicatedWorkerGlobalScope) {
+    report_panics(scope.clone());
+    let replies = scope.clone();
+    let Ok(pump) = Pump::new(move |reply| post(&replies, &reply)) else {
+        return;
+    };
+    let take = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| pump.take(decode(event.data())));
+    scope.set_onmessage(Some(take.as_ref().unchecked_ref()));
+    // For as long as the worker lives.
+    take.forget();
+}
+
+fn report_panics(scope: DedicatedWorkerGlobalScope) {
+    std::panic::set_hook(Box::new(move |info| {
+        console_error_panic_hook::hook(info);
+        post(&scope, &Reply::Fault(info.to_string()));
+    }));
+}
+
+fn post(scope: &DedicatedWorkerGlobalScope, reply: &Reply) {
+    let buffer = encode(reply);
+    let given = js_sys::Array::of1(&buffer);
+    // The buffer was made here, so it can be given away.
+    scope.post_message_with_transfer(&buffer, &given).ok();
+}
