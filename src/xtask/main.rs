@@ -4,7 +4,8 @@
 
 use std::process::ExitCode;
 
-use xtask::{Failure, commands};
+use xtask::Failure;
+use xtask::commands::{self, Build};
 
 const HELP: &str = "\
 The repository's own commands. Each installs what it needs first: into .tools, or, for a browser,
@@ -12,7 +13,7 @@ with the system's package manager.
 
   cargo xtask serve [PORT]   build the page, serve it on 127.0.0.1 and open it
   cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest
-  cargo xtask build          build the page into dist/
+  cargo xtask build          build the page into dist/; --quick: for a look while developing, larger and slower
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
   cargo xtask table          the table of measured against predicted in tests/data, made anew
   cargo xtask bench-wasm     how long the largest estimate takes in WebAssembly, by Node.js
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     let done = match command {
         "serve" => commands::serve(rest),
         "test" => commands::test(rest),
-        "build" => commands::build(),
+        "build" => Build::of(rest).and_then(commands::build),
         "lint" => commands::lint(),
         "table" => commands::table(),
         "bench-wasm" => commands::bench_wasm(),

@@ -10,7 +10,7 @@ use crate::{Failure, dist, static_server};
 /// When the build fails or the port is taken.
 pub fn serve(args: &[String]) -> Result<(), Failure> {
     let port = port(args)?;
-    super::build()?;
+    super::build(super::Build::Published)?;
     let address = static_server::start(dist(), port).map_err(|e| {
         Failure::new(format!(
             "port {port} on 127.0.0.1: {e}; give another: cargo xtask serve 8081"

@@ -1,0 +1,47 @@
+use crate::process::{program, run};
+use crate::{Failure, tools};
+
+/// How a page is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    /// As people get it: optimized as a whole, which takes minutes.
+    Published,
+    /// For a look while developing: what changed is compiled, and nothing is optimized twice.
+    Quick,
+}
+
+impl Build {
+    /// Reads the arguments of `cargo xtask build`.
+    ///
+    /// # Errors
+    /// When they are not understood.
+    pub fn of(args: &[String]) -> Result<Self, Failure> {
+        match args {
+            [] => Ok(Self::Published),
+            [flag] if flag == "--quick" => Ok(Self::Quick),
+            _ => Err(Failure::usage("build takes nothing, or --quick")),
+        }
+    }
+
+    /// What is said to trunk beside Trunk.toml, which holds for a published page.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Published => &[],
+            // Without release, trunk leaves wasm-opt out.
+            Self::Quick => &["--release=false", "--cargo-profile", "quick"],
+        }
+    }
+}
+
+/// Builds the page into `dist/`.
+///
+/// # Errors
+/// When a tool is missing and cannot be installed, or the build fails.
+pub fn build(how: Build) -> Result<(), Failure> {
+    tools::for_page()?;
+    // trunk 0.21 takes NO_COLOR for a flag of its own and stops at any value but true or false.
+    run(program("trunk")
+        .args(["build", "--offline", "--skip-version-check"])
+        .args(how.options())
+        .env_remove("NO_COLOR"))
+}
