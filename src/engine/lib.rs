@@ -5,6 +5,7 @@
 //! input gives the same bytes natively and in WebAssembly.
 
 pub mod allocator;
+pub mod attention;
 pub mod device;
 pub mod dtype;
 pub mod format;
@@ -12,6 +13,7 @@ pub mod model;
 mod names;
 pub mod nn;
 pub mod optim;
+pub mod plan;
 pub mod report;
 pub mod setup;
 pub mod simulate;

@@ -21,6 +21,6 @@ pub use self::core::{Storage, Tape};
 pub use autograd::{Backward, Grads, Recording};
 pub use gpu::Gpu;
 pub use kind::{Component, Kind};
-pub use ops::{Cuts, Mask, SdpaInputs};
+pub use ops::{Cuts, Mask, SdpaBackend, SdpaInputs};
 pub use tensor::Tensor;
 pub use why::Why;

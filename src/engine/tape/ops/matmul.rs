@@ -72,8 +72,13 @@ impl Tape {
         let (a_shape, b_shape) = (*a.shape(), *b.shape());
         rec.finish(self, out, move |t, bw| {
             // mat2: self^H.bmm(grad); self: grad.bmm(mat2^H)
-            let grad_b = saved.a.map(|_| t.product(b_shape, bw.grad().dtype(), "bmm backward"));
-            let grad_a = saved.b.map(|_| t.product(a_shape, bw.grad().dtype(), "bmm backward"));
+            let product = |shape| {
+                let out = t.product(shape, bw.grad().dtype(), "bmm backward");
+                drop(t.unrepeated(bw.grad()));
+                out
+            };
+            let grad_b = saved.a.map(|_| product(b_shape));
+            let grad_a = saved.b.map(|_| product(a_shape));
             smallvec![grad_a, grad_b]
         })
     }
@@ -137,6 +142,14 @@ impl Tape {
         let out = self.bmm(&a3, &b3);
         drop((a3, b3));
         self.view(&out, with_tail(&lead, a.size(a.dim() - 2), b.last()))
+    }
+
+    /// The copy of an operand whose rows or columns are one row or column repeated, which cuBLAS does not
+    /// take (`prepare_batch_matrix_for_cublas` in `aten/src/ATen/native/cuda/Blas.cpp`).
+    pub(super) fn unrepeated(&self, x: &Tensor) -> Option<Tensor> {
+        let last = x.dim() - 1;
+        let repeats = |i: usize| x.strides()[i] == 0 && x.size(i) > 1;
+        (repeats(last) || repeats(last - 1)).then(|| self.empty(*x.shape(), x.dtype(), "contiguous copy"))
     }
 
     fn product(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {

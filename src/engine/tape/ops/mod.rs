@@ -24,5 +24,5 @@ mod select;
 mod stack;
 mod views;
 
-pub use attention::{Mask, SdpaInputs};
+pub use attention::{Mask, SdpaBackend, SdpaInputs};
 pub use segments::Cuts;

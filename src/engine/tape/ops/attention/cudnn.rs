@@ -38,6 +38,8 @@ impl Tape {
         rec.finish(self, out, |t, bw| {
             let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
+            // A gradient in another layout than the output's is copied (`MHA.cpp`, `run_cudnn_SDP_bprop`).
+            let _copy = t.unrepeated(bw.grad());
             let dq = like(q, "attention backward, queries");
             let dk = like(k, "attention backward, keys");
             let dv = like(v, "attention backward, values");

@@ -36,6 +36,7 @@ impl Tape {
                 t.transpose(&out, 1, 2)
             };
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
+            let _copy = t.unrepeated(bw.grad());
             let dq = bshd(q, "attention backward, queries");
             let dk = bshd(k, "attention backward, keys");
             let dv = bshd(v, "attention backward, values");

@@ -106,6 +106,13 @@ impl Tape {
         drop(state);
         rec.finish(self, out, move |t, bw| {
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
+            let _copies = (caller == Caller::PyTorch).then(|| {
+                // Output and gradient are made contiguous as [batch, positions, heads, width]
+                // (`_flash_attention_backward` in `transformers/cuda/attention_backward.cu`).
+                let contiguous =
+                    |x: &Tensor| t.contiguous(&x.alias(x.shape().swapped(1, 2), x.strides().swapped(1, 2)));
+                (contiguous(bw.grad()), contiguous(&bw.saved[3]))
+            });
             let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
             let dq = like(q, "attention backward, queries");
             let dk = like(k, "attention backward, keys");

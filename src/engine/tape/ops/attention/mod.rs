@@ -63,12 +63,16 @@ impl Extents {
     }
 }
 
-/// What computes an attention.
+/// What computes an attention (`torch.nn.attention.SDPBackend`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Backend {
+pub enum SdpaBackend {
+    /// cuDNN's fused kernels.
     Cudnn,
+    /// FlashAttention 2.
     Flash,
+    /// xFormers' memory-efficient attention.
     Efficient,
+    /// Separate operations.
     Math,
 }
 
@@ -89,29 +93,35 @@ impl Tape {
             mask: mask.as_ref(),
             dropout: if self.0.training.get() { inputs.dropout } else { 0.0 },
         };
-        match self.backend(&call) {
-            Backend::Cudnn => self.cudnn_attention(&call),
-            Backend::Flash => self.flash_sdpa(&call),
-            Backend::Efficient => self.efficient_attention(&call),
-            Backend::Math => self.without_autocast(|| self.math_attention(&call)),
+        self.sdpa_with(self.backend(&call), &call)
+    }
+
+    /// The same by the backend that is named (`torch.nn.attention.sdpa_kernel`), whether or not the GPU
+    /// has it; nothing is cast.
+    pub fn sdpa_with(&self, backend: SdpaBackend, call: &SdpaInputs<'_>) -> Tensor {
+        match backend {
+            SdpaBackend::Cudnn => self.cudnn_attention(call),
+            SdpaBackend::Flash => self.flash_sdpa(call),
+            SdpaBackend::Efficient => self.efficient_attention(call),
+            SdpaBackend::Math => self.without_autocast(|| self.math_attention(call)),
         }
     }
 
     /// `select_sdp_backend` (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`): cuDNN comes
     /// first on Hopper and Blackwell data-centre GPUs, elsewhere last. Checked on 1728 shapes.
-    fn backend(&self, call: &SdpaInputs<'_>) -> Backend {
+    fn backend(&self, call: &SdpaInputs<'_>) -> SdpaBackend {
         let (major, minor) = self.0.gpu.capability;
         let half = call.q.dtype() != DType::F32;
         let shared = call.q.size(1) != call.k.size(1);
         let width = call.q.size(3);
         if half && matches!((major, minor), (9 | 10, 0)) && width.is_multiple_of(8) && width <= 256 {
-            Backend::Cudnn
+            SdpaBackend::Cudnn
         } else if half && major >= 8 && call.mask.is_none() && width <= 256 && !self.flash_lacks(call) {
-            Backend::Flash
+            SdpaBackend::Flash
         } else if shared {
-            Backend::Math
+            SdpaBackend::Math
         } else {
-            Backend::Efficient
+            SdpaBackend::Efficient
         }
     }
 

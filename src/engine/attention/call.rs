@@ -1,0 +1,189 @@
+use std::fmt;
+
+use crate::dtype::DType;
+use crate::tape::Gpu;
+
+/// A way to compute attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// Scores, softmax and product as separate tensors.
+    Standard,
+    /// FlashAttention 2, as PyTorch ships it.
+    Flash,
+    /// xFormers' memory-efficient attention, as PyTorch ships it.
+    Efficient,
+    /// cuDNN's fused attention.
+    Cudnn,
+    /// Blocks of half a window of queries, each against the keys around it.
+    Sliding,
+    /// All scores, of which each query keeps the highest.
+    TopK,
+    /// A few queries at a time against all keys.
+    Chunked,
+}
+
+impl Algorithm {
+    /// All, in the order of a legend.
+    pub const ALL: [Self; 7] = [
+        Self::Standard,
+        Self::Flash,
+        Self::Efficient,
+        Self::Cudnn,
+        Self::Sliding,
+        Self::TopK,
+        Self::Chunked,
+    ];
+
+    /// The stable name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Flash => "flash",
+            Self::Efficient => "efficient",
+            Self::Cudnn => "cudnn",
+            Self::Sliding => "sliding",
+            Self::TopK => "topk",
+            Self::Chunked => "chunked",
+        }
+    }
+}
+
+/// What of a training step runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pass {
+    /// Forward without a graph.
+    Forward,
+    /// Forward and backward.
+    Training,
+}
+
+/// The attention that is asked about; its length comes apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// Samples.
+    pub batch: u64,
+    /// Query heads.
+    pub heads: u64,
+    /// Key and value heads; `heads` is a multiple.
+    pub kv_heads: u64,
+    /// Elements of one head.
+    pub width: u64,
+    /// Type of queries, keys and values.
+    pub dtype: DType,
+    /// No query sees a later key.
+    pub causal: bool,
+    /// Sliding window: how far a query sees at most, rounded to halves.
+    pub window: u64,
+    /// Top-k: percent of the keys that each query keeps.
+    pub kept_percent: u64,
+    /// Chunked: queries at a time.
+    pub chunk: u64,
+    /// What runs.
+    pub pass: Pass,
+}
+
+/// Why a call cannot run: what was given, what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused(pub String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// More blocks of queries than this are not simulated: each makes a dozen tensors.
+const MOST_BLOCKS: u64 = 8192;
+
+impl Call {
+    /// How many keys each query keeps of `length`, at least one.
+    pub fn kept(&self, length: u64) -> u64 {
+        (length.saturating_mul(self.kept_percent) / 100).max(1)
+    }
+
+    /// Half a window: the queries of one block.
+    pub fn half_window(&self) -> u64 {
+        (self.window / 2).max(1)
+    }
+
+    /// Blocks of queries and the keys that each sees, as [queries, keys].
+    pub fn blocks(&self, algorithm: Algorithm, length: u64) -> Vec<[u64; 2]> {
+        match algorithm {
+            Algorithm::Sliding => {
+                let half = self.half_window();
+                let ahead = if self.causal { half } else { 2 * half };
+                let block = |begin: u64| {
+                    let keys = (begin + ahead).min(length) - begin.saturating_sub(half);
+                    [half.min(length - begin), keys]
+                };
+                (0..length.div_ceil(half)).map(|i| block(i * half)).collect()
+            }
+            Algorithm::Chunked => {
+                let block = |begin: u64| {
+                    let queries = self.chunk.min(length - begin);
+                    [queries, if self.causal { begin + queries } else { length }]
+                };
+                (0..length.div_ceil(self.chunk))
+                    .map(|i| block(i * self.chunk))
+                    .collect()
+            }
+            _ => vec![[length, length]],
+        }
+    }
+
+    /// Refuses what no tensor or no kernel can have.
+    ///
+    /// # Errors
+    /// The message names the value, what is allowed, or the kernel that is missing.
+    pub fn check(&self, algorithm: Algorithm, length: u64, gpu: &Gpu) -> Result<(), Refused> {
+        let limits = [
+            ("batch", self.batch, 65_536),
+            ("heads", self.heads, 1024),
+            ("kv_heads", self.kv_heads, 1024),
+            ("head_dim", self.width, 1024),
+            ("length", length, 1 << 22),
+            ("window", self.window, 1 << 22),
+            ("topk", self.kept_percent, 100),
+            ("chunk", self.chunk, 1 << 22),
+        ];
+        for (name, value, most) in limits {
+            if value == 0 || value > most {
+                return Err(Refused(format!("`{name}` is {value}; it must be between 1 and {most}")));
+            }
+        }
+        if !self.heads.is_multiple_of(self.kv_heads) {
+            return Err(Refused(format!(
+                "`heads` is {}, which is no multiple of `kv_heads`, {}",
+                self.heads, self.kv_heads
+            )));
+        }
+        self.kernel_exists(algorithm, gpu)?;
+        let block = match algorithm {
+            Algorithm::Sliding => self.half_window(),
+            Algorithm::Chunked => self.chunk,
+            _ => length,
+        };
+        if length.div_ceil(block) > MOST_BLOCKS {
+            return Err(Refused(format!(
+                "{length} positions are more than {MOST_BLOCKS} blocks of {block}; raise `window` or `chunk`"
+            )));
+        }
+        Ok(())
+    }
+
+    /// `check_*` of `aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`.
+    fn kernel_exists(&self, algorithm: Algorithm, gpu: &Gpu) -> Result<(), Refused> {
+        let half = self.dtype != DType::F32;
+        let why = match algorithm {
+            Algorithm::Flash | Algorithm::Cudnn if !half => "runs in fp16 and bf16 only",
+            Algorithm::Flash if gpu.capability.0 < 8 => "needs compute capability 8.0",
+            Algorithm::Flash | Algorithm::Cudnn if self.width > 256 => "takes heads of at most 256 elements",
+            Algorithm::Cudnn if gpu.capability.0 < 8 => "needs compute capability 8.0",
+            Algorithm::Cudnn if !self.width.is_multiple_of(8) => "takes heads of a multiple of 8 elements",
+            _ => return Ok(()),
+        };
+        Err(Refused(format!("{}: {why}", algorithm.name())))
+    }
+}

@@ -1,0 +1,111 @@
+use std::collections::BTreeMap;
+
+use super::algorithms;
+use super::call::{Algorithm, Call, Refused};
+use super::formula::{Namer, Product};
+use super::play;
+use crate::tape::log::{Birth, Log};
+use crate::tape::{Gpu, Tape};
+use crate::units::Bytes;
+
+/// Tensors of one shape and type that live at the peak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// What they are, each once, in order of birth: the operation within its step of the algorithm.
+    pub names: Vec<String>,
+    /// How many there are.
+    pub count: u64,
+    /// Elements of one.
+    pub elements: Product,
+    /// Bytes of an element.
+    pub width: u64,
+    /// Bytes of all, as asked of the allocator.
+    pub bytes: Bytes,
+}
+
+/// Highest bytes beyond the inputs, and what they consist of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Memory {
+    /// Highest allocated bytes beyond the inputs.
+    pub peak: Bytes,
+    /// What lives at that instant, largest first.
+    pub terms: Vec<Term>,
+    /// What the allocator's blocks hold beyond what was asked of them.
+    pub rounding: Bytes,
+}
+
+/// Simulates an attention of `length` queries and keys.
+///
+/// # Errors
+/// When the call makes no sense, or the card has no such kernel.
+pub fn memory(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> Result<Memory, Refused> {
+    call.check(algorithm, length, &gpu)?;
+    let (log, warm) = record(call, algorithm, length, gpu);
+    let peak = play::peak(&log, warm).ok_or_else(|| Refused(format!("{length} positions are beyond any device")))?;
+    let namer = Namer {
+        call,
+        algorithm,
+        length,
+    };
+    let live: Vec<&Birth> = peak.live.iter().map(|&id| &log.births[id as usize]).collect();
+    let terms = terms(&log, &live, &namer);
+    let asked: Bytes = terms.iter().map(|term| term.bytes).sum();
+    let peak = Bytes::new(peak.bytes);
+    Ok(Memory {
+        peak,
+        rounding: peak.saturating_sub(asked),
+        terms,
+    })
+}
+
+/// Two runs, and where the second begins.
+fn record(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> (Log, usize) {
+    let t = Tape::new(gpu);
+    let inputs = algorithms::inputs(&t, call, length);
+    algorithms::once(&t, call, algorithm, &inputs);
+    let warm = t.mark();
+    algorithms::once(&t, call, algorithm, &inputs);
+    let end = t.mark();
+    drop(inputs);
+    let mut log = t.finish();
+    log.events.truncate(end);
+    (log, warm)
+}
+
+fn terms(log: &Log, live: &[&Birth], namer: &Namer<'_>) -> Vec<Term> {
+    let mut found: BTreeMap<(Product, u64), Term> = BTreeMap::new();
+    for birth in live {
+        let step = log.scopes[birth.scope as usize].name;
+        let elements = namer.product(&birth.shape, holds_scores(step, birth.name));
+        let width = birth.dtype.width();
+        let term = found.entry((elements.clone(), width)).or_insert_with(|| Term {
+            names: Vec::new(),
+            count: 0,
+            elements,
+            width,
+            bytes: Bytes::ZERO,
+        });
+        term.count += 1;
+        term.bytes += Bytes::new(birth.bytes);
+        let name = if step.is_empty() {
+            birth.name.to_owned()
+        } else {
+            format!("{step}: {}", birth.name)
+        };
+        if !term.names.contains(&name) {
+            term.names.push(name);
+        }
+    }
+    let mut terms: Vec<Term> = found.into_values().collect();
+    terms.sort_by_key(|term| std::cmp::Reverse(term.bytes));
+    terms
+}
+
+/// Whether the last extent of such a tensor is keys.
+fn holds_scores(step: &str, name: &str) -> bool {
+    match step {
+        "softmax" | "mask" | "scatter" | "top-k" => true,
+        "scores" => name != "bmm backward",
+        _ => false,
+    }
+}

@@ -1,0 +1,27 @@
+//! One attention, by itself: its memory and time against length, by algorithm.
+//!
+//! Memory is not a formula that was fitted: each algorithm runs on the [`tape`](crate::tape) operation
+//! by operation and through the allocator, and the formula is read off what lives at the peak. Time is
+//! an estimate: operations and bytes over the card's data sheet.
+//!
+//! The protocol is that of a benchmark: queries, keys and values lie as contiguous [batch, heads,
+//! length, head size]; the libraries' workspaces are warm; bytes count from there on. Forward runs
+//! without a graph; training runs `f(q, k, v).sum().backward()`.
+
+mod algorithms;
+mod call;
+mod formula;
+mod kernels;
+mod memory;
+mod of_model;
+mod play;
+mod record;
+mod sparse;
+mod time;
+
+pub use call::{Algorithm, Call, Pass, Refused};
+pub use formula::{Factor, Product, Symbol};
+pub use kernels::Kernel;
+pub use memory::{Memory, Term, memory};
+pub use record::{MeasuredPoint, Record, RecordError};
+pub use time::{Bound, KernelTime, Time, time};
