@@ -1,6 +1,7 @@
 //! What a simulation returns: peaks, breakdown, timeline, warnings. Faces draw it and compute nothing.
 
 mod breakdown;
+pub mod derivation;
 mod describe;
 mod footprint;
 mod live;
@@ -68,6 +69,15 @@ impl StepBytes {
     /// The highest of the three phases' peaks.
     pub fn peak(&self) -> Bytes {
         self.peak_forward.max(self.peak_backward).max(self.peak_optimizer)
+    }
+
+    /// The highest of each phase, in order.
+    pub fn by_phase(&self) -> [(Phase, Bytes); 3] {
+        [
+            (Phase::Forward, self.peak_forward),
+            (Phase::Backward, self.peak_backward),
+            (Phase::Optimizer, self.peak_optimizer),
+        ]
     }
 
     /// The phase that holds the peak; the first of equals.
@@ -165,6 +175,8 @@ pub struct Report {
     pub peak_allocated: Bytes,
     /// Highest reserved bytes over the run's three steps.
     pub peak_reserved: Bytes,
+    /// Segments that the allocator holds in the end, by size, with their number: the reserved peak.
+    pub segments: Vec<(Bytes, u64)>,
     /// Reserved bytes that no tensor holds at the instant of the steady peak.
     pub fragmentation: Bytes,
     /// Optimizer states that are paged: in managed memory, which CUDA moves between host and device

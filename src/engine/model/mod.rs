@@ -4,6 +4,7 @@ mod catalogue;
 pub mod config;
 mod family;
 pub(crate) mod forward;
+mod image_tokens;
 mod near;
 mod overrides;
 mod takes;

@@ -58,6 +58,8 @@ pub(crate) struct Recorded {
     pub phases: Vec<(Phase, Instant)>,
     /// The instant of the highest total; the first of equals.
     pub peak: Instant,
+    /// Parameters, and whether each is trained.
+    pub parameters: Vec<(StorageId, bool)>,
 }
 
 impl Timeline {
@@ -139,7 +141,7 @@ impl Timeline {
         Bytes::new(self.0.block_bytes[id as usize])
     }
 
-    fn walk(&self, mut visit: impl FnMut(Instant, &[u64; Kind::COUNT])) {
+    pub(super) fn walk(&self, mut visit: impl FnMut(Instant, &[u64; Kind::COUNT])) {
         let mut totals = [0u64; Kind::COUNT];
         for &id in &self.0.initial {
             totals[self.kind(id) as usize] += self.bytes(id).get();

@@ -73,19 +73,7 @@ fn flash_attention_runs(model: &Model, setup: &Setup) -> Result<(), SimulateErro
 
 /// The positions of a sample hold its image tokens.
 fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let tokens = match &model.config {
-        ModelConfig::Llava(c) => setup.images * c.image_tokens(),
-        ModelConfig::PaliGemma(c) => setup.images * c.vision.grid.patches(),
-        ModelConfig::Idefics3(c) => setup.images * c.tile_tokens(),
-        ModelConfig::LlavaNext(c) => setup.images * c.image_tokens(setup.image),
-        ModelConfig::InternVl(c) => setup.images * c.tile_tokens(),
-        ModelConfig::Gemma3(c) => setup.images * c.image_tokens,
-        ModelConfig::Blip2(c) => c.queries,
-        ModelConfig::Qwen2Vl(c) => setup.images * c.vision.patches.positions(setup),
-        ModelConfig::Qwen25Vl(c) => setup.images * c.vision.patches.positions(setup),
-        ModelConfig::Qwen3Vl(c) => setup.images * c.vision.patches.positions(setup),
-        _ => 0,
-    };
+    let tokens = model.image_tokens(setup);
     if tokens > setup.seq {
         return Err(SimulateError(format!(
             "{} images take {tokens} of the sequence's positions, but `seq` is {}; raise `seq` to at least {tokens} or \

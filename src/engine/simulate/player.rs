@@ -1,11 +1,12 @@
 //! Plays recorded births and deaths to the allocator.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::steps::Step;
 use crate::allocator::{Block, CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::report::StepBytes;
 use crate::tape::log::{Birth, Event, StorageId};
+use crate::units::Bytes;
 
 /// An allocator, and where it put each storage.
 pub(super) struct Player<'a> {
@@ -105,6 +106,15 @@ impl<'a> Player<'a> {
     /// How many events of the last step come before its highest total.
     pub fn peak(&self) -> usize {
         self.highest.1
+    }
+
+    /// Segments by size, largest first, with their number.
+    pub fn segments(&self) -> Vec<(Bytes, u64)> {
+        let mut counts = BTreeMap::new();
+        for segment in self.allocator.segments() {
+            *counts.entry(Bytes::new(segment.size)).or_insert(0) += 1;
+        }
+        counts.into_iter().rev().collect()
     }
 
     /// Bytes of each storage's last block.

@@ -5,6 +5,7 @@ use super::steps::Recording;
 use crate::allocator::{Options, OutOfMemory};
 use crate::report::StepBytes;
 use crate::tape::log::StorageId;
+use crate::units::Bytes;
 
 /// The allocator's figures over a run of three steps.
 pub struct Replay {
@@ -16,6 +17,8 @@ pub struct Replay {
     pub peak_reserved: u64,
     /// Bytes of each storage's block, by storage.
     pub block_bytes: Vec<u64>,
+    /// Segments in the end, by size, with their number.
+    pub segments: Vec<(Bytes, u64)>,
     /// Storages that live before the steady step.
     pub initial: Vec<StorageId>,
     /// How many events of the steady step come before its highest total.
@@ -44,6 +47,7 @@ pub fn replay(recording: &Recording, options: Options) -> Result<Replay, OutOfMe
         steps,
         peak_reserved: player.peak_reserved(),
         peak: player.peak(),
+        segments: player.segments(),
         block_bytes: player.into_block_bytes(),
         initial,
     })

@@ -15,6 +15,7 @@ pub(super) fn report(recording: Recording, replay: Replay) -> Report {
         initial: replay.initial,
         block_bytes: replay.block_bytes,
         peak: replay.peak,
+        parameters: recording.parameters,
     });
     let breakdown = breakdown(&timeline.live(timeline.peak_instant()));
     let peak_allocated = steady.peak();
@@ -27,6 +28,7 @@ pub(super) fn report(recording: Recording, replay: Replay) -> Report {
         steady,
         peak_allocated,
         peak_reserved,
+        segments: replay.segments,
         fragmentation: peak_reserved.saturating_sub(peak_allocated),
         paged: recording.paged,
         peak_phase: steady.peak_phase(),

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
 use crate::setup::{Precision, Setup, ZeroGrad};
-use crate::tape::log::{Event, Log};
+use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::{Gpu, Tape, Tensor};
 use crate::units::Bytes;
 
@@ -49,6 +49,8 @@ pub struct Recording {
     pub params: u64,
     /// Parameters that are trained, in elements.
     pub trainable: u64,
+    /// Each of them that holds memory, and whether it is trained.
+    pub parameters: Vec<(StorageId, bool)>,
     /// Optimizer states in managed memory, which CUDA moves between host and device.
     pub paged: Bytes,
     /// The error that the run would raise.
@@ -65,6 +67,10 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
     let after_model = tape.mark();
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
+    let parameters = params
+        .iter()
+        .filter_map(|p| Some((p.storage().id()?, p.requires_grad())))
+        .collect();
     let mut trainer = Trainer {
         run: Run::new(model, setup),
         optimizer: Optimizer::new(setup.optim, &params),
@@ -88,6 +94,7 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
         steady,
         params: total,
         trainable,
+        parameters,
         paged,
         failure,
     }

@@ -70,6 +70,7 @@ fn report() -> Report {
         steady,
         peak_allocated: peak,
         peak_reserved: peak + Bytes::mib(612),
+        segments: Vec::new(),
         fragmentation: Bytes::mib(420),
         paged: Bytes::ZERO,
         peak_phase: Phase::Backward,

@@ -1,0 +1,88 @@
+//! What the card has, and what it holds outside PyTorch's allocator.
+
+use super::{Basis, Derivation, Formula, Quantity, Source, Subject, Term, Unit};
+use crate::device::Device;
+use crate::report::{Outside, OutsideTerm};
+use crate::units::Bytes;
+
+impl Subject<'_> {
+    pub(super) fn outside(self) -> Option<Derivation> {
+        Some(Derivation::bytes(Formula::Sum(self.outside_terms()?), Source::Sum))
+    }
+
+    fn outside_terms(self) -> Option<Vec<Formula>> {
+        let (_, fit) = self.card?;
+        let term = |term: &OutsideTerm| Formula::of(Quantity::Outside(term.name), term.bytes);
+        Some(fit.outside.iter().map(term).collect())
+    }
+
+    pub(super) fn outside_term(self, name: Outside) -> Option<Derivation> {
+        let (device, fit) = self.card?;
+        let term = fit.outside.iter().find(|term| term.name == name)?;
+        Some(Derivation {
+            formula: context(device)
+                .filter(|formula| name == Outside::CudaContext && formula.value() == term.bytes.get())
+                .unwrap_or(Formula::Number(Term::Seen, term.bytes.get())),
+            unit: Unit::Bytes,
+            source: Source::Document(term.source.to_string()),
+            basis: Basis::Estimated(term.range.map(Bytes::get)),
+        })
+    }
+
+    pub(super) fn needed(self) -> Option<Derivation> {
+        let mut terms = vec![Formula::of(Quantity::PeakReserved, self.report.peak_reserved)];
+        terms.extend(self.outside_terms()?);
+        Some(Derivation::bytes(Formula::Sum(terms), Source::Sum))
+    }
+
+    pub(super) fn room(self) -> Option<Derivation> {
+        let (device, _) = self.card?;
+        let (seen, source) = match &device.visible {
+            Some(visible) => (true, &visible.source),
+            None => (false, &device.source),
+        };
+        let term = if seen { Term::Seen } else { Term::Stated };
+        Some(Derivation {
+            formula: Formula::Number(term, device.usable().get()),
+            unit: Unit::Bytes,
+            source: Source::Document(source.clone()),
+            basis: if seen { Basis::Measured } else { Basis::Stated },
+        })
+    }
+
+    pub(super) fn spare(self) -> Option<Derivation> {
+        let (_, fit) = self.card?;
+        let of = [
+            (Quantity::Room, fit.room, fit.needed),
+            (Quantity::Needed, fit.needed, fit.room),
+        ];
+        difference(of)
+    }
+
+    pub(super) fn short(self) -> Option<Derivation> {
+        let (_, fit) = self.card?;
+        let of = [
+            (Quantity::Needed, fit.needed, fit.room),
+            (Quantity::Room, fit.room, fit.needed),
+        ];
+        difference(of)
+    }
+}
+
+/// The first less the second, while there is something left.
+fn difference([more, less]: [(Quantity, Bytes, Bytes); 2]) -> Option<Derivation> {
+    (more.1 >= less.1).then(|| {
+        let of = [Formula::of(more.0, more.1), Formula::of(less.0, less.1)];
+        Derivation::bytes(Formula::Difference(Box::new(of)), Source::Sum)
+    })
+}
+
+/// As [`outside`](crate::device::outside) has it: 2 KiB for each resident thread.
+fn context(device: &Device) -> Option<Formula> {
+    let gpu = device.gpu()?;
+    Some(Formula::Product(vec![
+        Formula::Number(Term::Multiprocessors, gpu.sms),
+        Formula::Number(Term::Threads, gpu.threads_per_sm),
+        Formula::Number(Term::PerThread, 2048),
+    ]))
+}

@@ -1,0 +1,92 @@
+use serde::{Deserialize, Serialize};
+
+use super::Quantity;
+use crate::dtype::DType;
+use crate::report::Phase;
+use crate::tape::{Component, Kind};
+use crate::units::Bytes;
+
+/// What a number of a formula is. Faces have the words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Term {
+    /// A number with a derivation of its own.
+    Of(Quantity),
+    /// Live tensors of one kind at the highest instant of a phase.
+    KindIn(Phase, Kind),
+    /// The extent of a tensor in one dimension.
+    Extent,
+    /// Bytes of one element.
+    Width(DType),
+    /// Weights in one byte, where two are packed.
+    PerByte,
+    /// Tensors alike.
+    Alike,
+    /// Bytes asked of the allocator.
+    Asked,
+    /// What an unsplit block holds beyond the request.
+    Slack,
+    /// Weights by this name, such as `q_proj.weight`.
+    Weights(String),
+    /// Segments of one size.
+    Segments,
+    /// Bytes of one segment.
+    Segment,
+    /// Multiprocessors of the card.
+    Multiprocessors,
+    /// Threads that one of them can hold.
+    Threads,
+    /// Bytes that the driver keeps for each thread.
+    PerThread,
+    /// An amount that was measured or seen.
+    Seen,
+    /// An amount that a data sheet states.
+    Stated,
+    /// Samples of a micro-batch.
+    Samples,
+    /// Positions of one sample.
+    Positions,
+    /// Images of one sample.
+    Images,
+    /// Positions that one image takes.
+    TokensPerImage,
+    /// Weights of one part of the model.
+    Part(Component),
+}
+
+/// A formula with its numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Formula {
+    /// One number.
+    Number(Term, u64),
+    /// All of these together.
+    Sum(Vec<Formula>),
+    /// One times the other.
+    Product(Vec<Formula>),
+    /// The first less the second.
+    Difference(Box<[Formula; 2]>),
+    /// The highest of these.
+    Highest(Vec<Formula>),
+    /// Up to the next multiple of so many.
+    RoundedUp(Box<Formula>, u64),
+}
+
+impl Formula {
+    /// What it comes to.
+    pub fn value(&self) -> u64 {
+        match self {
+            Self::Number(_, n) => *n,
+            Self::Sum(parts) => parts.iter().map(Self::value).sum(),
+            Self::Product(parts) => parts.iter().map(Self::value).product(),
+            Self::Difference(of) => of[0].value() - of[1].value(),
+            Self::Highest(parts) => parts.iter().map(Self::value).max().unwrap_or(0),
+            Self::RoundedUp(of, to) => of.value().next_multiple_of(*to),
+        }
+    }
+
+    /// A number with a derivation of its own.
+    pub(super) fn of(quantity: Quantity, bytes: Bytes) -> Self {
+        Self::Number(Term::Of(quantity), bytes.get())
+    }
+}

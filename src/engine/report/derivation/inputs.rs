@@ -1,0 +1,66 @@
+//! What the setup makes the model run.
+
+use super::{Derivation, Formula, Source, Subject, Term, tensors};
+use crate::report::Phase;
+use crate::tape::log::StorageId;
+
+impl Subject<'_> {
+    /// Positions of a micro-batch as it runs: of one row where samples are packed, of rows as long as
+    /// the longest where they are padded.
+    pub(super) fn positions(self) -> Option<Derivation> {
+        if !self.model.takes().text {
+            return None;
+        }
+        let formula = if self.setup.is_packed() {
+            let lengths = self.setup.lengths.iter();
+            Formula::Sum(lengths.map(|&n| Formula::Number(Term::Positions, n)).collect())
+        } else {
+            let setup = self.setup.batched();
+            Formula::Product(vec![
+                Formula::Number(Term::Samples, setup.batch),
+                Formula::Number(Term::Positions, setup.seq),
+            ])
+        };
+        Some(Derivation::count(formula, Source::Setup))
+    }
+
+    pub(super) fn image_tokens(self) -> Option<Derivation> {
+        let tokens = self.model.image_tokens(self.setup);
+        let images = match self.model.takes().images {
+            true => self.setup.images,
+            false => 1,
+        };
+        let each = tokens
+            .checked_div(images)
+            .filter(|each| each * images == tokens && tokens > 0)?;
+        let formula = Formula::Product(vec![
+            Formula::Number(Term::Images, images),
+            Formula::Number(Term::TokensPerImage, each),
+        ]);
+        Some(Derivation::count(formula, Source::Config))
+    }
+
+    /// What the head's product makes in forward.
+    pub(super) fn logits(self) -> Option<Derivation> {
+        let recorded = self.report.timeline.recorded();
+        let id = self.report.timeline.logits()?;
+        let (birth, block) = (&recorded.log.births[id as usize], recorded.block_bytes[id as usize]);
+        let formula = tensors::block(&birth.shape, birth.dtype, [birth.bytes, block]);
+        Some(Derivation::bytes(formula, Source::Blocks))
+    }
+}
+
+impl crate::report::Timeline {
+    /// The product of the module `lm_head` in the last forward: positions by words.
+    pub(super) fn logits(&self) -> Option<StorageId> {
+        let recorded = self.recorded();
+        let begin = |phase| recorded.phases.iter().find(|(p, _)| *p == phase).map(|(_, at)| *at);
+        let forward = begin(Phase::Forward)?..begin(Phase::Backward)?;
+        let born = recorded.events[forward].iter().filter(|event| event.is_birth());
+        born.map(|event| event.storage()).find(|&id| {
+            let birth = &recorded.log.births[id as usize];
+            let scope = recorded.log.scopes[birth.scope as usize];
+            scope.name == "lm_head" && matches!(birth.name, "mm" | "addmm")
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! Lines of the breakdown, down to the extents of single tensors.
+
+use super::{Derivation, Formula, Quantity, Source, Subject, Term};
+use crate::allocator::MIN_BLOCK;
+use crate::dtype::DType;
+use crate::report::{BreakdownNode, Held};
+use crate::tape::Kind;
+use crate::tape::dims::Dims;
+
+impl Subject<'_> {
+    /// All lines of one kind, by component.
+    pub(super) fn kind(self, kind: Kind) -> Derivation {
+        let parts = self.report.breakdown.children.iter().filter_map(|component| {
+            let line = component.child(kind.label())?;
+            let path = vec![component.name.clone(), line.name.clone()];
+            Some(Formula::of(Quantity::Row(path), line.bytes))
+        });
+        Derivation::bytes(Formula::Sum(parts.collect()), Source::Sum)
+    }
+
+    pub(super) fn row(self, path: &[String]) -> Option<Derivation> {
+        let root = &self.report.breakdown;
+        let node = path.iter().try_fold(root, |node, name| node.child(name))?;
+        if let [component, kind, layer, name] = path {
+            return Some(self.tensors([component, kind, layer, name]));
+        }
+        let parts = node.children.iter().map(|child| {
+            let path = path.iter().chain([&child.name]).cloned().collect();
+            Formula::of(Quantity::Row(path), child.bytes)
+        });
+        Some(Derivation::bytes(Formula::Sum(parts.collect()), Source::Sum))
+    }
+
+    /// Tensors of one name, those of one shape together.
+    fn tensors(self, [component, kind, layer, name]: [&str; 4]) -> Derivation {
+        let live = self.report.timeline.live(self.report.timeline.peak_instant());
+        let log = live.log();
+        let mut alike: Vec<(Alike, u64)> = Vec::new();
+        for held in live.iter().filter(|held| {
+            held.birth.name == name
+                && held.kind().label() == kind
+                && held.component.label() == component
+                && log.path(held.birth.scope) == layer
+        }) {
+            let of = Alike::of(&held);
+            match alike.iter_mut().find(|(known, _)| *known == of) {
+                Some((_, count)) => *count += 1,
+                None => alike.push((of, 1)),
+            }
+        }
+        let mut terms: Vec<Formula> = alike.iter().map(|(of, count)| of.formula(*count)).collect();
+        let formula = if terms.len() == 1 {
+            terms.remove(0)
+        } else {
+            Formula::Sum(terms)
+        };
+        Derivation::bytes(formula, Source::Blocks)
+    }
+}
+
+/// What tensors have in common that take the same bytes for the same reason.
+#[derive(PartialEq)]
+struct Alike {
+    shape: Dims,
+    dtype: DType,
+    asked: u64,
+    block: u64,
+}
+
+impl Alike {
+    fn of(held: &Held<'_>) -> Self {
+        Self {
+            shape: held.birth.shape,
+            dtype: held.birth.dtype,
+            asked: held.birth.bytes,
+            block: held.bytes.get(),
+        }
+    }
+
+    fn formula(&self, count: u64) -> Formula {
+        let block = block(&self.shape, self.dtype, [self.asked, self.block]);
+        match count {
+            1 => block,
+            _ => Formula::Product(vec![Formula::Number(Term::Alike, count), block]),
+        }
+    }
+}
+
+/// The allocator's block for a tensor: its request rounded up, and what was not worth splitting off.
+pub(super) fn block(shape: &Dims, dtype: DType, [asked, block]: [u64; 2]) -> Formula {
+    let request = if shape.numel() * dtype.width() == asked {
+        let extents = shape.iter().map(|&n| Formula::Number(Term::Extent, n));
+        let width = Formula::Number(Term::Width(dtype), dtype.width());
+        Formula::Product(extents.chain([width]).collect())
+    } else {
+        Formula::Number(Term::Asked, asked)
+    };
+    let rounded = if asked.is_multiple_of(MIN_BLOCK) {
+        request
+    } else {
+        Formula::RoundedUp(Box::new(request), MIN_BLOCK)
+    };
+    match block - rounded.value() {
+        0 => rounded,
+        slack => Formula::Sum(vec![rounded, Formula::Number(Term::Slack, slack)]),
+    }
+}
+
+impl BreakdownNode {
+    fn child(&self, name: &str) -> Option<&Self> {
+        self.children.iter().find(|child| child.name == name)
+    }
+}

@@ -1,0 +1,215 @@
+//! Every number that a face shows is what its formula comes to, whatever is simulated.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Map, json};
+use vramscope_engine::device::Device;
+use vramscope_engine::report::Phase;
+use vramscope_engine::report::derivation::{Formula, Quantity, Subject, Term};
+use vramscope_engine::tape::Kind;
+use vramscope_engine::verdict::{Fit, Room};
+use vramscope_engine::{Case, Model, Report, Setup, simulate_on};
+
+/// One small model of each family.
+const MODELS: [&str; 22] = [
+    "gpt2",
+    "qwen2.5-0.5b",
+    "Qwen/Qwen3-0.6B",
+    "google/gemma-2-2b",
+    "google/gemma-3-1b-pt",
+    "facebook/opt-125m",
+    "microsoft/phi-1_5",
+    "microsoft/Phi-4-mini-instruct",
+    "llava-1.5-7b",
+    "llava-hf/llava-v1.6-vicuna-7b-hf",
+    "paligemma-3b",
+    "gemma3-4b",
+    "qwen2-vl-2b",
+    "qwen2.5-vl-3b",
+    "qwen3-vl-2b",
+    "internvl3-1b",
+    "smolvlm-256m",
+    "mllama",
+    "blip2-2.7b",
+    "clip-l",
+    "google/siglip-base-patch16-224",
+    "videomae-base",
+];
+
+fn cases() -> impl Strategy<Value = Case> {
+    let sizes = (1..3u64, select(vec![1088u64, 1501, 3000]), 1..3u64);
+    let types = (
+        select(vec!["fp32", "bf16", "amp-bf16", "amp-fp16"]),
+        select(vec![
+            "adamw",
+            "adamw_fused",
+            "sgdm",
+            "adafactor",
+            "adamw_8bit",
+            "paged_adamw",
+        ]),
+        select(vec!["none", "vision", "all-but-connector", "lora", "qlora"]),
+    );
+    let rest = (
+        select(vec!["none", "full"]),
+        select(vec!["sdpa", "eager"]),
+        select(vec!["to_none", "to_zero"]),
+        any::<[bool; 2]>(),
+    );
+    (select(&MODELS[..]), sizes, types, rest).prop_map(|(model, sizes, types, rest)| {
+        let (batch, seq, accum) = sizes;
+        let (precision, optim, freeze) = types;
+        let (ckpt, attn, zero_grad, [clip, ema]) = rest;
+        let row = json!({
+            "model": model, "batch": batch, "seq": seq, "accum": accum, "precision": precision, "optim": optim,
+            "freeze": freeze, "ckpt": ckpt, "attn": attn, "zero_grad": zero_grad, "clip": clip, "ema": ema,
+        });
+        Case::from_json(&row.to_string())
+            .expect("it is a case")
+            .expect("it names a model")
+    })
+}
+
+/// What the page shows of a run, with the exact value.
+fn shown(report: &Report, fit: &Fit) -> Vec<(Quantity, u64)> {
+    use Quantity as Q;
+    let steady = &report.steady;
+    let mut shown = vec![
+        (Q::PeakAllocated, report.peak_allocated.get()),
+        (Q::PhasePeak(Phase::Forward), steady.peak_forward.get()),
+        (Q::PhasePeak(Phase::Backward), steady.peak_backward.get()),
+        (Q::PhasePeak(Phase::Optimizer), steady.peak_optimizer.get()),
+        (Q::PeakReserved, report.peak_reserved.get()),
+        (Q::Reserve, report.fragmentation.get()),
+        (Q::OutsideTorch, fit.outside_torch().get()),
+        (Q::Needed, fit.needed.get()),
+        (Q::Room, fit.room.get()),
+        (Q::Params, report.params),
+        (Q::Trainable, report.trainable),
+    ];
+    shown.push(match fit.needed > fit.room {
+        true => (Q::Short, fit.short().get()),
+        false => (Q::Spare, fit.spare().get()),
+    });
+    shown.extend(fit.outside.iter().map(|t| (Q::Outside(t.name), t.bytes.get())));
+    let kinds = report.by_kind().into_iter().filter(|(_, bytes)| bytes.get() > 0);
+    shown.extend(kinds.map(|(kind, bytes): (Kind, _)| (Q::Kind(kind), bytes.get())));
+    rows(&report.breakdown, &mut Vec::new(), &mut shown);
+    shown
+}
+
+fn rows(node: &vramscope_engine::report::BreakdownNode, path: &mut Vec<String>, shown: &mut Vec<(Quantity, u64)>) {
+    for child in &node.children {
+        path.push(child.name.clone());
+        shown.push((Quantity::Row(path.clone()), child.bytes.get()));
+        rows(child, path, shown);
+        path.pop();
+    }
+}
+
+/// Follows a formula into those of its numbers.
+fn follow(subject: Subject<'_>, of: &Quantity, value: u64, seen: &mut HashSet<Quantity>) -> Result<(), String> {
+    let derivation = subject
+        .derivation(of)
+        .ok_or_else(|| format!("{of:?} has no derivation"))?;
+    let result = derivation.formula.value();
+    if result != value {
+        return Err(format!(
+            "{of:?} is {value}, but comes to {result}: {:?}",
+            derivation.formula
+        ));
+    }
+    if seen.insert(of.clone()) {
+        for (inner, value) in numbers(&derivation.formula) {
+            follow(subject, &inner, value, seen)?;
+        }
+    }
+    Ok(())
+}
+
+fn numbers(formula: &Formula) -> Vec<(Quantity, u64)> {
+    match formula {
+        Formula::Number(Term::Of(quantity), n) => vec![(quantity.clone(), *n)],
+        Formula::Number(..) => Vec::new(),
+        Formula::Sum(parts) | Formula::Product(parts) | Formula::Highest(parts) => {
+            parts.iter().flat_map(numbers).collect()
+        }
+        Formula::Difference(of) => of.iter().flat_map(numbers).collect(),
+        Formula::RoundedUp(of, _) => numbers(of),
+    }
+}
+
+fn check(case: &Case, card: &str) -> Result<bool, String> {
+    let model = Model::from_case(case).map_err(|e| e.to_string())?;
+    let device = Device::by_name(card).map_err(|e| e.to_string())?;
+    // What cannot run shows no numbers.
+    let Ok(report) = simulate_on(&model, &case.setup, device.gpu().unwrap_or_default()) else {
+        return Ok(false);
+    };
+    let fit = Fit::of(&report, Room::Card(device));
+    let subject = Subject {
+        model: &model,
+        setup: &case.setup,
+        report: &report,
+        card: Some((device, &fit)),
+    };
+    let mut seen = HashSet::new();
+    for (quantity, value) in shown(&report, &fit) {
+        follow(subject, &quantity, value, &mut seen)?;
+    }
+    Ok(true)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn every_number_is_what_its_formula_comes_to(case in cases(), card in select(vec!["H200", "RTX 4060", "MI300X"])) {
+        prop_assert_eq!(check(&case, card).err(), None, "{:?}", case);
+    }
+}
+
+#[test]
+fn every_family_shows_numbers_that_add_up() {
+    for model in MODELS {
+        let case = Case {
+            model: model.into(),
+            shape: Map::new(),
+            setup: Setup {
+                seq: 3000,
+                ..Setup::default()
+            },
+        };
+        assert_eq!(check(&case, "RTX 4090"), Ok(true), "{model}");
+    }
+}
+
+#[test]
+fn what_the_model_runs_is_counted() {
+    let model = Model::from_catalogue("llava-1.5-7b").expect("it is in the catalogue");
+    let mut setup = Setup {
+        batch: 2,
+        seq: 2048,
+        images: 2,
+        ..Setup::default()
+    };
+    let value = |setup: &Setup, quantity: Quantity| {
+        let report = simulate_on(&model, setup, vramscope_engine::tape::Gpu::default()).expect("it runs");
+        let subject = Subject {
+            model: &model,
+            setup,
+            report: &report,
+            card: None,
+        };
+        subject.derivation(&quantity).map(|d| d.formula.value())
+    };
+    assert_eq!(value(&setup, Quantity::Positions), Some(2 * 2048));
+    // 336 pixels in patches of 14.
+    assert_eq!(value(&setup, Quantity::ImageTokens), Some(2 * 24 * 24));
+    // 32064 words in bf16.
+    assert_eq!(value(&setup, Quantity::Logits), Some(2 * 2048 * 32_064 * 2));
+    assert_eq!(value(&setup, Quantity::Needed), None);
+    setup.lengths = vec![1500, 1200, 1300];
+    assert_eq!(value(&setup, Quantity::Positions), Some(3 * 1500));
+}
