@@ -7,14 +7,12 @@ const module = compile(at(wasm));
 // The worker comes up beside the page, not after it.
 let first = attempt(newWorker);
 
-globalThis.vramscope = {
-  /** A worker that answers the page; throws where the browser refuses workers. */
-  startWorker() {
-    const { made, refused } = first ?? attempt(newWorker);
-    first = undefined;
-    if (refused || made.refused) throw refused ?? new Error("the worker was refused");
-    return made;
-  },
+/** A worker that answers the page; throws where the browser refuses workers. */
+(globalThis.vramscope ??= {}).startWorker = () => {
+  const { made, refused } = first ?? attempt(newWorker);
+  first = undefined;
+  if (refused || made.refused) throw refused ?? new Error("the worker was refused");
+  return made;
 };
 
 try {

@@ -2,7 +2,7 @@ use leptos::prelude::*;
 
 use super::header::Header;
 use super::notices::Notices;
-use super::{Store, language, theme};
+use super::{Store, fault, language, theme};
 use crate::i18n::{I18nContextProvider, t, use_i18n};
 use crate::pages::plan::PlanPage;
 use crate::worker::Engine;
@@ -24,6 +24,7 @@ fn Frame() -> impl IntoView {
     let i18n = use_i18n();
     language::follow(store, i18n);
     theme::follow(store);
+    fault::follow(i18n);
     view! {
         <a class="skip" href="#results" on:click=skip_to_results>
             {t!(i18n, header.skip)}

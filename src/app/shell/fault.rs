@@ -1,31 +1,50 @@
 //! A fault of the program's own: the page says so and keeps what was entered, which is in the URL.
+//! The panel is `style/fault.js`, which works where this program has stopped.
 
-use leptos::prelude::{document, window};
+use leptos::prelude::*;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::i18n::{Words, t_string};
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = vramscope, js_name = fault)]
+    fn show_fault(what: &str, stopped: bool);
+    #[wasm_bindgen(js_namespace = vramscope, js_name = faultWords)]
+    fn fault_words(title: &str, page: &str, worker: &str, copy: &str, copied: &str, reload: &str, version: &str);
+    #[wasm_bindgen(js_namespace = vramscope, js_name = faultOver)]
+    fn fault_over();
+}
 
 /// From now on a panic is shown, not only logged.
 pub fn watch() {
     std::panic::set_hook(Box::new(|info| {
         console_error_panic_hook::hook(info);
-        // What cannot be shown is at least in the console.
-        show(&info.to_string());
+        show_fault(&info.to_string(), true);
     }));
 }
 
-pub fn show(what: &str) -> Option<()> {
-    let document = document();
-    if document.get_element_by_id("fault").is_some() {
-        return None;
-    }
-    let panel = document.create_element("section").ok()?;
-    panel.set_id("fault");
-    panel.set_class_name("fault");
-    panel.set_attribute("role", "alert").ok()?;
-    let title = document.create_element("h2").ok()?;
-    title.set_text_content(Some("VRAMscope stopped at a fault of its own · VRAMscope 自身出错"));
-    let report = document.create_element("pre").ok()?;
-    let address = window().location().href().unwrap_or_default();
-    report.set_text_content(Some(&format!("{what}\n{address}")));
-    panel.append_child(&title).ok()?;
-    panel.append_child(&report).ok()?;
-    document.body()?.prepend_with_node_1(&panel).ok()
+/// Keeps the panel's words in the page's language.
+pub fn follow(i18n: Words) {
+    Effect::new(move || {
+        fault_words(
+            t_string!(i18n, fault.title),
+            t_string!(i18n, fault.page),
+            t_string!(i18n, fault.worker),
+            t_string!(i18n, fault.copy),
+            t_string!(i18n, fault.copied),
+            t_string!(i18n, fault.reload),
+            env!("CARGO_PKG_VERSION"),
+        );
+    });
+}
+
+/// The worker stopped; the page goes on.
+pub fn of_worker(what: &str) {
+    show_fault(what, false);
+}
+
+/// The worker answers again.
+pub fn over() {
+    fault_over();
 }

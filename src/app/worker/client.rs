@@ -126,7 +126,9 @@ impl Client {
                 progress,
                 answer,
             } => {
-                self.0.borrow_mut().heard = true;
+                if !std::mem::replace(&mut self.0.borrow_mut().heard, true) {
+                    fault::over();
+                }
                 self.answered(id, slot, progress, answer.map(|a| *a));
             }
             Reply::Fault(message) => self.stop(&message),
@@ -178,7 +180,7 @@ impl Client {
         state.asked.clear();
         state.next.clear();
         state.heard = false;
-        fault::show(message);
+        fault::of_worker(message);
     }
 }
 

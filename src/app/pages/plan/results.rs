@@ -14,10 +14,16 @@ use crate::simulation::{Outcome, Simulation};
 #[component]
 pub fn Results() -> impl IntoView {
     let i18n = use_i18n();
-    let outcome = Simulation::get().outcome;
+    let Simulation { outcome, stale, .. } = Simulation::get();
     let is_run = Memo::new(move |_| outcome.with(|o| matches!(o, Outcome::Ready(_))));
     view! {
-        <main class="results" id="results" tabindex="-1" aria-label=move || t_string!(i18n, plan.results)>
+        <main
+            class="results"
+            id="results"
+            tabindex="-1"
+            aria-label=move || t_string!(i18n, plan.results)
+            aria-busy=move || stale.get().to_string()
+        >
             <Show when=move || is_run.get() fallback=Refusal>
                 <section class="card headline">
                     <VerdictLine />
