@@ -101,6 +101,7 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Clip => t_string!(i18n, setup.clip).to_string(),
         Key::Lang => t_string!(i18n, header.language).to_string(),
         Key::Theme => t_string!(i18n, header.theme).to_string(),
+        Key::Embed | Key::Widget | Key::Id => key.name().to_owned(),
     }
 }
 

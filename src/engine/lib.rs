@@ -7,7 +7,6 @@
 pub mod allocator;
 pub mod attention;
 pub mod device;
-pub mod diagnose;
 pub mod dtype;
 pub mod format;
 pub mod model;

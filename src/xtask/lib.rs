@@ -4,6 +4,7 @@
 
 pub mod commands;
 mod failure;
+pub mod page;
 mod process;
 pub mod static_server;
 pub mod tools;

@@ -1,7 +1,10 @@
 use leptos::prelude::*;
 
+use super::embed::{self, Embedded};
 use super::header::Header;
+use super::install::SingleFileLink;
 use super::notices::Notices;
+use super::update::UpdateNotice;
 use super::{Store, fault, language, theme};
 use crate::i18n::{I18nContextProvider, t, use_i18n};
 use crate::pages::plan::PlanPage;
@@ -25,16 +28,29 @@ fn Frame() -> impl IntoView {
     language::follow(store, i18n);
     theme::follow(store);
     fault::follow(i18n);
+    let part = Memo::new(move |_| embed::part(store));
+    move || match part.get() {
+        Some(part) => view! { <Embedded part /> }.into_any(),
+        None => view! { <WholePage /> }.into_any(),
+    }
+}
+
+/// The page with header and footer.
+#[component]
+fn WholePage() -> impl IntoView {
+    let i18n = use_i18n();
     view! {
         <a class="skip" href="#results" on:click=skip_to_results>
             {t!(i18n, header.skip)}
         </a>
         <Header />
+        <UpdateNotice />
         <Notices />
         <PlanPage />
         <footer class="foot">
             <p>{t!(i18n, foot.private)}</p>
             <p>{t!(i18n, foot.exact)}</p>
+            <SingleFileLink />
         </footer>
     }
 }

@@ -1,14 +1,15 @@
-use std::time::Duration;
-
 use leptos::prelude::*;
 use leptos_i18n::Locale as _;
 
+use super::Store;
+use super::copy_button::CopyButton;
+use super::embed_code::CopyEmbedCode;
+use super::install::InstallButton;
 use super::language::{self, LANGUAGES};
 use super::theme::{CurrentTheme, Theme};
-use super::{Store, clipboard};
 use crate::i18n::{Words, t, t_string, use_i18n};
 
-/// Name, link, theme, language.
+/// Name, what can be copied, theme, language.
 #[component]
 pub fn Header() -> impl IntoView {
     let i18n = use_i18n();
@@ -20,7 +21,13 @@ pub fn Header() -> impl IntoView {
             </h1>
             <p class="tagline">{t!(i18n, page.tagline)}</p>
             <div class="head-tools">
-                <CopyLink />
+                <InstallButton />
+                <CopyEmbedCode />
+                <CopyButton
+                    testid="copy-link"
+                    label=|i18n| t_string!(i18n, header.copy_link)
+                    text=|| window().location().href().unwrap_or_default()
+                />
                 <ThemeMenu />
                 <LanguageMenu />
             </div>
@@ -36,27 +43,6 @@ fn Mark() -> impl IntoView {
             <path class="mark-high" d="M3 27V17h6v-5h6V5h5v8h4v6h5v8z" />
             <path class="mark-low" d="M3 27v-5h9v-3h8v3h9v5z" />
         </svg>
-    }
-}
-
-#[component]
-fn CopyLink() -> impl IntoView {
-    let i18n = use_i18n();
-    let copied = RwSignal::new(false);
-    let copy = move |_| {
-        clipboard::copy(&window().location().href().unwrap_or_default());
-        copied.set(true);
-        set_timeout(move || copied.set(false), Duration::from_millis(1600));
-    };
-    view! {
-        <button type="button" class="tool" on:click=copy data-testid="copy-link">
-            <span aria-live="polite">
-                {move || match copied.get() {
-                    true => t_string!(i18n, header.copied).to_string(),
-                    false => t_string!(i18n, header.copy_link).to_string(),
-                }}
-            </span>
-        </button>
     }
 }
 

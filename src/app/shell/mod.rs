@@ -2,13 +2,19 @@
 
 mod app;
 mod clipboard;
+mod copy_button;
+mod embed;
+mod embed_code;
 pub mod fault;
 mod header;
+mod host;
+mod install;
 mod language;
 mod notices;
 mod preferences;
 mod store;
 mod theme;
+mod update;
 
 pub use store::Store;
 pub use theme::CurrentTheme;

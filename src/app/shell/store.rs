@@ -14,7 +14,7 @@ pub struct Store {
 impl Store {
     /// Reads the URL, keeps it in step from now on, and gives the store to every component below.
     pub fn provide() -> Self {
-        let (address, problems) = Address::read(&fragment());
+        let (address, problems) = read_address();
         let draft = RwSignal::new(address.draft);
         let store = Self {
             draft,
@@ -70,7 +70,8 @@ impl Store {
         self.problems
     }
 
-    fn address(self) -> Address {
+    /// What the URL says, followed as it changes.
+    pub fn address(self) -> Address {
         Address {
             route: self.route.get(),
             draft: self.draft.get(),
@@ -88,13 +89,19 @@ impl Store {
 
     /// The person went back, or edited the URL by hand.
     fn read_url(self) {
-        let (address, problems) = Address::read(&fragment());
+        let (address, problems) = read_address();
         self.problems.set(problems);
         self.route.set(address.route);
         if self.draft.with_untracked(|d| *d != address.draft) {
             self.draft.set(address.draft);
         }
     }
+}
+
+fn read_address() -> (Address, Vec<UrlProblem>) {
+    let (mut address, problems) = Address::read(&fragment());
+    address.read_query(&window().location().search().unwrap_or_default());
+    (address, problems)
 }
 
 fn fragment() -> String {

@@ -33,6 +33,11 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|d| d as u8)
 }
 
+/// Escapes what may not stand in a double-quoted attribute of HTML.
+pub fn quote(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")
+}
+
 /// A long text in the letters of a URL.
 pub fn pack(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(text)

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::Form;
+use super::{Form, Widget};
 
 /// Everything that the URL can hold. Names are those of cases and of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,11 +57,17 @@ pub enum Key {
     Lang,
     /// Light or dark.
     Theme,
+    /// Whether the page stands in a frame of another page.
+    Embed,
+    /// Which part of the page stands there.
+    Widget,
+    /// What that page calls the frame.
+    Id,
 }
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 29] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -88,7 +94,13 @@ impl Key {
         Self::Loss,
         Self::Lang,
         Self::Theme,
+        Self::Embed,
+        Self::Widget,
+        Self::Id,
     ];
+
+    /// Keys of a page in a frame; these may also stand in the query before the `#`.
+    pub const OF_FRAME: [Self; 3] = [Self::Embed, Self::Widget, Self::Id];
 
     /// The name in the URL.
     pub const fn name(self) -> &'static str {
@@ -119,6 +131,9 @@ impl Key {
             Self::Loss => "loss",
             Self::Lang => "lang",
             Self::Theme => "theme",
+            Self::Embed => "embed",
+            Self::Widget => "widget",
+            Self::Id => "id",
         }
     }
 
@@ -130,7 +145,7 @@ impl Key {
     /// What a value looks like.
     pub const fn form(self) -> Form {
         match self {
-            Self::Model | Self::Config | Self::Gpu => Form::Text,
+            Self::Model | Self::Config | Self::Gpu | Self::Id => Form::Text,
             Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum => Form::Count,
             Self::Image | Self::Frames => Form::OptionalCount,
             Self::Grid => Form::Grid,
@@ -158,12 +173,17 @@ impl Key {
             Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora", "qlora"]),
             Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
             Self::Theme => Form::Choice(&["light", "dark"]),
+            Self::Embed => Form::Choice(&["1"]),
+            Self::Widget => Form::Choice(&Widget::NAMES),
         }
     }
 
     /// Whether the value is part of the training setup, under the same name in a case.
     pub const fn in_setup(self) -> bool {
-        !matches!(self, Self::Model | Self::Config | Self::Gpu | Self::Lang | Self::Theme)
+        !matches!(
+            self,
+            Self::Model | Self::Config | Self::Gpu | Self::Lang | Self::Theme | Self::Embed | Self::Widget | Self::Id
+        )
     }
 
     /// What holds where nothing is entered.
@@ -186,6 +206,7 @@ impl Key {
             Self::Loss => "full",
             Self::Clip | Self::Ema => "false",
             Self::Config | Self::Image | Self::Grid | Self::Frames | Self::Lang | Self::Theme => "",
+            Self::Embed | Self::Widget | Self::Id => "",
         }
     }
 }

@@ -7,6 +7,7 @@ mod key;
 mod reading;
 mod route;
 mod url;
+mod widget;
 
 pub use draft::Draft;
 pub use form::Form;
@@ -14,3 +15,4 @@ pub use key::Key;
 pub use reading::{FieldError, Problem, Reading, Source};
 pub use route::Route;
 pub use url::{Address, UrlProblem};
+pub use widget::Widget;

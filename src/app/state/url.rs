@@ -1,4 +1,4 @@
-use super::escape::{escape, pack, unescape, unpack};
+use super::escape::{escape, pack, quote, unescape, unpack};
 use super::{Draft, Key, Route};
 
 /// What of a URL could not be used, as it was given.
@@ -45,6 +45,37 @@ impl Address {
             address.draft.read_pair(part).unwrap_or_else(|p| problems.push(p));
         }
         (address, problems)
+    }
+
+    /// Takes what the query before the `#` says of the frame, such as `?embed=1`; the rest of it is
+    /// for whoever serves the page. What the fragment says counts more.
+    pub fn read_query(&mut self, query: &str) {
+        let parts = query.trim_start_matches('?').split('&');
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            let key = Key::OF_FRAME
+                .into_iter()
+                .find(|k| k.name() == name && !self.draft.has(*k));
+            if let Some((key, text)) = key.zip(unescape(value)) {
+                self.draft.set(key, text);
+            }
+        }
+    }
+
+    /// The attributes of a `<vramscope-widget>` that shows the same. Model and card are always named,
+    /// so that a later default changes nothing.
+    pub fn to_attributes(&self) -> String {
+        let names = [Key::Model, Key::Gpu].map(|key| (key, self.draft.get(key)));
+        let config = self.draft.has(Key::Config);
+        let named = names.into_iter().filter(|(key, _)| *key != Key::Model || !config);
+        let rest = self
+            .draft
+            .entries()
+            .filter(|(key, _)| !matches!(key, Key::Model | Key::Gpu));
+        let attribute = |(key, text): (Key, &str)| match key {
+            Key::Config => format!(" {}=\"{}\"", key.name(), pack(text)),
+            _ => format!(" {}=\"{}\"", key.name(), quote(text)),
+        };
+        named.chain(rest).map(attribute).collect()
     }
 }
 
@@ -118,6 +149,37 @@ mod tests {
                 UrlProblem::Repeated(Key::Batch),
             ]
         );
+    }
+
+    #[test]
+    fn the_query_says_only_what_concerns_the_frame() {
+        let (mut address, _) = Address::read("#/?batch=4&widget=phases");
+        address.read_query("?embed=1&widget=verdict&seq=8&utm=x&id=a%20b");
+        let wanted = [
+            (Key::Batch, "4"),
+            (Key::Embed, "1"),
+            (Key::Widget, "phases"),
+            (Key::Id, "a b"),
+        ];
+        assert_eq!(address.draft.entries().collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn attributes_name_model_and_card_and_what_differs() {
+        let mut draft = Draft::default();
+        draft.set(Key::Gpu, "a \"b\" <&>");
+        draft.set(Key::Batch, "4");
+        let mut address = Address {
+            draft,
+            ..Address::default()
+        };
+        let gpu = "gpu=\"a &quot;b&quot; &lt;&amp;>\"";
+        assert_eq!(
+            address.to_attributes(),
+            format!(" model=\"llava-1.5-7b\" {gpu} batch=\"4\"")
+        );
+        address.draft.set(Key::Config, "{}");
+        assert_eq!(address.to_attributes(), format!(" {gpu} config=\"e30\" batch=\"4\""));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 use crate::process::{program, run};
-use crate::{Failure, tools};
+use crate::{Failure, dist, page, tools};
 
 /// How a page is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,5 +43,6 @@ pub fn build(how: Build) -> Result<(), Failure> {
     run(program("trunk")
         .args(["build", "--offline", "--skip-version-check"])
         .args(how.options())
-        .env_remove("NO_COLOR"))
+        .env_remove("NO_COLOR"))?;
+    page::complete(&dist())
 }

@@ -13,6 +13,7 @@ mod results;
 mod timeline;
 mod verdict;
 mod warnings;
+mod widget;
 
 use leptos::prelude::*;
 
@@ -20,6 +21,8 @@ use crate::shell::Store;
 use crate::simulation::Simulation;
 use controls::Controls;
 use results::Results;
+
+pub use widget::PlanWidget;
 
 /// Controls at the left, results at the right; one below the other on a phone.
 #[component]

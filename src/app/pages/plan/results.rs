@@ -55,7 +55,7 @@ pub fn Results() -> impl IntoView {
 
 /// The engine's message, and that nothing entered is lost.
 #[component]
-fn Refusal() -> impl IntoView {
+pub fn Refusal() -> impl IntoView {
     let i18n = use_i18n();
     let outcome = Simulation::get().outcome;
     let words = move || match outcome.get() {

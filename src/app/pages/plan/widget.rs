@@ -1,0 +1,53 @@
+use leptos::prelude::*;
+
+use super::breakdown::Breakdown;
+use super::memory_bar::MemoryBar;
+use super::phases::Phases;
+use super::results::Refusal;
+use super::timeline::TimelinePanel;
+use super::verdict::VerdictLine;
+use crate::i18n::{t, t_string, use_i18n};
+use crate::shell::Store;
+use crate::simulation::{Outcome, Simulation};
+use crate::state::Widget;
+
+/// One part of the page alone.
+#[component]
+pub fn PlanWidget(part: Widget) -> impl IntoView {
+    let i18n = use_i18n();
+    let outcome = Simulation::provide(Store::get()).outcome;
+    let is_run = Memo::new(move |_| outcome.with(|o| matches!(o, Outcome::Ready(_))));
+    view! {
+        <main class="results" id="results" aria-label=move || t_string!(i18n, plan.results)>
+            <Show when=move || is_run.get() fallback=Refusal>
+                <section class="card">{content(part)}</section>
+            </Show>
+        </main>
+    }
+}
+
+fn content(part: Widget) -> AnyView {
+    let i18n = use_i18n();
+    match part {
+        Widget::Phases => view! {
+            <h2>{t!(i18n, plan.phases)}</h2>
+            <Phases />
+        }
+        .into_any(),
+        Widget::Timeline => view! {
+            <h2>{t!(i18n, plan.timeline)}</h2>
+            <TimelinePanel />
+        }
+        .into_any(),
+        Widget::Breakdown => view! {
+            <h2>{t!(i18n, plan.breakdown)}</h2>
+            <Breakdown />
+        }
+        .into_any(),
+        Widget::Verdict | Widget::Page => view! {
+            <VerdictLine />
+            <MemoryBar />
+        }
+        .into_any(),
+    }
+}

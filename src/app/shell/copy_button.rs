@@ -1,0 +1,34 @@
+use std::time::Duration;
+
+use leptos::prelude::*;
+
+use super::clipboard;
+use crate::i18n::{Words, t_string, use_i18n};
+
+/// A button that puts a text on the clipboard and says that it did.
+#[component]
+pub fn CopyButton(
+    testid: &'static str,
+    /// What the button is called.
+    label: fn(Words) -> &'static str,
+    /// The text at the moment of the click.
+    text: fn() -> String,
+) -> impl IntoView {
+    let i18n = use_i18n();
+    let copied = RwSignal::new(false);
+    let copy = move |_| {
+        clipboard::copy(&text());
+        copied.set(true);
+        set_timeout(move || _ = copied.try_set(false), Duration::from_millis(1600));
+    };
+    view! {
+        <button type="button" class="tool" on:click=copy data-testid=testid>
+            <span aria-live="polite">
+                {move || match copied.get() {
+                    true => t_string!(i18n, header.copied),
+                    false => label(i18n),
+                }}
+            </span>
+        </button>
+    }
+}

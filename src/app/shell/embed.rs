@@ -1,0 +1,85 @@
+//! The page in a frame of another page: one part of it, without what is around it.
+
+use js_sys::{Object, Reflect};
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::Closure;
+
+use super::Store;
+use crate::i18n::{t, use_i18n};
+use crate::pages::plan::{PlanPage, PlanWidget};
+use crate::state::{Key, Widget};
+
+/// The part that the address asks for while the page is in a frame; `None` for the page itself.
+pub fn part(store: Store) -> Option<Widget> {
+    (store.text(Key::Embed) == "1").then(|| Widget::named(&store.text(Key::Widget)))
+}
+
+/// That part, with a link to the page with everything around it.
+#[component]
+pub fn Embedded(part: Widget) -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    tell_height(store);
+    let content = match part {
+        Widget::Page => view! { <PlanPage /> }.into_any(),
+        _ => view! { <PlanWidget part /> }.into_any(),
+    };
+    view! {
+        <div class="embedded">
+            {content}
+            <a class="embedded-home" href=move || whole_page(store) target="_blank" rel="noopener">
+                {t!(i18n, embed.open)}
+            </a>
+        </div>
+    }
+}
+
+/// The address of the page with the same entries.
+fn whole_page(store: Store) -> String {
+    let mut address = store.address();
+    for key in Key::OF_FRAME {
+        address.draft.set(key, "");
+    }
+    let path = window().location().pathname().unwrap_or_default();
+    format!("{path}{}", address.to_fragment())
+}
+
+/// Tells the other page how high this one is, now and whenever that changes.
+fn tell_height(store: Store) {
+    let (Ok(Some(parent)), Some(body)) = (window().parent(), document().body()) else {
+        return;
+    };
+    if let Some(root) = document().document_element() {
+        // An attribute of the root element can always be set.
+        root.set_attribute("data-embed", "1").ok();
+    }
+    let measured = body.clone();
+    let tell = Closure::<dyn Fn()>::new(move || {
+        let height = measured.get_bounding_client_rect().height().ceil();
+        let id = store.text(Key::Id);
+        // The height is no secret; who embeds the page is not known.
+        parent.post_message(&message(height, &id), "*").ok();
+    });
+    let Ok(observer) = web_sys::ResizeObserver::new(tell.as_ref().unchecked_ref()) else {
+        return;
+    };
+    observer.observe(&body);
+    let kept = StoredValue::new_local((observer, tell));
+    on_cleanup(move || kept.with_value(|(observer, _)| observer.disconnect()));
+}
+
+/// `{ type: "vramscope:height", height, id }`, as `style/embed.js` documents it.
+fn message(height: f64, id: &str) -> Object {
+    let message = Object::new();
+    let entries = [
+        ("type", "vramscope:height".into()),
+        ("height", height.into()),
+        ("id", id.into()),
+    ];
+    for (name, value) in entries {
+        // A new object takes any property.
+        Reflect::set(&message, &name.into(), &value).ok();
+    }
+    message
+}

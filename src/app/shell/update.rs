@@ -1,0 +1,21 @@
+use leptos::prelude::*;
+
+use super::host;
+use crate::i18n::{t, use_i18n};
+
+/// Says that a newer version of the page waits, and loads it when the person wants.
+#[component]
+pub fn UpdateNotice() -> impl IntoView {
+    let i18n = use_i18n();
+    let waits = host::offered("update");
+    view! {
+        <Show when=move || waits.get()>
+            <section class="notice notice-update" role="status" data-testid="update">
+                <p>{t!(i18n, offline.update)}</p>
+                <button type="button" class="tool" on:click=|_| host::ask("update") data-testid="update-now">
+                    {t!(i18n, offline.reload)}
+                </button>
+            </section>
+        </Show>
+    }
+}

@@ -1,0 +1,40 @@
+//! What the built page gets beside what trunk makes of it: the service worker that keeps it for use
+//! offline, and the page as one file.
+
+mod markup;
+mod service_worker;
+mod single_file;
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use crate::Failure;
+
+/// The page, and all of it in one file.
+pub const PAGE: &str = "index.html";
+/// The page as one file.
+pub const SINGLE_FILE: &str = "vramscope.html";
+/// What other pages load to show a widget.
+pub const EMBED: &str = "embed.js";
+
+/// Completes the page that trunk built into `dist`.
+///
+/// # Errors
+/// When a file cannot be read or written, or the page has something that one file cannot carry.
+pub fn complete(dist: &Path) -> Result<(), Failure> {
+    service_worker::write(dist)?;
+    let page = single_file::of(dist)?;
+    std::fs::write(dist.join(SINGLE_FILE), page)?;
+    Ok(())
+}
+
+fn base64(bytes: impl AsRef<[u8]>) -> String {
+    STANDARD.encode(bytes)
+}
+
+fn sha256(bytes: impl AsRef<[u8]>) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}

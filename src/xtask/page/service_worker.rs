@@ -1,0 +1,85 @@
+//! The service worker: `style/service-worker.js` with the list of what it keeps.
+
+use std::path::Path;
+
+use super::{EMBED, PAGE, SINGLE_FILE, sha256};
+use crate::{Failure, root};
+
+/// Its name never changes: a browser looks for a newer version at the same address.
+const NAME: &str = "service-worker.js";
+
+/// Writes it into `dist`. Its version is a digest of the names and contents of all files that it
+/// keeps, so that it changes exactly when one of them does.
+pub fn write(dist: &Path) -> Result<(), Failure> {
+    let template = std::fs::read_to_string(root().join("style").join(NAME))?;
+    std::fs::write(dist.join(NAME), with_files(&template, &kept(dist)?))?;
+    Ok(())
+}
+
+fn with_files(template: &str, files: &[(String, Vec<u8>)]) -> String {
+    let mut all = Vec::new();
+    for (name, content) in files {
+        all.extend(sha256(name));
+        all.extend(sha256(content));
+    }
+    let version: String = sha256(all).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let names: Vec<_> = files.iter().map(|(name, _)| address(name)).collect();
+    format!("const VERSION = \"{version}\";\nconst FILES = {names:?};\n\n{template}")
+}
+
+/// The page is kept as its folder: some hosts send `index.html` on to there, and what was sent on
+/// may not answer a navigation.
+fn address(name: &str) -> &str {
+    if name == PAGE { "./" } else { name }
+}
+
+/// What the page is made of, sorted; not what is there for others.
+fn kept(dist: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut files = Vec::new();
+    collect(dist, "", &mut files)?;
+    files.retain(|(name, _)| ![NAME, SINGLE_FILE, EMBED].contains(&name.as_str()));
+    files.sort();
+    Ok(files)
+}
+
+fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{prefix}{name}");
+        if path.is_dir() {
+            collect(&path, &format!("{name}/"), files)?;
+        } else {
+            files.push((name, std::fs::read(&path)?));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(files: &[(&str, &str)]) -> String {
+        let files: Vec<_> = files
+            .iter()
+            .map(|(n, c)| (n.to_string(), c.as_bytes().to_vec()))
+            .collect();
+        with_files("", &files)
+    }
+
+    #[test]
+    fn the_version_changes_with_any_name_and_any_content() {
+        let first = written(&[("a.js", "1"), (PAGE, "2")]);
+        assert_eq!(first, written(&[("a.js", "1"), (PAGE, "2")]));
+        let version = |text: &str| text.split('"').nth(1).map(str::to_owned);
+        for other in [
+            written(&[("a.js", "0"), (PAGE, "2")]),
+            written(&[("b.js", "1"), (PAGE, "2")]),
+            written(&[("a.js", "12"), (PAGE, "")]),
+        ] {
+            assert_ne!(version(&first), version(&other));
+        }
+        assert!(first.contains(r#"const FILES = ["a.js", "./"];"#), "{first}");
+    }
+}

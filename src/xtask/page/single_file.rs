@@ -1,0 +1,158 @@
+//! The page as one file that works from `file://`: styles and scripts inside, the compiled parts as
+//! base64 of gzip, which `style/unpack.js` unpacks, and a policy that names what is inside by digest.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::markup::{Element, rewrite};
+use super::{PAGE, base64, sha256};
+use crate::{Failure, root};
+
+/// What keeps the page for use offline, which one file needs no help for.
+const OFFLINE: &str = "offline.js";
+
+/// The whole page in one text.
+///
+/// # Errors
+/// When the page needs something that this does not know how to carry.
+pub fn of(dist: &Path) -> Result<String, Failure> {
+    if dist.join("snippets").exists() {
+        return Err(Failure::new(
+            "wasm-bindgen wrote snippets, which the single file cannot carry",
+        ));
+    }
+    let html = std::fs::read_to_string(dist.join(PAGE))?;
+    let mut page = Carried::default();
+    let html = rewrite(&html, &["link", "script"], |element| page.take_in(dist, element))?;
+    let policy = |element: Element| {
+        let policy = element.attribute("content").unwrap_or_default();
+        let is_policy = element.attribute("http-equiv") == Some("Content-Security-Policy");
+        Ok(is_policy.then(|| {
+            let policy = page.policy(policy);
+            format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")
+        }))
+    };
+    let html = rewrite(&html, &["meta"], policy)?;
+    let head = format!("<style>{}</style>\n{}</head>", page.styles, page.parts);
+    Ok(html.replacen("</head>", &head, 1))
+}
+
+/// What went into the file.
+#[derive(Default)]
+struct Carried {
+    /// All styles: one element, so one digest.
+    styles: String,
+    /// Scripts, each with a digest of its own.
+    scripts: Vec<String>,
+    /// Elements that hold the compiled parts.
+    parts: String,
+}
+
+impl Carried {
+    /// What stands in the single file in the place of an element.
+    fn take_in(&mut self, dist: &Path, element: Element) -> Result<Option<String>, Failure> {
+        if element.is("script") {
+            return self.take_in_script(dist, element).map(Some);
+        }
+        let address = element.attribute("href").unwrap_or_default();
+        match element.attribute("rel") {
+            Some("stylesheet") => {
+                let text = std::fs::read_to_string(dist.join(address))?;
+                if text.contains("url(") || text.contains("</style") {
+                    return Err(Failure::new(format!("{address} asks for another file")));
+                }
+                self.styles.push_str(&text);
+                Ok(Some(String::new()))
+            }
+            Some("icon") => {
+                let icon = base64(std::fs::read(dist.join(address))?);
+                Ok(Some(format!(
+                    "<link rel=\"icon\" href=\"data:image/svg+xml;base64,{icon}\">"
+                )))
+            }
+            // Hints, and what an installed page needs.
+            _ => Ok(Some(String::new())),
+        }
+    }
+
+    /// A script, inline. The data of the one that starts the page name the parts that it starts.
+    fn take_in_script(&mut self, dist: &Path, element: Element) -> Result<String, Failure> {
+        let address = element.attribute("src").unwrap_or_default();
+        if address == OFFLINE {
+            return Ok(String::new());
+        }
+        let mut text = std::fs::read_to_string(dist.join(address))?;
+        let mut names = String::new();
+        for (name, address) in element.data() {
+            let part = base64(gzip(&std::fs::read(dist.join(address))?)?);
+            self.parts.push_str(&format!(
+                "<script type=\"text/plain\" id=\"part-{name}\">{part}</script>\n"
+            ));
+            names.push_str(&format!(" data-{name}=\"\""));
+        }
+        if !names.is_empty() {
+            let unpack = std::fs::read_to_string(root().join("style/unpack.js"))?;
+            text = format!("{unpack}\n{text}");
+        }
+        if text.contains("</script") {
+            return Err(Failure::new(format!("{address} would end its own element")));
+        }
+        let script = format!("<script type=\"module\"{names}>{text}</script>");
+        self.scripts.push(text);
+        Ok(script)
+    }
+
+    /// The page's policy with digests, and addresses of what the page itself unpacks, in the place of
+    /// its host: a file has none.
+    fn policy(&self, of_page: &str) -> String {
+        let own = |text: &str| format!("'sha256-{}'", base64(sha256(text)));
+        let directives = of_page.split(';').filter_map(|directive| {
+            let mut words = directive.split_whitespace();
+            let name = words.next()?;
+            let mut sources: Vec<_> = words.filter(|w| *w != "'self'").map(str::to_owned).collect();
+            match name {
+                "script-src" => {
+                    sources.extend(self.scripts.iter().map(|text| own(text)));
+                    sources.push("blob:".to_owned());
+                }
+                "connect-src" => sources.push("blob:".to_owned()),
+                "style-src" => sources.push(own(&self.styles)),
+                _ => (),
+            }
+            // One without a source falls back to `default-src 'none'`.
+            (!sources.is_empty()).then(|| format!("{name} {}", sources.join(" ")))
+        });
+        directives.collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::best());
+    out.write_all(bytes)?;
+    Ok(out.finish()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_names_what_is_inside_and_no_host() {
+        let page = Carried {
+            styles: "p{}".into(),
+            scripts: vec!["1".into()],
+            ..Carried::default()
+        };
+        let policy = page.policy("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; worker-src 'self' blob:");
+        assert_eq!(
+            policy,
+            "default-src 'none'; \
+             script-src 'wasm-unsafe-eval' 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s=' blob:; \
+             style-src 'sha256-gG2yISYereRMiG2lMXrbiUgi0Ubw9p7QCeWcroOvy9Y='; \
+             connect-src blob:; worker-src blob:"
+        );
+    }
+}
