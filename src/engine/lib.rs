@@ -7,6 +7,7 @@
 pub mod allocator;
 pub mod attention;
 pub mod device;
+pub mod diagnose;
 pub mod dtype;
 pub mod format;
 pub mod model;

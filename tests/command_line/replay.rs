@@ -7,12 +7,39 @@ const TRACE: &str = concat!(
     "/../../tests/data/traces/gpt2-bf16.trace.json.gz"
 );
 
+const SNAPSHOT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../tests/data/snapshots/gpt2-bf16.pickle.gz"
+);
+
 #[test]
 fn a_gzipped_trace_gives_the_four_numbers() {
     let ran = run(["replay", TRACE, "--format", "jsonl"]);
     let expected =
         "{\"allocated_peak\":2013018112,\"reserved_peak\":2227175424,\"allocs\":2376,\"address_mismatches\":0}\n";
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), expected), "{}", ran.stderr);
+}
+
+/// The same run, as `torch.cuda.memory._dump_snapshot` writes it.
+#[test]
+fn a_snapshot_gives_the_same_numbers() {
+    let ran = run(["replay", SNAPSHOT, "--format", "jsonl"]);
+    let of_trace = run(["replay", TRACE, "--format", "jsonl"]);
+    assert_eq!((ran.code, ran.stdout), (Some(0), of_trace.stdout), "{}", ran.stderr);
+    let elsewhere = run(["replay", SNAPSHOT, "--device", "3"]);
+    assert_eq!(elsewhere.code, Some(2));
+    assert!(
+        elsewhere.stderr.contains("devices with events: [0]"),
+        "{}",
+        elsewhere.stderr
+    );
+}
+
+#[test]
+fn a_pickle_that_runs_code_is_refused() {
+    let ran = run_on(["replay", "-"], b"\x80\x04\x8c\x05posix\x8c\x06system\x93.");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.contains("STACK_GLOBAL"), "{}", ran.stderr);
 }
 
 #[test]

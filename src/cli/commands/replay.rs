@@ -3,6 +3,8 @@ use std::io::{BufRead, Read};
 use clap::Args;
 use flate2::bufread::MultiGzDecoder;
 use vramscope_engine::allocator::{self, Trace};
+use vramscope_engine::diagnose::Snapshot;
+use vramscope_engine::diagnose::pickle::Pickle;
 use vramscope_engine::units::Bytes;
 
 use crate::commands::examples;
@@ -13,14 +15,18 @@ use crate::output::{self, Format};
 /// Replay a recorded allocator trace through the simulator
 ///
 /// Shows whether the simulated allocator puts every block where PyTorch put it, and reaches the same
-/// peaks. A trace is JSON, gzipped or not, whose `events` is a list of [action, address, bytes, stream]
-/// from an empty allocator on, as torch.cuda.memory._record_memory_history records them.
+/// peaks. A trace is what torch.cuda.memory._record_memory_history records from an empty allocator on,
+/// gzipped or not: the snapshot that torch.cuda.memory._dump_snapshot writes, or JSON whose `events` is
+/// a list of [action, address, bytes, stream].
 #[derive(Debug, Args)]
 #[command(after_help = examples(EXAMPLES))]
 pub struct Replay {
     /// Trace file, or - for standard input
     #[arg(value_parser = Source::parse)]
     trace: Source,
+    /// Number of the device in a snapshot of several
+    #[arg(long, value_name = "N")]
+    device: Option<usize>,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -28,6 +34,8 @@ pub struct Replay {
 
 const EXAMPLES: &str = "  vramscope replay gpt2-bf16.trace.json.gz
       whether every block lies where PyTorch put it, and both peaks
+  vramscope replay memory_snapshot.pickle
+      the same of a snapshot
   gunzip < trace.json.gz | vramscope replay - --format json
       for scripts";
 
@@ -37,7 +45,7 @@ impl Replay {
     /// # Errors
     /// When the trace cannot be read or is none, or standard output cannot be written.
     pub fn run(self) -> Result<(), Failure> {
-        let trace = Trace::from_json(&read(&self.trace)?)
+        let trace = trace(&read(&self.trace)?, self.device)
             .map_err(|error| Failure::Input(format!("{}: {error}", self.trace)))?;
         let result = trace.replay();
         match self.format {
@@ -48,7 +56,29 @@ impl Replay {
     }
 }
 
-/// More JSON than any trace holds; what decompresses to more is no trace.
+/// The trace in a file of either form.
+fn trace(bytes: &[u8], device: Option<usize>) -> Result<Trace, String> {
+    if Pickle::is_one(bytes) {
+        let snapshot = Snapshot::from_pickle(bytes).map_err(|error| error.to_string())?;
+        return of_device(snapshot, device);
+    }
+    Trace::from_json(bytes).map_err(|error| error.to_string())
+}
+
+/// The trace of a device, or of the only one that has any events.
+fn of_device(mut snapshot: Snapshot, wanted: Option<usize>) -> Result<Trace, String> {
+    let traces = snapshot.devices.iter().enumerate();
+    let recorded: Vec<usize> = traces.filter(|(_, t)| !t.events.is_empty()).map(|(n, _)| n).collect();
+    match (wanted, recorded.as_slice()) {
+        (Some(n), _) if recorded.contains(&n) => Ok(snapshot.devices.swap_remove(n)),
+        (None, &[only]) => Ok(snapshot.devices.swap_remove(only)),
+        (_, []) => Err("the snapshot has no events; call torch.cuda.memory._record_memory_history first".into()),
+        (Some(n), _) => Err(format!("device {n} has no events; devices with events: {recorded:?}")),
+        (None, _) => Err(format!("devices {recorded:?} have events; choose one with --device")),
+    }
+}
+
+/// More than any trace holds; what decompresses to more is no trace.
 const LARGEST_TRACE: u64 = 4 << 30;
 
 /// Reads a source to its end, decompressing gzip.

@@ -1,0 +1,139 @@
+use proptest::prelude::*;
+
+use super::error::Fault;
+use super::*;
+
+fn fault(bytes: &[u8]) -> Option<Fault> {
+    Pickle::read(bytes).err().map(|error| error.fault)
+}
+
+/// `pickle.dumps({'a': [1, -2, 70000, 2**60, 2**64-1], 'b': (None, True, 1.5), 'c': {}})` by protocol.
+const SAMPLES: [&[u8]; 4] = [
+    b"(dp0\nVa\np1\n(lp2\nI1\naI-2\naI70000\naL1152921504606846976L\naL18446744073709551615L\nasVb\np3\n(NI01\nF1.5\ntp4\nsVc\np5\n(dp6\ns.",
+    b"\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01]q\x02(K\x01J\xfe\xff\xff\xffJp\x11\x01\x00\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x10\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00eX\x01\x00\x00\x00bq\x03N\x88G?\xf8\x00\x00\x00\x00\x00\x00\x87q\x04X\x01\x00\x00\x00cq\x05}q\x06u.",
+    b"\x80\x04\x95\x45\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01a\x94]\x94(K\x01J\xfe\xff\xff\xffJp\x11\x01\x00\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x10\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00e\x8c\x01b\x94N\x88G?\xf8\x00\x00\x00\x00\x00\x00\x87\x94\x8c\x01c\x94}\x94u.",
+    b"\x80\x05}(\x8c\x01a](K\x01J\xfe\xff\xff\xffJp\x11\x01\x00\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x10\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00e\x8c\x01bN\x88G?\xf8\x00\x00\x00\x00\x00\x00\x87\x8c\x01c}u.",
+];
+
+#[test]
+fn every_protocol_gives_the_same_values() {
+    for sample in SAMPLES {
+        let pickle = Pickle::read(sample).expect("Python wrote it");
+        let root = pickle.root();
+        let numbers: Vec<_> = root
+            .get("a")
+            .and_then(Node::items)
+            .expect("a list")
+            .map(Node::as_u64)
+            .collect();
+        assert_eq!(numbers, [Some(1), None, Some(70_000), Some(1 << 60), Some(u64::MAX)]);
+        let tuple: Vec<_> = root.get("b").and_then(Node::items).expect("a tuple").collect();
+        assert_eq!(tuple.len(), 3);
+        assert_eq!(tuple[2].as_f64(), Some(1.5));
+        assert_eq!(root.get("c").and_then(Node::entries).expect("a dict").count(), 0);
+        assert_eq!(pickle.len(), 5 + 3 + 2 * 3);
+    }
+}
+
+#[test]
+fn what_runs_code_is_refused_by_name() {
+    let system = b"cos\nsystem\n(S'true'\ntR.";
+    assert_eq!(fault(system), Some(Fault::Refused("GLOBAL")));
+    assert_eq!(fault(b"\x80\x04N)R."), Some(Fault::Refused("REDUCE")));
+    assert_eq!(
+        fault(b"\x80\x04\x8c\x02os\x8c\x06system\x93."),
+        Some(Fault::Refused("STACK_GLOBAL"))
+    );
+    assert_eq!(fault(b"\x80\x04}}b."), Some(Fault::Refused("BUILD")));
+    let message = Pickle::read(system).err().map(|error| error.to_string());
+    assert_eq!(
+        message.as_deref(),
+        Some("byte 0 is GLOBAL, which makes Python run code; only plain data is read")
+    );
+}
+
+#[test]
+fn what_is_cut_or_stacked_wrong_is_refused() {
+    assert_eq!(fault(b""), Some(Fault::Cut));
+    assert_eq!(fault(b"\x80\x04]"), Some(Fault::Cut));
+    assert_eq!(fault(b"\x8c\x05abc"), Some(Fault::Cut));
+    assert_eq!(fault(b"\x8d\xff\xff\xff\xff\xff\xff\xff\xffabc"), Some(Fault::Cut));
+    assert_eq!(fault(b"."), Some(Fault::Stack));
+    assert_eq!(fault(b"a."), Some(Fault::Stack));
+    assert_eq!(fault(b"NNa."), Some(Fault::Stack));
+    assert_eq!(fault(b"}Ns."), Some(Fault::Stack));
+    assert_eq!(fault(b"}(Nu."), Some(Fault::Stack));
+    assert_eq!(fault(b"N(."), Some(Fault::Stack));
+    assert_eq!(fault(b"e."), Some(Fault::Stack));
+    assert_eq!(fault(b"\xfe"), Some(Fault::Unknown(0xfe)));
+    assert_eq!(fault(b"Iten\n."), Some(Fault::Malformed));
+    assert_eq!(fault(b"\x8a\x11aaaaaaaaaaaaaaaaa."), Some(Fault::Wide));
+}
+
+/// A hole in the memo would make five bytes cost gigabytes.
+#[test]
+fn the_memo_has_no_holes() {
+    assert_eq!(fault(b"Nr\xff\xff\xff\xff."), Some(Fault::Memo));
+    assert_eq!(fault(b"h\x00."), Some(Fault::Memo));
+    assert_eq!(fault(b"Nq\x01h\x01."), None);
+}
+
+/// A list in itself, as `x = []; x.append(x)` pickles.
+#[test]
+fn a_cycle_is_met_again_not_entered() {
+    let pickle = Pickle::read(b"\x80\x04]\x94h\x00a.").expect("Python writes such");
+    let inner = pickle
+        .root()
+        .items()
+        .and_then(|mut items| items.next())
+        .expect("itself");
+    assert_eq!(inner.items().map(Iterator::count), Some(1));
+}
+
+/// A hundred thousand levels deep, and as wide.
+#[test]
+fn depth_costs_no_stack() {
+    let mut deep = vec![b']'; 100_000];
+    deep.extend(vec![b'a'; 99_999]);
+    deep.push(b'.');
+    assert_eq!(fault(&deep), None);
+    let mut marks = vec![b'('; 100_000];
+    marks.extend(vec![b't'; 100_000]);
+    marks.push(b'.');
+    assert_eq!(fault(&marks), None);
+}
+
+#[test]
+fn of_equal_keys_the_last_holds() {
+    let pickle = Pickle::read(b"}(\x8c\x01aK\x01\x8c\x01aK\x02u.").expect("plain data");
+    assert_eq!(pickle.root().get("a").and_then(Node::as_u64), Some(2));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        if let Ok(pickle) = Pickle::read(&bytes) {
+            prop_assert!(pickle.len() <= bytes.len());
+        }
+    }
+
+    /// Opcodes in a random order get further than random bytes.
+    #[test]
+    fn any_opcodes_are_read_or_refused(codes in prop::collection::vec(prop::sample::select(
+        &b"(.012NKM]}tae)lsuhq\x85\x86\x87\x88\x89\x8a\x8c\x8f\x90\x91\x94\x00\x01\x02"[..]), 0..300)) {
+        if let Ok(pickle) = Pickle::read(&codes) {
+            let root = pickle.root();
+            let shown = root.items().map_or(0, Iterator::count) + root.entries().map_or(0, Iterator::count);
+            prop_assert!(shown <= codes.len());
+        }
+    }
+
+    #[test]
+    fn integers_of_every_width_come_back(value in any::<u64>(), shift in 0..64u32) {
+        let value = value >> shift;
+        let mut bytes = vec![0x8a, 9];
+        bytes.extend(value.to_le_bytes());
+        bytes.extend([0, b'.']);
+        prop_assert_eq!(Pickle::read(&bytes).expect("a long").root().as_u64(), Some(value));
+    }
+}

@@ -1,0 +1,80 @@
+//! A value in eight bytes: snapshots hold tens of millions.
+
+/// What a value is; texts, wide numbers and containers by where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unpacked {
+    /// `None`.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer of up to 60 bits.
+    Int(i64),
+    /// An integer of up to 128 bits, in the arena.
+    Wide(u32),
+    /// A float, in the arena.
+    Float(u32),
+    /// A short text: offset and length in the input.
+    Text {
+        /// Offset in bytes.
+        at: u32,
+        /// Length in bytes, less than 2²⁷.
+        len: u32,
+    },
+    /// A long text, in the arena.
+    LongText(u32),
+    /// A list, tuple, set or dictionary, in the arena.
+    Container(u32),
+}
+
+/// [`Unpacked`] in eight bytes: a tag in the low four bits, the rest above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Value(u64);
+
+const TAG_BITS: u32 = 4;
+/// Lengths below this stand beside a 32-bit offset.
+pub const LONG_TEXT: usize = 1 << 27;
+
+impl Value {
+    /// `None`.
+    pub const NONE: Self = Self(0);
+
+    /// An integer, if 60 bits hold it.
+    pub fn int(value: i64) -> Option<Self> {
+        let shifted = value << TAG_BITS;
+        (shifted >> TAG_BITS == value).then_some(Self(shifted as u64 | 2))
+    }
+
+    /// Packs; integers come from [`Value::int`].
+    pub fn pack(unpacked: Unpacked) -> Self {
+        let tagged = |tag: u64, payload: u64| Self(payload << TAG_BITS | tag);
+        match unpacked {
+            Unpacked::None => Self::NONE,
+            Unpacked::Bool(value) => tagged(1, value.into()),
+            Unpacked::Int(value) => Self((value << TAG_BITS) as u64 | 2),
+            Unpacked::Wide(index) => tagged(3, index.into()),
+            Unpacked::Float(index) => tagged(4, index.into()),
+            Unpacked::Text { at, len } => tagged(5, u64::from(len) << 32 | u64::from(at)),
+            Unpacked::LongText(index) => tagged(6, index.into()),
+            Unpacked::Container(index) => tagged(7, index.into()),
+        }
+    }
+
+    /// What it is.
+    pub fn unpack(self) -> Unpacked {
+        let payload = self.0 >> TAG_BITS;
+        let index = payload as u32;
+        match self.0 & ((1 << TAG_BITS) - 1) {
+            1 => Unpacked::Bool(payload != 0),
+            2 => Unpacked::Int(self.0 as i64 >> TAG_BITS),
+            3 => Unpacked::Wide(index),
+            4 => Unpacked::Float(index),
+            5 => Unpacked::Text {
+                at: index,
+                len: (payload >> 32) as u32,
+            },
+            6 => Unpacked::LongText(index),
+            7 => Unpacked::Container(index),
+            _ => Unpacked::None,
+        }
+    }
+}
