@@ -36,6 +36,8 @@ pub struct Simulation {
     pub outcome: RwSignal<Outcome>,
     /// Whether newer entries have waited for long.
     pub stale: RwSignal<bool>,
+    /// The entries of that outcome.
+    pub entries: StoredValue<Draft>,
     /// Entries that wait for an answer have this number.
     waiting: StoredValue<Option<u32>>,
 }
@@ -48,6 +50,7 @@ impl Simulation {
             model: Memo::new(move |_| reading.with(|r| model(r).ok())),
             outcome: RwSignal::new(Outcome::Waiting),
             stale: RwSignal::new(false),
+            entries: StoredValue::default(),
             waiting: StoredValue::new(None),
         };
         provide_context(simulation);
@@ -67,9 +70,10 @@ impl Simulation {
 
     fn ask(self, engine: Engine, entries: Draft, number: u32) {
         self.waiting.set_value(Some(number));
-        engine.ask(Slot::Run, Ask::Run(entries), move |answer, _| {
+        engine.ask(Slot::Run, Ask::Run(entries.clone()), move |answer, _| {
             self.waiting.set_value(None);
             self.stale.set(false);
+            self.entries.set_value(entries.clone());
             if let Some(Answer::Run(run)) = answer {
                 self.outcome.set(run.into());
             }

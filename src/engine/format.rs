@@ -5,6 +5,9 @@
 
 use crate::units::Bytes;
 
+/// Half of a hundredth of 2³⁰ is 5368709.12: what lies below rounds to 0.00 GiB.
+const LAST_ROUNDED_DOWN: u64 = 5_368_709;
+
 /// GiB with two decimals, for columns that are compared: `12.34 GiB`.
 ///
 /// An amount that would round to nothing is written as less than a hundredth.
@@ -16,11 +19,32 @@ use crate::units::Bytes;
 /// assert_eq!(format::gib(Bytes::ZERO), "0.00 GiB");
 /// ```
 pub fn gib(bytes: Bytes) -> String {
-    // Half of a hundredth of 2³⁰ is 5368709.12: what lies below rounds to 0.00.
     match bytes.get() {
-        1..=5_368_709 => "<0.01 GiB".into(),
+        1..=LAST_ROUNDED_DOWN => "<0.01 GiB".into(),
         _ => format!("{:.2} GiB", bytes.as_gib()),
     }
+}
+
+/// A difference of bytes with its sign, a true minus: `−12.34 GiB`, `+0.50 GiB`, `±0.00 GiB`.
+///
+/// ```
+/// use vramscope_engine::format;
+/// assert_eq!(format::difference(-(3 << 29)), "−1.50 GiB");
+/// assert_eq!(format::difference(1 << 30), "+1.00 GiB");
+/// assert_eq!(format::difference(-512), "±0.00 GiB");
+/// ```
+pub fn difference(bytes: i64) -> String {
+    let sign = match bytes {
+        _ if rounds_to_nothing(bytes) => "±",
+        ..0 => "−",
+        _ => "+",
+    };
+    format!("{sign}{:.2} GiB", Bytes::new(bytes.unsigned_abs()).as_gib())
+}
+
+/// Whether a difference is written as none.
+pub const fn rounds_to_nothing(bytes: i64) -> bool {
+    bytes.unsigned_abs() <= LAST_ROUNDED_DOWN
 }
 
 /// The exact count with thousands apart: `13,249,974,272 B`.

@@ -4,9 +4,11 @@ mod choice;
 mod combobox;
 mod field;
 mod number;
+mod progress;
 mod switch;
 
 pub use choice::{Segments, Select};
 pub use combobox::{ComboOption, Combobox};
 pub use number::{Entry, Number};
+pub use progress::ProgressLine;
 pub use switch::Switch;

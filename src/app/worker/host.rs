@@ -7,7 +7,9 @@ use vramscope_engine::report::Instant;
 
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::run::Subject;
+use super::setups::SetupsWork;
 use super::view::{Live, Run};
+use super::what_if::WhatIfWork;
 use crate::state::Draft;
 
 /// Questions at work, and the last run.
@@ -34,6 +36,30 @@ struct Job {
 enum Work {
     /// One answer, for which the host's own run may be needed.
     Whole(Ask),
+    /// Many answers, one for each slice.
+    Parts(Box<dyn Parts>),
+}
+
+/// Work in many slices.
+pub trait Parts {
+    /// How many answers are left, at most.
+    fn left(&self) -> u32;
+
+    /// The next answer: at most a few simulations.
+    fn next(&mut self) -> Option<Answer>;
+}
+
+impl Work {
+    /// What a question takes, and how many answers it has.
+    fn of(ask: Ask) -> (Self, u32) {
+        let parts: Box<dyn Parts> = match ask {
+            Ask::WhatIf { entries, now } => Box::new(WhatIfWork::of(&entries, now)),
+            Ask::Setups(all) => Box::new(SetupsWork::of(all)),
+            ask => return (Self::Whole(ask), 1),
+        };
+        let of = parts.left().max(1);
+        (Self::Parts(parts), of)
+    }
 }
 
 impl Host {
@@ -41,7 +67,7 @@ impl Host {
     pub fn take(&mut self, order: Order) {
         match order {
             Order::Ask { id, slot, ask } => {
-                let (work, of) = (Work::Whole(ask), 1);
+                let (work, of) = Work::of(ask);
                 let progress = Progress { done: 0, of };
                 self.jobs.insert(slot, Job { id, progress, work });
             }
@@ -62,6 +88,12 @@ impl Host {
         job.progress.done += 1;
         let answer = match &mut job.work {
             Work::Whole(ask) => self.answer(job.id, ask),
+            Work::Parts(parts) => {
+                let answer = parts.next();
+                // It may end early.
+                job.progress.of = job.progress.done + parts.left();
+                answer
+            }
         };
         let (id, progress) = (job.id, job.progress);
         if !progress.is_complete() {
@@ -79,6 +111,8 @@ impl Host {
         match ask {
             Ask::Run(draft) => Some(Answer::Run(self.run(id, draft).map(Box::new))),
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
+            // These come in parts.
+            Ask::WhatIf { .. } | Ask::Setups(_) => None,
         }
     }
 

@@ -15,11 +15,13 @@ mod pump;
 mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
+mod setups;
 pub mod view;
+mod what_if;
 #[cfg(target_arch = "wasm32")]
 mod wire;
 
 #[cfg(target_arch = "wasm32")]
 pub use client::Engine;
-pub use protocol::{Answer, Ask, Refusal, Slot};
+pub use protocol::{Answer, Ask, Progress, Refusal, Slot};
 pub use run::model;

@@ -2,9 +2,10 @@
 //! a version.
 
 use serde::{Deserialize, Serialize};
+use vramscope_engine::plan::{Now, Tried};
 use vramscope_engine::report::Instant;
 
-use super::view::{Live, Run};
+use super::view::{Live, Run, Summary};
 use crate::state::Draft;
 
 /// What a question is for. A newer one of the same slot takes the place of the older, whose answers
@@ -15,6 +16,10 @@ pub enum Slot {
     Run,
     /// The list beside the timeline.
     Instant,
+    /// The setups side by side.
+    Setups,
+    /// Single changes.
+    WhatIf,
 }
 
 /// A question.
@@ -29,6 +34,15 @@ pub enum Ask {
         /// When.
         instant: Instant,
     },
+    /// Figures of each of these setups, in order: as many [`Answer::Setup`].
+    Setups(Vec<Draft>),
+    /// What single changes do: an [`Answer::Tried`] for each.
+    WhatIf {
+        /// What is changed.
+        entries: Draft,
+        /// The figures of its run.
+        now: Now,
+    },
 }
 
 /// What an answer says; a question has one answer, or one for each of its parts.
@@ -38,6 +52,10 @@ pub enum Answer {
     Run(Result<Box<Run>, Refusal>),
     /// What lives at an instant.
     Live(Live),
+    /// The figures of one setup, or why there are none.
+    Setup(Result<Box<Summary>, Refusal>),
+    /// What one change does.
+    Tried(Tried),
 }
 
 /// Why there is no run; the engine's message says what to change.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::Report;
+use vramscope_engine::plan::Now;
 use vramscope_engine::report::{BreakdownNode, Instant, LiveTensor, Part, Phase, StepBytes, Timeline, Warning};
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
@@ -32,6 +33,17 @@ pub struct Run {
     pub curve: Curve,
     /// The largest tensors at the peak.
     pub at_peak: Live,
+}
+
+/// As much of a run as stands beside others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its peaks and what else is one figure.
+    pub figures: Figures,
+    /// The card; or why there is none, and then no verdict.
+    pub card: Result<Card, String>,
+    /// What the run takes, part by part, outside the allocator too.
+    pub parts: Vec<(Part, Bytes)>,
 }
 
 /// The figures of a run; each is that of the engine's [`Report`] of the same name.
@@ -95,12 +107,12 @@ pub struct Live {
 impl Run {
     /// What the page shows of a report.
     pub fn of(id: u32, report: &Report, card: Result<Card, String>) -> Self {
-        let outside = card.as_ref().map_or(&[][..], |card| &card.fit.outside);
+        let Summary { figures, card, parts } = Summary::of(report, card);
         Self {
             id,
-            figures: Figures::of(report),
-            parts: report.footprint(outside),
+            figures,
             card,
+            parts,
             warnings: report.warnings.clone(),
             breakdown: report.breakdown.clone(),
             curve: Curve::of(&report.timeline),
@@ -109,7 +121,27 @@ impl Run {
     }
 }
 
+impl Summary {
+    /// A report held against a card.
+    pub fn of(report: &Report, card: Result<Card, String>) -> Self {
+        let outside = card.as_ref().map_or(&[][..], |card| &card.fit.outside);
+        Self {
+            figures: Figures::of(report),
+            parts: report.footprint(outside),
+            card,
+        }
+    }
+}
+
 impl Figures {
+    /// What changes are held against.
+    pub const fn now(&self) -> Now {
+        Now {
+            reserved: self.peak_reserved,
+            steady: self.steady,
+        }
+    }
+
     fn of(report: &Report) -> Self {
         Self {
             params: report.params,

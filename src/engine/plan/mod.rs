@@ -1,9 +1,14 @@
-//! What to change: how the need follows one entry of a setup, and the largest value that fits.
+//! What to change: how the need follows one entry of a setup, the largest value that fits, and what each
+//! single change does.
 
 mod axis;
+mod change;
 mod largest;
 mod sweep;
+mod what_if;
 
 pub use axis::Axis;
+pub use change::Change;
 pub use largest::largest;
 pub use sweep::{Needed, Point, Sweep};
+pub use what_if::{Effect, Now, Tried, WhatIf};

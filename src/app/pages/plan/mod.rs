@@ -13,6 +13,7 @@ mod results;
 mod timeline;
 mod verdict;
 mod warnings;
+mod what_if;
 mod widget;
 
 use leptos::prelude::*;

@@ -7,6 +7,7 @@ use super::phases::Phases;
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use super::warnings::Warnings;
+use super::what_if::WhatIf;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::simulation::{Outcome, Simulation};
 
@@ -40,6 +41,10 @@ pub fn Results() -> impl IntoView {
                     </section>
                 </div>
                 <Warnings />
+                <section class="card">
+                    <h2>{t!(i18n, what_if.title)}</h2>
+                    <WhatIf />
+                </section>
                 <section class="card">
                     <h2>{t!(i18n, plan.timeline)}</h2>
                     <TimelinePanel />

@@ -1,0 +1,33 @@
+//! Single changes of the setup with what each does, before it is chosen.
+
+mod group;
+mod row;
+mod trials;
+
+use leptos::prelude::*;
+
+use crate::i18n::{t, use_i18n};
+use crate::widgets::ProgressLine;
+use group::Group;
+use trials::Trials;
+
+/// Changes grouped by the entry that they change, the group of the largest saving first.
+#[component]
+pub fn WhatIf() -> impl IntoView {
+    let i18n = use_i18n();
+    let trials = Trials::follow();
+    let groups = move || {
+        let groups = trials.groups();
+        groups
+            .into_iter()
+            .map(|(key, rows)| view! { <Group key rows /> })
+            .collect_view()
+    };
+    view! {
+        <p class="muted small">{t!(i18n, what_if.explain)}</p>
+        <ProgressLine progress=trials.progress stop=move || trials.stop() />
+        <div class="what-if" aria-busy=move || trials.progress.get().is_some().to_string() data-testid="what-if">
+            {groups}
+        </div>
+    }
+}

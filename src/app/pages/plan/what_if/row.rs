@@ -1,0 +1,119 @@
+use leptos::prelude::*;
+use vramscope_engine::format::{difference, gib, rounds_to_nothing};
+use vramscope_engine::plan::Effect;
+use vramscope_engine::report::Phase;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Verdict;
+
+use super::group::shown;
+use super::trials::Row;
+use crate::i18n::{Words, t_string, use_i18n};
+use crate::shell::Store;
+use crate::words;
+
+/// One change: its value, what it does to the need, whether it then fits. Pressed, it is applied.
+#[component]
+pub fn Line(row: Row) -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let (key, change) = (row.key, row.tried.change);
+    let value = change.value();
+    let name = format!("{}={value}", key.name());
+    let label = shown(i18n, key, value.clone());
+    let effect = row.tried.effect.as_ref().ok();
+    let bytes = effect.map(|effect| effect.difference);
+    let verdict = effect.and_then(|effect| effect.verdict);
+    view! {
+        <li>
+            <button
+                type="button"
+                class=format!("what-if-row {}", class(bytes))
+                data-testid="what-if-row"
+                data-name=name
+                data-value=bytes.map(|b| b.to_string())
+                disabled=bytes.is_none()
+                on:click=move |_| store.set(key, value.clone())
+            >
+                <Sign bytes />
+                <span class="what-if-value">{label}</span>
+                <span class="what-if-bytes">{bytes.map(difference)}</span>
+                {verdict.map(|verdict| view! { <Then verdict /> })}
+                <span class="what-if-note">{note(i18n, &row)}</span>
+            </button>
+        </li>
+    }
+}
+
+fn class(bytes: Option<i64>) -> &'static str {
+    match bytes {
+        None => "what-if-impossible",
+        Some(bytes) if rounds_to_nothing(bytes) => "what-if-nothing",
+        Some(..0) => "what-if-saves",
+        Some(_) => "what-if-costs",
+    }
+}
+
+/// The direction as a shape, so that it does not rest on colour.
+#[component]
+fn Sign(bytes: Option<i64>) -> impl IntoView {
+    let path = match class(bytes) {
+        "what-if-saves" => "M1.5 3h7L5 8.5z",
+        "what-if-costs" => "M1.5 7h7L5 1.5z",
+        "what-if-nothing" => "M1.5 4.25h7v1.5h-7z",
+        _ => "M2 3l1-1 5 5-1 1zM7 2l1 1-5 5-1-1z",
+    };
+    view! {
+        <svg class="what-if-sign" viewBox="0 0 10 10" aria-hidden="true">
+            <path d=path />
+        </svg>
+    }
+}
+
+/// Whether the changed run fits.
+#[component]
+fn Then(verdict: Verdict) -> impl IntoView {
+    let i18n = use_i18n();
+    let words = match verdict {
+        Verdict::Fits => t_string!(i18n, what_if.fits).to_string(),
+        Verdict::Tight => t_string!(i18n, what_if.tight).to_string(),
+        Verdict::Oom => t_string!(i18n, what_if.oom).to_string(),
+    };
+    view! { <span class=format!("what-if-then verdict-{}", verdict.name()) title=words.clone() role="img" aria-label=words></span> }
+}
+
+/// Why nothing is saved, or what else changes.
+fn note(i18n: Words, row: &Row) -> Option<String> {
+    let effect = match &row.tried.effect {
+        Ok(effect) => effect,
+        Err(reason) => return Some(t_string!(i18n, what_if.impossible, reason = reason.clone()).to_string()),
+    };
+    let holder = words::phase(i18n, row.holder);
+    if rounds_to_nothing(effect.difference) {
+        return Some(match lowered_elsewhere(effect, row.holder) {
+            Some((phase, bytes)) => {
+                let other = words::phase(i18n, phase);
+                t_string!(
+                    i18n,
+                    what_if.elsewhere,
+                    other = other,
+                    bytes = gib(bytes),
+                    phase = holder
+                )
+                .to_string()
+            }
+            None => t_string!(i18n, what_if.untouched, phase = holder).to_string(),
+        });
+    }
+    let moves = effect.peak_phase != row.holder;
+    moves.then(|| t_string!(i18n, what_if.moves, phase = words::phase(i18n, effect.peak_phase)).to_string())
+}
+
+/// The phase that a change lowers most, of those that do not hold the peak.
+fn lowered_elsewhere(effect: &Effect, holder: Phase) -> Option<(Phase, Bytes)> {
+    let others = effect
+        .phases
+        .iter()
+        .filter(|(phase, bytes)| *phase != holder && *bytes < 0);
+    let (phase, bytes) = others.min_by_key(|(_, bytes)| *bytes)?;
+    (!rounds_to_nothing(*bytes)).then(|| (*phase, Bytes::new(bytes.unsigned_abs())))
+}

@@ -1,0 +1,110 @@
+use std::time::Duration;
+
+use leptos::prelude::*;
+use vramscope_engine::plan::Tried;
+use vramscope_engine::report::Phase;
+
+use crate::simulation::Simulation;
+use crate::state::Key;
+use crate::worker::{Answer, Ask, Engine, Progress, Slot};
+
+/// Changes are tried once the person pauses.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// The changes that were tried last, in step with the run.
+#[derive(Clone, Copy)]
+pub struct Trials {
+    tried: RwSignal<Vec<Row>>,
+    /// While changes are being tried.
+    pub progress: RwSignal<Option<Progress>>,
+    pending: StoredValue<Option<TimeoutHandle>>,
+    engine: Engine,
+}
+
+/// One change, beside the run that it would change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The entry that it changes.
+    pub key: Key,
+    /// The change and what it does.
+    pub tried: Tried,
+    /// The phase that holds the peak now.
+    pub holder: Phase,
+}
+
+impl Row {
+    /// What the change saves, for sorting: a change that cannot run saves less than any.
+    fn cost(&self) -> i64 {
+        self.tried.effect.as_ref().map_or(i64::MAX, |effect| effect.difference)
+    }
+}
+
+impl Trials {
+    /// Tries anew after every run.
+    pub fn follow() -> Self {
+        let simulation = Simulation::get();
+        let trials = Self {
+            tried: RwSignal::default(),
+            progress: RwSignal::new(None),
+            pending: StoredValue::new(None),
+            engine: Engine::get(),
+        };
+        Effect::new(move || {
+            simulation.outcome.track();
+            trials.again(simulation);
+        });
+        on_cleanup(move || trials.stop());
+        trials
+    }
+
+    fn again(self, simulation: Simulation) {
+        self.stop();
+        let later = move || untrack(|| self.ask(simulation));
+        self.pending.set_value(set_timeout_with_handle(later, PAUSE).ok());
+    }
+
+    fn ask(self, simulation: Simulation) {
+        let Some(run) = simulation.run() else { return };
+        let (now, holder) = (run.figures.now(), run.figures.peak_phase);
+        let entries = simulation.entries.get_value();
+        let mut rows = Vec::new();
+        self.progress.set(Some(Progress::default()));
+        self.engine
+            .ask(Slot::WhatIf, Ask::WhatIf { entries, now }, move |answer, progress| {
+                if let Some(Answer::Tried(tried)) = answer {
+                    let key = Key::named(tried.change.key());
+                    rows.extend(key.map(|key| Row { key, tried, holder }));
+                }
+                // What was tried for the last setup stays in sight until all is tried for this one.
+                if progress.is_complete() {
+                    self.tried.set(std::mem::take(&mut rows));
+                }
+                self.progress.set((!progress.is_complete()).then_some(progress));
+            });
+    }
+
+    /// Tries no further; what was tried before stays.
+    pub fn stop(self) {
+        self.engine.cancel(Slot::WhatIf);
+        self.progress.try_set(None);
+        if let Some(timer) = self.pending.try_update_value(Option::take).flatten() {
+            timer.clear();
+        }
+    }
+
+    /// What was tried, by entry; within and among entries what saves most comes first.
+    pub fn groups(self) -> Vec<(Key, Vec<Row>)> {
+        let mut groups: Vec<(Key, Vec<Row>)> = Vec::new();
+        for row in self.tried.get() {
+            match groups.iter_mut().find(|(key, _)| *key == row.key) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((row.key, vec![row])),
+            }
+        }
+        for (_, rows) in &mut groups {
+            rows.sort_by_key(Row::cost);
+        }
+        groups.sort_by_key(|(_, rows)| rows.first().map_or(i64::MAX, Row::cost));
+        groups
+    }
+}

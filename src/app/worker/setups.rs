@@ -1,0 +1,32 @@
+use super::host::Parts;
+use super::protocol::{Answer, Refusal};
+use super::run::Subject;
+use super::view::Summary;
+use crate::state::Draft;
+
+/// Setups side by side, one simulation each.
+pub struct SetupsWork(std::vec::IntoIter<Draft>);
+
+impl SetupsWork {
+    /// The figures of these setups, in order.
+    pub fn of(all: Vec<Draft>) -> Self {
+        Self(all.into_iter())
+    }
+}
+
+impl Parts for SetupsWork {
+    fn left(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        let entries = self.0.next()?;
+        Some(Answer::Setup(summary(&entries).map(Box::new)))
+    }
+}
+
+fn summary(entries: &Draft) -> Result<Summary, Refusal> {
+    let subject = Subject::read(entries)?;
+    let report = subject.report()?;
+    Ok(Summary::of(&report, subject.card(&report)))
+}
