@@ -8,7 +8,7 @@ use vramscope_engine::Model;
 
 use crate::shell::Store;
 use crate::state::{Draft, Reading};
-use crate::worker::view::Run;
+use crate::worker::view::{Card, Inference, Run};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
 
 /// A figure that is older than this is marked so.
@@ -21,6 +21,8 @@ pub enum Outcome {
     Waiting,
     /// A run.
     Ready(Arc<Run>),
+    /// A model that does not train.
+    Inference(Arc<Inference>),
     /// The model cannot be read; the message says why.
     BadModel(String),
     /// The setup does not fit the model; the message says why.
@@ -74,8 +76,10 @@ impl Simulation {
             self.waiting.set_value(None);
             self.stale.set(false);
             self.entries.set_value(entries.clone());
-            if let Some(Answer::Run(run)) = answer {
-                self.outcome.set(run.into());
+            match answer {
+                Some(Answer::Run(run)) => self.outcome.set(run.into()),
+                Some(Answer::Inference(pass)) => self.outcome.set(Outcome::Inference(Arc::new(pass))),
+                _ => {}
             }
         });
         set_timeout(
@@ -98,8 +102,17 @@ impl Simulation {
     pub fn run(self) -> Option<Arc<Run>> {
         match self.outcome.get() {
             Outcome::Ready(run) => Some(run),
-            Outcome::Waiting | Outcome::BadModel(_) | Outcome::BadSetup(_) => None,
+            _ => None,
         }
+    }
+
+    /// The card of what was simulated, or why there is none.
+    pub fn card(self) -> Option<Result<Card, String>> {
+        self.outcome.with(|outcome| match outcome {
+            Outcome::Ready(run) => Some(run.card.clone()),
+            Outcome::Inference(pass) => Some(pass.card.clone()),
+            _ => None,
+        })
     }
 }
 

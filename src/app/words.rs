@@ -1,5 +1,13 @@
 //! Words for the engine's terms and for what can be wrong with an entry.
 
+mod amount;
+mod derivation;
+mod help;
+
+pub use amount::{count, tensors};
+pub use derivation::{basis, numbers, quantity, row, source, symbols};
+pub use help::help;
+
 use vramscope_engine::report::{Outside, Part, Phase, Warning};
 use vramscope_engine::tape::{Component, Kind, Why};
 
@@ -78,7 +86,11 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Model => t_string!(i18n, setup.model).to_string(),
         Key::Config => t_string!(i18n, setup.config).to_string(),
         Key::Gpu => t_string!(i18n, setup.gpu).to_string(),
+        Key::Phase => t_string!(i18n, setup.phase).to_string(),
+        Key::NewTokens => t_string!(i18n, setup.new_tokens).to_string(),
         Key::Batch => t_string!(i18n, setup.batch).to_string(),
+        Key::Lengths => t_string!(i18n, setup.lengths).to_string(),
+        Key::Packing => t_string!(i18n, setup.packing).to_string(),
         Key::Seq => t_string!(i18n, setup.seq).to_string(),
         Key::Images => t_string!(i18n, setup.images).to_string(),
         Key::Image => t_string!(i18n, setup.image).to_string(),
@@ -108,6 +120,11 @@ pub fn label(i18n: Words, key: Key) -> String {
 /// The label of a choice; the vocabulary's own word where it needs no other.
 pub fn choice(i18n: Words, key: Key, value: &str) -> String {
     match (key, value) {
+        (Key::Phase, "train") => t_string!(i18n, choice.phase_train).to_string(),
+        (Key::Phase, "evaluate") => t_string!(i18n, choice.phase_evaluate).to_string(),
+        (Key::Phase, "generate") => t_string!(i18n, choice.phase_generate).to_string(),
+        (Key::Packing, "padded") => t_string!(i18n, choice.padded).to_string(),
+        (Key::Packing, "packed") => t_string!(i18n, choice.packed).to_string(),
         (Key::Ckpt, "none") => t_string!(i18n, choice.ckpt_none).to_string(),
         (Key::Ckpt, "full") => t_string!(i18n, choice.ckpt_full).to_string(),
         (Key::Ckpt, "vision") => t_string!(i18n, choice.ckpt_vision).to_string(),
@@ -152,6 +169,7 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotCount => t_string!(i18n, problem.not_count, given = given, used = used).to_string(),
         Problem::TooLarge => t_string!(i18n, problem.too_large, given = given, used = used).to_string(),
         Problem::NotGrid => t_string!(i18n, problem.not_grid, given = given, used = used).to_string(),
+        Problem::NotLengths => t_string!(i18n, problem.not_lengths, given = given, used = used).to_string(),
         Problem::NotProbability => t_string!(i18n, problem.not_probability, given = given, used = used).to_string(),
         Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),
         Problem::NotTargets(words) => {

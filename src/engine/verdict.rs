@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::Report;
 use crate::device::{Device, outside};
 use crate::report::OutsideTerm;
+use crate::simulate::Inference;
 use crate::units::Bytes;
 
 /// Whether a run fits.
@@ -69,13 +70,23 @@ pub struct Fit {
 impl Fit {
     /// Holds a run against the memory that it is given.
     pub fn of(report: &Report, room: Room) -> Self {
+        let allocated = report.first.peak().max(report.steady.peak());
+        Self::of_peaks([allocated, report.peak_reserved], room)
+    }
+
+    /// Holds a model that does not train against the memory that it is given.
+    pub fn of_inference(figures: &Inference, room: Room) -> Self {
+        Self::of_peaks([figures.peak_allocated, figures.peak_reserved], room)
+    }
+
+    fn of_peaks([allocated, reserved]: [Bytes; 2], room: Room) -> Self {
         let (room, outside) = match room {
             Room::Card(device) => (device.usable(), outside::terms(device, 1)),
             Room::Allocator(limit) => (limit, Vec::new()),
         };
         let outside_bytes = sum(&outside);
-        let least = report.first.peak().max(report.steady.peak()) + outside_bytes;
-        let needed = report.peak_reserved + outside_bytes;
+        let least = allocated + outside_bytes;
+        let needed = reserved + outside_bytes;
         Self {
             verdict: judge(least, needed, room),
             needed,

@@ -14,6 +14,8 @@ pub enum Form {
     OptionalCount,
     /// Two whole numbers, height by width, such as `24x36`; or nothing.
     Grid,
+    /// Whole numbers, such as `512, 2048, 300`; or nothing.
+    Lengths,
     /// A number from 0 to 1.
     Probability,
     /// `true` or `false`.
@@ -33,9 +35,10 @@ impl Form {
         let text = text.trim();
         match self {
             Self::Text => Ok(text.into()),
-            Self::OptionalCount | Self::Grid if text.is_empty() => Ok(Value::Null),
+            Self::OptionalCount | Self::Grid | Self::Lengths if text.is_empty() => Ok(Value::Null),
             Self::Count | Self::OptionalCount => count(text).map(Value::from),
             Self::Grid => grid(text),
+            Self::Lengths => lengths(text),
             Self::Probability => probability(text),
             Self::Switch => text.parse::<bool>().map(Value::from).map_err(|_| Problem::NotSwitch),
             Self::Targets => match Targets::parse(text) {
@@ -77,6 +80,16 @@ fn grid(text: &str) -> Result<Value, Problem> {
     Ok(Value::from(vec![side(height)?, side(width)?]))
 }
 
+/// Commas, of Chinese texts too, or spaces stand between them: thousands cannot be apart here.
+fn lengths(text: &str) -> Result<Value, Problem> {
+    let parts = text.split([',', '，', '、', ' ']).filter(|part| !part.is_empty());
+    let lengths: Result<Vec<u64>, Problem> = parts.map(count).collect();
+    match lengths {
+        Ok(lengths) if !lengths.is_empty() => Ok(lengths.into()),
+        _ => Err(Problem::NotLengths),
+    }
+}
+
 fn probability(text: &str) -> Result<Value, Problem> {
     match text.parse::<f64>() {
         Ok(p) if (0.0..=1.0).contains(&p) => Ok(Value::from(p)),
@@ -95,6 +108,8 @@ mod tests {
         assert_eq!(Form::Count.read("１６"), Ok(json!(16)));
         assert_eq!(Form::Grid.read("24×36"), Ok(json!([24, 36])));
         assert_eq!(Form::OptionalCount.read(""), Ok(Value::Null));
+        assert_eq!(Form::Lengths.read("512, 2048，300 7"), Ok(json!([512, 2048, 300, 7])));
+        assert_eq!(Form::Lengths.read(" "), Ok(Value::Null));
     }
 
     #[test]
@@ -104,6 +119,8 @@ mod tests {
         assert_eq!(Form::Count.read("1.5"), Err(Problem::NotCount));
         assert_eq!(Form::Count.read("99999999999999999999"), Err(Problem::TooLarge));
         assert_eq!(Form::Grid.read("24"), Err(Problem::NotGrid));
+        assert_eq!(Form::Lengths.read("512; x"), Err(Problem::NotLengths));
+        assert_eq!(Form::Lengths.read(","), Err(Problem::NotLengths));
         assert_eq!(Form::Probability.read("NaN"), Err(Problem::NotProbability));
         assert_eq!(Form::Switch.read("yes"), Err(Problem::NotSwitch));
         assert_eq!(Form::Choice(&["a"]).read("b"), Err(Problem::NotChoice(&["a"])));

@@ -11,10 +11,18 @@ pub enum Key {
     Config,
     /// The card.
     Gpu,
+    /// What the model does.
+    Phase,
+    /// Tokens to generate.
+    NewTokens,
     /// Micro-batch.
     Batch,
     /// Positions per sample.
     Seq,
+    /// Positions of each sample, where they differ.
+    Lengths,
+    /// How such samples are put together.
+    Packing,
     /// Images per sample.
     Images,
     /// Pixels a side.
@@ -67,12 +75,16 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 33] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
+        Self::Phase,
+        Self::NewTokens,
         Self::Batch,
         Self::Seq,
+        Self::Lengths,
+        Self::Packing,
         Self::Images,
         Self::Image,
         Self::Grid,
@@ -108,8 +120,12 @@ impl Key {
             Self::Model => "model",
             Self::Config => "config",
             Self::Gpu => "gpu",
+            Self::Phase => "phase",
+            Self::NewTokens => "new_tokens",
             Self::Batch => "batch",
             Self::Seq => "seq",
+            Self::Lengths => "lengths",
+            Self::Packing => "packing",
             Self::Images => "images",
             Self::Image => "image",
             Self::Grid => "grid",
@@ -146,7 +162,10 @@ impl Key {
     pub const fn form(self) -> Form {
         match self {
             Self::Model | Self::Config | Self::Gpu | Self::Id => Form::Text,
-            Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum => Form::Count,
+            Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum | Self::NewTokens => Form::Count,
+            Self::Lengths => Form::Lengths,
+            Self::Packing => Form::Choice(&["padded", "packed"]),
+            Self::Phase => Form::Choice(&["train", "evaluate", "generate"]),
             Self::Image | Self::Frames => Form::OptionalCount,
             Self::Grid => Form::Grid,
             Self::LoraDropout => Form::Probability,
@@ -182,7 +201,16 @@ impl Key {
     pub const fn in_setup(self) -> bool {
         !matches!(
             self,
-            Self::Model | Self::Config | Self::Gpu | Self::Lang | Self::Theme | Self::Embed | Self::Widget | Self::Id
+            Self::Model
+                | Self::Config
+                | Self::Gpu
+                | Self::Phase
+                | Self::NewTokens
+                | Self::Lang
+                | Self::Theme
+                | Self::Embed
+                | Self::Widget
+                | Self::Id
         )
     }
 
@@ -193,6 +221,9 @@ impl Key {
             Self::Gpu => "H100 SXM",
             Self::Batch | Self::Images | Self::Accum => "1",
             Self::Seq => "2048",
+            Self::Phase => "train",
+            Self::NewTokens => "128",
+            Self::Packing => "padded",
             Self::Precision => "bf16",
             Self::Optim => "adamw",
             Self::Ckpt | Self::Freeze => "none",
@@ -205,8 +236,8 @@ impl Key {
             Self::AutocastCache => "true",
             Self::Loss => "full",
             Self::Clip | Self::Ema => "false",
-            Self::Config | Self::Image | Self::Grid | Self::Frames | Self::Lang | Self::Theme => "",
             Self::Embed | Self::Widget | Self::Id => "",
+            Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::Frames | Self::Lang | Self::Theme => "",
         }
     }
 }

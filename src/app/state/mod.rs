@@ -12,7 +12,7 @@ mod widget;
 pub use draft::Draft;
 pub use form::Form;
 pub use key::Key;
-pub use reading::{FieldError, Problem, Reading, Source};
+pub use reading::{FieldError, Problem, Reading, Source, Task};
 pub use route::Route;
 pub use url::{Address, UrlProblem};
 pub use widget::Widget;

@@ -13,6 +13,8 @@ pub enum Problem {
     TooLarge,
     /// Not two whole numbers.
     NotGrid,
+    /// Not a list of whole numbers.
+    NotLengths,
     /// Not a number from 0 to 1.
     NotProbability,
     /// Neither `true` nor `false`.
@@ -45,6 +47,20 @@ pub enum Source {
     Config(String),
 }
 
+/// What the model does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// A training step.
+    Train,
+    /// One batch without gradients.
+    Evaluate,
+    /// Text of so many tokens.
+    Generate {
+        /// For each sample.
+        new_tokens: u64,
+    },
+}
+
 /// A draft as values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
@@ -52,6 +68,8 @@ pub struct Reading {
     pub source: Source,
     /// Name of the card.
     pub gpu: String,
+    /// What the model does.
+    pub task: Task,
     /// The training setup.
     pub setup: Setup,
     /// Texts that could not be used.
@@ -81,6 +99,7 @@ impl Reading {
         Self {
             source: source(&good),
             gpu: good.get(Key::Gpu).to_owned(),
+            task: task(&good),
             setup: setup(&good),
             errors,
             good,
@@ -114,6 +133,21 @@ fn source(good: &Draft) -> Source {
     }
 }
 
+fn task(good: &Draft) -> Task {
+    match good.get(Key::Phase) {
+        "evaluate" => Task::Evaluate,
+        "generate" => Task::Generate {
+            new_tokens: Key::NewTokens
+                .form()
+                .read(good.get(Key::NewTokens))
+                .ok()
+                .and_then(|n| n.as_u64())
+                .unwrap_or(1),
+        },
+        _ => Task::Train,
+    }
+}
+
 /// The setup of a draft without errors; its keys are those of a case.
 fn setup(good: &Draft) -> Setup {
     let values: Map<String, Value> = Key::ALL
@@ -140,7 +174,7 @@ impl Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_engine::setup::{AdapterType, Loss, Targets, ZeroGrad};
+    use vramscope_engine::setup::{AdapterType, Loss, Packing, Targets, ZeroGrad};
 
     #[test]
     fn an_empty_draft_is_the_default_setup() {
@@ -182,6 +216,8 @@ mod tests {
         for (key, text) in [
             (Key::Batch, "4"),
             (Key::Seq, "1,024"),
+            (Key::Lengths, "100, 900"),
+            (Key::Packing, "packed"),
             (Key::Images, "2"),
             (Key::Image, "448"),
             (Key::Grid, "24x36"),
@@ -202,6 +238,8 @@ mod tests {
         let expected = Setup {
             batch: 4,
             seq: 1024,
+            lengths: vec![100, 900],
+            packing: Packing::Packed,
             images: 2,
             image: Some(448),
             grid: Some([24, 36]),
@@ -219,6 +257,18 @@ mod tests {
             ..Setup::default()
         };
         assert_eq!(Reading::of(&draft, &Draft::default()).setup, expected);
+    }
+
+    #[test]
+    fn a_task_is_training_until_another_is_chosen() {
+        let mut draft = Draft::default();
+        let task = |draft: &Draft| Reading::of(draft, &Draft::default()).task;
+        assert_eq!(task(&draft), Task::Train);
+        draft.set(Key::NewTokens, "64");
+        draft.set(Key::Phase, "generate");
+        assert_eq!(task(&draft), Task::Generate { new_tokens: 64 });
+        draft.set(Key::Phase, "evaluate");
+        assert_eq!(task(&draft), Task::Evaluate);
     }
 
     #[test]

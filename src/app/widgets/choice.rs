@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
-use super::field::{ErrorText, Field, control_id, error_id, error_of};
+use super::field::{ErrorText, Field, control_id, described_by, error_of};
+use super::help::{Help, HelpButton};
 use crate::i18n::use_i18n;
 use crate::shell::Store;
 use crate::state::Key;
@@ -25,7 +26,7 @@ pub fn Select(
                 id=control_id(key)
                 data-testid=key.name()
                 aria-invalid=move || error.get().is_some().to_string()
-                aria-describedby=error_id(key)
+                aria-describedby=described_by(key)
                 on:change:target=move |ev| store.set(key, ev.target().value())
             >
                 {move || {
@@ -55,10 +56,24 @@ pub fn Segments(
     let i18n = use_i18n();
     let store = Store::get();
     let error = error_of(key);
+    let open = RwSignal::new(false);
     let used = move || store.reading().with(|r| r.good.get(key).to_owned());
+    let label_id = move || format!("label-{}", key.name());
     view! {
-        <fieldset class="field segments" class:field-wrong=move || error.get().is_some()>
-            <legend class="field-label">{move || words::label(i18n, key)}</legend>
+        <div
+            class="field"
+            class:field-wrong=move || error.get().is_some()
+            role="radiogroup"
+            aria-labelledby=label_id()
+            aria-describedby=described_by(key)
+        >
+            <div class="field-head">
+                <span class="field-label" id=label_id()>
+                    {move || words::label(i18n, key)}
+                </span>
+                <HelpButton key open />
+            </div>
+            <Help key open />
             <div class="segments-row" data-testid=key.name()>
                 {key
                     .choices()
@@ -80,6 +95,6 @@ pub fn Segments(
                     .collect_view()}
             </div>
             <ErrorText key error />
-        </fieldset>
+        </div>
     }
 }

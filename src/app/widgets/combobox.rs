@@ -2,7 +2,7 @@ mod search;
 
 use leptos::prelude::*;
 
-use super::field::{Field, control_id, error_id};
+use super::field::{Field, control_id, described_by};
 use crate::i18n::{t, use_i18n};
 use crate::shell::Store;
 use crate::state::Key;
@@ -61,7 +61,7 @@ pub fn Combobox(
                     aria-expanded=move || search.is_open().to_string()
                     aria-activedescendant=move || search.is_open().then(|| option_id(key, search.marked.get()))
                     aria-invalid=move || error.get().is_some().to_string()
-                    aria-describedby=error_id(key)
+                    aria-describedby=described_by(key)
                     prop:value=shown
                     on:focus:target=move |ev| ev.target().select()
                     on:click=move |_| search.open()

@@ -1,5 +1,6 @@
 use leptos::prelude::*;
 
+use super::help::{Help, HelpButton};
 use crate::i18n::use_i18n;
 use crate::shell::Store;
 use crate::state::Key;
@@ -15,6 +16,11 @@ pub fn error_id(key: Key) -> String {
     format!("error-{}", key.name())
 }
 
+/// The ids of what is said of a control: its message and its help.
+pub fn described_by(key: Key) -> String {
+    format!("error-{0} help-{0}", key.name())
+}
+
 /// The message about a key's entry, while something is wrong with it.
 pub fn error_of(key: Key) -> Signal<Option<String>> {
     let i18n = use_i18n();
@@ -22,16 +28,21 @@ pub fn error_of(key: Key) -> Signal<Option<String>> {
     Signal::derive(move || reading.with(|r| r.error(key).map(|e| words::field_error(i18n, e))))
 }
 
-/// A label, a control, and room for a message.
+/// A label with its help, a control, and room for a message.
 #[component]
 pub fn Field(key: Key, children: Children) -> impl IntoView {
     let i18n = use_i18n();
     let error = error_of(key);
+    let open = RwSignal::new(false);
     view! {
         <div class="field" class:field-wrong=move || error.get().is_some()>
-            <label class="field-label" for=control_id(key)>
-                {move || words::label(i18n, key)}
-            </label>
+            <div class="field-head">
+                <label class="field-label" for=control_id(key)>
+                    {move || words::label(i18n, key)}
+                </label>
+                <HelpButton key open />
+            </div>
+            <Help key open />
             <div class="field-control">{children()}</div>
             <ErrorText key error />
         </div>

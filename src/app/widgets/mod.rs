@@ -3,6 +3,7 @@
 mod choice;
 mod combobox;
 mod field;
+mod help;
 mod number;
 mod progress;
 mod switch;

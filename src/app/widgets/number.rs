@@ -1,7 +1,7 @@
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 
-use super::field::{Field, control_id, error_id, error_of};
+use super::field::{Field, control_id, described_by, error_of};
 use crate::i18n::{t_string, use_i18n};
 use crate::shell::Store;
 use crate::state::Key;
@@ -85,7 +85,7 @@ fn Input(key: Key, placeholder: &'static str, on_step: impl Fn(bool) + 'static) 
             placeholder=placeholder
             data-testid=key.name()
             aria-invalid=move || error.get().is_some().to_string()
-            aria-describedby=error_id(key)
+            aria-describedby=described_by(key)
             prop:value=move || store.text(key)
             on:input:target=move |ev| store.set(key, ev.target().value())
             on:keydown=on_key

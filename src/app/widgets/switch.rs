@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
-use super::field::{ErrorText, control_id, error_of};
+use super::field::{ErrorText, control_id, described_by, error_of};
+use super::help::{Help, HelpButton};
 use crate::i18n::use_i18n;
 use crate::shell::Store;
 use crate::state::Key;
@@ -15,20 +16,27 @@ pub fn Switch(
     let i18n = use_i18n();
     let store = Store::get();
     let error = error_of(key);
+    let open = RwSignal::new(false);
     let on = move || store.reading().with(|r| r.good.get(key) == "true");
     view! {
         <div class="field field-switch">
+            <div class="field-head">
             <label class="switch">
                 <input
                     id=control_id(key)
                     type="checkbox"
                     data-testid=key.name()
+                    role="switch"
+                    aria-describedby=described_by(key)
                     prop:checked=on
                     on:change:target=move |ev| store.set(key, ev.target().checked().to_string())
                 />
                 <span class="switch-track" aria-hidden="true"></span>
                 <span>{move || words::label(i18n, key)}</span>
             </label>
+            <HelpButton key open />
+            </div>
+            <Help key open />
             <ErrorText key error />
         </div>
     }

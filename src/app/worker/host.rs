@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use vramscope_engine::Report;
 use vramscope_engine::report::Instant;
+use vramscope_engine::report::derivation::{Derivation, Quantity};
 
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::run::Subject;
 use super::setups::SetupsWork;
-use super::view::{Live, Run};
+use super::view::{Card, Live, Run};
 use super::what_if::WhatIfWork;
-use crate::state::Draft;
+use crate::state::{Draft, Task};
 
 /// Questions at work, and the last run.
 #[derive(Default)]
@@ -22,7 +23,9 @@ pub struct Host {
 /// The run that questions can be about.
 struct Kept {
     id: u32,
+    subject: Subject,
     report: Report,
+    card: Option<Card>,
 }
 
 /// One question at work.
@@ -109,26 +112,46 @@ impl Host {
 
     fn answer(&mut self, id: u32, ask: &Ask) -> Option<Answer> {
         match ask {
-            Ask::Run(draft) => Some(Answer::Run(self.run(id, draft).map(Box::new))),
+            Ask::Run(draft) => Some(self.run(id, draft).unwrap_or_else(|why| Answer::Run(Err(why)))),
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             // These come in parts.
             Ask::WhatIf { .. } | Ask::Setups(_) => None,
+            Ask::Derive { run, quantity } => self.derive(*run, quantity).map(Answer::Derivation),
         }
     }
 
-    fn run(&mut self, id: u32, draft: &Draft) -> Result<Run, Refusal> {
+    fn run(&mut self, id: u32, draft: &Draft) -> Result<Answer, Refusal> {
         // Its memory is needed for the next one.
         self.kept = None;
         let subject = Subject::read(draft)?;
+        if subject.reading.task != Task::Train {
+            return subject.inference().map(Answer::Inference);
+        }
         let report = subject.report()?;
-        let run = Run::of(id, &report, subject.card(&report));
-        self.kept = Some(Kept { id, report });
-        Ok(run)
+        let card = subject.card(&report);
+        let inputs = subject.inputs(&report);
+        let run = Run::of(id, (&report, inputs), card.clone());
+        let card = card.ok();
+        self.kept = Some(Kept {
+            id,
+            subject,
+            report,
+            card,
+        });
+        Ok(Answer::Run(Ok(Box::new(run))))
     }
 
     fn live(&self, run: u32, instant: Instant) -> Option<Live> {
-        let kept = self.kept.as_ref().filter(|kept| kept.id == run)?;
-        Some(Live::of(&kept.report.timeline, instant))
+        Some(Live::of(&self.kept(run)?.report.timeline, instant))
+    }
+
+    fn derive(&self, run: u32, quantity: &Quantity) -> Option<Derivation> {
+        let kept = self.kept(run)?;
+        kept.subject.derivation(&kept.report, kept.card.as_ref(), quantity)
+    }
+
+    fn kept(&self, run: u32) -> Option<&Kept> {
+        self.kept.as_ref().filter(|kept| kept.id == run)
     }
 }
 
@@ -194,6 +217,45 @@ mod tests {
         host.take(ask(3, Slot::Run, Ask::Run(draft(&[]))));
         host.take(ask(4, Slot::Instant, Ask::Live { run: 1, instant }));
         assert_eq!(finish(&mut host).pop(), Some((4, None)), "run 1 is no more");
+    }
+
+    #[test]
+    fn a_number_is_explained_for_the_run_that_it_is_of() {
+        let mut host = Host::default();
+        host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
+        let Some((_, Some(Answer::Run(Ok(run))))) = finish(&mut host).pop() else {
+            panic!("gpt2 runs")
+        };
+        let derive = |run| Ask::Derive {
+            run,
+            quantity: Quantity::PeakAllocated,
+        };
+        host.take(ask(2, Slot::Derivation, derive(1)));
+        let Some((2, Some(Answer::Derivation(found)))) = finish(&mut host).pop() else {
+            panic!("it is explained")
+        };
+        assert_eq!(found.formula.value(), run.figures.peak_allocated.get());
+        host.take(ask(3, Slot::Derivation, derive(9)));
+        assert_eq!(finish(&mut host), [(3, None)]);
+    }
+
+    #[test]
+    fn a_model_that_does_not_train_takes_less() {
+        let mut host = Host::default();
+        let mut peak = |phase| {
+            host.take(ask(
+                1,
+                Slot::Run,
+                Ask::Run(draft(&[(Key::Model, "qwen2.5-0.5b"), (Key::Phase, phase)])),
+            ));
+            match finish(&mut host).pop() {
+                Some((1, Some(Answer::Run(Ok(run))))) => run.figures.peak_allocated,
+                Some((1, Some(Answer::Inference(pass)))) => pass.figures.peak_allocated,
+                other => panic!("{other:?}"),
+            }
+        };
+        let [train, evaluate, generate] = ["train", "evaluate", "generate"].map(&mut peak);
+        assert!(evaluate < train && generate < train);
     }
 
     #[test]

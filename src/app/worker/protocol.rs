@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 use vramscope_engine::plan::{Now, Tried};
 use vramscope_engine::report::Instant;
+use vramscope_engine::report::derivation::{Derivation, Quantity};
 
-use super::view::{Live, Run, Summary};
+use super::view::{Inference, Live, Run, Summary};
 use crate::state::Draft;
 
 /// What a question is for. A newer one of the same slot takes the place of the older, whose answers
@@ -16,6 +17,8 @@ pub enum Slot {
     Run,
     /// The list beside the timeline.
     Instant,
+    /// How a number comes about.
+    Derivation,
     /// The setups side by side.
     Setups,
     /// Single changes.
@@ -25,7 +28,8 @@ pub enum Slot {
 /// A question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Ask {
-    /// The run of these entries: [`Answer::Run`]. The host keeps its tensors for the questions below.
+    /// The run of these entries: [`Answer::Run`], or [`Answer::Inference`] of a model that does not
+    /// train. The host keeps its tensors for the questions below.
     Run(Draft),
     /// What lives at an instant of a run that the host still keeps: [`Answer::Live`]; else no answer.
     Live {
@@ -43,6 +47,14 @@ pub enum Ask {
         /// The figures of its run.
         now: Now,
     },
+    /// How a number of a run that the host still keeps comes about: [`Answer::Derivation`]; else no
+    /// answer.
+    Derive {
+        /// [`Run::id`].
+        run: u32,
+        /// Which number.
+        quantity: Quantity,
+    },
 }
 
 /// What an answer says; a question has one answer, or one for each of its parts.
@@ -50,12 +62,16 @@ pub enum Ask {
 pub enum Answer {
     /// The run, or why there is none.
     Run(Result<Box<Run>, Refusal>),
+    /// A model that does not train.
+    Inference(Inference),
     /// What lives at an instant.
     Live(Live),
     /// The figures of one setup, or why there are none.
     Setup(Result<Box<Summary>, Refusal>),
     /// What one change does.
     Tried(Tried),
+    /// How a number comes about.
+    Derivation(Derivation),
 }
 
 /// Why there is no run; the engine's message says what to change.

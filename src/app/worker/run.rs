@@ -1,13 +1,16 @@
 //! From entries to a run: the only place where the page has the engine simulate one.
 
 use vramscope_engine::device::Device;
+use vramscope_engine::report::derivation::{self, Derivation, Quantity};
+use vramscope_engine::simulate::{evaluate, generate};
 use vramscope_engine::tape::Gpu;
+use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
-use super::view::Card;
-use crate::state::{Draft, Reading, Source};
+use super::view::{Card, Inference, Inputs};
+use crate::state::{Draft, Reading, Source, Task};
 
 /// The entries as the engine takes them.
 pub struct Subject {
@@ -51,6 +54,46 @@ impl Subject {
             name: device.name.clone(),
             fit: Fit::of(report, Room::Card(device)),
         })
+    }
+
+    /// What a model takes that does not train.
+    ///
+    /// # Errors
+    /// When the setup does not fit the model, or the family does not generate.
+    pub fn inference(&self) -> Result<Inference, Refusal> {
+        let (model, setup) = (&self.model, &self.reading.setup);
+        let figures = match self.reading.task {
+            Task::Generate { new_tokens } => generate(model, setup, new_tokens, self.gpu()),
+            Task::Train | Task::Evaluate => evaluate(model, setup, self.gpu()),
+        };
+        let figures = figures.map_err(|e| Refusal::Setup(e.to_string()))?;
+        let card = self.device.clone().map(|device| Card {
+            name: device.name.clone(),
+            fit: Fit::of_inference(&figures, Room::Card(device)),
+        });
+        Ok(Inference { figures, card })
+    }
+
+    /// What the setup makes the model run.
+    pub fn inputs(&self, report: &Report) -> Inputs {
+        let value = |quantity| Some(self.derivation(report, None, &quantity)?.formula.value());
+        Inputs {
+            positions: value(Quantity::Positions),
+            image_tokens: value(Quantity::ImageTokens),
+            logits: value(Quantity::Logits).map(Bytes::new),
+        }
+    }
+
+    /// How a number of the report comes about.
+    pub fn derivation(&self, report: &Report, card: Option<&Card>, of: &Quantity) -> Option<Derivation> {
+        let device = self.device.as_ref().ok().copied();
+        let subject = derivation::Subject {
+            model: &self.model,
+            setup: &self.reading.setup,
+            report,
+            card: device.zip(card.map(|card| &card.fit)),
+        };
+        subject.derivation(of)
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use vramscope_engine::Report;
 use vramscope_engine::plan::Now;
 use vramscope_engine::report::{BreakdownNode, Instant, LiveTensor, Part, Phase, StepBytes, Timeline, Warning};
+use vramscope_engine::simulate;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;
@@ -21,6 +22,8 @@ pub struct Run {
     pub id: u32,
     /// Its peaks and what else is one figure.
     pub figures: Figures,
+    /// What the setup makes the model run.
+    pub inputs: Inputs,
     /// The card; or why there is none, and then no verdict.
     pub card: Result<Card, String>,
     /// What the run takes, part by part, outside the allocator too.
@@ -46,6 +49,15 @@ pub struct Summary {
     pub parts: Vec<(Part, Bytes)>,
 }
 
+/// A model that does not train, held against a card.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Inference {
+    /// What it takes.
+    pub figures: simulate::Inference,
+    /// The card; or why there is none, and then no verdict.
+    pub card: Result<Card, String>,
+}
+
 /// The figures of a run; each is that of the engine's [`Report`] of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
@@ -67,6 +79,17 @@ pub struct Figures {
     pub fragmentation: Bytes,
     /// The phase that holds the steady peak.
     pub peak_phase: Phase,
+}
+
+/// What the setup makes the model run; nothing where it has none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// Positions of a micro-batch.
+    pub positions: Option<u64>,
+    /// Positions of a sample that its images take.
+    pub image_tokens: Option<u64>,
+    /// The head's output.
+    pub logits: Option<Bytes>,
 }
 
 /// A card and how the run fits it.
@@ -106,11 +129,12 @@ pub struct Live {
 
 impl Run {
     /// What the page shows of a report.
-    pub fn of(id: u32, report: &Report, card: Result<Card, String>) -> Self {
+    pub fn of(id: u32, (report, inputs): (&Report, Inputs), card: Result<Card, String>) -> Self {
         let Summary { figures, card, parts } = Summary::of(report, card);
         Self {
             id,
             figures,
+            inputs,
             card,
             parts,
             warnings: report.warnings.clone(),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use formula::{Formula, Term};
 
-use super::{Outside, Phase, Report};
+use super::{Instant, Outside, Phase, Report};
 use crate::device::Device;
 use crate::tape::{Component, Kind};
 use crate::verdict::Fit;
@@ -30,6 +30,10 @@ pub enum Quantity {
     Kind(Kind),
     /// A line of the breakdown, by the names from the top.
     Row(Vec<String>),
+    /// Live bytes at an instant.
+    Live(Instant),
+    /// One of the largest tensors live at an instant, by its place among them.
+    Tensor(Instant, usize),
     /// Highest reserved bytes.
     PeakReserved,
     /// Reserved bytes that no tensor holds at the peak.
@@ -104,6 +108,8 @@ pub enum Source {
     Setup,
     /// What the tables of this page say, added up.
     Sum,
+    /// What is known of a term outside PyTorch's allocator, and where it was seen.
+    Outside(Outside, String),
     /// A document or a measurement, by its title.
     Document(String),
 }
@@ -163,6 +169,8 @@ impl Subject<'_> {
             Q::PhasePeak(phase) => self.phase_peak(*phase),
             Q::Kind(kind) => Some(self.kind(*kind)),
             Q::Row(path) => self.row(path),
+            Q::Live(instant) => Some(self.live(*instant)),
+            Q::Tensor(instant, place) => self.tensor(*instant, *place),
             Q::PeakReserved => Some(self.peak_reserved()),
             Q::Reserve => Some(self.reserve()),
             Q::OutsideTorch => self.outside(),

@@ -1,6 +1,6 @@
 //! Evaluation and generation: a model's forward without training.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::SimulateError;
 use super::build::{Built, build, elements};
@@ -21,7 +21,7 @@ use crate::{Model, Setup};
 pub const MOST_NEW_TOKENS: u64 = 4096;
 
 /// What a model takes without training, beside nothing else: no gradients, no optimizer states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inference {
     /// Parameters of the model (elements).
     pub params: u64,

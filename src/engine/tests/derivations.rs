@@ -96,6 +96,12 @@ fn shown(report: &Report, fit: &Fit) -> Vec<(Quantity, u64)> {
     shown.extend(fit.outside.iter().map(|t| (Q::Outside(t.name), t.bytes.get())));
     let kinds = report.by_kind().into_iter().filter(|(_, bytes)| bytes.get() > 0);
     shown.extend(kinds.map(|(kind, bytes): (Kind, _)| (Q::Kind(kind), bytes.get())));
+    let timeline = &report.timeline;
+    for instant in [0, timeline.len() / 2, timeline.peak_instant()] {
+        shown.push((Q::Live(instant), timeline.total_at(instant).1.get()));
+        let largest = timeline.largest_at(instant, 7).into_iter().enumerate();
+        shown.extend(largest.map(|(place, tensor)| (Q::Tensor(instant, place), tensor.bytes.get())));
+    }
     rows(&report.breakdown, &mut Vec::new(), &mut shown);
     shown
 }

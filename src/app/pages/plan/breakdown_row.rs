@@ -1,11 +1,13 @@
 use leptos::prelude::*;
-use vramscope_engine::format::{exact, gib, share};
-use vramscope_engine::tape::{Component, Kind};
+use vramscope_engine::format::{gib, share};
+use vramscope_engine::report::derivation::Quantity;
+use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
 
 use super::breakdown::{Line, Toggled};
+use super::explain::Explained;
 use crate::charts::{Bar, Segment, kind_class};
-use crate::i18n::{Words, t_string, use_i18n};
+use crate::i18n::{Words, use_i18n};
 use crate::words;
 
 /// One line of the tree: name, bar, bytes, share.
@@ -22,7 +24,11 @@ pub fn BreakdownRow(line: Line, toggled: Toggled) -> impl IntoView {
     } = line;
     let depth = path.len();
     let name = path.last().cloned().unwrap_or_default();
-    let shown = shown_name(i18n, depth, &name);
+    let shown = {
+        let path = path.clone();
+        move || words::row(i18n, &path)
+    };
+    let joined = path.join("/");
     let segments = pieces
         .into_iter()
         .map(|(kind, bytes)| segment(i18n, kind, bytes, whole))
@@ -54,32 +60,19 @@ pub fn BreakdownRow(line: Line, toggled: Toggled) -> impl IntoView {
             class=format!("depth-{depth}")
             data-testid="breakdown-row"
             data-name=name
-            data-path=path.join("/")
+            data-path=joined
             data-value=bytes.get().to_string()
         >
             <th scope="row">{label}</th>
             <td class="breakdown-bar">
                 <Bar segments />
             </td>
-            <td class="breakdown-bytes" title=exact(bytes)>
-                {gib(bytes)}
+            <td class="breakdown-bytes">
+                <Explained quantity=Quantity::Row(path) text=gib(bytes) />
             </td>
             <td class="breakdown-share">{share(bytes, whole)}</td>
         </tr>
     }
-}
-
-/// Components and kinds have names in every language; layers and tensors have their names in code.
-fn shown_name(i18n: Words, depth: usize, name: &str) -> String {
-    let component = || Component::ALL.into_iter().find(|c| c.label() == name);
-    let kind = || Kind::ALL.into_iter().find(|k| k.label() == name);
-    match depth {
-        1 => component().map(|c| words::component(i18n, c)),
-        2 => kind().map(|k| words::kind(i18n, k)),
-        3 if name.is_empty() => Some(t_string!(i18n, breakdown.whole_model).to_string()),
-        _ => None,
-    }
-    .unwrap_or_else(|| name.to_owned())
 }
 
 fn segment(i18n: Words, kind: Kind, bytes: Bytes, whole: Bytes) -> Segment {

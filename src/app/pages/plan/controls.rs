@@ -16,12 +16,18 @@ use crate::widgets::{ComboOption, Combobox, Entry, Number, Segments, Select, Swi
 pub fn Controls() -> impl IntoView {
     let i18n = use_i18n();
     let takes = takes();
+    let reading = Store::get().reading();
+    let task = Memo::new(move |_| reading.with(|r| r.good.get(Key::Phase).to_owned()));
     view! {
         <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=move || t_string!(i18n, plan.controls)>
             <ModelSource />
             <CardChoice />
             <section class="group">
                 <h2>{t!(i18n, plan.batch)}</h2>
+                <Segments key=Key::Phase />
+                <Show when=move || task.get() == "generate">
+                    <Number key=Key::NewTokens step=64 />
+                </Show>
                 <div class="pair">
                     <Number key=Key::Batch />
                     <Show when=move || takes.get().text>
@@ -42,22 +48,48 @@ pub fn Controls() -> impl IntoView {
                 <Show when=move || takes.get().grid>
                     <Entry key=Key::Grid placeholder="24x24" />
                 </Show>
+                <Show when=move || takes.get().text>
+                    <Lengths />
+                </Show>
             </section>
             <section class="group">
                 <h2>{t!(i18n, plan.training)}</h2>
                 <Select key=Key::Precision choices=all(Key::Precision) />
-                <Select key=Key::Optim choices=all(Key::Optim) />
-                <Select key=Key::Freeze choices=Signal::derive(move || meaningful(Key::Freeze, takes.get())) />
-                <LoraEntries />
-                <Select key=Key::Ckpt choices=Signal::derive(move || meaningful(Key::Ckpt, takes.get())) />
                 <Segments key=Key::Attn />
-                <div class="pair">
-                    <Number key=Key::Accum />
-                    <Switch key=Key::Clip />
-                </div>
-                <Finer takes />
+                <Show when=move || task.get() == "train">
+                    <Training takes />
+                </Show>
             </section>
         </form>
+    }
+}
+
+/// What only a model that trains has.
+#[component]
+fn Training(takes: Memo<Takes>) -> impl IntoView {
+    view! {
+        <Select key=Key::Optim choices=all(Key::Optim) />
+        <Select key=Key::Freeze choices=Signal::derive(move || meaningful(Key::Freeze, takes.get())) />
+        <LoraEntries />
+        <Select key=Key::Ckpt choices=Signal::derive(move || meaningful(Key::Ckpt, takes.get())) />
+        <Number key=Key::Accum />
+        <Switch key=Key::Clip />
+        <Finer takes />
+    }
+}
+
+/// Samples of different lengths; how they are put together is asked once there are some.
+#[component]
+fn Lengths() -> impl IntoView {
+    let reading = Store::get().reading();
+    let given = Memo::new(move |_| reading.with(|r| !r.setup.lengths.is_empty()));
+    view! {
+        <Folded name=FoldedName::Lengths keys=&[Key::Lengths]>
+            <Entry key=Key::Lengths placeholder="512, 2048, 300" />
+            <Show when=move || given.get()>
+                <Select key=Key::Packing choices=all(Key::Packing) />
+            </Show>
+        </Folded>
     }
 }
 
@@ -110,19 +142,14 @@ fn LoraEntries() -> impl IntoView {
     }
 }
 
-/// What few people change; open from the start where one of them is changed.
+/// What few people change.
 #[component]
 fn Finer(takes: Memo<Takes>) -> impl IntoView {
-    const KEYS: [Key; 4] = [Key::Loss, Key::ZeroGrad, Key::Ema, Key::AutocastCache];
-    let i18n = use_i18n();
-    let store = Store::get();
-    let reading = store.reading();
-    let open = untrack(|| KEYS.into_iter().any(|key| store.has(key)));
+    let reading = Store::get().reading();
     let autocast =
         Memo::new(move |_| reading.with(|r| matches!(r.setup.precision, Precision::AmpBf16 | Precision::AmpFp16)));
     view! {
-        <details class="finer" prop:open=open>
-            <summary>{t!(i18n, plan.finer)}</summary>
+        <Folded name=FoldedName::Finer keys=&[Key::Loss, Key::ZeroGrad, Key::Ema, Key::AutocastCache]>
             <Show when=move || takes.get().text>
                 <Select key=Key::Loss choices=all(Key::Loss) />
             </Show>
@@ -131,6 +158,31 @@ fn Finer(takes: Memo<Takes>) -> impl IntoView {
             <Show when=move || autocast.get()>
                 <Switch key=Key::AutocastCache />
             </Show>
+        </Folded>
+    }
+}
+
+/// What a folded group is called.
+#[derive(Clone, Copy)]
+enum FoldedName {
+    Lengths,
+    Finer,
+}
+
+/// A group that is open from the start where one of its entries is changed.
+#[component]
+fn Folded(name: FoldedName, keys: &'static [Key], children: Children) -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let open = untrack(|| keys.iter().any(|&key| store.has(key)));
+    let name = move || match name {
+        FoldedName::Lengths => t_string!(i18n, plan.lengths),
+        FoldedName::Finer => t_string!(i18n, plan.finer),
+    };
+    view! {
+        <details class="finer" prop:open=open>
+            <summary>{name}</summary>
+            {children()}
         </details>
     }
 }
@@ -147,7 +199,7 @@ fn CardChoice() -> impl IntoView {
         };
         Device::all().iter().map(option).collect()
     });
-    let error = Signal::derive(move || simulation.run().and_then(|run| run.card.as_ref().err().cloned()));
+    let error = Signal::derive(move || simulation.card().and_then(Result::err));
     view! {
         <section class="group group-single">
             <h2>{t!(i18n, plan.card)}</h2>

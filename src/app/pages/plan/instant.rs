@@ -1,9 +1,11 @@
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
+use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::report::{Instant, LiveTensor};
 
+use super::explain::Explained;
 use crate::charts::kind_class;
-use crate::i18n::{t, t_string, use_i18n};
+use crate::i18n::{t, use_i18n};
 use crate::words;
 use crate::worker::view::Live;
 
@@ -13,15 +15,18 @@ pub fn InstantList(live: RwSignal<Option<Live>>, pointed: RwSignal<Option<Instan
     let i18n = use_i18n();
     move || {
         let live = live.get()?;
-        let (shown, total) = (live.count.to_string(), gib(live.total));
+        let (instant, total) = (live.instant, live.total);
+        let tensors = words::tensors(i18n, live.count);
+        let bytes = move || view! { <Explained quantity=Quantity::Live(instant) text=gib(total) /> };
         let title = match pointed.get() {
-            Some(_) => t_string!(i18n, instant.here, tensors = shown, bytes = total).to_string(),
-            None => t_string!(i18n, instant.at_peak, tensors = shown, bytes = total).to_string(),
+            Some(_) => t!(i18n, instant.here, tensors, bytes).into_any(),
+            None => t!(i18n, instant.at_peak, tensors, bytes).into_any(),
         };
         let rows: Vec<_> = live
             .largest
             .into_iter()
-            .map(|tensor| view! { <Row tensor /> })
+            .enumerate()
+            .map(|(place, tensor)| view! { <Row tensor quantity=Quantity::Tensor(instant, place) /> })
             .collect();
         Some(view! {
             <div class="instant" data-testid="instant">
@@ -41,7 +46,7 @@ pub fn InstantList(live: RwSignal<Option<Live>>, pointed: RwSignal<Option<Instan
 }
 
 #[component]
-fn Row(tensor: LiveTensor) -> impl IntoView {
+fn Row(tensor: LiveTensor, quantity: Quantity) -> impl IntoView {
     let i18n = use_i18n();
     let kind = tensor.kind;
     let shape = tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
@@ -57,7 +62,9 @@ fn Row(tensor: LiveTensor) -> impl IntoView {
                 </span>
                 <span class="tensor-why">{what}</span>
             </td>
-            <td class="tensor-bytes">{gib(tensor.bytes)}</td>
+            <td class="tensor-bytes">
+                <Explained quantity text=gib(tensor.bytes) />
+            </td>
         </tr>
     }
 }

@@ -1,7 +1,10 @@
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
+use vramscope_engine::report::Part;
+use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
 
+use super::explain::Explained;
 use crate::charts::{Bar, Segment, part_class};
 use crate::i18n::{t, use_i18n};
 use crate::simulation::Simulation;
@@ -30,7 +33,9 @@ pub fn MemoryBar() -> impl IntoView {
                 <li>
                     <span class=format!("swatch {}", part_class(*part)) aria-hidden="true"></span>
                     <span class="legend-name">{words::part(i18n, *part)}</span>
-                    <span class="legend-value">{gib(*bytes)}</span>
+                    <span class="legend-value">
+                        <Explained quantity=quantity(*part) text=gib(*bytes) />
+                    </span>
                 </li>
             }
         });
@@ -40,7 +45,9 @@ pub fn MemoryBar() -> impl IntoView {
                 <li>
                     <span class="swatch part-free" aria-hidden="true"></span>
                     <span class="legend-name">{t!(i18n, part.free)}</span>
-                    <span class="legend-value">{gib(card.fit.spare())}</span>
+                    <span class="legend-value">
+                        <Explained quantity=Quantity::Spare text=gib(card.fit.spare()) />
+                    </span>
                 </li>
             }
         });
@@ -61,6 +68,14 @@ pub fn MemoryBar() -> impl IntoView {
             </div>
             <ul class="legend">{legend.collect_view()} {free}</ul>
         })
+    }
+}
+
+fn quantity(part: Part) -> Quantity {
+    match part {
+        Part::Live(kind) => Quantity::Kind(kind),
+        Part::Reserve => Quantity::Reserve,
+        Part::Outside(name) => Quantity::Outside(name),
     }
 }
 

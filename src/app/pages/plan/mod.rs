@@ -3,6 +3,8 @@
 mod breakdown;
 mod breakdown_row;
 mod controls;
+mod explain;
+mod inference;
 mod instant;
 mod live;
 mod memory_bar;
@@ -21,6 +23,7 @@ use leptos::prelude::*;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use controls::Controls;
+use explain::{Explanation, ExplanationPanel};
 use results::Results;
 
 pub use widget::PlanWidget;
@@ -29,10 +32,12 @@ pub use widget::PlanWidget;
 #[component]
 pub fn PlanPage() -> impl IntoView {
     Simulation::provide(Store::get());
+    Explanation::provide();
     view! {
         <div class="plan">
             <Controls />
             <Results />
         </div>
+        <ExplanationPanel />
     }
 }

@@ -66,7 +66,7 @@ fn model_error() -> Signal<Option<String>> {
     let outcome = Simulation::get().outcome;
     Signal::derive(move || match outcome.get() {
         Outcome::BadModel(message) => Some(message),
-        Outcome::Waiting | Outcome::Ready(_) | Outcome::BadSetup(_) => None,
+        _ => None,
     })
 }
 

@@ -1,14 +1,17 @@
 use leptos::prelude::*;
-use vramscope_engine::format::{count, exact, gib, grouped};
+use vramscope_engine::format::{exact, gib, grouped};
+use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
 
-use crate::i18n::{Words, t_string, use_i18n};
+use super::explain::Explained;
+use crate::i18n::{Words, use_i18n};
 use crate::simulation::Simulation;
+use crate::words;
 use crate::worker::view::Run;
 
-/// One figure with its name, its exact value, and the name by which tests and scripts find it.
+/// One figure: which number it is, how it is shown, and the name by which tests and scripts find it.
 struct Figure {
-    name: String,
+    quantity: Quantity,
     shown: String,
     exact: String,
     testid: &'static str,
@@ -16,9 +19,9 @@ struct Figure {
 }
 
 impl Figure {
-    fn bytes(name: String, testid: &'static str, bytes: Bytes) -> Self {
+    fn bytes(quantity: Quantity, testid: &'static str, bytes: Bytes) -> Self {
         Self {
-            name,
+            quantity,
             shown: gib(bytes),
             exact: exact(bytes),
             testid,
@@ -26,11 +29,21 @@ impl Figure {
         }
     }
 
-    fn count(name: String, testid: &'static str, n: u64) -> Self {
+    fn weights(i18n: Words, quantity: Quantity, testid: &'static str, n: u64) -> Self {
         Self {
-            name,
-            shown: count(n),
+            quantity,
+            shown: words::count(i18n, n),
             exact: grouped(n),
+            testid,
+            value: n,
+        }
+    }
+
+    fn positions(quantity: Quantity, testid: &'static str, n: u64) -> Self {
+        Self {
+            quantity,
+            shown: grouped(n),
+            exact: String::new(),
             testid,
             value: n,
         }
@@ -47,10 +60,10 @@ pub fn Numbers() -> impl IntoView {
         let rows = figures(i18n, &run).into_iter().map(|f| {
             view! {
                 <div class="figure">
-                    <dt>{f.name}</dt>
+                    <dt>{words::quantity(i18n, &f.quantity)}</dt>
                     <dd>
-                        <strong data-testid=f.testid data-value=f.value.to_string()>
-                            {f.shown}
+                        <strong>
+                            <Explained quantity=f.quantity text=f.shown testid=f.testid value=f.value />
                         </strong>
                         <span class="exact">{f.exact}</span>
                     </dd>
@@ -61,22 +74,21 @@ pub fn Numbers() -> impl IntoView {
     }
 }
 
-fn figures(i18n: Words, run: &Run) -> [Figure; 5] {
-    let words = [
-        t_string!(i18n, numbers.allocated).to_string(),
-        t_string!(i18n, numbers.reserved).to_string(),
-        t_string!(i18n, numbers.outside).to_string(),
-        t_string!(i18n, numbers.params).to_string(),
-        t_string!(i18n, numbers.trainable).to_string(),
-    ];
-    let [allocated, reserved, outside, params, trainable] = words;
+fn figures(i18n: Words, run: &Run) -> Vec<Figure> {
+    use Quantity as Q;
     let of = &run.figures;
-    let outside_bytes = run.card.as_ref().map_or(Bytes::ZERO, |card| card.fit.outside_torch());
-    [
-        Figure::bytes(allocated, "peak-allocated", of.peak_allocated),
-        Figure::bytes(reserved, "peak-reserved", of.peak_reserved),
-        Figure::bytes(outside, "outside-torch", outside_bytes),
-        Figure::count(params, "params", of.params),
-        Figure::count(trainable, "trainable", of.trainable),
-    ]
+    let outside = run.card.as_ref().map_or(Bytes::ZERO, |card| card.fit.outside_torch());
+    let mut figures = vec![
+        Figure::bytes(Q::PeakAllocated, "peak-allocated", of.peak_allocated),
+        Figure::bytes(Q::PeakReserved, "peak-reserved", of.peak_reserved),
+        Figure::bytes(Q::OutsideTorch, "outside-torch", outside),
+    ];
+    let inputs = run.inputs;
+    figures.extend(inputs.logits.map(|bytes| Figure::bytes(Q::Logits, "logits", bytes)));
+    figures.push(Figure::weights(i18n, Q::Params, "params", of.params));
+    figures.push(Figure::weights(i18n, Q::Trainable, "trainable", of.trainable));
+    let positions = |quantity, testid| move |n| Figure::positions(quantity, testid, n);
+    figures.extend(inputs.positions.map(positions(Q::Positions, "positions")));
+    figures.extend(inputs.image_tokens.map(positions(Q::ImageTokens, "image-tokens")));
+    figures
 }

@@ -1,7 +1,9 @@
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::Phase;
+use vramscope_engine::report::derivation::Quantity;
 
+use super::explain::Explained;
 use crate::charts::{Bar, Segment};
 use crate::i18n::{t, t_string, use_i18n};
 use crate::simulation::Simulation;
@@ -35,7 +37,9 @@ pub fn Phases() -> impl IntoView {
                     <td class="phase-bar">
                         <Bar segments=vec![segment] />
                     </td>
-                    <td class="phase-value">{gib(bytes)}</td>
+                    <td class="phase-value">
+                        <Explained quantity=Quantity::PhasePeak(phase) text=gib(bytes) />
+                    </td>
                     <td class="phase-mark">{holds.then(|| t_string!(i18n, phase.holds).to_string())}</td>
                 </tr>
             }

@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
+use super::inference::InferenceNumbers;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
 use super::phases::Phases;
@@ -16,7 +17,7 @@ use crate::simulation::{Outcome, Simulation};
 pub fn Results() -> impl IntoView {
     let i18n = use_i18n();
     let Simulation { outcome, stale, .. } = Simulation::get();
-    let is_run = Memo::new(move |_| outcome.with(|o| matches!(o, Outcome::Ready(_))));
+    let shown = Memo::new(move |_| outcome.with(Shown::of));
     view! {
         <main
             class="results"
@@ -25,36 +26,80 @@ pub fn Results() -> impl IntoView {
             aria-label=move || t_string!(i18n, plan.results)
             aria-busy=move || stale.get().to_string()
         >
-            <Show when=move || is_run.get() fallback=Refusal>
-                <section class="card headline">
-                    <VerdictLine />
-                    <MemoryBar />
-                </section>
-                <div class="row">
-                    <section class="card">
-                        <h2>{t!(i18n, plan.phases)}</h2>
-                        <Phases />
-                    </section>
-                    <section class="card">
-                        <h2>{t!(i18n, plan.numbers)}</h2>
-                        <Numbers />
-                    </section>
-                </div>
-                <Warnings />
-                <section class="card">
-                    <h2>{t!(i18n, what_if.title)}</h2>
-                    <WhatIf />
-                </section>
-                <section class="card">
-                    <h2>{t!(i18n, plan.timeline)}</h2>
-                    <TimelinePanel />
-                </section>
-                <section class="card">
-                    <h2>{t!(i18n, plan.breakdown)}</h2>
-                    <Breakdown />
-                </section>
-            </Show>
+            {move || match shown.get() {
+                Shown::Nothing => view! { <Refusal /> }.into_any(),
+                Shown::Inference => view! { <Pass /> }.into_any(),
+                Shown::Run => view! { <Training /> }.into_any(),
+            }}
         </main>
+    }
+}
+
+/// Which of the results there are.
+#[derive(Clone, Copy, PartialEq)]
+enum Shown {
+    Nothing,
+    Inference,
+    Run,
+}
+
+impl Shown {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Ready(_) => Self::Run,
+            Outcome::Inference(_) => Self::Inference,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// A training step.
+#[component]
+fn Training() -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <section class="card headline">
+            <VerdictLine />
+            <MemoryBar />
+        </section>
+        <div class="row phases-and-figures">
+            <section class="card">
+                <h2>{t!(i18n, plan.phases)}</h2>
+                <Phases />
+            </section>
+            <section class="card">
+                <h2>{t!(i18n, plan.numbers)}</h2>
+                <Numbers />
+            </section>
+        </div>
+        <Warnings />
+        <section class="card">
+            <h2>{t!(i18n, what_if.title)}</h2>
+            <WhatIf />
+        </section>
+        <section class="card">
+            <h2>{t!(i18n, plan.timeline)}</h2>
+            <TimelinePanel />
+        </section>
+        <section class="card">
+            <h2>{t!(i18n, plan.breakdown)}</h2>
+            <Breakdown />
+        </section>
+    }
+}
+
+/// A model that does not train.
+#[component]
+fn Pass() -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <section class="card headline">
+            <VerdictLine />
+        </section>
+        <section class="card">
+            <h2>{t!(i18n, plan.numbers)}</h2>
+            <InferenceNumbers />
+        </section>
     }
 }
 
@@ -66,7 +111,7 @@ pub fn Refusal() -> impl IntoView {
     let words = move || match outcome.get() {
         Outcome::BadModel(message) => Some((t_string!(i18n, refusal.model).to_string(), message)),
         Outcome::BadSetup(message) => Some((t_string!(i18n, refusal.setup).to_string(), message)),
-        Outcome::Waiting | Outcome::Ready(_) => None,
+        _ => None,
     };
     move || {
         words().map(|(title, message)| {

@@ -1,19 +1,26 @@
+use std::time::Duration;
+
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
-use vramscope_engine::verdict::Verdict;
+use vramscope_engine::report::derivation::Quantity;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::{Fit, Verdict};
 
-use crate::i18n::{Words, t_string, use_i18n};
+use super::explain::Explained;
+use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::simulation::Simulation;
 use crate::worker::view::Card;
+
+/// The verdict is read out once no entry has changed it for so long.
+const QUIET: Duration = Duration::from_millis(1200);
 
 /// Whether it fits, in words and colour, and by how much.
 #[component]
 pub fn VerdictLine() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    move || {
-        let run = simulation.run()?;
-        Some(match &run.card {
+    let line = move || {
+        Some(match simulation.card()? {
             Ok(card) => {
                 let verdict = card.fit.verdict;
                 view! {
@@ -21,17 +28,57 @@ pub fn VerdictLine() -> impl IntoView {
                         class=format!("verdict verdict-{}", verdict.name())
                         data-testid="verdict"
                         data-value=verdict.name()
-                        role="status"
                     >
                         <Icon verdict />
-                        <p class="verdict-words">{headline(i18n, card)}</p>
-                        <p class="verdict-detail">{detail(i18n, card)}</p>
+                        <h2 class="verdict-words">{headline(i18n, &card)}</h2>
+                        <p class="verdict-detail">
+                            <Detail fit=card.fit />
+                        </p>
                     </div>
                 }
                 .into_any()
             }
-            Err(message) => view! { <p class="refusal-message">{message.clone()}</p> }.into_any(),
+            Err(message) => view! { <p class="refusal-message">{message}</p> }.into_any(),
         })
+    };
+    view! {
+        {line}
+        <Announcer />
+    }
+}
+
+/// Reads the verdict out politely: after changes, not at each keystroke.
+#[component]
+fn Announcer() -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    let spoken = RwSignal::new(String::new());
+    let last = StoredValue::new(0);
+    let words = Memo::new(move |_| {
+        let card = simulation.card()?.ok()?;
+        Some(format!("{}. {}", headline(i18n, &card), detail(i18n, &card.fit)))
+    });
+    // What is there when the page opens is read with the page.
+    Effect::watch(
+        move || words.get(),
+        move |words, _, _| {
+            last.update_value(|n| *n += 1);
+            let (now, words) = (last.get_value(), words.clone());
+            set_timeout(
+                move || {
+                    if last.try_get_value() == Some(now) {
+                        spoken.set(words.unwrap_or_default());
+                    }
+                },
+                QUIET,
+            );
+        },
+        false,
+    );
+    view! {
+        <p class="offscreen" role="status" data-testid="announcement">
+            {move || spoken.get()}
+        </p>
     }
 }
 
@@ -44,14 +91,38 @@ fn headline(i18n: Words, card: &Card) -> String {
     }
 }
 
-fn detail(i18n: Words, card: &Card) -> String {
-    let (needed, room) = (gib(card.fit.needed), gib(card.fit.room));
-    if card.fit.needed > card.fit.room {
-        let short = gib(card.fit.short());
+fn detail(i18n: Words, fit: &Fit) -> String {
+    let (needed, room) = (gib(fit.needed), gib(fit.room));
+    if fit.needed > fit.room {
+        let short = gib(fit.short());
         t_string!(i18n, verdict.short, needed = needed, room = room, short = short).to_string()
     } else {
-        let spare = gib(card.fit.spare());
+        let spare = gib(fit.spare());
         t_string!(i18n, verdict.spare, needed = needed, room = room, spare = spare).to_string()
+    }
+}
+
+/// What is needed, what there is, and the difference; each opens how it comes about.
+#[component]
+fn Detail(fit: Fit) -> impl IntoView {
+    let i18n = use_i18n();
+    let needed = number(Quantity::Needed, fit.needed);
+    let room = number(Quantity::Room, fit.room);
+    if fit.needed > fit.room {
+        let short = number(Quantity::Short, fit.short());
+        t!(i18n, verdict.short, needed, room, short).into_any()
+    } else {
+        let spare = number(Quantity::Spare, fit.spare());
+        t!(i18n, verdict.spare, needed, room, spare).into_any()
+    }
+}
+
+fn number(quantity: Quantity, bytes: Bytes) -> impl Fn() -> AnyView + Clone + Send + Sync + 'static {
+    let simulation = Simulation::get();
+    move || match simulation.run() {
+        Some(_) => view! { <Explained quantity=quantity.clone() text=gib(bytes) /> }.into_any(),
+        // A model that does not train is simulated in one go, without a record to explain it by.
+        None => gib(bytes).into_any(),
     }
 }
 

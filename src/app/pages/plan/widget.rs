@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
+use super::explain::{Explanation, ExplanationPanel};
 use super::memory_bar::MemoryBar;
 use super::phases::Phases;
 use super::results::Refusal;
@@ -16,6 +17,7 @@ use crate::state::Widget;
 pub fn PlanWidget(part: Widget) -> impl IntoView {
     let i18n = use_i18n();
     let outcome = Simulation::provide(Store::get()).outcome;
+    Explanation::provide();
     let is_run = Memo::new(move |_| outcome.with(|o| matches!(o, Outcome::Ready(_))));
     view! {
         <main class="results" id="results" aria-label=move || t_string!(i18n, plan.results)>
@@ -23,6 +25,7 @@ pub fn PlanWidget(part: Widget) -> impl IntoView {
                 <section class="card">{content(part)}</section>
             </Show>
         </main>
+        <ExplanationPanel />
     }
 }
 

@@ -24,7 +24,7 @@ impl Subject<'_> {
                 .filter(|formula| name == Outside::CudaContext && formula.value() == term.bytes.get())
                 .unwrap_or(Formula::Number(Term::Seen, term.bytes.get())),
             unit: Unit::Bytes,
-            source: Source::Document(term.source.to_string()),
+            source: Source::Outside(name, term.source.to_string()),
             basis: Basis::Estimated(term.range.map(Bytes::get)),
         })
     }

@@ -2,8 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Quantity;
 use crate::dtype::DType;
-use crate::report::Phase;
-use crate::tape::{Component, Kind};
+use crate::tape::Kind;
 use crate::units::Bytes;
 
 /// What a number of a formula is. Faces have the words.
@@ -12,8 +11,8 @@ use crate::units::Bytes;
 pub enum Term {
     /// A number with a derivation of its own.
     Of(Quantity),
-    /// Live tensors of one kind at the highest instant of a phase.
-    KindIn(Phase, Kind),
+    /// Live tensors of one kind.
+    Live(Kind),
     /// The extent of a tensor in one dimension.
     Extent,
     /// Bytes of one element.
@@ -50,8 +49,6 @@ pub enum Term {
     Images,
     /// Positions that one image takes.
     TokensPerImage,
-    /// Weights of one part of the model.
-    Part(Component),
 }
 
 /// A formula with its numbers.

@@ -1,7 +1,7 @@
 //! Peaks of the step, and what the allocator reserves.
 
 use super::{Derivation, Formula, Quantity, Source, Subject, Term};
-use crate::report::{Phase, Timeline};
+use crate::report::{Instant, Phase, Timeline};
 use crate::tape::Kind;
 
 impl Subject<'_> {
@@ -17,7 +17,7 @@ impl Subject<'_> {
         let kinds = self.report.timeline.highest_within(phase)?;
         let term = |(kind, bytes)| match holds {
             true => Formula::Number(Term::Of(Quantity::Kind(kind)), bytes),
-            false => Formula::Number(Term::KindIn(phase, kind), bytes),
+            false => Formula::Number(Term::Live(kind), bytes),
         };
         let terms = Kind::ALL
             .into_iter()
@@ -25,6 +25,14 @@ impl Subject<'_> {
             .filter(|(_, bytes)| *bytes > 0)
             .map(term);
         Some(Derivation::bytes(Formula::Sum(terms.collect()), Source::Step))
+    }
+
+    /// What lives at an instant, by kind.
+    pub(super) fn live(self, instant: Instant) -> Derivation {
+        let kinds = self.report.timeline.at(instant);
+        let terms = kinds.into_iter().filter(|(_, bytes)| bytes.get() > 0);
+        let terms = terms.map(|(kind, bytes)| Formula::Number(Term::Live(kind), bytes.get()));
+        Derivation::bytes(Formula::Sum(terms.collect()), Source::Step)
     }
 
     pub(super) fn peak_reserved(self) -> Derivation {

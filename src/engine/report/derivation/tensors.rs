@@ -3,7 +3,7 @@
 use super::{Derivation, Formula, Quantity, Source, Subject, Term};
 use crate::allocator::MIN_BLOCK;
 use crate::dtype::DType;
-use crate::report::{BreakdownNode, Held};
+use crate::report::{BreakdownNode, Held, Instant};
 use crate::tape::Kind;
 use crate::tape::dims::Dims;
 
@@ -29,6 +29,24 @@ impl Subject<'_> {
             Formula::of(Quantity::Row(path), child.bytes)
         });
         Some(Derivation::bytes(Formula::Sum(parts.collect()), Source::Sum))
+    }
+
+    /// One of the largest tensors live at an instant, by its place among them.
+    pub(super) fn tensor(self, instant: Instant, place: usize) -> Option<Derivation> {
+        let tensor = self
+            .report
+            .timeline
+            .largest_at(instant, place + 1)
+            .into_iter()
+            .nth(place)?;
+        let bytes = tensor.bytes.get();
+        let asked = tensor.shape.numel() * tensor.dtype.width();
+        // The request of what is not one piece, such as packed states, is not told by its shape.
+        let formula = match bytes >= asked.next_multiple_of(MIN_BLOCK) {
+            true => block(&tensor.shape, tensor.dtype, [asked, bytes]),
+            false => Formula::Number(Term::Asked, bytes),
+        };
+        Some(Derivation::bytes(formula, Source::Blocks))
     }
 
     /// Tensors of one name, those of one shape together.

@@ -1,0 +1,44 @@
+use leptos::prelude::*;
+use vramscope_engine::report::derivation::Quantity;
+use wasm_bindgen::JsCast;
+
+use super::Explanation;
+use crate::i18n::{t_string, use_i18n};
+
+/// A number that opens how it comes about.
+#[component]
+pub fn Explained(
+    /// Which number.
+    quantity: Quantity,
+    /// The number as it is shown.
+    #[prop(into)]
+    text: String,
+    /// The name by which tests and scripts find it.
+    #[prop(optional, into)]
+    testid: Option<&'static str>,
+    /// Its exact value.
+    #[prop(optional, into)]
+    value: Option<u64>,
+) -> impl IntoView {
+    let i18n = use_i18n();
+    let explanation = Explanation::get();
+    let open = move |event: leptos::ev::MouseEvent| {
+        let element = event.current_target().and_then(|target| target.dyn_into().ok());
+        if let Some(element) = element {
+            explanation.open(quantity.clone(), &element);
+        }
+    };
+    view! {
+        <button
+            type="button"
+            class="explained"
+            aria-haspopup="dialog"
+            title=move || t_string!(i18n, derivation.open).to_string()
+            data-testid=testid
+            data-value=value.map(|n| n.to_string())
+            on:click=open
+        >
+            {text}
+        </button>
+    }
+}

@@ -1,0 +1,39 @@
+use leptos::prelude::*;
+
+use crate::i18n::{t_string, use_i18n};
+use crate::state::Key;
+use crate::words;
+
+fn help_id(key: Key) -> String {
+    format!("help-{}", key.name())
+}
+
+/// Opens and closes what an entry means.
+#[component]
+pub fn HelpButton(key: Key, open: RwSignal<bool>) -> impl IntoView {
+    let i18n = use_i18n();
+    let name = move || t_string!(i18n, widget.help, what = words::label(i18n, key)).to_string();
+    view! {
+        <button
+            type="button"
+            class="help-button"
+            aria-label=name
+            aria-expanded=move || open.get().to_string()
+            aria-controls=help_id(key)
+            on:click=move |_| open.update(|open| *open = !*open)
+        >
+            "?"
+        </button>
+    }
+}
+
+/// What an entry means. Readers hear it at the control, open or not.
+#[component]
+pub fn Help(key: Key, open: RwSignal<bool>) -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <p class="field-help" id=help_id(key) hidden=move || !open.get()>
+            {move || words::help(i18n, key)}
+        </p>
+    }
+}
