@@ -36,7 +36,8 @@ async function compile(address) {
 }
 
 function newWorker() {
-  const made = new Worker(at(worker), { type: "module" });
+  // Not a module: Chromium refuses those to a page from a file. It imports all the same.
+  const made = new Worker(at(worker));
   made.onerror = () => { made.refused = true; };
   // Where the module cannot be compiled, the page says so.
   module.then((compiled) => made.postMessage({ js: at(js), module: compiled }), () => {});

@@ -5,7 +5,7 @@
 // Other pages of this host, and another VRAMscope in another folder, have caches of their own.
 const PREFIX = `vramscope ${registration.scope} `;
 const CACHE = PREFIX + VERSION;
-const PAGE = new URL("index.html", registration.scope).href;
+const PAGE = registration.scope;
 
 const keep = async () => {
   const cache = await caches.open(CACHE);
@@ -20,7 +20,7 @@ const forgetOlder = async () => {
 };
 
 /** The page's own address, with or without its file name. */
-const isPage = ({ mode, url }) => mode === "navigate" && [registration.scope, PAGE].includes(url.split(/[?#]/)[0]);
+const isPage = ({ mode, url }) => mode === "navigate" && [PAGE, `${PAGE}index.html`].includes(url.split(/[?#]/)[0]);
 
 const answer = async (request) => {
   const cache = await caches.open(CACHE);

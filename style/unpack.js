@@ -1,17 +1,18 @@
 // The first half of the single file's script; style/boot.js is the other. The file carries what lies
 // beside the page elsewhere, as base64 of gzip: each part is given an address, which boot.js finds.
-const TYPES = { wasm: "application/wasm", js: "text/javascript", worker: "text/javascript" };
 
-const unpack = async (carried, type) => {
-  const bytes = Uint8Array.from(atob(carried.textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  carried.remove();
-  return URL.createObjectURL(new Blob([await new Response(stream).arrayBuffer()], { type }));
+const unpacked = (part) => {
+  const bytes = Uint8Array.from(atob(part.textContent), (letter) => letter.charCodeAt(0));
+  part.remove();
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 };
 
-const addresses = document.querySelector("script[data-wasm]").dataset;
-await Promise.all(
-  Object.keys(addresses).map(async (name) => {
-    addresses[name] = await unpack(document.getElementById(`part-${name}`), TYPES[name]);
-  }),
-);
+const address = {
+  wasm: async (part) => URL.createObjectURL(new Blob([await unpacked(part).arrayBuffer()], { type: "application/wasm" })),
+  worker: async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/javascript" })),
+  // The worker of a page from a file may import this, but no address made by the page.
+  js: async (part) => `data:text/javascript,${encodeURIComponent(await unpacked(part).text())}`,
+};
+
+const parts = document.querySelector("script[data-wasm]").dataset;
+for (const name of Object.keys(parts)) parts[name] = await address[name](document.getElementById(`part-${name}`));

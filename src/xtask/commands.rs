@@ -3,6 +3,7 @@
 mod bench_wasm;
 mod build;
 mod lint;
+mod measure;
 mod serve;
 mod shots;
 mod table;
@@ -11,6 +12,7 @@ mod test;
 pub use bench_wasm::bench_wasm;
 pub use build::{Build, build};
 pub use lint::lint;
+pub use measure::measure;
 pub use serve::serve;
 pub use shots::shots;
 pub use table::table;

@@ -17,6 +17,7 @@ with the system's package manager.
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
   cargo xtask table          the table of measured against predicted in tests/data, made anew
   cargo xtask bench-wasm     how long the largest estimate takes in WebAssembly, by Node.js
+  cargo xtask measure        bytes and times of a visit to the page, in a real browser
   cargo xtask shots          screenshots of the built page into target/shots
 ";
 
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         "lint" => commands::lint(),
         "table" => commands::table(),
         "bench-wasm" => commands::bench_wasm(),
+        "measure" => commands::measure(),
         "shots" => commands::shots(),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

@@ -3,52 +3,106 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Serves `folder` on 127.0.0.1, on a free port when `port` is 0, until the process ends.
+/// A server at work, until it is stopped or the process ends.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Server {
+    /// Serves `folder` on 127.0.0.1, on a free port when `port` is 0. A file `NAME.br` is what those
+    /// who take Brotli get for `NAME`.
+    ///
+    /// # Errors
+    /// When the port is taken.
+    pub fn start(folder: PathBuf, port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port))?;
+        let address = listener.local_addr()?;
+        let stopped = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&stopped);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if stop.load(Ordering::SeqCst) {
+                    break;
+                }
+                let folder = folder.clone();
+                // A reader that goes away mid-answer concerns nobody else.
+                thread::spawn(move || answer(stream, &folder).ok());
+            }
+        });
+        Ok(Self { address, stopped })
+    }
+
+    /// Where the folder is served, with a slash at the end.
+    pub fn origin(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// Answers nobody any more.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        // One more caller, so that it looks; where the call fails, it is not there any more.
+        TcpStream::connect(self.address).ok();
+    }
+}
+
+/// Serves `folder` until the process ends; see [`Server::start`].
 ///
 /// # Errors
 /// When the port is taken.
 pub fn start(folder: PathBuf, port: u16) -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind(("127.0.0.1", port))?;
-    let address = listener.local_addr()?;
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let folder = folder.clone();
-            // A reader that goes away mid-answer concerns nobody else.
-            thread::spawn(move || answer(stream, &folder).ok());
-        }
-    });
-    Ok(address)
+    Server::start(folder, port).map(|server| server.address)
 }
 
-fn answer(stream: TcpStream, folder: &Path) -> io::Result<()> {
+fn answer(mut stream: TcpStream, folder: &Path) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut request = String::new();
     reader.read_line(&mut request)?;
-    skip_headers(&mut reader)?;
+    let takes_brotli = takes_brotli(&mut reader)?;
     let mut words = request.split_whitespace();
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    match file_for(folder, target).and_then(|path| Some((std::fs::read(&path).ok()?, path))) {
-        _ if method != "GET" && method != "HEAD" => send(stream, "405 Method Not Allowed", "text/plain", b""),
-        Some((body, path)) => send(stream, "200 OK", content_type(&path), &body),
-        None => send(stream, "404 Not Found", "text/plain", b"not found"),
+    let nothing = "Content-Type: text/plain\r\n";
+    if method != "GET" && method != "HEAD" {
+        return send(&mut stream, "405 Method Not Allowed", nothing, b"");
     }
+    let file = file_for(folder, target).and_then(|path| Some((content(&path, takes_brotli)?, path)));
+    let Some(((body, encoding), path)) = file else {
+        return send(&mut stream, "404 Not Found", nothing, b"not found");
+    };
+    let headers = format!("Content-Type: {}\r\n{encoding}", content_type(&path));
+    send(&mut stream, "200 OK", &headers, &body)
 }
 
-fn skip_headers(reader: &mut impl BufRead) -> io::Result<()> {
-    let mut line = String::new();
+/// Reads the headers to their end.
+fn takes_brotli(reader: &mut impl BufRead) -> io::Result<bool> {
+    let (mut line, mut takes) = (String::new(), false);
     while reader.read_line(&mut line)? > 2 {
+        line.make_ascii_lowercase();
+        takes |= line.starts_with("accept-encoding:") && line.contains("br");
         line.clear();
     }
-    Ok(())
+    Ok(takes)
 }
 
-fn send(mut stream: TcpStream, status: &str, kind: &str, body: &[u8]) -> io::Result<()> {
+/// A file's bytes, with the header that says how they are encoded.
+fn content(path: &Path, takes_brotli: bool) -> Option<(Vec<u8>, &'static str)> {
+    let packed = || std::fs::read(format!("{}.br", path.display())).ok();
+    match takes_brotli.then(packed).flatten() {
+        Some(bytes) => Some((bytes, "Content-Encoding: br\r\n")),
+        None => Some((std::fs::read(path).ok()?, "")),
+    }
+}
+
+fn send(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> io::Result<()> {
     let length = body.len();
     write!(
         stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
     )?;
     stream.write_all(body)
 }

@@ -6,10 +6,15 @@
 mod bad_input;
 mod chromedriver;
 mod controls;
+mod delivery;
+mod embed;
 mod languages;
 mod links;
 mod loading;
+mod offline;
 mod page;
 mod same_bytes;
+mod single_file;
+mod sizes;
 
 use page::Page;

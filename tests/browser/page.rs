@@ -1,6 +1,7 @@
 //! A page open in a browser, and what a person does with it.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use thirtyfour::prelude::*;
@@ -22,18 +23,32 @@ pub struct Page {
 
 /// Opens the page at a fragment such as `#/?batch=4`, hands it to `test`, and closes the browser.
 pub async fn with_page(fragment: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<()>) {
-    let page = Page::open(fragment).await.expect("the page opens");
+    let origin = format!("http://{}/", static_server::start(built(), 0).expect("a port is free"));
+    with_browser(&origin, async |page| {
+        page.go(fragment).await?;
+        test(page).await
+    })
+    .await;
+}
+
+/// Opens a browser for what is at `origin`, hands it to `test`, and closes it.
+pub async fn with_browser(origin: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<()>) {
+    let page = Page::open(origin.to_owned()).await.expect("the browser opens");
     test(&page).await.expect("the browser does as it is asked");
 }
 
+/// The folder of the built page.
+pub fn built() -> PathBuf {
+    assert!(
+        dist().join("index.html").is_file(),
+        "no built page in dist/: run `cargo xtask test`"
+    );
+    dist()
+}
+
 impl Page {
-    async fn open(fragment: &str) -> WebDriverResult<Self> {
+    async fn open(origin: String) -> WebDriverResult<Self> {
         let browser = tools::browser().expect("a browser is installed");
-        assert!(
-            dist().join("index.html").is_file(),
-            "no built page in dist/: run `cargo xtask test`"
-        );
-        let origin = format!("http://{}/", static_server::start(dist(), 0).expect("a port is free"));
         let process = Chromedriver::start(&browser);
         let mut capabilities = DesiredCapabilities::chrome();
         capabilities.set_binary(&browser.chromium.to_string_lossy())?;
@@ -43,6 +58,8 @@ impl Page {
             "--disable-gpu",
             "--disable-dev-shm-usage",
             "--lang=en",
+            // A request to any other host fails, and its failure is an error in the console.
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
         ] {
             capabilities.add_arg(arg)?;
         }
@@ -50,13 +67,11 @@ impl Page {
         let driver = WebDriver::new(process.url(), capabilities).await?;
         // The driver's end closes the browser, also where a test fails.
         driver.clone().leak().expect("the session is open");
-        let page = Self {
+        Ok(Self {
             driver,
             origin,
             _process: process,
-        };
-        page.go(fragment).await?;
-        Ok(page)
+        })
     }
 
     /// Loads the page anew at a fragment, and waits until it has drawn something.

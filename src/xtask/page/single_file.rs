@@ -116,7 +116,8 @@ impl Carried {
             match name {
                 "script-src" => {
                     sources.extend(self.scripts.iter().map(|text| own(text)));
-                    sources.push("blob:".to_owned());
+                    // The address of the program's own script.
+                    sources.push("data:".to_owned());
                 }
                 "connect-src" => sources.push("blob:".to_owned()),
                 "style-src" => sources.push(own(&self.styles)),
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(
             policy,
             "default-src 'none'; \
-             script-src 'wasm-unsafe-eval' 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s=' blob:; \
+             script-src 'wasm-unsafe-eval' 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s=' data:; \
              style-src 'sha256-gG2yISYereRMiG2lMXrbiUgi0Ubw9p7QCeWcroOvy9Y='; \
              connect-src blob:; worker-src blob:"
         );

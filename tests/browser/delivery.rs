@@ -1,0 +1,58 @@
+use crate::page::with_page;
+
+/// Every route, whole and in a frame.
+const ROUTES: [&str; 7] = [
+    "#/",
+    "#/attention",
+    "#/diagnose",
+    "#/benchmarks",
+    "#/course",
+    "?embed=1#/",
+    "?embed=1&widget=timeline#/?model=gpt2",
+];
+
+#[tokio::test]
+async fn no_route_breaks_the_policy_or_asks_another_host() {
+    with_page("", async |page| {
+        for route in ROUTES {
+            page.go(route).await?;
+            let asked = "return performance.getEntriesByType('resource').map((e) => e.name)\
+                         .filter((name) => !name.startsWith(location.origin + '/') && !/^(blob|data):/.test(name))";
+            let foreign: Vec<String> = page.driver.execute(asked, vec![]).await?.convert()?;
+            assert_eq!(foreign, Vec::<String>::new(), "{route}");
+            assert_eq!(page.errors().await?, Vec::<String>::new(), "{route}");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+/// The policy is what makes the promise hold, so it has to refuse.
+#[tokio::test]
+async fn the_policy_refuses_other_hosts_and_inline_scripts() {
+    with_page("", async |page| {
+        let script = "
+            const done = arguments[0], refused = [];
+            addEventListener('securitypolicyviolation', ({ effectiveDirective }) => refused.push(effectiveDirective));
+            const add = (name, set) => document.body.append(Object.assign(document.createElement(name), set));
+            add('img', { src: 'http://localhost:9/a.png' });
+            add('script', { src: 'http://localhost:9/a.js' });
+            add('script', { textContent: 'window.inline = true' });
+            add('style', { textContent: 'body { color: red }' });
+            add('iframe', { src: 'http://localhost:9/' });
+            fetch('http://localhost:9/').catch(() => {});
+            setTimeout(() => done([window.inline === true, [...new Set(refused)].sort()]), 500);";
+        let (ran, refused): (bool, Vec<String>) = page.driver.execute_async(script, vec![]).await?.convert()?;
+        assert!(!ran, "an inline script ran");
+        let wanted = [
+            "connect-src",
+            "frame-src",
+            "img-src",
+            "script-src-elem",
+            "style-src-elem",
+        ];
+        assert_eq!(refused, wanted);
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,140 @@
+use std::path::{Path, PathBuf};
+
+use thirtyfour::error::WebDriverResult;
+use xtask::page::complete;
+use xtask::static_server::Server;
+
+use crate::page::{Page, built, with_browser};
+
+/// The service worker has kept everything and answers this page.
+async fn kept(page: &Page) -> WebDriverResult<bool> {
+    let script = "return Boolean(navigator.serviceWorker.controller)";
+    page.until("the page is kept", || answer(page, script), |kept| *kept)
+        .await
+}
+
+async fn answer<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> WebDriverResult<T> {
+    page.driver.execute(script, vec![]).await?.convert()
+}
+
+async fn later<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> WebDriverResult<T> {
+    let script = format!("const done = arguments[0]; ({script}).then(done, (e) => done(String(e)))");
+    page.driver.execute_async(&script, vec![]).await?.convert()
+}
+
+#[tokio::test]
+async fn after_one_visit_the_page_works_without_its_host() {
+    let server = Server::start(built(), 0).expect("a port is free");
+    with_browser(&server.origin(), async |page| {
+        page.go("#/?model=gpt2").await?;
+        let before = page.value("peak-allocated").await?;
+        kept(page).await?;
+        server.stop();
+
+        page.go("#/?model=gpt2").await?;
+        assert_eq!(page.value("peak-allocated").await?, before);
+        page.enter("batch", "4").await?;
+        page.changed("peak-allocated", &before).await?;
+        page.go("?embed=1#/?model=gpt2&widget=phases").await?;
+        assert!(page.value("phase-row").await?.is_some());
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+
+        let gone: String = later(page, "fetch('not-kept').then(() => 'answered', () => 'gone')").await?;
+        assert_eq!(gone, "gone", "the host still answers, so nothing was shown");
+        Ok(())
+    })
+    .await;
+}
+
+/// A copy of the built page that a test may change.
+fn copy_of_page(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Of an earlier run; there need not be one.
+    std::fs::remove_dir_all(&folder).ok();
+    copy(&built(), &folder).expect("the built page can be copied");
+    folder
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Changes the page as a release would.
+fn release(folder: &Path) {
+    let page = folder.join("index.html");
+    let html = std::fs::read_to_string(&page).expect("the page is there");
+    let newer = html.replacen("<title>", "<meta name=\"release\" content=\"newer\"><title>", 1);
+    assert_ne!(html, newer);
+    std::fs::write(page, newer).expect("the page can be changed");
+    complete(folder).expect("the changed page is whole");
+}
+
+#[tokio::test]
+async fn a_newer_version_is_announced_and_taken_when_asked() {
+    let folder = copy_of_page("a-newer-version");
+    let server = Server::start(folder.clone(), 0).expect("a port is free");
+    with_browser(&server.origin(), async |page| {
+        let is_newer = "return Boolean(document.querySelector('meta[name=release]'))";
+        page.go("#/?model=gpt2&batch=3").await?;
+        kept(page).await?;
+        release(&folder);
+
+        page.go("#/?model=gpt2&batch=3").await?;
+        page.until("the notice", || page.text("update"), |t| t.contains("newer version"))
+            .await?;
+        assert!(
+            !answer::<bool>(page, is_newer).await?,
+            "nothing changes before it is asked"
+        );
+        page.enter("batch", "5").await?;
+        page.find("update-now").await?.click().await?;
+        page.until("the newer page", || answer::<bool>(page, is_newer), |newer| *newer)
+            .await?;
+        let entered = page.find("batch").await?.prop("value").await?;
+        assert_eq!(entered.as_deref(), Some("5"), "what was entered stays");
+
+        let caches = || later::<usize>(page, "caches.keys().then((names) => names.length)");
+        page.until("older caches are gone", caches, |count| *count == 1).await?;
+        assert_eq!(page.text("update").await?, "");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_page_can_be_installed() {
+    let server = Server::start(built(), 0).expect("a port is free");
+    with_browser(&server.origin(), async |page| {
+        page.go("").await?;
+        let script = "(async () => {
+            const link = document.querySelector('link[rel=manifest]').href;
+            const manifest = await (await fetch(link)).json();
+            const measured = await Promise.all(manifest.icons.filter((i) => i.type === 'image/png').map(async (icon) => {
+                const image = await createImageBitmap(await (await fetch(new URL(icon.src, link))).blob());
+                return [icon.sizes, `${image.width}x${image.height}`, icon.purpose ?? 'any'];
+            }));
+            return { display: manifest.display, start: new URL(manifest.start_url, link).href, measured };
+        })()";
+        let manifest: serde_json::Value = later(page, script).await?;
+        assert_eq!(manifest["display"], "standalone");
+        assert_eq!(manifest["start"], page.origin);
+        let icons: Vec<[String; 3]> = serde_json::from_value(manifest["measured"].clone()).expect("a list of icons");
+        for [said, is, _] in &icons {
+            assert_eq!(said, is);
+        }
+        let purposes: Vec<_> = icons.iter().map(|[size, _, purpose]| format!("{size} {purpose}")).collect();
+        assert_eq!(purposes, ["192x192 any", "512x512 any", "512x512 maskable"]);
+        Ok(())
+    })
+    .await;
+}

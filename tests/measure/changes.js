@@ -1,0 +1,50 @@
+// In the page: makes one change after the other and times each from the event to the painted result.
+// Arguments: a list of [entry, text]. Answer: a list of [entry, text, shown, painted] in ms.
+const [changes, done] = arguments;
+
+const results = document.getElementById("results");
+const shownNow = () => [...results.querySelectorAll("[data-value]")].map((e) => e.dataset.value).join(" ");
+
+const painted = () =>
+  new Promise((resolve) => {
+    requestAnimationFrame(() => {
+      const { port1, port2 } = new MessageChannel();
+      // A frame's tasks run once it is painted.
+      port1.onmessage = () => resolve(performance.now());
+      port2.postMessage(null);
+    });
+  });
+
+const otherThan = (before) =>
+  new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error("no change within 10 s")), 10_000);
+    const observer = new MutationObserver(() => {
+      if (shownNow() === before) return;
+      observer.disconnect();
+      clearTimeout(late);
+      resolve(performance.now());
+    });
+    observer.observe(results, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-value"] });
+  });
+
+const enter = (entry, text) => {
+  const field = document.querySelector(`:is(input, select)[data-testid="${entry}"]`);
+  field.value = text;
+  field.dispatchEvent(new Event(field.localName === "select" ? "change" : "input", { bubbles: true }));
+};
+
+const all = async () => {
+  const times = [];
+  for (const [entry, text] of changes) {
+    const changed = otherThan(shownNow());
+    const begin = performance.now();
+    enter(entry, text);
+    const shown = (await changed) - begin;
+    times.push([entry, text, shown, (await painted()) - begin]);
+    // Whatever else the change set off is over before the next.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  return times;
+};
+
+all().then(done, (error) => done(String(error)));

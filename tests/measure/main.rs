@@ -1,0 +1,159 @@
+//! `cargo xtask measure`: what a visit to the built page costs, in a real Chromium over the loopback
+//! interface from a server that packs with Brotli. Prints tables; a KB is 1000 bytes.
+
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+#[path = "../browser/chromedriver.rs"]
+mod chromedriver;
+mod pack;
+#[path = "../browser/page.rs"]
+#[allow(dead_code, reason = "the browser tests use all of it")]
+mod page;
+mod quantiles;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+use thirtyfour::error::WebDriverResult;
+use xtask::static_server::Server;
+
+use page::{Page, with_browser};
+use quantiles::Quantiles;
+
+/// The run whose changes are timed.
+const SETUP: &str = "#/?model=llava-1.5-7b&gpu=H200";
+/// Changes of this many rounds are timed.
+const ROUNDS: usize = 8;
+/// First visits that are timed, each from an origin that the browser has not seen.
+const VISITS: usize = 7;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let folder = pack::packed_page();
+    let mut first = Vec::new();
+    let mut again = Vec::new();
+    for _ in 0..VISITS {
+        let server = Server::start(folder.clone(), 0).expect("a port is free");
+        with_browser(&server.origin(), async |page| {
+            first.push(usable(page).await?);
+            kept(page).await?;
+            again.push(usable(page).await?);
+            Ok(())
+        })
+        .await;
+    }
+    let server = Server::start(folder.clone(), 0).expect("a port is free");
+    with_browser(&server.origin(), async |page| {
+        let visit = loaded(page, &folder).await?;
+        print_visit(&visit);
+        println!("\n{:<34}{:>9}{:>9}{:>9}", "ms", "median", "p95", "most");
+        println!("{:<34}{}", "usable, first visit", Quantiles::of(&first));
+        println!("{:<34}{}", "usable, kept on the machine", Quantiles::of(&again));
+        print_changes(&changes(page).await?);
+        Ok(())
+    })
+    .await;
+}
+
+/// Milliseconds from the start of navigation to the first painted result.
+async fn usable(page: &Page) -> WebDriverResult<f64> {
+    let source = include_str!("usable.js");
+    page.driver
+        .cdp()
+        .page()
+        .add_script_to_evaluate_on_new_document(source)
+        .await?;
+    page.go(SETUP).await?;
+    let read = || async {
+        let time = page
+            .driver
+            .execute("return globalThis.usableMs ?? null", vec![])
+            .await?;
+        time.convert::<Option<f64>>()
+    };
+    let time = page.until("the first result", read, Option::is_some).await?;
+    Ok(time.unwrap_or(f64::NAN))
+}
+
+/// Waits until the service worker has kept the page.
+async fn kept(page: &Page) -> WebDriverResult<bool> {
+    let script = "return Boolean(navigator.serviceWorker.controller)";
+    let read = || async { page.driver.execute(script, vec![]).await?.convert::<bool>() };
+    page.until("the page is kept", read, |kept| *kept).await
+}
+
+/// Files of a first visit with their packed sizes, largest first.
+async fn loaded(page: &Page, folder: &Path) -> WebDriverResult<Vec<(String, u64)>> {
+    page.go(SETUP).await?;
+    let script = "return ['index.html', ...performance.getEntriesByType('resource').map((e) => e.name)]";
+    let asked: Vec<String> = page.driver.execute(script, vec![]).await?.convert()?;
+    let mut names: Vec<_> = asked.iter().map(|url| url.trim_start_matches(&page.origin)).collect();
+    names.retain(|name| !name.contains(':'));
+    names.sort_unstable();
+    names.dedup();
+    let size = |name: &str| std::fs::metadata(folder.join(format!("{name}.br"))).map_or(0, |m| m.len());
+    let mut files: Vec<_> = names.into_iter().map(|name| (name.to_owned(), size(name))).collect();
+    files.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    Ok(files)
+}
+
+fn print_visit(files: &[(String, u64)]) {
+    println!("{:<48}{:>9}", "first visit, Brotli", "KB");
+    for (name, size) in files {
+        println!("{name:<48}{:>9.1}", *size as f64 / 1e3);
+    }
+    let all: u64 = files.iter().map(|(_, size)| size).sum();
+    println!("{:<48}{:>9.1}", "in all", all as f64 / 1e3);
+}
+
+/// One change: what was entered, and ms until its result stood in the page and was painted.
+#[derive(Debug, Deserialize)]
+struct Change(
+    String,
+    #[allow(dead_code, reason = "shown where a change fails")] String,
+    f64,
+    f64,
+);
+
+async fn changes(page: &Page) -> WebDriverResult<Vec<Change>> {
+    page.driver.set_script_timeout(Duration::from_secs(120)).await?;
+    let script = include_str!("changes.js");
+    page.driver.execute_async(script, vec![json!(list())]).await?.convert()
+}
+
+/// Changes of several entries; none gives the run that the one before it gave.
+fn list() -> Vec<(&'static str, String)> {
+    let round = |n: usize| {
+        [
+            ("batch", (n + 2).to_string()),
+            ("seq", (1024 + 256 * n).to_string()),
+            ("optim", ["sgd", "adamw_fused"][n % 2].to_owned()),
+            ("ckpt", "full".to_owned()),
+            ("images", (n % 3 + 2).to_string()),
+            ("precision", ["amp-bf16", "bf16"][n % 2].to_owned()),
+            ("freeze", "lora".to_owned()),
+            ("ckpt", "none".to_owned()),
+            ("freeze", "none".to_owned()),
+        ]
+    };
+    (0..ROUNDS).flat_map(round).collect()
+}
+
+fn print_changes(changes: &[Change]) {
+    let column = |of: fn(&Change) -> f64| Quantiles::of(&changes.iter().map(of).collect::<Vec<_>>());
+    println!(
+        "{:<34}{}",
+        format!("change to result, {} changes", changes.len()),
+        column(|c| c.2)
+    );
+    println!("{:<34}{}", "change to painted frame", column(|c| c.3));
+    let mut entries: Vec<_> = changes.iter().map(|c| c.0.as_str()).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    for entry in entries {
+        let of: Vec<_> = changes.iter().filter(|c| c.0 == entry).map(|c| c.3).collect();
+        println!("{:<34}{}", format!("  painted, {entry}"), Quantiles::of(&of));
+    }
+}
