@@ -111,6 +111,7 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Loss => t_string!(i18n, setup.loss).to_string(),
         Key::Accum => t_string!(i18n, setup.accum).to_string(),
         Key::Clip => t_string!(i18n, setup.clip).to_string(),
+        Key::Compare => t_string!(i18n, compare.title).to_string(),
         Key::Lang => t_string!(i18n, header.language).to_string(),
         Key::Theme => t_string!(i18n, header.theme).to_string(),
         Key::Embed | Key::Widget | Key::Id => key.name().to_owned(),
@@ -171,6 +172,7 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotGrid => t_string!(i18n, problem.not_grid, given = given, used = used).to_string(),
         Problem::NotLengths => t_string!(i18n, problem.not_lengths, given = given, used = used).to_string(),
         Problem::NotProbability => t_string!(i18n, problem.not_probability, given = given, used = used).to_string(),
+        Problem::NotSetups => t_string!(i18n, problem.not_setups, given = given, used = used).to_string(),
         Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),
         Problem::NotTargets(words) => {
             let allowed = words.join(", ");

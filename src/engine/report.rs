@@ -80,6 +80,15 @@ impl StepBytes {
         ]
     }
 
+    /// The highest instant of one phase.
+    pub const fn peak_of(&self, phase: Phase) -> Bytes {
+        match phase {
+            Phase::Forward => self.peak_forward,
+            Phase::Backward => self.peak_backward,
+            Phase::Optimizer => self.peak_optimizer,
+        }
+    }
+
     /// The phase that holds the peak; the first of equals.
     pub fn peak_phase(&self) -> Phase {
         let peak = self.peak();

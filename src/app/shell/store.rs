@@ -55,6 +55,15 @@ impl Store {
         }
     }
 
+    /// Enters several texts at once.
+    pub fn edit(self, edit: impl FnOnce(&mut Draft)) {
+        let mut draft = self.draft.get_untracked();
+        edit(&mut draft);
+        if self.draft.with_untracked(|d| *d != draft) {
+            self.draft.set(draft);
+        }
+    }
+
     /// What was entered, as values.
     pub fn reading(self) -> Memo<Reading> {
         self.reading

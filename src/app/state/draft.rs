@@ -37,6 +37,12 @@ impl Draft {
         Self(kept.map(|(key, text)| (*key, text.clone())).collect())
     }
 
+    /// Enters what `setup` says of each of these keys, its defaults too.
+    pub fn take(&mut self, setup: &Self, keys: impl Fn(Key) -> bool) {
+        self.0.retain(|key, _| !keys(*key));
+        self.0.extend(setup.only(keys).0);
+    }
+
     /// Keys that differ from their default, in order.
     pub fn entries(&self) -> impl Iterator<Item = (Key, &str)> {
         self.0.iter().map(|(k, v)| (*k, v.as_str()))

@@ -1,7 +1,7 @@
 use serde_json::Value;
 use vramscope_engine::setup::Targets;
 
-use super::Problem;
+use super::{Pins, Problem};
 
 /// What the text of a value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Form {
     Switch,
     /// Where adapters go: a word of the engine's, or names of modules.
     Targets,
+    /// Setups, as [`Pins`] writes them.
+    Setups,
     /// One of these.
     Choice(&'static [&'static str]),
 }
@@ -44,6 +46,10 @@ impl Form {
             Self::Targets => match Targets::parse(text) {
                 Ok(targets) => Ok(String::from(targets).into()),
                 Err(_) => Err(Problem::NotTargets(&Targets::WORDS)),
+            },
+            Self::Setups => match Pins::read(text) {
+                Some(_) => Ok(text.into()),
+                None => Err(Problem::NotSetups),
             },
             Self::Choice(_) if text.is_empty() => Ok(Value::Null),
             Self::Choice(allowed) => match allowed.contains(&text) {

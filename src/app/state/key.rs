@@ -61,6 +61,8 @@ pub enum Key {
     Ema,
     /// How the loss is taken.
     Loss,
+    /// Setups that stand beside the entered one.
+    Compare,
     /// Language of the page.
     Lang,
     /// Light or dark.
@@ -75,7 +77,7 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -104,6 +106,7 @@ impl Key {
         Self::AutocastCache,
         Self::Ema,
         Self::Loss,
+        Self::Compare,
         Self::Lang,
         Self::Theme,
         Self::Embed,
@@ -145,6 +148,7 @@ impl Key {
             Self::AutocastCache => "autocast_cache",
             Self::Ema => "ema",
             Self::Loss => "loss",
+            Self::Compare => "compare",
             Self::Lang => "lang",
             Self::Theme => "theme",
             Self::Embed => "embed",
@@ -190,6 +194,7 @@ impl Key {
             Self::Ckpt => Form::Choice(&["none", "full", "vision", "language"]),
             Self::Attn => Form::Choice(&["sdpa", "eager", "flash_attention_2"]),
             Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora", "qlora"]),
+            Self::Compare => Form::Setups,
             Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
             Self::Theme => Form::Choice(&["light", "dark"]),
             Self::Embed => Form::Choice(&["1"]),
@@ -206,12 +211,18 @@ impl Key {
                 | Self::Gpu
                 | Self::Phase
                 | Self::NewTokens
+                | Self::Compare
                 | Self::Lang
                 | Self::Theme
                 | Self::Embed
                 | Self::Widget
                 | Self::Id
         )
+    }
+
+    /// Whether a training run follows from the value: the setup, the model, the card.
+    pub const fn decides_run(self) -> bool {
+        self.in_setup() || matches!(self, Self::Model | Self::Config | Self::Gpu)
     }
 
     /// What holds where nothing is entered.
@@ -236,7 +247,7 @@ impl Key {
             Self::AutocastCache => "true",
             Self::Loss => "full",
             Self::Clip | Self::Ema => "false",
-            Self::Embed | Self::Widget | Self::Id => "",
+            Self::Compare | Self::Embed | Self::Widget | Self::Id => "",
             Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::Frames | Self::Lang | Self::Theme => "",
         }
     }

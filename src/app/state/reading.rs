@@ -21,6 +21,8 @@ pub enum Problem {
     NotSwitch,
     /// Neither one of these words nor names of modules.
     NotTargets(&'static [&'static str]),
+    /// Cut or garbled setups.
+    NotSetups,
     /// None of these.
     NotChoice(&'static [&'static str]),
 }
@@ -109,7 +111,12 @@ impl Reading {
     /// The entries that the engine's answer rests on.
     pub fn entries(&self) -> Draft {
         self.good
-            .only(|key| key.in_setup() || matches!(key, Key::Model | Key::Config | Key::Gpu))
+            .only(|key| key.decides_run() || matches!(key, Key::Phase | Key::NewTokens))
+    }
+
+    /// The entries that a training run follows from.
+    pub fn training(&self) -> Draft {
+        self.good.only(Key::decides_run)
     }
 
     /// The error of one key.

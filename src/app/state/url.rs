@@ -26,9 +26,9 @@ pub struct Address {
 impl Address {
     /// The fragment, `#` included, such as `#/?model=gpt2&batch=4`.
     pub fn to_fragment(&self) -> String {
-        let pairs: Vec<_> = self.draft.entries().map(pair).collect();
-        let mark = if pairs.is_empty() { "" } else { "?" };
-        format!("#{}{mark}{}", self.route.path(), pairs.join("&"))
+        let query = self.draft.to_query();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("#{}{mark}{query}", self.route.path())
     }
 
     /// Reads a fragment, with or without `#`. What can be read is kept, the rest is named.
@@ -41,9 +41,7 @@ impl Address {
             Some(route) => address.route = route,
             None => problems.push(UrlProblem::UnknownPage(path.to_owned())),
         }
-        for part in query.split('&').filter(|p| !p.is_empty()) {
-            address.draft.read_pair(part).unwrap_or_else(|p| problems.push(p));
-        }
+        problems.extend(address.draft.read_pairs(query));
         (address, problems)
     }
 
@@ -72,7 +70,7 @@ impl Address {
             .entries()
             .filter(|(key, _)| !matches!(key, Key::Model | Key::Gpu));
         let attribute = |(key, text): (Key, &str)| match key {
-            Key::Config => format!(" {}=\"{}\"", key.name(), pack(text)),
+            Key::Config | Key::Compare => format!(" {}=\"{}\"", key.name(), pack(text)),
             _ => format!(" {}=\"{}\"", key.name(), quote(text)),
         };
         named.chain(rest).map(attribute).collect()
@@ -81,18 +79,29 @@ impl Address {
 
 fn pair((key, text): (Key, &str)) -> String {
     let value = match key {
-        Key::Config => pack(text),
+        Key::Config | Key::Compare => pack(text),
         _ => escape(text),
     };
     format!("{}={value}", key.name())
 }
 
 impl Draft {
+    /// The entries as a query, such as `model=gpt2&batch=4`.
+    pub fn to_query(&self) -> String {
+        self.entries().map(pair).collect::<Vec<_>>().join("&")
+    }
+
+    /// Enters the pairs of a query; what cannot be used is named.
+    pub fn read_pairs(&mut self, query: &str) -> Vec<UrlProblem> {
+        let parts = query.split('&').filter(|p| !p.is_empty());
+        parts.filter_map(|part| self.read_pair(part).err()).collect()
+    }
+
     fn read_pair(&mut self, part: &str) -> Result<(), UrlProblem> {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let key = Key::named(name).ok_or_else(|| UrlProblem::UnknownKey(name.to_owned()))?;
         let text = match key {
-            Key::Config => unpack(value),
+            Key::Config | Key::Compare => unpack(value),
             _ => unescape(value),
         };
         let text = text.ok_or(UrlProblem::Garbled(key))?;

@@ -32,7 +32,7 @@ pub fn help(i18n: Words, key: Key) -> Option<String> {
         Key::AutocastCache => t_string!(i18n, help.autocast_cache),
         Key::Ema => t_string!(i18n, help.ema),
         Key::Loss => t_string!(i18n, help.loss),
-        Key::Lang | Key::Theme | Key::Embed | Key::Widget | Key::Id => return None,
+        Key::Compare | Key::Lang | Key::Theme | Key::Embed | Key::Widget | Key::Id => return None,
     };
     Some(words.to_string())
 }

@@ -146,6 +146,13 @@ impl Run {
 }
 
 impl Summary {
+    /// What the run takes from the card; without a card, from its allocator.
+    pub fn needed(&self) -> Bytes {
+        self.card
+            .as_ref()
+            .map_or(self.figures.peak_reserved, |card| card.fit.needed)
+    }
+
     /// A report held against a card.
     pub fn of(report: &Report, card: Result<Card, String>) -> Self {
         let outside = card.as_ref().map_or(&[][..], |card| &card.fit.outside);
@@ -153,6 +160,16 @@ impl Summary {
             figures: Figures::of(report),
             parts: report.footprint(outside),
             card,
+        }
+    }
+}
+
+impl From<&Run> for Summary {
+    fn from(run: &Run) -> Self {
+        Self {
+            figures: run.figures.clone(),
+            card: run.card.clone(),
+            parts: run.parts.clone(),
         }
     }
 }

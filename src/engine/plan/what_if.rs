@@ -98,24 +98,13 @@ impl Now {
     fn to(&self, then: &Report, room: Option<Room>) -> Effect {
         let (before, after) = (&self.steady, &then.steady);
         Effect {
-            difference: difference(self.reserved, then.peak_reserved),
-            phases: [
-                (Phase::Forward, difference(before.peak_forward, after.peak_forward)),
-                (Phase::Backward, difference(before.peak_backward, after.peak_backward)),
-                (
-                    Phase::Optimizer,
-                    difference(before.peak_optimizer, after.peak_optimizer),
-                ),
-            ],
+            difference: then.peak_reserved.difference_to(self.reserved),
+            phases: [Phase::Forward, Phase::Backward, Phase::Optimizer]
+                .map(|phase| (phase, after.peak_of(phase).difference_to(before.peak_of(phase)))),
             peak_phase: then.peak_phase,
             verdict: room.map(|room| Fit::of(then, room).verdict),
         }
     }
-}
-
-fn difference(before: Bytes, after: Bytes) -> i64 {
-    // Bytes of a device are far below 2⁶³.
-    after.get() as i64 - before.get() as i64
 }
 
 #[cfg(test)]

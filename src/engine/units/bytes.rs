@@ -41,6 +41,11 @@ impl Bytes {
         self.0 as f64 / (1u64 << 30) as f64
     }
 
+    /// How many bytes more (or less) this is than `other`. Both are far below 2⁶³, as memory is.
+    pub const fn difference_to(self, other: Self) -> i64 {
+        self.0 as i64 - other.0 as i64
+    }
+
     /// Subtraction that stops at zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

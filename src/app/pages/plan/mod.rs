@@ -2,6 +2,7 @@
 
 mod breakdown;
 mod breakdown_row;
+mod compare;
 mod controls;
 mod explain;
 mod inference;
@@ -12,6 +13,7 @@ mod model_source;
 mod numbers;
 mod phases;
 mod results;
+mod shown;
 mod timeline;
 mod verdict;
 mod warnings;

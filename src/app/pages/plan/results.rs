@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
+use super::compare::{Compare, PinButton};
 use super::inference::InferenceNumbers;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
@@ -61,7 +62,9 @@ fn Training() -> impl IntoView {
         <section class="card headline">
             <VerdictLine />
             <MemoryBar />
+            <PinButton />
         </section>
+        <Compare />
         <div class="row phases-and-figures">
             <section class="card">
                 <h2>{t!(i18n, plan.phases)}</h2>

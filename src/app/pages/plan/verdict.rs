@@ -82,7 +82,7 @@ fn Announcer() -> impl IntoView {
     }
 }
 
-fn headline(i18n: Words, card: &Card) -> String {
+pub(super) fn headline(i18n: Words, card: &Card) -> String {
     let name = card.name.clone();
     match card.fit.verdict {
         Verdict::Fits => t_string!(i18n, verdict.fits, card = name).to_string(),
@@ -128,7 +128,7 @@ fn number(quantity: Quantity, bytes: Bytes) -> impl Fn() -> AnyView + Clone + Se
 
 /// The verdict's shape, so that it does not rest on colour.
 #[component]
-fn Icon(verdict: Verdict) -> impl IntoView {
+pub(super) fn Icon(verdict: Verdict) -> impl IntoView {
     let path = match verdict {
         Verdict::Fits => "M7 12.5l3.5 3.5 7-8",
         Verdict::Tight => "M12 6.5v7M12 17v.5",

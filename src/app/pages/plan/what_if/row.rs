@@ -5,9 +5,9 @@ use vramscope_engine::report::Phase;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
 
-use super::group::shown;
 use super::trials::Row;
 use crate::i18n::{Words, t_string, use_i18n};
+use crate::pages::plan::shown::shown;
 use crate::shell::Store;
 use crate::words;
 

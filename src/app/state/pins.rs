@@ -1,0 +1,121 @@
+use super::Draft;
+
+/// Setups that stand beside the one that is entered.
+///
+/// As text each is the query of its own URL with a `|` behind it, which no query holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pins(Vec<Draft>);
+
+impl Pins {
+    /// More do not fit side by side with the one that is entered.
+    pub const MOST: usize = 3;
+
+    /// Reads what [`Pins::text`] wrote; `None` where anything of it cannot be read.
+    pub fn read(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Self::default());
+        }
+        let setups = text
+            .strip_suffix('|')?
+            .split('|')
+            .map(setup)
+            .collect::<Option<Vec<_>>>()?;
+        (setups.len() <= Self::MOST).then_some(Self(setups))
+    }
+
+    /// The setups as one text.
+    pub fn text(&self) -> String {
+        self.0.iter().map(|setup| format!("{}|", setup.to_query())).collect()
+    }
+
+    /// The setups, in the order in which they were pinned.
+    pub fn all(&self) -> &[Draft] {
+        &self.0
+    }
+
+    /// Whether there is room for another.
+    pub fn has_room(&self) -> bool {
+        self.0.len() < Self::MOST
+    }
+
+    /// Pins another, if there is room.
+    pub fn add(&mut self, setup: Draft) {
+        if self.has_room() {
+            self.0.push(setup);
+        }
+    }
+
+    /// Takes one away.
+    pub fn remove(&mut self, i: usize) {
+        if i < self.0.len() {
+            self.0.remove(i);
+        }
+    }
+
+    /// Puts another in the place of one, which is returned.
+    pub fn replace(&mut self, i: usize, setup: Draft) -> Option<Draft> {
+        self.0.get_mut(i).map(|pinned| std::mem::replace(pinned, setup))
+    }
+}
+
+/// A setup holds what decides a run, and nothing else.
+fn setup(query: &str) -> Option<Draft> {
+    let mut draft = Draft::default();
+    let problems = draft.read_pairs(query);
+    let whole = problems.is_empty() && draft.entries().all(|(key, _)| key.decides_run());
+    whole.then_some(draft)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Key;
+    use proptest::prelude::*;
+
+    fn setups() -> impl Strategy<Value = Vec<Draft>> {
+        let keys: Vec<_> = Key::ALL.into_iter().filter(|key| key.decides_run()).collect();
+        let draft = prop::collection::vec((prop::sample::select(keys), ".*"), 0..6).prop_map(|entries| {
+            let mut draft = Draft::default();
+            for (key, text) in entries {
+                draft.set(key, text);
+            }
+            draft
+        });
+        prop::collection::vec(draft, 0..=Pins::MOST)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_pinned_is_read_back(setups in setups()) {
+            let pins = Pins(setups);
+            prop_assert_eq!(Pins::read(&pins.text()), Some(pins));
+        }
+
+        #[test]
+        fn anything_else_is_refused_or_read(text in ".*") {
+            if let Some(pins) = Pins::read(&text) {
+                prop_assert_eq!(Pins::read(&pins.text()), Some(pins));
+            }
+        }
+    }
+
+    #[test]
+    fn setups_that_are_cut_or_hold_other_keys_are_refused() {
+        for bad in ["batch=4", "speed=9|", "lang=en|", "batch=4&batch=5|", "||||"] {
+            assert_eq!(Pins::read(bad), None, "{bad}");
+        }
+        assert_eq!(Pins::read("|").map(|p| p.all().len()), Some(1), "all at its default");
+    }
+
+    #[test]
+    fn a_fourth_finds_no_room() {
+        let mut pins = Pins::default();
+        for _ in 0..5 {
+            pins.add(Draft::default());
+        }
+        assert_eq!(pins.all().len(), Pins::MOST);
+        pins.remove(7);
+        pins.remove(0);
+        assert!(pins.has_room());
+    }
+}
