@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod chromedriver;
+mod compare;
 mod controls;
 mod delivery;
 mod embed;
@@ -16,5 +17,7 @@ mod page;
 mod same_bytes;
 mod single_file;
 mod sizes;
+mod what_if;
+mod worker;
 
 use page::Page;

@@ -53,7 +53,7 @@ fn draw() -> Vec<Map<String, Value>> {
 }
 
 /// The command line's line for each case.
-fn command_line(cases: &[Map<String, Value>]) -> Vec<Value> {
+pub fn command_line(cases: &[Map<String, Value>]) -> Vec<Value> {
     let lines: String = cases.iter().map(|case| format!("{}\n", json!(case))).collect();
     let mut process = Command::new(binary())
         .args(["estimate", "--cases", "-", "--format", "jsonl"])

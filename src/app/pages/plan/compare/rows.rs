@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use vramscope_engine::format::{difference, gib};
+use vramscope_engine::format::{difference, gib, rounds_to_nothing};
 use vramscope_engine::report::Phase;
 use vramscope_engine::units::Bytes;
 
@@ -87,15 +87,12 @@ fn segments(i18n: Words, summary: &Summary, scale: f64) -> Vec<Segment> {
 #[component]
 fn Figure(bytes: Option<Bytes>, first: Option<Bytes>) -> impl IntoView {
     let away = bytes.zip(first).map(|(bytes, first)| bytes.difference_to(first));
-    let class = match away {
-        Some(less) if less < 0 => "compare-less",
-        Some(more) if more > 0 => "compare-more",
-        _ => "muted",
-    };
+    let away = away.filter(|away| !rounds_to_nothing(*away));
+    let class = if away < Some(0) { "compare-less" } else { "compare-more" };
     view! {
         <span class="compare-figure">
             <span>{bytes.map(gib)}</span>
-            <span class=class>{away.filter(|away| *away != 0).map(difference)}</span>
+            <span class=class>{away.map(difference)}</span>
         </span>
     }
 }

@@ -1,0 +1,76 @@
+use serde_json::{Map, Value, json};
+use thirtyfour::error::WebDriverResult;
+
+use crate::Page;
+use crate::page::with_page;
+use crate::same_bytes::command_line;
+
+const FRAGMENT: &str = "#/?model=gpt2&gpu=H200&seq=512";
+
+fn case(change: (&str, Value)) -> Map<String, Value> {
+    let mut case = Map::from_iter([("model".into(), "gpt2".into()), ("seq".into(), 512.into())]);
+    case.insert(change.0.into(), change.1);
+    case
+}
+
+fn reserved(line: &Value) -> i64 {
+    line["peak_reserved"].as_i64().expect("it runs")
+}
+
+/// The signed bytes of a change, such as `ckpt=full`, once it is tried; `None` where it cannot run.
+async fn row(page: &Page, name: &str) -> WebDriverResult<Option<i64>> {
+    let script = "const row = document.querySelector(`[data-testid=what-if-row][data-name='${arguments[0]}']`);\
+                  return row && { value: row.dataset.value ?? null, disabled: row.disabled }";
+    let read = || async {
+        let read = page.driver.execute(script, vec![name.into()]).await?;
+        read.convert::<Value>()
+    };
+    let row = page.until(name, read, |row| !row.is_null()).await?;
+    assert_eq!(row["value"].is_null(), row["disabled"], "{name}");
+    Ok(row["value"]
+        .as_str()
+        .map(|bytes| bytes.parse().expect("a whole number")))
+}
+
+#[tokio::test]
+async fn a_change_is_the_difference_of_two_runs_of_the_command_line() {
+    with_page(FRAGMENT, async |page| {
+        let changes = [
+            ("ckpt", json!("full")),
+            ("optim", json!("sgd")),
+            ("precision", json!("fp32")),
+            ("batch", json!(2)),
+            ("seq", json!(256)),
+            ("clip", json!(true)),
+        ];
+        let mut cases = vec![case(("seq", json!(512)))];
+        cases.extend(changes.iter().cloned().map(case));
+        let lines = command_line(&cases);
+        for ((key, value), line) in changes.iter().zip(&lines[1..]) {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let shown = row(page, &format!("{key}={text}")).await?;
+            assert_eq!(shown, Some(reserved(line) - reserved(&lines[0])), "{key}={text}");
+        }
+        assert_eq!(row(page, "freeze=lora").await?, None, "GPT-2 takes no adapters");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_that_is_picked_is_applied() {
+    with_page(FRAGMENT, async |page| {
+        let difference = row(page, "optim=sgd").await?.expect("it runs");
+        let before = page.value("peak-reserved").await?;
+        let press = "document.querySelector(`[data-testid=what-if-row][data-name='optim=sgd']`).click()";
+        page.driver.execute(press, vec![]).await?;
+        let after = page.changed("peak-reserved", &before).await?;
+        let bytes = |text: Option<String>| text.and_then(|t| t.parse::<i64>().ok()).expect("a whole number");
+        assert_eq!(bytes(after) - bytes(before), difference);
+        assert!(page.fragment().await?.contains("optim=sgd"));
+        // Back to the first optimizer is now one of the changes.
+        assert_eq!(row(page, "optim=adamw").await?, Some(-difference));
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,199 @@
+//! The engine in its worker: what was asked last is shown, and a fault leaves the page alive.
+
+use serde_json::{Value, json};
+use thirtyfour::error::WebDriverResult;
+
+use crate::Page;
+use crate::page::with_page;
+use crate::same_bytes::command_line;
+
+/// Has a script run in the page before any of its own.
+async fn before_load(page: &Page, script: &str) -> WebDriverResult<()> {
+    let params = json!({ "source": script });
+    let method = "Page.addScriptToEvaluateOnNewDocument";
+    page.driver.cdp().send_raw(method, params).await?;
+    Ok(())
+}
+
+/// Keeps the page's workers where a test can reach them.
+const KEEP_WORKERS: &str = "globalThis.workers = [];\
+    globalThis.Worker = class extends Worker { constructor(...a) { super(...a); workers.push(this); } };";
+
+async fn script(page: &Page, script: &str) -> WebDriverResult<Value> {
+    Ok(page.driver.execute(script, vec![]).await?.json().clone())
+}
+
+async fn ran(page: &Page) -> WebDriverResult<Option<String>> {
+    page.until("a run", || page.value("peak-allocated"), Option::is_some)
+        .await
+}
+
+#[tokio::test]
+async fn of_entries_in_a_row_the_last_is_shown_and_none_comes_late() {
+    with_page("#/?model=gpt2&gpu=H200&seq=512", async |page| {
+        ran(page).await?;
+        let type_fast = "const shown = [], field = document.querySelector('[data-testid=batch]'),\
+            peak = () => Number(document.querySelector('[data-testid=peak-allocated]').dataset.value);\
+            new MutationObserver(() => { if (peak() !== shown.at(-1)) shown.push(peak()); })\
+              .observe(document.getElementById('results'), { subtree: true, childList: true, attributes: true });\
+            globalThis.shown = shown;\
+            for (let batch = 2; batch <= 16; batch++) {\
+              field.value = batch; field.dispatchEvent(new Event('input', { bubbles: true }));\
+              await new Promise(done => setTimeout(done));\
+            }";
+        page.driver
+            .execute_async(
+                &format!("const done = arguments[0]; (async () => {{ {type_fast} }})().then(done)"),
+                vec![],
+            )
+            .await?;
+        let line = command_line(&[json!({ "model": "gpt2", "seq": 512, "batch": 16 })
+            .as_object()
+            .cloned()
+            .unwrap_or_default()]);
+        let expected = line[0]["peak_allocated"].to_string();
+        page.until(
+            "the last entry's peak",
+            || page.value("peak-allocated"),
+            |now| now.as_ref() == Some(&expected),
+        )
+        .await?;
+        let shown = script(page, "return shown").await?;
+        let shown: Vec<_> = shown
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_u64)
+            .collect();
+        assert!(
+            shown.is_sorted_by(|a, b| a < b),
+            "peaks rise with the batch, so an older answer came later: {shown:?}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fault_of_the_worker_keeps_the_state_and_the_next_entry_goes_on() {
+    with_page("", async |page| {
+        before_load(page, KEEP_WORKERS).await?;
+        page.go("#/?model=gpt2&batch=2").await?;
+        let before = ran(page).await?;
+        // No page sends this: the worker's program stops at it.
+        script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
+        let report = page
+            .until("the panel", || page.text("fault"), |t| !t.is_empty())
+            .await?;
+        let version = concat!("VRAMscope ", env!("CARGO_PKG_VERSION"));
+        for part in ["cannot be read", "#/?model=gpt2&batch=2", "Mozilla/5.0", version] {
+            assert!(report.contains(part), "no {part} in {report}");
+        }
+        assert_eq!(page.value("peak-allocated").await?, before, "what was shown stays");
+        page.enter("batch", "3").await?;
+        page.changed("peak-allocated", &before).await?;
+        page.until("no panel", || page.text("fault"), String::is_empty).await?;
+        assert_eq!(page.fragment().await?, "#/?model=gpt2&batch=3");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fault_of_the_page_offers_to_load_it_again_with_what_was_entered() {
+    with_page("", async |page| {
+        before_load(page, KEEP_WORKERS).await?;
+        page.go("#/?model=gpt2&batch=2&lang=zh-TW").await?;
+        let before = ran(page).await?;
+        let answer = "workers.at(-1).dispatchEvent(new MessageEvent('message', { data: new ArrayBuffer(1) }))";
+        script(page, answer).await?;
+        let panel = page
+            .until("the panel", || page.text("fault"), |t| !t.is_empty())
+            .await?;
+        assert!(
+            panel.contains("重新載入") && panel.contains("cannot be read"),
+            "{panel}"
+        );
+        assert!(page.value("peak-allocated").await?.is_some(), "the page is not blank");
+        let copied = "document.querySelector('[data-testid=copy-report]').click(); return getSelection().toString()";
+        let copied = script(page, copied).await?;
+        assert!(copied.to_string().contains("batch=2"), "{copied}");
+        script(page, "document.querySelector('.fault-tools :nth-child(2)').click()").await?;
+        page.until("a fresh page", || page.text("fault"), String::is_empty)
+            .await?;
+        assert_eq!(ran(page).await?, before);
+        assert!(page.fragment().await?.contains("batch=2"));
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn where_workers_are_refused_the_page_simulates_by_itself() {
+    let refusals = [
+        "globalThis.Worker = class { constructor() { throw new DOMException('refused', 'SecurityError'); } }",
+        // As a policy refuses it: the worker is made, and an event says that it will not come up.
+        "globalThis.Worker = class extends Worker { constructor() { super('data:,nothing', { type: 'module' }); } }",
+    ];
+    for refusal in refusals {
+        with_page("#/?model=gpt2&batch=2", async |page| {
+            let by_worker = ran(page).await?;
+            before_load(page, refusal).await?;
+            page.go("#/?model=gpt2&batch=2").await?;
+            assert_eq!(ran(page).await?, by_worker);
+            page.enter("batch", "3").await?;
+            page.changed("peak-allocated", &by_worker).await?;
+            Ok(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn the_pointer_lists_what_lives_at_its_instant() {
+    with_page("#/?model=gpt2", async |page| {
+        ran(page).await?;
+        let title = || async { script(page, "return document.querySelector('.instant h3').textContent").await };
+        let at_peak = title().await?;
+        let point = "const frame = document.querySelector('[data-testid=timeline]'), box = frame.getBoundingClientRect();\
+            for (const share of [0.3, 0.5, 0.7, 0.2]) frame.dispatchEvent(new PointerEvent('pointermove',\
+              { clientX: box.left + box.width * share, clientY: box.top + 9, bubbles: true }))";
+        script(page, point).await?;
+        page.until("another instant", title, |now| *now != at_peak).await?;
+        let spoken = "return document.querySelector('[data-testid=timeline]').ariaValueText";
+        let now = "return document.querySelector('[data-testid=timeline]').ariaValueNow";
+        let instant = script(page, now).await?;
+        let instant = instant.as_str().expect("it has a value");
+        page.until("the instant, spoken", || script(page, spoken), |words| {
+            words.as_str().is_some_and(|words| words.contains(instant))
+        })
+        .await?;
+        let leave = "document.querySelector('[data-testid=timeline]').dispatchEvent(new PointerEvent('pointerleave'))";
+        script(page, leave).await?;
+        page.until("the peak", title, |now| *now == at_peak).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn long_work_shows_how_far_it_is_and_can_be_stopped() {
+    with_page("", async |page| {
+        // Pressed as soon as it is there, by the page's own hand.
+        let press = "globalThis.pressed = null;\
+            new MutationObserver(() => {\
+              const stop = document.querySelector('[data-testid=stop]');\
+              if (stop && pressed === null) { pressed = document.querySelector('.progress progress')?.max ?? 0; stop.click(); }\
+            }).observe(document, { subtree: true, childList: true })";
+        before_load(page, press).await?;
+        page.go("#/?model=Qwen/Qwen2.5-VL-72B-Instruct&seq=8192").await?;
+        ran(page).await?;
+        let pressed = || script(page, "return pressed");
+        page.until("progress", pressed, |p| !p.is_null()).await?;
+        let rows = || script(page, "return document.querySelectorAll('[data-testid=what-if-row]').length");
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        assert_eq!((rows().await?, page.text("progress").await?), (json!(0), String::new()));
+        Ok(())
+    })
+    .await;
+}
