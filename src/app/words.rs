@@ -8,7 +8,7 @@ pub use amount::{count, tensors};
 pub use derivation::{basis, numbers, quantity, row, source, symbols};
 pub use help::help;
 
-use vramscope_engine::report::{Outside, Part, Phase, Warning};
+use vramscope_engine::report::{Outside, Part, Phase, SegmentLayout, Warning};
 use vramscope_engine::tape::{Component, Kind, Why};
 
 use crate::i18n::{Words, t_string};
@@ -56,6 +56,14 @@ pub fn part(i18n: Words, part: Part) -> String {
         Part::Outside(Outside::CudaKernels) => t_string!(i18n, part.cuda_kernels).to_string(),
         Part::Outside(Outside::Display) => t_string!(i18n, part.display).to_string(),
         Part::Outside(Outside::Nccl) => t_string!(i18n, part.nccl).to_string(),
+    }
+}
+
+/// What a run reserves, in whose process.
+pub fn reserved(i18n: Words, layout: SegmentLayout, bytes: String) -> String {
+    match layout {
+        SegmentLayout::FreshProcess => t_string!(i18n, reserved.fresh_process, bytes = bytes).to_string(),
+        SegmentLayout::UsedProcess => t_string!(i18n, reserved.used_process, bytes = bytes).to_string(),
     }
 }
 

@@ -6,6 +6,7 @@ mod describe;
 mod footprint;
 mod live;
 mod prediction;
+mod reserved;
 mod timeline;
 
 pub use breakdown::BreakdownNode;
@@ -13,6 +14,7 @@ pub(crate) use breakdown::breakdown;
 pub use footprint::Part;
 pub(crate) use live::{Held, Live};
 pub use prediction::Prediction;
+pub use reserved::{Reserved, SegmentLayout};
 pub(crate) use timeline::Recorded;
 pub use timeline::{Instant, LiveTensor, Timeline};
 
@@ -182,10 +184,11 @@ pub struct Report {
     pub steady: StepBytes,
     /// Highest allocated bytes of the steady step.
     pub peak_allocated: Bytes,
-    /// Highest reserved bytes over the run's three steps.
+    /// Highest reserved bytes over the run's three steps, of the layout of segments that reserves most:
+    /// a plan must hold in every process.
     pub peak_reserved: Bytes,
-    /// Segments that the allocator holds in the end, by size, with their number: the reserved peak.
-    pub segments: Vec<(Bytes, u64)>,
+    /// Highest reserved bytes by layout of segments.
+    pub reserved: Vec<Reserved>,
     /// Reserved bytes that no tensor holds at the instant of the steady peak.
     pub fragmentation: Bytes,
     /// Optimizer states that are paged: in managed memory, which CUDA moves between host and device

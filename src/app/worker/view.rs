@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use vramscope_engine::Report;
 use vramscope_engine::plan::Now;
-use vramscope_engine::report::{BreakdownNode, Instant, LiveTensor, Part, Phase, StepBytes, Timeline, Warning};
+use vramscope_engine::report::{
+    BreakdownNode, Instant, LiveTensor, Part, Phase, SegmentLayout, StepBytes, Timeline, Warning,
+};
 use vramscope_engine::simulate;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
@@ -75,6 +77,8 @@ pub struct Figures {
     pub peak_allocated: Bytes,
     /// Highest reserved bytes of the run.
     pub peak_reserved: Bytes,
+    /// The layout of segments that reserves least, where it matters.
+    pub least_reserved: Option<(SegmentLayout, Bytes)>,
     /// Reserved bytes that no tensor holds at the steady peak.
     pub fragmentation: Bytes,
     /// The phase that holds the steady peak.
@@ -192,6 +196,7 @@ impl Figures {
             steady: report.steady,
             peak_allocated: report.peak_allocated,
             peak_reserved: report.peak_reserved,
+            least_reserved: report.reserved_range().map(|[least, _]| (least.layout, least.bytes)),
             fragmentation: report.fragmentation,
             peak_phase: report.peak_phase,
         }

@@ -204,6 +204,15 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Bytes::new(self.reserved)
     }
 
+    /// Reserved bytes of the pools of one kind.
+    pub fn reserved_by(&self, kind: PoolKind) -> Bytes {
+        let mapped = self
+            .blocks
+            .iter()
+            .filter(|(_, node)| node.kind == kind && node.state != BlockState::Unmapped);
+        mapped.map(|(_, node)| Bytes::new(node.size)).sum()
+    }
+
     /// `torch.cuda.max_memory_allocated`.
     pub fn peak_allocated(&self) -> Bytes {
         Bytes::new(self.peak_allocated)

@@ -19,6 +19,7 @@
 //! CUDA graphs' private pools are not simulated.
 
 mod arena;
+mod ascending_addresses;
 mod bitmap;
 mod caching;
 mod chain;
@@ -38,6 +39,7 @@ mod trace;
 mod view;
 
 pub use arena::BlockState;
+pub use ascending_addresses::AscendingAddresses;
 pub use caching::{Block, CachingAllocator};
 pub use driver_addresses::DriverAddresses;
 pub use error::OutOfMemory;

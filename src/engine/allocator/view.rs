@@ -3,6 +3,7 @@
 use super::arena::{BlockState, NONE, Node};
 use super::caching::CachingAllocator;
 use super::size::PoolKind;
+use crate::units::Bytes;
 
 /// One segment as `torch.cuda.memory_snapshot` shows it: of an expandable segment, one range of
 /// mapped memory.
@@ -44,6 +45,14 @@ impl<S> CachingAllocator<S> {
             .collect();
         heads.sort_unstable_by_key(|node| node.address);
         heads.into_iter().map(|head| self.segment(head))
+    }
+
+    /// Bytes of each segment of the pools of one kind, in no particular order.
+    pub fn segment_sizes(&self, kind: PoolKind) -> impl Iterator<Item = Bytes> {
+        let heads = self.blocks.iter().map(|(_, node)| node);
+        heads
+            .filter(move |node| node.kind == kind && self.is_head(node))
+            .map(|head| self.mapped_from(head).map(|node| Bytes::new(node.size)).sum())
     }
 
     /// A hash of the whole layout: segments, blocks, their states and streams.
@@ -90,10 +99,15 @@ impl<S> CachingAllocator<S> {
             && (node.prev == NONE || self.blocks[node.prev].state == BlockState::Unmapped)
     }
 
-    fn segment(&self, head: &Node) -> SegmentView {
+    /// The blocks of the segment that starts here.
+    fn mapped_from<'a>(&'a self, head: &'a Node) -> impl Iterator<Item = &'a Node> {
         let next = |node: &&Node| (node.next != NONE).then(|| &self.blocks[node.next]);
-        let blocks: Vec<BlockView> = std::iter::successors(Some(head), next)
-            .take_while(|node| node.state != BlockState::Unmapped)
+        std::iter::successors(Some(head), next).take_while(|node| node.state != BlockState::Unmapped)
+    }
+
+    fn segment(&self, head: &Node) -> SegmentView {
+        let blocks: Vec<BlockView> = self
+            .mapped_from(head)
             .map(|node| BlockView {
                 address: node.address,
                 size: node.size,

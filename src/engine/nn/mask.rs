@@ -177,7 +177,7 @@ mod tests {
         let blocks = ids(&tape, &[1, 777], "blocks");
         drop(pattern_mask(&tape, Attention::Eager, &embeds, pattern(&blocks)));
         drop((embeds, blocks));
-        tape.finish().births[2..].iter().map(|b| b.bytes).collect()
+        tape.finish().births.iter().skip(2).map(|b| b.bytes).collect()
     }
 
     const SQUARE: u64 = 777 * 777;

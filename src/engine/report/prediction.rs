@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::{Report, StepBytes, Warning};
+use super::{Report, Reserved, StepBytes, Warning};
 use crate::units::Bytes;
 
 /// The figures of a report as scripts read them: one JSON object on one line.
@@ -16,8 +16,10 @@ pub struct Prediction<'a> {
     pub steady: StepBytes,
     /// Highest allocated bytes of the steady step.
     pub peak_allocated: Bytes,
-    /// Highest reserved bytes over the run's steps.
+    /// Highest reserved bytes over the run's steps, of the layout that reserves most.
     pub peak_reserved: Bytes,
+    /// The same for each layout of the allocator's segments.
+    pub reserved: &'a [Reserved],
     /// Bytes that the GPU holds outside PyTorch's allocator.
     pub outside_torch: Bytes,
     /// What to know and what to do.
@@ -35,6 +37,7 @@ impl Report {
             steady: self.steady,
             peak_allocated: self.peak_allocated,
             peak_reserved: self.peak_reserved,
+            reserved: &self.reserved,
             outside_torch,
             warnings: &self.warnings,
         }

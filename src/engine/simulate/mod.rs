@@ -53,7 +53,7 @@ pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Sim
     if let Some(failure) = &recording.failure {
         return Err(SimulateError(failure.clone()));
     }
-    let replay = replay::replay(&recording, Options::default()).map_err(|e| SimulateError(e.to_string()))?;
+    let replay = replay::replay(&recording, &Options::default()).map_err(|e| SimulateError(e.to_string()))?;
     let mut report = report::report(recording, replay);
     report.warnings = warnings::warnings(model, setup, &report);
     Ok(report)

@@ -1,24 +1,24 @@
 //! Plays recorded births and deaths to the allocator.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::steps::Step;
-use crate::allocator::{Block, CachingAllocator, Options, OutOfMemory, PoolKind};
+use crate::allocator::{Block, CachingAllocator, OutOfMemory, PoolKind, SegmentSource};
 use crate::report::StepBytes;
-use crate::tape::log::{Birth, Event, StorageId};
+use crate::tape::log::{Event, StorageId};
 use crate::units::Bytes;
 
+const KINDS: [PoolKind; 2] = [PoolKind::Small, PoolKind::Large];
+
 /// An allocator, and where it put each storage.
-pub(super) struct Player<'a> {
-    births: &'a [Birth],
-    allocator: CachingAllocator,
-    /// Whether the pools compete for what the process may reserve.
-    is_limited: bool,
+pub(super) struct Player<'a, S> {
+    /// Bytes that each storage asks for.
+    requests: &'a [u64],
+    allocator: CachingAllocator<S>,
     blocks: Vec<Option<Block>>,
     /// Blocks of storages that were made anew before the old one died.
     replaced: HashMap<usize, Block>,
     block_bytes: Vec<u64>,
-    peak_reserved: u64,
     /// Events of the step that is played, the highest total so far, and how many came before it.
     played: usize,
     highest: (u64, usize),
@@ -29,29 +29,36 @@ pub(super) struct Player<'a> {
     strays: usize,
 }
 
-const KINDS: [PoolKind; 2] = [PoolKind::Small, PoolKind::Large];
-
-/// Where everything lies in the pools of one kind.
-#[derive(PartialEq)]
-pub(super) struct Layout {
-    fingerprint: u64,
-    /// Of each storage that lives.
-    addresses: Vec<(usize, u64)>,
+/// What lives between two steps, and the memory behind it.
+///
+/// Neighbours that are free are always merged, so what lives and the segments decide the layout of a
+/// pool whole.
+pub(super) struct Lasting {
+    /// Each storage that lives, and where.
+    addresses: Vec<(StorageId, u64)>,
+    allocated: Bytes,
+    /// By kind of pool.
+    reserved: [Bytes; 2],
     strays: usize,
 }
 
-impl<'a> Player<'a> {
-    /// Nothing is allocated yet; `births` says what each storage is.
-    pub fn new(births: &'a [Birth], options: Options) -> Self {
-        let n = births.len();
+impl Lasting {
+    /// Storages that live.
+    pub fn storages(&self) -> Vec<StorageId> {
+        self.addresses.iter().map(|&(id, _)| id).collect()
+    }
+}
+
+impl<'a, S: SegmentSource> Player<'a, S> {
+    /// Nothing lives yet.
+    pub fn new(requests: &'a [u64], allocator: CachingAllocator<S>) -> Self {
+        let n = requests.len();
         Self {
-            births,
-            is_limited: options.limit.is_some() || options.capacity.is_some(),
-            allocator: CachingAllocator::new(options),
+            requests,
+            allocator,
             blocks: vec![None; n],
             replaced: HashMap::new(),
             block_bytes: vec![0; n],
-            peak_reserved: 0,
             played: 0,
             highest: (0, 0),
             settled: [false; 2],
@@ -59,12 +66,17 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// Makes these storages and drops them all: what they lay in stays cached.
+    pub fn leave_behind(&mut self, ids: &[StorageId]) -> Result<(), OutOfMemory> {
+        self.play(&ids.iter().map(|&id| Event::birth(id)).collect::<Vec<_>>())?;
+        self.play(&ids.iter().map(|&id| Event::death(id)).collect::<Vec<_>>())
+    }
+
     /// Plays what makes the model, then `torch.cuda.empty_cache()`; the allocated bytes.
     pub fn build(&mut self, events: &[Event]) -> Result<u64, OutOfMemory> {
         self.play(events)?;
         self.allocator.empty_cache();
         self.allocator.reset_peaks();
-        self.peak_reserved = 0;
         Ok(self.allocator.allocated().get())
     }
 
@@ -75,15 +87,15 @@ impl<'a> Player<'a> {
         (self.played, self.highest) = (0, (self.allocator.allocated().get(), 0));
         self.play(&events[..marks.before_forward])?;
         out.before_forward = self.allocator.allocated();
-        self.reset();
+        self.allocator.reset_peaks();
         self.play(&events[marks.before_forward..marks.after_forward])?;
         out.after_forward = self.allocator.allocated();
         out.peak_forward = self.allocator.peak_allocated();
-        self.reset();
+        self.allocator.reset_peaks();
         self.play(&events[marks.after_forward..marks.after_backward])?;
         out.after_backward = self.allocator.allocated();
         out.peak_backward = self.allocator.peak_allocated();
-        self.reset();
+        self.allocator.reset_peaks();
         self.play(&events[marks.after_backward..marks.after_optimizer])?;
         out.peak_optimizer = self.allocator.peak_allocated();
         self.play(&events[marks.after_optimizer..])?;
@@ -91,16 +103,36 @@ impl<'a> Player<'a> {
         Ok(out)
     }
 
-    /// Storages that live.
-    pub fn live(&self) -> Vec<StorageId> {
-        (0..self.blocks.len() as StorageId)
-            .filter(|&id| self.blocks[id as usize].is_some())
-            .collect()
+    /// What lives now.
+    pub fn lasting(&self) -> Lasting {
+        let live = self.blocks.iter().enumerate();
+        Lasting {
+            addresses: live
+                .filter_map(|(id, block)| Some((id as StorageId, self.allocator.address((*block)?))))
+                .collect(),
+            allocated: self.allocator.allocated(),
+            reserved: self.reserved_by_kind(),
+            strays: self.strays,
+        }
     }
 
-    /// Highest reserved bytes since the model was made.
-    pub fn peak_reserved(&self) -> u64 {
-        self.peak_reserved.max(self.allocator.peak_reserved().get())
+    /// Notes which pools the last step left as they were before it; whether all of them.
+    pub fn settle(&mut self, before: &Lasting) -> bool {
+        let stayed = |&(id, address): &(StorageId, u64)| {
+            self.blocks[id as usize].is_some_and(|block| self.allocator.address(block) == address)
+        };
+        if self.strays == before.strays
+            && self.allocator.allocated() == before.allocated
+            && before.addresses.iter().all(stayed)
+        {
+            let reserved = self.reserved_by_kind();
+            self.settled = KINDS.map(|kind| reserved[kind as usize] == before.reserved[kind as usize]);
+        }
+        self.settled == [true; 2]
+    }
+
+    fn reserved_by_kind(&self) -> [Bytes; 2] {
+        KINDS.map(|kind| self.segments(kind).sum())
     }
 
     /// How many events of the last step come before its highest total.
@@ -108,13 +140,9 @@ impl<'a> Player<'a> {
         self.highest.1
     }
 
-    /// Segments by size, largest first, with their number.
-    pub fn segments(&self) -> Vec<(Bytes, u64)> {
-        let mut counts = BTreeMap::new();
-        for segment in self.allocator.segments() {
-            *counts.entry(Bytes::new(segment.size)).or_insert(0) += 1;
-        }
-        counts.into_iter().rev().collect()
+    /// Bytes of each segment of one kind of pool.
+    pub fn segments(&self, kind: PoolKind) -> impl Iterator<Item = Bytes> {
+        self.allocator.segment_sizes(kind)
     }
 
     /// Bytes of each storage's last block.
@@ -122,44 +150,8 @@ impl<'a> Player<'a> {
         self.block_bytes
     }
 
-    /// Where everything lies, by kind of pool.
-    pub fn layouts(&self) -> [Layout; 2] {
-        KINDS.map(|kind| self.layout(kind))
-    }
-
-    /// Notes which pools the last step left as they were before it; whether all of them.
-    pub fn settle(&mut self, before: &[Layout; 2]) -> bool {
-        let settled = KINDS.map(|kind| self.layout(kind) == before[kind as usize]);
-        let all = settled == [true; 2];
-        if all || !self.is_limited {
-            self.settled = settled;
-        }
-        all
-    }
-
-    fn layout(&self, kind: PoolKind) -> Layout {
-        let live = self
-            .blocks
-            .iter()
-            .enumerate()
-            .filter_map(|(id, block)| Some((id, (*block)?)));
-        Layout {
-            fingerprint: self.allocator.fingerprint_of(kind),
-            addresses: live
-                .filter(|(_, block)| PoolKind::of(self.allocator.block_size(*block)) == kind)
-                .map(|(id, block)| (id, self.allocator.address(block)))
-                .collect(),
-            strays: self.strays,
-        }
-    }
-
-    /// `reset_peak_memory_stats`, the run's own highest reservation kept.
-    fn reset(&mut self) {
-        self.peak_reserved = self.peak_reserved();
-        self.allocator.reset_peaks();
-    }
-
-    fn play(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
+    /// Plays some events.
+    pub fn play(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
         let mut at = 0;
         while let Some(event) = events.get(at) {
             let id = event.storage() as usize;
@@ -207,7 +199,7 @@ impl<'a> Player<'a> {
 
     /// Allocated bytes with the block of a storage that is born.
     fn alloc(&mut self, id: usize) -> Result<u64, OutOfMemory> {
-        let block = self.allocator.alloc(self.births[id].bytes, 0)?;
+        let block = self.allocator.alloc(self.requests[id], 0)?;
         self.block_bytes[id] = self.allocator.block_size(block);
         if let Some(old) = self.blocks[id].replace(block) {
             self.replaced.insert(id, old);
@@ -217,7 +209,7 @@ impl<'a> Player<'a> {
 
     /// Allocated bytes with the block of a storage that dies as soon as it is born.
     fn scratch(&mut self, id: usize) -> Result<u64, OutOfMemory> {
-        self.block_bytes[id] = self.allocator.alloc_and_free(self.births[id].bytes, 0)?;
+        self.block_bytes[id] = self.allocator.alloc_and_free(self.requests[id], 0)?;
         Ok(self.allocator.allocated().get() + self.block_bytes[id])
     }
 

@@ -2,9 +2,10 @@
 
 use super::player::Player;
 use super::steps::Recording;
-use crate::allocator::{Options, OutOfMemory};
-use crate::report::StepBytes;
-use crate::tape::log::StorageId;
+use crate::allocator::{AscendingAddresses, CachingAllocator, Options, OutOfMemory, PoolKind, round_size};
+use crate::report::{Reserved, SegmentLayout, StepBytes};
+use crate::tape::Kind;
+use crate::tape::log::{Event, StorageId};
 use crate::units::Bytes;
 
 /// The allocator's figures over a run of three steps.
@@ -13,12 +14,10 @@ pub struct Replay {
     pub after_model: u64,
     /// Figures of each step.
     pub steps: [StepBytes; 3],
-    /// Highest reserved bytes of the run.
-    pub peak_reserved: u64,
+    /// Highest reserved bytes of the run, by where segments lie.
+    pub reserved: Vec<Reserved>,
     /// Bytes of each storage's block, by storage.
     pub block_bytes: Vec<u64>,
-    /// Segments in the end, by size, with their number.
-    pub segments: Vec<(Bytes, u64)>,
     /// Storages that live before the steady step.
     pub initial: Vec<StorageId>,
     /// How many events of the steady step come before its highest total.
@@ -29,26 +28,64 @@ pub struct Replay {
 ///
 /// # Errors
 /// When the allocator's limit does not hold the run.
-pub fn replay(recording: &Recording, options: Options) -> Result<Replay, OutOfMemory> {
-    let mut player = Player::new(&recording.log.births, options);
+pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfMemory> {
+    let requests: Vec<u64> = recording.log.births.iter().map(|birth| birth.bytes).collect();
+    let mut player = Player::new(&requests, CachingAllocator::new(options.clone()));
     let after_model = player.build(&recording.build)?;
     let first = player.step(&recording.first)?;
-    let initial = player.live();
-    let before = player.layouts();
+    let before = player.lasting();
     let second = player.step(&recording.steady)?;
     let third = if player.settle(&before) {
         second
     } else {
         player.step(&recording.steady)?
     };
-    let steps = [first, second, third];
+    let small = player.segments(PoolKind::Small);
+    let mut reserved = vec![Reserved::new(
+        SegmentLayout::FreshProcess,
+        small.chain(player.segments(PoolKind::Large)),
+    )];
+    if !options.expandable_segments {
+        let large = large_in_a_used_process(recording, &requests, options)?;
+        let small = player.segments(PoolKind::Small);
+        reserved.push(Reserved::new(SegmentLayout::UsedProcess, small.chain(large)));
+    }
     Ok(Replay {
         after_model,
-        steps,
-        peak_reserved: player.peak_reserved(),
+        steps: [first, second, third],
+        reserved,
         peak: player.peak(),
-        segments: player.segments(),
         block_bytes: player.into_block_bytes(),
-        initial,
+        initial: before.storages(),
     })
+}
+
+/// The large segments of a process that has trained before: [`SegmentLayout::UsedProcess`].
+///
+/// The small pool takes segments of one size, 2 MiB, so that their order decides little: it is not
+/// played again.
+fn large_in_a_used_process(
+    recording: &Recording,
+    requests: &[u64],
+    options: &Options,
+) -> Result<Vec<Bytes>, OutOfMemory> {
+    let is_large = |id: StorageId| PoolKind::of(round_size(requests[id as usize], options)) == PoolKind::Large;
+    let large = |events: &[Event]| -> Vec<Event> { events.iter().copied().filter(|e| is_large(e.storage())).collect() };
+    let births = &recording.log.births;
+    let workspaces: Vec<StorageId> = (0..births.len())
+        .filter(|&id| births[id].kind == Kind::Workspace && is_large(id as StorageId))
+        .map(|id| id as StorageId)
+        .collect();
+    let source = AscendingAddresses::default();
+    let mut player = Player::new(requests, CachingAllocator::with_source(options.clone(), source));
+    player.leave_behind(&workspaces)?;
+    player.build(&large(&recording.build))?;
+    player.play(&large(&recording.first.events))?;
+    let before = player.lasting();
+    let steady = large(&recording.steady.events);
+    player.play(&steady)?;
+    if !player.settle(&before) {
+        player.play(&steady)?;
+    }
+    Ok(player.segments(PoolKind::Large).collect())
 }

@@ -19,7 +19,12 @@ pub(super) fn report(recording: Recording, replay: Replay) -> Report {
     });
     let breakdown = breakdown(&timeline.live(timeline.peak_instant()));
     let peak_allocated = steady.peak();
-    let peak_reserved = Bytes::new(replay.peak_reserved);
+    let peak_reserved = replay
+        .reserved
+        .iter()
+        .map(|layout| layout.bytes)
+        .max()
+        .unwrap_or_default();
     Report {
         params: recording.params,
         trainable: recording.trainable,
@@ -28,7 +33,7 @@ pub(super) fn report(recording: Recording, replay: Replay) -> Report {
         steady,
         peak_allocated,
         peak_reserved,
-        segments: replay.segments,
+        reserved: replay.reserved,
         fragmentation: peak_reserved.saturating_sub(peak_allocated),
         paged: recording.paged,
         peak_phase: steady.peak_phase(),

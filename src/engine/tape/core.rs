@@ -9,7 +9,7 @@ use super::dims::Dims;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
 use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
-use super::script::Script;
+use super::script::{Cast, Described, Script};
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
@@ -91,21 +91,21 @@ impl Storage {
         }
     }
 
-    /// Takes the `n` last pieces out of a bundle, without freeing them.
-    pub(super) fn take(&self, n: usize) -> Vec<StorageId> {
-        let Some(pieces) = &self.0.pieces else {
-            return Vec::new();
-        };
-        let mut pieces = pieces.borrow_mut();
-        let kept = pieces.len().saturating_sub(n);
-        pieces.split_off(kept)
+    /// Takes the `n` last pieces out of a bundle, without freeing them, in place of what `taken` held.
+    pub(super) fn take(&self, n: usize, taken: &mut Vec<StorageId>) {
+        taken.clear();
+        if let Some(pieces) = &self.0.pieces {
+            let mut pieces = pieces.borrow_mut();
+            let kept = pieces.len().saturating_sub(n);
+            taken.extend(pieces.drain(kept..));
+        }
     }
 
     /// Says what the memory is for; a later, more telling word replaces an earlier one.
     pub fn classify(&self, kind: Kind, why: Why) {
         if let Some(id) = self.0.id {
             let mut log = self.0.core.log.borrow_mut();
-            let birth = &mut log.births[id as usize];
+            let birth = log.births.own(id);
             birth.kind = kind;
             birth.why = why;
         }
@@ -115,7 +115,7 @@ impl Storage {
     pub fn keep_for_backward(&self, why: Why) {
         if let Some(id) = self.0.id {
             let mut log = self.0.core.log.borrow_mut();
-            let birth = &mut log.births[id as usize];
+            let birth = log.births.own(id);
             if birth.kind == Kind::Temporary {
                 birth.kind = Kind::Activation;
                 birth.why = why;
@@ -215,12 +215,14 @@ impl Tape {
         self.0.gpu
     }
 
-    /// Writes a script down with the given memory as what it knows; gives what it knows and makes.
-    pub(super) fn perform(&self, script: &Script, mut ids: Vec<StorageId>) -> Vec<StorageId> {
-        if !self.0.stopped.get() {
-            script.perform(&mut self.0.log.borrow_mut(), self.0.scope.get(), &mut ids);
-        }
-        ids
+    /// Describes what a script gives birth to in the module that is running.
+    pub(super) fn describe(&self, script: &Script) -> Described {
+        script.describe(&mut self.0.log.borrow_mut(), self.0.scope.get())
+    }
+
+    /// Writes a script down with `known` as what it knows; nothing while nothing is made.
+    pub(super) fn perform(&self, script: &Script, described: Described, known: &[StorageId]) -> Option<Cast> {
+        (!self.0.stopped.get()).then(|| script.perform(&mut self.0.log.borrow_mut(), described, known))
     }
 
     /// Takes what was written so far.

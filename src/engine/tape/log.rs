@@ -1,5 +1,6 @@
 //! What the tape writes down: births and deaths of tensors' memory, and marks between them.
 
+use super::births::Births;
 use super::dims::Dims;
 use super::kind::{Component, Kind};
 use super::why::Why;
@@ -80,7 +81,7 @@ pub struct Log {
     /// Births and deaths, in order.
     pub events: Vec<Event>,
     /// What each storage is.
-    pub births: Vec<Birth>,
+    pub births: Births,
     /// Modules; the first is the root.
     pub scopes: Vec<Scope>,
 }
@@ -88,8 +89,7 @@ pub struct Log {
 impl Log {
     /// Notes a birth.
     pub(super) fn born(&mut self, birth: Birth) -> StorageId {
-        let id = self.births.len() as StorageId;
-        self.births.push(birth);
+        let id = self.births.push(birth);
         self.events.push(Event::birth(id));
         id
     }

@@ -6,6 +6,7 @@
 
 mod autocast;
 mod autograd;
+mod births;
 mod checkpoint;
 mod core;
 pub mod dims;
@@ -19,6 +20,7 @@ mod why;
 
 pub use self::core::{Storage, Tape};
 pub use autograd::{Backward, Grads, Recording};
+pub use births::Births;
 pub use gpu::Gpu;
 pub use kind::{Component, Kind};
 pub use ops::{Cuts, Mask, SdpaBackend, SdpaInputs};

@@ -15,7 +15,7 @@ pub(super) struct Script {
     /// What each number was in the log.
     pub storages: Vec<StorageId>,
     /// Numbers of what lives on.
-    pub alive: Vec<usize>,
+    pub alive: Vec<u32>,
 }
 
 impl Script {
@@ -26,7 +26,7 @@ impl Script {
             births: Vec::new(),
             events: Vec::new(),
             storages: known.to_vec(),
-            alive: (0..known.len()).collect(),
+            alive: (0..known.len() as u32).collect(),
         };
         for event in &log.events[range] {
             let id = event.storage();
@@ -35,7 +35,7 @@ impl Script {
                 continue;
             }
             if event.is_birth() {
-                script.alive.push(script.storages.len());
+                script.alive.push(script.storages.len() as u32);
                 script.storages.push(id);
                 script.births.push(*birth);
             }
@@ -43,14 +43,15 @@ impl Script {
             if !event.is_birth() {
                 script.alive.retain(|&n| n != number);
             }
-            script.events.push(event.renamed(number as StorageId));
+            script.events.push(event.renamed(number));
         }
         script
     }
 
     /// The number of a storage of the log.
-    pub fn number_of(&self, id: StorageId) -> Option<usize> {
-        self.storages.iter().position(|&known| known == id)
+    pub fn number_of(&self, id: StorageId) -> Option<u32> {
+        let at = self.storages.iter().position(|&known| known == id);
+        at.map(|at| at as u32)
     }
 
     /// The same births as temporaries.
@@ -61,16 +62,37 @@ impl Script {
         self
     }
 
-    /// Writes it down; `ids` holds what is known, and what is born is added.
-    pub fn perform(&self, log: &mut Log, scope: ScopeId, ids: &mut Vec<StorageId>) {
-        let mut births = self.births.iter();
-        for event in &self.events {
-            if event.is_birth() {
-                let birth = births.next().map(|&birth| Birth { scope, ..birth });
-                ids.extend(birth.map(|birth| log.born(birth)));
-            } else if let Some(&id) = ids.get(event.storage() as usize) {
-                log.events.push(Event::death(id));
-            }
-        }
+    /// Describes what it gives birth to in the module `scope`; the answer is for [`Self::perform`].
+    pub fn describe(&self, log: &mut Log, scope: ScopeId) -> Described {
+        Described(
+            log.births
+                .describe(self.births.iter().map(|&birth| Birth { scope, ..birth })),
+        )
+    }
+
+    /// Writes it down, with `known` as what it knows.
+    pub fn perform(&self, log: &mut Log, described: Described, known: &[StorageId]) -> Cast {
+        let first = log.births.share(described.0, self.births.len() as u32);
+        let cast = Cast(first.wrapping_sub(known.len() as u32));
+        let events = self.events.iter().map(|e| e.renamed(cast.of(e.storage(), known)));
+        log.events.extend(events);
+        cast
+    }
+}
+
+/// Where a log describes what a script gives birth to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Described(u32);
+
+/// Which storages play the numbers of a script: those that are born follow one another from here.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cast(StorageId);
+
+impl Cast {
+    /// The storage of a number, of a performance that knew `known`.
+    #[inline]
+    pub fn of(self, number: u32, known: &[StorageId]) -> StorageId {
+        let born = self.0.wrapping_add(number);
+        known.get(number as usize).copied().unwrap_or(born)
     }
 }

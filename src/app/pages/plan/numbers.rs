@@ -14,6 +14,8 @@ struct Figure {
     quantity: Quantity,
     shown: String,
     exact: String,
+    /// What else to know of it.
+    note: Option<String>,
     testid: &'static str,
     value: u64,
 }
@@ -24,6 +26,7 @@ impl Figure {
             quantity,
             shown: gib(bytes),
             exact: exact(bytes),
+            note: None,
             testid,
             value: bytes.get(),
         }
@@ -34,6 +37,7 @@ impl Figure {
             quantity,
             shown: words::count(i18n, n),
             exact: grouped(n),
+            note: None,
             testid,
             value: n,
         }
@@ -44,6 +48,7 @@ impl Figure {
             quantity,
             shown: grouped(n),
             exact: String::new(),
+            note: None,
             testid,
             value: n,
         }
@@ -60,7 +65,10 @@ pub fn Numbers() -> impl IntoView {
         let rows = figures(i18n, &run).into_iter().map(|f| {
             view! {
                 <div class="figure">
-                    <dt>{words::quantity(i18n, &f.quantity)}</dt>
+                    <dt>
+                        {words::quantity(i18n, &f.quantity)}
+                        {f.note.map(|note| view! { <div class="figure-note">{note}</div> })}
+                    </dt>
                     <dd>
                         <strong>
                             <Explained quantity=f.quantity text=f.shown testid=f.testid value=f.value />
@@ -80,7 +88,12 @@ fn figures(i18n: Words, run: &Run) -> Vec<Figure> {
     let outside = run.card.as_ref().map_or(Bytes::ZERO, |card| card.fit.outside_torch());
     let mut figures = vec![
         Figure::bytes(Q::PeakAllocated, "peak-allocated", of.peak_allocated),
-        Figure::bytes(Q::PeakReserved, "peak-reserved", of.peak_reserved),
+        Figure {
+            note: of
+                .least_reserved
+                .map(|(layout, bytes)| words::reserved(i18n, layout, gib(bytes))),
+            ..Figure::bytes(Q::PeakReserved, "peak-reserved", of.peak_reserved)
+        },
         Figure::bytes(Q::OutsideTorch, "outside-torch", outside),
     ];
     let inputs = run.inputs;

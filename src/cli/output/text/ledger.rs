@@ -27,6 +27,14 @@ pub fn render(report: &Report, target: Option<&(Target, Fit)>, width: usize) -> 
         "more that PyTorch's allocator keeps: its cache, and gaps in its segments",
     );
     out += &ledger.sum(report.peak_reserved, "reserved by PyTorch at most");
+    if let Some([least, most]) = report.reserved_range() {
+        out += &ledger.remark(&format!(
+            "That is {}; {} {}.",
+            most.layout.label(),
+            gib(least.bytes),
+            least.layout.label()
+        ));
+    }
     match target {
         Some((Target::Card(_), fit)) => out + &ledger.card(fit),
         Some((Target::Limit(_), _)) => out,

@@ -2,7 +2,7 @@
 
 use anstream::adapter::strip_str;
 use vramscope_engine::device::Device;
-use vramscope_engine::report::{BreakdownNode, Phase, Severity, StepBytes, Timeline, Warning};
+use vramscope_engine::report::{BreakdownNode, Phase, Reserved, SegmentLayout, Severity, StepBytes, Timeline, Warning};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
@@ -70,7 +70,16 @@ fn report() -> Report {
         steady,
         peak_allocated: peak,
         peak_reserved: peak + Bytes::mib(612),
-        segments: Vec::new(),
+        reserved: [
+            (SegmentLayout::FreshProcess, peak + Bytes::mib(204)),
+            (SegmentLayout::UsedProcess, peak + Bytes::mib(612)),
+        ]
+        .map(|(layout, bytes)| Reserved {
+            layout,
+            bytes,
+            segments: vec![(bytes, 1)],
+        })
+        .into(),
         fragmentation: Bytes::mib(420),
         paged: Bytes::ZERO,
         peak_phase: Phase::Backward,

@@ -36,7 +36,8 @@ impl Subject<'_> {
     }
 
     pub(super) fn peak_reserved(self) -> Derivation {
-        let segments = self.report.segments.iter().map(|&(bytes, count)| {
+        let segments = self.report.most_reserved().into_iter().flat_map(|most| &most.segments);
+        let segments = segments.map(|&(bytes, count)| {
             Formula::Product(vec![
                 Formula::Number(Term::Segments, count),
                 Formula::Number(Term::Segment, bytes.get()),

@@ -16,6 +16,7 @@ use smallvec::smallvec;
 
 use super::super::autograd::Grads;
 use super::super::core::{Storage, Tape};
+use super::super::script::{Described, Script};
 use super::super::tensor::Tensor;
 use rehearsal::{Conditions, Rehearsal};
 
@@ -82,11 +83,14 @@ impl Tape {
         let under = Conditions::of(self, &q, rec.is_active());
         let rehearsals = cuts.rehearsals(self, under, attend);
         let (kept, listed) = (self.bundle(), self.bundle());
+        let described = self.describe_all(&rehearsals, |segment| &segment.forward);
         for &n in cuts.lengths() {
-            if let Some(segment) = of_length(&rehearsals, n) {
-                let ids = self.perform(&segment.forward, Vec::new());
-                kept.put(segment.kept.iter().filter_map(|&i| ids.get(i).copied()));
-                listed.put(segment.listed.iter().filter_map(|&i| ids.get(i).copied()));
+            let Some((segment, described)) = of_length(&rehearsals, &described, n) else {
+                continue;
+            };
+            if let Some(cast) = self.perform(&segment.forward, described, &[]) {
+                kept.put(segment.kept.iter().map(|&i| cast.of(i, &[])));
+                listed.put(segment.listed.iter().map(|&i| cast.of(i, &[])));
             }
         }
         rec.save(self, &held(kept, &q));
@@ -98,6 +102,14 @@ impl Tape {
             t.segments_backward(&bw.saved[0], bw.saved[3].storage(), &rehearsals, &cuts)
         });
         (joined, held(listed, &q))
+    }
+
+    /// What a script of each length gives birth to in the module that is running.
+    fn describe_all(&self, rehearsals: &Rehearsals, script: impl Fn(&Rehearsal) -> &Script) -> Vec<Described> {
+        rehearsals
+            .iter()
+            .map(|(_, segment)| self.describe(script(segment)))
+            .collect()
     }
 
     /// `torch.split`: its backward joins the gradients of the parts.
@@ -112,24 +124,26 @@ impl Tape {
     /// From the last segment to the first; each lets go of what forward kept of it.
     fn segments_backward(&self, q: &Tensor, kept: &Storage, rehearsals: &Rehearsals, cuts: &Cuts) -> Grads {
         let grads = [(); 3].map(|()| self.bundle());
+        let described = self.describe_all(rehearsals, |segment| &segment.backward.script);
+        let mut known = Vec::new();
         for &n in cuts.lengths().iter().rev() {
-            let Some(segment) = of_length(rehearsals, n) else {
+            let Some((segment, described)) = of_length(rehearsals, &described, n) else {
                 continue;
             };
-            let ids = self.perform(&segment.backward.script, kept.take(segment.kept.len()));
-            for (grad, place) in grads.iter().zip(segment.backward.gradients) {
-                grad.put(place.and_then(|i| ids.get(i).copied()).into_iter());
+            kept.take(segment.kept.len(), &mut known);
+            if let Some(cast) = self.perform(&segment.backward.script, described, &known) {
+                for (grad, place) in grads.iter().zip(segment.backward.gradients) {
+                    grad.put(place.map(|i| cast.of(i, &known)).into_iter());
+                }
             }
         }
         grads.into_iter().map(|grad| Some(held(grad, q))).collect()
     }
 }
 
-fn of_length(rehearsals: &Rehearsals, n: u64) -> Option<&Rehearsal> {
-    rehearsals
-        .iter()
-        .find(|(length, _)| *length == n)
-        .map(|(_, rehearsal)| rehearsal)
+fn of_length<'a>(rehearsals: &'a Rehearsals, described: &[Described], n: u64) -> Option<(&'a Rehearsal, Described)> {
+    let at = rehearsals.iter().position(|(length, _)| *length == n)?;
+    Some((&rehearsals[at].1, described[at]))
 }
 
 /// A bundle as a tensor that is saved, held or passed on like one of the shape of `like`.

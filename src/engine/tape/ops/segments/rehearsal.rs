@@ -36,9 +36,9 @@ pub(super) struct Conditions {
 pub(super) struct Rehearsal {
     pub forward: Script,
     /// What of forward's memory the graph keeps.
-    pub kept: Vec<usize>,
+    pub kept: Vec<u32>,
     /// What only the list of outputs keeps.
-    pub listed: Vec<usize>,
+    pub listed: Vec<u32>,
     pub backward: BackwardScript,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Rehearsal {
 pub(super) struct BackwardScript {
     pub script: Script,
     /// Which of its memory the gradients of queries, keys and values are.
-    pub gradients: [Option<usize>; 3],
+    pub gradients: [Option<u32>; 3],
 }
 
 impl Conditions {
@@ -134,8 +134,8 @@ impl Tape {
         let log = self.take_log();
         let graph = Script::of(&log, forward.start..start, &[], None).alive;
         let forward = Script::of(&log, forward, &[], None);
-        let (kept, listed): (Vec<usize>, Vec<usize>) = forward.alive.iter().partition(|i| graph.contains(i));
-        let known: Vec<_> = kept.iter().map(|&i| forward.storages[i]).collect();
+        let (kept, listed): (Vec<u32>, Vec<u32>) = forward.alive.iter().partition(|i| graph.contains(i));
+        let known: Vec<_> = kept.iter().map(|&i| forward.storages[i as usize]).collect();
         let seed = log.events[start].storage();
         let script = Script::of(&log, start..end, &known, Some(seed)).of_temporaries();
         let gradients = gradients.map(|id| script.number_of(id?));

@@ -1,0 +1,75 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Report;
+use crate::units::Bytes;
+
+/// In what process a run takes its memory. The allocator's best fit takes the lowest of equal blocks,
+/// so the order of addresses decides which cached block is cut, and by that how much is reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SegmentLayout {
+    /// The first run of a process: nothing is cached, and segments lie where recorded traces of fresh
+    /// processes have them ([`DriverAddresses`](crate::allocator::DriverAddresses)).
+    FreshProcess,
+    /// A process that has trained before, such as a notebook or a loop over settings: the cuBLAS
+    /// workspaces of the former run are cached when the model is made, and addresses ascend.
+    ///
+    /// `torch.cuda.empty_cache` cannot give back the segments of those workspaces, which belong to
+    /// cuBLAS' handles until `torch._C._cuda_clearCublasWorkspaces`
+    /// (`aten/src/ATen/cuda/CublasHandlePool.cpp`). Played one after another with what each leaves
+    /// behind, two in three rows of `truth/training_steps.jsonl` reserve what was measured to the
+    /// MiB, so this, not the engine's rules, is what a measured process differs by from a fresh one.
+    UsedProcess,
+}
+
+impl SegmentLayout {
+    /// English name.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::FreshProcess => "in a fresh process",
+            Self::UsedProcess => "in a process that has trained before",
+        }
+    }
+}
+
+/// The highest reservation of a run, for one layout of segments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reserved {
+    /// Where segments lie.
+    pub layout: SegmentLayout,
+    /// Highest reserved bytes.
+    pub bytes: Bytes,
+    /// The segments that these are: bytes of one, and how many there are, largest first.
+    #[serde(skip)]
+    pub segments: Vec<(Bytes, u64)>,
+}
+
+impl Reserved {
+    pub(crate) fn new(layout: SegmentLayout, segments: impl Iterator<Item = Bytes>) -> Self {
+        let mut counts = BTreeMap::new();
+        for segment in segments {
+            *counts.entry(segment).or_insert(0) += 1;
+        }
+        Self {
+            layout,
+            bytes: counts.iter().map(|(&bytes, &count)| bytes * count).sum(),
+            segments: counts.into_iter().rev().collect(),
+        }
+    }
+}
+
+impl Report {
+    /// The layout that reserves most, which a plan must hold; the first of equals.
+    pub fn most_reserved(&self) -> Option<&Reserved> {
+        self.reserved.iter().rev().max_by_key(|reserved| reserved.bytes)
+    }
+
+    /// The layouts that reserve least and most; nothing where all reserve the same.
+    pub fn reserved_range(&self) -> Option<[&Reserved; 2]> {
+        let least = self.reserved.iter().min_by_key(|reserved| reserved.bytes)?;
+        let most = self.most_reserved()?;
+        (least.bytes < most.bytes).then_some([least, most])
+    }
+}

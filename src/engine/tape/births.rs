@@ -1,0 +1,62 @@
+use std::ops::Index;
+
+use super::log::{Birth, StorageId};
+
+/// What each storage is, in the order of birth. Thousands that are alike share one description.
+#[derive(Debug, Default)]
+pub struct Births {
+    descriptions: Vec<Birth>,
+    /// By storage: which description is its.
+    of: Vec<u32>,
+}
+
+impl Births {
+    /// Number of storages.
+    pub fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether nothing was born.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// What each storage is, in the order of birth.
+    pub fn iter(&self) -> impl Iterator<Item = &Birth> {
+        self.of.iter().map(|&at| &self.descriptions[at as usize])
+    }
+
+    /// A storage with a description of its own.
+    pub(super) fn push(&mut self, birth: Birth) -> StorageId {
+        self.of.push(self.descriptions.len() as u32);
+        self.descriptions.push(birth);
+        (self.of.len() - 1) as StorageId
+    }
+
+    /// Descriptions that storages will share; the number of the first.
+    pub(super) fn describe(&mut self, births: impl Iterator<Item = Birth>) -> u32 {
+        let first = self.descriptions.len() as u32;
+        self.descriptions.extend(births);
+        first
+    }
+
+    /// One storage for each of `n` shared descriptions from `first` on; the first storage.
+    pub(super) fn share(&mut self, first: u32, n: u32) -> StorageId {
+        let id = self.of.len() as StorageId;
+        self.of.extend(first..first + n);
+        id
+    }
+
+    /// The description of a storage that shares it with no other.
+    pub(super) fn own(&mut self, id: StorageId) -> &mut Birth {
+        &mut self.descriptions[self.of[id as usize] as usize]
+    }
+}
+
+impl Index<usize> for Births {
+    type Output = Birth;
+    #[inline]
+    fn index(&self, id: usize) -> &Birth {
+        &self.descriptions[self.of[id] as usize]
+    }
+}
