@@ -21,8 +21,12 @@ pub enum BlockState {
 pub(super) struct Node {
     pub address: u64,
     pub size: u64,
+    /// Neighbours in the segment.
     pub prev: u32,
     pub next: u32,
+    /// Neighbours on the shelf of cached blocks; of no meaning while it is not on one.
+    pub before: u32,
+    pub after: u32,
     /// Index of the pool that it returns to.
     pub pool: u32,
     /// Index of its expandable segment, or [`NONE`].
@@ -74,17 +78,17 @@ impl Arena {
             .map(|(id, node)| (id as u32, node))
     }
 
-    /// Puts `id`, which is in no chain yet, between two neighbours (`Block::splice`).
+    /// Puts `id` between two neighbours on a shelf.
     #[inline]
-    pub fn splice(&mut self, prev: u32, id: u32, next: u32) {
-        if prev != NONE {
-            self[prev].next = id;
+    pub fn link(&mut self, before: u32, id: u32, after: u32) {
+        if before != NONE {
+            self[before].after = id;
         }
-        if next != NONE {
-            self[next].prev = id;
+        if after != NONE {
+            self[after].before = id;
         }
         let node = &mut self[id];
-        (node.prev, node.next) = (prev, next);
+        (node.before, node.after) = (before, after);
     }
 }
 

@@ -1,3 +1,5 @@
+use std::num::NonZeroU32;
+
 use super::arena::{Arena, BlockState};
 use super::driver_addresses::DriverAddresses;
 use super::error::OutOfMemory;
@@ -10,7 +12,20 @@ use crate::units::Bytes;
 
 /// A live allocation. Ids are used again once freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Block(pub(super) u32);
+pub struct Block(NonZeroU32);
+
+impl Block {
+    /// The block of this id, which is no end of a chain.
+    #[inline]
+    pub(super) fn of(id: u32) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(id))
+    }
+
+    #[inline]
+    pub(super) fn id(self) -> u32 {
+        self.0.get() - 1
+    }
+}
 
 /// The caching allocator of one device (`DeviceCachingAllocator`).
 #[derive(Debug, Clone)]
@@ -136,9 +151,9 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
         let size = round_size(bytes.min(Self::LARGEST_REQUEST), &self.options);
         let pool = self.pool_index(stream, PoolKind::of(size));
-        let entry = self.pools[pool as usize].best_fit(size)?;
-        let is_cut = self.should_split(entry.id, size);
-        Some(if is_cut { size } else { entry.size })
+        let id = self.pools[pool as usize].best_fit(&self.blocks, size)?;
+        let is_cut = self.should_split(id, size);
+        Some(if is_cut { size } else { self.blocks[id].size })
     }
 
     /// `one_exa_bytes` of `NativeCachingAllocator::allocate`: no request above can succeed.
@@ -161,7 +176,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// When `block` is not live.
     #[inline]
     pub fn request_free(&mut self, block: Block) {
-        let node = &mut self.blocks[block.0];
+        let node = &mut self.blocks[block.id()];
         assert!(node.state == BlockState::Allocated, "the block is not live");
         node.state = BlockState::AwaitingFree;
         self.allocated -= node.size;
@@ -174,24 +189,24 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// Without a [`Self::request_free`] before.
     #[inline]
     pub fn complete_free(&mut self, block: Block) {
-        let node = &mut self.blocks[block.0];
+        let node = &mut self.blocks[block.id()];
         assert!(node.state == BlockState::AwaitingFree, "the block was not let go of");
         node.state = BlockState::Free;
-        self.merge_with_neighbours(block.0);
-        self.cache(block.0);
+        self.merge_with_neighbours(block.id());
+        self.cache(block.id());
     }
 
     /// Bytes of a live block, which is what counts as allocated: rounded, and with the rest of a
     /// cached block that was not worth splitting.
     #[inline]
     pub fn block_size(&self, block: Block) -> u64 {
-        self.blocks[block.0].size
+        self.blocks[block.id()].size
     }
 
     /// Device address of a live block.
     #[inline]
     pub fn address(&self, block: Block) -> u64 {
-        self.blocks[block.0].address
+        self.blocks[block.id()].address
     }
 
     /// `torch.cuda.memory_allocated`.
@@ -202,15 +217,6 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// `torch.cuda.memory_reserved`.
     pub fn reserved(&self) -> Bytes {
         Bytes::new(self.reserved)
-    }
-
-    /// Reserved bytes of the pools of one kind.
-    pub fn reserved_by(&self, kind: PoolKind) -> Bytes {
-        let mapped = self
-            .blocks
-            .iter()
-            .filter(|(_, node)| node.kind == kind && node.state != BlockState::Unmapped);
-        mapped.map(|(_, node)| Bytes::new(node.size)).sum()
     }
 
     /// `torch.cuda.max_memory_allocated`.
@@ -248,12 +254,20 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// Index of the pool of a stream, which is made on first use.
     #[inline]
     fn pool_index(&mut self, stream: u32, kind: PoolKind) -> u32 {
-        let known = self.streams.iter().position(|&known| known == stream);
-        let stream = known.unwrap_or_else(|| self.add_stream(stream));
+        let stream = if self.streams.first() == Some(&stream) {
+            0
+        } else {
+            self.find_stream(stream)
+        };
         (2 * stream + kind as usize) as u32
     }
 
     #[cold]
+    fn find_stream(&mut self, stream: u32) -> usize {
+        let known = self.streams.iter().position(|&known| known == stream);
+        known.unwrap_or_else(|| self.add_stream(stream))
+    }
+
     fn add_stream(&mut self, stream: u32) -> usize {
         self.streams.push(stream);
         self.pools.extend([FreeBlocks::default(), FreeBlocks::default()]);

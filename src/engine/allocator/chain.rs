@@ -18,7 +18,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         node.state = BlockState::Allocated;
         self.allocated += node.size;
         self.peak_allocated = self.peak_allocated.max(self.allocated);
-        Block(id)
+        Block::of(id)
     }
 
     /// Whether the rest of a block that serves `size` bytes is worth a block of its own
@@ -43,6 +43,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
             size: node.size - size,
             prev: id,
             next,
+            before: NONE,
+            after: NONE,
             pool: node.pool,
             range: node.range,
             cached_at: node.cached_at,
@@ -58,38 +60,48 @@ impl<S: SegmentSource> CachingAllocator<S> {
         rest
     }
 
-    /// Takes in both neighbours where they are in the same state.
-    #[inline]
-    pub(super) fn merge_with_neighbours(&mut self, id: u32) {
-        // One at a time: a load of both would wait for the stores that have just set them.
-        self.merge(id, self.blocks[id].prev);
-        self.merge(id, self.blocks[id].next);
-    }
-
-    /// Takes in the neighbour `other` if it is in the same state: both free or both unmapped
+    /// Takes in both neighbours where they are in the same state: all free or all unmapped
     /// (`try_merge_blocks`).
     #[inline]
-    fn merge(&mut self, id: u32, other: u32) {
-        if other == NONE || self.blocks[other].state != self.blocks[id].state {
-            return;
+    pub(super) fn merge_with_neighbours(&mut self, id: u32) {
+        let Node { prev, next, state, .. } = self.blocks[id];
+        if prev != NONE && self.blocks[prev].state == state {
+            self.withdraw(prev);
+            let Node {
+                address,
+                size,
+                prev: start,
+                ..
+            } = self.blocks[prev];
+            let node = &mut self.blocks[id];
+            (node.address, node.prev) = (address, start);
+            node.size += size;
+            if start != NONE {
+                self.blocks[start].next = id;
+            }
+            self.blocks.remove(prev);
         }
-        if self.blocks[other].state == BlockState::Unmapped {
-            self.forget_unmapped(other);
+        if next != NONE && self.blocks[next].state == state {
+            self.withdraw(next);
+            let Node { size, next: end, .. } = self.blocks[next];
+            let node = &mut self.blocks[id];
+            node.next = end;
+            node.size += size;
+            if end != NONE {
+                self.blocks[end].prev = id;
+            }
+            self.blocks.remove(next);
+        }
+    }
+
+    /// Takes a block off the list that it waits on.
+    #[inline]
+    fn withdraw(&mut self, id: u32) {
+        if self.blocks[id].state == BlockState::Unmapped {
+            self.forget_unmapped(id);
         } else {
-            self.uncache(other);
+            self.uncache(id);
         }
-        let Node { address, size, .. } = self.blocks[other];
-        let node = &mut self.blocks[id];
-        node.size += size;
-        if node.prev == other {
-            node.address = address;
-            let next = node.next;
-            self.blocks.splice(self.blocks[other].prev, id, next);
-        } else {
-            let prev = node.prev;
-            self.blocks.splice(prev, id, self.blocks[other].next);
-        }
-        self.blocks.remove(other);
     }
 
     /// Puts a block into its pool (`BlockPool::insert_into_blocks`).
@@ -98,13 +110,14 @@ impl<S: SegmentSource> CachingAllocator<S> {
         let node = &mut self.blocks[id];
         node.state = BlockState::Free;
         node.cached_at = self.searches[node.kind as usize];
-        self.pools[node.pool as usize].insert(node.size, node.address, id);
+        let pool = node.pool as usize;
+        self.pools[pool].insert(&mut self.blocks, id);
     }
 
     /// Takes a block out of its pool.
     #[inline]
     pub(super) fn uncache(&mut self, id: u32) {
-        let node = &self.blocks[id];
-        self.pools[node.pool as usize].remove(node.size, node.address);
+        let pool = self.blocks[id].pool as usize;
+        self.pools[pool].remove(&mut self.blocks, id);
     }
 }

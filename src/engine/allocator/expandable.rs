@@ -2,7 +2,6 @@
 
 use super::arena::{BlockState, NONE, Node};
 use super::caching::{CachingAllocator, Request};
-use super::free_blocks::Entry;
 use super::segment_source::SegmentSource;
 use crate::units::Bytes;
 
@@ -17,28 +16,29 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// A cached block for the request, out of its pool (the expandable part of `get_free_block`).
     ///
     /// The block at the end of a range counts as large as it can grow, so larger ones come first.
-    pub(super) fn best_expandable_fit(&self, request: Request) -> Option<Entry> {
-        let pool = &self.pools[request.pool as usize];
-        let first = pool.best_fit(request.size)?;
-        if self.expandable_size(first) == first.size {
+    pub(super) fn best_expandable_fit(&self, request: Request) -> Option<u32> {
+        let mut fitting = self.pools[request.pool as usize].at_least(&self.blocks, request.size);
+        let first = fitting.next()?;
+        if self.expandable_size(first) == self.blocks[first].size {
             return Some(first);
         }
         let mut best = first;
-        for entry in pool.at_least(request.size).skip(1) {
-            if self.expandable_size(entry) >= self.expandable_size(best) {
+        for id in fitting {
+            if self.expandable_size(id) >= self.expandable_size(best) {
                 break;
             }
-            best = entry;
+            best = id;
         }
         Some(best)
     }
 
     /// What a block is with the unmapped addresses behind it.
-    fn expandable_size(&self, entry: Entry) -> u64 {
-        match self.blocks[entry.id].next {
-            NONE => entry.size,
-            next if self.blocks[next].state == BlockState::Unmapped => entry.size + self.blocks[next].size,
-            _ => entry.size,
+    fn expandable_size(&self, id: u32) -> u64 {
+        let Node { size, next, .. } = self.blocks[id];
+        match next {
+            NONE => size,
+            next if self.blocks[next].state == BlockState::Unmapped => size + self.blocks[next].size,
+            _ => size,
         }
     }
 
@@ -93,6 +93,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
             size,
             prev: NONE,
             next: NONE,
+            before: NONE,
+            after: NONE,
             pool: request.pool,
             range: (self.ranges.len() - 1) as u32,
             cached_at: 0,

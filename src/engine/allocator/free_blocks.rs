@@ -1,13 +1,6 @@
+use super::arena::{Arena, NONE, Node};
 use super::bitmap::Bitmap;
 use super::size::MIN_BLOCK;
-
-/// One cached block of a pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
-    pub size: u64,
-    pub address: u64,
-    pub id: u32,
-}
 
 /// The cached blocks of one pool and stream, ordered by size, then address
 /// (`BlockPool::blocks` with `BlockComparatorSize`).
@@ -15,42 +8,17 @@ pub(super) struct Entry {
 /// A training step caches hundreds of blocks of a few dozen sizes, so they lie on shelves by size
 /// class, with a bitmap of the shelves that hold something: the search of TLSF (Masmano et al.,
 /// "TLSF: a new dynamic memory allocator for real-time systems", 2004), but exact, since each shelf is
-/// sorted.
+/// sorted. A shelf is a chain through the blocks themselves, so that a block leaves it without a
+/// search; one that arrives is put beside the last that arrived, near which most belong.
 #[derive(Debug, Clone)]
 pub(super) struct FreeBlocks {
-    /// By class: index into `shelves`, or [`NO_SHELF`].
-    shelf_of: Vec<u16>,
-    /// Smallest and lowest block last, where it is cheap to take.
-    shelves: Vec<Vec<Place>>,
-    /// The classes whose shelf is not empty.
+    /// The smallest, then lowest block of each class, or [`NONE`].
+    first: Vec<u32>,
+    /// Some block of each class that is not empty: the last that arrived, while it is here.
+    near: Vec<u32>,
+    /// The classes that are not empty.
     occupied: Bitmap<{ CLASSES.div_ceil(64) }>,
 }
-
-/// A block on a shelf: small enough to be passed in registers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    address: u64,
-    /// Of its size within the class.
-    rank: u32,
-    id: u32,
-}
-
-impl Place {
-    #[inline]
-    fn is_after(self, other: Self) -> bool {
-        (self.rank, self.address) > (other.rank, other.address)
-    }
-
-    fn entry(self, class: usize) -> Entry {
-        Entry {
-            size: size_of(class, self.rank),
-            address: self.address,
-            id: self.id,
-        }
-    }
-}
-
-const NO_SHELF: u16 = u16::MAX;
 
 /// Classes per doubling of the size, as a power of two.
 const PRECISION: u32 = 8;
@@ -58,29 +26,29 @@ const PRECISION: u32 = 8;
 const DOUBLINGS: usize = 40;
 const CLASSES: usize = (DOUBLINGS - PRECISION as usize + 1) << PRECISION;
 
-/// The class of a size, one per 512 B up to 256 KiB, then 256 per doubling; and the size's rank among
-/// those of its class.
+/// The class of a size: one per 512 B up to 256 KiB, then 256 per doubling.
 #[inline]
-fn class(size: u64) -> (usize, u32) {
+fn class(size: u64) -> usize {
     let units = size / MIN_BLOCK;
-    let shift = (units | 1).ilog2().saturating_sub(PRECISION);
-    let class = ((shift as usize) << PRECISION).saturating_add((units >> shift) as usize);
-    let rank = units & ((1 << shift) - 1);
-    (class.min(CLASSES - 1), rank as u32)
+    if units < 2 << PRECISION {
+        return units as usize;
+    }
+    let shift = units.ilog2() - PRECISION;
+    let class = ((shift as usize) << PRECISION) + (units >> shift) as usize;
+    class.min(CLASSES - 1)
 }
 
-/// The size that has this class and rank.
-fn size_of(class: usize, rank: u32) -> u64 {
-    let shift = (class >> PRECISION).saturating_sub(1);
-    let units = ((class - (shift << PRECISION)) as u64) << shift;
-    (units + u64::from(rank)) * MIN_BLOCK
+/// The place of a block among those of its class.
+#[inline]
+fn rank(node: &Node) -> (u64, u64) {
+    (node.size, node.address)
 }
 
 impl Default for FreeBlocks {
     fn default() -> Self {
         Self {
-            shelf_of: vec![NO_SHELF; CLASSES],
-            shelves: Vec::new(),
+            first: vec![NONE; CLASSES],
+            near: vec![NONE; CLASSES],
             occupied: Bitmap::default(),
         }
     }
@@ -89,140 +57,113 @@ impl Default for FreeBlocks {
 impl FreeBlocks {
     /// Puts a block in, of whole units of 512 B.
     #[inline]
-    pub fn insert(&mut self, size: u64, address: u64, id: u32) {
-        let (class, rank) = class(size);
-        let place = Place { address, rank, id };
-        let shelf = self.shelf_or_new(class);
-        match shelf.last() {
-            Some(&last) if place.is_after(last) => insert_within(shelf, place),
-            Some(_) => shelf.push(place),
-            None => {
-                shelf.push(place);
-                self.occupied.insert(class);
-            }
+    pub fn insert(&mut self, blocks: &mut Arena, id: u32) {
+        let class = class(blocks[id].size);
+        let first = self.first[class];
+        if first == NONE {
+            self.occupied.insert(class);
         }
+        if first == NONE || rank(&blocks[id]) < rank(&blocks[first]) {
+            blocks.link(NONE, id, first);
+            self.first[class] = id;
+        } else {
+            let before = place(blocks, id, self.near[class]);
+            let after = blocks[before].after;
+            blocks.link(before, id, after);
+        }
+        self.near[class] = id;
     }
 
     /// Takes a block out, which must be here.
     #[inline]
-    pub fn remove(&mut self, size: u64, address: u64) {
-        let (class, rank) = class(size);
-        let shelf = self.shelf_mut(class);
-        if shelf.last().is_some_and(|last| last.address == address) {
-            shelf.pop();
+    pub fn remove(&mut self, blocks: &mut Arena, id: u32) {
+        self.remove_of(blocks, id, class(blocks[id].size));
+    }
+
+    #[inline]
+    fn remove_of(&mut self, blocks: &mut Arena, id: u32, class: usize) {
+        let Node { before, after, .. } = blocks[id];
+        if before == NONE {
+            self.first[class] = after;
         } else {
-            remove_within(shelf, Place { address, rank, id: 0 });
+            blocks[before].after = after;
         }
-        self.note_empty(class);
-    }
-
-    /// Takes out the smallest block of at least `size` bytes; of equals, the lowest.
-    #[inline]
-    pub fn take_best_fit(&mut self, size: u64) -> Option<u32> {
-        let (class, at) = self.find(size)?;
-        let shelf = self.shelf_mut(class);
-        let place = if at + 1 == shelf.len() {
-            shelf.swap_remove(at)
-        } else {
-            shelf.remove(at)
-        };
-        self.note_empty(class);
-        Some(place.id)
-    }
-
-    /// The smallest block of at least `size` bytes; of equals, the lowest.
-    #[inline]
-    pub fn best_fit(&self, size: u64) -> Option<Entry> {
-        let (class, at) = self.find(size)?;
-        Some(self.shelf(class)[at].entry(class))
-    }
-
-    /// Class and place on its shelf of the smallest block of at least `size` bytes.
-    #[inline]
-    fn find(&self, size: u64) -> Option<(usize, usize)> {
-        let (class, rank) = class(size);
-        let first = self.occupied.next(class)?;
-        let shelf = self.shelf(first);
-        // Blocks of the request's own class may still be too small.
-        if first > class || shelf.last().is_some_and(|last| last.rank >= rank) {
-            return Some((first, shelf.len() - 1));
+        if after != NONE {
+            blocks[after].before = before;
         }
-        if let Some(at) = shelf.iter().rposition(|place| place.rank >= rank) {
-            return Some((first, at));
+        if self.near[class] == id {
+            self.near[class] = if before == NONE { after } else { before };
         }
-        let next = self.occupied.next(class + 1)?;
-        Some((next, self.shelf(next).len() - 1))
-    }
-
-    /// The blocks of a class that has a shelf.
-    #[inline]
-    fn shelf(&self, class: usize) -> &[Place] {
-        &self.shelves[self.shelf_of[class] as usize]
-    }
-
-    #[inline]
-    fn shelf_mut(&mut self, class: usize) -> &mut Vec<Place> {
-        &mut self.shelves[self.shelf_of[class] as usize]
-    }
-
-    #[inline]
-    fn note_empty(&mut self, class: usize) {
-        if self.shelf(class).is_empty() {
+        if before == NONE && after == NONE {
             self.occupied.remove(class);
         }
     }
 
+    /// Takes out the smallest block of at least `size` bytes; of equals, the lowest.
     #[inline]
-    fn shelf_or_new(&mut self, class: usize) -> &mut Vec<Place> {
-        if self.shelf_of[class] == NO_SHELF {
-            self.add_shelf(class);
-        }
-        self.shelf_mut(class)
+    pub fn take_best_fit(&mut self, blocks: &mut Arena, size: u64) -> Option<u32> {
+        let (class, id) = self.find(blocks, size)?;
+        self.remove_of(blocks, id, class);
+        Some(id)
     }
 
-    #[cold]
-    fn add_shelf(&mut self, class: usize) {
-        self.shelf_of[class] = self.shelves.len() as u16;
-        self.shelves.push(Vec::new());
+    /// The smallest block of at least `size` bytes; of equals, the lowest.
+    #[inline]
+    pub fn best_fit(&self, blocks: &Arena, size: u64) -> Option<u32> {
+        self.find(blocks, size).map(|(_, id)| id)
+    }
+
+    /// The smallest block of at least `size` bytes, with its class.
+    #[inline]
+    fn find(&self, blocks: &Arena, size: u64) -> Option<(usize, u32)> {
+        let of_request = class(size);
+        let class = self.occupied.next(of_request)?;
+        let first = self.first[class];
+        // Blocks of the request's own class may still be too small.
+        if class > of_request || blocks[first].size >= size {
+            return Some((class, first));
+        }
+        if let Some(id) = chain(blocks, first).find(|&id| blocks[id].size >= size) {
+            return Some((class, id));
+        }
+        let class = self.occupied.next(class + 1)?;
+        Some((class, self.first[class]))
     }
 
     /// Blocks of at least `size` bytes, smallest first.
-    #[inline]
-    pub fn at_least(&self, size: u64) -> impl Iterator<Item = Entry> {
-        std::iter::successors(self.occupied.next(class(size).0), |class| self.occupied.next(class + 1))
-            .flat_map(|class| self.shelf(class).iter().rev().map(move |place| place.entry(class)))
-            .filter(move |entry| entry.size >= size)
+    pub fn at_least<'a>(&'a self, blocks: &'a Arena, size: u64) -> impl Iterator<Item = u32> + 'a {
+        std::iter::successors(self.occupied.next(class(size)), |class| self.occupied.next(class + 1))
+            .flat_map(|class| chain(blocks, self.first[class]))
+            .filter(move |&id| blocks[id].size >= size)
     }
 
     /// All blocks, smallest first.
-    pub fn iter(&self) -> impl Iterator<Item = Entry> {
-        self.at_least(0)
+    pub fn iter<'a>(&'a self, blocks: &'a Arena) -> impl Iterator<Item = u32> + 'a {
+        self.at_least(blocks, 0)
     }
 }
 
-/// Puts a block elsewhere than at the end, where nine in ten go.
-#[cold]
-fn insert_within(shelf: &mut Vec<Place>, place: Place) {
-    let at = position(shelf, place);
-    shelf.insert(at, place);
+/// A block and those behind it on its shelf.
+fn chain(blocks: &Arena, id: u32) -> impl Iterator<Item = u32> {
+    let some = |id: u32| (id != NONE).then_some(id);
+    std::iter::successors(some(id), move |&id| some(blocks[id].after))
 }
 
-/// Takes a block from elsewhere than the end.
-#[cold]
-fn remove_within(shelf: &mut Vec<Place>, place: Place) {
-    let removed = shelf.remove(position(shelf, place) - 1);
-    debug_assert_eq!((removed.address, removed.rank), (place.address, place.rank));
-}
-
-/// How many blocks of a shelf come before a block, itself included if it is there.
-fn position(shelf: &[Place], place: Place) -> usize {
-    // Most come and go within the lowest few.
-    const NEAR: usize = 8;
-    let before = |other: &Place| !place.is_after(*other);
-    let far = shelf.len().saturating_sub(NEAR);
-    match shelf[far..].iter().rposition(before) {
-        Some(at) => far + at + 1,
-        None => shelf[..far].partition_point(before),
+/// The block of a shelf behind which `id` belongs, which is not before all of them; the search
+/// begins at `near`.
+#[inline]
+fn place(blocks: &Arena, id: u32, near: u32) -> u32 {
+    let own = rank(&blocks[id]);
+    let mut at = near;
+    while rank(&blocks[at]) > own {
+        at = blocks[at].before;
+    }
+    loop {
+        let after = blocks[at].after;
+        if after == NONE || rank(&blocks[after]) > own {
+            return at;
+        }
+        at = after;
     }
 }
 
@@ -232,45 +173,71 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::arena::BlockState;
+    use super::super::size::PoolKind;
     use super::*;
 
     #[test]
     fn classes_ascend_with_the_size() {
         assert_eq!(
-            [512, 1024, 511 * 512, 513 * 512].map(class),
-            [(1, 0), (2, 0), (511, 0), (512, 1)]
+            [512, 1024, 511 * 512, 512 * 512, 513 * 512].map(class),
+            [1, 2, 511, 512, 512]
         );
         let sizes = (1..50_000)
             .map(|units| units * MIN_BLOCK)
             .chain((5..28).map(|power| (1 << (20 + power)) - MIN_BLOCK));
-        let (sizes, classes): (Vec<u64>, Vec<_>) = sizes.map(|size| (size, class(size))).unzip();
+        let classes: Vec<usize> = sizes.map(class).collect();
         assert!(classes.is_sorted());
-        assert!(classes.last().is_some_and(|(last, _)| *last < CLASSES - 1));
-        assert!(classes.iter().map(|&(class, rank)| size_of(class, rank)).eq(sizes));
+        assert!(classes.last().is_some_and(|last| *last < CLASSES - 1));
+    }
+
+    fn node(size: u64, address: u64) -> Node {
+        Node {
+            address,
+            size,
+            prev: NONE,
+            next: NONE,
+            before: NONE,
+            after: NONE,
+            pool: 0,
+            range: NONE,
+            cached_at: 0,
+            state: BlockState::Free,
+            kind: PoolKind::Small,
+        }
     }
 
     proptest! {
         #[test]
         fn the_best_fit_is_that_of_a_sorted_set(
-            ops in proptest::collection::vec((0..3, prop_oneof![1_u64..40, 1_u64..100_000], 0_u64..50), 1..200),
+            ops in proptest::collection::vec((0..4, prop_oneof![1_u64..40, 1_u64..100_000], 0_u64..50), 1..300),
         ) {
-            let mut blocks = FreeBlocks::default();
+            let (mut free, mut blocks) = (FreeBlocks::default(), Arena::default());
             let mut set = BTreeSet::new();
             for (op, units, place) in ops {
-                let entry = Entry { size: units * MIN_BLOCK, address: place * MIN_BLOCK, id: place as u32 };
+                let (size, address) = (units * MIN_BLOCK, place * MIN_BLOCK);
+                let least = set.range((size, 0, 0)..).next().copied();
                 match op {
                     0 => {
-                        let expected = set.range(Entry { address: 0, id: 0, ..entry }..).next().copied();
-                        prop_assert_eq!(blocks.best_fit(entry.size), expected);
-                        prop_assert_eq!(blocks.take_best_fit(entry.size), expected.map(|found| found.id));
-                        expected.map(|found| set.remove(&found));
+                        let expected = least.map(|(_, _, id)| id);
+                        prop_assert_eq!(free.best_fit(&blocks, size), expected);
+                        prop_assert_eq!(free.take_best_fit(&mut blocks, size), expected);
+                        least.map(|found| set.remove(&found));
                     }
-                    1 if set.remove(&entry) => blocks.remove(entry.size, entry.address),
-                    _ if set.insert(entry) => blocks.insert(entry.size, entry.address, entry.id),
+                    1 => if let Some(found) = least {
+                        free.remove(&mut blocks, found.2);
+                        set.remove(&found);
+                    }
+                    _ if set.range((size, address, 0)..=(size, address, NONE)).next().is_none() => {
+                        let id = blocks.insert(node(size, address));
+                        free.insert(&mut blocks, id);
+                        set.insert((size, address, id));
+                    }
                     _ => {}
                 }
-                prop_assert!(blocks.iter().eq(set.iter().copied()));
-                prop_assert!(blocks.at_least(entry.size).eq(set.iter().copied().filter(|e| e.size >= entry.size)));
+                prop_assert!(free.iter(&blocks).eq(set.iter().map(|found| found.2)));
+                let fitting = set.iter().filter(|found| found.0 >= size).map(|found| found.2);
+                prop_assert!(free.at_least(&blocks, size).eq(fitting));
             }
         }
     }

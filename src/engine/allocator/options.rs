@@ -42,7 +42,10 @@ impl Default for Options {
 ///
 /// Source: `AllocatorConfig::roundup_power2_divisions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RoundupDivisions([u64; Self::INTERVALS]);
+pub struct RoundupDivisions {
+    by_interval: [u64; Self::INTERVALS],
+    is_off: bool,
+}
 
 impl RoundupDivisions {
     /// One value for each power of two from 1 MiB to 32 GiB; the last serves all above
@@ -53,18 +56,33 @@ impl RoundupDivisions {
 
     /// The same number of steps for all sizes; 0 and 1 turn the rounding off.
     pub const fn uniform(divisions: u64) -> Self {
-        Self([divisions; Self::INTERVALS])
+        Self::by_interval([divisions; Self::INTERVALS])
     }
 
     /// One number of steps per interval.
     pub const fn by_interval(divisions: [u64; Self::INTERVALS]) -> Self {
-        Self(divisions)
+        let mut is_off = true;
+        let mut at = 0;
+        while at < Self::INTERVALS {
+            is_off &= divisions[at] <= 1;
+            at += 1;
+        }
+        Self {
+            by_interval: divisions,
+            is_off,
+        }
+    }
+
+    /// Whether no request rounds to more than whole blocks.
+    #[inline]
+    pub const fn is_off(&self) -> bool {
+        self.is_off
     }
 
     /// The number of steps for a request of `bytes`, at least 1 byte.
     #[inline]
     pub fn at(&self, bytes: u64) -> u64 {
         let interval = bytes.ilog2().saturating_sub(Self::FIRST_POWER) as usize;
-        self.0[interval.min(Self::INTERVALS - 1)]
+        self.by_interval[interval.min(Self::INTERVALS - 1)]
     }
 }

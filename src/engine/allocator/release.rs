@@ -2,7 +2,6 @@
 
 use super::arena::{NONE, Node};
 use super::caching::{CachingAllocator, Request};
-use super::free_blocks::Entry;
 use super::segment_source::SegmentSource;
 use super::size::PoolKind;
 
@@ -12,9 +11,9 @@ impl<S: SegmentSource> CachingAllocator<S> {
     pub fn empty_cache(&mut self) {
         for kind in [PoolKind::Large, PoolKind::Small] {
             for pool in self.pools_of(kind) {
-                let cached: Vec<Entry> = self.pools[pool].iter().collect();
-                for entry in cached {
-                    self.release_or_unmap(entry);
+                let cached: Vec<u32> = self.pools[pool].iter(&self.blocks).collect();
+                for id in cached {
+                    self.release_or_unmap(id);
                 }
             }
         }
@@ -22,36 +21,38 @@ impl<S: SegmentSource> CachingAllocator<S> {
 
     /// What `release_blocks` does to a cached block: frees a whole segment, unmaps what it can of an
     /// expandable one.
-    fn release_or_unmap(&mut self, entry: Entry) {
-        if self.blocks[entry.id].range != NONE {
-            self.unmap(entry.id);
+    fn release_or_unmap(&mut self, id: u32) {
+        if self.blocks[id].range != NONE {
+            self.unmap(id);
         } else {
-            self.release_if_whole(entry);
+            self.release_if_whole(id);
         }
     }
 
     /// Gives back the segment of `size` bytes at `address`; whether there was one without a live block.
     pub(super) fn release_segment(&mut self, address: u64, size: u64) -> bool {
-        let entry = self
-            .cached()
-            .find(|entry| (entry.address, entry.size) == (address, size));
-        entry.is_some_and(|entry| self.release_if_whole(entry))
+        let id = self.cached().find(|&id| {
+            let node = &self.blocks[id];
+            (node.address, node.size) == (address, size)
+        });
+        id.is_some_and(|id| self.release_if_whole(id))
     }
 
     /// Unmaps the cached block that reaches from `address` over `size` bytes or more; whether that
     /// unmapped just these.
     pub(super) fn unmap_segment(&mut self, address: u64, size: u64) -> bool {
         let end = address.saturating_add(size);
-        let holds = |entry: &Entry| entry.address <= address && end <= entry.address.saturating_add(entry.size);
-        let entry = self
-            .cached()
-            .find(|entry| self.blocks[entry.id].range != NONE && holds(entry));
-        entry.is_some_and(|entry| self.unmap(entry.id) == (address, size))
+        let holds = |node: &Node| node.address <= address && end <= node.address.saturating_add(node.size);
+        let id = self.cached().find(|&id| {
+            let node = &self.blocks[id];
+            node.range != NONE && holds(node)
+        });
+        id.is_some_and(|id| self.unmap(id) == (address, size))
     }
 
     /// All cached blocks.
-    fn cached(&self) -> impl Iterator<Item = Entry> {
-        self.pools.iter().flat_map(|pool| pool.iter())
+    fn cached(&self) -> impl Iterator<Item = u32> {
+        self.pools.iter().flat_map(|pool| pool.iter(&self.blocks))
     }
 
     /// Under `max_split_size`: gives back oversize blocks, just enough for the request; whether that
@@ -62,18 +63,18 @@ impl<S: SegmentSource> CachingAllocator<S> {
         };
         let wanted = request.size.max(max_split);
         let pool = &self.pools[request.pool as usize];
-        let fitting = pool.at_least(wanted).next();
-        let oversize: Vec<Entry> = pool.at_least(max_split).collect();
-        if let Some(entry) = fitting {
-            return self.release_if_whole(entry);
+        let fitting = pool.best_fit(&self.blocks, wanted);
+        let oversize: Vec<u32> = pool.at_least(&self.blocks, max_split).collect();
+        if let Some(id) = fitting {
+            return self.release_if_whole(id);
         }
         let mut released = 0;
-        for entry in oversize.into_iter().rev() {
+        for id in oversize.into_iter().rev() {
             if released >= wanted {
                 break;
             }
-            released += entry.size;
-            self.release_if_whole(entry);
+            released += self.blocks[id].size;
+            self.release_if_whole(id);
         }
         released >= wanted
     }
@@ -87,26 +88,26 @@ impl<S: SegmentSource> CachingAllocator<S> {
         };
         let threshold = (share * limit.get() as f64) as u64;
         let mut excess = self.reserved.saturating_sub(threshold);
-        let mut candidates: Vec<(Entry, u64)> = self
+        let mut candidates: Vec<(u32, u64)> = self
             .pools_of(PoolKind::Large)
             .flat_map(|pool| self.whole_segments(pool))
-            .map(|entry| (entry, self.age(entry)))
+            .map(|id| (id, self.age(id)))
             .collect();
         while excess > 0 && !candidates.is_empty() {
             let total: u64 = candidates.iter().map(|(_, age)| age).sum();
             let mean = total as f64 / candidates.len() as f64;
             let (old, young): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|&(_, age)| age as f64 >= mean);
-            for (entry, _) in old {
-                excess = excess.saturating_sub(entry.size);
-                self.release(entry);
+            for (id, _) in old {
+                excess = excess.saturating_sub(self.blocks[id].size);
+                self.release(id);
             }
             candidates = young;
         }
     }
 
     /// Searches of its pool since a block was cached (`gc_count`).
-    fn age(&self, entry: Entry) -> u64 {
-        let Node { cached_at, kind, .. } = self.blocks[entry.id];
+    fn age(&self, id: u32) -> u64 {
+        let Node { cached_at, kind, .. } = self.blocks[id];
         u64::from(self.searches[kind as usize].wrapping_sub(cached_at))
     }
 
@@ -116,10 +117,10 @@ impl<S: SegmentSource> CachingAllocator<S> {
     }
 
     /// The cached blocks of a pool that are segments of `cudaMalloc` as a whole.
-    fn whole_segments(&self, pool: usize) -> Vec<Entry> {
+    fn whole_segments(&self, pool: usize) -> Vec<u32> {
         self.pools[pool]
-            .iter()
-            .filter(|entry| self.is_whole_segment(entry.id))
+            .iter(&self.blocks)
+            .filter(|&id| self.is_whole_segment(id))
             .collect()
     }
 
@@ -128,20 +129,20 @@ impl<S: SegmentSource> CachingAllocator<S> {
         node.range == NONE && !node.is_split()
     }
 
-    fn release_if_whole(&mut self, entry: Entry) -> bool {
-        let whole = self.is_whole_segment(entry.id);
+    fn release_if_whole(&mut self, id: u32) -> bool {
+        let whole = self.is_whole_segment(id);
         if whole {
-            self.release(entry);
+            self.release(id);
         }
         whole
     }
 
     /// Gives one segment back (`release_block`).
-    fn release(&mut self, entry: Entry) {
-        let pool = self.blocks[entry.id].pool;
-        self.pools[pool as usize].remove(entry.size, entry.address);
-        self.source.release(entry.address, entry.size);
-        self.reserved -= entry.size;
-        self.blocks.remove(entry.id);
+    fn release(&mut self, id: u32) {
+        self.uncache(id);
+        let Node { address, size, .. } = self.blocks[id];
+        self.source.release(address, size);
+        self.reserved -= size;
+        self.blocks.remove(id);
     }
 }

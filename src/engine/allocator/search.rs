@@ -14,7 +14,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         let searches = &mut self.searches[request.kind as usize];
         *searches = searches.wrapping_add(1);
         if self.plain_search {
-            self.pools[request.pool as usize].take_best_fit(request.size)
+            self.pools[request.pool as usize].take_best_fit(&mut self.blocks, request.size)
         } else {
             self.take_cached_with_options(request)
         }
@@ -22,16 +22,16 @@ impl<S: SegmentSource> CachingAllocator<S> {
 
     /// [`Self::take_cached`] with expandable segments or `max_split_size`.
     fn take_cached_with_options(&mut self, request: Request) -> Option<u32> {
-        let entry = if self.options.expandable_segments {
+        let id = if self.options.expandable_segments {
             self.best_expandable_fit(request)?
         } else {
-            self.pools[request.pool as usize].at_least(request.size).next()?
+            self.pools[request.pool as usize].best_fit(&self.blocks, request.size)?
         };
-        if entry.size >= self.oversize_for(request) {
+        if self.blocks[id].size >= self.oversize_for(request) {
             return None;
         }
-        self.pools[request.pool as usize].remove(entry.size, entry.address);
-        Some(entry.id)
+        self.uncache(id);
+        Some(id)
     }
 
     /// The size from which a cached block is too large for the request: an oversize block serves large
@@ -102,6 +102,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
             size,
             prev: NONE,
             next: NONE,
+            before: NONE,
+            after: NONE,
             pool: request.pool,
             range: NONE,
             cached_at: 0,

@@ -48,6 +48,9 @@ pub fn round_size(bytes: u64, options: &Options) -> u64 {
     if bytes < MIN_BLOCK {
         return MIN_BLOCK;
     }
+    if options.roundup_power2_divisions.is_off() {
+        return bytes.next_multiple_of(MIN_BLOCK);
+    }
     let divisions = options.roundup_power2_divisions.at(bytes);
     if divisions > 1 && bytes > MIN_BLOCK * divisions {
         round_up_to_division(bytes, divisions)

@@ -68,7 +68,7 @@ struct Group {
 fn groups(live: &Live<'_>) -> Vec<Vec<Group>> {
     let mut scopes: Vec<Vec<Group>> = Vec::new();
     scopes.resize_with(live.log().scopes.len(), Vec::new);
-    for held in live.iter() {
+    for held in live.together() {
         let (birth, kind) = (held.birth, held.kind());
         let groups = &mut scopes[birth.scope as usize];
         // The same text at two places makes two groups here, and one part in the end.

@@ -8,9 +8,11 @@ pub(crate) struct Live<'a> {
     log: &'a Log,
     block_bytes: &'a [u64],
     ids: Vec<StorageId>,
+    /// Bytes of all that have one description, by description.
+    sums: Vec<u64>,
 }
 
-/// One storage that lives.
+/// One storage that lives, or several that are alike.
 pub(crate) struct Held<'a> {
     /// What it is.
     pub birth: &'a Birth,
@@ -31,10 +33,17 @@ impl Timeline {
     /// What lives at an instant, in the order of birth.
     pub(crate) fn live(&self, instant: Instant) -> Live<'_> {
         let recorded = self.recorded();
+        let births = &recorded.log.births;
+        let ids = self.live_ids(instant);
+        let mut sums = vec![0; births.descriptions().len()];
+        for &id in &ids {
+            sums[births.description_of(id)] += recorded.block_bytes[id as usize];
+        }
         Live {
             log: &recorded.log,
             block_bytes: &recorded.block_bytes,
-            ids: self.live_ids(instant),
+            ids,
+            sums,
         }
     }
 }
@@ -49,16 +58,28 @@ impl<'a> Live<'a> {
     pub fn iter(&self) -> impl Iterator<Item = Held<'a>> {
         self.ids.iter().map(|&id| {
             let birth = &self.log.births[id as usize];
-            Held {
-                birth,
-                component: self.log.scopes[birth.scope as usize].component,
-                bytes: Bytes::new(self.block_bytes[id as usize]),
-            }
+            self.held(birth, self.block_bytes[id as usize])
         })
+    }
+
+    /// Everything that lives, what has one description together.
+    pub fn together(&self) -> impl Iterator<Item = Held<'a>> {
+        let descriptions = self.log.births.descriptions().iter().zip(&self.sums);
+        descriptions
+            .filter(|(_, bytes)| **bytes > 0)
+            .map(|(birth, &bytes)| self.held(birth, bytes))
+    }
+
+    fn held(&self, birth: &'a Birth, bytes: u64) -> Held<'a> {
+        Held {
+            birth,
+            component: self.log.scopes[birth.scope as usize].component,
+            bytes: Bytes::new(bytes),
+        }
     }
 
     /// Bytes of those of which `of` is true.
     pub fn sum(&self, of: impl Fn(&Held<'_>) -> bool) -> Bytes {
-        self.iter().filter(|held| of(held)).map(|held| held.bytes).sum()
+        self.together().filter(|held| of(held)).map(|held| held.bytes).sum()
     }
 }

@@ -82,7 +82,7 @@ fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
         update: &events[passes.end..*end],
         zero_grad: &[],
     };
-    pieces.step(passes, |_| true)
+    pieces.step(passes, |events| events.to_vec())
 }
 
 /// The first step has the first update; later steps have the second, and nothing is born in
@@ -103,9 +103,10 @@ fn shared(events: &[Event], passes: &Passes, ends: [usize; 3], births: usize) ->
         update: &events[ends[0]..ends[1]],
         ..first
     };
+    let kept = |e: &Event| !e.is_birth() || dies[e.storage() as usize];
     (
-        first.step(passes, |_| true),
-        steady.step(passes, |e| !e.is_birth() || dies[e.storage() as usize]),
+        first.step(passes, |events| events.to_vec()),
+        steady.step(passes, |events| events.iter().copied().filter(kept).collect()),
     )
 }
 
@@ -117,13 +118,11 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    fn step(&self, passes: &Passes, keep: impl Fn(&Event) -> bool) -> Step {
+    /// `keep` gives what is kept of a piece of forward and backward.
+    fn step(&self, passes: &Passes, keep: impl Fn(&[Event]) -> Vec<Event>) -> Step {
         let mut events = Vec::with_capacity(self.forward_backward.len() + self.update.len() + self.zero_grad.len());
         let mut at = |mark: usize, from: usize| {
-            let kept = self.forward_backward[from - passes.start..mark - passes.start]
-                .iter()
-                .filter(|e| keep(e));
-            events.extend(kept.copied());
+            events.extend(keep(&self.forward_backward[from - passes.start..mark - passes.start]));
             events.len()
         };
         let mut marks = StepMarks {

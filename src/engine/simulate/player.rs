@@ -152,29 +152,29 @@ impl<'a, S: SegmentSource> Player<'a, S> {
 
     /// Plays some events.
     pub fn play(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
-        let mut at = 0;
-        while let Some(event) = events.get(at) {
+        let mut rest = events;
+        while let [event, after @ ..] = rest {
             let id = event.storage() as usize;
-            at += 1;
+            rest = after;
             if self.is_settled(id) {
-                self.count(*event, id, at);
-                continue;
-            }
-            if !event.is_birth() {
+                self.count(*event, id, events.len() - rest.len());
+            } else if !event.is_birth() {
                 self.free(id);
-                continue;
+            } else if rest.first() == Some(&Event::death(event.storage())) && self.blocks[id].is_none() {
+                let total = self.scratch(id)?;
+                self.note_total(total, events.len() - rest.len());
+                rest = &rest[1..];
+            } else {
+                let total = self.alloc(id)?;
+                self.note_total(total, events.len() - rest.len());
             }
-            let dies_next = events.get(at) == Some(&Event::death(event.storage()));
-            let is_scratch = dies_next && self.blocks[id].is_none();
-            let total = if is_scratch { self.scratch(id)? } else { self.alloc(id)? };
-            self.note_total(total, at);
-            at += usize::from(is_scratch);
         }
         self.played += events.len();
         Ok(())
     }
 
     /// Whether a storage's pool repeats what it did in the step before.
+    #[inline]
     fn is_settled(&self, id: usize) -> bool {
         self.settled != [false; 2] && self.settled[PoolKind::of(self.block_bytes[id]) as usize]
     }
@@ -213,20 +213,17 @@ impl<'a, S: SegmentSource> Player<'a, S> {
         Ok(self.allocator.allocated().get() + self.block_bytes[id])
     }
 
+    #[inline]
     fn free(&mut self, id: usize) {
-        if let Some(block) = self.dying(id) {
-            self.allocator.free(block);
-        } else {
-            self.strays += 1;
-        }
-    }
-
-    fn dying(&mut self, id: usize) -> Option<Block> {
         let replaced = if self.replaced.is_empty() {
             None
         } else {
             self.replaced.remove(&id)
         };
-        replaced.or_else(|| self.blocks[id].take())
+        if let Some(block) = replaced.or_else(|| self.blocks[id].take()) {
+            self.allocator.free(block);
+        } else {
+            self.strays += 1;
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::player::Player;
 use super::steps::Recording;
-use crate::allocator::{AscendingAddresses, CachingAllocator, Options, OutOfMemory, PoolKind, round_size};
+use crate::allocator::{AscendingAddresses, CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::report::{Reserved, SegmentLayout, StepBytes};
 use crate::tape::Kind;
 use crate::tape::log::{Event, StorageId};
@@ -29,7 +29,7 @@ pub struct Replay {
 /// # Errors
 /// When the allocator's limit does not hold the run.
 pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfMemory> {
-    let requests: Vec<u64> = recording.log.births.iter().map(|birth| birth.bytes).collect();
+    let requests = recording.log.births.requests();
     let mut player = Player::new(&requests, CachingAllocator::new(options.clone()));
     let after_model = player.build(&recording.build)?;
     let first = player.step(&recording.first)?;
@@ -69,7 +69,8 @@ fn large_in_a_used_process(
     requests: &[u64],
     options: &Options,
 ) -> Result<Vec<Bytes>, OutOfMemory> {
-    let is_large = |id: StorageId| PoolKind::of(round_size(requests[id as usize], options)) == PoolKind::Large;
+    // Rounding takes no request across the border between the pools.
+    let is_large = |id: StorageId| PoolKind::of(requests[id as usize]) == PoolKind::Large;
     let large = |events: &[Event]| -> Vec<Event> { events.iter().copied().filter(|e| is_large(e.storage())).collect() };
     let births = &recording.log.births;
     let workspaces: Vec<StorageId> = (0..births.len())

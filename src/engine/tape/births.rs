@@ -26,6 +26,22 @@ impl Births {
         self.of.iter().map(|&at| &self.descriptions[at as usize])
     }
 
+    /// Bytes that each storage asks of the allocator, in the order of birth.
+    pub fn requests(&self) -> Vec<u64> {
+        self.iter().map(|birth| birth.bytes).collect()
+    }
+
+    /// What storages are, each description once.
+    pub(crate) fn descriptions(&self) -> &[Birth] {
+        &self.descriptions
+    }
+
+    /// Which of [`Self::descriptions`] is that of a storage.
+    #[inline]
+    pub(crate) fn description_of(&self, id: StorageId) -> usize {
+        self.of[id as usize] as usize
+    }
+
     /// A storage with a description of its own.
     pub(super) fn push(&mut self, birth: Birth) -> StorageId {
         self.of.push(self.descriptions.len() as u32);
