@@ -17,41 +17,50 @@ pub fn Canvas(
     let canvas = NodeRef::<html::Canvas>::new();
     let theme = CurrentTheme::get();
     let i18n = use_i18n();
-    let resized = RwSignal::new(());
+    let size = RwSignal::new((0, 0));
     Effect::new(move || {
         if let Some(element) = canvas.get() {
-            observe(&element, resized);
+            size.set(measure(&element));
+            observe(element, size);
         }
     });
     Effect::new(move || {
         let Some(element) = canvas.get() else { return };
-        resized.track();
+        let (width, height) = size.get();
         theme.read();
         i18n.get_locale();
-        let ratio = window().device_pixel_ratio();
-        fit(&element, ratio);
-        draw(element, ratio);
+        // This clears it.
+        element.set_width(width);
+        element.set_height(height);
+        draw(element, window().device_pixel_ratio());
     });
     view! { <canvas class="canvas" node_ref=canvas aria-hidden="true"></canvas> }
 }
 
-/// Gives the canvas a pixel for each of the screen's; this clears it.
-fn fit(canvas: &HtmlCanvasElement, ratio: f64) {
-    let frame = canvas.get_bounding_client_rect();
-    canvas.set_width((frame.width() * ratio).round() as u32);
-    canvas.set_height((frame.height() * ratio).round() as u32);
+/// Width and height in pixels of the screen. It has the browser lay the page out, so it is not for
+/// every drawing.
+fn measure(canvas: &HtmlCanvasElement) -> (u32, u32) {
+    let (frame, ratio) = (canvas.get_bounding_client_rect(), window().device_pixel_ratio());
+    let pixels = |css: f64| (css * ratio).round() as u32;
+    (pixels(frame.width()), pixels(frame.height()))
 }
 
-fn observe(canvas: &HtmlCanvasElement, resized: RwSignal<()>) {
-    let notify = Closure::<dyn Fn()>::new(move || {
-        // The observer reports once more while the canvas goes away.
-        resized.try_set(());
-    });
+fn observe(canvas: HtmlCanvasElement, size: RwSignal<(u32, u32)>) {
+    let notify = {
+        let canvas = canvas.clone();
+        Closure::<dyn Fn()>::new(move || {
+            let now = measure(&canvas);
+            // The observer reports once more while the canvas goes away.
+            if size.try_get_untracked().is_some_and(|last| last != now) {
+                size.try_set(now);
+            }
+        })
+    };
     // Without an observer the chart keeps the size at which it was drawn first.
     let Ok(observer) = ResizeObserver::new(notify.as_ref().unchecked_ref()) else {
         return;
     };
-    observer.observe(canvas);
+    observer.observe(&canvas);
     let kept = StoredValue::new_local((observer, notify));
     on_cleanup(move || kept.with_value(|(observer, _)| observer.disconnect()));
 }

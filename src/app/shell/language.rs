@@ -14,7 +14,9 @@ pub const LANGUAGES: [(Locale, &str); 3] = [
 
 /// Keeps the page in the language of the URL, of an earlier choice, or of the browser.
 pub fn follow(store: Store, i18n: Words) {
-    let wanted = move || named(&store.text(Key::Lang)).unwrap_or_else(preferred);
+    // Other entries leave it alone: every word of the page follows it.
+    let from_url = Memo::new(move |_| named(&store.text(Key::Lang)));
+    let wanted = move || from_url.get().unwrap_or_else(preferred);
     i18n.set_locale(wanted());
     // Again once the translations' own start is over, which sets what it took from the browser.
     Effect::new(move || i18n.set_locale(wanted()));

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use leptos::prelude::*;
 
 use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem};
@@ -26,7 +28,11 @@ impl Store {
             }),
         };
         provide_context(store);
-        Effect::new(move || store.write_url());
+        Effect::new(move || {
+            // Once the engine is asked: it works while the browser takes the address down.
+            let wanted = store.address().to_fragment();
+            set_timeout(move || write_url(&wanted), Duration::ZERO);
+        });
         let listener = window_event_listener(leptos::ev::hashchange, move |_| store.read_url());
         on_cleanup(move || listener.remove());
         store
@@ -87,15 +93,6 @@ impl Store {
         }
     }
 
-    fn write_url(self) {
-        let wanted = self.address().to_fragment();
-        if fragment() != wanted {
-            let history = window().history();
-            // Where a frame's rules forbid it, the page works on without a URL.
-            let _ = history.and_then(|h| h.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&wanted)));
-        }
-    }
-
     /// The person went back, or edited the URL by hand.
     fn read_url(self) {
         let (address, problems) = read_address();
@@ -111,6 +108,14 @@ fn read_address() -> (Address, Vec<UrlProblem>) {
     let (mut address, problems) = Address::read(&fragment());
     address.read_query(&window().location().search().unwrap_or_default());
     (address, problems)
+}
+
+fn write_url(wanted: &str) {
+    if fragment() != wanted {
+        let history = window().history();
+        // Where a frame's rules forbid it, the page works on without a URL.
+        let _ = history.and_then(|h| h.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(wanted)));
+    }
 }
 
 fn fragment() -> String {

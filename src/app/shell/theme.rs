@@ -69,10 +69,11 @@ impl CurrentTheme {
 pub fn follow(store: Store) {
     let current = CurrentTheme(RwSignal::new(Theme::Auto));
     provide_context(current);
+    // Other entries leave it alone: what follows the theme is drawn anew.
+    let from_url = Memo::new(move |_| Theme::named(&store.text(Key::Theme)));
     Effect::new(move || {
-        let from_url = Theme::named(&store.text(Key::Theme));
         let stored = || preferences::read("theme").and_then(|name| Theme::named(&name));
-        current.show(from_url.or_else(stored).unwrap_or(Theme::Auto));
+        current.show(from_url.get().or_else(stored).unwrap_or(Theme::Auto));
     });
     follow_system(current);
 }
