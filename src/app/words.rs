@@ -8,6 +8,7 @@ pub use amount::{count, tensors};
 pub use derivation::{basis, numbers, quantity, row, source, symbols};
 pub use help::help;
 
+use vramscope_engine::attention::Algorithm;
 use vramscope_engine::report::{Outside, Part, Phase, SegmentLayout, Warning};
 use vramscope_engine::tape::{Component, Kind, Why};
 
@@ -120,6 +121,22 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Accum => t_string!(i18n, setup.accum).to_string(),
         Key::Clip => t_string!(i18n, setup.clip).to_string(),
         Key::Compare => t_string!(i18n, compare.title).to_string(),
+        Key::Heads => t_string!(i18n, attention.heads).to_string(),
+        Key::KvHeads => t_string!(i18n, attention.kv_heads).to_string(),
+        Key::HeadDim => t_string!(i18n, attention.head_dim).to_string(),
+        Key::Dtype => t_string!(i18n, attention.dtype).to_string(),
+        Key::Causal => t_string!(i18n, attention.causal).to_string(),
+        Key::Window => t_string!(i18n, attention.window).to_string(),
+        Key::Topk => t_string!(i18n, attention.topk).to_string(),
+        Key::Chunk => t_string!(i18n, attention.chunk).to_string(),
+        Key::Pass => t_string!(i18n, attention.pass).to_string(),
+        Key::Longest => t_string!(i18n, attention.longest).to_string(),
+        Key::At => t_string!(i18n, attention.at).to_string(),
+        Key::LogX => t_string!(i18n, attention.log_x).to_string(),
+        Key::LogY => t_string!(i18n, attention.log_y).to_string(),
+        Key::Algorithms => t_string!(i18n, attention.algorithms).to_string(),
+        Key::Sweep => t_string!(i18n, sweep.axis).to_string(),
+        Key::Cards => t_string!(i18n, sweep.cards).to_string(),
         Key::Lang => t_string!(i18n, header.language).to_string(),
         Key::Theme => t_string!(i18n, header.theme).to_string(),
         Key::Embed | Key::Widget | Key::Id => key.name().to_owned(),
@@ -163,7 +180,31 @@ pub fn choice(i18n: Words, key: Key, value: &str) -> String {
         (Key::Freeze, "vision") => t_string!(i18n, choice.freeze_vision).to_string(),
         (Key::Freeze, "all-but-connector") => t_string!(i18n, choice.freeze_all_but_connector).to_string(),
         (Key::Freeze, "lora") => t_string!(i18n, choice.freeze_lora).to_string(),
+        (Key::Dtype | Key::Causal, "model") => t_string!(i18n, attention.as_model).to_string(),
+        (Key::Causal, "true") => t_string!(i18n, attention.causal_yes).to_string(),
+        (Key::Causal, "false") => t_string!(i18n, attention.causal_no).to_string(),
+        (Key::Pass, "training") => t_string!(i18n, attention.pass_training).to_string(),
+        (Key::Pass, "forward") => t_string!(i18n, attention.pass_forward).to_string(),
+        (Key::Sweep, name) => axis(i18n, name),
         (_, other) => other.to_owned(),
+    }
+}
+
+/// The name of an entry that is swept.
+fn axis(i18n: Words, name: &str) -> String {
+    Key::named(name).map_or_else(|| name.to_owned(), |key| label(i18n, key))
+}
+
+/// The name of a way to compute attention.
+pub fn algorithm(i18n: Words, algorithm: Algorithm) -> String {
+    match algorithm {
+        Algorithm::Standard => t_string!(i18n, attention.standard).to_string(),
+        Algorithm::Flash => "FlashAttention 2".into(),
+        Algorithm::Efficient => t_string!(i18n, attention.efficient).to_string(),
+        Algorithm::Cudnn => "cuDNN".into(),
+        Algorithm::Sliding => t_string!(i18n, attention.sliding).to_string(),
+        Algorithm::TopK => t_string!(i18n, attention.top_k).to_string(),
+        Algorithm::Chunked => t_string!(i18n, attention.chunked).to_string(),
     }
 }
 

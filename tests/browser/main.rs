@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+mod attention;
 mod bad_input;
 mod chromedriver;
 mod compare;
@@ -15,8 +16,10 @@ mod loading;
 mod offline;
 mod page;
 mod same_bytes;
+mod saved;
 mod single_file;
 mod sizes;
+mod sweep;
 mod what_if;
 mod worker;
 

@@ -1,22 +1,25 @@
 //! What every chart is drawn with: measures in CSS pixels, on a canvas that has more of its own.
 
 use plotters::coord::Shift;
+use plotters::element::{Drawable, PointCollection};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters_canvas::CanvasBackend;
+use plotters_backend::{BackendCoord, DrawingErrorKind};
 
 use super::palette::Palette;
+use super::surface::{Surface, SurfaceError};
 
-/// The whole canvas.
-pub type Area = DrawingArea<CanvasBackend, Shift>;
+/// The whole surface.
+pub type Area = DrawingArea<Surface, Shift>;
 
-/// Why a canvas could not be drawn on.
+/// Why a surface could not be drawn on.
 pub type Drawn<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// A point in the canvas's own pixels.
 pub type Point = (i32, i32);
 
-const FACES: &str = "-apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', system-ui, sans-serif";
+/// The faces of all texts.
+pub const FACES: &str = "-apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', system-ui, sans-serif";
 const TEXT_SIZE: f64 = 11.5;
 
 /// A canvas, its pixels per CSS pixel, and the colours in force.
@@ -52,6 +55,12 @@ impl Brush<'_> {
         Ok(())
     }
 
+    /// A line of dashes and gaps, given in CSS pixels; a whole line where there are none.
+    pub fn dashed(&self, points: Vec<Point>, style: ShapeStyle, dash: &'static [f64]) -> Drawn {
+        self.root.draw(&Dashed { points, style, dash })?;
+        Ok(())
+    }
+
     /// A text at a point.
     pub fn text(&self, words: &str, at: Point, color: RGBColor, anchor: (HPos, VPos)) -> Drawn {
         let font = (FACES, TEXT_SIZE * self.ratio).into_font();
@@ -75,10 +84,52 @@ impl Brush<'_> {
 
     /// A marked point, ringed by the ground.
     pub fn dot(&self, at: Point) -> Drawn {
+        self.dot_of(at, self.palette.ink)
+    }
+
+    /// A marked point in a colour, ringed by the ground.
+    pub fn dot_of(&self, at: Point, color: RGBColor) -> Drawn {
         self.root
             .draw(&Circle::new(at, self.px(5.0), self.palette.surface.filled()))?;
-        self.root
-            .draw(&Circle::new(at, self.px(3.5), self.palette.ink.filled()))?;
+        self.root.draw(&Circle::new(at, self.px(3.5), color.filled()))?;
         Ok(())
+    }
+
+    /// A measured point: an open circle.
+    pub fn ring(&self, at: Point, color: RGBColor) -> Drawn {
+        self.root
+            .draw(&Circle::new(at, self.px(4.0), self.palette.surface.filled()))?;
+        let style = self.stroke(color.into(), 1.75);
+        self.root.draw(&Circle::new(at, self.px(4.0), style))?;
+        Ok(())
+    }
+}
+
+/// A line with a pattern, which plotters does not know.
+struct Dashed {
+    points: Vec<Point>,
+    style: ShapeStyle,
+    dash: &'static [f64],
+}
+
+impl<'a> PointCollection<'a, Point> for &'a Dashed {
+    type Point = &'a Point;
+    type IntoIter = &'a [Point];
+    fn point_iter(self) -> &'a [Point] {
+        &self.points
+    }
+}
+
+impl Drawable<Surface> for Dashed {
+    fn draw<I: Iterator<Item = BackendCoord>>(
+        &self,
+        points: I,
+        surface: &mut Surface,
+        _: (u32, u32),
+    ) -> Result<(), DrawingErrorKind<SurfaceError>> {
+        surface.set_dash(self.dash);
+        let drawn = surface.draw_path(points, &self.style);
+        surface.set_dash(&[]);
+        drawn
     }
 }

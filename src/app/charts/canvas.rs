@@ -4,6 +4,8 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{HtmlCanvasElement, ResizeObserver};
 
+use super::brush::Drawn;
+use super::surface::Surface;
 use crate::i18n::use_i18n;
 use crate::shell::CurrentTheme;
 
@@ -11,8 +13,8 @@ use crate::shell::CurrentTheme;
 /// screen's. It is drawn again when its size, the theme, the language or what `draw` reads changes.
 #[component]
 pub fn Canvas(
-    /// Draws on the cleared canvas; the number is the screen's pixels per CSS pixel.
-    draw: impl Fn(HtmlCanvasElement, f64) + 'static,
+    /// Draws on the cleared canvas.
+    draw: impl Fn(Surface) -> Drawn + 'static,
 ) -> impl IntoView {
     let canvas = NodeRef::<html::Canvas>::new();
     let theme = CurrentTheme::get();
@@ -32,7 +34,11 @@ pub fn Canvas(
         // This clears it.
         element.set_width(width);
         element.set_height(height);
-        draw(element, window().device_pixel_ratio());
+        let drawn = Surface::canvas(&element, window().device_pixel_ratio()).map(&draw);
+        // A canvas that refuses to be drawn on leaves the table behind it, which says the same.
+        if let Some(Err(e)) = drawn {
+            leptos::logging::error!("a chart could not be drawn: {e}");
+        }
     });
     view! { <canvas class="canvas" node_ref=canvas aria-hidden="true"></canvas> }
 }

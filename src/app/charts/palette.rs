@@ -40,7 +40,11 @@ pub struct Palette {
     pub limit: RGBColor,
     /// Grid lines.
     pub line: RGBColor,
+    series: [RGBColor; SERIES],
 }
+
+/// How many curves have colours of their own.
+const SERIES: usize = 7;
 
 impl Palette {
     /// Reads the colours of the document's root.
@@ -52,7 +56,13 @@ impl Palette {
             muted: colour("--muted"),
             limit: colour("--oom"),
             line: colour("--line"),
+            series: std::array::from_fn(|i| colour(&format!("--series-{}", i + 1))),
         }
+    }
+
+    /// The colour of a curve.
+    pub fn series(&self, style: usize) -> RGBColor {
+        self.series[style % SERIES]
     }
 }
 

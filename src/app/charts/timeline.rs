@@ -3,17 +3,16 @@
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
-use plotters_canvas::CanvasBackend;
 use vramscope_engine::report::Instant;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
-use web_sys::HtmlCanvasElement;
 
 use super::brush::{Area, Brush, Drawn, Point};
 use super::palette::Palette;
 use super::scale::{tick_label, ticks};
+use super::surface::Surface;
 
-type Chart<'a> = ChartContext<'a, CanvasBackend, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Chart<'a> = ChartContext<'a, Surface, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// The part of the canvas that holds the curve, in CSS pixels from each side.
 #[derive(Debug, Clone, Copy)]
@@ -54,15 +53,13 @@ pub struct TimelineChart {
 }
 
 impl TimelineChart {
-    /// Draws on a canvas that has `ratio` pixels for each CSS pixel.
+    /// Draws on a surface.
     ///
     /// # Errors
-    /// When the canvas cannot be drawn on.
-    pub fn draw(&self, canvas: HtmlCanvasElement, ratio: f64, palette: &Palette) -> Drawn {
-        let Some(backend) = CanvasBackend::with_canvas_object(canvas) else {
-            return Ok(());
-        };
-        let root = backend.into_drawing_area();
+    /// When it cannot be drawn on.
+    pub fn draw(&self, surface: Surface, palette: &Palette) -> Drawn {
+        let ratio = surface.ratio();
+        let root = surface.into_drawing_area();
         let brush = Brush {
             root: &root,
             ratio,

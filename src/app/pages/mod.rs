@@ -1,3 +1,26 @@
-//! One module for each route that has a page.
+//! One folder for each route.
 
+pub mod attention;
 pub mod plan;
+
+use crate::shell::Store;
+use crate::state::Key;
+
+/// What files about the entries are called: model, batch and length, then what they hold.
+fn stem(store: Store, what: &str) -> String {
+    let model = if store.has(Key::Config) {
+        "config".to_owned()
+    } else {
+        store.text(Key::Model)
+    };
+    let name = format!("{model}-b{}-s{}-{what}", store.text(Key::Batch), store.text(Key::Seq));
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
+}

@@ -7,7 +7,9 @@ use super::notices::Notices;
 use super::update::UpdateNotice;
 use super::{Store, fault, language, theme};
 use crate::i18n::{I18nContextProvider, t, use_i18n};
+use crate::pages::attention::AttentionPage;
 use crate::pages::plan::PlanPage;
+use crate::state::Route;
 use crate::worker::Engine;
 
 /// The whole page, inside its translations.
@@ -46,12 +48,23 @@ fn WholePage() -> impl IntoView {
         <Header />
         <UpdateNotice />
         <Notices />
-        <PlanPage />
+        <Routed />
         <footer class="foot">
             <p>{t!(i18n, foot.private)}</p>
             <p>{t!(i18n, foot.exact)}</p>
             <SingleFileLink />
         </footer>
+    }
+}
+
+/// The page that the address names; the first page where it names none that is there.
+#[component]
+pub fn Routed() -> impl IntoView {
+    let store = Store::get();
+    let route = Memo::new(move |_| store.route().get());
+    move || match route.get() {
+        Route::Attention => view! { <AttentionPage /> }.into_any(),
+        _ => view! { <PlanPage /> }.into_any(),
     }
 }
 

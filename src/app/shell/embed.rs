@@ -6,8 +6,9 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 
 use super::Store;
+use super::app::Routed;
 use crate::i18n::{t, use_i18n};
-use crate::pages::plan::{PlanPage, PlanWidget};
+use crate::pages::plan::PlanWidget;
 use crate::state::{Key, Widget};
 
 /// The part that the address asks for while the page is in a frame; `None` for the page itself.
@@ -22,7 +23,7 @@ pub fn Embedded(part: Widget) -> impl IntoView {
     let store = Store::get();
     tell_height(store);
     let content = match part {
-        Widget::Page => view! { <PlanPage /> }.into_any(),
+        Widget::Page => view! { <Routed /> }.into_any(),
         _ => view! { <PlanWidget part /> }.into_any(),
     };
     view! {

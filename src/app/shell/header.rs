@@ -8,6 +8,7 @@ use super::install::InstallButton;
 use super::language::{self, LANGUAGES};
 use super::theme::{CurrentTheme, Theme};
 use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::state::{Address, Route};
 
 /// Name, what can be copied, theme, language.
 #[component]
@@ -19,6 +20,7 @@ pub fn Header() -> impl IntoView {
                 <Mark />
                 "VRAMscope"
             </h1>
+            <Pages />
             <p class="tagline">{t!(i18n, page.tagline)}</p>
             <div class="head-tools">
                 <InstallButton />
@@ -32,6 +34,38 @@ pub fn Header() -> impl IntoView {
                 <LanguageMenu />
             </div>
         </header>
+    }
+}
+
+/// The pages that are there, each with what is entered now.
+#[component]
+fn Pages() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let link = move |route: Route| {
+        let here = move || store.route().get() == route;
+        let address = move || {
+            Address {
+                route,
+                ..store.address()
+            }
+            .to_fragment()
+        };
+        let words = move || match route {
+            Route::Attention => t_string!(i18n, nav.attention).to_string(),
+            _ => t_string!(i18n, nav.plan).to_string(),
+        };
+        view! {
+            <a href=address aria-current=move || here().then_some("page") data-testid=format!("nav{}", route.path())>
+                {words}
+            </a>
+        }
+    };
+    let links: Vec<_> = Route::ALL.into_iter().filter(|r| r.is_built()).map(link).collect();
+    view! {
+        <nav class="pages" aria-label=move || t_string!(i18n, nav.label)>
+            {links}
+        </nav>
     }
 }
 

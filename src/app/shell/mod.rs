@@ -16,6 +16,7 @@ mod store;
 mod theme;
 mod update;
 
+pub use clipboard::copy as copy_text;
 pub use store::Store;
 pub use theme::CurrentTheme;
 

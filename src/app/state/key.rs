@@ -63,6 +63,38 @@ pub enum Key {
     Loss,
     /// Setups that stand beside the entered one.
     Compare,
+    /// Query heads of the attention page.
+    Heads,
+    /// Key and value heads.
+    KvHeads,
+    /// Elements of one head.
+    HeadDim,
+    /// Type of queries, keys and values.
+    Dtype,
+    /// Whether a query sees later keys.
+    Causal,
+    /// Sliding window.
+    Window,
+    /// Percent of the keys that top-k keeps.
+    Topk,
+    /// Queries at a time of chunked attention.
+    Chunk,
+    /// What of a step runs.
+    Pass,
+    /// Where the curves of attention end.
+    Longest,
+    /// The length that the formulas are for.
+    At,
+    /// Which curves are shown.
+    Algorithms,
+    /// A logarithmic axis below.
+    LogX,
+    /// A logarithmic axis at the left.
+    LogY,
+    /// The entry that is swept.
+    Sweep,
+    /// Cards that a sweep is held against.
+    Cards,
     /// Language of the page.
     Lang,
     /// Light or dark.
@@ -77,7 +109,7 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 50] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -107,6 +139,22 @@ impl Key {
         Self::Ema,
         Self::Loss,
         Self::Compare,
+        Self::Heads,
+        Self::KvHeads,
+        Self::HeadDim,
+        Self::Dtype,
+        Self::Causal,
+        Self::Window,
+        Self::Topk,
+        Self::Chunk,
+        Self::Pass,
+        Self::Longest,
+        Self::At,
+        Self::Algorithms,
+        Self::LogX,
+        Self::LogY,
+        Self::Sweep,
+        Self::Cards,
         Self::Lang,
         Self::Theme,
         Self::Embed,
@@ -149,6 +197,22 @@ impl Key {
             Self::Ema => "ema",
             Self::Loss => "loss",
             Self::Compare => "compare",
+            Self::Heads => "heads",
+            Self::KvHeads => "kv_heads",
+            Self::HeadDim => "head_dim",
+            Self::Dtype => "dtype",
+            Self::Causal => "causal",
+            Self::Window => "window",
+            Self::Topk => "topk",
+            Self::Chunk => "chunk",
+            Self::Pass => "pass",
+            Self::Longest => "longest",
+            Self::At => "at",
+            Self::Algorithms => "algorithms",
+            Self::LogX => "log_x",
+            Self::LogY => "log_y",
+            Self::Sweep => "sweep",
+            Self::Cards => "cards",
             Self::Lang => "lang",
             Self::Theme => "theme",
             Self::Embed => "embed",
@@ -195,6 +259,22 @@ impl Key {
             Self::Attn => Form::Choice(&["sdpa", "eager", "flash_attention_2"]),
             Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora", "qlora"]),
             Self::Compare => Form::Setups,
+            Self::Heads => Form::OptionalCount,
+            Self::KvHeads => Form::OptionalCount,
+            Self::HeadDim => Form::OptionalCount,
+            Self::Dtype => Form::Choice(&["model", "bf16", "fp16", "fp32"]),
+            Self::Causal => Form::Choice(&["model", "true", "false"]),
+            Self::Window => Form::Count,
+            Self::Topk => Form::Count,
+            Self::Chunk => Form::Count,
+            Self::Pass => Form::Choice(&["training", "forward"]),
+            Self::Longest => Form::Count,
+            Self::At => Form::Count,
+            Self::Algorithms => Form::Text,
+            Self::LogX => Form::Switch,
+            Self::LogY => Form::Switch,
+            Self::Sweep => Form::Choice(&["batch", "seq", "image", "images", "frames"]),
+            Self::Cards => Form::Text,
             Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
             Self::Theme => Form::Choice(&["light", "dark"]),
             Self::Embed => Form::Choice(&["1"]),
@@ -217,6 +297,29 @@ impl Key {
                 | Self::Embed
                 | Self::Widget
                 | Self::Id
+        ) && !self.of_charts()
+    }
+
+    /// Whether it says what charts show, not what runs.
+    pub const fn of_charts(self) -> bool {
+        matches!(
+            self,
+            Self::Heads
+                | Self::KvHeads
+                | Self::HeadDim
+                | Self::Dtype
+                | Self::Causal
+                | Self::Window
+                | Self::Topk
+                | Self::Chunk
+                | Self::Pass
+                | Self::Longest
+                | Self::At
+                | Self::Algorithms
+                | Self::LogX
+                | Self::LogY
+                | Self::Sweep
+                | Self::Cards
         )
     }
 
@@ -247,6 +350,17 @@ impl Key {
             Self::AutocastCache => "true",
             Self::Loss => "full",
             Self::Clip | Self::Ema => "false",
+            Self::Dtype | Self::Causal => "model",
+            Self::Window => "512",
+            Self::Topk => "10",
+            Self::Chunk => "64",
+            Self::Pass => "training",
+            Self::Longest => "16384",
+            Self::At => "2048",
+            Self::Algorithms => "standard,flash,sliding,topk,chunked",
+            Self::LogX | Self::LogY => "true",
+            Self::Sweep => "batch",
+            Self::Heads | Self::KvHeads | Self::HeadDim | Self::Cards => "",
             Self::Compare | Self::Embed | Self::Widget | Self::Id => "",
             Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::Frames | Self::Lang | Self::Theme => "",
         }

@@ -119,6 +119,33 @@ impl Reading {
         self.good.only(Key::decides_run)
     }
 
+    /// The entries that the curves of attention rest on.
+    pub fn of_attention(&self) -> Draft {
+        const OWN: [Key; 12] = [
+            Key::Heads,
+            Key::KvHeads,
+            Key::HeadDim,
+            Key::Dtype,
+            Key::Causal,
+            Key::Window,
+            Key::Topk,
+            Key::Chunk,
+            Key::Pass,
+            Key::Longest,
+            Key::At,
+            Key::Algorithms,
+        ];
+        let model = [Key::Model, Key::Config, Key::Gpu, Key::Batch, Key::Precision];
+        self.good.only(|key| OWN.contains(&key) || model.contains(&key))
+    }
+
+    /// The entries that a sweep rests on.
+    pub fn of_sweep(&self) -> Draft {
+        let entries = self.entries();
+        self.good
+            .only(|key| entries.has(key) || matches!(key, Key::Sweep | Key::Cards))
+    }
+
     /// The error of one key.
     pub fn error(&self, key: Key) -> Option<&FieldError> {
         self.errors.iter().find(|e| e.key == key)

@@ -13,8 +13,8 @@ pub fn Entry(
     /// The entry.
     key: Key,
     /// What is shown while nothing is entered.
-    #[prop(optional)]
-    placeholder: &'static str,
+    #[prop(optional, into)]
+    placeholder: Signal<String>,
 ) -> impl IntoView {
     view! {
         <Field key>
@@ -35,8 +35,8 @@ pub fn Number(
     #[prop(default = 1)]
     least: u64,
     /// What is shown while nothing is entered.
-    #[prop(optional)]
-    placeholder: &'static str,
+    #[prop(optional, into)]
+    placeholder: Signal<String>,
 ) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
@@ -64,7 +64,7 @@ pub fn Number(
 
 /// The text field itself; the arrow keys step up and down.
 #[component]
-fn Input(key: Key, placeholder: &'static str, on_step: impl Fn(bool) + 'static) -> impl IntoView {
+fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static) -> impl IntoView {
     let store = Store::get();
     let error = error_of(key);
     let on_key = move |event: KeyboardEvent| {
@@ -82,7 +82,7 @@ fn Input(key: Key, placeholder: &'static str, on_step: impl Fn(bool) + 'static) 
             type="text"
             inputmode="decimal"
             autocomplete="off"
-            placeholder=placeholder
+            placeholder=move || placeholder.get()
             data-testid=key.name()
             aria-invalid=move || error.get().is_some().to_string()
             aria-describedby=described_by(key)

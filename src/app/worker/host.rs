@@ -6,9 +6,11 @@ use vramscope_engine::Report;
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 
+use super::attention::AttentionWork;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::run::Subject;
 use super::setups::SetupsWork;
+use super::sweep::SweepWork;
 use super::view::{Card, Live, Run};
 use super::what_if::WhatIfWork;
 use crate::state::{Draft, Task};
@@ -58,6 +60,8 @@ impl Work {
         let parts: Box<dyn Parts> = match ask {
             Ask::WhatIf { entries, now } => Box::new(WhatIfWork::of(&entries, now)),
             Ask::Setups(all) => Box::new(SetupsWork::of(all)),
+            Ask::Attention(draft) => Box::new(AttentionWork::of(&draft)),
+            Ask::Sweep(draft) => Box::new(SweepWork::of(&draft)),
             ask => return (Self::Whole(ask), 1),
         };
         let of = parts.left().max(1);
@@ -115,7 +119,7 @@ impl Host {
             Ask::Run(draft) => Some(self.run(id, draft).unwrap_or_else(|why| Answer::Run(Err(why)))),
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             // These come in parts.
-            Ask::WhatIf { .. } | Ask::Setups(_) => None,
+            Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) => None,
             Ask::Derive { run, quantity } => self.derive(*run, quantity).map(Answer::Derivation),
         }
     }

@@ -4,6 +4,7 @@
 //! cancellation gets in between two simulations. [`protocol`] is what crosses over. Where a browser
 //! refuses workers the same host runs on the page's own thread.
 
+pub mod attention;
 #[cfg(target_arch = "wasm32")]
 mod client;
 mod host;
@@ -16,6 +17,7 @@ mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
 mod setups;
+pub mod sweep;
 pub mod view;
 mod what_if;
 #[cfg(target_arch = "wasm32")]

@@ -2,7 +2,7 @@
 //! a version.
 
 use serde::{Deserialize, Serialize};
-use vramscope_engine::plan::{Now, Tried};
+use vramscope_engine::plan::{Needed, Now, Point, Tried};
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 
@@ -23,6 +23,10 @@ pub enum Slot {
     Setups,
     /// Single changes.
     WhatIf,
+    /// The curves of the attention page.
+    Attention,
+    /// The sweep of the plan page.
+    Sweep,
 }
 
 /// A question.
@@ -55,6 +59,35 @@ pub enum Ask {
         /// Which number.
         quantity: Quantity,
     },
+    /// The curves of these entries' attention: an [`Answer::Attention`] for each algorithm.
+    Attention(Draft),
+    /// A sweep of these entries: an [`Answer::Point`] for each value, then an [`Answer::Largest`] for each
+    /// card.
+    Sweep(Draft),
+}
+
+/// The curves of one way to compute attention, by length; why there is no value where there is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttentionCurve {
+    /// [`Algorithm::name`](vramscope_engine::attention::Algorithm::name).
+    pub algorithm: String,
+    /// Highest bytes beyond the inputs.
+    pub memory: Vec<(u64, Result<u64, String>)>,
+    /// Estimated seconds.
+    pub time: Vec<(u64, Result<f64, String>)>,
+}
+
+/// The largest value of a sweep that fits a card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Largest {
+    /// The card's name.
+    pub card: String,
+    /// Bytes that a process can be given on it.
+    pub room: u64,
+    /// The value and what it takes; nothing where no value fits.
+    pub found: Option<(u64, Needed)>,
+    /// Values that were tried to begin with and may not be the end: the sweep's highest value fits.
+    pub open: bool,
 }
 
 /// What an answer says; a question has one answer, or one for each of its parts.
@@ -72,6 +105,12 @@ pub enum Answer {
     Tried(Tried),
     /// How a number comes about.
     Derivation(Derivation),
+    /// The curves of one algorithm.
+    Attention(AttentionCurve),
+    /// One value of a sweep.
+    Point(Point),
+    /// What a sweep found for one card.
+    Largest(Largest),
 }
 
 /// Why there is no run; the engine's message says what to change.

@@ -142,6 +142,9 @@ impl Namer<'_> {
     /// both have one value.
     pub fn product(&self, shape: &Dims, wide: bool) -> Product {
         let mut factors = Vec::new();
+        if shape.numel() == 1 {
+            return Product::default();
+        }
         for (i, &extent) in shape.iter().enumerate() {
             let from_end = shape.len() - i;
             match from_end {

@@ -187,8 +187,9 @@ fn Folded(name: FoldedName, keys: &'static [Key], children: Children) -> impl In
     }
 }
 
+/// The card, from a list by maker.
 #[component]
-fn CardChoice() -> impl IntoView {
+pub fn CardChoice() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
     let options = Signal::derive(move || {

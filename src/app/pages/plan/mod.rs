@@ -14,6 +14,9 @@ mod numbers;
 mod phases;
 mod results;
 mod shown;
+mod sweep;
+mod sweep_cards;
+mod sweep_chart;
 mod timeline;
 mod verdict;
 mod warnings;
@@ -24,8 +27,10 @@ use leptos::prelude::*;
 
 use crate::shell::Store;
 use crate::simulation::Simulation;
+pub use controls::CardChoice;
 use controls::Controls;
 use explain::{Explanation, ExplanationPanel};
+pub use model_source::ModelSource;
 use results::Results;
 
 pub use widget::PlanWidget;

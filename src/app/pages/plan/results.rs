@@ -6,6 +6,7 @@ use super::inference::InferenceNumbers;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
 use super::phases::Phases;
+use super::sweep::SweepPanel;
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use super::warnings::Warnings;
@@ -80,14 +81,12 @@ fn Training() -> impl IntoView {
             <h2>{t!(i18n, what_if.title)}</h2>
             <WhatIf />
         </section>
-        <section class="card">
-            <h2>{t!(i18n, plan.timeline)}</h2>
-            <TimelinePanel />
-        </section>
+        <TimelinePanel />
         <section class="card">
             <h2>{t!(i18n, plan.breakdown)}</h2>
             <Breakdown />
         </section>
+        <SweepPanel />
     }
 }
 

@@ -4,11 +4,14 @@ use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::Instant;
 use vramscope_engine::tape::Kind;
+use vramscope_engine::units::Bytes;
 
 use super::instant::InstantList;
 use super::live;
-use crate::charts::{Canvas, Palette, Plot, TimelineChart, kind_class};
+use crate::charts::{Canvas, ChartFrame, Figure, Palette, Plot, Table, TimelineChart, kind_class};
 use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::pages::stem;
+use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::{Live, Run};
@@ -24,22 +27,72 @@ pub fn TimelinePanel() -> impl IntoView {
         Some(pointed.get().map_or(curve.peak, |i| i.min(curve.len)))
     });
     let live = live::follow(instant);
-    let draw = move |canvas, ratio| {
-        let Some(run) = simulation.run() else { return };
-        // A canvas that refuses to be drawn on leaves the list and the breakdown, which say the same.
-        if let Err(e) = chart(i18n, &run).draw(canvas, ratio, &Palette::read()) {
-            leptos::logging::error!("the timeline could not be drawn: {e}");
-        }
-    };
+    let figure = figure(i18n, simulation);
     view! {
-        <p class="muted small">{t!(i18n, timeline.explain)}</p>
-        <KindLegend />
-        <div class="timeline">
-            <Cursor pointed instant live>
-                <Canvas draw />
-            </Cursor>
-            <InstantList live pointed />
-        </div>
+        <ChartFrame figure>
+            <p class="muted small">{t!(i18n, timeline.explain)}</p>
+            <KindLegend />
+            <div class="timeline">
+                <Cursor pointed instant live>
+                    <Canvas draw=move |surface| figure.draw.run(surface) />
+                </Cursor>
+                <InstantList live pointed />
+            </div>
+        </ChartFrame>
+    }
+}
+
+fn figure(i18n: Words, simulation: Simulation) -> Figure {
+    let store = Store::get();
+    Figure {
+        id: "timeline-chart",
+        title: Signal::derive(move || t_string!(i18n, plan.timeline).to_string()),
+        stem: Signal::derive(move || stem(store, "timeline")),
+        draw: Callback::new(move |surface| match simulation.run() {
+            Some(run) => chart(i18n, &run).draw(surface, &Palette::read()),
+            None => Ok(()),
+        }),
+        shown: Callback::new(move |()| table(i18n, simulation, Some(SHOWN_ROWS), gib)),
+        data: Callback::new(move |()| table(i18n, simulation, None, |bytes| bytes.get().to_string())),
+    }
+}
+
+/// Rows of the table on the page; the file has every column of the chart.
+const SHOWN_ROWS: usize = 32;
+
+/// Live bytes by instant: phase, total, and each kind. Of a span of columns the highest stands.
+fn table(i18n: Words, simulation: Simulation, most: Option<usize>, words: fn(Bytes) -> String) -> Table {
+    let head = [
+        t_string!(i18n, timeline.phase).to_string(),
+        t_string!(i18n, timeline.instant).to_string(),
+        t_string!(i18n, timeline.total).to_string(),
+    ];
+    let head = head
+        .into_iter()
+        .chain(Kind::ALL.map(|kind| words::kind(i18n, kind)))
+        .collect();
+    let Some(run) = simulation.run() else {
+        return Table { head, rows: Vec::new() };
+    };
+    let curve = &run.curve;
+    let total = |bytes: &[Bytes; Kind::COUNT]| bytes.iter().copied().sum::<Bytes>();
+    let span = curve.columns.len().div_ceil(most.unwrap_or(usize::MAX)).max(1);
+    let highest = curve
+        .columns
+        .chunks(span)
+        .filter_map(|columns| columns.iter().max_by_key(|c| total(&c.1)));
+    let rows = highest.map(|(instant, bytes)| {
+        let phase = curve.phases.iter().rfind(|(_, begin)| begin <= instant);
+        let first = [
+            phase.map_or_else(String::new, |(phase, _)| words::phase(i18n, *phase)),
+            instant.to_string(),
+            words(total(bytes)),
+        ];
+        first.into_iter().chain(bytes.map(words)).collect()
+    });
+    Table {
+        head,
+        rows: rows.collect(),
     }
 }
 

@@ -22,7 +22,7 @@ pub fn PlanWidget(part: Widget) -> impl IntoView {
     view! {
         <main class="results" id="results" aria-label=move || t_string!(i18n, plan.results)>
             <Show when=move || is_run.get() fallback=Refusal>
-                <section class="card">{content(part)}</section>
+                {content(part)}
             </Show>
         </main>
         <ExplanationPanel />
@@ -33,23 +33,25 @@ fn content(part: Widget) -> AnyView {
     let i18n = use_i18n();
     match part {
         Widget::Phases => view! {
-            <h2>{t!(i18n, plan.phases)}</h2>
-            <Phases />
+            <section class="card">
+                <h2>{t!(i18n, plan.phases)}</h2>
+                <Phases />
+            </section>
         }
         .into_any(),
-        Widget::Timeline => view! {
-            <h2>{t!(i18n, plan.timeline)}</h2>
-            <TimelinePanel />
-        }
-        .into_any(),
+        Widget::Timeline => view! { <TimelinePanel /> }.into_any(),
         Widget::Breakdown => view! {
-            <h2>{t!(i18n, plan.breakdown)}</h2>
-            <Breakdown />
+            <section class="card">
+                <h2>{t!(i18n, plan.breakdown)}</h2>
+                <Breakdown />
+            </section>
         }
         .into_any(),
         Widget::Verdict | Widget::Page => view! {
-            <VerdictLine />
-            <MemoryBar />
+            <section class="card">
+                <VerdictLine />
+                <MemoryBar />
+            </section>
         }
         .into_any(),
     }

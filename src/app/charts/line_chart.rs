@@ -1,0 +1,339 @@
+//! Curves over one axis, with limits, marks and measured points.
+
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::axis::Axis;
+use super::brush::{Area, Brush, Drawn, Point};
+use super::palette::Palette;
+use super::surface::Surface;
+
+type Chart<'a> = ChartContext<'a, Surface, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Which of the palette's colours, with the pattern of the same number.
+    pub style: usize,
+    /// Values in rising order; nothing where there is none.
+    pub points: Vec<(f64, Option<f64>)>,
+    /// Measured points.
+    pub measured: Vec<Measured>,
+}
+
+/// A measured point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Where.
+    pub x: f64,
+    /// What was measured.
+    pub y: f64,
+    /// Lowest and highest.
+    pub range: Option<[f64; 2]>,
+}
+
+/// A horizontal line that curves are held against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// Where.
+    pub y: f64,
+    /// What ends there.
+    pub name: String,
+}
+
+/// A marked point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Where.
+    pub x: f64,
+    /// How high.
+    pub y: f64,
+    /// The words beside it.
+    pub words: String,
+}
+
+/// What the chart shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineChart {
+    /// The axis below.
+    pub x: Axis,
+    /// The axis at the left.
+    pub y: Axis,
+    /// The curves.
+    pub series: Vec<Series>,
+    /// The limits.
+    pub limits: Vec<Limit>,
+    /// The marks.
+    pub marks: Vec<Mark>,
+    /// The value pointed at.
+    pub pointed: Option<f64>,
+}
+
+/// Patterns of lines, so that no curve is told by its colour alone.
+const DASHES: [&[f64]; 7] = [
+    &[],
+    &[7.0, 3.0],
+    &[2.0, 2.5],
+    &[9.0, 3.0, 2.0, 3.0],
+    &[4.0, 2.0],
+    &[12.0, 4.0],
+    &[1.5, 4.0],
+];
+
+/// Room at the left for labels of the axis, in CSS pixels.
+const LEFT: f64 = 66.0;
+/// Room below, for labels and the title.
+const BELOW: f64 = 40.0;
+/// Room above, for the title of the axis at the left.
+const ABOVE: f64 = 24.0;
+/// Between two lines of text.
+const LINE: f64 = 14.0;
+
+impl LineChart {
+    /// The pattern of a style, for the legend.
+    pub fn dash(style: usize) -> &'static [f64] {
+        DASHES[style % DASHES.len()]
+    }
+
+    /// The shares of the width at which the curves begin and end, for a chart so wide in CSS pixels.
+    fn sides(&self, width: f64) -> [f64; 2] {
+        [LEFT, width - self.room_for_names(width)]
+    }
+
+    /// Room at the right: the names of the curves, where the chart is wide enough.
+    fn room_for_names(&self, width: f64) -> f64 {
+        let longest = self.series.iter().map(|s| text_width(&s.name)).fold(0.0, f64::max);
+        if width < 560.0 || self.series.len() < 2 {
+            14.0
+        } else {
+            longest + 18.0
+        }
+    }
+
+    /// The value of the axis below that is nearest to a point of the chart, in CSS pixels.
+    pub fn nearest(&self, at: f64, width: f64) -> Option<f64> {
+        let [begin, end] = self.sides(width);
+        let places = self.x.places();
+        let share = ((at - begin) / (end - begin).max(1.0)).clamp(0.0, 1.0);
+        let place = places.start + share * (places.end - places.start);
+        let far = |value: &f64| (self.x.place(*value) - place).abs();
+        self.values().into_iter().min_by(|a, b| far(a).total_cmp(&far(b)))
+    }
+
+    /// All values of the axis below, in rising order.
+    pub fn values(&self) -> Vec<f64> {
+        let mut all: Vec<f64> = self.series.iter().flat_map(|s| s.points.iter().map(|p| p.0)).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    }
+
+    /// Draws on a surface.
+    ///
+    /// # Errors
+    /// When it cannot be drawn on.
+    pub fn draw(&self, surface: Surface, palette: &Palette) -> Drawn {
+        let ratio = surface.ratio();
+        let root = surface.into_drawing_area();
+        let brush = Brush {
+            root: &root,
+            ratio,
+            palette,
+        };
+        if self.values().is_empty() {
+            return Ok(());
+        }
+        let chart = self.axes(&brush, &root)?;
+        self.grid(&brush, &chart)?;
+        self.limits(&brush, &chart)?;
+        self.pointer(&brush, &chart)?;
+        for series in &self.series {
+            self.curve(&brush, &chart, series)?;
+        }
+        self.names(&brush, &chart)?;
+        self.marks(&brush, &chart)
+    }
+
+    fn axes<'a>(&self, brush: &Brush, root: &'a Area) -> Drawn<Chart<'a>> {
+        let width = f64::from(root.dim_in_pixel().0) / brush.ratio;
+        let [begin, end] = self.sides(width);
+        let chart = ChartBuilder::on(root)
+            .margin_left(brush.px(begin))
+            .margin_right(brush.px(width - end))
+            .margin_top(brush.px(ABOVE))
+            .margin_bottom(brush.px(BELOW))
+            .build_cartesian_2d(self.x.places(), self.y.places())?;
+        Ok(chart)
+    }
+
+    fn at(&self, chart: &Chart, x: f64, y: f64) -> Point {
+        chart.backend_coord(&(self.x.place(x), self.y.place(y.max(self.y.range.start))))
+    }
+
+    fn grid(&self, brush: &Brush, chart: &Chart) -> Drawn {
+        let (columns, rows) = chart.plotting_area().get_pixel_range();
+        let style = brush.stroke(brush.palette.line.into(), 1.0);
+        for (value, label) in self.y.ticks(6) {
+            let y = self.at(chart, self.x.range.start, value).1;
+            brush.line([(columns.start, y), (columns.end, y)], style)?;
+            let at = (columns.start - brush.px(8.0), y);
+            brush.text(&label, at, brush.palette.muted, (HPos::Right, VPos::Center))?;
+        }
+        let wanted = f64::from(columns.end - columns.start) / brush.ratio / 72.0;
+        for (value, label) in self.x.ticks(wanted as usize) {
+            let x = self.at(chart, value, self.y.range.start).0;
+            brush.line([(x, rows.start), (x, rows.end)], style)?;
+            let at = (x, rows.end + brush.px(6.0));
+            brush.text(&label, at, brush.palette.muted, (HPos::Center, VPos::Top))?;
+        }
+        let foot = (columns.end, rows.end + brush.px(22.0));
+        brush.text(&self.x.title, foot, brush.palette.muted, (HPos::Right, VPos::Top))?;
+        let head = (brush.px(4.0), brush.px(3.0));
+        brush.text(&self.y.title, head, brush.palette.muted, (HPos::Left, VPos::Top))
+    }
+
+    /// Limits within the chart; a label that would lie on another one is moved down.
+    fn limits(&self, brush: &Brush, chart: &Chart) -> Drawn {
+        let (columns, rows) = chart.plotting_area().get_pixel_range();
+        let shown = self.limits.iter().filter(|limit| self.y.range.contains(&limit.y));
+        let mut lines: Vec<(i32, &str)> = shown
+            .map(|limit| (self.at(chart, self.x.range.start, limit.y).1, &*limit.name))
+            .collect();
+        lines.sort_unstable();
+        let labels = spread(lines.iter().map(|line| line.0), brush.px(LINE), rows.end);
+        for ((y, name), label) in lines.into_iter().zip(labels) {
+            let style = brush.stroke(brush.palette.limit.mix(0.8), 1.0);
+            brush.dashed(vec![(columns.start, y), (columns.end, y)], style, &[5.0, 4.0])?;
+            // Above the line, but within the chart.
+            let above = label - brush.px(2.0);
+            let foot = above.max(rows.start + brush.px(18.0));
+            brush.label(name, (columns.start + brush.px(6.0), foot), brush.palette.limit)?;
+        }
+        Ok(())
+    }
+
+    fn pointer(&self, brush: &Brush, chart: &Chart) -> Drawn {
+        let Some(value) = self.pointed else { return Ok(()) };
+        let rows = chart.plotting_area().get_pixel_range().1;
+        let x = self.at(chart, value, self.y.range.start).0;
+        let style = brush.stroke(brush.palette.ink.mix(0.6), 1.0);
+        brush.line([(x, rows.start), (x, rows.end)], style)
+    }
+
+    fn curve(&self, brush: &Brush, chart: &Chart, series: &Series) -> Drawn {
+        let color = brush.palette.series(series.style);
+        for run in series.points.split(|point| point.1.is_none()) {
+            let whole: Vec<(f64, f64)> = run.iter().filter_map(|(x, y)| Some((*x, (*y)?))).collect();
+            let inside = self.cut(&whole);
+            let points: Vec<Point> = inside.iter().map(|(x, y)| self.at(chart, *x, *y)).collect();
+            match &points[..] {
+                [] => {}
+                [alone] => brush.dot_of(*alone, color)?,
+                _ => brush.dashed(points, brush.stroke(color.into(), 2.0), Self::dash(series.style))?,
+            }
+        }
+        let here = self.pointed.and_then(|at| series.points.iter().find(|p| p.0 == at));
+        if let Some((x, Some(y))) = here.filter(|p| p.1.is_some_and(|y| y <= self.y.range.end)) {
+            brush.dot_of(self.at(chart, *x, *y), color)?;
+        }
+        for point in &series.measured {
+            self.measured(brush, chart, point, color)?;
+        }
+        Ok(())
+    }
+
+    /// A curve that leaves the chart at the top is cut there.
+    fn cut(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+        let top = self.y.range.end;
+        let Some(out) = points.iter().position(|p| p.1 > top) else {
+            return points.to_vec();
+        };
+        let mut inside = points[..out].to_vec();
+        if let (Some(last), Some(next)) = (points[..out].last(), points.get(out)) {
+            let place = |y| self.y.place(y);
+            let share = (place(top) - place(last.1)) / (place(next.1) - place(last.1));
+            let (from, to) = (self.x.place(last.0), self.x.place(next.0));
+            inside.push((self.x.value(from + share * (to - from)), top));
+        }
+        inside
+    }
+
+    fn measured(&self, brush: &Brush, chart: &Chart, point: &Measured, color: RGBColor) -> Drawn {
+        if !self.y.range.contains(&point.y) || point.x < self.x.range.start || point.x > self.x.range.end {
+            return Ok(());
+        }
+        if let Some([low, high]) = point.range {
+            let ends = [low, high].map(|y| self.at(chart, point.x, y.min(self.y.range.end)));
+            brush.line(ends, brush.stroke(color.into(), 1.25))?;
+        }
+        brush.ring(self.at(chart, point.x, point.y), color)
+    }
+
+    /// Each curve's name at its end, where there is room.
+    fn names(&self, brush: &Brush, chart: &Chart) -> Drawn {
+        let (columns, rows) = chart.plotting_area().get_pixel_range();
+        let width = f64::from(brush.root.dim_in_pixel().0) / brush.ratio;
+        if self.room_for_names(width) < 15.0 {
+            return Ok(());
+        }
+        let mut ends: Vec<(i32, &Series)> = self
+            .series
+            .iter()
+            .filter_map(|series| {
+                let last = series.points.iter().rev().find_map(|(x, y)| Some((*x, (*y)?)))?;
+                Some((self.at(chart, last.0, last.1.min(self.y.range.end)).1, series))
+            })
+            .collect();
+        ends.sort_by_key(|(y, _)| *y);
+        let places = spread(ends.iter().map(|end| end.0), brush.px(LINE), rows.end);
+        for ((_, series), y) in ends.into_iter().zip(places) {
+            let at = (columns.end + brush.px(6.0), y);
+            let color = brush.palette.series(series.style);
+            brush.text(&series.name, at, color, (HPos::Left, VPos::Center))?;
+        }
+        Ok(())
+    }
+
+    fn marks(&self, brush: &Brush, chart: &Chart) -> Drawn {
+        let columns = chart.plotting_area().get_pixel_range().0;
+        for mark in self.marks.iter().filter(|mark| mark.y <= self.y.range.end) {
+            let (x, y) = self.at(chart, mark.x, mark.y);
+            brush.dot((x, y))?;
+            let width = brush.width(&mark.words);
+            let right = x + brush.px(8.0);
+            let begin = if right + width > columns.end {
+                x - brush.px(6.0) - width
+            } else {
+                right
+            };
+            brush.label(&mark.words, (begin, y + brush.px(16.0)), brush.palette.ink)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a text takes, in CSS pixels; a little too much.
+fn text_width(text: &str) -> f64 {
+    6.6 * text
+        .chars()
+        .map(|c| if c > '\u{2e80}' { 2.0 } else { 1.0 })
+        .sum::<f64>()
+}
+
+/// Rows of labels, which come in falling order on the screen, moved apart by at least `gap` and kept
+/// above `end`.
+fn spread(rows: impl Iterator<Item = i32>, gap: i32, end: i32) -> Vec<i32> {
+    let mut out: Vec<i32> = Vec::new();
+    for row in rows {
+        out.push(out.last().map_or(row, |last| row.max(last + gap)));
+    }
+    let mut below = end + gap;
+    for row in out.iter_mut().rev() {
+        *row = (*row).min(below - gap);
+        below = *row;
+    }
+    out
+}

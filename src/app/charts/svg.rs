@@ -1,0 +1,43 @@
+//! The text of an SVG file.
+
+use plotters_backend::BackendColor;
+
+/// Units for each CSS pixel: plotters' coordinates are whole, and a file is looked at enlarged.
+pub const RATIO: f64 = 8.0;
+
+/// A colour as CSS writes it.
+pub fn rgba(color: BackendColor) -> String {
+    let (r, g, b) = color.rgb;
+    if color.alpha >= 1.0 {
+        return format!("#{r:02x}{g:02x}{b:02x}");
+    }
+    format!("rgba({r},{g},{b},{:.3})", color.alpha)
+}
+
+/// A text as XML holds it.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            // XML knows no other control characters.
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A whole file: `body` drawn with [`RATIO`] on a ground, `width` × `height` CSS pixels.
+pub fn file(width: f64, height: f64, title: &str, ground: &str, faces: &str, body: &str) -> String {
+    let (title, faces) = (escaped(title), escaped(faces));
+    let (w, h) = (width * RATIO, height * RATIO);
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" \
+         height=\"{height}\" viewBox=\"0 0 {w} {h}\" font-family=\"{faces}\"><title>{title}</title><rect \
+         width=\"{w}\" height=\"{h}\" fill=\"{ground}\"/>{body}</svg>\n"
+    )
+}

@@ -1,0 +1,115 @@
+use std::collections::BTreeMap;
+
+use leptos::prelude::*;
+use vramscope_engine::attention::{Algorithm, Call, MeasuredPoint, Record};
+use vramscope_engine::device::Device;
+use vramscope_engine::tape::Gpu;
+
+use crate::shell::Store;
+use crate::state::{Form, Key, Reading};
+use crate::worker::attention::{algorithms, call};
+use crate::worker::protocol::AttentionCurve;
+use crate::worker::{Answer, Ask, Engine, Slot};
+
+/// What the page shows, in step with the store.
+#[derive(Clone, Copy)]
+pub struct Attention {
+    /// The attention that is asked about; or why there is none.
+    pub call: Memo<Result<Call, String>>,
+    /// The algorithms that are shown, in the order of the legend.
+    pub shown: Memo<Vec<Algorithm>>,
+    /// The card; nothing where none of that name is known.
+    pub card: Memo<Option<&'static Device>>,
+    /// The curves that came last, by the algorithm's name.
+    pub curves: RwSignal<BTreeMap<String, AttentionCurve>>,
+    /// The length under the pointer.
+    pub pointed: RwSignal<Option<f64>>,
+    /// The length that was picked.
+    pub at: Memo<u64>,
+    /// The algorithm whose formula is shown.
+    pub chosen: RwSignal<Algorithm>,
+    /// The record that was loaded, with its file's name.
+    pub record: RwSignal<Option<(String, Record)>>,
+}
+
+impl Attention {
+    /// Asks the engine now, and again at every entry.
+    pub fn provide() -> Self {
+        let reading = Store::get().reading();
+        let attention = Self {
+            call: Memo::new(move |_| reading.with(call)),
+            shown: Memo::new(move |_| reading.with(algorithms)),
+            card: Memo::new(move |_| reading.with(|r| Device::by_name(&r.gpu).ok())),
+            curves: RwSignal::default(),
+            pointed: RwSignal::new(None),
+            at: Memo::new(move |_| reading.with(at)),
+            chosen: RwSignal::new(Algorithm::Standard),
+            record: RwSignal::new(None),
+        };
+        provide_context(attention);
+        let entries = Memo::new(move |_| reading.with(Reading::of_attention));
+        let engine = Engine::get();
+        Effect::new(move || {
+            engine.ask(Slot::Attention, Ask::Attention(entries.get()), move |answer, _| {
+                if let Some(Answer::Attention(curve)) = answer {
+                    // The answer may come when another page is open.
+                    attention.curves.try_update(|curves| {
+                        curves.insert(curve.algorithm.clone(), curve);
+                    });
+                }
+            });
+        });
+        on_cleanup(move || engine.cancel(Slot::Attention));
+        attention
+    }
+
+    /// The state that the page provides.
+    pub fn get() -> Self {
+        expect_context()
+    }
+
+    /// Why there are no curves.
+    pub fn refusal(self) -> Option<String> {
+        self.call.get().err()
+    }
+
+    /// The length that figures and formulas are for.
+    pub fn here(self) -> u64 {
+        self.pointed.get().map_or_else(|| self.at.get(), |x| x as u64)
+    }
+
+    /// The GPU that is simulated: as for a run, the measured one where too little is known.
+    pub fn gpu(self) -> Gpu {
+        self.card.get().and_then(Device::gpu).unwrap_or_default()
+    }
+
+    /// The curve of an algorithm, while it is shown and has come.
+    pub fn curve(self, algorithm: Algorithm) -> Option<AttentionCurve> {
+        self.curves.with(|curves| curves.get(algorithm.name()).cloned())
+    }
+
+    /// Measured points of this attention.
+    pub fn measured(self, algorithm: Algorithm) -> Vec<MeasuredPoint> {
+        let Ok(call) = self.call.get() else { return Vec::new() };
+        self.record.with(|record| {
+            let points = record.iter().flat_map(|(_, record)| &record.points);
+            points
+                .filter(|point| point.algorithm == algorithm && point.is_of(&call))
+                .cloned()
+                .collect()
+        })
+    }
+
+    /// Picks a length.
+    pub fn pick(self, length: f64) {
+        Store::get().set(Key::At, (length as u64).to_string());
+    }
+}
+
+fn at(reading: &Reading) -> u64 {
+    let at = Form::Count
+        .read(reading.good.get(Key::At))
+        .ok()
+        .and_then(|v| v.as_u64());
+    at.unwrap_or(2048)
+}

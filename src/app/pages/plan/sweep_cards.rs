@@ -1,0 +1,119 @@
+use leptos::prelude::*;
+use vramscope_engine::device::Device;
+use vramscope_engine::format::{gib, grouped};
+use vramscope_engine::units::Bytes;
+
+use super::sweep::Swept;
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::shell::Store;
+use crate::state::Key;
+use crate::worker::protocol::Largest;
+use crate::worker::sweep::cards;
+
+/// The cards of the sweep; each but the chosen one can go, others can come.
+#[component]
+pub fn CardChips() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let reading = store.reading();
+    let names = Memo::new(move |_| reading.with(|r| cards(r).into_iter().map(|c| c.name.clone()).collect::<Vec<_>>()));
+    let own = Memo::new(move |_| reading.with(|r| Device::by_name(&r.gpu).ok().map(|d| d.name.clone())));
+    let keep = move |names: Vec<String>| store.set(Key::Cards, names.join(","));
+    let chip = move |name: String| {
+        let removable = own.get().as_ref() != Some(&name);
+        let label = t_string!(i18n, sweep.remove, card = name.clone()).to_string();
+        let gone = name.clone();
+        let remove = move |_| keep(names.get_untracked().into_iter().filter(|n| *n != gone).collect());
+        view! {
+            <li class="chip">
+                <span>{name}</span>
+                {removable
+                    .then(|| {
+                        view! {
+                            <button type="button" aria-label=label on:click=remove>
+                                "×"
+                            </button>
+                        }
+                    })}
+            </li>
+        }
+    };
+    let add = move |name: String| {
+        if !name.is_empty() {
+            keep(names.get_untracked().into_iter().chain([name]).collect());
+        }
+    };
+    let others = move || {
+        let known = Device::all().iter().map(|d| d.name.clone());
+        known
+            .filter(|name| names.with(|names| !names.contains(name)))
+            .map(|name| view! { <option value=name.clone()>{name.clone()}</option> })
+            .collect::<Vec<_>>()
+    };
+    view! {
+        <div class="field cards-field">
+            <span class="field-label">{t!(i18n, sweep.cards)}</span>
+            <ul class="chips">
+                {move || names.get().into_iter().map(chip).collect::<Vec<_>>()}
+                <li>
+                    <select
+                        class="chip-add"
+                        data-testid="add-card"
+                        aria-label=move || t_string!(i18n, sweep.add).to_string()
+                        prop:value=""
+                        on:change:target=move |ev| {
+                            add(ev.target().value());
+                            ev.target().set_value("");
+                        }
+                    >
+                        <option value="">{move || format!("+ {}", t_string!(i18n, sweep.add))}</option>
+                        {others}
+                    </select>
+                </li>
+            </ul>
+        </div>
+    }
+}
+
+/// The largest value that fits each card.
+#[component]
+pub fn LargestTable(shown: RwSignal<Swept>) -> impl IntoView {
+    let i18n = use_i18n();
+    move || {
+        let largest = shown.with(|swept| swept.largest.clone());
+        (!largest.is_empty()).then(|| {
+            let rows: Vec<_> = largest.into_iter().map(|largest| row(i18n, largest)).collect();
+            view! {
+                <table class="readout largest">
+                    <thead>
+                        <tr>
+                            <th scope="col">{t_string!(i18n, sweep.card)}</th>
+                            <th scope="col">{t_string!(i18n, sweep.memory)}</th>
+                            <th scope="col">{t_string!(i18n, sweep.fits)}</th>
+                            <th scope="col">{t_string!(i18n, sweep.takes)}</th>
+                        </tr>
+                    </thead>
+                    <tbody>{rows}</tbody>
+                </table>
+            }
+        })
+    }
+}
+
+fn row(i18n: Words, largest: Largest) -> impl IntoView {
+    let value = largest.found.as_ref().map_or(0, |(value, _)| *value);
+    let shown = match (&largest.found, largest.open) {
+        (None, _) => t_string!(i18n, sweep.none).to_string(),
+        (Some((value, _)), true) => t_string!(i18n, sweep.at_least, value = grouped(*value)).to_string(),
+        (Some((value, _)), false) => grouped(*value),
+    };
+    let takes = largest.found.map_or_else(String::new, |(_, needed)| gib(needed.needed));
+    view! {
+        <tr data-testid="largest-row" data-name=largest.card.clone() data-value=value.to_string()>
+            <th scope="row">{largest.card.clone()}</th>
+            <td>{gib(Bytes::new(largest.room))}</td>
+            <td>{shown}</td>
+            <td>{takes}</td>
+        </tr>
+    }
+}

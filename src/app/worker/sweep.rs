@@ -1,0 +1,262 @@
+//! Sweeps of the plan page: one simulation a slice.
+
+use std::collections::VecDeque;
+
+use vramscope_engine::device::Device;
+use vramscope_engine::plan::{Axis, Needed, Sweep, largest};
+use vramscope_engine::units::Bytes;
+use vramscope_engine::{Model, Setup};
+
+use super::host::Parts;
+use super::protocol::{Answer, Largest};
+use super::run::model;
+use crate::state::{Draft, Key, Reading};
+
+/// The entry that is swept: as chosen, or the first that means something for the model.
+pub fn axis(reading: &Reading, model: &Model) -> Axis {
+    let named = |axis: &Axis| axis.name() == reading.good.get(Key::Sweep);
+    let chosen = Axis::ALL.into_iter().find(named).unwrap_or(Axis::Batch);
+    if chosen.is_of(model) { chosen } else { Axis::Batch }
+}
+
+/// The cards that a sweep is held against: those that are named, else the chosen one and its neighbours
+/// by memory among the cards of its kind.
+pub fn cards(reading: &Reading) -> Vec<&'static Device> {
+    let chosen = Device::by_name(&reading.gpu).ok();
+    let named = reading.good.get(Key::Cards);
+    let mut cards: Vec<&'static Device> = if named.trim().is_empty() {
+        chosen.map(neighbours).unwrap_or_default()
+    } else {
+        named
+            .split(',')
+            .filter_map(|name| Device::by_name(name.trim()).ok())
+            .collect()
+    };
+    cards.extend(chosen);
+    cards.sort_by_key(|card| card.usable());
+    cards.dedup_by_key(|card| &card.name);
+    cards
+}
+
+/// Cards on each side of the chosen one.
+const BESIDE: usize = 2;
+
+/// Cards of the maker with the next smaller and larger memory, one for each size.
+fn neighbours(chosen: &'static Device) -> Vec<&'static Device> {
+    let mut sizes: Vec<&'static Device> = Device::all().iter().filter(|d| d.vendor == chosen.vendor).collect();
+    // Of one size the one of the chosen kind, and the newest, stands for all.
+    sizes.sort_by_key(|d| (d.memory(), d.kind == chosen.kind));
+    let mut one_of_each: Vec<&'static Device> = Vec::new();
+    for card in sizes.into_iter().filter(|d| d.memory() != chosen.memory()) {
+        match one_of_each.last_mut() {
+            Some(last) if last.memory() == card.memory() => *last = card,
+            _ => one_of_each.push(card),
+        }
+    }
+    let above = one_of_each.partition_point(|d| d.memory() < chosen.memory());
+    let least = above.saturating_sub(BESIDE);
+    one_of_each[least..(above + BESIDE).min(one_of_each.len())].to_vec()
+}
+
+type Remake = Box<dyn FnMut(&Setup) -> Result<Model, vramscope_engine::model::ModelError>>;
+
+/// A sweep at work: first the curve, then the largest value of each card.
+pub struct SweepWork {
+    sweep: Option<Sweep<Remake>>,
+    axis: Axis,
+    unit: u64,
+    cards: VecDeque<&'static Device>,
+    /// Values of the curve that ran, with their needs, and the first value that did not.
+    ran: Vec<(u64, Bytes)>,
+    ended: bool,
+}
+
+impl SweepWork {
+    /// Begins; entries that make no model or name no card have no points, which the page says by itself.
+    pub fn of(draft: &Draft) -> Self {
+        let reading = Reading::of(draft, &Draft::default());
+        let cards = cards(&reading);
+        let nothing = Self {
+            sweep: None,
+            axis: Axis::Batch,
+            unit: 1,
+            cards: VecDeque::new(),
+            ran: Vec::new(),
+            ended: true,
+        };
+        let (Ok(own), Some(widest)) = (model(&reading), cards.last()) else {
+            return nothing;
+        };
+        let axis = axis(&reading, &own);
+        let setup = reading.setup.clone();
+        let values = axis.values(&own, axis.value(&own, &setup), axis.most());
+        // A tenth beyond the widest card, so that the curve is seen to cross its line.
+        let beyond = Bytes::new(widest.usable().get() / 10 * 11);
+        let device = Device::by_name(&reading.gpu).unwrap_or(widest);
+        let unit = axis.unit(&own);
+        let remake: Remake = Box::new(move |setup| {
+            let reading = Reading {
+                setup: setup.clone(),
+                ..reading.clone()
+            };
+            model(&reading).map_err(vramscope_engine::model::ModelError)
+        });
+        Self {
+            sweep: Some(Sweep::new(remake, setup, axis, device, beyond, values)),
+            axis,
+            unit,
+            cards: cards.into(),
+            ended: false,
+            ..nothing
+        }
+    }
+
+    fn largest(&mut self, card: &'static Device) -> Largest {
+        let room = card.usable();
+        let most = self.axis.most();
+        let mut found = None;
+        let ran = &self.ran;
+        let sweep = &mut self.sweep;
+        let highest = ran.last().map_or(0, |last| last.0);
+        let mut fits = |value: u64| {
+            // The curve is of another card where this is not the chosen one, but by little: far from the
+            // line it answers without a simulation.
+            let margin = Bytes::new(room.get() / 10);
+            let below = ran.iter().rfind(|point| point.0 >= value && point.1 + margin < room);
+            let above = ran.iter().find(|point| point.0 <= value && point.1 > room + margin);
+            if below.is_some() && value < highest {
+                return true;
+            }
+            if above.is_some() {
+                return false;
+            }
+            let needed = sweep.as_mut().and_then(|sweep| sweep.needed(value, card).ok());
+            let fits = needed.is_some_and(|n| n.needed <= room);
+            if let (true, Some(needed)) = (fits, needed) {
+                found = Some((value, needed));
+            }
+            fits
+        };
+        // Values below the first that runs are refused for another reason than memory.
+        let first = ran.first().map_or(0, |first| first.0);
+        let value = largest(self.unit, most, |v| {
+            Ok::<_, std::convert::Infallible>(v < first || fits(v))
+        });
+        let value = match value {
+            Ok(value) => value,
+            Err(never) => match never {},
+        };
+        Largest {
+            card: card.name.clone(),
+            room: room.get(),
+            found: self.found(value, found, first, card),
+            open: value >= most / self.unit * self.unit,
+        }
+    }
+
+    fn found(
+        &mut self,
+        value: u64,
+        known: Option<(u64, Needed)>,
+        first: u64,
+        card: &'static Device,
+    ) -> Option<(u64, Needed)> {
+        if value == 0 || value < first {
+            return None;
+        }
+        match known {
+            Some(known) if known.0 == value => Some(known),
+            // The curve answered for it.
+            _ => Some((value, self.sweep.as_mut()?.needed(value, card).ok()?)),
+        }
+    }
+}
+
+impl Parts for SweepWork {
+    fn left(&self) -> u32 {
+        let points = match &self.sweep {
+            Some(sweep) if !self.ended => sweep.left(),
+            _ => 0,
+        };
+        (points + self.cards.len()) as u32
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        if let Some(point) = self.sweep.as_mut().filter(|_| !self.ended).and_then(Iterator::next) {
+            self.ended = self.sweep.as_ref().is_none_or(|sweep| sweep.left() == 0);
+            self.ran
+                .extend(point.outcome.as_ref().ok().map(|needed| (point.value, needed.needed)));
+            return Some(Answer::Point(point));
+        }
+        self.ended = true;
+        let card = self.cards.pop_front()?;
+        Some(Answer::Largest(self.largest(card)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_engine::simulate_on;
+    use vramscope_engine::verdict::{Fit, Room};
+
+    fn work(pairs: &[(Key, &str)]) -> SweepWork {
+        let mut draft = Draft::default();
+        pairs.iter().for_each(|(key, text)| draft.set(*key, *text));
+        SweepWork::of(&draft)
+    }
+
+    fn finish(mut work: SweepWork) -> (Vec<u64>, Vec<Largest>) {
+        let (mut values, mut found) = (Vec::new(), Vec::new());
+        while work.left() > 0 {
+            match work.next() {
+                Some(Answer::Point(point)) => values.push(point.value),
+                Some(Answer::Largest(largest)) => found.push(largest),
+                other => panic!("{other:?}"),
+            }
+        }
+        (values, found)
+    }
+
+    #[test]
+    fn the_largest_batch_is_what_a_scan_finds() {
+        let entries = [
+            (Key::Model, "gpt2"),
+            (Key::Seq, "1024"),
+            (Key::Gpu, "RTX 4060 Ti 16GB"),
+            (Key::Cards, "RTX 4060 Ti 16GB,RTX 4070"),
+        ];
+        let (values, found) = finish(work(&entries));
+        assert!(values.len() > 3 && values.is_sorted());
+        assert_eq!(found.len(), 2);
+        let model = Model::from_catalogue("gpt2").unwrap();
+        for largest in found {
+            let card = Device::by_name(&largest.card).unwrap();
+            let fits = |batch| {
+                let setup = Setup {
+                    batch,
+                    seq: 1024,
+                    ..Setup::default()
+                };
+                let report = simulate_on(&model, &setup, card.gpu().unwrap_or_default()).unwrap();
+                Fit::of(&report, Room::Card(card)).needed <= card.usable()
+            };
+            let scanned = (1..64).take_while(|b| fits(*b)).last().unwrap_or(0);
+            assert_eq!(largest.found.map(|f| f.0).unwrap_or(0), scanned, "{}", largest.card);
+        }
+    }
+
+    #[test]
+    fn cards_beside_the_chosen_one_are_of_other_sizes() {
+        let reading = Reading::of(&Draft::default(), &Draft::default());
+        let cards = cards(&reading);
+        assert!(cards.iter().any(|c| c.name == "H100 SXM"));
+        assert!((3..=5).contains(&cards.len()), "{cards:?}");
+        assert!(cards.windows(2).all(|pair| pair[0].usable() < pair[1].usable()));
+    }
+
+    #[test]
+    fn what_makes_no_model_has_no_points() {
+        assert_eq!(work(&[(Key::Model, "gpt9")]).left(), 0);
+    }
+}

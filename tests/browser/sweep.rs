@@ -1,0 +1,111 @@
+//! Sweeps of the plan page.
+
+use vramscope_engine::device::Device;
+use vramscope_engine::verdict::{Fit, Room};
+use vramscope_engine::{Model, Setup, simulate_on};
+
+use crate::Page;
+use crate::page::with_page;
+use crate::saved;
+use thirtyfour::error::WebDriverResult;
+
+/// Brings the sweep into sight and waits for its end.
+async fn finished(page: &Page) -> WebDriverResult<()> {
+    page.find("sweep-chart").await?.scroll_into_view().await?;
+    let rows = "return document.querySelectorAll('[data-testid=largest-row]').length";
+    let rows = || async { page.driver.execute(rows, vec![]).await?.convert::<usize>() };
+    page.until("rows", rows, |n| *n > 0).await?;
+    page.until(
+        "sweep-state",
+        || page.value("sweep-state"),
+        |v| v.as_deref() == Some("done"),
+    )
+    .await?;
+    Ok(())
+}
+
+/// The largest value of a card, as the page shows it.
+async fn largest(page: &Page, card: &str) -> WebDriverResult<u64> {
+    let script =
+        "return document.querySelector(`[data-testid=largest-row][data-name='${arguments[0]}']`).dataset.value";
+    let value: String = page.driver.execute(script, vec![card.into()]).await?.convert()?;
+    Ok(value.parse().expect("a number"))
+}
+
+fn needs(batch: u64, card: &Device) -> u64 {
+    let model = Model::from_catalogue("gpt2").expect("it is in the catalogue");
+    let setup = Setup {
+        batch,
+        seq: 1024,
+        ..Setup::default()
+    };
+    let report = simulate_on(&model, &setup, card.gpu().unwrap_or_default()).expect("it runs");
+    Fit::of(&report, Room::Card(card)).needed.get()
+}
+
+#[tokio::test]
+async fn the_largest_batch_is_the_engines() {
+    with_page("#/?model=gpt2&seq=1024&gpu=RTX%204070&cards=RTX%204090", async |page| {
+        finished(page).await?;
+        for name in ["RTX 4070", "RTX 4090"] {
+            let card = Device::by_name(name).expect("it is known");
+            let found = largest(page, name).await?;
+            assert!(needs(found, card) <= card.usable().get(), "{found} fits {name}");
+            assert!(
+                needs(found + 1, card) > card.usable().get(),
+                "{} does not fit {name}",
+                found + 1
+            );
+        }
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_curve_passes_through_the_run_of_the_page() {
+    with_page("#/?model=gpt2&seq=512&batch=4&sweep=seq&gpu=RTX%204070", async |page| {
+        finished(page).await?;
+        assert_eq!(page.value("sweep-here").await?.as_deref(), Some("512"));
+        assert_eq!(
+            page.value("sweep-allocated").await?,
+            page.value("peak-allocated").await?
+        );
+        let (name, csv) = saved::text(page, "sweep-chart-csv").await?;
+        assert_eq!(name, "gpt2-b4-s512-sweep.csv");
+        let needed = page.value("sweep-needed").await?.expect("a value");
+        assert!(
+            csv.lines().any(|line| line.starts_with(&format!("512,{needed},"))),
+            "{csv}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_last_curve_stays_until_a_new_one_is_there() {
+    with_page("#/?model=gpt2&seq=512&gpu=RTX%204070", async |page| {
+        finished(page).await?;
+        let before = largest(page, "RTX 4070").await?;
+        page.enter("seq", "1024").await?;
+        let now = || async { largest(page, "RTX 4070").await };
+        let after = page.until("largest", now, |now| *now != before).await?;
+        assert!(after > 0 && after < before, "{after}, was {before}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_what_the_model_takes_can_be_varied() {
+    with_page("#/?model=videomae-base", async |page| {
+        page.find("sweep").await?;
+        let options = "return [...document.querySelectorAll('[data-testid=sweep] option')].map(o => o.value)";
+        let options: Vec<String> = page.driver.execute(options, vec![]).await?.convert()?;
+        assert_eq!(options, ["batch", "image", "frames"]);
+        Ok(())
+    })
+    .await;
+}
