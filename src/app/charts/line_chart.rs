@@ -1,5 +1,7 @@
 //! Curves over one axis, with limits, marks and measured points.
 
+mod content;
+
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -194,125 +196,6 @@ impl LineChart {
         let head = (brush.px(4.0), brush.px(3.0));
         brush.text(&self.y.title, head, brush.palette.muted, (HPos::Left, VPos::Top))
     }
-
-    /// Limits within the chart; a label that would lie on another one is moved down.
-    fn limits(&self, brush: &Brush, chart: &Chart) -> Drawn {
-        let (columns, rows) = chart.plotting_area().get_pixel_range();
-        let shown = self.limits.iter().filter(|limit| self.y.range.contains(&limit.y));
-        let mut lines: Vec<(i32, &str)> = shown
-            .map(|limit| (self.at(chart, self.x.range.start, limit.y).1, &*limit.name))
-            .collect();
-        lines.sort_unstable();
-        let labels = spread(lines.iter().map(|line| line.0), brush.px(LINE), rows.end);
-        for ((y, name), label) in lines.into_iter().zip(labels) {
-            let style = brush.stroke(brush.palette.limit.mix(0.8), 1.0);
-            brush.dashed(vec![(columns.start, y), (columns.end, y)], style, &[5.0, 4.0])?;
-            // Above the line, but within the chart.
-            let above = label - brush.px(2.0);
-            let foot = above.max(rows.start + brush.px(18.0));
-            brush.label(name, (columns.start + brush.px(6.0), foot), brush.palette.limit)?;
-        }
-        Ok(())
-    }
-
-    fn pointer(&self, brush: &Brush, chart: &Chart) -> Drawn {
-        let Some(value) = self.pointed else { return Ok(()) };
-        let rows = chart.plotting_area().get_pixel_range().1;
-        let x = self.at(chart, value, self.y.range.start).0;
-        let style = brush.stroke(brush.palette.ink.mix(0.6), 1.0);
-        brush.line([(x, rows.start), (x, rows.end)], style)
-    }
-
-    fn curve(&self, brush: &Brush, chart: &Chart, series: &Series) -> Drawn {
-        let color = brush.palette.series(series.style);
-        for run in series.points.split(|point| point.1.is_none()) {
-            let whole: Vec<(f64, f64)> = run.iter().filter_map(|(x, y)| Some((*x, (*y)?))).collect();
-            let inside = self.cut(&whole);
-            let points: Vec<Point> = inside.iter().map(|(x, y)| self.at(chart, *x, *y)).collect();
-            match &points[..] {
-                [] => {}
-                [alone] => brush.dot_of(*alone, color)?,
-                _ => brush.dashed(points, brush.stroke(color.into(), 2.0), Self::dash(series.style))?,
-            }
-        }
-        let here = self.pointed.and_then(|at| series.points.iter().find(|p| p.0 == at));
-        if let Some((x, Some(y))) = here.filter(|p| p.1.is_some_and(|y| y <= self.y.range.end)) {
-            brush.dot_of(self.at(chart, *x, *y), color)?;
-        }
-        for point in &series.measured {
-            self.measured(brush, chart, point, color)?;
-        }
-        Ok(())
-    }
-
-    /// A curve that leaves the chart at the top is cut there.
-    fn cut(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-        let top = self.y.range.end;
-        let Some(out) = points.iter().position(|p| p.1 > top) else {
-            return points.to_vec();
-        };
-        let mut inside = points[..out].to_vec();
-        if let (Some(last), Some(next)) = (points[..out].last(), points.get(out)) {
-            let place = |y| self.y.place(y);
-            let share = (place(top) - place(last.1)) / (place(next.1) - place(last.1));
-            let (from, to) = (self.x.place(last.0), self.x.place(next.0));
-            inside.push((self.x.value(from + share * (to - from)), top));
-        }
-        inside
-    }
-
-    fn measured(&self, brush: &Brush, chart: &Chart, point: &Measured, color: RGBColor) -> Drawn {
-        if !self.y.range.contains(&point.y) || point.x < self.x.range.start || point.x > self.x.range.end {
-            return Ok(());
-        }
-        if let Some([low, high]) = point.range {
-            let ends = [low, high].map(|y| self.at(chart, point.x, y.min(self.y.range.end)));
-            brush.line(ends, brush.stroke(color.into(), 1.25))?;
-        }
-        brush.ring(self.at(chart, point.x, point.y), color)
-    }
-
-    /// Each curve's name at its end, where there is room.
-    fn names(&self, brush: &Brush, chart: &Chart) -> Drawn {
-        let (columns, rows) = chart.plotting_area().get_pixel_range();
-        let width = f64::from(brush.root.dim_in_pixel().0) / brush.ratio;
-        if self.room_for_names(width) < 15.0 {
-            return Ok(());
-        }
-        let mut ends: Vec<(i32, &Series)> = self
-            .series
-            .iter()
-            .filter_map(|series| {
-                let last = series.points.iter().rev().find_map(|(x, y)| Some((*x, (*y)?)))?;
-                Some((self.at(chart, last.0, last.1.min(self.y.range.end)).1, series))
-            })
-            .collect();
-        ends.sort_by_key(|(y, _)| *y);
-        let places = spread(ends.iter().map(|end| end.0), brush.px(LINE), rows.end);
-        for ((_, series), y) in ends.into_iter().zip(places) {
-            let at = (columns.end + brush.px(6.0), y);
-            let color = brush.palette.series(series.style);
-            brush.text(&series.name, at, color, (HPos::Left, VPos::Center))?;
-        }
-        Ok(())
-    }
-
-    fn marks(&self, brush: &Brush, chart: &Chart) -> Drawn {
-        let columns = chart.plotting_area().get_pixel_range().0;
-        for mark in self.marks.iter().filter(|mark| mark.y <= self.y.range.end) {
-            let (x, y) = self.at(chart, mark.x, mark.y);
-            brush.dot((x, y))?;
-            let width = brush.width(&mark.words);
-            let right = x + brush.px(8.0);
-            let begin = if right + width > columns.end {
-                x - brush.px(6.0) - width
-            } else {
-                right
-            };
-            brush.label(&mark.words, (begin, y + brush.px(16.0)), brush.palette.ink)?;
-        }
-        Ok(())
-    }
 }
 
 /// What a text takes, in CSS pixels; a little too much.
@@ -321,19 +204,4 @@ fn text_width(text: &str) -> f64 {
         .chars()
         .map(|c| if c > '\u{2e80}' { 2.0 } else { 1.0 })
         .sum::<f64>()
-}
-
-/// Rows of labels, which come in falling order on the screen, moved apart by at least `gap` and kept
-/// above `end`.
-fn spread(rows: impl Iterator<Item = i32>, gap: i32, end: i32) -> Vec<i32> {
-    let mut out: Vec<i32> = Vec::new();
-    for row in rows {
-        out.push(out.last().map_or(row, |last| row.max(last + gap)));
-    }
-    let mut below = end + gap;
-    for row in out.iter_mut().rev() {
-        *row = (*row).min(below - gap);
-        below = *row;
-    }
-    out
 }

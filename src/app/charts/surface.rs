@@ -1,15 +1,17 @@
 //! What charts are drawn on: a canvas, or the text of an SVG. One type, so that plotters is compiled once.
 
+mod pen;
+
 use std::cell::RefCell;
-use std::fmt::{self, Write};
+use std::fmt;
+use std::fmt::Write;
 use std::rc::Rc;
 
-use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind};
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::JsCast;
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
-use super::svg;
+use self::pen::{Font, Paint};
 
 /// A canvas or an SVG that plotters draws on.
 pub struct Surface {
@@ -83,132 +85,6 @@ impl Surface {
     pub fn set_dash(&mut self, dash: &'static [f64]) {
         self.dash = dash;
     }
-
-    /// A path of straight lines, filled or stroked.
-    fn path(&self, points: &[(f64, f64)], paint: &Paint) -> Done {
-        if paint.color.alpha == 0.0 || points.is_empty() {
-            return Ok(());
-        }
-        match &self.pen {
-            Pen::Canvas(context) => {
-                context.begin_path();
-                for (i, (x, y)) in points.iter().enumerate() {
-                    if i == 0 {
-                        context.move_to(*x, *y);
-                    } else {
-                        context.line_to(*x, *y);
-                    }
-                }
-                self.finish(context, paint)
-            }
-            Pen::Svg(text) => {
-                let mut text = text.borrow_mut();
-                text.push_str("<path d=\"");
-                for (i, (x, y)) in points.iter().enumerate() {
-                    write!(text, "{}{x} {y}", if i == 0 { 'M' } else { 'L' }).map_err(refused)?;
-                }
-                text.push('"');
-                self.style(&mut text, paint)
-            }
-        }
-    }
-
-    fn finish(&self, context: &CanvasRenderingContext2d, paint: &Paint) -> Done {
-        let color = svg::rgba(paint.color);
-        match paint.stroke {
-            None => {
-                context.set_fill_style_str(&color);
-                context.fill();
-            }
-            Some(width) => {
-                context.set_stroke_style_str(&color);
-                context.set_line_width(width);
-                let dash: js_sys::Array = self.dash.iter().map(|d| JsValue::from(d * self.ratio)).collect();
-                context.set_line_dash(&dash).map_err(refused)?;
-                context.stroke();
-            }
-        }
-        Ok(())
-    }
-
-    fn style(&self, text: &mut String, paint: &Paint) -> Done {
-        let color = svg::rgba(paint.color);
-        match paint.stroke {
-            None => write!(text, " fill=\"{color}\"/>"),
-            Some(width) => {
-                write!(text, " fill=\"none\" stroke=\"{color}\" stroke-width=\"{width}\"").map_err(refused)?;
-                if !self.dash.is_empty() {
-                    let dash: Vec<String> = self.dash.iter().map(|d| (d * self.ratio).to_string()).collect();
-                    write!(text, " stroke-dasharray=\"{}\"", dash.join(" ")).map_err(refused)?;
-                }
-                text.write_str("/>")
-            }
-        }
-        .map_err(refused)
-    }
-
-    fn write_text(&self, words: &str, font: &Font, at: (f64, f64), anchor: (HPos, VPos), color: BackendColor) -> Done {
-        match &self.pen {
-            Pen::Canvas(context) => {
-                context.set_text_baseline(match anchor.1 {
-                    VPos::Top => "top",
-                    VPos::Center => "middle",
-                    VPos::Bottom => "bottom",
-                });
-                context.set_text_align(match anchor.0 {
-                    HPos::Left => "left",
-                    HPos::Right => "right",
-                    HPos::Center => "center",
-                });
-                context.set_fill_style_str(&svg::rgba(color));
-                context.set_font(&format!("{}px {}", font.size, font.family));
-                context.fill_text(words, at.0, at.1).map_err(refused)
-            }
-            Pen::Svg(text) => {
-                let anchored = match anchor.0 {
-                    HPos::Left => "start",
-                    HPos::Right => "end",
-                    HPos::Center => "middle",
-                };
-                // Programs differ in baselines, so the alphabetic one is used and moved.
-                let down = match anchor.1 {
-                    VPos::Top => 0.8,
-                    VPos::Center => 0.35,
-                    VPos::Bottom => -0.2,
-                };
-                write!(
-                    text.borrow_mut(),
-                    "<text x=\"{}\" y=\"{}\" font-size=\"{}\" text-anchor=\"{anchored}\" fill=\"{}\">{}</text>",
-                    at.0,
-                    at.1 + down * font.size,
-                    font.size,
-                    svg::rgba(color),
-                    svg::escaped(words)
-                )
-                .map_err(refused)
-            }
-        }
-    }
-}
-
-struct Paint {
-    color: BackendColor,
-    /// Width of the line; filled without one.
-    stroke: Option<f64>,
-}
-
-impl Paint {
-    fn of(style: &impl BackendStyle, fill: bool) -> Self {
-        Self {
-            color: style.color(),
-            stroke: (!fill).then(|| f64::from(style.stroke_width())),
-        }
-    }
-}
-
-struct Font {
-    size: f64,
-    family: String,
 }
 
 fn whole(point: BackendCoord) -> (f64, f64) {

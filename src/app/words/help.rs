@@ -44,7 +44,9 @@ pub fn help(i18n: Words, key: Key) -> Option<String> {
         Key::Longest => t_string!(i18n, attention.help_longest),
         Key::At => t_string!(i18n, attention.help_at),
         Key::Sweep => t_string!(i18n, sweep.help_axis),
-        Key::Algorithms | Key::LogX | Key::LogY | Key::Cards => return None,
+        Key::LogX => t_string!(i18n, attention.help_log_x),
+        Key::LogY => t_string!(i18n, attention.help_log_y),
+        Key::Algorithms | Key::Cards => return None,
         Key::Compare | Key::Lang | Key::Theme | Key::Embed | Key::Widget | Key::Id => return None,
     };
     Some(words.to_string())

@@ -1,5 +1,7 @@
 //! Sweeps of the plan page: one simulation a slice.
 
+mod cards;
+
 use std::collections::VecDeque;
 
 use vramscope_engine::device::Device;
@@ -7,6 +9,7 @@ use vramscope_engine::plan::{Axis, Needed, Sweep, largest};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Setup};
 
+pub use self::cards::cards;
 use super::host::Parts;
 use super::protocol::{Answer, Largest};
 use super::run::model;
@@ -17,45 +20,6 @@ pub fn axis(reading: &Reading, model: &Model) -> Axis {
     let named = |axis: &Axis| axis.name() == reading.good.get(Key::Sweep);
     let chosen = Axis::ALL.into_iter().find(named).unwrap_or(Axis::Batch);
     if chosen.is_of(model) { chosen } else { Axis::Batch }
-}
-
-/// The cards that a sweep is held against: those that are named, else the chosen one and its neighbours
-/// by memory among the cards of its kind.
-pub fn cards(reading: &Reading) -> Vec<&'static Device> {
-    let chosen = Device::by_name(&reading.gpu).ok();
-    let named = reading.good.get(Key::Cards);
-    let mut cards: Vec<&'static Device> = if named.trim().is_empty() {
-        chosen.map(neighbours).unwrap_or_default()
-    } else {
-        named
-            .split(',')
-            .filter_map(|name| Device::by_name(name.trim()).ok())
-            .collect()
-    };
-    cards.extend(chosen);
-    cards.sort_by_key(|card| card.usable());
-    cards.dedup_by_key(|card| &card.name);
-    cards
-}
-
-/// Cards on each side of the chosen one.
-const BESIDE: usize = 2;
-
-/// Cards of the maker with the next smaller and larger memory, one for each size.
-fn neighbours(chosen: &'static Device) -> Vec<&'static Device> {
-    let mut sizes: Vec<&'static Device> = Device::all().iter().filter(|d| d.vendor == chosen.vendor).collect();
-    // Of one size the one of the chosen kind, and the newest, stands for all.
-    sizes.sort_by_key(|d| (d.memory(), d.kind == chosen.kind));
-    let mut one_of_each: Vec<&'static Device> = Vec::new();
-    for card in sizes.into_iter().filter(|d| d.memory() != chosen.memory()) {
-        match one_of_each.last_mut() {
-            Some(last) if last.memory() == card.memory() => *last = card,
-            _ => one_of_each.push(card),
-        }
-    }
-    let above = one_of_each.partition_point(|d| d.memory() < chosen.memory());
-    let least = above.saturating_sub(BESIDE);
-    one_of_each[least..(above + BESIDE).min(one_of_each.len())].to_vec()
 }
 
 type Remake = Box<dyn FnMut(&Setup) -> Result<Model, vramscope_engine::model::ModelError>>;
@@ -244,15 +208,6 @@ mod tests {
             let scanned = (1..64).take_while(|b| fits(*b)).last().unwrap_or(0);
             assert_eq!(largest.found.map(|f| f.0).unwrap_or(0), scanned, "{}", largest.card);
         }
-    }
-
-    #[test]
-    fn cards_beside_the_chosen_one_are_of_other_sizes() {
-        let reading = Reading::of(&Draft::default(), &Draft::default());
-        let cards = cards(&reading);
-        assert!(cards.iter().any(|c| c.name == "H100 SXM"));
-        assert!((3..=5).contains(&cards.len()), "{cards:?}");
-        assert!(cards.windows(2).all(|pair| pair[0].usable() < pair[1].usable()));
     }
 
     #[test]

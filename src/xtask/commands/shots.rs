@@ -6,7 +6,10 @@ use crate::{Failure, dist, root, static_server, tools};
 /// Widths in CSS pixels with the height that shows the whole page.
 const SIZES: [(u32, u32); 2] = [(1440, 1500), (390, 3600)];
 
-/// Draws the built page at two widths, in both themes and two languages.
+/// Names and paths of the pages.
+const PAGES: [(&str, &str); 2] = [("plan", "/"), ("attention", "/attention")];
+
+/// Draws every built page at two widths, in both themes and two languages.
 ///
 /// # Errors
 /// When there is no browser or no built page.
@@ -18,9 +21,11 @@ pub fn shots() -> Result<(), Failure> {
     for (width, height) in SIZES {
         for theme in ["light", "dark"] {
             for lang in ["en", "zh-CN"] {
-                let url = format!("http://{address}/#/?theme={theme}&lang={lang}");
-                let file = folder.join(format!("plan-{width}-{theme}-{lang}.png"));
-                shot(&browser.chromium, &url, &file, (width, height))?;
+                for (name, path) in PAGES {
+                    let url = format!("http://{address}/#{path}?theme={theme}&lang={lang}");
+                    let file = folder.join(format!("{name}-{width}-{theme}-{lang}.png"));
+                    shot(&browser.chromium, &url, &file, (width, height))?;
+                }
             }
         }
     }
