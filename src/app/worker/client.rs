@@ -51,9 +51,15 @@ impl Engine {
 
 type OnAnswer = Box<dyn FnMut(Option<Answer>, Progress)>;
 
+/// A worker that was silent for so long, in ms, while a question waited is in the middle of a large
+/// simulation. Another that starts from nothing is sooner there.
+const SILENCE_MS: f64 = 1000.0;
+
 /// One question that is not answered yet.
 struct Asked {
     id: u32,
+    /// When, or when its last part was answered.
+    since_ms: f64,
     ask: Ask,
     on_answer: OnAnswer,
 }
@@ -90,15 +96,49 @@ impl Client {
             // The last worker stopped at a fault.
             self.start();
         }
+        self.leave_stuck_worker(slot);
         let state = &mut *self.0.borrow_mut();
         state.last_id += 1;
-        let id = state.last_id;
+        let (id, since_ms) = (state.last_id, now_ms());
         state.next.remove(&slot);
         if let Some(link) = &state.link {
             let ask = ask.clone();
             link.send(Order::Ask { id, slot, ask });
         }
-        state.asked.insert(slot, Asked { id, ask, on_answer });
+        let asked = Asked {
+            id,
+            since_ms,
+            ask,
+            on_answer,
+        };
+        state.asked.insert(slot, asked);
+    }
+
+    /// A question that is superseded is given up at once, even in the middle of its simulation.
+    fn leave_stuck_worker(&self, slot: Slot) {
+        let stuck = {
+            let state = self.0.borrow();
+            let silent = |asked: &Asked| now_ms() - asked.since_ms > SILENCE_MS;
+            let is_worker = matches!(state.link, Some(Link::Worker(_)));
+            is_worker && state.heard && state.asked.get(&slot).is_some_and(silent)
+        };
+        if stuck {
+            self.0.borrow_mut().asked.remove(&slot);
+            self.replace(Link::worker(self.ear()).or_else(|| Link::local(self.ear())));
+        }
+    }
+
+    /// Puts another host in the place of the last; it gets what is not answered.
+    fn replace(&self, link: Option<Link>) {
+        let state = &mut *self.0.borrow_mut();
+        state.link.take().into_iter().for_each(Link::end);
+        if let Some(link) = &link {
+            for (&slot, asked) in &state.asked {
+                let (id, ask) = (asked.id, asked.ask.clone());
+                link.send(Order::Ask { id, slot, ask });
+            }
+        }
+        state.link = link;
     }
 
     fn ask_next(&self, slot: Slot, ask: Ask, on_answer: OnAnswer) {
@@ -145,6 +185,7 @@ impl Client {
                 newer => return state.asked.extend(newer.map(|asked| (slot, asked))),
             }
         };
+        asked.since_ms = now_ms();
         (asked.on_answer)(answer, progress);
         if !progress.is_complete() {
             self.0.borrow_mut().asked.entry(slot).or_insert(asked);
@@ -161,16 +202,7 @@ impl Client {
             return self.stop(&message);
         }
         // Refused, by the rules of an embedding page or by a browser that is too old: work here.
-        let link = Link::local(self.ear());
-        let state = &mut *self.0.borrow_mut();
-        state.link.take().into_iter().for_each(Link::end);
-        if let Some(link) = &link {
-            for (&slot, asked) in &state.asked {
-                let (id, ask) = (asked.id, asked.ask.clone());
-                link.send(Order::Ask { id, slot, ask });
-            }
-        }
-        state.link = link;
+        self.replace(Link::local(self.ear()));
     }
 
     /// The worker is at an end; the next question starts another.
@@ -182,6 +214,10 @@ impl Client {
         state.heard = false;
         fault::of_worker(message);
     }
+}
+
+fn now_ms() -> f64 {
+    js_sys::Date::now()
 }
 
 impl std::fmt::Debug for Client {

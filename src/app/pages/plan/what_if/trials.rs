@@ -4,8 +4,9 @@ use leptos::prelude::*;
 use vramscope_engine::plan::Tried;
 use vramscope_engine::report::Phase;
 
+use crate::shell::Store;
 use crate::simulation::Simulation;
-use crate::state::Key;
+use crate::state::{Key, Reading};
 use crate::worker::{Answer, Ask, Engine, Progress, Slot};
 
 /// Changes are tried once the person pauses.
@@ -49,6 +50,13 @@ impl Trials {
             pending: StoredValue::new(None),
             engine: Engine::get(),
         };
+        let reading = Store::get().reading();
+        let entries = Memo::new(move |_| reading.with(Reading::entries));
+        Effect::new(move || {
+            // The worker is needed for the new run.
+            entries.track();
+            trials.stop();
+        });
         Effect::new(move || {
             simulation.outcome.track();
             trials.again(simulation);
