@@ -1,11 +1,14 @@
-// Starts the page's WebAssembly in a worker: the page's first message has the compiled module and
-// the address of its glue. What the page says before the program listens is kept for it.
-addEventListener("message", start, { once: true });
+// Starts the page's WebAssembly in a worker: one message of the page has the compiled module and the
+// address of its glue. What else the page says before the program listens is kept for it.
+const early = [];
+addEventListener("message", listen);
 
-async function start({ data: { js, module } }) {
-  const early = [];
-  const keep = ({ data }) => early.push(data);
-  addEventListener("message", keep);
+function listen({ data }) {
+  if (data.module) start(data);
+  else early.push(data);
+}
+
+async function start({ js, module }) {
   try {
     const program = await import(js);
     await program.default({ module_or_path: module });
@@ -14,6 +17,6 @@ async function start({ data: { js, module } }) {
     setTimeout(() => { throw error; });
     return;
   }
-  removeEventListener("message", keep);
+  removeEventListener("message", listen);
   for (const data of early) dispatchEvent(new MessageEvent("message", { data }));
 }

@@ -94,6 +94,10 @@ async fn a_fault_of_the_worker_keeps_the_state_and_the_next_entry_goes_on() {
         page.changed("peak-allocated", &before).await?;
         page.until("no panel", || page.text("fault"), String::is_empty).await?;
         assert_eq!(page.fragment().await?, "#/?model=gpt2&batch=3");
+        // It is a worker again that answers, and it can stop again.
+        script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
+        page.until("the panel", || page.text("fault"), |t| !t.is_empty())
+            .await?;
         Ok(())
     })
     .await;
@@ -193,6 +197,29 @@ async fn long_work_shows_how_far_it_is_and_can_be_stopped() {
         let rows = || script(page, "return document.querySelectorAll('[data-testid=what-if-row]').length");
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         assert_eq!((rows().await?, page.text("progress").await?), (json!(0), String::new()));
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_long_simulation_is_given_up_in_the_middle_for_a_newer_entry() {
+    with_page("", async |page| {
+        before_load(page, KEEP_WORKERS).await?;
+        page.go("#/?model=gpt2&batch=2").await?;
+        let small = ran(page).await?;
+        // Some seconds of work in one simulation.
+        let long = "location.hash = '#/?model=Qwen/Qwen2.5-VL-72B-Instruct&accum=64&ckpt=full&precision=amp-bf16'";
+        script(page, long).await?;
+        tokio::time::sleep(std::time::Duration::from_millis(1300)).await;
+        let busy = "return document.getElementById('results').ariaBusy";
+        assert_eq!(script(page, busy).await?, json!("true"), "it is marked as old");
+        assert_eq!(page.value("peak-allocated").await?, small, "what was there stays");
+        script(page, "location.hash = '#/?model=gpt2&batch=3'").await?;
+        page.changed("peak-allocated", &small).await?;
+        assert_eq!(script(page, "return workers.length").await?, json!(2));
+        assert_eq!(script(page, busy).await?, json!("false"));
+        assert_eq!(page.text("fault").await?, "");
         Ok(())
     })
     .await;
