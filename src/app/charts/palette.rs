@@ -1,3 +1,5 @@
+use std::cell::RefCell;
+
 use leptos::prelude::{document, window};
 use plotters::style::RGBColor;
 use vramscope_engine::report::Part;
@@ -46,9 +48,23 @@ pub struct Palette {
 /// How many curves have colours of their own.
 const SERIES: usize = 7;
 
+thread_local! {
+    static READ: RefCell<Option<Palette>> = const { RefCell::new(None) };
+}
+
 impl Palette {
-    /// Reads the colours of the document's root.
+    /// The colours of the document's root, as they were when the theme last changed: reading them has
+    /// the browser style the whole page first.
     pub fn read() -> Self {
+        READ.with_borrow_mut(|read| read.get_or_insert_with(Self::of_root).clone())
+    }
+
+    /// The theme changed: the colours are to be read again.
+    pub fn forget() {
+        READ.set(None);
+    }
+
+    fn of_root() -> Self {
         Self {
             kinds: Kind::ALL.map(|kind| colour(&format!("--{}", kind_class(kind)))),
             surface: colour("--surface"),

@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
 use super::{Store, preferences};
+use crate::charts::Palette;
 use crate::state::Key;
 
 /// Light or dark, or as the system has it.
@@ -61,6 +62,7 @@ impl CurrentTheme {
             // An attribute of the root element can always be set.
             root.set_attribute("data-theme", theme.name()).ok();
         }
+        Palette::forget();
         self.0.set(theme);
     }
 }
@@ -85,7 +87,10 @@ fn follow_system(current: CurrentTheme) {
     let Ok(Some(query)) = window().match_media("(prefers-color-scheme: dark)") else {
         return;
     };
-    let again = Closure::<dyn Fn()>::new(move || current.0.notify());
+    let again = Closure::<dyn Fn()>::new(move || {
+        Palette::forget();
+        current.0.notify();
+    });
     query.set_onchange(Some(again.as_ref().unchecked_ref()));
     // For as long as the page is open.
     again.forget();
