@@ -12,13 +12,25 @@ use super::size::MIN_BLOCK;
 /// search; one that arrives is put beside the last that arrived, near which most belong.
 #[derive(Debug, Clone)]
 pub(super) struct FreeBlocks {
-    /// The smallest, then lowest block of each class, or [`NONE`].
-    first: Vec<u32>,
-    /// Some block of each class that is not empty: the last that arrived, while it is here.
-    near: Vec<u32>,
+    /// One for each class.
+    shelves: Vec<Shelf>,
     /// The classes that are not empty.
     occupied: Bitmap<{ CLASSES.div_ceil(64) }>,
 }
+
+/// The ends of a chain of cached blocks.
+#[derive(Debug, Clone, Copy)]
+struct Shelf {
+    /// The smallest, then lowest block, or [`NONE`].
+    first: u32,
+    /// Some block, unless there is none: the last that arrived, while it is here.
+    near: u32,
+}
+
+const EMPTY: Shelf = Shelf {
+    first: NONE,
+    near: NONE,
+};
 
 /// Classes per doubling of the size, as a power of two.
 const PRECISION: u32 = 8;
@@ -47,8 +59,7 @@ fn rank(node: &Node) -> (u64, u64) {
 impl Default for FreeBlocks {
     fn default() -> Self {
         Self {
-            first: vec![NONE; CLASSES],
-            near: vec![NONE; CLASSES],
+            shelves: vec![EMPTY; CLASSES],
             occupied: Bitmap::default(),
         }
     }
@@ -56,46 +67,52 @@ impl Default for FreeBlocks {
 
 impl FreeBlocks {
     /// Puts a block in, of whole units of 512 B.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, blocks: &mut Arena, id: u32) {
         let class = class(blocks[id].size);
-        let first = self.first[class];
+        let shelf = &mut self.shelves[class];
+        let near = std::mem::replace(&mut shelf.near, id);
+        let first = shelf.first;
         if first == NONE {
             self.occupied.insert(class);
-        }
-        if first == NONE || rank(&blocks[id]) < rank(&blocks[first]) {
+            shelf.first = id;
+            let node = &mut blocks[id];
+            (node.before, node.after) = (NONE, NONE);
+        } else if rank(&blocks[id]) < rank(&blocks[first]) {
+            shelf.first = id;
             blocks.link(NONE, id, first);
-            self.first[class] = id;
         } else {
-            let before = place(blocks, id, self.near[class]);
+            let before = place(blocks, id, near);
             let after = blocks[before].after;
             blocks.link(before, id, after);
         }
-        self.near[class] = id;
     }
 
     /// Takes a block out, which must be here.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, blocks: &mut Arena, id: u32) {
         self.remove_of(blocks, id, class(blocks[id].size));
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove_of(&mut self, blocks: &mut Arena, id: u32, class: usize) {
         let Node { before, after, .. } = blocks[id];
+        if before == NONE && after == NONE {
+            self.shelves[class] = EMPTY;
+            self.occupied.remove(class);
+            return;
+        }
+        let shelf = &mut self.shelves[class];
         if before == NONE {
-            self.first[class] = after;
+            shelf.first = after;
         } else {
             blocks[before].after = after;
         }
         if after != NONE {
             blocks[after].before = before;
         }
-        if self.near[class] == id {
-            self.near[class] = if before == NONE { after } else { before };
-        }
-        if before == NONE && after == NONE {
-            self.occupied.remove(class);
+        if shelf.near == id {
+            shelf.near = if before == NONE { after } else { before };
         }
     }
 
@@ -114,11 +131,11 @@ impl FreeBlocks {
     }
 
     /// The smallest block of at least `size` bytes, with its class.
-    #[inline]
+    #[inline(always)]
     fn find(&self, blocks: &Arena, size: u64) -> Option<(usize, u32)> {
         let of_request = class(size);
         let class = self.occupied.next(of_request)?;
-        let first = self.first[class];
+        let first = self.shelves[class].first;
         // Blocks of the request's own class may still be too small.
         if class > of_request || blocks[first].size >= size {
             return Some((class, first));
@@ -127,13 +144,13 @@ impl FreeBlocks {
             return Some((class, id));
         }
         let class = self.occupied.next(class + 1)?;
-        Some((class, self.first[class]))
+        Some((class, self.shelves[class].first))
     }
 
     /// Blocks of at least `size` bytes, smallest first.
     pub fn at_least<'a>(&'a self, blocks: &'a Arena, size: u64) -> impl Iterator<Item = u32> + 'a {
         std::iter::successors(self.occupied.next(class(size)), |class| self.occupied.next(class + 1))
-            .flat_map(|class| chain(blocks, self.first[class]))
+            .flat_map(|class| chain(blocks, self.shelves[class].first))
             .filter(move |&id| blocks[id].size >= size)
     }
 
@@ -151,7 +168,7 @@ fn chain(blocks: &Arena, id: u32) -> impl Iterator<Item = u32> {
 
 /// The block of a shelf behind which `id` belongs, which is not before all of them; the search
 /// begins at `near`.
-#[inline]
+#[cold]
 fn place(blocks: &Arena, id: u32, near: u32) -> u32 {
     let own = rank(&blocks[id]);
     let mut at = near;

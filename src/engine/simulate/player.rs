@@ -152,21 +152,22 @@ impl<'a, S: SegmentSource> Player<'a, S> {
 
     /// Plays some events.
     pub fn play(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
-        let mut rest = events;
-        while let [event, after @ ..] = rest {
+        let may_count = self.settled != [false; 2];
+        let mut at = 0;
+        while let Some(&event) = events.get(at) {
             let id = event.storage() as usize;
-            rest = after;
-            if self.is_settled(id) {
-                self.count(*event, id, events.len() - rest.len());
+            at += 1;
+            if may_count && self.is_settled(id) {
+                self.count(event, id, at);
             } else if !event.is_birth() {
                 self.free(id);
-            } else if rest.first() == Some(&Event::death(event.storage())) && self.blocks[id].is_none() {
+            } else if events.get(at) == Some(&Event::death(event.storage())) && self.blocks[id].is_none() {
                 let total = self.scratch(id)?;
-                self.note_total(total, events.len() - rest.len());
-                rest = &rest[1..];
+                self.note_total(total, at);
+                at += 1;
             } else {
                 let total = self.alloc(id)?;
-                self.note_total(total, events.len() - rest.len());
+                self.note_total(total, at);
             }
         }
         self.played += events.len();
@@ -176,7 +177,7 @@ impl<'a, S: SegmentSource> Player<'a, S> {
     /// Whether a storage's pool repeats what it did in the step before.
     #[inline]
     fn is_settled(&self, id: usize) -> bool {
-        self.settled != [false; 2] && self.settled[PoolKind::of(self.block_bytes[id]) as usize]
+        self.settled[PoolKind::of(self.block_bytes[id]) as usize]
     }
 
     /// Plays an event whose block is known from the step before.

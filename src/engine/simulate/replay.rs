@@ -70,8 +70,17 @@ fn large_in_a_used_process(
     options: &Options,
 ) -> Result<Vec<Bytes>, OutOfMemory> {
     // Rounding takes no request across the border between the pools.
-    let is_large = |id: StorageId| PoolKind::of(requests[id as usize]) == PoolKind::Large;
-    let large = |events: &[Event]| -> Vec<Event> { events.iter().copied().filter(|e| is_large(e.storage())).collect() };
+    let kinds: Vec<PoolKind> = requests.iter().map(|&bytes| PoolKind::of(bytes)).collect();
+    let is_large = |id: StorageId| kinds[id as usize] == PoolKind::Large;
+    let large = |events: &[Event]| -> Vec<Event> {
+        let mut large = Vec::with_capacity(events.len() / 4);
+        for &event in events {
+            if is_large(event.storage()) {
+                large.push(event);
+            }
+        }
+        large
+    };
     let births = &recording.log.births;
     let workspaces: Vec<StorageId> = (0..births.len())
         .filter(|&id| births[id].kind == Kind::Workspace && is_large(id as StorageId))

@@ -3,33 +3,34 @@ use crate::{Failure, root, tools};
 
 /// Runs in the repository's root.
 const SCRIPT: &str = "src/xtask/commands/bench_wasm.mjs";
-const EXAMPLE: &str = "largest_estimate";
 
-/// Times the largest single estimate in WebAssembly, built as for the page and run by Node.js; the
-/// native figures come from `cargo bench -p vramscope-engine --bench estimate`.
+/// Estimates of a usual size (llava-1.5-7b, 4 × 2048 positions) and of the largest (qwen2.5-vl-7b,
+/// 4096 positions, four large images): `CASES` of `src/engine/benches/estimate.rs`.
+const EXAMPLES: [&str; 2] = ["usual_estimate", "largest_estimate"];
+
+/// Times two estimates in WebAssembly, built as for the page and run by Node.js; the native figures
+/// come from `cargo bench -p vramscope-engine --bench estimate`.
 ///
 /// # Errors
-/// When Node.js is missing, or the build or the estimate fails.
+/// When Node.js is missing, or the build or an estimate fails.
 pub fn bench_wasm() -> Result<(), Failure> {
     let node = find(&["node", "nodejs"])
         .ok_or_else(|| Failure::new("there is no `node` on PATH: install Node.js 18 or later".to_owned()))?;
     tools::wasm_target()?;
-    let build = [
-        "build",
-        "--package",
-        "vramscope-engine",
-        "--example",
-        EXAMPLE,
-        "--profile",
-        "wasm",
-        "--target",
-    ];
-    run(cargo().args(build).arg(tools::TARGET))?;
+    let examples = EXAMPLES.map(|name| ["--example", name]);
+    run(cargo()
+        .args([
+            "build",
+            "--package",
+            "vramscope-engine",
+            "--profile",
+            "wasm",
+            "--target",
+        ])
+        .arg(tools::TARGET)
+        .args(examples.as_flattened()))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
-    let module = target
-        .join(tools::TARGET)
-        .join("wasm/examples")
-        .join(EXAMPLE)
-        .with_extension("wasm");
-    run(program(node).arg(SCRIPT).arg(module))
+    let built = target.join(tools::TARGET).join("wasm/examples");
+    let modules = EXAMPLES.map(|name| built.join(name).with_extension("wasm"));
+    run(program(node).arg(SCRIPT).args(modules))
 }
