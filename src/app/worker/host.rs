@@ -163,6 +163,9 @@ impl Host {
 mod tests {
     use super::*;
     use crate::state::Key;
+    use vramscope_engine::plan::Now;
+    use vramscope_engine::report::StepBytes;
+    use vramscope_engine::units::Bytes;
 
     fn draft(pairs: &[(Key, &str)]) -> Draft {
         let mut draft = Draft::default();
@@ -206,6 +209,49 @@ mod tests {
         host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
         host.take(Order::Cancel(Slot::Run));
         assert_eq!(finish(&mut host), []);
+    }
+
+    fn progress(reply: Option<Reply>) -> (u32, Progress) {
+        match reply {
+            Some(Reply::Answered { id, progress, .. }) => (id, progress),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_run_comes_before_the_rest_of_longer_work_which_says_how_far_it_is() {
+        let mut host = Host::default();
+        let now = Now {
+            reserved: Bytes::ZERO,
+            steady: StepBytes::default(),
+        };
+        let entries = draft(&[(Key::Seq, "64")]);
+        host.take(ask(1, Slot::WhatIf, Ask::WhatIf { entries, now }));
+        let (id, first) = progress(host.step());
+        assert!(id == 1 && first.done == 1 && first.of > 20, "{first:?}");
+        host.take(ask(2, Slot::Run, Ask::Run(draft(&[]))));
+        assert_eq!(progress(host.step()), (2, Progress { done: 1, of: 1 }));
+        let rest: Vec<_> = std::iter::from_fn(|| host.step()).map(|r| progress(Some(r))).collect();
+        let counted = (2..=first.of).map(|done| (1, Progress { done, of: first.of }));
+        assert!(rest.into_iter().eq(counted));
+    }
+
+    #[test]
+    fn setups_side_by_side_come_in_order_and_one_that_cannot_run_says_why() {
+        let mut host = Host::default();
+        let all = vec![draft(&[]), draft(&[(Key::Batch, "0")]), draft(&[(Key::Batch, "2")])];
+        host.take(ask(1, Slot::Setups, Ask::Setups(all)));
+        let peaks: Vec<_> = finish(&mut host)
+            .into_iter()
+            .map(|(_, answer)| match answer {
+                Some(Answer::Setup(setup)) => setup.map(|s| s.figures.peak_allocated).map_err(|_| "refused"),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let [Ok(one), Err("refused"), Ok(two)] = peaks[..] else {
+            panic!("{peaks:?}")
+        };
+        assert!(one < two, "two samples hold more than one");
     }
 
     #[test]

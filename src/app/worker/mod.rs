@@ -1,8 +1,9 @@
 //! The engine, out of the page's way: a worker that runs the same WebAssembly as the page.
 //!
-//! The page asks ([`Engine`], `client`), the [`Host`](host::Host) answers in slices, so that a newer question or a
+//! The page asks ([`Engine`]), the [`Host`](host::Host) answers in slices, so that a newer question or a
 //! cancellation gets in between two simulations. [`protocol`] is what crosses over. Where a browser
-//! refuses workers the same host runs on the page's own thread.
+//! refuses workers the same host runs on the page's own thread. A worker that stopped at a fault, or that
+//! is in the middle of a long simulation that nobody wants any more, is replaced.
 
 pub mod attention;
 #[cfg(target_arch = "wasm32")]
