@@ -14,6 +14,7 @@ pub mod model;
 mod names;
 pub mod nn;
 pub mod optim;
+mod order;
 pub mod plan;
 pub mod report;
 pub mod setup;

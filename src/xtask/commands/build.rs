@@ -39,8 +39,16 @@ impl Build {
 /// When a tool is missing and cannot be installed, or the build fails.
 pub fn build(how: Build) -> Result<(), Failure> {
     tools::for_page()?;
+    let mut trunk = program("trunk");
+    if how == Build::Published {
+        // Components and attributes behind one type each: leptos's code for them is there once.
+        trunk.env(
+            "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
+            "--cfg=erase_components",
+        );
+    }
     // trunk 0.21 takes NO_COLOR for a flag of its own and stops at any value but true or false.
-    run(program("trunk")
+    run(trunk
         .args(["build", "--offline", "--skip-version-check"])
         .args(how.options())
         .env_remove("NO_COLOR"))?;
