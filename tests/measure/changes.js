@@ -17,7 +17,7 @@ const painted = () =>
 
 const otherThan = (before) =>
   new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error("no change within 10 s")), 10_000);
+    const late = setTimeout(() => reject(new Error("no result within 10 s")), 10_000);
     const observer = new MutationObserver(() => {
       if (shownNow() === before) return;
       observer.disconnect();
@@ -39,7 +39,7 @@ const all = async () => {
     const changed = otherThan(shownNow());
     const begin = performance.now();
     enter(entry, text);
-    const shown = (await changed) - begin;
+    const shown = (await changed.catch((error) => Promise.reject(`${entry} ${text}: ${error}`))) - begin;
     times.push([entry, text, shown, (await painted()) - begin]);
     // Whatever else the change set off is over before the next.
     await new Promise((resolve) => setTimeout(resolve, 300));

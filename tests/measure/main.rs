@@ -120,7 +120,12 @@ struct Change(
 async fn changes(page: &Page) -> WebDriverResult<Vec<Change>> {
     page.driver.set_script_timeout(Duration::from_secs(120)).await?;
     let script = include_str!("changes.js");
-    page.driver.execute_async(script, vec![json!(list())]).await?.convert()
+    let answer = page.driver.execute_async(script, vec![json!(list())]).await?;
+    // A text says which change went wrong.
+    if let Some(message) = answer.json().as_str() {
+        panic!("{message}");
+    }
+    answer.convert()
 }
 
 /// Changes of several entries; none gives the run that the one before it gave.
@@ -128,7 +133,7 @@ fn list() -> Vec<(&'static str, String)> {
     let round = |n: usize| {
         [
             ("batch", (n + 2).to_string()),
-            ("seq", (1024 + 256 * n).to_string()),
+            ("seq", (2560 + 256 * n).to_string()),
             ("optim", ["sgd", "adamw_fused"][n % 2].to_owned()),
             ("ckpt", "full".to_owned()),
             ("images", (n % 3 + 2).to_string()),
