@@ -1,5 +1,6 @@
 //! What a simulation returns: peaks, breakdown, timeline, warnings. Faces draw it and compute nothing.
 
+mod answer;
 mod breakdown;
 pub mod derivation;
 mod describe;
@@ -9,6 +10,7 @@ mod prediction;
 mod reserved;
 mod timeline;
 
+pub use answer::Answer;
 pub use breakdown::BreakdownNode;
 pub(crate) use breakdown::breakdown;
 pub use footprint::Part;

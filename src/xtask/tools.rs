@@ -1,12 +1,14 @@
 //! What the commands need beside cargo, found or installed. Nothing is taken from a place that
 //! serves binaries: cargo and npm packages, rustup, and the system's package manager.
 
+mod axe;
 mod browser;
 mod cargo_tool;
 mod wasm_opt;
 
 use std::path::PathBuf;
 
+pub use axe::axe;
 pub use browser::{Browser, browser};
 
 use crate::process::{cargo, output, program, run};
@@ -52,6 +54,7 @@ pub fn for_page() -> Result<(), Failure> {
 /// Installs what running the tests needs and is missing.
 pub fn for_tests() -> Result<(), Failure> {
     NEXTEST.ensure_any("0.9")?;
+    axe()?;
     browser().map(drop)
 }
 

@@ -72,7 +72,7 @@ pub fn command_line(cases: &[Map<String, Value>]) -> Vec<Value> {
 }
 
 /// The binary beside this test, which a build of the workspace's tests leaves there.
-fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     let mut path = std::env::current_exe().expect("this test has a path");
     path.pop();
     path.pop();

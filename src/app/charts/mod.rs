@@ -18,6 +18,7 @@ mod timeline;
 pub use axis::{Axis, Unit};
 pub use bar::{Bar, Segment};
 pub use canvas::Canvas;
+pub use download::save_text;
 pub use frame::{ChartFrame, Figure};
 pub use line_chart::{Limit, LineChart, Mark, Measured, Series};
 pub use lines::{LineSwatch, Lines};

@@ -12,7 +12,7 @@ pub fn CopyButton(
     /// What the button is called.
     label: fn(Words) -> &'static str,
     /// The text at the moment of the click.
-    text: fn() -> String,
+    text: impl Fn() -> String + 'static,
 ) -> impl IntoView {
     let i18n = use_i18n();
     let copied = RwSignal::new(false);

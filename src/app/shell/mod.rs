@@ -17,6 +17,7 @@ mod theme;
 mod update;
 
 pub use clipboard::copy as copy_text;
+pub use copy_button::CopyButton;
 pub use store::Store;
 pub use theme::CurrentTheme;
 

@@ -1,5 +1,6 @@
 //! What the person entered, as text, and how it lives in the URL. Pure: tested without a browser.
 
+mod command;
 mod draft;
 mod escape;
 mod form;
@@ -10,6 +11,7 @@ mod route;
 mod url;
 mod widget;
 
+pub use command::command;
 pub use draft::Draft;
 pub use form::Form;
 pub use key::Key;

@@ -7,6 +7,7 @@ use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 
 use super::attention::AttentionWork;
+use super::export::Export;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::run::Subject;
 use super::setups::SetupsWork;
@@ -120,6 +121,7 @@ impl Host {
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             // These come in parts.
             Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) => None,
+            Ask::Export { run, file } => self.export(*run, *file).map(Answer::File),
             Ask::Derive { run, quantity } => self.derive(*run, quantity).map(Answer::Derivation),
         }
     }
@@ -152,6 +154,11 @@ impl Host {
     fn derive(&self, run: u32, quantity: &Quantity) -> Option<Derivation> {
         let kept = self.kept(run)?;
         kept.subject.derivation(&kept.report, kept.card.as_ref(), quantity)
+    }
+
+    fn export(&self, run: u32, file: Export) -> Option<String> {
+        let kept = self.kept(run)?;
+        Some(file.write(&kept.subject, &kept.report, kept.card.as_ref()))
     }
 
     fn kept(&self, run: u32) -> Option<&Kept> {

@@ -8,6 +8,7 @@
 pub mod attention;
 #[cfg(target_arch = "wasm32")]
 mod client;
+mod export;
 mod host;
 #[cfg(target_arch = "wasm32")]
 mod link;
@@ -26,5 +27,6 @@ mod wire;
 
 #[cfg(target_arch = "wasm32")]
 pub use client::Engine;
+pub use export::Export;
 pub use protocol::{Answer, Ask, Progress, Refusal, Slot};
 pub use run::model;

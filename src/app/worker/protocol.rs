@@ -6,6 +6,7 @@ use vramscope_engine::plan::{Needed, Now, Point, Tried};
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 
+use super::export::Export;
 use super::view::{Inference, Live, Run, Summary};
 use crate::state::Draft;
 
@@ -19,6 +20,8 @@ pub enum Slot {
     Instant,
     /// How a number comes about.
     Derivation,
+    /// A file of the run.
+    Export,
     /// The setups side by side.
     Setups,
     /// Single changes.
@@ -41,6 +44,13 @@ pub enum Ask {
         run: u32,
         /// When.
         instant: Instant,
+    },
+    /// A run that the host still keeps as a file: [`Answer::File`]; else no answer.
+    Export {
+        /// [`Run::id`].
+        run: u32,
+        /// Which file.
+        file: Export,
     },
     /// Figures of each of these setups, in order: as many [`Answer::Setup`].
     Setups(Vec<Draft>),
@@ -111,6 +121,8 @@ pub enum Answer {
     Point(Point),
     /// What a sweep found for one card.
     Largest(Largest),
+    /// The text of a file.
+    File(String),
 }
 
 /// Why there is no run; the engine's message says what to change.

@@ -1,6 +1,6 @@
 //! From entries to a run: the only place where the page has the engine simulate one.
 
-use vramscope_engine::device::Device;
+use vramscope_engine::device::{Device, REFERENCE, outside};
 use vramscope_engine::report::derivation::{self, Derivation, Quantity};
 use vramscope_engine::simulate::{evaluate, generate};
 use vramscope_engine::tape::Gpu;
@@ -72,6 +72,12 @@ impl Subject {
             fit: Fit::of_inference(&figures, Room::Card(device)),
         });
         Ok(Inference { figures, card })
+    }
+
+    /// Bytes that the card holds outside PyTorch's allocator; the reference card, where there is none.
+    pub fn outside(&self) -> Bytes {
+        let device = self.device.clone().or_else(|_| Device::by_name(REFERENCE));
+        device.map_or(Bytes::ZERO, outside::total)
     }
 
     /// What the setup makes the model run.

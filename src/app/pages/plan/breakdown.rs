@@ -58,12 +58,25 @@ pub fn Breakdown() -> impl IntoView {
                 </tr>
             </thead>
             <tbody>
-                <For each=move || lines.get() key=|line| format!("{line:?}") let:line>
-                    <BreakdownRow line toggled />
-                </For>
+                <ForEnumerate
+                    each=move || lines.get()
+                    key=|line| line.path.clone()
+                    children=move |place, line| {
+                        view! { <BreakdownRow line=current(lines, place, line) toggled /> }
+                    }
+                />
             </tbody>
         </table>
     }
+}
+
+/// The line at a place as it changes; a row that goes away keeps its last.
+fn current(lines: Memo<Vec<Line>>, place: ReadSignal<usize>, first: Line) -> Memo<Line> {
+    let path = first.path.clone();
+    Memo::new(move |last: Option<&Line>| {
+        let now = lines.with(|lines| lines.get(place.get()).filter(|line| line.path == path).cloned());
+        now.or_else(|| last.cloned()).unwrap_or_else(|| first.clone())
+    })
 }
 
 fn lines(root: &BreakdownNode, toggled: &HashSet<Vec<String>>) -> Vec<Line> {

@@ -10,50 +10,24 @@ use crate::charts::{Bar, Segment, kind_class};
 use crate::i18n::{Words, use_i18n};
 use crate::words;
 
-/// One line of the tree: name, bar, bytes, share.
+/// One line of the tree: name, bar, bytes, share. It stays the same element while its figures
+/// change, so that it keeps the focus.
 #[component]
-pub fn BreakdownRow(line: Line, toggled: Toggled) -> impl IntoView {
+pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
     let i18n = use_i18n();
-    let Line {
-        path,
-        bytes,
-        whole,
-        pieces,
-        opens,
-        is_open,
-    } = line;
-    let depth = path.len();
-    let name = path.last().cloned().unwrap_or_default();
-    let shown = {
-        let path = path.clone();
-        move || words::row(i18n, &path)
-    };
-    let joined = path.join("/");
-    let segments = pieces
-        .into_iter()
-        .map(|(kind, bytes)| segment(i18n, kind, bytes, whole))
-        .collect();
-    let toggle = {
-        let path = path.clone();
-        move |_| {
-            toggled.update(|t| {
-                if !t.remove(&path) {
-                    t.insert(path.clone());
-                }
-            });
-        }
-    };
-    let label = match opens {
-        true => view! {
-            <button type="button" class="twist" aria-expanded=is_open.to_string() on:click=toggle>
-                <svg class="arrow" viewBox="0 0 10 10" aria-hidden="true">
-                    <path d="M3 1.5l4 3.5-4 3.5" />
-                </svg>
-                {shown}
-            </button>
-        }
-        .into_any(),
-        false => view! { <span class="leaf">{shown}</span> }.into_any(),
+    let path = StoredValue::new(line.with_untracked(|line| line.path.clone()));
+    let (depth, name, joined) = path.with_value(|path| {
+        let name = path.last().cloned().unwrap_or_default();
+        (path.len(), name, path.join("/"))
+    });
+    let bytes = Memo::new(move |_| line.with(|line| line.bytes));
+    let segments = move || {
+        line.with(|line| {
+            let segments = line.pieces.iter();
+            segments
+                .map(|(kind, bytes)| segment(i18n, *kind, *bytes, line.whole))
+                .collect::<Vec<_>>()
+        })
     };
     view! {
         <tr
@@ -61,18 +35,50 @@ pub fn BreakdownRow(line: Line, toggled: Toggled) -> impl IntoView {
             data-testid="breakdown-row"
             data-name=name
             data-path=joined
-            data-value=bytes.get().to_string()
+            data-value=move || bytes.get().get().to_string()
         >
-            <th scope="row">{label}</th>
-            <td class="breakdown-bar">
-                <Bar segments />
-            </td>
+            <th scope="row">
+                <Name line path toggled />
+            </th>
+            <td class="breakdown-bar">{move || view! { <Bar segments=segments() /> }}</td>
             <td class="breakdown-bytes">
-                <Explained quantity=Quantity::Row(path) text=gib(bytes) />
+                {move || view! { <Explained quantity=Quantity::Row(path.get_value()) text=gib(bytes.get()) /> }}
             </td>
-            <td class="breakdown-share">{share(bytes, whole)}</td>
+            <td class="breakdown-share">{move || line.with(|line| share(line.bytes, line.whole))}</td>
         </tr>
     }
+}
+
+/// The name, which opens the line where there is anything below.
+#[component]
+fn Name(line: Memo<Line>, path: StoredValue<Vec<String>>, toggled: Toggled) -> impl IntoView {
+    let i18n = use_i18n();
+    let shown = move || path.with_value(|path| words::row(i18n, path));
+    let toggle = move |_| {
+        toggled.update(|t| {
+            let path = path.get_value();
+            if !t.remove(&path) {
+                t.insert(path);
+            }
+        });
+    };
+    if line.with_untracked(|line| !line.opens) {
+        return view! { <span class="leaf">{shown}</span> }.into_any();
+    }
+    view! {
+        <button
+            type="button"
+            class="twist"
+            aria-expanded=move || line.with(|line| line.is_open).to_string()
+            on:click=toggle
+        >
+            <svg class="arrow" viewBox="0 0 10 10" aria-hidden="true">
+                <path d="M3 1.5l4 3.5-4 3.5" />
+            </svg>
+            {shown}
+        </button>
+    }
+    .into_any()
 }
 
 fn segment(i18n: Words, kind: Kind, bytes: Bytes, whole: Bytes) -> Segment {

@@ -65,16 +65,14 @@ pub fn Numbers() -> impl IntoView {
         let rows = figures(i18n, &run).into_iter().map(|f| {
             view! {
                 <div class="figure">
-                    <dt>
-                        {words::quantity(i18n, &f.quantity)}
-                        {f.note.map(|note| view! { <div class="figure-note">{note}</div> })}
-                    </dt>
+                    <dt>{words::quantity(i18n, &f.quantity)}</dt>
                     <dd>
                         <strong>
                             <Explained quantity=f.quantity text=f.shown testid=f.testid value=f.value />
                         </strong>
                         <span class="exact">{f.exact}</span>
                     </dd>
+                    {f.note.map(|note| view! { <dd class="figure-note">{note}</dd> })}
                 </div>
             }
         });

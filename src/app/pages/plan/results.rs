@@ -2,9 +2,11 @@ use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
 use super::compare::{Compare, PinButton};
+use super::export::ExportCard;
 use super::inference::InferenceNumbers;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
+use super::peak::Peak;
 use super::phases::Phases;
 use super::sweep::SweepPanel;
 use super::timeline::TimelinePanel;
@@ -61,9 +63,12 @@ fn Training() -> impl IntoView {
     let i18n = use_i18n();
     view! {
         <section class="card headline">
-            <VerdictLine />
+            <div class="headline-row">
+                <VerdictLine />
+                <Peak />
+                <PinButton />
+            </div>
             <MemoryBar />
-            <PinButton />
         </section>
         <Compare />
         <div class="row phases-and-figures">
@@ -87,6 +92,7 @@ fn Training() -> impl IntoView {
             <Breakdown />
         </section>
         <SweepPanel />
+        <ExportCard />
     }
 }
 
@@ -102,6 +108,7 @@ fn Pass() -> impl IntoView {
             <h2>{t!(i18n, plan.numbers)}</h2>
             <InferenceNumbers />
         </section>
+        <ExportCard />
     }
 }
 

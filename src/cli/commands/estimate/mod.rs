@@ -1,4 +1,3 @@
-mod answer;
 mod batch;
 mod inference;
 mod single;

@@ -3,7 +3,6 @@
 use vramscope_engine::verdict::Fit;
 
 use super::Estimate;
-use super::answer::Answer;
 use super::batch::Line;
 use crate::failure::Failure;
 use crate::output::{self, Format, terminal, text};
@@ -31,7 +30,10 @@ impl Estimate {
                 };
                 output::print(&estimate.render(terminal::width()))
             }
-            Format::Json => output::print_json(&Answer::new((&model, &setup), &report, target.as_ref(), outside)),
+            Format::Json => {
+                let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
+                output::print_json(&report.answer((&model, &setup), target, outside))
+            }
             Format::Jsonl => output::print_line(&Line::new(0, &Ok(report), outside)),
         }
     }

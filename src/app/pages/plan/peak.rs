@@ -1,0 +1,29 @@
+use leptos::prelude::*;
+use vramscope_engine::format::gib;
+use vramscope_engine::report::derivation::Quantity;
+
+use super::explain::Explained;
+use crate::i18n::{t, use_i18n};
+use crate::simulation::Simulation;
+use crate::words;
+
+/// The peak at a glance: how high, and in which phase.
+#[component]
+pub fn Peak() -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    move || {
+        let run = simulation.run()?;
+        let figures = &run.figures;
+        let phase = words::phase(i18n, figures.peak_phase);
+        Some(view! {
+            <p class="peak">
+                <span class="peak-name">{t!(i18n, numbers.allocated)}</span>
+                <strong>
+                    <Explained quantity=Quantity::PeakAllocated text=gib(figures.peak_allocated) />
+                </strong>
+                <span class="peak-name">{t!(i18n, numbers.in_phase, phase)}</span>
+            </p>
+        })
+    }
+}

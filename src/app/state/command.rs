@@ -1,0 +1,111 @@
+//! A setup as a command of the command line, which gives the same bytes.
+
+use serde_json::Value;
+
+use super::{Draft, Form, Key};
+
+/// The command for a draft without errors, for any POSIX shell. A pasted configuration goes in
+/// through standard input.
+pub fn command(good: &Draft) -> String {
+    let config = good.get(Key::Config);
+    let mut words = vec!["vramscope estimate".to_owned()];
+    match config {
+        "" => words.push(quoted(good.get(Key::Model).trim())),
+        _ => words.push("--config -".into()),
+    }
+    words.push(format!("--gpu {}", quoted(good.get(Key::Gpu))));
+    let flags = Key::ALL
+        .into_iter()
+        .filter(|key| key.in_setup() || matches!(key, Key::Phase | Key::NewTokens));
+    let changed = flags.filter(|key| good.has(*key) && key.is_meant(good));
+    words.extend(changed.filter_map(|key| flag(key, good.get(key))));
+    let command = words.join(" ");
+    match config {
+        "" => command,
+        text => format!("{command} <<'CONFIG'\n{}\nCONFIG", text.trim_end()),
+    }
+}
+
+impl Key {
+    /// The number of new tokens says nothing unless some are generated.
+    fn is_meant(self, good: &Draft) -> bool {
+        self != Self::NewTokens || good.get(Self::Phase) == "generate"
+    }
+}
+
+/// `--lora-rank 8`; nothing where the value is absent.
+fn flag(key: Key, text: &str) -> Option<String> {
+    let name = key.name().replace('_', "-");
+    let value = match key.form().read(text).ok()? {
+        Value::Null => return None,
+        Value::String(text) => quoted(&text),
+        Value::Array(parts) => {
+            let sign = if key.form() == Form::Grid { "x" } else { "," };
+            parts.iter().map(Value::to_string).collect::<Vec<_>>().join(sign)
+        }
+        other => other.to_string(),
+    };
+    // Switches may stand alone, so their value is tied to them.
+    let sign = if key.form() == Form::Switch { '=' } else { ' ' };
+    Some(format!("--{name}{sign}{value}"))
+}
+
+/// In single quotes, where the shell would take it for more than one plain word.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:+@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(Key, &str)]) -> String {
+        let mut draft = Draft::default();
+        for (key, text) in pairs {
+            draft.set(*key, *text);
+        }
+        command(&draft)
+    }
+
+    #[test]
+    fn what_differs_from_the_defaults_is_a_flag() {
+        assert_eq!(of(&[]), "vramscope estimate llava-1.5-7b --gpu 'H100 SXM'");
+        let changed = [
+            (Key::Model, "gpt2"),
+            (Key::Gpu, "RTX 4090"),
+            (Key::Batch, "1,024"),
+            (Key::Lengths, "512， 300"),
+            (Key::Grid, "24×36"),
+            (Key::Clip, "true"),
+            (Key::LoraDropout, "0.05"),
+            (Key::NewTokens, "64"),
+        ];
+        assert_eq!(
+            of(&changed),
+            "vramscope estimate gpt2 --gpu 'RTX 4090' --batch 1024 --lengths 512,300 --grid 24x36 --lora-dropout 0.05 \
+             --clip=true"
+        );
+        let generating = [(Key::Phase, "generate"), (Key::NewTokens, "64")];
+        assert!(of(&generating).ends_with("--phase generate --new-tokens 64"));
+    }
+
+    #[test]
+    fn the_shell_takes_every_text_for_one_word() {
+        assert_eq!(
+            of(&[(Key::Gpu, "it's; rm -rf $HOME")]),
+            r"vramscope estimate llava-1.5-7b --gpu 'it'\''s; rm -rf $HOME'"
+        );
+    }
+
+    #[test]
+    fn a_pasted_configuration_goes_through_standard_input() {
+        assert_eq!(
+            of(&[(Key::Config, "{\"a\": 1}\n")]),
+            "vramscope estimate --config - --gpu 'H100 SXM' <<'CONFIG'\n{\"a\": 1}\nCONFIG"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! A run as files.
+
+use serde::{Deserialize, Serialize};
+use vramscope_engine::report::{BreakdownNode, LiveTensor, Report};
+
+use super::run::Subject;
+use super::view::Card;
+
+/// A file that a run can be saved as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Export {
+    /// The whole answer, as the command line's `--format json` has it.
+    Json,
+    /// The breakdown: a line for each tensor name of a layer.
+    Breakdown,
+    /// Every tensor that is live at the peak, largest first.
+    Tensors,
+}
+
+impl Export {
+    /// The file's name.
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            Self::Json => "vramscope.json",
+            Self::Breakdown => "vramscope-breakdown.csv",
+            Self::Tensors => "vramscope-tensors.csv",
+        }
+    }
+
+    /// The file's type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Breakdown | Self::Tensors => "text/csv",
+        }
+    }
+
+    /// The file of a run.
+    pub fn write(self, subject: &Subject, report: &Report, card: Option<&Card>) -> String {
+        match self {
+            Self::Json => json(subject, report, card),
+            Self::Breakdown => breakdown(&report.breakdown),
+            Self::Tensors => tensors(report),
+        }
+    }
+}
+
+fn json(subject: &Subject, report: &Report, card: Option<&Card>) -> String {
+    let target = card.map(|card| (card.name.as_str(), &card.fit));
+    let answer = report.answer((&subject.model, &subject.reading.setup), target, subject.outside());
+    // Plain data with text keys: there is nothing in it that JSON cannot hold.
+    let text = serde_json::to_string_pretty(&answer).unwrap_or_default();
+    text + "\n"
+}
+
+fn breakdown(root: &BreakdownNode) -> String {
+    let mut out = line(["component", "kind", "layer", "tensor", "bytes"]);
+    for component in &root.children {
+        for kind in &component.children {
+            for layer in &kind.children {
+                for tensor in &layer.children {
+                    let bytes = tensor.bytes.get().to_string();
+                    out += &line([&component.name, &kind.name, &layer.name, &tensor.name, &bytes]);
+                }
+            }
+        }
+    }
+    out
+}
+
+fn tensors(report: &Report) -> String {
+    let mut out = line(["name", "layer", "component", "kind", "shape", "dtype", "bytes", "why"]);
+    let timeline = &report.timeline;
+    for tensor in timeline.largest_at(timeline.peak_instant(), usize::MAX) {
+        out += &tensor_line(&tensor);
+    }
+    out
+}
+
+fn tensor_line(tensor: &LiveTensor) -> String {
+    let shape: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
+    line([
+        &*tensor.name,
+        &*tensor.layer,
+        tensor.component.label(),
+        tensor.kind.label(),
+        &shape.join("x"),
+        tensor.dtype.name(),
+        &tensor.bytes.get().to_string(),
+        &tensor.why.words(),
+    ])
+}
+
+/// One line of CSV, as RFC 4180 has it.
+fn line<'a>(fields: impl IntoIterator<Item = &'a (impl AsRef<str> + ?Sized + 'a)>) -> String {
+    let fields: Vec<String> = fields.into_iter().map(|field| quoted(field.as_ref())).collect();
+    fields.join(",") + "\r\n"
+}
+
+fn quoted(field: &str) -> String {
+    match field.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Draft, Key};
+
+    fn run() -> (Subject, Report) {
+        let mut draft = Draft::default();
+        draft.set(Key::Model, "gpt2");
+        let subject = Subject::read(&draft).expect("gpt2 is in the catalogue");
+        let report = subject.report().expect("it runs");
+        (subject, report)
+    }
+
+    fn sum(csv: &str, column: usize) -> u64 {
+        let values = csv
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').nth(column).expect("a field"));
+        values.map(|field| field.parse::<u64>().expect("bytes")).sum()
+    }
+
+    #[test]
+    fn both_tables_add_up_to_the_peak() {
+        let (subject, report) = run();
+        let peak = report.peak_allocated.get();
+        assert_eq!(sum(&Export::Breakdown.write(&subject, &report, None), 4), peak);
+        assert_eq!(sum(&Export::Tensors.write(&subject, &report, None), 6), peak);
+    }
+
+    #[test]
+    fn a_field_with_a_comma_is_one_field() {
+        assert_eq!(line(["a,b", "c", "say \"d\""]), "\"a,b\",c,\"say \"\"d\"\"\"\r\n");
+    }
+}

@@ -1,0 +1,142 @@
+//! What leaves the page as a command or a file says what the page shows.
+
+use std::process::Command;
+
+use serde_json::Value;
+use thirtyfour::prelude::*;
+
+use crate::Page;
+use crate::page::with_page;
+use crate::same_bytes::binary;
+
+/// Runs a copied command as a person would, with the binary of these tests first on the search path.
+fn run(command: &str, format: &str) -> Value {
+    let (head, rest) = command
+        .split_once('\n')
+        .map_or((command, ""), |(head, rest)| (head, rest));
+    // The flag goes before what is read from standard input.
+    let script = match head.split_once(" <<") {
+        Some((flags, mark)) => format!("{flags} --format {format} <<{mark}\n{rest}\n"),
+        None => format!("{command} --format {format}\n"),
+    };
+    let binary = binary();
+    let folder = binary.parent().expect("it lies in a folder");
+    let path = format!(
+        "{}:{}",
+        folder.display(),
+        std::env::var("PATH").expect("there is a search path")
+    );
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .env("PATH", path)
+        .output()
+        .expect("the shell starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {errors}");
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
+async fn shown(page: &Page, testid: &str) -> WebDriverResult<Value> {
+    let value = page.until(testid, || page.value(testid), Option::is_some).await?;
+    Ok(serde_json::from_str(&value.expect("a value")).expect("a number"))
+}
+
+#[tokio::test]
+async fn the_copied_command_gives_the_same_bytes() {
+    with_page("", async |page| {
+        for fragment in [
+            "#/?model=gpt2&batch=4&seq=1000&optim=adamw_8bit&precision=amp-bf16&clip=true&autocast_cache=false",
+            "#/?model=tinyllava-1.5b&gpu=RTX%203080%2010GB&freeze=lora&rank=8&lora_dropout=0.05&lora_targets=q_proj%2Cv_proj",
+            "#/?model=qwen2.5-0.5b&lengths=512%2C%20300%2C%20700&packing=packed&ema=true&zero_grad=to_zero",
+            "#/?model=qwen2-vl-2b&grid=24%C3%9736&images=2&ckpt=vision&loss=fused_linear",
+        ] {
+            page.go(fragment).await?;
+            shown(page, "peak-allocated").await?;
+            page.driver
+                .execute("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }", vec![])
+                .await?;
+            page.find("copy-command").await?.click().await?;
+            let command: String = page.driver.execute("return window.copied", vec![]).await?.convert()?;
+            let said = run(&command, "jsonl");
+            for (testid, key) in [
+                ("peak-allocated", "peak_allocated"),
+                ("peak-reserved", "peak_reserved"),
+                ("outside-torch", "outside_torch"),
+                ("params", "params"),
+            ] {
+                assert_eq!(shown(page, testid).await?, said[key], "{command}: {key}");
+            }
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_command_of_a_pasted_configuration_and_of_generation_gives_the_same_bytes() {
+    with_page("", async |page| {
+        page.go("#/?phase=generate&new_tokens=32&seq=256").await?;
+        page.find("from-config").await?.click().await?;
+        let config = r#"{"model_type": "llama", "vocab_size": 4000, "hidden_size": 128, "intermediate_size": 320,
+            "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}"#;
+        page.find("config").await?.send_keys(config).await?;
+        // The default model has a larger cache: three layers of two heads of 32 in bf16 make this one.
+        let cache = (256 + 31) * 3 * 2 * 2 * 32 * 2;
+        page.until(
+            "the cache",
+            || page.value("cache"),
+            |now| *now == Some(cache.to_string()),
+        )
+        .await?;
+        let said = run(&page.text("command").await?, "jsonl");
+        assert_eq!(said["cache"], cache);
+        assert_eq!(shown(page, "peak-allocated").await?, said["peak_allocated"]);
+        Ok(())
+    })
+    .await;
+}
+
+/// The text of a file as it would be saved.
+async fn saved(page: &Page, testid: &str) -> WebDriverResult<String> {
+    let catch = "window.saved = null;
+        const make = URL.createObjectURL;
+        URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text }); return make.call(URL, blob) }";
+    page.driver.execute(catch, vec![]).await?;
+    page.find(testid).await?.click().await?;
+    let text = || async {
+        page.driver
+            .execute("return window.saved", vec![])
+            .await?
+            .convert::<Option<String>>()
+    };
+    Ok(page.until(testid, text, Option::is_some).await?.expect("a file"))
+}
+
+#[tokio::test]
+async fn the_saved_report_is_what_the_command_line_prints() {
+    with_page("#/?model=gpt2&batch=2&gpu=RTX%204090", async |page| {
+        page.find("peak-allocated").await?;
+        let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
+        let command = page.text("command").await?;
+        assert_eq!(ours, run(&command, "json"));
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_saved_tables_add_up_to_the_peak() {
+    with_page("#/?model=gpt2", async |page| {
+        let peak = shown(page, "peak-allocated").await?.as_u64();
+        for (testid, column) in [("save-breakdown", 4), ("save-tensors", 6)] {
+            let table = saved(page, testid).await?;
+            let sum = table.lines().skip(1).map(|line| {
+                let field = line.split(',').nth(column).expect("it has so many columns");
+                field.parse::<u64>().expect("bytes")
+            });
+            assert_eq!(Some(sum.sum::<u64>()), peak, "{testid}");
+        }
+        Ok(())
+    })
+    .await;
+}

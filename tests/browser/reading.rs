@@ -1,0 +1,185 @@
+//! Every number opens how it comes about, and every word is in the person's language.
+
+use thirtyfour::prelude::*;
+
+use crate::Page;
+use crate::page::with_page;
+
+async fn derived(page: &Page) -> WebDriverResult<Option<String>> {
+    page.value("derivation-result").await
+}
+
+async fn is_open(page: &Page) -> WebDriverResult<bool> {
+    let script = "return document.querySelector('#derivation').matches(':popover-open')";
+    page.driver.execute(script, vec![]).await?.convert()
+}
+
+#[tokio::test]
+async fn each_figure_opens_a_formula_that_comes_to_it() {
+    with_page("#/?model=tinyllava-1.5b", async |page| {
+        for testid in [
+            "peak-allocated",
+            "peak-reserved",
+            "outside-torch",
+            "logits",
+            "params",
+            "trainable",
+            "positions",
+            "image-tokens",
+        ] {
+            let button = page.find(testid).await?;
+            let value = button.attr("data-value").await?;
+            button.click().await?;
+            let result = page.until(testid, || derived(page), |found| *found == value).await?;
+            assert!(result.is_some(), "{testid}");
+            let shown = page.text("derivation").await?;
+            assert!(
+                shown.contains("Source") && shown.contains("Formula"),
+                "{testid}: {shown}"
+            );
+            page.driver.action_chain().send_keys(Key::Escape + "").perform().await?;
+            page.until("closed", || is_open(page), |open| !open).await?;
+        }
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_term_opens_its_own_formula_down_to_the_shapes_and_back() {
+    with_page("#/?model=gpt2", async |page| {
+        let line = page
+            .driver
+            .query(By::Css("[data-testid=breakdown-row].depth-2"))
+            .first()
+            .await?;
+        let value = line.attr("data-value").await?;
+        line.find(By::Css(".breakdown-bytes button")).await?.click().await?;
+        page.until("the kind", || derived(page), |found| *found == value)
+            .await?;
+        for level in ["a layer", "a tensor"] {
+            let before = derived(page).await?;
+            let term = page.driver.query(By::Css(".parts .explained")).first().await?;
+            term.click().await?;
+            page.until(level, || derived(page), |now| *now != before && now.is_some())
+                .await?;
+        }
+        // Extents, and bytes of an element.
+        let numbers = page.text("derivation-numbers").await?;
+        assert!(numbers.contains(" × "), "{numbers}");
+        page.find("derivation-back").await?.click().await?;
+        page.find("derivation-back").await?.click().await?;
+        page.until("back at the kind", || derived(page), |found| *found == value)
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_open_explanation_follows_the_entries() {
+    with_page("#/?model=gpt2", async |page| {
+        page.find("peak-allocated").await?.click().await?;
+        let before = page.until("the peak", || derived(page), Option::is_some).await?;
+        page.driver
+            .execute("location.hash = '#/?model=gpt2&batch=8'", vec![])
+            .await?;
+        page.until("the new peak", || derived(page), |now| *now != before && now.is_some())
+            .await?;
+        assert_eq!(derived(page).await?, page.value("peak-allocated").await?);
+        Ok(())
+    })
+    .await;
+}
+
+/// Names in code stay as they are; sentences do not.
+#[tokio::test]
+async fn why_tensors_live_and_formulas_are_in_each_language() {
+    with_page("#/?model=gpt2&lang=zh-CN", async |page| {
+        for (lang, kept, formula, weights) in [("zh-CN", "保留", "公式", "权重"), ("zh-TW", "保留", "公式", "權重")]
+        {
+            page.go(&format!("#/?model=gpt2&lang={lang}")).await?;
+            page.find("peak-allocated").await?.click().await?;
+            page.until("panel", || page.text("derivation"), |text| text.contains(formula))
+                .await?;
+            let list = page.text("instant").await?;
+            assert!(list.contains(kept) && !list.contains("kept"), "{list}");
+            let names = "return [...document.querySelectorAll('[data-testid=breakdown-row].depth-2 th')]
+                .map(e => e.textContent).join()";
+            let names: String = page.driver.execute(names, vec![]).await?.convert()?;
+            assert!(names.contains(weights), "{names}");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn lines_of_the_breakdown_change_with_the_language() {
+    with_page("#/?model=gpt2", async |page| {
+        page.find("peak-allocated").await?;
+        let names = || async {
+            let script = "return document.querySelector('[data-testid=breakdown-row] th').textContent";
+            page.driver.execute(script, vec![]).await?.convert::<String>()
+        };
+        let english = names().await?;
+        page.choose("language", "zh-CN").await?;
+        page.until("its name", names, |now| *now != english && !now.is_empty())
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn counts_are_in_the_units_of_the_language() {
+    with_page("#/?model=gpt2", async |page| {
+        for (lang, shown) in [("en", "124 M"), ("zh-CN", "1.24 亿"), ("zh-TW", "1.24 億")] {
+            page.go(&format!("#/?model=gpt2&lang={lang}")).await?;
+            page.until(lang, || page.text("params"), |text| text == shown).await?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_train_shows_what_it_takes() {
+    with_page("#/?model=qwen2.5-0.5b&phase=generate&new_tokens=64", async |page| {
+        let cache: u64 = page
+            .until("the cache", || page.value("cache"), Option::is_some)
+            .await?
+            .expect("it is there")
+            .parse()
+            .expect("bytes");
+        // 24 layers, keys and values, 2 heads of 64, bf16: 2048 positions and the new ones but the last.
+        assert_eq!(cache, 24 * 2 * (2048 + 63) * 2 * 64 * 2);
+        assert!(page.value("verdict").await?.is_some());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn each_entry_says_in_a_sentence_what_it_means() {
+    with_page("", async |page| {
+        page.find("peak-allocated").await?;
+        let script = "return [...document.querySelectorAll('.controls [aria-describedby]')].filter(e =>
+            !e.getAttribute('aria-describedby').split(' ').some(id => id.startsWith('help-')
+                && document.getElementById(id)?.textContent.length > 20)).map(e => e.id || e.className)";
+        let without: Vec<String> = page.driver.execute(script, vec![]).await?.convert()?;
+        assert_eq!(without, Vec::<String>::new());
+        let help = page.driver.query(By::Css("#help-optim")).first().await?;
+        assert!(!help.is_displayed().await?);
+        page.driver
+            .query(By::Css("[aria-controls=help-optim]"))
+            .first()
+            .await?
+            .click()
+            .await?;
+        assert!(help.is_displayed().await?);
+        Ok(())
+    })
+    .await;
+}
