@@ -10,7 +10,7 @@ use crate::state::{Key, Reading};
 use crate::worker::{Answer, Ask, Engine, Progress, Slot};
 
 /// Changes are tried once the person pauses.
-const PAUSE: Duration = Duration::from_millis(150);
+const PAUSE: Duration = Duration::from_millis(400);
 
 /// The changes that were tried last, in step with the run.
 #[derive(Clone, Copy)]
