@@ -56,9 +56,13 @@ pub fn algorithms(reading: &Reading) -> Vec<Algorithm> {
 /// The lengths of the curves: two for each doubling from 64 on, the pointed one and the last among them.
 pub fn lengths(reading: &Reading) -> Vec<u64> {
     let count = |key: Key| Form::Count.read(reading.good.get(key)).ok().and_then(|v| v.as_u64());
-    let longest = count(Key::Longest).unwrap_or(16_384).clamp(128, MOST);
+    let at = count(Key::At).filter(|at| (1..=MOST).contains(at));
+    let longest = count(Key::Longest)
+        .unwrap_or(16_384)
+        .max(at.unwrap_or(0))
+        .clamp(128, MOST);
     let mut all = vec![longest];
-    all.extend(count(Key::At).filter(|at| (1..=longest).contains(at)));
+    all.extend(at);
     let mut octave = FIRST;
     while octave <= longest {
         all.extend([octave, octave + octave / 2]);
@@ -158,6 +162,12 @@ mod tests {
     fn lengths_hold_what_is_pointed_at_and_end_where_asked() {
         let lengths = lengths(&reading(&[(Key::Longest, "1000"), (Key::At, "300")]));
         assert_eq!(lengths, [64, 96, 128, 192, 256, 300, 384, 512, 768, 1000]);
+    }
+
+    #[test]
+    fn a_length_beyond_the_last_moves_the_end() {
+        let lengths = lengths(&reading(&[(Key::Longest, "128"), (Key::At, "200")]));
+        assert_eq!(lengths, [64, 96, 128, 192, 200]);
     }
 
     #[test]

@@ -95,15 +95,26 @@ fn top_k(t: &Tape, call: &Call, [q, k, v]: [&Tensor; 3]) -> Tensor {
 }
 
 fn in_blocks(t: &Tape, call: &Call, algorithm: Algorithm, [q, k, v]: [&Tensor; 3]) -> Tensor {
+    let sees_all = algorithm == Algorithm::Chunked && !call.causal;
     let mut parts = Vec::new();
     for [queries, keys] in call.blocks(algorithm, q.size(2)) {
-        let [q, k, v] = t.scope("slice", || {
-            [t.slice(q, 2, queries), t.slice(k, 2, keys), t.slice(v, 2, keys)]
-        });
+        // Chunks without a mask see all keys, which nobody slices.
+        let of_keys = |x: &Tensor| if sees_all { x.clone() } else { rows(t, x, keys) };
+        let [q, k, v] = t.scope("slice", || [rows(t, q, queries), of_keys(k), of_keys(v)]);
         parts.push(standard(t, call.causal, [&q, &k, &v]));
     }
     let all: Vec<&Tensor> = parts.iter().collect();
     t.scope("cat", || t.cat(&all, 2))
+}
+
+/// `x[:, :, a:b]`, `len` long. Python gives an alias where that is all of it, whose gradient waits for
+/// its turn (`THPVariable_getitem` in `torch/csrc/autograd/python_variable_indexing.cpp`).
+fn rows(t: &Tape, x: &Tensor, len: u64) -> Tensor {
+    if x.size(2) != len {
+        return t.slice(x, 2, len);
+    }
+    let rec = t.record("AliasBackward0", &[x]);
+    rec.finish(t, x.detach(), |_, bw| smallvec![Some(bw.grad().clone())])
 }
 
 /// `repeat_kv`: keys and values copied for the query heads that share them.
