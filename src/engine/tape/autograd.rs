@@ -192,15 +192,14 @@ impl Active {
     }
 }
 
-fn with_edge(out: Tensor, node: Rc<Node>, slot: usize) -> Tensor {
+fn with_edge(mut out: Tensor, node: Rc<Node>, slot: usize) -> Tensor {
     let edge = Some(Edge { node, slot });
-    match Rc::try_unwrap(out.0) {
-        Ok(mut inner) => {
-            inner.edge = edge;
-            Tensor(Rc::new(inner))
-        }
-        Err(shared) => Tensor::from_parts(shared.storage.clone(), shared.shape, shared.strides, shared.dtype, edge),
+    if let Some(own) = Rc::get_mut(&mut out.0) {
+        own.edge = edge;
+        return out;
     }
+    let shared = &out.0;
+    Tensor::from_parts(shared.storage.clone(), shared.shape, shared.strides, shared.dtype, edge)
 }
 
 impl Tape {

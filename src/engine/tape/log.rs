@@ -75,6 +75,9 @@ pub struct Scope {
     pub component: Component,
 }
 
+/// Few paths of modules are longer (bytes).
+const LONG_PATH: usize = 64;
+
 /// Everything that the tape wrote.
 #[derive(Debug, Default)]
 pub struct Log {
@@ -98,7 +101,7 @@ impl Log {
     pub fn path(&self, scope: ScopeId) -> String {
         let node = self.scopes[scope as usize];
         if node.parent == scope {
-            return String::new();
+            return String::with_capacity(LONG_PATH);
         }
         let mut path = self.path(node.parent);
         if !path.is_empty() {
