@@ -43,11 +43,14 @@
     }
 
     #show() {
-      const keys = [...this.attributes].filter(({ name }) => !COMMON.includes(name) && !/^(aria|data)-/.test(name));
+      // A page of its own, not a part of the first page.
+      const attention = this.getAttribute("widget") === "attention";
+      const isKey = (name) => !COMMON.includes(name) && !/^(aria|data)-/.test(name) && !(attention && name === "widget");
+      const keys = [...this.attributes].filter(({ name }) => isKey(name));
       const pairs = keys.map(({ name, value }) => `${name}=${encodeURIComponent(value)}`);
       const lang = language(this.closest("[lang]")?.lang ?? "");
       if (lang) pairs.push(`lang=${lang}`);
-      const address = `${home}?embed=1#/?${pairs.join("&")}`;
+      const address = `${home}?embed=1#/${attention ? "attention" : ""}?${pairs.join("&")}`;
       // A change after the `#` alone is taken up by the page without loading it again.
       if (this.#frame.src !== address) this.#frame.src = address;
       this.#frame.title = this.title || `VRAMscope: ${this.getAttribute("model") ?? "GPU memory of a training step"}`;

@@ -14,6 +14,7 @@ fn wiki(name: &str, vramscope: &str) -> PathBuf {
         <script src="{vramscope}embed.js" async></script>
         <vramscope-widget id="a" model="gpt2" gpu="RTX 4090" batch="2" widget="verdict"></vramscope-widget>
         <vramscope-widget id="b" model="gpt2" widget="breakdown" lang="en" theme="dark" title="Where it goes"></vramscope-widget>
+        <vramscope-widget id="d" model="gpt2" widget="attention" lang="en"></vramscope-widget>
         <iframe id="c" src="{vramscope}?embed=1&id=mine#/?model=gpt2"></iframe>"#
     );
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -102,9 +103,21 @@ async fn a_widget_follows_its_attributes_and_the_language_around_it() {
         })
         .await?;
         assert_eq!(theme, ["en", "dark"]);
+        in_frame(page, "#d iframe", async || {
+            let heading = async || run("return location.hash").await?.convert::<String>();
+            page.until("the page", heading, |hash| hash.starts_with("#/attention?"))
+                .await?;
+            page.until(
+                "its content",
+                || height_of_frame(page, "main"),
+                |height| *height > 100.0,
+            )
+            .await
+        })
+        .await?;
         let titles = "return [...document.querySelectorAll('vramscope-widget iframe')].map((f) => f.title)";
         let titles: Vec<String> = run(titles).await?.convert()?;
-        assert_eq!(titles, ["VRAMscope: gpt2", "Where it goes"]);
+        assert_eq!(titles, ["VRAMscope: gpt2", "Where it goes", "VRAMscope: gpt2"]);
         Ok(())
     })
     .await;

@@ -73,7 +73,8 @@ impl Address {
             Key::Config | Key::Compare => format!(" {}=\"{}\"", key.name(), pack(text)),
             _ => format!(" {}=\"{}\"", key.name(), quote(text)),
         };
-        named.chain(rest).map(attribute).collect()
+        let widget = (self.route == Route::Attention).then(|| " widget=\"attention\"".to_owned());
+        named.chain(rest).map(attribute).chain(widget).collect()
     }
 }
 
@@ -187,6 +188,10 @@ mod tests {
             address.to_attributes(),
             format!(" model=\"llava-1.5-7b\" {gpu} batch=\"4\"")
         );
+        address.route = Route::Attention;
+        let attention = " widget=\"attention\"";
+        assert!(address.to_attributes().ends_with(attention));
+        address.route = Route::Plan;
         address.draft.set(Key::Config, "{}");
         assert_eq!(address.to_attributes(), format!(" {gpu} config=\"e30\" batch=\"4\""));
     }
