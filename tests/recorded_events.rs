@@ -16,38 +16,61 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::tape::log::Log;
 use vramscope_engine::{Case, Model};
 
-/// Phases that are known to differ, and why. A phase that is listed and does not differ fails too.
-const EXPLAINED: &[(&str, &str, &str)] = &[
-    ("internvl3-1b-fp32-sdpa-ckpt-fused", "backward", WEIGHT_GRADIENT),
-    ("blip2-2.7b-ampfp16-sdpa-ckpt-connector", "optimizer", SKIPPED),
-    ("qwen2-vl-2b-ampbf16-sdpa-ckpt-sgdm", "forward", ROPE_DELTAS),
-    ("qwen2-vl-2b-bf16-lora-ckpt", "forward", ROPE_DELTAS),
+/// Phases in which one allocation is known to have another size, or not to be there: a workspace that
+/// cuDNN chooses for the patch embedding, early in forward or at the end of backward, far from any
+/// peak. A phase that is listed and does not differ fails too.
+const WORKSPACES: &[(&str, &str)] = &[
+    ("clip-b32-ampfp16", "backward"),
     (
-        "qwen2.5-vl-3b-ampbf16-eager-ckpt-sgd-vision-frozen",
-        "forward",
-        ROPE_DELTAS,
+        "large-paligemma-3b-1-amp-fp16-eager-adafactor-torch-none-none",
+        "backward",
     ),
-    ("qwen2.5-vl-3b-bf16-eager-adafactortorch", "forward", ROPE_DELTAS),
-    ("qwen3-vl-2b-ampbf16-eager-ckpt-sgd", "forward", ROPE_DELTAS),
-    ("qwen3-vl-2b-ampfp16-sdpa-ckpt-lora-drop-acc2", "forward", ROPE_DELTAS),
-    ("qwen3-vl-2b-bf16-sdpa-fused", "forward", ROPE_DELTAS),
+    ("large-qwen2.5-vl-3b-1-fp32-sdpa-adamw-fused-none-none", "backward"),
+    ("large-smolvlm2-2.2b-1-fp32-eager-adamw-loop-none-none", "backward"),
+    ("gemma3-4b-3-bf16-sdpa-adamw-full-none", "backward"),
+    ("internvl3-1b-fp32-sdpa-ckpt-fused", "backward"),
+    ("qwen2.5-vl-7b-2-bf16-sdpa-sgd-full-none", "backward"),
+    ("siglip-base-ampbf16-eager-ckpt", "backward"),
+    ("siglip-base-bf16", "backward"),
+    ("siglip-so400m-ampfp16", "backward"),
+    ("siglip-so400m-fp32-clip", "backward"),
+    ("smolvlm-256m-2-fp32-sdpa-adamw-fused-full-all-but-connector", "forward"),
+    ("smolvlm-sgdm", "backward"),
+    ("smolvlm500m-bf16", "backward"),
+    ("videomae-large-2-fp32-sdpa-adamw-fused-full-none", "backward"),
+    ("videomae-large-3-bf16-sdpa-sgd-full-none", "backward"),
+    ("vit-large-1-fp32-eager-adamw-full-none", "backward"),
+    ("vit-large-3-amp-fp16-eager-adafactor-full-none", "backward"),
+    ("vitb-bf16", "backward"),
 ];
 
-const SKIPPED: &str = "random weights overflow in fp16, so GradScaler skips the optimizer in the steps recorded";
-const ROPE_DELTAS: &str = "the model keeps 8 bytes a sample from step to step and makes them anew in each";
-const WEIGHT_GRADIENT: &str = "cuDNN's workspace for the patch embedding's weight gradient is 208 bytes larger";
+/// Another allocation that differs: the gradient of LLaVA-NeXT's newline, which is taken over and not
+/// copied where there is one image.
+const NEWLINE: (&str, &str) = ("llavanext-vision-frozen-sgd", "backward");
+
+/// Phases in which frees come elsewhere, and why.
+const FREES: &[(&str, &str, &str)] = &[(
+    "qlora-qwen2-vl-2b-ampbf16-ckpt",
+    "backward",
+    "the first block of the tower that is computed again lets go of queries, keys and values earlier",
+)];
+
+/// Recordings in which random weights overflow in fp16, so that GradScaler skips the optimizer; later
+/// ones say so themselves.
+const SKIPPED: &[&str] = &["blip2-2.7b-ampfp16-sdpa-ckpt-connector"];
 
 #[test]
 fn simulated_events_are_the_recorded_ones() {
     let recordings = recordings();
-    assert!(recordings.len() >= 40, "only {} recordings", recordings.len());
+    assert!(recordings.len() >= 290, "only {} recordings", recordings.len());
     let wrong: Vec<String> = recordings.iter().flat_map(|path| compare(path)).collect();
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 fn recordings() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/recorded");
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let entries = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    let mut paths: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
     paths.sort();
     paths
 }
@@ -58,21 +81,33 @@ fn compare(path: &Path) -> Vec<String> {
     let recorded: Value = serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap();
     let case = Case::from_json(&recorded["case"].to_string()).unwrap().unwrap();
     let model = Model::from_case(&case).unwrap_or_else(|e| panic!("{name}: {e}"));
-    if !model.has_forward() {
-        return Vec::new();
-    }
     let run = record(&model, &case.setup, Gpu::H200);
-    let simulated = phases(&run.log, &run.steady);
+    let skipped = SKIPPED.contains(&name) || recorded.get("skipped").is_some();
+    let simulated = phases(&run.log, &run.steady).into_iter();
     simulated
-        .into_iter()
-        .filter_map(|(phase, ours)| check(name, phase, &ours, &recorded["steady"][phase]))
+        .filter(|(phase, _)| !(skipped && *phase == "optimizer"))
+        .filter_map(|(phase, mut ours)| {
+            let mut theirs: Vec<i64> = serde_json::from_value(recorded["steady"][phase].clone()).unwrap();
+            if phase == "forward" && case.model.to_lowercase().contains("-vl-") {
+                // `rope_deltas`, which these models keep from step to step and make anew in each
+                let bytes = 8 * case.setup.batch as i64;
+                for sizes in [&mut ours, &mut theirs] {
+                    sizes.retain(|size| size.abs() != bytes);
+                }
+            }
+            check(name, phase, &ours, &theirs)
+        })
         .collect()
 }
 
-fn check(name: &str, phase: &str, ours: &[i64], recorded: &Value) -> Option<String> {
-    let theirs: Vec<i64> = serde_json::from_value(recorded.clone()).unwrap();
-    let (ours, theirs) = (frees_in_order(ours), frees_in_order(&theirs));
-    let explained = EXPLAINED.iter().any(|(n, p, _)| *n == name && *p == phase);
+fn check(name: &str, phase: &str, ours: &[i64], theirs: &[i64]) -> Option<String> {
+    let (ours, theirs) = (frees_in_order(ours), frees_in_order(theirs));
+    let explained = if WORKSPACES.contains(&(name, phase)) || NEWLINE == (name, phase) {
+        one_allocation_differs(&ours, &theirs)
+    } else {
+        let births = |sizes: &[i64]| -> Vec<i64> { sizes.iter().copied().filter(|size| *size > 0).collect() };
+        FREES.iter().any(|(n, p, _)| (*n, *p) == (name, phase)) && births(&ours) == births(&theirs)
+    };
     match (ours == theirs, explained) {
         (true, false) | (false, true) => None,
         (true, true) => Some(format!("{name} {phase}: no longer differs; take it off the list")),
@@ -88,6 +123,18 @@ fn check(name: &str, phase: &str, ours: &[i64], recorded: &Value) -> Option<Stri
             ))
         }
     }
+}
+
+/// Whether the two are the same but for one allocation, and where it is freed.
+fn one_allocation_differs(ours: &[i64], theirs: &[i64]) -> bool {
+    let at = ours.iter().zip(theirs).take_while(|(a, b)| a == b).count();
+    let (ours, theirs) = (&ours[at..], &theirs[at..]);
+    // the workspace is born and freed at once
+    let without = |sizes: &[i64]| sizes.len() >= 2 && sizes[0] == -sizes[1];
+    (without(ours) && &ours[2..] == theirs)
+        || (without(theirs) && ours == &theirs[2..])
+        || (without(ours) && without(theirs) && ours[2..] == theirs[2..])
+        || ours == theirs
 }
 
 /// Births as positive and deaths as negative sizes, by the phases of the recordings.

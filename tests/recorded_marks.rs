@@ -21,6 +21,10 @@ const SKIPPED: &str = "blip2-2.7b-ampfp16-sdpa-ckpt-connector.json.gz";
 /// Largest difference of any mark, as a part of it.
 const WITHIN: f64 = 0.005;
 
+/// The same where weights were quantised as they were loaded, by several threads: the slack of their
+/// blocks depends on the order.
+const WITHIN_LOADED: f64 = 0.01;
+
 #[test]
 fn marks_are_the_recorded_ones() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/recorded");
@@ -28,15 +32,20 @@ fn marks_are_the_recorded_ones() {
     let mut wrong = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.ends_with(SKIPPED) {
+        if path.ends_with(SKIPPED) || path.is_dir() {
             continue;
         }
         let recorded: Value = serde_json::from_reader(GzDecoder::new(File::open(&path).unwrap())).unwrap();
+        if recorded.get("skipped").is_some() {
+            continue;
+        }
         let differences = differences(&recorded);
         exact += usize::from(differences.iter().all(|(_, ours, theirs)| ours == theirs));
+        let loaded = recorded["case"]["freeze"] == "qlora";
+        let within = if loaded { WITHIN_LOADED } else { WITHIN };
         let far = differences
             .into_iter()
-            .filter(|(_, ours, theirs)| ours.abs_diff(*theirs) as f64 > WITHIN * *theirs as f64);
+            .filter(|(_, ours, theirs)| ours.abs_diff(*theirs) as f64 > within * *theirs as f64);
         wrong.extend(far.map(|(name, ours, theirs)| format!("{path:?} {name}: {ours} instead of {theirs}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

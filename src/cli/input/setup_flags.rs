@@ -32,6 +32,9 @@ pub struct SetupFlags {
     /// Patches of an image before the 2x2 merge (Qwen-VL), such as 24x32 [default: the model's own]
     #[arg(long, value_name = "HxW", value_parser = parse_grid)]
     grid: Option<[u64; 2]>,
+    /// Pixels of each image of a sample where they differ, such as 480x640,300x200; images, image and grid follow
+    #[arg(long, value_name = "HxW,HxW,..", value_delimiter = ',', value_parser = parse_size)]
+    image_sizes: Option<Vec<[u64; 2]>>,
     /// Frames per video (video models) [default: the model's own]
     #[arg(long, value_name = "N")]
     frames: Option<u64>,
@@ -68,6 +71,9 @@ pub struct SetupFlags {
     ema: Option<bool>,
     #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Loss>(), help = about("All logits, or Liger's fused linear cross-entropy", |s| vocabulary::name(&s.loss)))]
     loss: Option<Loss>,
+    /// The language model keeps keys and values of every forward, in training too [default: as its config.json says]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    use_cache: Option<bool>,
 }
 
 impl SetupFlags {
@@ -80,6 +86,7 @@ impl SetupFlags {
         put(&mut setup.images, self.images);
         put(&mut setup.image, self.image.map(Some));
         put(&mut setup.grid, self.grid.map(Some));
+        put(&mut setup.image_sizes, self.image_sizes.clone());
         put(&mut setup.frames, self.frames.map(Some));
         put(&mut setup.precision, self.precision);
         put(&mut setup.optim, self.optim);
@@ -96,6 +103,7 @@ impl SetupFlags {
         put(&mut setup.autocast_cache, self.autocast_cache);
         put(&mut setup.ema, self.ema);
         put(&mut setup.loss, self.loss);
+        put(&mut setup.use_cache, self.use_cache.map(Some));
     }
 }
 
@@ -107,6 +115,7 @@ impl SetupFlags {
             ("--images", self.images.is_some() && !takes.images),
             ("--image", self.image.is_some() && !takes.image),
             ("--grid", self.grid.is_some() && !takes.grid),
+            ("--image-sizes", self.image_sizes.is_some() && !takes.parts),
             ("--frames", self.frames.is_some() && !takes.frames),
         ];
         given
@@ -128,14 +137,22 @@ fn about<T: Display>(what: &str, default: impl Fn(Setup) -> T) -> String {
     format!("{what} [default: {}]", default(Setup::default()))
 }
 
+fn parse_size(text: &str) -> Result<[u64; 2], String> {
+    sides(text).ok_or_else(|| "give height and width in pixels, such as 480x640".into())
+}
+
 fn parse_grid(text: &str) -> Result<[u64; 2], String> {
+    sides(text).ok_or_else(|| "give height and width in patches, such as 24x32".into())
+}
+
+fn sides(text: &str) -> Option<[u64; 2]> {
     let sides: Option<Vec<u64>> = text
         .split(['x', 'X', ','])
         .map(|side| side.trim().parse().ok())
         .collect();
     match sides.as_deref() {
-        Some(&[height, width]) => Ok([height, width]),
-        _ => Err("give height and width in patches, such as 24x32".into()),
+        Some(&[height, width]) => Some([height, width]),
+        _ => None,
     }
 }
 

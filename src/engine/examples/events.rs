@@ -6,6 +6,7 @@ use std::io::Write;
 
 use vramscope_engine::simulate::record;
 use vramscope_engine::tape::Gpu;
+use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -13,6 +14,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let case = Case::from_json(&text)?.ok_or("not a case")?;
     let run = record(&Model::from_case(&case)?, &case.setup, Gpu::H200);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    writeln!(out, "=== model")?;
+    for event in &run.build {
+        line(&mut out, &run.log, *event)?;
+    }
     for (name, step) in [("step 1", &run.first), ("step 2", &run.steady)] {
         let m = step.marks;
         let marks = [(0, "start"), (m.before_forward, "batch"), (m.after_forward, "forward")];
@@ -24,21 +29,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             while let Some((_, label)) = marks.next_if(|(at, _)| *at == i) {
                 writeln!(out, "=== {name} {label}")?;
             }
-            let id = event.storage();
-            let birth = &run.log.births[id as usize];
-            if event.is_birth() {
-                let path = run.log.path(birth.scope);
-                writeln!(
-                    out,
-                    "A#{id} {} | {} @ {path} {:?}",
-                    birth.bytes,
-                    birth.name,
-                    &birth.shape[..]
-                )?;
-            } else {
-                writeln!(out, "F#{id} {}", birth.bytes)?;
-            }
+            line(&mut out, &run.log, *event)?;
         }
     }
     Ok(())
+}
+
+/// One event: a storage's birth with what it is, or its death.
+fn line(out: &mut impl Write, log: &Log, event: Event) -> std::io::Result<()> {
+    let id = event.storage();
+    let birth = &log.births[id as usize];
+    if event.is_birth() {
+        let path = log.path(birth.scope);
+        let (bytes, name, shape) = (birth.bytes, birth.name, &birth.shape[..]);
+        writeln!(out, "A#{id} {bytes} | {name} @ {path} {shape:?}")
+    } else {
+        writeln!(out, "F#{id} {}", birth.bytes)
+    }
 }

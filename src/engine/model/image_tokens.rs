@@ -5,17 +5,18 @@ impl Model {
     /// Positions of a sample's sequence that its images take; 0 for models of text or images alone.
     pub fn image_tokens(&self, setup: &Setup) -> u64 {
         use ModelConfig as M;
+        let setup = &self.prepared(setup);
         match &self.config {
             M::Llava(c) => setup.images * c.image_tokens(),
             M::PaliGemma(c) => setup.images * c.vision.grid.patches(),
             M::Idefics3(c) => setup.images * c.tile_tokens(),
-            M::LlavaNext(c) => setup.images * c.image_tokens(setup.image),
+            M::LlavaNext(c) => c.image_tokens(setup),
             M::InternVl(c) => setup.images * c.tile_tokens(),
             M::Gemma3(c) => setup.images * c.image_tokens,
             M::Blip2(c) => c.queries,
-            M::Qwen2Vl(c) => setup.images * c.vision.patches.positions(setup),
-            M::Qwen25Vl(c) => setup.images * c.vision.patches.positions(setup),
-            M::Qwen3Vl(c) => setup.images * c.vision.patches.positions(setup),
+            M::Qwen2Vl(c) => c.vision.patches.positions(setup),
+            M::Qwen25Vl(c) => c.vision.patches.positions(setup),
+            M::Qwen3Vl(c) => c.vision.patches.positions(setup),
             _ => 0,
         }
     }

@@ -5,6 +5,7 @@ pub mod config;
 mod family;
 pub(crate) mod forward;
 mod image_tokens;
+mod images;
 mod near;
 mod overrides;
 mod takes;
@@ -28,6 +29,8 @@ pub struct Model {
     pub config: ModelConfig,
     /// Read as a generic decoder, because its `model_type` is not known.
     pub generic: bool,
+    /// The configuration asks for a cache of keys and values in every forward, training included.
+    pub use_cache: bool,
 }
 
 /// Why a configuration cannot be simulated: what was given, what is allowed, what to do.
@@ -100,12 +103,29 @@ impl Model {
     fn read(name: Option<&str>, config: &Map<String, Value>) -> Result<Self, ModelError> {
         let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or("decoder");
         let name = name.unwrap_or(model_type).to_string();
+        let use_cache = use_cache(config);
         let config = ModelConfig::read(config)?;
         Ok(Self {
             name,
             generic: config.is_generic(),
             config,
+            use_cache,
         })
+    }
+}
+
+/// `use_cache` of the configuration that the language model reads; Idefics3 and SmolVLM read their own,
+/// which is true where absent. Elsewhere a configuration that says nothing is taken to be false, as
+/// transformers' `Trainer` sets it.
+fn use_cache(config: &Map<String, Value>) -> bool {
+    let flag = |section: &Map<String, Value>| section.get("use_cache").and_then(Value::as_bool);
+    let own = flag(config);
+    match config.get("model_type").and_then(Value::as_str) {
+        Some("idefics3" | "smolvlm") => own.unwrap_or(true),
+        _ => match config.get("text_config") {
+            Some(Value::Object(text)) => flag(text).unwrap_or(false),
+            _ => own.unwrap_or(false),
+        },
     }
 }
 

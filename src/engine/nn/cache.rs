@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
 /// `DynamicCache`: it lives as long as the model's output.
@@ -12,33 +13,66 @@ pub struct KvCache(Rc<Held>);
 
 #[derive(Default)]
 struct Held {
-    /// Keys and values of each block, in turn.
-    states: RefCell<Vec<Tensor>>,
+    /// How many positions each block sees; all where it is not listed.
+    windows: Vec<Option<u64>>,
+    layers: RefCell<Vec<Layer>>,
     /// The next block's place among them.
     next: Cell<usize>,
 }
 
+/// Keys and values of one block, each [batch, heads, positions, width].
+struct Layer {
+    states: [Tensor; 2],
+    /// The window as a number on the GPU (`DynamicSlidingWindowLayer`).
+    _window: Option<Tensor>,
+}
+
 impl KvCache {
-    /// Takes copies of a block's keys and values behind what it has, which its attention then uses.
-    pub fn update(&self, t: &Tape, k: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
-        (self.grow(t, k), self.grow(t, v))
+    /// A cache for blocks that see so many positions, or all.
+    pub fn with_windows(windows: &[Option<u64>]) -> Self {
+        Self(Rc::new(Held {
+            windows: windows.to_vec(),
+            ..Held::default()
+        }))
     }
 
-    /// `torch.cat([held, new], dim=-2)`; what was held goes once that is made.
-    fn grow(&self, t: &Tape, new: &Tensor) -> Tensor {
+    /// Takes copies of a block's keys and values behind what it has, which its attention then uses.
+    pub fn update(&self, t: &Tape, k: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
         let place = self.0.next.replace(self.0.next.get() + 1);
-        let held = self.0.states.borrow().get(place).cloned();
+        let window = self.0.windows.get(place).copied().flatten();
+        let held = self.0.layers.borrow().get(place).map(|layer| layer.states.clone());
+        let fresh = held.is_none();
+        let number = window
+            .filter(|_| fresh)
+            .map(|_| t.empty([], DType::I64, "sliding window"));
         let grown = match &held {
-            Some(held) => t.cat(&[held, new], 2),
-            None => t.cat(&[new], 2),
+            Some([keys, values]) => [t.cat(&[keys, k], 2), t.cat(&[values, v], 2)],
+            // both begin as nothing, in the keys' type
+            None => [k, v].map(|new| t.cat_as(&[new], 2, k.dtype())),
         };
-        let mut states = self.0.states.borrow_mut();
-        if held.is_some() {
-            states[place] = grown.clone();
+        let kept = match window {
+            Some(window) => grown.each_ref().map(|x| t.slice(x, 2, x.size(2).min(window - 1))),
+            None => grown.clone(),
+        };
+        let mut layers = self.0.layers.borrow_mut();
+        if fresh {
+            layers.push(Layer {
+                states: kept,
+                _window: number,
+            });
         } else {
-            states.push(grown.clone());
+            layers[place].states = kept;
         }
-        grown
+        let [keys, values] = grown;
+        (keys, values)
+    }
+
+    /// A block's keys and values as they are, without new ones (cross-attention to an image seen before).
+    pub fn seen(&self) -> Option<(Tensor, Tensor)> {
+        let place = self.0.next.get();
+        let [keys, values] = self.0.layers.borrow().get(place)?.states.clone();
+        self.0.next.set(place + 1);
+        Some((keys, values))
     }
 
     /// The next forward begins with the first block again.
@@ -46,22 +80,26 @@ impl KvCache {
         self.0.next.set(0);
     }
 
-    /// Bytes that it holds.
-    pub fn bytes(&self) -> u64 {
-        let states = self.0.states.borrow();
-        states.iter().map(|x| x.numel() * x.dtype().width()).sum()
+    /// Positions that the first block has seen, as far as it keeps them.
+    pub fn positions(&self) -> u64 {
+        self.0
+            .layers
+            .borrow()
+            .first()
+            .map_or(0, |layer| layer.states[0].size(2))
     }
 
-    /// What it holds, block by block.
-    pub fn into_tensors(self) -> Vec<Tensor> {
-        self.0.states.take()
+    /// Bytes of keys and values.
+    pub fn bytes(&self) -> u64 {
+        let layers = self.0.layers.borrow();
+        let states = layers.iter().flat_map(|layer| &layer.states);
+        states.map(|x| x.numel() * x.dtype().width()).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
     use crate::tape::Gpu;
 
     #[test]

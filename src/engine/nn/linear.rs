@@ -1,16 +1,19 @@
 //! Linear maps.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::builder::Builder;
 use super::lora::LoraSlot;
 use super::nf4::Nf4;
-use crate::tape::{Tape, Tensor};
+use crate::dtype::DType;
+use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// `torch.nn.Linear`.
 pub struct Linear {
     weight: Weight,
-    bias: Option<Tensor>,
+    /// Beside a weight in 4 bits, it is cast to the type of products when it is first used.
+    bias: RefCell<Option<Tensor>>,
     lora: Option<Rc<LoraSlot>>,
 }
 
@@ -32,13 +35,13 @@ impl Linear {
 
     fn make(b: &Builder, name: &'static str, [input, output]: [u64; 2], bias: bool, language: bool) -> Self {
         b.tape().scope(name, || {
-            let (weight, dtype) = match b.nf4(name) {
-                Some(compute) => (Weight::Nf4(Nf4::new(b, [output, input], compute)), compute),
-                None => (Weight::Dense(b.weight("weight", [output, input])), b.dtype()),
+            let weight = match b.nf4(name) {
+                Some(compute) => Weight::Nf4(Nf4::new(b, [output, input], compute)),
+                None => Weight::Dense(b.weight("weight", [output, input])),
             };
             Self {
                 weight,
-                bias: bias.then(|| b.weight_of("bias", [output], dtype)),
+                bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
                 lora: Some(b.slot([input, output], language)),
             }
         })
@@ -48,14 +51,15 @@ impl Linear {
     pub fn tied(b: &Builder, name: &'static str, weight: &Tensor) -> Self {
         b.tape().scope(name, || Self {
             weight: Weight::Dense(b.tied("weight", weight)),
-            bias: None,
+            bias: RefCell::default(),
             lora: None,
         })
     }
 
     /// As it is, with a bias of `output`.
-    pub fn with_bias(mut self, b: &Builder, name: &'static str, output: u64) -> Self {
-        self.bias = Some(b.tape().scope(name, || b.weight("bias", [output])));
+    pub fn with_bias(self, b: &Builder, name: &'static str, output: u64) -> Self {
+        let bias = b.tape().scope(name, || b.weight("bias", [output]));
+        self.bias.replace(Some(bias));
         self
     }
 
@@ -69,13 +73,29 @@ impl Linear {
 
     /// [.., input] → [.., output].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let bias = self.bias.as_ref();
+        if let Weight::Nf4(weight) = &self.weight {
+            self.cast_bias(t, weight.compute());
+        }
+        let bias = self.bias.borrow();
+        let bias = bias.as_ref();
         let adapter = self.lora.as_ref().and_then(|slot| slot.adapter());
         match (&self.weight, adapter) {
             (Weight::Dense(weight), None) => t.linear(x, weight, bias),
             (Weight::Dense(weight), Some(adapter)) => adapter.forward(t, x, || t.linear(x, weight, bias)),
             (Weight::Nf4(weight), None) => weight.forward(t, x, bias),
             (Weight::Nf4(weight), Some(adapter)) => adapter.forward_4bit(t, x, || weight.forward(t, x, bias)),
+        }
+    }
+}
+
+impl Linear {
+    /// `bias.data = bias.data.to(x.dtype)` of `Linear4bit`.
+    fn cast_bias(&self, t: &Tape, dtype: DType) {
+        let mut bias = self.bias.borrow_mut();
+        if let Some(held) = bias.as_ref().filter(|held| held.dtype() != dtype) {
+            let cast = t.as_kind(Kind::Weight, || t.empty_like(held, dtype, "bias"));
+            cast.storage().classify(Kind::Weight, Why::Parameter);
+            *bias = Some(cast);
         }
     }
 }

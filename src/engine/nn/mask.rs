@@ -48,6 +48,29 @@ impl<'a> Pattern<'a> {
     }
 }
 
+/// Positions 0, 1, … of every sample, [1, seq], for embeddings [batch, seq, hidden].
+pub fn position_ids(t: &Tape, embeds: &Tensor) -> Tensor {
+    let arange = ids(t, &[embeds.size(1)], "arange");
+    let shifted = t.compute(&arange, arange.dtype(), "position_ids");
+    drop(arange);
+    t.unsqueeze(&shifted, 0)
+}
+
+/// The mask of a decoder's blocks: of samples with a padding mask, or of samples packed into one row at
+/// the positions `packed`.
+pub fn text_mask(
+    t: &Tape,
+    attn: Attention,
+    embeds: &Tensor,
+    packed: Option<&Tensor>,
+    pattern: Pattern<'_>,
+) -> Option<Mask> {
+    match packed {
+        Some(positions) => Some(packed_mask(t, attn, embeds, positions, pattern)),
+        None => pattern_mask(t, attn, embeds, pattern),
+    }
+}
+
 /// `create_causal_mask` for a padding mask without padding: SDPA needs none, eager attention
 /// gets a bias of [batch, 1, seq, seq] in the type of the embeddings.
 pub fn causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
@@ -70,6 +93,8 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
         if !t.is_padded() {
             return None;
         }
+        // whether only what is beyond the queries is padding, which only a static cache has
+        all_true(t, &padding);
     }
     let at = Positions {
         batch,
@@ -82,7 +107,7 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
 
 /// The same for samples packed into one row, told apart by their `positions` [1, seq]: there is no
 /// padding, and always a mask.
-pub fn packed_mask(t: &Tape, attn: Attention, embeds: &Tensor, positions: &Tensor, pattern: Pattern<'_>) -> Mask {
+fn packed_mask(t: &Tape, attn: Attention, embeds: &Tensor, positions: &Tensor, pattern: Pattern<'_>) -> Mask {
     let samples = packed_samples(t, positions);
     let at = Positions {
         batch: 1,

@@ -30,7 +30,7 @@ pub use gate::gated;
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss};
-pub use mask::{Pattern, causal_mask, ids, packed_mask, padding_mask, pattern_mask};
+pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask, position_ids, text_mask};
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use norm::{LayerNorm, RmsNorm, RmsScale};

@@ -64,12 +64,18 @@ impl Nf4 {
         }
     }
 
+    /// What it is multiplied in.
+    pub const fn compute(&self) -> DType {
+        self.compute
+    }
+
     /// `Linear4bit.forward`: in the compute type, back in the type of `x`.
     pub fn forward(&self, t: &Tape, x: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let inner = t.to_dtype(x, self.compute);
         let out = self.multiply(t, &inner, bias);
+        let out = t.to_dtype(&out, x.dtype());
         drop(inner);
-        t.to_dtype(&out, x.dtype())
+        out
     }
 
     /// `MatMul4Bit`: nothing of the input is saved; backward needs the weight alone, in full again.

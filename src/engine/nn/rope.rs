@@ -76,11 +76,20 @@ pub fn apply_rotary(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor 
 }
 
 /// Phi's rotation of the first elements of each head, as many as `cos` has: both are turned, then
-/// both get their other elements back.
-pub fn apply_partial_rotary(t: &Tape, [q, k]: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
+/// both get their other elements back. The caller's variables keep the turned elements and the
+/// others, which come second.
+pub fn apply_partial_rotary(
+    t: &Tape,
+    [q, k]: [&Tensor; 2],
+    cos: &Tensor,
+    sin: &Tensor,
+) -> ([Tensor; 2], [(Tensor, Tensor); 2]) {
     let parts = [q, k].map(|x| turned_part(t, x, cos.last()));
-    let turned = [0, 1].map(|i| apply_rotary(t, &parts[i].0, cos, sin));
-    [0, 1].map(|i| t.cat(&[&turned[i], &parts[i].1], q.dim() - 1))
+    let [turned_q, turned_k] = [0, 1].map(|i| apply_rotary(t, &parts[i].0, cos, sin));
+    let [(_, rest_q), (_, rest_k)] = parts;
+    let held = [(turned_q, rest_q), (turned_k, rest_k)];
+    let whole = [0, 1].map(|i| t.cat(&[&held[i].0, &held[i].1], q.dim() - 1));
+    (whole, held)
 }
 
 /// As [`apply_partial_rotary`], queries first and then keys (Phi-3).

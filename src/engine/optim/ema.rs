@@ -1,11 +1,17 @@
 //! An exponential moving average of all weights (`torch.optim.swa_utils.AveragedModel` with
 //! `get_ema_multi_avg_fn`), updated after each step.
 
+use std::cell::Cell;
+
 use crate::dtype::DType;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// A copy of a model's weights and buffers.
-pub struct Ema(Vec<Tensor>);
+pub struct Ema {
+    copy: Vec<Tensor>,
+    /// The first update copies; later ones average.
+    updated: Cell<bool>,
+}
 
 impl Ema {
     /// Copies what the model holds, as `deepcopy` does.
@@ -15,14 +21,20 @@ impl Ema {
             copy.storage().classify(Kind::Weight, Why::MovingAverage);
             copy
         };
-        Self(model.iter().map(copy).collect())
+        Self {
+            copy: model.iter().map(copy).collect(),
+            updated: Cell::default(),
+        }
     }
 
     /// `update_parameters`: in place, but for the count of updates, which is brought to the GPU for
-    /// each type of weights.
+    /// each type of weights once there is something to average.
     pub fn update(&self, t: &Tape) {
+        if !self.updated.replace(true) {
+            return;
+        }
         let mut seen: Vec<DType> = Vec::new();
-        for dtype in self.0.iter().map(Tensor::dtype).filter(|d| d.is_float()) {
+        for dtype in self.copy.iter().map(Tensor::dtype).filter(|d| d.is_float()) {
             if !seen.contains(&dtype) {
                 seen.push(dtype);
                 drop(t.empty([], DType::I64, "number of averaged steps"));
@@ -41,6 +53,7 @@ mod tests {
         let tape = Tape::new(Gpu::H200);
         let model = [[3, 5], [7, 11]].map(|shape| tape.parameter(shape, DType::Bf16, "weight"));
         let ema = Ema::new(&tape, &model);
+        ema.update(&tape);
         ema.update(&tape);
         drop((ema, model));
         let bytes: Vec<u64> = tape.finish().births.iter().map(|b| b.bytes).collect();

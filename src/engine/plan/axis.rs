@@ -52,14 +52,20 @@ impl Axis {
             Self::Batch => setup.batched().batch,
             Self::Seq => setup.batched().seq,
             Self::Image => setup.image.unwrap_or_else(|| own_image(&model.config)),
-            Self::Images => setup.images,
+            Self::Images => model.prepared(setup).images,
             Self::Frames => setup.frames.unwrap_or_else(|| own_frames(&model.config)),
         }
     }
 
-    /// A setup with this value. Lengths that differ give way to one length, a grid to a square image.
+    /// A setup with this value. Lengths that differ give way to one length, a grid and sizes of images to a
+    /// square image.
     pub fn set(self, setup: &Setup, value: u64) -> Setup {
         let mut setup = setup.batched();
+        match self {
+            Self::Batch | Self::Seq => setup.lengths.clear(),
+            Self::Image | Self::Images => setup.image_sizes.clear(),
+            Self::Frames => {}
+        }
         match self {
             Self::Batch => setup.batch = value,
             Self::Seq => setup.seq = value,

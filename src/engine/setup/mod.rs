@@ -30,6 +30,9 @@ pub struct Setup {
     pub image: Option<u64>,
     /// Patch grid `[height, width]` before the 2×2 merge, for Qwen-VL models.
     pub grid: Option<[u64; 2]>,
+    /// Pixels `[height, width]` of each image of a sample, where they differ; then `images`, `image` and
+    /// `grid` follow.
+    pub image_sizes: Vec<[u64; 2]>,
     /// Frames per video, for video models.
     pub frames: Option<u64>,
     /// Number format.
@@ -63,6 +66,9 @@ pub struct Setup {
     pub ema: bool,
     /// How the loss of a language model is taken.
     pub loss: Loss,
+    /// Whether the language model keeps keys and values of every forward, as `config.use_cache` says;
+    /// absent, what the configuration says.
+    pub use_cache: Option<bool>,
 }
 
 impl Default for Setup {
@@ -75,6 +81,7 @@ impl Default for Setup {
             images: 1,
             image: None,
             grid: None,
+            image_sizes: Vec::new(),
             frames: None,
             precision: Precision::default(),
             optim: Optimizer::default(),
@@ -91,6 +98,7 @@ impl Default for Setup {
             autocast_cache: true,
             ema: false,
             loss: Loss::default(),
+            use_cache: None,
         }
     }
 }

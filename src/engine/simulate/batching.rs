@@ -1,8 +1,6 @@
 //! Whether samples of different lengths can be put together for a model.
 
 use super::SimulateError;
-use crate::model::ModelConfig;
-use crate::model::config::DecoderFamily;
 use crate::setup::Attention;
 use crate::{Model, Setup};
 
@@ -27,22 +25,18 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             "samples of different lengths are simulated for `attn` sdpa and eager, not flash_attention_2".into(),
         );
     }
-    if setup.is_packed() && !packs(model) {
+    if setup.is_packed() && model.takes().parts {
         return refuse(format!(
-            "`packing` packed is simulated for decoders of the Llama line; {} is none, use padded",
+            "`packing` packed is simulated for models of text alone; {} takes images too, use padded",
             model.name
         ));
     }
-    Ok(())
-}
-
-fn packs(model: &Model) -> bool {
-    use DecoderFamily as F;
-    match &model.config {
-        ModelConfig::Decoder(c) => matches!(
-            c.family,
-            F::Llama | F::Mistral | F::Qwen2 | F::Qwen3 | F::Phi3 | F::Generic
-        ),
-        _ => false,
+    if setup.is_packed() && setup.use_cache.unwrap_or(model.use_cache) {
+        return refuse(
+            "`packing` is packed, but with `use_cache` transformers does not tell packed samples apart; set `use_cache` to \
+             false"
+                .into(),
+        );
     }
+    Ok(())
 }

@@ -15,6 +15,9 @@ const LIMITS: [(&str, u64); 6] = [
     ("frames", 4_096),
 ];
 
+/// Most pixels a side of an image.
+const MOST_PIXELS: u64 = 1 << 14;
+
 /// Refuses what cannot run.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !model.has_forward() {
@@ -24,7 +27,8 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         )));
     }
     batching::check(model, setup)?;
-    let setup = &setup.batched();
+    image_sizes(model, setup)?;
+    let setup = &model.prepared(setup);
     let takes = model.takes();
     let given = [
         ("batch", setup.batch, 1),
@@ -51,6 +55,38 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     grid::check(model, setup)?;
     flash_attention_runs(model, setup)?;
     image_tokens_fit(model, setup)
+}
+
+/// Sizes of images are those of photographs, for models that take images beside text.
+fn image_sizes(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.image_sizes.is_empty() {
+        return Ok(());
+    }
+    let refuse = |why: String| Err(SimulateError(why));
+    if !model.takes().parts {
+        return refuse(format!(
+            "`image_sizes` are of images beside text, and {} takes none; leave them out",
+            model.name
+        ));
+    }
+    if !model.takes().images && setup.image_sizes.len() > 1 {
+        return refuse(format!(
+            "`image_sizes` has {} images, but {} takes one for each sample",
+            setup.image_sizes.len(),
+            model.name
+        ));
+    }
+    let good = |[height, width]: [u64; 2]| {
+        let (short, long) = (height.min(width), height.max(width));
+        (1..=MOST_PIXELS).contains(&short) && long <= MOST_PIXELS && long <= 200 * short
+    };
+    match setup.image_sizes.iter().find(|&&size| !good(size)) {
+        None => Ok(()),
+        Some([height, width]) => refuse(format!(
+            "`image_sizes` holds [{height}, {width}]; a side has 1 to {MOST_PIXELS} pixels, and the longer one at most 200 \
+             times the shorter"
+        )),
+    }
 }
 
 /// What transformers 5.17 and flash-attn 2.8 run with `flash_attention_2`.

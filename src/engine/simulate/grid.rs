@@ -19,23 +19,25 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         ModelConfig::Qwen3Vl(c) => (&c.vision.patches, None),
         _ => return Ok(()),
     };
-    let [rows, columns] = patches.grid(setup);
     let merge = patches.merge;
     let whole = |n: u64| n > 0 && n <= MOST_PATCHES && n.is_multiple_of(merge);
-    if !whole(rows) || !whole(columns) {
-        return Err(SimulateError(format!(
-            "`grid` is [{rows}, {columns}]; both are patches a side, multiples of {merge} up to {MOST_PATCHES}"
-        )));
-    }
-    let images = setup.batch.saturating_mul(setup.images);
     let windows = |n: u64| window.map_or(1, |side| (n / merge).div_ceil(side));
-    let attentions = [windows(rows), windows(columns), patches.layers]
-        .into_iter()
-        .fold(images, u64::saturating_mul);
-    if attentions > MOST_ATTENTIONS || images.saturating_mul(rows * columns) > MOST_PATCHES {
+    let (mut attentions, mut of_sample) = (0_u64, 0_u64);
+    for [rows, columns] in patches.grids(setup) {
+        if !whole(rows) || !whole(columns) {
+            return Err(SimulateError(format!(
+                "`grid` is [{rows}, {columns}]; both are patches a side, multiples of {merge} up to {MOST_PATCHES}"
+            )));
+        }
+        attentions = attentions.saturating_add(windows(rows) * windows(columns) * patches.layers);
+        of_sample = of_sample.saturating_add(rows * columns);
+    }
+    let all = |n: u64| n.saturating_mul(setup.batch);
+    if all(attentions) > MOST_ATTENTIONS || all(of_sample) > MOST_PATCHES {
         return Err(SimulateError(format!(
-            "a batch of {images} images of {rows} × {columns} patches is more than is simulated ({MOST_PATCHES} \
-             patches, {MOST_ATTENTIONS} runs of attention in the vision tower); lower `batch`, `images` or `grid`"
+            "{} samples of {of_sample} patches each are more than is simulated ({MOST_PATCHES} patches, \
+             {MOST_ATTENTIONS} runs of attention in the vision tower); lower `batch`, `images` or `grid`",
+            setup.batch
         )));
     }
     Ok(())

@@ -8,9 +8,7 @@ use super::check::check;
 use super::steps::autocast_dtype;
 use crate::allocator::{Block, CachingAllocator, Options, OutOfMemory};
 use crate::dtype::DType;
-use crate::model::forward::decoder::last_logits;
 use crate::model::forward::{Batch, Forward, Run};
-use crate::nn::KvCache;
 use crate::setup::{Checkpointing, Loss};
 use crate::tape::log::Event;
 use crate::tape::{Gpu, Tape, Tensor};
@@ -46,7 +44,8 @@ pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Inference, Sim
         let outputs = pass.forward(&pass.batch());
         let held = pass.tape.mark();
         drop(outputs);
-        Ok(End { held, cache: 0 })
+        let cache = pass.run.drop_cache();
+        Ok(End { held, cache })
     })
 }
 
@@ -56,28 +55,27 @@ pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Inference, Sim
 /// Masks and positions of single tokens, a few bytes for each position, are not followed.
 ///
 /// # Errors
-/// As [`simulate`](super::simulate), and for families whose cache is not simulated.
+/// As [`simulate`](super::simulate), and for models that do not generate.
 pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Result<Inference, SimulateError> {
     if !(1..=MOST_NEW_TOKENS).contains(&new_tokens) {
         return Err(SimulateError(format!(
             "{new_tokens} new tokens: generation is simulated for 1 to {MOST_NEW_TOKENS}"
         )));
     }
+    let refused = || {
+        SimulateError(format!(
+            "{} does not generate; take a decoder or a vision-language model",
+            model.name
+        ))
+    };
+    if !model.takes().text {
+        return Err(refused());
+    }
     run(model, setup, gpu, |pass| {
-        let cache = KvCache::default();
-        pass.run.cache = Some(cache.clone());
-        let held = pass.generate(new_tokens).ok_or_else(|| {
-            SimulateError(format!(
-                "generation is simulated for decoders of the Llama line and the vision-language models on them; {} is \
-                 none",
-                model.name
-            ))
-        })?;
-        pass.run.cache = None;
-        Ok(End {
-            held,
-            cache: cache.bytes(),
-        })
+        pass.run.generates = true;
+        let held = pass.generate(new_tokens).ok_or_else(refused)?;
+        let cache = pass.run.drop_cache();
+        Ok(End { held, cache })
     })
 }
 
@@ -106,7 +104,7 @@ fn run(
     let setup = &Setup {
         ckpt: Checkpointing::None,
         loss: Loss::Full,
-        ..setup.batched()
+        ..model.prepared(setup)
     };
     let tape = Tape::new(gpu);
     tape.set_autocast_cache(setup.autocast_cache);
@@ -150,8 +148,7 @@ impl Pass {
 
     /// `GenerationMixin._sample`; the answer is where the cache is at its longest.
     fn generate(&self, new_tokens: u64) -> Option<usize> {
-        let (t, cache) = (&self.tape, self.run.cache.as_ref()?);
-        let (decoder, head) = self.forward.generator()?;
+        let t = &self.tape;
         let mut batch = self.batch();
         batch.labels = None;
         let mut ids = batch.ids.clone()?;
@@ -160,14 +157,7 @@ impl Pass {
         ids = t.cat(&[&ids, &next], 1);
         drop(logits);
         for _ in 1..new_tokens {
-            cache.rewind();
-            let logits = t.no_grad(|| {
-                t.autocast(self.autocast, || {
-                    let embeds = decoder.embed(t, &self.run, &next);
-                    let h = decoder.forward(t, &self.run, embeds);
-                    last_logits(t, head, &h)
-                })
-            });
+            let logits = t.no_grad(|| t.autocast(self.autocast, || self.forward.next_logits(t, &self.run, &next)))?;
             next = self.pick(&logits);
             ids = t.cat(&[&ids, &next], 1);
         }

@@ -86,14 +86,20 @@ fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
 }
 
 /// The first step has the first update; later steps have the second, and nothing is born in
-/// their forward and backward that outlives them. Updates and the run end at `ends`.
+/// their forward and backward that outlives them, nor does anything die that was there before. Updates
+/// and the run end at `ends`.
 fn shared(events: &[Event], passes: &Passes, ends: [usize; 3], births: usize) -> (Step, Step) {
     let forward_backward = &events[passes.start..passes.end];
     let zero_grad = &events[ends[1]..ends[2]];
-    let mut dies = vec![false; births];
-    for event in forward_backward.iter().chain(zero_grad).filter(|e| !e.is_birth()) {
-        dies[event.storage() as usize] = true;
-    }
+    let marked = |birth: bool, events: &mut dyn Iterator<Item = &Event>| {
+        let mut marked = vec![false; births];
+        events
+            .filter(|e| e.is_birth() == birth)
+            .for_each(|e| marked[e.storage() as usize] = true);
+        marked
+    };
+    let dies = marked(false, &mut forward_backward.iter().chain(zero_grad));
+    let born = marked(true, &mut forward_backward.iter());
     let first = Pieces {
         forward_backward,
         update: &events[passes.end..ends[0]],
@@ -103,7 +109,7 @@ fn shared(events: &[Event], passes: &Passes, ends: [usize; 3], births: usize) ->
         update: &events[ends[0]..ends[1]],
         ..first
     };
-    let kept = |e: &Event| !e.is_birth() || dies[e.storage() as usize];
+    let kept = |e: &Event| (if e.is_birth() { &dies } else { &born })[e.storage() as usize];
     (
         first.step(passes, |events| events.to_vec()),
         steady.step(passes, |events| events.iter().copied().filter(kept).collect()),

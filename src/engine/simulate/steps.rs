@@ -59,7 +59,7 @@ pub struct Recording {
 
 /// Makes the model and records a step with two optimizer updates.
 pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
-    let setup = &setup.batched();
+    let setup = &model.prepared(setup);
     let tape = Tape::new(gpu);
     tape.set_autocast_cache(setup.autocast_cache);
     tape.set_padded(setup.is_padded());
@@ -80,10 +80,11 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
         forward,
         ema,
     };
+    drop(params);
     let parts = trainer.run();
     let failure = tape.failure();
     let paged = trainer.optimizer.paged();
-    drop((trainer, params));
+    drop(trainer);
     let mut log = tape.finish();
     let mut events = std::mem::take(&mut log.events);
     let (first, steady) = parts.steps(&mut events, log.births.len());
@@ -194,6 +195,7 @@ impl Trainer {
     fn loss(&self, t: &Tape, batch: &Batch) -> Tensor {
         let Output { loss, held } = t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch));
         drop(held);
+        self.run.drop_cache();
         loss
     }
 }

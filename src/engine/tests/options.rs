@@ -191,6 +191,35 @@ fn evaluation_keeps_logits_and_nothing_for_backward() {
 }
 
 #[test]
+fn keys_and_values_are_kept_in_training_where_asked() {
+    let gpt2 = r#"{"model_type":"gpt2","vocab_size":100,"n_positions":256,"n_embd":64,"n_layer":2,"n_head":4}"#;
+    let kept = |on: bool| {
+        let report = run(gpt2, &format!(r#""use_cache":{on},"optim":"sgd""#));
+        report.steady.after_forward.get()
+    };
+    // copies of keys and values, beside the one tensor of queries, keys and values that the graph keeps
+    assert!(kept(true) >= kept(false) + 2 * 2 * 2 * 128 * 64 * 2);
+    let checkpointed = |on: bool| run(LLAMA, &format!(r#""use_cache":{on},"ckpt":"full""#)).steady;
+    assert_eq!(checkpointed(true), checkpointed(false));
+    let packed = try_run(LLAMA, r#""lengths":[100,28],"packing":"packed","use_cache":true"#);
+    assert!(packed.is_err_and(|e| e.contains("use_cache")));
+}
+
+#[test]
+fn images_of_different_sizes_take_what_their_sizes_need() {
+    let next = LLAVA.replace("\"llava\"", "\"llava_next\"").replace(
+        "\"image_token_index\":999",
+        "\"image_token_index\":999,\"image_grid_pinpoints\":[[56,112],[112,56],[112,112]]",
+    );
+    let peak = |sizes: &str| run(&next, &format!(r#""seq":300,"image_sizes":{sizes}"#)).peak_allocated;
+    assert!(peak("[[112,112],[56,112]]") < peak("[[112,112],[112,112]]"));
+    for bad in ["[[0,5]]", "[[5,5000]]", "[[20000,20000]]"] {
+        assert!(try_run(&next, &format!(r#""image_sizes":{bad}"#)).is_err(), "{bad}");
+    }
+    assert!(try_run(LLAMA, r#""image_sizes":[[9,9]]"#).is_err());
+}
+
+#[test]
 fn generation_holds_keys_and_values_of_every_position() {
     for (config, layers, width) in [(LLAMA, 3, 2 * 32), (LLAVA, 3, 4 * 32)] {
         let model = Model::from_config(config).unwrap();
@@ -200,7 +229,9 @@ fn generation_holds_keys_and_values_of_every_position() {
         assert_eq!(made(65).cache.get(), layers * 2 * 2 * (128 + 64) * width * 2);
         assert!(made(65).peak_reserved >= made(1).peak_reserved);
     }
-    let gpt2 = r#"{"model_type":"gpt2","vocab_size":100,"n_positions":256,"n_embd":64,"n_layer":1,"n_head":4}"#;
-    let refused = generate(&Model::from_config(gpt2).unwrap(), &setup(r#""accum":1"#), 8, Gpu::H200);
-    assert!(refused.is_err_and(|e| e.to_string().contains("generation")));
+    let vit = r#"{"model_type":"vit","hidden_size":64,"intermediate_size":96,"num_hidden_layers":1,
+        "num_attention_heads":4,"image_size":32,"patch_size":16}"#;
+    let vit = Model::from_config(vit).unwrap();
+    let refused = generate(&vit, &setup(r#""accum":1"#), 8, Gpu::H200);
+    assert!(refused.is_err_and(|e| e.to_string().contains("generate")));
 }

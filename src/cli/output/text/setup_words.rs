@@ -30,13 +30,22 @@ fn word(name: &str, value: &Value) -> String {
     let value = match value {
         Value::Bool(true) => return name.into(),
         Value::String(text) => text.clone(),
-        Value::Array(sides) => {
-            let sides: Vec<String> = sides.iter().map(Value::to_string).collect();
-            sides.join(if name == "lengths" { "," } else { "x" })
-        }
+        Value::Array(sides) => sides_words(name, sides),
         other => other.to_string(),
     };
     format!("{name}{NO_BREAK}{value}")
+}
+
+/// `24x32`, `512,2048` or `480x640,300x200`.
+fn sides_words(name: &str, sides: &[Value]) -> String {
+    let words: Vec<String> = sides
+        .iter()
+        .map(|side| match side {
+            Value::Array(inner) => sides_words("grid", inner),
+            other => other.to_string(),
+        })
+        .collect();
+    words.join(if name == "grid" { "x" } else { "," })
 }
 
 #[cfg(test)]

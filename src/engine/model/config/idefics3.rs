@@ -17,8 +17,6 @@ pub struct Idefics3Config {
     pub scale_factor: u64,
     /// Token id that image features replace.
     pub image_token: u64,
-    /// Keys and values are kept for generation, in training too.
-    pub use_cache: bool,
 }
 
 /// The vision tower: learned positions by relative place, no class token, no head.
@@ -40,6 +38,25 @@ impl Idefics3Config {
         self.vision.grid.patches() / (self.scale_factor * self.scale_factor)
     }
 
+    /// Tiles that the processor cuts an image of `[height, width]` pixels into, and the whole image made
+    /// small.
+    ///
+    /// Source: `transformers/models/idefics3/image_processing_idefics3.py`, with the longest side that the
+    /// published checkpoints' `preprocessor_config.json` asks for: four tiles.
+    pub fn tiles(&self, [height, width]: [u64; 2]) -> u64 {
+        let side = self.vision.grid.image;
+        let longest = 4 * side;
+        let aspect = width as f64 / height as f64;
+        let short = if width >= height {
+            longest as f64 / aspect
+        } else {
+            longest as f64 * aspect
+        } as u64;
+        // odd sides are made even
+        let short = short.next_multiple_of(2).max(1);
+        longest.div_ceil(side) * short.div_ceil(side) + 1
+    }
+
     pub(crate) fn read(s: &Section, smolvlm: bool) -> Result<Self, ModelError> {
         let mut text = family::read_text(&s.nested("text_config", "language")?, "llama")?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
@@ -49,7 +66,6 @@ impl Idefics3Config {
             text,
             scale_factor: s.size_or("scale_factor", 2, limits::COUNT)?,
             image_token: s.index_of_either(["image_token_id", "image_token_index"], 128_257)?,
-            use_cache: s.flag("use_cache", true)?,
         })
     }
 }

@@ -55,6 +55,31 @@ impl InternVlConfig {
         self.vision.grid.patches() / (self.shuffle * self.shuffle)
     }
 
+    /// Tiles that the processor cuts an image of `[height, width]` pixels into, with the whole image made
+    /// small where there are several.
+    ///
+    /// Source: `crop_image_to_patches` in `transformers/models/got_ocr2/image_processing_got_ocr2.py`, with
+    /// 1 to 12 tiles as `InternVLProcessorKwargs` asks for.
+    pub fn tiles(&self, [height, width]: [u64; 2]) -> u64 {
+        const MOST: u64 = 12;
+        let aspect = width as f64 / height as f64;
+        let area = (width * height) as f64;
+        let tile = (self.vision.grid.image * self.vision.grid.image) as f64;
+        let mut arrangements: Vec<(u64, u64)> = (1..=MOST)
+            .flat_map(|columns| (1..=MOST / columns).map(move |rows| (columns, rows)))
+            .collect();
+        arrangements.sort_by_key(|(columns, rows)| columns * rows);
+        let (mut closest, mut best) = (f64::INFINITY, 1);
+        for (columns, rows) in arrangements {
+            let difference = (aspect - columns as f64 / rows as f64).abs();
+            let covered = 0.5 * tile * (columns * rows) as f64;
+            if difference < closest || (difference == closest && area > covered) {
+                (closest, best) = (difference, columns * rows);
+            }
+        }
+        if best == 1 { 1 } else { best + 1 }
+    }
+
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let mut text = family::read_text(&s.nested("text_config", "language")?, "qwen2")?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", true)?;

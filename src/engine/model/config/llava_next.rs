@@ -5,6 +5,7 @@ use super::section::Section;
 use super::{Activation, AnyRes, ClipVisionConfig, DecoderConfig, limits};
 use crate::model::ModelError;
 use crate::model::family;
+use crate::setup::Setup;
 
 /// LLaVA-NeXT (1.6): LLaVA with any-resolution tiles.
 ///
@@ -30,22 +31,23 @@ pub struct LlavaNextConfig {
 }
 
 impl LlavaNextConfig {
-    /// A square image of `side` pixels, fitted into tiles; without a side, an image that fills the
-    /// largest of the allowed resolutions.
-    pub fn fitted(&self, side: Option<u64>) -> AnyRes {
+    /// The images of a sample, fitted into tiles: of the sizes given, or square ones of the side given;
+    /// else images that fill the largest of the allowed resolutions.
+    pub fn fitted(&self, setup: &Setup) -> Vec<AnyRes> {
+        let fit = |size| AnyRes::fit(size, &self.pinpoints, self.vision.image, self.vision.patch);
+        if !setup.image_sizes.is_empty() {
+            return setup.image_sizes.iter().copied().map(fit).collect();
+        }
         let largest = self.pinpoints.iter().copied().max_by_key(|[h, w]| h * w);
-        let size = side.map(|n| [n.max(1); 2]).or(largest);
-        AnyRes::fit(
-            size.unwrap_or([self.vision.image; 2]),
-            &self.pinpoints,
-            self.vision.image,
-            self.vision.patch,
-        )
+        let size = setup.image.map(|n| [n.max(1); 2]).or(largest);
+        vec![fit(size.unwrap_or([self.vision.image; 2])); setup.images as usize]
     }
 
-    /// Image tokens of such an image.
-    pub fn image_tokens(&self, side: Option<u64>) -> u64 {
-        self.vision.patches() + self.fitted(side).tile_tokens()
+    /// Image tokens of a sample.
+    pub fn image_tokens(&self, setup: &Setup) -> u64 {
+        let fitted = self.fitted(setup);
+        let of = |image: &AnyRes| self.vision.patches() + image.tile_tokens();
+        fitted.iter().map(of).sum()
     }
 
     const PINPOINTS: [[u64; 2]; 5] = [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]];

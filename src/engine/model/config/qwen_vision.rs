@@ -32,30 +32,47 @@ impl QwenPatches {
         self.merge * self.merge
     }
 
-    /// Patches of each image of a setup, rows and columns: as stated, else what the processor makes
-    /// of a square image, else 24 × 24.
-    ///
-    /// Source: `smart_resize` in `transformers/models/qwen2_vl/image_processing_qwen2_vl.py`, which
-    /// rounds each side to whole tokens, with the limits of the published checkpoints'
-    /// `preprocessor_config.json`: 4 to 16,384 tokens.
-    pub fn grid(&self, setup: &Setup) -> [u64; 2] {
-        const LEAST: u64 = 2;
-        const MOST: u64 = 128;
-        let of_pixels = |pixels: u64| {
-            let token = self.patch * self.merge;
-            let (whole, rest) = (pixels / token, pixels % token);
-            // Python rounds a half to the even number
-            let rounds_up = 2 * rest > token || (2 * rest == token && whole % 2 == 1);
-            let tokens = (whole + u64::from(rounds_up)).clamp(LEAST, MOST);
-            [tokens * self.merge; 2]
-        };
-        setup.grid.or(setup.image.map(of_pixels)).unwrap_or([24, 24])
+    /// Patches of each image of a sample, rows and columns: what the processor makes of the sizes given;
+    /// else as stated; else what it makes of a square image; else 24 × 24.
+    pub fn grids(&self, setup: &Setup) -> Vec<[u64; 2]> {
+        if !setup.image_sizes.is_empty() {
+            return setup.image_sizes.iter().map(|&size| self.grid_of(size)).collect();
+        }
+        let square = setup.image.map(|side| self.grid_of([side; 2]));
+        vec![setup.grid.or(square).unwrap_or([24, 24]); setup.images as usize]
     }
 
-    /// Positions of each image of a setup: its tokens, and one before and one after them.
+    /// Patches of an image of `[height, width]` pixels: each side is rounded to whole tokens, and both are
+    /// scaled where the image would have too many tokens or too few.
+    ///
+    /// Source: `smart_resize` in `transformers/models/qwen2_vl/image_processing_qwen2_vl.py`, with the limits
+    /// of the published checkpoints' `preprocessor_config.json`: 4 to 16,384 tokens.
+    fn grid_of(&self, size: [u64; 2]) -> [u64; 2] {
+        const LEAST: u64 = 4;
+        const MOST: u64 = 16_384;
+        let token = self.patch * self.merge;
+        let size = size.map(|side| side.clamp(1, limits::PIXELS));
+        let area = (size[0] * size[1]) as f64;
+        let pixels = |tokens: u64| (tokens * token * token) as f64;
+        let rounded = size.map(|side| nearest(side, token));
+        let tokens = match rounded[0] * rounded[1] {
+            n if n > MOST => {
+                let beta = (area / pixels(MOST)).sqrt();
+                size.map(|side| ((side as f64 / beta / token as f64) as u64).max(1))
+            }
+            n if n < LEAST => {
+                let beta = (pixels(LEAST) / area).sqrt();
+                size.map(|side| (side as f64 * beta / token as f64).ceil() as u64)
+            }
+            _ => rounded,
+        };
+        tokens.map(|n| n * self.merge)
+    }
+
+    /// Positions of the images of a sample: their tokens, and one before and one after each.
     pub fn positions(&self, setup: &Setup) -> u64 {
-        let [rows, columns] = self.grid(setup);
-        rows * columns / self.merged() + 2
+        let of = |[rows, columns]: [u64; 2]| rows * columns / self.merged() + 2;
+        self.grids(setup).into_iter().map(of).sum()
     }
 
     pub(crate) fn read(s: &Section, layers: u64, patch: u64) -> Result<Self, ModelError> {
@@ -68,6 +85,12 @@ impl QwenPatches {
             merge: s.size("spatial_merge_size", 2, limits::COUNT)?,
         })
     }
+}
+
+/// `round(n / unit)` of Python, which rounds a half to the even number.
+fn nearest(n: u64, unit: u64) -> u64 {
+    let (whole, rest) = (n / unit, n % unit);
+    whole + u64::from(2 * rest > unit || (2 * rest == unit && whole % 2 == 1))
 }
 
 #[cfg(test)]
@@ -84,12 +107,14 @@ mod tests {
             temporal_patch: 2,
             merge: 2,
         };
-        let grid = |image| {
-            patches.grid(&Setup {
+        let grids = |image, image_sizes| {
+            patches.grids(&Setup {
                 image,
+                image_sizes,
                 ..Setup::default()
             })
         };
+        let grid = |image| grids(image, Vec::new())[0];
         // 28 pixels a token: 336 are 12 tokens, 350 are 12.5 and so 12, 378 are 13.5 and so 14
         assert_eq!(grid(Some(336)), [24, 24]);
         assert_eq!(grid(Some(350)), [24, 24]);
@@ -97,5 +122,8 @@ mod tests {
         assert_eq!(grid(Some(1)), [4, 4]);
         assert_eq!(grid(Some(u64::MAX)), [256, 256]);
         assert_eq!(grid(None), [24, 24]);
+        // as `smart_resize` does it: a poster is scaled down, a stripe up
+        let sizes = vec![[480, 640], [300, 200], [16_000, 8000], [10, 100]];
+        assert_eq!(grids(None, sizes), [[34, 46], [22, 14], [362, 180], [2, 14]]);
     }
 }

@@ -84,8 +84,8 @@ impl Forward for Blip2 {
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let (Some(ids), Some(pixels), Some(labels)) = (&batch.ids, &batch.pixels, &batch.labels) else {
-            unreachable!("a batch has ids, pixels and labels")
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
         };
         let images = self.image_features(t, run, pixels);
         let (features, logits) = t.component("language_model", Component::LanguageModel, || {
@@ -93,11 +93,18 @@ impl Forward for Blip2 {
             let features = t.to_dtype(&images.features, embeds.dtype());
             let mask = t.unsqueeze(&t.compute(ids, DType::Bool, "image token mask"), 2);
             embeds = t.masked_scatter(&embeds, &mask, &features);
-            let h = self.language_model.hidden(t, run, embeds.clone());
+            let h = self.language_model.hidden(t, run, embeds.clone(), None);
+            let h = if batch.labels.is_some() { h } else { t.slice(&h, 1, 1) };
             let logits = t.component("", Component::Head, || self.language_model.logits(t, &h));
             drop(h);
             ((embeds, features, mask), logits)
         });
+        let Some(labels) = &batch.labels else {
+            return Output {
+                loss: logits,
+                held: Vec::new(),
+            };
+        };
         let loss = t.component("", Component::Head, || {
             let whole = t.narrow(&logits, 1, labels.size(1));
             t.scope("loss", || nn::causal_lm_loss(t, &whole, labels))
@@ -107,5 +114,13 @@ impl Forward for Blip2 {
             loss,
             held: vec![logits, images.vision.last, images.vision.pooled, images.queries],
         }
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        let h = t.component("language_model", Component::LanguageModel, || {
+            let embeds = self.language_model.embed(t, run, ids);
+            self.language_model.hidden(t, run, embeds, None)
+        });
+        Some(t.component("language_model", Component::Head, || self.language_model.logits(t, &h)))
     }
 }

@@ -122,15 +122,23 @@ pub fn logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch) -> 
 
 /// Logits of the last position (`logits_to_keep=1`), [batch, 1, vocab].
 pub fn last_logits(t: &Tape, lm_head: &Linear, h: &Tensor) -> Tensor {
+    capped_last_logits(t, lm_head, h, false)
+}
+
+/// As [`last_logits`], soft-capped if asked.
+pub fn capped_last_logits(t: &Tape, lm_head: &Linear, h: &Tensor, softcap: bool) -> Tensor {
     let last = t.slice(h, 1, 1);
-    t.component("", Component::Head, || t.scope("lm_head", || lm_head.forward(t, &last)))
+    t.component("", Component::Head, || {
+        let logits = t.scope("lm_head", || lm_head.forward(t, &last));
+        if softcap { nn::soft_cap(t, logits) } else { logits }
+    })
 }
 
 /// As [`logits_and_loss`]; logits are soft-capped if asked.
 pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch, softcap: bool) -> Output {
     let Some(labels) = &batch.labels else {
         return Output {
-            loss: last_logits(t, lm_head, &h),
+            loss: capped_last_logits(t, lm_head, &h, softcap),
             held: Vec::new(),
         };
     };
@@ -164,16 +172,13 @@ impl Forward for CausalLm {
         };
         let h = t.component("model", Component::LanguageModel, || {
             let embeds = self.model.embed(t, run, ids);
-            match &batch.positions {
-                Some(positions) => self.model.forward_packed(t, run, embeds, positions),
-                None => self.model.forward(t, run, embeds),
-            }
+            self.model.forward_packed(t, run, embeds, batch.positions.as_ref())
         });
         logits_and_loss(t, &self.lm_head, h, batch)
     }
 
-    fn generator(&self) -> Option<(&Decoder, &Linear)> {
-        Some((&self.model, &self.lm_head))
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.model.next_logits(t, run, &self.lm_head, ids))
     }
 }
 
@@ -199,25 +204,22 @@ impl Decoder {
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
     pub fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor {
-        self.forward_cached(t, run, embeds, None)
+        self.forward_packed(t, run, embeds, None)
     }
 
-    /// As [`Decoder::forward`], with keys and values kept for generation.
-    pub fn forward_cached(&self, t: &Tape, run: &Run, embeds: Tensor, cache: Option<&KvCache>) -> Tensor {
-        let position_ids = {
-            let arange = nn::ids(t, &[embeds.size(1)], "arange");
-            let shifted = t.compute(&arange, arange.dtype(), "position_ids");
-            drop(arange);
-            t.unsqueeze(&shifted, 0)
-        };
-        let masks = self.masks(t, run, &embeds);
+    /// Logits [batch, 1, vocab] that follow one new token of each sample, ids [batch, 1].
+    pub fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Tensor {
+        let embeds = self.embed(t, run, ids);
+        let h = self.forward(t, run, embeds);
+        last_logits(t, lm_head, &h)
+    }
+
+    /// As [`Decoder::forward`]; where samples are packed into one row, at their own positions [1, seq].
+    pub fn forward_packed(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
+        let cache = run.cache(&self.windows);
+        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let masks = self.masks(t, run, &embeds, packed);
         self.at(t, run, embeds, position_ids, masks, cache)
-    }
-
-    /// As [`Decoder::forward`], of samples packed into one row, at their own positions [1, seq].
-    pub fn forward_packed(&self, t: &Tape, run: &Run, embeds: Tensor, positions: &Tensor) -> Tensor {
-        let masks = self.masks_of(|pattern| Some(nn::packed_mask(t, run.attn, &embeds, positions, pattern)));
-        self.at(t, run, embeds, positions.clone(), masks, None)
     }
 
     /// All blocks at positions [batch, seq], with the masks of full and of sliding ones.
@@ -228,7 +230,7 @@ impl Decoder {
         embeds: Tensor,
         position_ids: Tensor,
         (mask, sliding_mask): (Option<Mask>, Option<Mask>),
-        cache: Option<&KvCache>,
+        cache: Option<KvCache>,
     ) -> Tensor {
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
         let shared = Shared {
@@ -237,7 +239,7 @@ impl Decoder {
             cos,
             sin,
             splits_last: false,
-            cache: run.cache.as_ref().or(cache).cloned(),
+            cache,
             _position_ids: Some(position_ids),
         };
         self.blocks(t, run, embeds, (shared, sliding_mask), |_, _, h| h)
@@ -253,7 +255,8 @@ impl Decoder {
         (position_ids, layout): (&Tensor, MropeLayout),
         after: impl Fn(&Tape, usize, Tensor) -> Tensor,
     ) -> Tensor {
-        let (mask, sliding_mask) = self.masks(t, run, &embeds);
+        let cache = run.cache(&self.windows);
+        let (mask, sliding_mask) = self.masks(t, run, &embeds, None);
         let (cos, sin) = t.scope("rotary_emb", || {
             self.rotary.multimodal(t, &embeds, position_ids, layout)
         });
@@ -263,18 +266,15 @@ impl Decoder {
             cos,
             sin,
             splits_last: layout == MropeLayout::Sections,
-            cache: run.cache.clone(),
+            cache,
             _position_ids: None,
         };
         self.blocks(t, run, embeds, (shared, sliding_mask), after)
     }
 
     /// The masks of blocks that see all positions, and of those that slide.
-    fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor) -> (Option<Mask>, Option<Mask>) {
-        self.masks_of(|pattern| nn::pattern_mask(t, run.attn, embeds, pattern))
-    }
-
-    fn masks_of(&self, mask: impl Fn(Pattern<'_>) -> Option<Mask>) -> (Option<Mask>, Option<Mask>) {
+    fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> (Option<Mask>, Option<Mask>) {
+        let mask = |pattern| nn::text_mask(t, run.attn, embeds, packed, pattern);
         let window = self.windows.iter().copied().flatten().next();
         let full = match window {
             Some(_) if self.one_mask => None,
@@ -412,8 +412,7 @@ impl SelfAttention {
             (q, k) = turned;
         }
         if let Some(cache) = &shared.cache {
-            let kept = cache.update(t, &k, &v);
-            (k, v) = kept;
+            (k, v) = cache.update(t, &k, &v);
         }
         let call = AttentionCall {
             q: &q,

@@ -109,8 +109,8 @@ impl Forward for Gemma3 {
         let h = t.component("model.language_model", Component::LanguageModel, || {
             let blocks = image_blocks(t, token_types);
             let given = Given {
-                position_ids: None,
                 masks: Some(self.masks(t, run, &embeds, &blocks)),
+                ..Given::default()
             };
             let h = self.language_model.forward(t, run, embeds, given);
             drop(blocks);
@@ -120,6 +120,10 @@ impl Forward for Gemma3 {
         let mut output = logits_and_loss(t, &self.lm_head, h, batch);
         output.held.push(features);
         output
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, (&self.lm_head, false), ids))
     }
 }
 

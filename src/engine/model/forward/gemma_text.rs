@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::decoder::{Mlp, capped_logits_and_loss, head_for};
+use super::decoder::{Mlp, capped_last_logits, capped_logits_and_loss, head_for};
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::{DecoderConfig, DecoderFamily};
-use crate::nn::{self, AttentionCall, Builder, Linear, Pattern, RmsNorm, RmsScale, Rotary, ScaledEmbedding};
+use crate::nn::{self, AttentionCall, Builder, KvCache, Linear, Pattern, RmsNorm, RmsScale, Rotary, ScaledEmbedding};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Tape, Tensor};
 
@@ -24,8 +24,8 @@ pub struct GemmaText {
     norm: RmsNorm,
     /// One for all blocks, or one for each kind of block (Gemma 3).
     rotary: Vec<Rotary>,
-    /// Positions that sliding blocks see; `None` where no block slides.
-    window: Option<u64>,
+    /// How many positions each block sees; `None` where it sees all.
+    windows: Vec<Option<u64>>,
 }
 
 /// The masks of both kinds of blocks.
@@ -35,9 +35,11 @@ pub struct Masks {
     pub sliding: Option<Mask>,
 }
 
-/// What a vision-language model prepares for its decoder; the rest the decoder makes.
+/// What is prepared for the decoder; the rest the decoder makes.
 #[derive(Default)]
 pub struct Given {
+    /// Positions of samples that are packed into one row, [1, seq].
+    pub packed: Option<Tensor>,
     pub position_ids: Option<Tensor>,
     pub masks: Option<Masks>,
 }
@@ -70,6 +72,7 @@ struct Shared {
     mask: Option<Mask>,
     cos: Tensor,
     sin: Tensor,
+    cache: Option<KvCache>,
     /// Passed to every block, so a checkpointed block keeps it.
     _position_ids: Tensor,
 }
@@ -111,13 +114,29 @@ impl Forward for GemmaLm {
         };
         let h = t.component("model", Component::LanguageModel, || {
             let embeds = self.model.embed(t, run, ids);
-            self.model.forward(t, run, embeds, Given::default())
+            let given = Given {
+                packed: batch.positions.clone(),
+                ..Given::default()
+            };
+            self.model.forward(t, run, embeds, given)
         });
         capped_logits_and_loss(t, &self.lm_head, h, batch, self.logit_softcap)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        let head = (&self.lm_head, self.logit_softcap);
+        Some(self.model.next_logits(t, run, head, ids))
     }
 }
 
 impl GemmaText {
+    /// Logits [batch, 1, vocab] that follow one new token of each sample, ids [batch, 1].
+    pub fn next_logits(&self, t: &Tape, run: &Run, (lm_head, softcap): (&Linear, bool), ids: &Tensor) -> Tensor {
+        let embeds = self.embed(t, run, ids);
+        let h = self.forward(t, run, embeds, Given::default());
+        capped_last_logits(t, lm_head, &h, softcap)
+    }
+
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
         let t = b.tape();
         let kinds = match c.family {
@@ -134,7 +153,7 @@ impl GemmaText {
                 .collect(),
             norm: norm(b, "norm", c.hidden),
             rotary: (0..kinds).map(|_| Rotary::new(b, c.head_dim)).collect(),
-            window: c.windows.iter().copied().flatten().next(),
+            windows: c.windows.clone(),
         }
     }
 
@@ -145,7 +164,7 @@ impl GemmaText {
 
     /// Positions that sliding blocks see; `None` where no block slides.
     pub fn window(&self) -> Option<u64> {
-        self.window
+        self.windows.iter().copied().flatten().next()
     }
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
@@ -155,8 +174,15 @@ impl GemmaText {
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
     pub fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, given: Given) -> Tensor {
-        let position_ids = given.position_ids.unwrap_or_else(|| position_ids(t, &embeds));
-        let masks = given.masks.unwrap_or_else(|| self.causal_masks(t, run, &embeds));
+        let cache = run.cache(&self.windows);
+        let packed = given.packed.as_ref();
+        let position_ids = given
+            .position_ids
+            .or_else(|| packed.cloned())
+            .unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let masks = given
+            .masks
+            .unwrap_or_else(|| self.causal_masks(t, run, &embeds, packed));
         let turns: Vec<(Tensor, Tensor)> = self
             .rotary
             .iter()
@@ -169,6 +195,7 @@ impl GemmaText {
                 mask: mask.clone(),
                 cos: cos.clone(),
                 sin: sin.clone(),
+                cache: cache.clone(),
                 _position_ids: position_ids.clone(),
             })
         };
@@ -190,21 +217,13 @@ impl GemmaText {
         out
     }
 
-    fn causal_masks(&self, t: &Tape, run: &Run, embeds: &Tensor) -> Masks {
-        let mask = |pattern| nn::pattern_mask(t, run.attn, embeds, pattern);
+    fn causal_masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> Masks {
+        let mask = |pattern| nn::text_mask(t, run.attn, embeds, packed, pattern);
         Masks {
             full: mask(Pattern::Causal),
-            sliding: self.window.and_then(|window| mask(Pattern::Sliding(window))),
+            sliding: self.window().and_then(|window| mask(Pattern::Sliding(window))),
         }
     }
-}
-
-/// Positions 0, 1, … of every sample, [1, seq].
-pub fn position_ids(t: &Tape, embeds: &Tensor) -> Tensor {
-    let arange = nn::ids(t, &[embeds.size(1)], "arange");
-    let shifted = t.compute(&arange, arange.dtype(), "position_ids");
-    drop(arange);
-    t.unsqueeze(&shifted, 0)
 }
 
 impl Layer {
@@ -277,7 +296,7 @@ impl SelfAttention {
         };
         let mut q = heads(t.scope("q_proj", || self.q_proj.forward(t, &x)));
         let mut k = heads(t.scope("k_proj", || self.k_proj.forward(t, &x)));
-        let v = heads(t.scope("v_proj", || self.v_proj.forward(t, &x)));
+        let mut v = heads(t.scope("v_proj", || self.v_proj.forward(t, &x)));
         if let Some([q_norm, k_norm]) = &self.qk_norms {
             q = t.scope("q_norm", || q_norm.forward(t, &q));
             k = t.scope("k_norm", || k_norm.forward(t, &k));
@@ -287,6 +306,9 @@ impl SelfAttention {
             let sin = t.unsqueeze(&shared.sin, 1);
             let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
             (q, k) = turned;
+        }
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
         }
         let call = AttentionCall {
             q: &q,

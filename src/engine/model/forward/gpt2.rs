@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use super::decoder::{last_logits, logits_and_loss};
 use super::{Batch, Forward, Output, Run};
 use crate::model::config::{Activation, Gpt2Config};
-use crate::nn::{self, AttentionCall, Builder, Conv1d, Embedding, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, Conv1d, Embedding, KvCache, LayerNorm, Linear, Pattern};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, SdpaInputs, Tape, Tensor};
 
@@ -31,6 +32,13 @@ struct SelfAttention {
     heads: u64,
     dropout: f64,
     residual_dropout: f64,
+}
+
+/// What every block of one forward shares.
+struct Shared {
+    attn: Attention,
+    mask: Option<Mask>,
+    cache: Option<KvCache>,
 }
 
 struct Mlp {
@@ -68,21 +76,21 @@ impl Gpt2 {
         }
     }
 
-    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
+        let cache = run.cache(&[]);
         let embeds = t.scope("wte", || run.embedded(t, self.wte.forward(t, ids)));
-        let position_ids = {
-            let arange = nn::ids(t, &[ids.size(1)], "arange");
-            let shifted = t.compute(&arange, arange.dtype(), "position_ids");
-            drop(arange);
-            t.unsqueeze(&shifted, 0)
-        };
+        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
         let positions = t.scope("wpe", || self.wpe.forward(t, &position_ids));
         let mut h = t.add(&embeds, &positions);
-        let mask = nn::causal_mask(t, run.attn, &embeds).map(Rc::new);
+        let shared = Rc::new(Shared {
+            attn: run.attn,
+            mask: nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal),
+            cache,
+        });
         h = t.dropout(&h, self.embedding_dropout);
         for (i, block) in self.blocks.iter().enumerate() {
-            let (block, mask, attn) = (block.clone(), mask.clone(), run.attn);
-            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x, mask.as_deref());
+            let (block, shared) = (block.clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
             h = t.layer("h", i, || {
                 if run.checkpoints(t) {
                     t.checkpoint(h, Rc::new(forward))
@@ -101,18 +109,20 @@ impl Forward for Gpt2 {
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let (Some(ids), Some(labels)) = (&batch.ids, &batch.labels) else {
+        let Some(ids) = &batch.ids else {
             unreachable!("a text batch has ids")
         };
-        let h = t.component("transformer", Component::LanguageModel, || self.hidden(t, run, ids));
-        t.component("", Component::Head, || {
-            let logits = t.scope("lm_head", || self.lm_head.forward(t, &h));
-            let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
-            Output {
-                loss,
-                held: vec![logits, h],
-            }
-        })
+        let h = t.component("transformer", Component::LanguageModel, || {
+            self.hidden(t, run, ids, batch.positions.as_ref())
+        });
+        logits_and_loss(t, &self.lm_head, h, batch)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        let h = t.component("transformer", Component::LanguageModel, || {
+            self.hidden(t, run, ids, None)
+        });
+        Some(last_logits(t, &self.lm_head, &h))
     }
 }
 
@@ -137,10 +147,10 @@ impl Block {
         Self { ln_1, attn, ln_2, mlp }
     }
 
-    fn forward(&self, t: &Tape, attn: Attention, x: Tensor, mask: Option<&Mask>) -> Tensor {
+    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("ln_1", || self.ln_1.forward(t, &x));
-        let (out, _weights) = t.scope("attn", || self.attn.forward(t, attn, &h, mask));
+        let (out, _weights) = t.scope("attn", || self.attn.forward(t, shared, &h));
         h = t.add(&out, &residual);
         let residual = h.clone();
         h = t.scope("ln_2", || self.ln_2.forward(t, &h));
@@ -150,15 +160,19 @@ impl Block {
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, attn: Attention, x: &Tensor, mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
+    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        let (attn, mask) = (shared.attn, shared.mask.as_ref());
         let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
         let qkv = self.c_attn.forward(t, x);
         let parts = t.split(&qkv, 2, &[hidden; 3]);
         drop(qkv);
         let head = |x: &Tensor| t.transpose(&t.view(x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
-        let (k, v) = (head(&parts[1]), head(&parts[2]));
+        let (mut k, mut v) = (head(&parts[1]), head(&parts[2]));
         let q = head(&parts[0]);
         drop(parts);
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
         let (mut out, weights) = match attn {
             Attention::Sdpa => {
                 let inputs = SdpaInputs {

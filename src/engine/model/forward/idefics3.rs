@@ -6,7 +6,7 @@ use super::smolvlm_merger;
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::{Idefics3Config, PatchGrid};
-use crate::nn::{Builder, KvCache, Linear};
+use crate::nn::{Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `Idefics3ForConditionalGeneration` and `SmolVLMForConditionalGeneration`.
@@ -18,7 +18,6 @@ pub struct Idefics3 {
     grid: PatchGrid,
     scale_factor: u64,
     smolvlm: bool,
-    use_cache: bool,
 }
 
 impl Idefics3 {
@@ -43,7 +42,6 @@ impl Idefics3 {
             grid: c.vision.grid,
             scale_factor: c.scale_factor,
             smolvlm: c.smolvlm,
-            use_cache: c.use_cache,
         }
     }
 
@@ -121,8 +119,8 @@ impl Idefics3 {
 }
 
 impl Forward for Idefics3 {
-    fn generator(&self) -> Option<(&Decoder, &Linear)> {
-        Some((&self.text_model, &self.lm_head))
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.text_model.next_logits(t, run, &self.lm_head, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -140,14 +138,11 @@ impl Forward for Idefics3 {
         });
         let features = self.image_features(t, run, pixels);
         embeds = t.component("model", Component::Connector, || self.merge(t, ids, &embeds, &features));
-        // checkpointed blocks keep no cache
-        let cache = (self.use_cache && !run.checkpoints_in(Component::LanguageModel)).then(KvCache::default);
         let h = t.component("model.text_model", Component::LanguageModel, || {
-            self.text_model.forward_cached(t, run, embeds, cache.as_ref())
+            self.text_model.forward(t, run, embeds)
         });
         let mut output = logits_and_loss(t, &self.lm_head, h, batch);
         output.held.push(features);
-        output.held.extend(cache.map(KvCache::into_tensors).unwrap_or_default());
         output
     }
 }

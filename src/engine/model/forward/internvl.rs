@@ -79,8 +79,8 @@ fn pixel_shuffle(t: &Tape, x: &Tensor, n: u64) -> Tensor {
 }
 
 impl Forward for InternVl {
-    fn generator(&self) -> Option<(&Decoder, &Linear)> {
-        Some((&self.language_model, &self.lm_head))
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, &self.lm_head, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -97,14 +97,16 @@ impl Forward for InternVl {
             self.language_model.embed(t, run, ids)
         });
         let mut features = self.image_features(t, run, pixels);
-        t.component("model", Component::Connector, || {
+        let mask = t.component("model", Component::Connector, || {
             features = t.to_dtype(&features, embeds.dtype());
             let mask = placeholder_mask(t, ids);
             embeds = t.masked_scatter(&embeds, &mask, &features);
+            mask
         });
         let h = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.forward(t, run, embeds)
         });
+        drop(mask);
         let mut output = logits_and_loss(t, &self.lm_head, h, batch);
         output.held.push(features);
         output

@@ -43,8 +43,8 @@ impl Llava {
 }
 
 impl Forward for Llava {
-    fn generator(&self) -> Option<(&Decoder, &Linear)> {
-        Some((&self.language_model, &self.lm_head))
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, &self.lm_head, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -63,17 +63,18 @@ impl Forward for Llava {
         let (features, held) = self.vision.features(t, run, pixels);
         let parts = t.component("model", Component::Connector, || t.unbind(&features));
         drop((features, held));
-        let features = t.component("model", Component::Connector, || {
+        let (features, mask) = t.component("model", Component::Connector, || {
             let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
             drop(parts);
             let mask = placeholder_mask(t, ids);
             let merged = t.masked_scatter(&embeds, &mask, &features);
             embeds = merged;
-            features
+            (features, mask)
         });
         let h = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.forward(t, run, embeds)
         });
+        drop(mask);
         let mut output = logits_and_loss(t, &self.lm_head, h, batch);
         output.held.push(features);
         output

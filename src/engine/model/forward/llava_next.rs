@@ -47,22 +47,28 @@ impl LlavaNext {
     }
 
     /// The images of a run, fitted into tiles.
-    fn fitted(&self, run: &Run) -> AnyRes {
-        self.config.fitted(run.setup.image)
+    fn fitted(&self, run: &Run) -> Vec<AnyRes> {
+        let of_sample = self.config.fitted(&run.setup);
+        of_sample.repeat(run.setup.batch as usize)
     }
 
     /// `get_image_features`: pixels [images, tiles, channels, side, side] → tokens of each image,
     /// [tokens, text width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Vec<Tensor> {
         let fitted = self.fitted(run);
-        let images = t.unbind(pixels);
+        let padded = t.unbind(pixels).into_iter();
+        let images: Vec<Tensor> = padded
+            .zip(&fitted)
+            .map(|(x, image)| t.slice(&x, 0, image.inputs()))
+            .collect();
         let tiles = t.cat(&images.iter().collect::<Vec<_>>(), 0);
         let (features, held) = self.vision.features(t, run, &tiles);
         let of_images = t.component("model", Component::Connector, || {
-            let parts = t.split(&features, 0, &vec![fitted.inputs(); images.len()]);
+            let inputs: Vec<u64> = fitted.iter().map(AnyRes::inputs).collect();
+            let parts = t.split(&features, 0, &inputs);
             drop(features);
-            let pack = |part: &Tensor| self.pack(t, fitted, part);
-            let packed: Vec<Tensor> = parts.iter().map(pack).collect();
+            let images = parts.iter().zip(&fitted);
+            let packed: Vec<Tensor> = images.map(|(part, &image)| self.pack(t, image, part)).collect();
             drop(nn::ids(t, &[packed.len() as u64], "feature lengths"));
             packed
         });
@@ -92,13 +98,14 @@ impl LlavaNext {
 }
 
 impl Forward for LlavaNext {
-    fn generator(&self) -> Option<(&Decoder, &Linear)> {
-        Some((&self.language_model, &self.lm_head))
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, &self.lm_head, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let images = run.setup.batch * run.setup.images;
-        let (tiles, vision) = (self.fitted(run).inputs(), &self.config.vision);
+        let vision = &self.config.vision;
+        let tiles = self.fitted(run).iter().map(AnyRes::inputs).max().unwrap_or(1);
         let pixels = [images, tiles, vision.channels, vision.image, vision.image];
         let mut batch = Batch::of_text(t, run).with_pixels(t, run, &pixels);
         batch
@@ -122,16 +129,17 @@ impl Forward for LlavaNext {
             self.language_model.embed(t, run, ids)
         });
         let parts = self.image_features(t, run, pixels);
-        let features = t.component("model", Component::Connector, || {
+        let (features, mask) = t.component("model", Component::Connector, || {
             let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
             drop(parts);
             let mask = placeholder_mask(t, ids);
             embeds = t.masked_scatter(&embeds, &mask, &features);
-            features
+            (features, mask)
         });
         let h = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.forward(t, run, embeds)
         });
+        drop(mask);
         let mut output = logits_and_loss(t, &self.lm_head, h, batch);
         output.held.push(features);
         output

@@ -1,6 +1,6 @@
 //! Llama-3.2-Vision (`transformers/models/mllama/modeling_mllama.py`).
 
-use super::decoder::logits_and_loss;
+use super::decoder::{last_logits, logits_and_loss};
 use super::mllama_text::{ImageStates, MllamaText};
 use super::mllama_vision::MllamaVision;
 use super::{Batch, Forward, Output, Run, cast_pixels};
@@ -135,9 +135,16 @@ impl Forward for Mllama {
             (position, ImageStates { states, mask, rows })
         });
         let h = t.component("model.language_model", Component::LanguageModel, || {
-            self.language_model.forward(t, run, ids, image.clone())
+            self.language_model.forward(t, run, ids, Some(image.clone()))
         });
         drop((position, image, vision));
         logits_and_loss(t, &self.lm_head, h, batch)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        let h = t.component("model.language_model", Component::LanguageModel, || {
+            self.language_model.forward(t, run, ids, None)
+        });
+        Some(last_logits(t, &self.lm_head, &h))
     }
 }

@@ -7,7 +7,7 @@ use super::Run;
 use super::decoder::{Block, Layer, Mlp, Shared};
 use crate::dtype::DType;
 use crate::model::config::{DecoderConfig, MllamaConfig};
-use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, RmsNorm, Rotary};
+use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, RmsNorm, Rotary};
 use crate::tape::{Mask, Tape, Tensor};
 
 /// `MllamaTextModel`.
@@ -61,7 +61,7 @@ pub struct ImageStates {
 /// What every block of one forward shares.
 struct Context {
     own: Shared,
-    image: ImageStates,
+    image: Option<ImageStates>,
 }
 
 impl MllamaText {
@@ -88,15 +88,12 @@ impl MllamaText {
         }
     }
 
-    /// Token ids [samples, seq] → last hidden states [samples, seq, hidden].
-    pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, image: ImageStates) -> Tensor {
+    /// Token ids [samples, seq] → last hidden states [samples, seq, hidden]. Without an image, the one is
+    /// attended to of which the run's cache holds keys and values.
+    pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, image: Option<ImageStates>) -> Tensor {
         let embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
-        let position_ids = {
-            let arange = nn::ids(t, &[embeds.size(1)], "arange");
-            let shifted = t.compute(&arange, arange.dtype(), "position_ids");
-            drop(arange);
-            t.unsqueeze(&shifted, 0)
-        };
+        let cache = run.cache(&[]);
+        let position_ids = nn::position_ids(t, &embeds);
         let mask = nn::causal_mask(t, run.attn, &embeds);
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
         let own = Shared {
@@ -105,7 +102,7 @@ impl MllamaText {
             cos,
             sin,
             splits_last: true,
-            cache: None,
+            cache,
             _position_ids: Some(position_ids),
         };
         let context = Rc::new(Context { own, image });
@@ -161,7 +158,9 @@ impl CrossLayer {
             self.post_attention_layernorm.forward(t, &h)
         });
         h = t.scope("mlp", || self.mlp.forward(t, h));
-        h = t.mul(&t.select(&context.image.rows, 1), &h);
+        if let Some(image) = &context.image {
+            h = t.mul(&t.select(&image.rows, 1), &h);
+        }
         t.add(&residual, &nn::gated(t, &self.mlp_gate, &h))
     }
 }
@@ -188,18 +187,14 @@ impl CrossAttention {
             let split = t.view(&x, [batch, positions, x.last() / self.head_dim, self.head_dim]);
             t.transpose(&split, 1, 2)
         };
-        let states = &context.image.states;
         let mut q = heads(t.scope("q_proj", || self.q_proj.forward(t, x)));
         q = t.scope("q_norm", || self.q_norm.forward(t, &q));
-        let k = t.scope("k_proj", || self.k_proj.forward(t, states));
-        let v = t.scope("v_proj", || self.v_proj.forward(t, states));
-        let (mut k, v) = (heads(k), heads(v));
-        k = t.scope("k_norm", || self.k_norm.forward(t, &k));
+        let (k, v) = self.keys_and_values(t, context, heads);
         let call = AttentionCall {
             q: &q,
             k: &k,
             v: &v,
-            mask: Some(&context.image.mask),
+            mask: context.image.as_ref().map(|image| &image.mask),
             dropout: self.dropout,
             softmax: Some(DType::F32),
         };
@@ -207,5 +202,22 @@ impl CrossAttention {
         out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
         out = t.scope("o_proj", || self.o_proj.forward(t, &out));
         (out, weights)
+    }
+
+    /// Of the image, [samples, kv heads, features, width].
+    fn keys_and_values(&self, t: &Tape, context: &Context, heads: impl Fn(Tensor) -> Tensor) -> (Tensor, Tensor) {
+        let cache = &context.own.cache;
+        let Some(image) = &context.image else {
+            let seen = cache.as_ref().and_then(KvCache::seen);
+            return seen.unwrap_or_else(|| unreachable!("an image came before, with the first tokens"));
+        };
+        let k = t.scope("k_proj", || self.k_proj.forward(t, &image.states));
+        let v = t.scope("v_proj", || self.v_proj.forward(t, &image.states));
+        let (mut k, mut v) = (heads(k), heads(v));
+        k = t.scope("k_norm", || self.k_norm.forward(t, &k));
+        if let Some(cache) = cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        (k, v)
     }
 }

@@ -36,10 +36,12 @@ mod smolvlm_merger;
 mod videomae;
 mod vit;
 
+use std::cell::RefCell;
+
 use super::{Model, ModelConfig};
 use crate::dtype::DType;
-use crate::nn::{Builder, KvCache, Linear, ids};
-use crate::setup::{Attention, Checkpointing, Loss, Precision, Setup};
+use crate::nn::{Builder, KvCache, ids};
+use crate::setup::{Attention, Checkpointing, Freeze, Loss, Precision, Setup};
 use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A model whose parameters are made, ready to run.
@@ -50,8 +52,9 @@ pub trait Forward {
     /// From a batch to the loss; everything else that the model returns is dropped with it.
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output;
 
-    /// The decoder and the head that generate, where generation is simulated.
-    fn generator(&self) -> Option<(&decoder::Decoder, &Linear)> {
+    /// Logits [batch, 1, vocab] that follow one new token of each sample, ids [batch, 1], while the run's
+    /// cache holds what came before; `None` where the model does not generate.
+    fn next_logits(&self, _: &Tape, _: &Run, _: &Tensor) -> Option<Tensor> {
         None
     }
 }
@@ -71,11 +74,16 @@ pub struct Run {
     pub setup: Setup,
     /// Attention implementation.
     pub attn: Attention,
-    /// Where a language model keeps keys and values, while it generates.
-    pub cache: Option<KvCache>,
+    /// The model generates: it keeps keys and values from one forward to the next.
+    pub generates: bool,
+    /// The model's configuration says `use_cache`.
+    use_cache: bool,
+    cache: RefCell<Option<KvCache>>,
     ckpt: Checkpointing,
     /// The vision tower, checkpointed alone, has its own inputs require gradients.
     tower_requires_grad: bool,
+    /// The whole model, checkpointed, has the outputs of its embeddings require gradients.
+    whole_requires_grad: bool,
 }
 
 impl Run {
@@ -84,10 +92,33 @@ impl Run {
         Self {
             setup: setup.clone(),
             attn: setup.attn,
-            cache: None,
+            generates: false,
+            use_cache: setup.use_cache.unwrap_or(model.use_cache),
+            cache: RefCell::default(),
             ckpt: setup.ckpt,
             tower_requires_grad: model.tower_counts_as_text(),
+            whole_requires_grad: model.counts_as_text() || enables_gradients(setup.freeze),
         }
+    }
+
+    /// Where a language model, whose blocks see so many positions, keeps keys and values in a forward
+    /// that begins: where it generates, and where it trains or evaluates with `use_cache`, but not with
+    /// checkpointed blocks.
+    pub fn cache(&self, windows: &[Option<u64>]) -> Option<KvCache> {
+        let trains = self.use_cache && !self.checkpoints_in(Component::LanguageModel);
+        if !self.generates && !trains {
+            return None;
+        }
+        let mut held = self.cache.borrow_mut();
+        let cache = held.get_or_insert_with(|| KvCache::with_windows(windows));
+        cache.rewind();
+        Some(cache.clone())
+    }
+
+    /// The outputs are dropped, and what they hold of keys and values with them; the answer is how many
+    /// bytes these took.
+    pub fn drop_cache(&self) -> u64 {
+        self.cache.take().map_or(0, |cache| cache.bytes())
     }
 
     /// Whether blocks of the part of the model that is running are checkpointed.
@@ -108,13 +139,15 @@ impl Run {
     /// The output of an embedding, a leaf where inputs must have gradients.
     ///
     /// `enable_input_require_grads`, which transformers' `gradient_checkpointing_enable` calls for models
-    /// of text, makes what frozen embeddings give a leaf that has a gradient, so that checkpointed
-    /// blocks of frozen weights pass gradients on.
+    /// of text and who trains adapters or a connector calls for any, makes what frozen embeddings give a
+    /// leaf that has a gradient, so that checkpointed blocks of frozen weights pass gradients on.
     pub fn embedded(&self, t: &Tape, x: Tensor) -> Tensor {
-        let must = match self.ckpt {
-            Checkpointing::Vision => self.checkpoints(t) && self.tower_requires_grad,
-            _ => self.checkpoints(t),
-        };
+        let must = self.checkpoints(t)
+            && match self.ckpt {
+                Checkpointing::Vision => self.tower_requires_grad,
+                Checkpointing::Full => self.whole_requires_grad,
+                Checkpointing::Language | Checkpointing::None => true,
+            };
         if must && !x.requires_grad() {
             t.require_grad(&x)
         } else {
@@ -126,6 +159,11 @@ impl Run {
     pub fn casts_pixels(&self) -> bool {
         self.setup.precision == Precision::Bf16
     }
+}
+
+/// Whether a training run of this kind calls `enable_input_require_grads` itself.
+const fn enables_gradients(freeze: Freeze) -> bool {
+    matches!(freeze, Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora)
 }
 
 /// One batch of inputs.
@@ -248,6 +286,12 @@ impl Model {
             ModelConfig::Qwen25Vl(c) => Box::new(qwen2_5_vl::model(b, c)),
             ModelConfig::Qwen3Vl(c) => Box::new(qwen3_vl::model(b, c)),
         }
+    }
+
+    /// Whether the class of the model leaves `main_input_name` at "input_ids".
+    fn counts_as_text(&self) -> bool {
+        use ModelConfig as M;
+        !matches!(&self.config, M::Blip2(_) | M::Vit(_) | M::VideoMae(_))
     }
 
     /// Whether the class of the vision tower leaves `main_input_name` at "input_ids", so that

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use super::decoder::{last_logits, logits_and_loss};
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::{Activation, OptConfig};
-use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, LayerNorm, Linear};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Tape, Tensor};
 
@@ -49,6 +50,7 @@ struct SelfAttention {
 struct Shared {
     attn: Attention,
     mask: Option<Mask>,
+    cache: Option<KvCache>,
     /// Passed to every block, so a checkpointed block keeps it.
     _position_ids: Tensor,
 }
@@ -79,8 +81,8 @@ impl Opt {
     }
 
     /// Embeddings [batch, seq, embedding] → last hidden states.
-    pub fn hidden(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor {
-        t.scope("model.decoder", || self.decoder.forward(t, run, embeds))
+    pub fn hidden(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
+        t.scope("model.decoder", || self.decoder.forward(t, run, embeds, packed))
     }
 
     /// Last hidden states → logits [batch, seq, vocab].
@@ -95,21 +97,22 @@ impl Forward for Opt {
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let (Some(ids), Some(labels)) = (&batch.ids, &batch.labels) else {
-            unreachable!("a text batch has ids and labels")
+        let Some(ids) = &batch.ids else {
+            unreachable!("a text batch has ids")
         };
         let h = t.component("", Component::LanguageModel, || {
             let embeds = self.embed(t, run, ids);
-            self.hidden(t, run, embeds)
+            self.hidden(t, run, embeds, batch.positions.as_ref())
         });
-        t.component("", Component::Head, || {
-            let logits = self.logits(t, &h);
-            let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
-            Output {
-                loss,
-                held: vec![logits, h],
-            }
-        })
+        logits_and_loss(t, &self.lm_head, h, batch)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        let h = t.component("", Component::LanguageModel, || {
+            let embeds = self.embed(t, run, ids);
+            self.hidden(t, run, embeds, None)
+        });
+        Some(last_logits(t, &self.lm_head, &h))
     }
 }
 
@@ -129,8 +132,11 @@ impl OptDecoder {
         }
     }
 
-    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor {
-        let position_ids = position_ids(t, &embeds);
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
+        let cache = run.cache(&[]);
+        // where samples are packed, the model makes a padding mask of its own and does not tell them apart
+        let ones = packed.map(|ids| t.empty(*ids.shape(), DType::F32, "attention mask of ones"));
+        let position_ids = packed.cloned().unwrap_or_else(|| position_ids(t, &embeds));
         let mask = nn::causal_mask(t, run.attn, &embeds);
         let positions = t.scope("embed_positions", || {
             let shifted = t.compute(&position_ids, position_ids.dtype(), "position ids + 2");
@@ -144,6 +150,7 @@ impl OptDecoder {
         let shared = Rc::new(Shared {
             attn: run.attn,
             mask,
+            cache,
             _position_ids: position_ids,
         });
         for (i, layer) in self.layers.iter().enumerate() {
@@ -163,15 +170,16 @@ impl OptDecoder {
         if let Some(project_out) = &self.project_out {
             h = t.scope("project_out", || project_out.forward(t, &h));
         }
-        drop((shared, positions, inputs));
+        drop((shared, positions, inputs, ones));
         h
     }
 }
 
 /// `cumsum(attention_mask) * attention_mask - 1`, [batch, seq].
 fn position_ids(t: &Tape, embeds: &Tensor) -> Tensor {
-    let step = |name| nn::ids(t, &[embeds.size(0), embeds.size(1)], name);
-    let summed = step("cumulative sum of the mask");
+    let shape = [embeds.size(0), embeds.size(1)];
+    let step = |name| nn::ids(t, &shape, name);
+    let summed = t.running_sum_of(shape);
     let masked = step("times the mask");
     let ids = step("position ids");
     drop((masked, summed));
@@ -251,7 +259,10 @@ impl SelfAttention {
         let q = heads(t.scale(&t.scope("q_proj", || self.q_proj.forward(t, &x))));
         let k = t.scope("k_proj", || self.k_proj.forward(t, &x));
         let v = t.scope("v_proj", || self.v_proj.forward(t, &x));
-        let (k, v) = (heads(k), heads(v));
+        let (mut k, mut v) = (heads(k), heads(v));
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
         let call = AttentionCall {
             q: &q,
             k: &k,

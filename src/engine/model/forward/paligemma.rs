@@ -1,7 +1,7 @@
 //! PaliGemma 1 and 2 (`transformers/models/paligemma/modeling_paligemma.py`).
 
 use super::decoder::{head_for, logits_and_loss};
-use super::gemma_text::{GemmaText, Given, Masks, position_ids};
+use super::gemma_text::{GemmaText, Given, Masks};
 use super::llava::placeholder_mask;
 use super::siglip_vision::SiglipVision;
 use super::{Batch, Forward, Output, Run};
@@ -100,7 +100,7 @@ impl Forward for PaliGemma {
             self.language_model.embed(t, run, &known_ids)
         });
         let position_ids = {
-            let from_zero = position_ids(t, &embeds);
+            let from_zero = nn::position_ids(t, &embeds);
             t.compute(&from_zero, DType::I64, "position_ids from one")
         };
         let mut features = self.image_features(t, run, pixels);
@@ -115,6 +115,7 @@ impl Forward for PaliGemma {
             let given = Given {
                 position_ids: Some(position_ids),
                 masks: Some(masks),
+                packed: None,
             };
             let h = self.language_model.forward(t, run, embeds, given);
             drop(blocks);
@@ -124,6 +125,10 @@ impl Forward for PaliGemma {
         let mut output = logits_and_loss(t, &self.lm_head, h, batch);
         output.held.push(features);
         output
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, (&self.lm_head, false), ids))
     }
 }
 

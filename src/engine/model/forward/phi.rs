@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::decoder::{Shared, logits_and_loss};
+use super::decoder::{Shared, last_logits, logits_and_loss};
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::{Activation, PhiConfig};
-use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, Rotary};
+use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, Pattern, Rotary};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `PhiForCausalLM`.
@@ -79,15 +79,11 @@ impl Phi {
         }
     }
 
-    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
         let mut embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
-        let position_ids = {
-            let arange = nn::ids(t, &[embeds.size(1)], "arange");
-            let shifted = t.compute(&arange, arange.dtype(), "position_ids");
-            drop(arange);
-            t.unsqueeze(&shifted, 0)
-        };
-        let mask = nn::causal_mask(t, run.attn, &embeds);
+        let cache = run.cache(&[]);
+        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         embeds = t.dropout(&embeds, self.embedding_dropout);
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
         let shared = Rc::new(Shared {
@@ -97,7 +93,7 @@ impl Phi {
             sin,
             splits_last: false,
             _position_ids: Some(position_ids),
-            cache: None,
+            cache,
         });
         let mut h = embeds.clone();
         for (i, layer) in self.layers.iter().enumerate() {
@@ -126,8 +122,15 @@ impl Forward for Phi {
         let Some(ids) = &batch.ids else {
             unreachable!("a text batch has ids")
         };
-        let h = t.component("model", Component::LanguageModel, || self.hidden(t, run, ids));
+        let h = t.component("model", Component::LanguageModel, || {
+            self.hidden(t, run, ids, batch.positions.as_ref())
+        });
         logits_and_loss(t, &self.lm_head, h, batch)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        let h = t.component("model", Component::LanguageModel, || self.hidden(t, run, ids, None));
+        Some(last_logits(t, &self.lm_head, &h))
     }
 }
 
@@ -183,15 +186,19 @@ impl SelfAttention {
         };
         let mut q = project("q_proj", &self.q_proj);
         let mut k = project("k_proj", &self.k_proj);
-        let v = project("v_proj", &self.v_proj);
+        let mut v = project("v_proj", &self.v_proj);
         if let Some([q_norm, k_norm]) = &self.qk_norm {
             q = t.scope(QK_NORMS[0], || q_norm.forward(t, &q));
             k = t.scope(QK_NORMS[1], || k_norm.forward(t, &k));
         }
-        {
+        let _turned_and_rest;
+        ([q, k], _turned_and_rest) = {
             let cos = t.unsqueeze(&shared.cos, 1);
             let sin = t.unsqueeze(&shared.sin, 1);
-            [q, k] = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
+            nn::apply_partial_rotary(t, [&q, &k], &cos, &sin)
+        };
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
         }
         let call = AttentionCall {
             q: &q,

@@ -95,8 +95,7 @@ impl SelfAttention {
             [q, k] = nn::apply_partial_rotary_in_turn(t, [&q, &k], &cos, &sin);
         }
         if let Some(cache) = &shared.cache {
-            let kept = cache.update(t, &k, &v);
-            (k, v) = kept;
+            (k, v) = cache.update(t, &k, &v);
         }
         let call = AttentionCall {
             q: &q,

@@ -27,7 +27,7 @@ impl Subject<'_> {
     pub(super) fn image_tokens(self) -> Option<Derivation> {
         let tokens = self.model.image_tokens(self.setup);
         let images = match self.model.takes().images {
-            true => self.setup.images,
+            true => self.model.prepared(self.setup).images,
             false => 1,
         };
         let each = tokens

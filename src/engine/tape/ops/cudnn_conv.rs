@@ -12,7 +12,7 @@ use crate::dtype::DType;
 const LARGEST_BF16_SIDE: u64 = 384;
 
 /// Least output positions for which fp32 kernels that copy were seen.
-const LEAST_FP32_POSITIONS: u64 = 2048;
+const LEAST_FP32_POSITIONS: u64 = 1458;
 
 /// Least output positions for which the gradient of a weight was seen summed in several parts, with
 /// a lock for each tile.
@@ -33,7 +33,14 @@ const ALIGNMENT: u64 = 128;
 pub(super) fn forward(x: &Tensor, w: &Tensor, out: &Tensor) -> Option<u64> {
     let plane = x.dim() == 4;
     match x.dtype() {
-        DType::F32 if !plane => spread(out).then(|| 16 + 4 * (padded(x, FP32_GROUP) + padded(w, FP32_GROUP))),
+        DType::F32 if !plane => {
+            // patches that are whole images are the rows of a matrix
+            Some(if spread(out) {
+                16 + 4 * (padded(x, FP32_GROUP) + padded(w, FP32_GROUP))
+            } else {
+                copies(x, w, out, 1)
+            })
+        }
         _ if !plane => None,
         DType::F32 => (positions(out) >= LEAST_FP32_POSITIONS).then(|| copies(x, w, out, 1)),
         _ if x.last() <= LARGEST_BF16_SIDE => Some(copies(x, w, out, GROUP)),
@@ -133,6 +140,8 @@ mod tests {
         assert_eq!(plane(4, 448, 14, 1280, F16).0, Some(16_807_952));
         assert_eq!(plane(8, 224, 14, 1024, F32), (Some(15_613_968), Some(18_022_544)));
         assert_eq!(plane(1, 336, 14, 1024, F32).0, None);
+        assert_eq!(plane(4, 224, 14, 1408, F32).0, None);
+        assert_eq!(plane(2, 384, 14, 1152, F32).0, Some(12_966_928));
     }
 
     /// VideoMAE-B, Qwen3-VL and Qwen2-VL, from their allocator traces.
@@ -153,6 +162,12 @@ mod tests {
         };
         assert_eq!(fp32(2), [Some(31_981_584), Some(47_910_063)]);
         assert_eq!(fp32(4), [Some(57_671_696), Some(83_233_967)]);
+        let patches = |n: u64| {
+            let shapes = [[n, 3, 2, 14, 14], [1280, 3, 2, 14, 14], [n, 1280, 1, 1, 1]];
+            let [x, w, out] = shapes.map(|shape| t.empty(shape, DType::F32, "operand"));
+            forward(&x, &w, &out)
+        };
+        assert_eq!([256, 6144].map(patches), [Some(7_225_360), Some(34_922_512)]);
         let qwen3 = gradient([576, 3, 2, 16, 16], [1024, 3, 2, 16, 16], [576, 1024, 1, 1, 1]);
         assert_eq!(qwen3, Some(13_107_216));
         let qwen2 = gradient([768, 3, 2, 14, 14], [1280, 3, 2, 14, 14], [768, 1280, 1, 1, 1]);

@@ -89,22 +89,25 @@ impl Tape {
         rec.finish(self, out, move |t, bw| smallvec![Some(t.expand(bw.grad(), shape))])
     }
 
-    /// `torch.linalg.vector_norm(x, 2, dim=-1, keepdim=True)`; autocast computes it in fp32. Backward is
-    /// `grad * (x / norm)`, zeros where the norm is zero.
+    /// `torch.linalg.vector_norm(x, 2, dim=-1, keepdim=True)`; autocast asks for a result in fp32 without
+    /// casting `x`. Backward is `grad * (x / norm)`, zeros where the norm is zero.
     pub fn norm_last(&self, x: &Tensor) -> Tensor {
-        let x = &self.cast_high(x);
         let mut rec = self.record("LinalgVectorNormBackward0", &[x]);
         rec.save(self, x);
         let mut reduced = vec![false; x.dim()];
         reduced[x.dim() - 1] = true;
-        let out = self.reduce(x, &reduced, x.dtype(), "norm");
+        let dtype = match self.autocast_dtype() {
+            Some(_) => DType::F32,
+            None => x.dtype(),
+        };
+        let out = self.reduce(x, &reduced, dtype, "norm");
         rec.save(self, &out);
         rec.finish(self, out, |t, bw| {
             let (x, norm) = (&bw.saved[0], &bw.saved[1]);
-            let scaled = t.empty_like(x, x.dtype(), "x / norm");
-            drop(t.empty(*norm.shape(), DType::Bool, "norm = 0"));
-            let out = t.empty_like(&scaled, x.dtype(), "norm backward");
-            drop(scaled);
+            let scaled = t.empty_like(x, norm.dtype(), "x / norm");
+            let zero = t.empty(*norm.shape(), DType::Bool, "norm = 0");
+            let out = t.empty_like(&scaled, norm.dtype(), "norm backward");
+            drop((zero, scaled));
             smallvec![Some(out)]
         })
     }

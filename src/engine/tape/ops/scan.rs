@@ -11,10 +11,21 @@ impl Tape {
     pub fn running_sum(&self, x: &Tensor) -> Tensor {
         let out = self.empty(*x.shape(), DType::I64, "cumsum");
         let wide = self.to_dtype(x, DType::I64);
-        if x.numel() == x.last() {
-            drop(self.empty([cub::scan(x.numel())], DType::U8, "scan storage"));
-        }
+        self.scan_storage(x.numel(), x.last());
         drop(wide);
         out
+    }
+
+    /// The same of rows of integers in 8 bytes, [rows, n].
+    pub fn running_sum_of(&self, [rows, n]: [u64; 2]) -> Tensor {
+        let out = self.empty([rows, n], DType::I64, "cumsum");
+        self.scan_storage(rows * n, n);
+        out
+    }
+
+    fn scan_storage(&self, elements: u64, row: u64) {
+        if elements == row {
+            drop(self.empty([cub::scan(elements)], DType::U8, "scan storage"));
+        }
     }
 }

@@ -187,13 +187,18 @@ impl Tape {
 
     /// `torch.cat(parts, dim)`; backward gives views of its gradient.
     pub fn cat(&self, parts: &[&Tensor], dim: usize) -> Tensor {
-        let rec = self.record("CatBackward0", parts);
-        let mut shape = *parts[0].shape();
-        shape[dim] = parts.iter().map(|p| p.shape()[dim]).sum();
         let dtype = parts
             .iter()
             .skip(1)
             .fold(parts[0].dtype(), |d, p| promote(d, p.dtype()));
+        self.cat_as(parts, dim, dtype)
+    }
+
+    /// As [`Tape::cat`], in a type that is at least as wide.
+    pub fn cat_as(&self, parts: &[&Tensor], dim: usize, dtype: DType) -> Tensor {
+        let rec = self.record("CatBackward0", parts);
+        let mut shape = *parts[0].shape();
+        shape[dim] = parts.iter().map(|p| p.shape()[dim]).sum();
         let out = self.empty(shape, dtype, "cat");
         let sizes: Vec<u64> = parts.iter().map(|p| p.shape()[dim]).collect();
         rec.finish(self, out, move |_, b| {

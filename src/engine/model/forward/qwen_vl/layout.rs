@@ -30,35 +30,43 @@ pub enum Run {
     Image(Grid),
 }
 
-/// A batch of samples that are alike: each image between a start and an end token, then text.
+/// A batch of samples with the same images, each between a start and an end token, then text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// Samples.
     pub batch: u64,
-    /// Positions of a sample.
+    /// Positions of a row.
     pub seq: u64,
     /// Patches a side that become one token.
     pub merge: u64,
-    per_sample: u64,
+    /// Positions of each sample, where they differ.
+    lengths: Vec<u64>,
+    per_sample: usize,
     all: Vec<Grid>,
 }
 
 impl Layout {
     /// The layout of a setup.
     pub fn of(setup: &Setup, patches: &QwenPatches) -> Self {
-        let [rows, columns] = patches.grid(setup);
-        let grid = Grid {
+        let grid = |[rows, columns]: [u64; 2]| Grid {
             frames: 1,
             rows,
             columns,
         };
+        let of_sample: Vec<Grid> = patches.grids(setup).into_iter().map(grid).collect();
         Self {
             batch: setup.batch,
             seq: setup.seq,
             merge: patches.merge,
-            per_sample: setup.images,
-            all: vec![grid; (setup.batch * setup.images) as usize],
+            lengths: setup.lengths.clone(),
+            per_sample: of_sample.len(),
+            all: of_sample.repeat(setup.batch as usize),
         }
+    }
+
+    /// Positions of a sample that are not padding.
+    pub fn positions_of(&self, i: u64) -> u64 {
+        self.lengths.get(i as usize).copied().unwrap_or(self.seq)
     }
 
     /// The images of all samples.
@@ -79,14 +87,18 @@ impl Layout {
     /// Runs of positions of each sample: a start token, an image, an end token, and so on; what is
     /// left is text.
     pub fn sample(&self, i: u64) -> Vec<Run> {
-        let images = &self.all[(i * self.per_sample) as usize..][..self.per_sample as usize];
+        let images = &self.all[i as usize * self.per_sample..][..self.per_sample];
         let mut runs = vec![Run::Text(1)];
         let mut used = 1;
         for (n, image) in images.iter().enumerate() {
             let last = n + 1 == images.len();
             used += self.tokens_of(image) + 1;
             runs.push(Run::Image(*image));
-            runs.push(Run::Text(if last { 1 + self.seq.saturating_sub(used) } else { 2 }));
+            runs.push(Run::Text(if last {
+                1 + self.positions_of(i).saturating_sub(used)
+            } else {
+                2
+            }));
             used += 1;
         }
         runs

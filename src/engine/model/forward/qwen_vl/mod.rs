@@ -124,8 +124,8 @@ const GRID: usize = 1;
 const TYPES: usize = 2;
 
 impl<V: VisionTower> Forward for QwenVl<V> {
-    fn generator(&self) -> Option<(&Decoder, &Linear)> {
-        Some((&self.language_model, &self.lm_head))
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, &self.lm_head, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {

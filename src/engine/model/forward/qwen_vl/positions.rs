@@ -43,7 +43,7 @@ impl Sample {
     fn walk(&mut self, t: &Tape, layout: &Layout, i: u64) {
         let select = |dtype| {
             let padding = t.empty([layout.seq], DType::Bool, "padding mask");
-            t.index_ids(&padding, layout.seq, dtype)
+            t.index_ids(&padding, layout.positions_of(i), dtype)
         };
         self.selected = Some([select(DType::I64), select(DType::I32)]);
         self.current = None;
@@ -54,9 +54,10 @@ impl Sample {
                 Run::Image(grid) => self.image(t, &grid, layout.merge),
             }
         }
-        self.positions = Some(ids(t, &[AXES, layout.seq], "positions of a sample"));
+        let positions = layout.positions_of(i);
+        self.positions = Some(ids(t, &[AXES, positions], "positions of a sample"));
         let padding = t.empty([layout.seq], DType::Bool, "padding mask");
-        drop(t.nonzero(&padding, layout.seq));
+        drop(t.nonzero(&padding, positions));
     }
 
     fn image(&mut self, t: &Tape, grid: &Grid, merge: u64) {

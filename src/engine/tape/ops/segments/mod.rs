@@ -94,7 +94,9 @@ impl Tape {
             }
         }
         rec.save(self, &held(kept, &q));
-        let joined = self.empty([1, q.size(2), q.size(1), q.size(3)], q.dtype(), "cat");
+        // autocast computes each part in its own type
+        let dtype = self.autocast_dtype().unwrap_or(q.dtype());
+        let joined = self.empty([1, q.size(2), q.size(1), q.size(3)], dtype, "cat");
         let cuts = cuts.clone();
         let joined = rec.finish(self, joined, move |t, bw| {
             // a promise was kept by a forward that rehearsed for it

@@ -1,0 +1,56 @@
+//! Images of different sizes: what a model's processor makes of them.
+
+use super::{Model, ModelConfig};
+use crate::Setup;
+
+impl Model {
+    /// The setup as the tower and the language model see it: samples batched, and as many images as the
+    /// processor makes of those whose sizes are given (for InternVL and Idefics3, tiles).
+    #[must_use]
+    pub fn prepared(&self, setup: &Setup) -> Setup {
+        let mut setup = setup.batched();
+        if !setup.image_sizes.is_empty() {
+            setup.images = self.inputs_of(&setup.image_sizes);
+        }
+        setup
+    }
+
+    fn inputs_of(&self, sizes: &[[u64; 2]]) -> u64 {
+        match &self.config {
+            ModelConfig::InternVl(c) => sizes.iter().map(|&size| c.tiles(size)).sum(),
+            ModelConfig::Idefics3(c) => sizes.iter().map(|&size| c.tiles(size)).sum(),
+            _ => sizes.len() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inputs(model: &str, sizes: &[[u64; 2]]) -> u64 {
+        let setup = Setup {
+            image_sizes: sizes.to_vec(),
+            ..Setup::default()
+        };
+        Model::from_catalogue(model).unwrap().prepared(&setup).images
+    }
+
+    /// Tiles of 448 pixels a side, at most 12, and the whole image made small.
+    #[test]
+    fn internvl_cuts_an_image_into_tiles() {
+        assert_eq!(inputs("internvl3-1b", &[[448, 448]]), 1);
+        assert_eq!(inputs("internvl3-1b", &[[448, 896]]), 3);
+        assert_eq!(inputs("internvl3-1b", &[[2000, 2000]]), 10);
+        assert_eq!(inputs("internvl3-1b", &[[480, 640], [448, 448]]), 13 + 1);
+    }
+
+    /// The longest side is four tiles of 512 pixels; the whole image is one more.
+    #[test]
+    fn smolvlm_cuts_an_image_into_tiles() {
+        assert_eq!(inputs("smolvlm-256m", &[[300, 300]]), 17);
+        assert_eq!(inputs("smolvlm-256m", &[[480, 640]]), 13);
+        assert_eq!(inputs("smolvlm-256m", &[[640, 100], [100, 100]]), 5 + 17);
+        assert_eq!(inputs("llava-1.5-7b", &[[640, 100], [100, 100]]), 2);
+    }
+}
