@@ -1,0 +1,170 @@
+//! A tiny model of each family, `width` times as wide as it can be.
+
+use serde_json::{Value, json};
+
+/// Families and what they take: text, any number of images, parts that can be frozen.
+#[derive(Debug)]
+pub struct Family {
+    pub name: &'static str,
+    pub text: bool,
+    pub images: bool,
+    pub parts: bool,
+    config: fn(u64) -> Value,
+}
+
+impl Family {
+    /// Its `config.json`.
+    pub fn config(&self, width: u64) -> String {
+        (self.config)(width).to_string()
+    }
+}
+
+const fn text(name: &'static str, config: fn(u64) -> Value) -> Family {
+    Family {
+        name,
+        text: true,
+        images: false,
+        parts: false,
+        config,
+    }
+}
+
+const fn beside_text(name: &'static str, images: bool, config: fn(u64) -> Value) -> Family {
+    Family {
+        name,
+        text: true,
+        images,
+        parts: true,
+        config,
+    }
+}
+
+const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
+    Family {
+        name,
+        text: false,
+        images: false,
+        parts: false,
+        config,
+    }
+}
+
+/// Every family whose forward is simulated.
+pub const FAMILIES: [Family; 27] = [
+    text("llama", |w| decoder("llama", w)),
+    text("mistral", |w| decoder("mistral", w)),
+    text("qwen2", |w| decoder("qwen2", w)),
+    text("qwen3", |w| decoder("qwen3", w)),
+    text("gemma", |w| decoder("gemma", w)),
+    text("gemma2", |w| decoder("gemma2", w)),
+    text("gemma3_text", |w| decoder("gemma3_text", w)),
+    text("phi3", |w| decoder("phi3", w)),
+    text("phi", |w| decoder("phi", w)),
+    text("opt", opt),
+    text(
+        "gpt2",
+        |w| json!({"model_type": "gpt2", "vocab_size": 500, "n_positions": 1024, "n_embd": 64 * w, "n_layer": 2, "n_head": 4}),
+    ),
+    beside_text("llava", true, |w| {
+        json!({"model_type": "llava", "image_token_index": 499, "text_config": decoder("llama", w),
+            "vision_config": tower("clip_vision_model", w)})
+    }),
+    beside_text("llava_next", true, |w| {
+        json!({"model_type": "llava_next", "image_token_index": 499, "text_config": decoder("mistral", w),
+            "image_grid_pinpoints": [[28, 56], [56, 28], [56, 56]], "vision_config": tower("clip_vision_model", w)})
+    }),
+    beside_text("qwen2_vl", true, |w| {
+        json!({"model_type": "qwen2_vl", "text_config": multimodal(w), "vision_config": {"depth": 2, "embed_dim": 64 * w,
+            "hidden_size": 64 * w, "num_heads": 4, "patch_size": 14}})
+    }),
+    beside_text("qwen2_5_vl", true, |w| {
+        json!({"model_type": "qwen2_5_vl", "text_config": multimodal(w), "vision_config": {"depth": 2,
+            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
+            "patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1]}})
+    }),
+    beside_text("qwen3_vl", true, |w| {
+        json!({"model_type": "qwen3_vl", "text_config": multimodal(w), "vision_config": {"depth": 2,
+            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
+            "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
+    }),
+    beside_text("internvl", true, |w| {
+        json!({"model_type": "internvl", "text_config": decoder("qwen2", w),
+            "vision_config": tower("internvl_vision", w)})
+    }),
+    beside_text("idefics3", true, |w| {
+        json!({"model_type": "idefics3", "image_token_id": 499, "text_config": decoder("llama", w),
+            "vision_config": tower("idefics3_vision", w)})
+    }),
+    beside_text("paligemma", false, |w| {
+        json!({"model_type": "paligemma", "image_token_index": 499, "projection_dim": 64 * w,
+            "text_config": decoder("gemma", w), "vision_config": siglip_without_head(w)})
+    }),
+    beside_text("paligemma2", false, |w| {
+        json!({"model_type": "paligemma", "image_token_index": 499, "projection_dim": 64 * w,
+            "text_config": decoder("gemma2", w), "vision_config": siglip_without_head(w)})
+    }),
+    beside_text("gemma3", true, |w| {
+        json!({"model_type": "gemma3", "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),
+            "vision_config": siglip_without_head(w)})
+    }),
+    beside_text("mllama", false, mllama),
+    beside_text("blip-2", false, blip2),
+    images("clip", |w| {
+        json!({"model_type": "clip", "projection_dim": 32 * w, "text_config": tower("clip_text_model", w),
+            "vision_config": tower("clip_vision_model", w)})
+    }),
+    images("siglip", |w| {
+        json!({"model_type": "siglip", "text_config": tower("siglip_text_model", w),
+            "vision_config": tower("siglip_vision_model", w)})
+    }),
+    images("vit", |w| tower("vit", w)),
+    images("videomae", |w| {
+        let mut config = tower("videomae", w);
+        config["num_frames"] = 4.into();
+        config
+    }),
+];
+
+fn decoder(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+        "num_hidden_layers": 2, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
+        "max_position_embeddings": 1024, "sliding_window": 24, "sliding_window_pattern": 2})
+}
+
+fn multimodal(w: u64) -> Value {
+    let mut config = decoder("qwen2", w);
+    config["rope_scaling"] = json!({"type": "mrope", "mrope_section": [2, 3, 3]});
+    config
+}
+
+fn opt(w: u64) -> Value {
+    json!({"model_type": "opt", "vocab_size": 500, "hidden_size": 64 * w, "ffn_dim": 160 * w, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "word_embed_proj_dim": 64 * w, "max_position_embeddings": 1024})
+}
+
+fn tower(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 3,
+        "num_attention_heads": 4, "image_size": 28, "patch_size": 7, "projection_dim": 32 * w, "vocab_size": 500,
+        "max_position_embeddings": 16, "num_labels": 10})
+}
+
+fn siglip_without_head(w: u64) -> Value {
+    let mut config = tower("siglip_vision_model", w);
+    config["vision_use_head"] = false.into();
+    config
+}
+
+fn mllama(w: u64) -> Value {
+    json!({"model_type": "mllama", "text_config": {"vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+        "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "cross_attention_layers": [1]},
+        "vision_config": {"hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 3,
+            "num_global_layers": 1, "attention_heads": 4, "image_size": 28, "patch_size": 7, "max_num_tiles": 2,
+            "vision_output_dim": 64 * w * 3, "intermediate_layers_indices": [0, 1],
+            "supported_aspect_ratios": [[1, 1], [1, 2]]}})
+}
+
+fn blip2(w: u64) -> Value {
+    json!({"model_type": "blip-2", "num_query_tokens": 4, "text_config": opt(w),
+        "vision_config": tower("blip_2_vision_model", w), "qformer_config": {"hidden_size": 32 * w,
+            "intermediate_size": 64 * w, "num_hidden_layers": 2, "num_attention_heads": 4, "encoder_hidden_size": 64 * w}})
+}

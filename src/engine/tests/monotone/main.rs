@@ -1,0 +1,164 @@
+//! More never costs less, of every family: samples, positions, images, width; and less that is trained
+//! or kept never costs more, unless the report says why.
+
+mod families;
+
+use families::{FAMILIES, Family};
+use proptest::prelude::*;
+use vramscope_engine::simulate::{record, simulate};
+use vramscope_engine::tape::log::Event;
+use vramscope_engine::tape::{Component, Gpu, Kind};
+use vramscope_engine::{Case, Model, Report, Setup};
+
+/// A setup by the keys of a case.
+#[derive(Debug, Clone)]
+struct Keys {
+    batch: u64,
+    seq: u64,
+    images: u64,
+    width: u64,
+    freeze: &'static str,
+    ckpt: &'static str,
+    /// Precision, optimizer, attention and the rest.
+    rest: String,
+}
+
+impl Keys {
+    fn model_and_setup(&self, family: &Family) -> (Model, Setup) {
+        let Self {
+            batch,
+            seq,
+            images,
+            freeze,
+            ckpt,
+            rest,
+            ..
+        } = self;
+        let freeze = if family.parts { freeze } else { &"none" };
+        let case = format!(
+            r#"{{"model":"x","batch":{batch},"seq":{seq},"images":{images},"grid":[4,4],"freeze":"{freeze}","ckpt":"{ckpt}",{rest}}}"#
+        );
+        let setup = Case::from_json(&case).unwrap().unwrap().setup;
+        let model = Model::from_config(&family.config(self.width)).unwrap_or_else(|e| panic!("{}: {e}", family.name));
+        (model, setup)
+    }
+
+    fn report(&self, family: &Family) -> Report {
+        let (model, setup) = self.model_and_setup(family);
+        simulate(&model, &setup).unwrap_or_else(|e| panic!("{} {self:?}: {e}", family.name))
+    }
+
+    /// Highest sum of what tensors asked for in a steady step: allocated bytes have blocks' slack too,
+    /// which depends on what was freed before.
+    fn peak(&self, family: &Family) -> u64 {
+        let (model, setup) = self.model_and_setup(family);
+        let run = record(&model, &setup, Gpu::H200);
+        let bytes = |event: &Event| run.log.births[event.storage() as usize].bytes;
+        let (mut now, mut peak) = (0, 0);
+        let before = run.build.len() + run.first.events.len();
+        let events = run.build.iter().chain(&run.first.events).chain(&run.steady.events);
+        for (i, event) in events.enumerate() {
+            if event.is_birth() {
+                now += bytes(event);
+            } else {
+                now -= bytes(event);
+            }
+            if i >= before {
+                peak = peak.max(now);
+            }
+        }
+        peak
+    }
+}
+
+fn families() -> impl Strategy<Value = &'static Family> {
+    (0..FAMILIES.len()).prop_map(|i| &FAMILIES[i])
+}
+
+fn setups() -> impl Strategy<Value = Keys> {
+    let of = |words: &'static [&'static str]| proptest::sample::select(words);
+    (
+        // the gradient of a class token of a single sample is a view of all positions, and keeps their memory
+        (2u64..5, 450u64..500, 1u64..3, 1u64..3),
+        of(&["none", "vision", "all-but-connector"]),
+        of(&["none", "full"]),
+        of(&["fp32", "bf16"]),
+        of(&["adamw", "adamw_fused", "sgd", "sgdm", "adafactor_torch"]),
+        of(&["sdpa", "eager"]),
+        any::<bool>(),
+    )
+        .prop_map(
+            |((batch, seq, images, width), freeze, ckpt, precision, optim, attn, clip)| Keys {
+                batch,
+                seq,
+                images,
+                width,
+                freeze,
+                ckpt,
+                rest: format!(r#""precision":"{precision}","optim":"{optim}","attn":"{attn}","clip":{clip}"#),
+            },
+        )
+}
+
+/// Activations of all parts that live when forward ends.
+fn activations(report: &Report) -> u64 {
+    let parts = [
+        Component::VisionTower,
+        Component::Connector,
+        Component::LanguageModel,
+        Component::Head,
+    ];
+    parts
+        .iter()
+        .map(|&part| report.held_after_forward(part, Kind::Activation).get())
+        .sum()
+}
+
+/// Whether the report says that a frozen tower keeps a graph.
+fn explains(report: &Report) -> bool {
+    report.warnings.iter().any(|w| w.code == "frozen-tower-keeps-graph")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(160))]
+
+    #[test]
+    fn more_of_anything_never_lowers_the_peak(
+        family in families(),
+        keys in setups(),
+        what in 0..4,
+        by in 1u64..4,
+    ) {
+        let mut more = keys.clone();
+        match what {
+            0 => more.batch += by,
+            1 if family.text => more.seq += 16 * by,
+            2 if family.images => more.images += by,
+            _ => more.width += by,
+        }
+        let (less, more) = (keys.peak(family), more.peak(family));
+        prop_assert!(more >= less, "{}: {more} after {less}", family.name);
+    }
+
+    #[test]
+    fn checkpointing_never_raises_the_activations_kept(family in families(), keys in setups()) {
+        let none = activations(&Keys { ckpt: "none", ..keys.clone() }.report(family));
+        for ckpt in ["vision", "language", "full"] {
+            let report = Keys { ckpt, ..keys.clone() }.report(family);
+            prop_assert!(activations(&report) <= none || explains(&report), "{} {ckpt}", family.name);
+        }
+    }
+
+    #[test]
+    fn freezing_never_raises_the_peak_without_a_word(family in families(), keys in setups()) {
+        let with = |freeze| Keys { freeze, ..keys.clone() };
+        for (less, more) in [("none", "vision"), ("vision", "all-but-connector")] {
+            let (trained, frozen) = (with(less).peak(family), with(more).peak(family));
+            prop_assert!(
+                frozen <= trained || explains(&with(more).report(family)),
+                "{}: {frozen} with {more} after {trained} with {less}",
+                family.name
+            );
+        }
+    }
+}
