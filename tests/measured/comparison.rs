@@ -1,3 +1,5 @@
+use serde_json::{Map, Value};
+use vramscope_engine::setup::{Optimizer, Precision};
 use vramscope_engine::{Model, Report, simulate};
 
 use super::quantity::Quantity;
@@ -33,13 +35,32 @@ impl Comparison {
         Some((predicted - measured) / measured)
     }
 
+    /// Whether GradScaler left the optimizer out of the steps that were measured: random weights overflow
+    /// in fp16, so states that a training run has had not been made when the last measured step began.
+    pub fn scaler_skipped(&self) -> bool {
+        let Measured::Trained(row) = &self.row.measured else {
+            return false;
+        };
+        let setup = &self.row.case.setup;
+        let width = match setup.optim {
+            Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop => 8,
+            Optimizer::Sgdm => 4,
+            _ => 0,
+        };
+        let number = |row: &Map<String, Value>, key: &str| row.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let began = row.get("steady").and_then(Value::as_object);
+        let began = began.map_or(0, |steady| number(steady, "before_forward"));
+        let states = width * number(row, "trainable");
+        setup.precision == Precision::AmpFp16 && began < number(row, "after_model") + states / 2
+    }
+
     /// Whether all and trained parameters are as counted; nothing where one side has no count.
     pub fn parameters_are_exact(&self) -> Option<bool> {
         let Measured::Trained(row) = &self.row.measured else {
             return None;
         };
         let report = self.outcome.as_ref().ok()?;
-        let count = |key: &str| row.get(key).and_then(serde_json::Value::as_u64);
+        let count = |key: &str| row.get(key).and_then(Value::as_u64);
         Some((count("params")?, count("trainable")?) == (report.params, report.trainable))
     }
 }

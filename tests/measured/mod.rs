@@ -9,7 +9,7 @@ mod statistics;
 mod table;
 
 pub use comparison::{Comparison, Outcome};
-pub use limits::{Limit, PENDING, limits};
+pub use limits::{Limit, limits};
 pub use quantity::Quantity;
 pub use row::{Measured, Row};
 pub use statistics::Statistics;
