@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+mod accessible;
 mod attention;
 mod bad_input;
 mod chromedriver;
@@ -15,6 +16,7 @@ mod keyboard;
 mod languages;
 mod links;
 mod loading;
+mod look;
 mod offline;
 mod page;
 mod reading;

@@ -1,0 +1,159 @@
+//! Nobody is kept out: axe-core finds nothing serious, in any language, theme or width.
+
+use serde_json::json;
+use thirtyfour::error::WebDriverResult;
+use xtask::tools;
+
+use crate::Page;
+use crate::page::with_page;
+
+/// Runs over WCAG 2.2 A and AA and axe's own best practices; what is serious or worse.
+const RUN: &str = "
+    const done = arguments[arguments.length - 1];
+    const runOnly = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    axe.run(document, { runOnly }).then(
+        ({ violations }) => done(violations
+            .filter(v => ['serious', 'critical'].includes(v.impact))
+            .map(v => `${v.id}: ${v.nodes.map(n => n.html).join(' ')}`)),
+        error => done([String(error)]));";
+
+async fn findings(page: &Page) -> WebDriverResult<Vec<String>> {
+    // What is at work is dimmed, and fades while it begins and ends.
+    let media = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
+    page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
+    let busy = "return document.querySelector('[aria-busy=true]') !== null";
+    let busy = || async { page.driver.execute(busy, vec![]).await?.convert::<bool>() };
+    page.until("rest", busy, |busy| !busy).await?;
+    let script = std::fs::read_to_string(tools::axe().expect("axe-core is installed")).expect("it can be read");
+    page.driver.execute(script, vec![]).await?;
+    page.driver.execute_async(RUN, vec![]).await?.convert()
+}
+
+/// The page as on a screen of this width.
+pub async fn set_width(page: &Page, width: u32) -> WebDriverResult<()> {
+    let metrics = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+    page.driver
+        .cdp()
+        .send_raw("Emulation.setDeviceMetricsOverride", metrics)
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_serious_in_any_language_theme_or_width() {
+    with_page("", async |page| {
+        for width in [1440, 390] {
+            set_width(page, width).await?;
+            for theme in ["light", "dark"] {
+                for lang in ["en", "zh-CN", "zh-TW"] {
+                    page.go(&format!("#/?theme={theme}&lang={lang}&model=gpt2")).await?;
+                    page.find("peak-allocated").await?;
+                    assert_eq!(
+                        findings(page).await?,
+                        Vec::<String>::new(),
+                        "{theme}, {lang}, {width} px"
+                    );
+                }
+            }
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
+    with_page("", async |page| {
+        for route in [
+            "#/attention",
+            "#/?model=qwen2.5-0.5b&phase=evaluate",
+            "#/?model=nothing",
+        ] {
+            page.go(route).await?;
+            assert_eq!(findings(page).await?, Vec::<String>::new(), "{route}");
+        }
+        page.go("#/?lengths=512,2048&freeze=qlora&ema=true").await?;
+        page.find("peak-reserved").await?.click().await?;
+        page.find("derivation-result").await?;
+        assert_eq!(findings(page).await?, Vec::<String>::new(), "a number explained");
+        Ok(())
+    })
+    .await;
+}
+
+/// 1280 px at 400%.
+#[tokio::test]
+async fn at_320_pixels_nothing_has_to_be_scrolled_sideways() {
+    with_page("#/?model=qwen2-vl-2b", async |page| {
+        set_width(page, 320).await?;
+        for lang in ["en", "zh-CN"] {
+            page.go(&format!("#/?model=qwen2-vl-2b&lang={lang}")).await?;
+            page.find("peak-allocated").await?;
+            let width: f64 = page
+                .driver
+                .execute("return document.documentElement.scrollWidth", vec![])
+                .await?
+                .convert()?;
+            assert!(width <= 320.0, "{lang}: {width}");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+/// WCAG 2.2, 2.5.8. What is hidden behind its label is pressed there.
+#[tokio::test]
+async fn everything_that_is_pressed_is_24_pixels_or_more() {
+    with_page("#/?freeze=lora&ema=true&lengths=1000,2000", async |page| {
+        page.find("peak-allocated").await?;
+        let small = "return [...document.querySelectorAll('button, select, summary, textarea, .segment, .switch, [role=slider]')]
+            .map(e => [e, e.getBoundingClientRect()])
+            .filter(([e, box]) => box.width > 0 && (box.width < 23.9 || box.height < 23.9))
+            .map(([e, box]) => `${e.className || e.tagName} ${e.textContent.trim()} ${box.width} x ${box.height}`)";
+        let small: Vec<String> = page.driver.execute(small, vec![]).await?.convert()?;
+        assert_eq!(small, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_verdict_is_announced_once_the_person_stops_typing() {
+    with_page("#/?model=gpt2", async |page| {
+        page.find("peak-allocated").await?;
+        let watch = "window.said = [];
+            new MutationObserver(() => window.said.push(document.querySelector('[data-testid=announcement]').textContent))
+                .observe(document.querySelector('[data-testid=announcement]'),
+                         { childList: true, characterData: true, subtree: true })";
+        page.driver.execute(watch, vec![]).await?;
+        page.enter("batch", "512").await?;
+        let said = || async {
+            page.driver
+                .execute("return window.said", vec![])
+                .await?
+                .convert::<Vec<String>>()
+        };
+        let said = page.until("announcements", said, |said| !said.is_empty()).await?;
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("H100 SXM"), "{said:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_wants_less_motion_sees_none() {
+    with_page("", async |page| {
+        let media = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
+        page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
+        page.find("peak-allocated").await?;
+        let moving = "return [...document.querySelectorAll('*')].filter(e => {
+            const style = getComputedStyle(e);
+            return style.animationName !== 'none' || style.transitionDuration.split(',').some(t => parseFloat(t) > 0);
+        }).map(e => e.className || e.tagName)";
+        let moving: Vec<String> = page.driver.execute(moving, vec![]).await?.convert()?;
+        assert_eq!(moving, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
