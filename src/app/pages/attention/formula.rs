@@ -93,7 +93,7 @@ fn memory_table(i18n: Words, memory: Memory) -> AnyView {
         }
     });
     view! {
-        <div class="chart-rows">
+        <div class="chart-rows" tabindex="0">
             <table class="formula-table">
                 <thead>
                     <tr>
@@ -157,7 +157,7 @@ fn time_table(i18n: Words, time: Time) -> AnyView {
         .map(|kernel| kernel_row(i18n, kernel))
         .collect();
     view! {
-        <div class="chart-rows">
+        <div class="chart-rows" tabindex="0">
             <table class="formula-table">
                 <thead>
                     <tr>
