@@ -35,6 +35,7 @@ fn a_prediction_line_keeps_its_contract() {
         "steady",
         "peak_allocated",
         "peak_reserved",
+        "reserved",
         "outside_torch",
         "warnings",
     ];
