@@ -1,0 +1,74 @@
+//! `cargo xtask shots`: the built pages as a person sees them, drawn by a real Chromium once their
+//! results stand.
+
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+#[path = "../browser/chromedriver.rs"]
+mod chromedriver;
+#[path = "../browser/page.rs"]
+#[allow(dead_code, reason = "the browser tests use all of it")]
+mod page;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+use thirtyfour::error::WebDriverResult;
+
+use page::{Page, with_page};
+
+/// Widths in CSS pixels.
+const WIDTHS: [u32; 2] = [1440, 390];
+
+/// Names and paths of the pages, and what stands there once there is a result.
+const PAGES: [(&str, &str, &str); 2] = [("plan", "/", "verdict"), ("attention", "/attention", "formula-memory")];
+
+/// Single changes and sweeps go on for a while after the verdict.
+const SETTLED: Duration = Duration::from_millis(2500);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/shots"));
+    std::fs::create_dir_all(&folder).expect("target is ours");
+    with_page("", async |page| {
+        for width in WIDTHS {
+            for theme in ["light", "dark"] {
+                for lang in ["en", "zh-CN"] {
+                    for (name, path, result) in PAGES {
+                        let file = folder.join(format!("{name}-{width}-{theme}-{lang}.png"));
+                        page.go(&format!("#{path}?theme={theme}&lang={lang}")).await?;
+                        page.find(result).await?;
+                        shot(page, width, &file).await?;
+                        println!("{}", file.display());
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+    .await;
+}
+
+/// The whole page, as high as it is.
+async fn shot(page: &Page, width: u32, file: &Path) -> WebDriverResult<()> {
+    resize(page, width, 1000).await?;
+    tokio::time::sleep(SETTLED).await;
+    let height = page
+        .driver
+        .execute("return document.documentElement.scrollHeight", vec![])
+        .await?
+        .convert::<u32>()?;
+    resize(page, width, height).await?;
+    // What is now in sight begins to work.
+    tokio::time::sleep(SETTLED).await;
+    page.driver.screenshot(file).await
+}
+
+async fn resize(page: &Page, width: u32, height: u32) -> WebDriverResult<()> {
+    let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 2, "mobile": width < 500 });
+    page.driver
+        .cdp()
+        .send_raw("Emulation.setDeviceMetricsOverride", metrics)
+        .await?;
+    Ok(())
+}
