@@ -85,18 +85,27 @@ pub fn grouped(n: u64) -> String {
 /// assert_eq!(count(640), "640");
 /// ```
 pub fn count(n: u64) -> String {
-    const UNITS: [(&str, f64); 3] = [("K", 1e3), ("M", 1e6), ("B", 1e9)];
-    // The largest unit in which the rounded figure is at least one.
-    let Some((unit, size)) = UNITS.into_iter().rfind(|(_, size)| n as f64 >= size * 0.9995) else {
-        return n.to_string();
-    };
+    scaled(n, &[("B", 1e9), ("M", 1e6), ("K", 1e3)]).unwrap_or_else(|| n.to_string())
+}
+
+/// A count with three significant digits in the largest of these units, falling in size, in which the
+/// rounded figure is at least one; `None` where it is less than one in all.
+///
+/// ```
+/// use vramscope_engine::format::scaled;
+/// let units = [("亿", 1e8), ("万", 1e4)];
+/// assert_eq!(scaled(7_063_427_072, &units).as_deref(), Some("70.6 亿"));
+/// assert_eq!(scaled(640, &units), None);
+/// ```
+pub fn scaled(n: u64, units: &[(&str, f64)]) -> Option<String> {
+    let (unit, size) = units.iter().find(|(_, size)| n as f64 >= size * 0.9995)?;
     let value = n as f64 / size;
     let decimals = match value {
         v if v < 9.995 => 2,
         v if v < 99.95 => 1,
         _ => 0,
     };
-    format!("{value:.decimals$} {unit}")
+    Some(format!("{value:.decimals$} {unit}"))
 }
 
 /// A part of a whole, in whole per cents: `37%`; `<1%` for less than one half.

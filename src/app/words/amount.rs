@@ -12,17 +12,7 @@ pub fn count(i18n: Words, n: u64) -> String {
         Locale::zh_CN => [("亿", 1e8), ("万", 1e4)],
         Locale::zh_TW => [("億", 1e8), ("萬", 1e4)],
     };
-    // The largest unit in which the rounded figure is at least one.
-    let Some((unit, size)) = units.into_iter().find(|(_, size)| n as f64 >= size * 0.9995) else {
-        return format::grouped(n);
-    };
-    let value = n as f64 / size;
-    let decimals = match value {
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$} {unit}")
+    format::scaled(n, &units).unwrap_or_else(|| format::grouped(n))
 }
 
 /// `1 tensor`, `12 tensors`.

@@ -57,20 +57,13 @@ impl Forward for Llava {
         let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
             unreachable!("a batch has ids and pixels")
         };
-        let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
+        let embeds = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.embed(t, run, ids)
         });
         let (features, held) = self.vision.features(t, run, pixels);
         let parts = t.component("model", Component::Connector, || t.unbind(&features));
         drop((features, held));
-        let (features, mask) = t.component("model", Component::Connector, || {
-            let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
-            drop(parts);
-            let mask = placeholder_mask(t, ids);
-            let merged = t.masked_scatter(&embeds, &mask, &features);
-            embeds = merged;
-            (features, mask)
-        });
+        let (embeds, features, mask) = merge_images(t, ids, embeds, parts);
         let h = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.forward(t, run, embeds)
         });
@@ -79,6 +72,19 @@ impl Forward for Llava {
         output.held.push(features);
         output
     }
+}
+
+/// Puts the features of images, [tokens, width] each, in the place of their tokens in the embeddings,
+/// [batch, seq, width]. Beside the embeddings it gives what the model's forward holds on to: the
+/// features of all images, and the mask of their tokens.
+pub fn merge_images(t: &Tape, ids: &Tensor, embeds: Tensor, parts: Vec<Tensor>) -> (Tensor, Tensor, Tensor) {
+    t.component("model", Component::Connector, || {
+        let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
+        drop(parts);
+        let mask = placeholder_mask(t, ids);
+        let merged = t.masked_scatter(&embeds, &mask, &features);
+        (merged, features, mask)
+    })
 }
 
 /// `get_placeholder_mask`: where token ids are the image token, [batch, seq, 1].

@@ -1,7 +1,7 @@
 //! LLaVA-NeXT, also called 1.6 (`transformers/models/llava_next/modeling_llava_next.py`).
 
 use super::decoder::{Decoder, head, logits_and_loss};
-use super::llava::placeholder_mask;
+use super::llava::merge_images;
 use super::llava_vision::{LlavaVision, LlavaVisionConfig};
 use super::{Batch, Forward, Output, Run};
 use crate::model::config::{AnyRes, FeatureSelect, LlavaNextConfig};
@@ -125,17 +125,11 @@ impl Forward for LlavaNext {
                     .into()
             });
         }
-        let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
+        let embeds = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.embed(t, run, ids)
         });
         let parts = self.image_features(t, run, pixels);
-        let (features, mask) = t.component("model", Component::Connector, || {
-            let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
-            drop(parts);
-            let mask = placeholder_mask(t, ids);
-            embeds = t.masked_scatter(&embeds, &mask, &features);
-            (features, mask)
-        });
+        let (embeds, features, mask) = merge_images(t, ids, embeds, parts);
         let h = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.forward(t, run, embeds)
         });
