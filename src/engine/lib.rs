@@ -16,6 +16,7 @@ pub mod nn;
 pub mod optim;
 mod order;
 pub mod plan;
+pub mod record;
 pub mod report;
 pub mod setup;
 pub mod simulate;

@@ -1,10 +1,14 @@
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::dtype::DType;
 use crate::tape::Gpu;
 
 /// A way to compute attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Algorithm {
     /// Scores, softmax and product as separate tensors.
     Standard,

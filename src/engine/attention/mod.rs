@@ -23,5 +23,5 @@ pub use call::{Algorithm, Call, Pass, Refused};
 pub use formula::{Factor, Product, Symbol};
 pub use kernels::Kernel;
 pub use memory::{Memory, Term, memory};
-pub use record::{MeasuredPoint, Record, RecordError};
+pub use record::MeasuredPoint;
 pub use time::{Bound, KernelTime, Time, time};

@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use vramscope_engine::attention::Record;
+use vramscope_engine::attention::MeasuredPoint;
 use wasm_bindgen_futures::JsFuture;
 
 use super::state::Attention;
@@ -11,10 +11,10 @@ pub fn RecordEntry() -> impl IntoView {
     let i18n = use_i18n();
     let attention = Attention::get();
     let (over, error) = (RwSignal::new(false), RwSignal::new(None::<String>));
-    let take = move |name: String, text: &str| match Record::read(text) {
-        Ok(record) => {
+    let take = move |name: String, text: &str| match MeasuredPoint::read(text) {
+        Ok(points) => {
             error.set(None);
-            attention.record.set(Some((name, record)));
+            attention.record.set(Some((name, points)));
         }
         Err(e) => error.set(Some(e.to_string())),
     };
@@ -39,10 +39,10 @@ pub fn RecordEntry() -> impl IntoView {
     };
     let state = move || match attention.record.get() {
         None => t_string!(i18n, attention.record_hint).to_string(),
-        Some((name, record)) => {
+        Some((name, points)) => {
             let shown = attention.shown.get().into_iter().map(|a| attention.measured(a).len());
             let shown = shown.sum::<usize>().to_string();
-            let all = record.points.len().to_string();
+            let all = points.len().to_string();
             t_string!(i18n, attention.record_loaded, name = name, shown = shown, all = all).to_string()
         }
     };

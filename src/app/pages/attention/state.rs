@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
-use vramscope_engine::attention::{Algorithm, Call, MeasuredPoint, Record};
+use vramscope_engine::attention::{Algorithm, Call, MeasuredPoint};
 use vramscope_engine::device::Device;
 use vramscope_engine::tape::Gpu;
 
@@ -28,8 +28,8 @@ pub struct Attention {
     pub at: Memo<u64>,
     /// The algorithm whose formula is shown.
     pub chosen: RwSignal<Algorithm>,
-    /// The record that was loaded, with its file's name.
-    pub record: RwSignal<Option<(String, Record)>>,
+    /// The measured points of the record that was loaded, with its file's name.
+    pub record: RwSignal<Option<(String, Vec<MeasuredPoint>)>>,
 }
 
 impl Attention {
@@ -92,7 +92,7 @@ impl Attention {
     pub fn measured(self, algorithm: Algorithm) -> Vec<MeasuredPoint> {
         let Ok(call) = self.call.get() else { return Vec::new() };
         self.record.with(|record| {
-            let points = record.iter().flat_map(|(_, record)| &record.points);
+            let points = record.iter().flat_map(|(_, points)| points);
             points
                 .filter(|point| point.algorithm == algorithm && point.is_of(&call))
                 .cloned()

@@ -1,0 +1,70 @@
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::{Outcome, Record, SCHEMA_VERSION, older};
+
+/// Why a text is no record: what was found, where, what is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadError(pub String);
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// As much of a record as tells which version it is.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: Option<u32>,
+}
+
+impl Record {
+    /// Reads a record of this version, or of an older one.
+    ///
+    /// Before versions were counted, a record was `{"attention": [{"variant": "flash", "length": 2048,
+    /// "ms": 0.33, "peak_extra_bytes": 33818624}, …]}`, or one such entry a line.
+    ///
+    /// # Errors
+    /// When the text is none of these, is of a newer version, or a result lacks what it needs; the
+    /// message names the result.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        match serde_json::from_str::<Versioned>(text) {
+            Ok(Versioned {
+                schema_version: Some(version),
+            }) => current(text, version),
+            _ => older::read(text),
+        }
+    }
+}
+
+fn current(text: &str, version: u32) -> Result<Record, ReadError> {
+    if version == 0 || version > SCHEMA_VERSION {
+        return Err(ReadError(format!(
+            "the record has schema_version {version}; this program reads up to {SCHEMA_VERSION}: update it"
+        )));
+    }
+    let record: Record =
+        serde_json::from_str(text).map_err(|e| ReadError(format!("the record is not as it should be: {e}")))?;
+    for (i, result) in record.results.iter().enumerate() {
+        if let Some(name) = result.kernel.missing() {
+            let class = result.kernel.class.name();
+            return Err(ReadError(format!(
+                "result {} is a {class} and does not state its `{name}`",
+                i + 1
+            )));
+        }
+        if let Outcome::Measured(measured) = &result.outcome
+            && measured.check.as_ref().is_some_and(|check| !check.passed)
+        {
+            return Err(ReadError(format!(
+                "result {} has times although its check failed",
+                i + 1
+            )));
+        }
+    }
+    Ok(record)
+}
