@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::{Case, Model, Report, Setup, simulate_on};
+use vramscope_engine::{Case, Model, Report, Setup, SimulateError, simulate_on};
 
 use crate::failure::Failure;
 
@@ -13,8 +13,16 @@ use crate::failure::Failure;
 /// When the engine refuses the setup; and when it panics, which is a fault of the engine but must
 /// not take the rest of a file of cases with it.
 pub fn predict(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Failure> {
-    match catch_unwind(AssertUnwindSafe(|| simulate_on(model, setup, gpu))) {
-        Ok(report) => report.map_err(Failure::input),
+    guarded(|| simulate_on(model, setup, gpu))
+}
+
+/// What the engine answers.
+///
+/// # Errors
+/// As [`predict`].
+pub fn guarded<T>(ask: impl FnOnce() -> Result<T, SimulateError>) -> Result<T, Failure> {
+    match catch_unwind(AssertUnwindSafe(ask)) {
+        Ok(answer) => answer.map_err(Failure::input),
         Err(_) => Err(Failure::Broken(
             "the engine stopped at a fault of its own; please report this setup".into(),
         )),

@@ -7,6 +7,7 @@ mod cases;
 mod colour;
 mod examples;
 mod help;
+mod max_batch;
 mod predictions;
 mod program;
 mod replay;

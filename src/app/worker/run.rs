@@ -115,6 +115,7 @@ pub fn model(reading: &Reading) -> Result<Model, String> {
             model: name.clone(),
             shape: serde_json::Map::new(),
             setup,
+            limit_gib: None,
         }),
     };
     model.map_err(|e| e.to_string())

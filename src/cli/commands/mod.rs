@@ -3,6 +3,7 @@
 mod completions;
 mod estimate;
 mod gpus;
+mod max_batch;
 mod models;
 mod replay;
 
@@ -21,6 +22,7 @@ pub fn examples(lines: &str) -> String {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Estimate(Box<estimate::Estimate>),
+    MaxBatch(Box<max_batch::MaxBatch>),
     Replay(replay::Replay),
     Models(models::Models),
     Gpus(gpus::Gpus),
@@ -35,6 +37,7 @@ impl Command {
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Self::Estimate(command) => command.run(),
+            Self::MaxBatch(command) => command.run(),
             Self::Replay(command) => command.run(),
             Self::Models(command) => command.run(),
             Self::Gpus(command) => command.run(),

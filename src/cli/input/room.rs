@@ -27,9 +27,20 @@ impl RoomFlags {
     pub fn target(&self) -> Result<Option<Target>, Failure> {
         match (self.card()?, self.limit_gib) {
             (Some(card), _) => Ok(Some(Target::Card(card))),
-            (None, Some(gib)) => limit(gib).map(Some),
+            (None, Some(gib)) => limit(gib, "--limit-gib").map(|limit| Some(Target::Limit(limit))),
             (None, None) => Ok(None),
         }
+    }
+
+    /// What PyTorch's allocator can have of the card or limit that was named.
+    ///
+    /// # Errors
+    /// As [`Self::target`].
+    pub fn for_allocator(&self) -> Result<Option<Bytes>, Failure> {
+        Ok(self.target()?.map(|target| match target {
+            Target::Card(card) => card.usable().saturating_sub(outside::total(card)),
+            Target::Limit(bytes) => bytes,
+        }))
     }
 
     /// What the named card holds outside PyTorch's allocator; the reference card, where none is named.
@@ -58,12 +69,16 @@ impl RoomFlags {
     }
 }
 
-fn limit(gib: f64) -> Result<Target, Failure> {
+/// An amount of memory that was given in GiB under a name.
+///
+/// # Errors
+/// When it is no amount of memory.
+pub fn limit(gib: f64, name: &str) -> Result<Bytes, Failure> {
     // 2⁵⁰ bytes are beyond any device, and far within what a whole number can hold.
     if !(gib > 0.0 && gib <= 1_048_576.0) {
         return Err(Failure::Input(format!(
-            "--limit-gib {gib}: give what the allocator may reserve in GiB, above 0, such as 23.5"
+            "{name} {gib}: give what the allocator may reserve in GiB, above 0, such as 23.5"
         )));
     }
-    Ok(Target::Limit(Bytes::new((gib * f64::from(1 << 30)) as u64)))
+    Ok(Bytes::new((gib * f64::from(1 << 30)) as u64))
 }

@@ -77,6 +77,11 @@ pub struct SetupFlags {
 }
 
 impl SetupFlags {
+    /// Whether a micro-batch was given.
+    pub const fn names_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
     /// Puts what was given into a setup.
     pub fn apply(&self, setup: &mut Setup) {
         put(&mut setup.batch, self.batch);

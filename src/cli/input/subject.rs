@@ -35,6 +35,15 @@ impl Subject {
         Ok((model, setup))
     }
 
+    /// The limit that the case states, if it does.
+    ///
+    /// # Errors
+    /// When the case cannot be read.
+    pub fn limit_gib(&self) -> Result<Option<f64>, Failure> {
+        let case = self.case.as_deref().map(read_case).transpose()?;
+        Ok(case.and_then(|case| case.limit_gib))
+    }
+
     fn model_and_setup(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
         match (self.model, self.config, self.case) {
             (Some(name), ..) => from_case(named(name), flags),
@@ -50,6 +59,7 @@ fn named(model: String) -> Case {
         model,
         shape: Map::new(),
         setup: Setup::default(),
+        limit_gib: None,
     }
 }
 

@@ -241,6 +241,11 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.num_alloc_retries
     }
 
+    /// `torch.cuda.set_per_process_memory_fraction`, as bytes: what may be reserved from now on.
+    pub fn set_limit(&mut self, limit: Bytes) {
+        self.options.limit = Some(limit);
+    }
+
     /// What the allocator was made with.
     pub fn options(&self) -> &Options {
         &self.options

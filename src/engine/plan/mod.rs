@@ -4,11 +4,13 @@
 mod axis;
 mod change;
 mod largest;
+mod max_batch;
 mod sweep;
 mod what_if;
 
 pub use axis::Axis;
 pub use change::Change;
 pub use largest::largest;
+pub use max_batch::{MOST as MOST_SAMPLES, MaxBatch, max_batch};
 pub use sweep::{Needed, Point, Sweep};
 pub use what_if::{Effect, Now, Tried, WhatIf};

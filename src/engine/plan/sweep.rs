@@ -105,6 +105,7 @@ mod tests {
                 model: name.into(),
                 shape: serde_json::Map::new(),
                 setup: setup.clone(),
+                limit_gib: None,
             })
         };
         let card = Device::by_name("H200").expect("it is known");

@@ -13,6 +13,8 @@ pub struct Case {
     pub shape: serde_json::Map<String, Value>,
     /// The training configuration.
     pub setup: Setup,
+    /// What the allocator may reserve (GiB), where the case says so.
+    pub limit_gib: Option<f64>,
 }
 
 /// Why a case could not be read.
@@ -59,7 +61,24 @@ impl Case {
                 shape.insert(key.into(), v);
             }
         }
+        let limit_gib = match row.remove("limit_gib") {
+            None => None,
+            Some(given) => Some(limit(&given)?),
+        };
         let setup = Setup::deserialize(Value::Object(row)).map_err(|e| CaseError(e.to_string()))?;
-        Ok(Some(Self { model, shape, setup }))
+        Ok(Some(Self {
+            model,
+            shape,
+            setup,
+            limit_gib,
+        }))
     }
+}
+
+fn limit(given: &Value) -> Result<f64, CaseError> {
+    given.as_f64().filter(|gib| *gib > 0.0).ok_or_else(|| {
+        CaseError(format!(
+            "`limit_gib` is {given}; give what the allocator may reserve in GiB, above 0, such as 23.5"
+        ))
+    })
 }

@@ -11,6 +11,7 @@ mod player;
 mod replay;
 mod report;
 mod steps;
+mod trial;
 mod warnings;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use crate::{Model, Report, Setup};
 
 pub use inference::{Inference, MOST_NEW_TOKENS, evaluate, generate};
 pub use steps::{Recording, Step, StepMarks, record};
+pub use trial::{Stopped, Trial, attempt, attempt_recorded};
 
 /// Why a setup cannot be simulated: what was given, what is allowed, what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,6 +27,8 @@ pub(super) struct Player<'a, S> {
     settled: [bool; 2],
     /// Deaths of storages that did not live.
     strays: usize,
+    /// The storage that found no room, and how many events of its step came before.
+    missed: Option<(usize, StorageId)>,
 }
 
 /// What lives between two steps, and the memory behind it.
@@ -63,7 +65,23 @@ impl<'a, S: SegmentSource> Player<'a, S> {
             highest: (0, 0),
             settled: [false; 2],
             strays: 0,
+            missed: None,
         }
+    }
+
+    /// The allocator as it is now.
+    pub fn allocator(&self) -> &CachingAllocator<S> {
+        &self.allocator
+    }
+
+    /// Which storage found no room, if any, and how many events of its step came before.
+    pub fn missed(&self) -> Option<(usize, StorageId)> {
+        self.missed
+    }
+
+    /// Begins a step.
+    pub fn restart(&mut self) {
+        (self.played, self.highest) = (0, (self.allocator.allocated().get(), 0));
     }
 
     /// Makes these storages and drops them all: what they lay in stays cached.
@@ -84,7 +102,7 @@ impl<'a, S: SegmentSource> Player<'a, S> {
     pub fn step(&mut self, step: &Step) -> Result<StepBytes, OutOfMemory> {
         let mut out = StepBytes::default();
         let (marks, events) = (&step.marks, &step.events);
-        (self.played, self.highest) = (0, (self.allocator.allocated().get(), 0));
+        self.restart();
         self.play(&events[..marks.before_forward])?;
         out.before_forward = self.allocator.allocated();
         self.allocator.reset_peaks();
@@ -162,11 +180,11 @@ impl<'a, S: SegmentSource> Player<'a, S> {
             } else if !event.is_birth() {
                 self.free(id);
             } else if events.get(at) == Some(&Event::death(event.storage())) && self.blocks[id].is_none() {
-                let total = self.scratch(id)?;
+                let total = self.scratch(id).inspect_err(|_| self.note_missed(id, at))?;
                 self.note_total(total, at);
                 at += 1;
             } else {
-                let total = self.alloc(id)?;
+                let total = self.alloc(id).inspect_err(|_| self.note_missed(id, at))?;
                 self.note_total(total, at);
             }
         }
@@ -189,6 +207,12 @@ impl<'a, S: SegmentSource> Player<'a, S> {
         } else {
             self.allocator.count_freed(bytes);
         }
+    }
+
+    /// Notes the storage of the last of the first `at` events, which found no room.
+    #[cold]
+    fn note_missed(&mut self, id: usize, at: usize) {
+        self.missed = Some((self.played + at - 1, id as StorageId));
     }
 
     /// Notes the total after the first `at` of the events that are played.

@@ -186,6 +186,7 @@ fn every_family_shows_numbers_that_add_up() {
                 seq: 3000,
                 ..Setup::default()
             },
+            limit_gib: None,
         };
         assert_eq!(check(&case, "RTX 4090"), Ok(true), "{model}");
     }

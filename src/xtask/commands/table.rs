@@ -1,7 +1,7 @@
 use crate::Failure;
 use crate::process::{cargo, run};
 
-/// Writes the table of measured against predicted anew; look at what changed before keeping it.
+/// Writes the tables of measured against predicted anew; look at what changed before keeping it.
 ///
 /// # Errors
 /// When the tests that make it cannot be built or run.
@@ -12,6 +12,10 @@ pub fn table() -> Result<(), Failure> {
         "vramscope-tests",
         "--test",
         "measured_vs_predicted",
+        "--test",
+        "attention",
+        "--test",
+        "max_batch",
         "the_kept_table_is_todays",
     ];
     run(cargo().args(make).env("UPDATE_TABLE", "1"))

@@ -9,6 +9,7 @@ mod case_line;
 mod heading;
 mod inference;
 mod ledger;
+mod max_batch;
 mod paint;
 mod phases;
 mod row;
@@ -22,6 +23,7 @@ mod wrap;
 
 pub use case_line::case_line;
 pub use inference::inference;
+pub use max_batch::{MaxBatch, max_batch_line, stopped};
 
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};

@@ -11,9 +11,15 @@ const ALWAYS: [&str; 5] = ["batch", "seq", "precision", "optim", "attn"];
 /// The setup in one line: `batch 4 · seq 2048 · precision bf16 · ckpt full`, with no-break spaces
 /// between a field and its value.
 pub fn setup_words(setup: &Setup) -> String {
+    setup_words_without("", setup)
+}
+
+/// The same without one field.
+pub fn setup_words_without(left_out: &str, setup: &Setup) -> String {
     let defaults = fields(&Setup::default());
     let told = fields(&setup.batched())
         .into_iter()
+        .filter(|(name, _)| name != left_out)
         .filter(|(name, value)| ALWAYS.contains(&name.as_str()) || defaults.get(name) != Some(value));
     let words: Vec<String> = told.map(|(name, value)| word(&name, &value)).collect();
     words.join(" · ")

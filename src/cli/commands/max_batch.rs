@@ -1,0 +1,253 @@
+use clap::{ArgGroup, Args};
+use serde::Serialize;
+use vramscope_engine::plan::{MaxBatch as Found, max_batch};
+use vramscope_engine::simulate::Trial;
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::{Case, Model, Setup};
+
+use crate::commands::examples;
+use crate::failure::Failure;
+use crate::input::cases::{Cases, Row};
+use crate::input::room::{self, RoomFlags};
+use crate::input::setup_flags::SetupFlags;
+use crate::input::source::Source;
+use crate::input::subject::Subject;
+use crate::output::target::Target;
+use crate::output::{self, Format, JsonArray, terminal, text};
+use crate::predict::guarded;
+
+/// Find the largest micro-batch that trains on a card or under a limit
+///
+/// Simulates training itself, batch after batch, through PyTorch's allocator under the limit: where its
+/// cache has no room it gives segments back and tries again, and only then runs out of memory.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "vramscope max-batch <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]",
+    after_help = examples(EXAMPLES),
+    allow_negative_numbers = true,
+    group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases"]),
+)]
+pub struct MaxBatch {
+    #[command(flatten)]
+    subject: Subject,
+    /// A file of such objects with a limit_gib, one per line, or - for standard input: one line each
+    #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
+    cases: Option<Source>,
+    #[command(flatten)]
+    room: RoomFlags,
+    /// Steps that have to run. The first makes the optimizer's states, the second finds them there; a
+    /// batch close to the limit can still stop at the third
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=MOST_STEPS))]
+    steps: u64,
+    /// Form of the result [default: text; jsonl with --cases]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    setup: SetupFlags,
+}
+
+/// A layout that has not come to rest by then goes on to change in small ways only.
+const MOST_STEPS: u64 = 100;
+
+const EXAMPLES: &str = "  vramscope max-batch llava-1.5-7b --ckpt full --freeze lora --gpu 4090
+  vramscope max-batch gpt2-medium --seq 512 --precision fp32 --limit-gib 23
+  vramscope max-batch --config config.json --gpu A100 --steps 10
+  vramscope max-batch --cases max_batch.jsonl > answers.jsonl";
+
+impl MaxBatch {
+    /// Answers for one setup or a file of cases.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn run(mut self) -> Result<(), Failure> {
+        match self.cases.take() {
+            Some(_) if self.setup != SetupFlags::default() => Err(Failure::Input(
+                "--cases takes each setup from its own line; leave the flags of the training setup out".into(),
+            )),
+            Some(source) => self.run_cases(source),
+            None => self.run_single(),
+        }
+    }
+
+    fn run_single(self) -> Result<(), Failure> {
+        if self.setup.names_batch() {
+            return Err(Failure::Input(
+                "--batch is what max-batch looks for; leave it out".into(),
+            ));
+        }
+        let (gpu, limit) = (self.room.gpu()?, self.room.for_allocator()?);
+        let of_case = self
+            .subject
+            .limit_gib()?
+            .map(|gib| room::limit(gib, "limit_gib"))
+            .transpose()?;
+        let target = self.room.target()?;
+        let card = target
+            .as_ref()
+            .filter(|t| matches!(t, Target::Card(_)))
+            .map(Target::name);
+        let limit = limit.or(of_case).ok_or_else(no_limit)?;
+        let (model, setup) = self.subject.read(self.setup)?;
+        let asked = Asked {
+            model: &model,
+            setup: &setup,
+            gpu,
+            limit,
+        };
+        let found = asked.answer(self.steps)?;
+        match self.format.unwrap_or(Format::Text) {
+            Format::Text => {
+                let lasting = asked.lasting(&found, self.steps)?;
+                let answer = text::MaxBatch {
+                    model: &model.name,
+                    setup: &setup,
+                    room: (card, limit),
+                    steps: self.steps,
+                    found: &found,
+                    lasting,
+                };
+                output::print(&answer.render(terminal::width()))
+            }
+            Format::Json => output::print_json(&Answer::new(&asked, &found, self.steps)),
+            Format::Jsonl => output::print_line(&Line::new(0, &Ok(found.max_batch))),
+        }
+    }
+
+    fn run_cases(self, source: Source) -> Result<(), Failure> {
+        let (gpu, limit) = (self.room.gpu()?, self.room.for_allocator()?);
+        let format = self.format.unwrap_or(Format::Jsonl);
+        let mut array = JsonArray::default();
+        for row in Cases::open(source)? {
+            let row = row?;
+            let answer = answer_row(&row, gpu, limit, self.steps);
+            let line = Line::new(row.index, &answer);
+            match format {
+                Format::Text => output::print(&text::max_batch_line(&row, &answer))?,
+                Format::Json => array.push(&line)?,
+                Format::Jsonl => output::print_line(&line)?,
+            }
+        }
+        if format == Format::Json { array.end() } else { Ok(()) }
+    }
+}
+
+fn no_limit() -> Failure {
+    Failure::Input("name what it has to fit: --gpu NAME (vramscope gpus lists them) or --limit-gib X".into())
+}
+
+/// A card or limit that was named counts before the case's own.
+fn answer_row(row: &Row, gpu: Gpu, limit: Option<Bytes>, steps: u64) -> Result<u64, String> {
+    let case = row.case.as_ref().map_err(String::clone)?;
+    answer_case(case, gpu, limit, steps).map_err(|failure| failure.to_string())
+}
+
+fn answer_case(case: &Case, gpu: Gpu, limit: Option<Bytes>, steps: u64) -> Result<u64, Failure> {
+    let own = case.limit_gib.map(|gib| room::limit(gib, "limit_gib")).transpose()?;
+    let limit = limit.or(own).ok_or_else(|| {
+        Failure::Input("the case has no `limit_gib`; give what the allocator may reserve, such as 23.5".into())
+    })?;
+    let model = Model::from_case(case).map_err(Failure::input)?;
+    let asked = Asked {
+        model: &model,
+        setup: &case.setup,
+        gpu,
+        limit,
+    };
+    Ok(asked.answer(steps)?.max_batch)
+}
+
+/// What is asked.
+struct Asked<'a> {
+    model: &'a Model,
+    setup: &'a Setup,
+    gpu: Gpu,
+    limit: Bytes,
+}
+
+impl Asked<'_> {
+    fn answer(&self, steps: u64) -> Result<Found, Failure> {
+        guarded(|| max_batch(self.model, self.setup, self.gpu, self.limit, steps))
+    }
+
+    /// The largest batch that goes on after the steps that were asked for, where it is another.
+    fn lasting(&self, found: &Found, steps: u64) -> Result<Option<(u64, u64)>, Failure> {
+        let more = (steps + LASTING).min(MOST_STEPS);
+        let lasting = self.answer(more)?.max_batch;
+        Ok((lasting < found.max_batch).then_some((lasting, more)))
+    }
+}
+
+/// How many steps more are looked at.
+const LASTING: u64 = 4;
+
+/// A line of answer: the case's number, and its batch or why there is none.
+#[derive(Serialize)]
+struct Line<'a> {
+    i: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_batch: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+impl<'a> Line<'a> {
+    fn new(i: usize, answer: &'a Result<u64, String>) -> Self {
+        Self {
+            i,
+            max_batch: answer.as_ref().ok().copied(),
+            error: answer.as_ref().err().map(String::as_str),
+        }
+    }
+}
+
+/// The whole answer for one setup.
+#[derive(Serialize)]
+struct Answer<'a> {
+    model: &'a str,
+    setup: &'a Setup,
+    limit: Bytes,
+    steps: u64,
+    max_batch: u64,
+    tries: Vec<Try>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Try {
+    batch: u64,
+    trains: bool,
+    peak_allocated: Bytes,
+    peak_reserved: Bytes,
+    retries: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<String>,
+}
+
+impl<'a> Answer<'a> {
+    fn new(asked: &'a Asked<'_>, found: &'a Found, steps: u64) -> Self {
+        Self {
+            model: &asked.model.name,
+            setup: asked.setup,
+            limit: asked.limit,
+            steps,
+            max_batch: found.max_batch,
+            tries: found.tries.iter().map(Try::new).collect(),
+            end: found.end.as_deref(),
+        }
+    }
+}
+
+impl Try {
+    fn new((batch, trial): &(u64, Trial)) -> Self {
+        Self {
+            batch: *batch,
+            trains: trial.trains(),
+            peak_allocated: trial.peak_allocated,
+            peak_reserved: trial.peak_reserved,
+            retries: trial.retries,
+            stopped: trial.stopped.as_ref().map(text::stopped),
+        }
+    }
+}

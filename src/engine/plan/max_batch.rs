@@ -1,0 +1,207 @@
+use crate::allocator::Options;
+use crate::simulate::{SimulateError, Trial, attempt};
+use crate::tape::Gpu;
+use crate::units::Bytes;
+use crate::{Model, Setup};
+
+/// The largest micro-batch that trains under a limit of the allocator, with every batch that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaxBatch {
+    /// Samples per forward; 0 where not even one trains.
+    pub max_batch: u64,
+    /// Batches that were tried, in rising order, with what became of each.
+    pub tries: Vec<(u64, Trial)>,
+    /// Why no larger batch was tried, where it was not memory.
+    pub end: Option<String>,
+}
+
+/// Most samples of a micro-batch that are tried.
+pub const MOST: u64 = 4096;
+
+/// Finds the largest micro-batch of a setup that trains under `limit`: it does, and one more does not.
+///
+/// Every answer is a simulated run: making the model, and `steps` steps, of which the first makes the
+/// optimizer's states, through an allocator that gives cached segments back before it runs out. A run
+/// close to the limit can outlive two steps and stop at the third, when what those left behind lies in
+/// the way. Which batches are tried follows the allocated peaks of those before, which grow nearly
+/// linearly: about five to ten runs find the answer.
+///
+/// # Errors
+/// When the lengths of the samples decide the batch, or not even one sample could run with more memory.
+pub fn max_batch(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes, steps: u64) -> Result<MaxBatch, SimulateError> {
+    if !setup.lengths.is_empty() {
+        return Err(SimulateError(
+            "`lengths` decide the batch; leave them out and set `seq` to the longest sample".into(),
+        ));
+    }
+    let options = Options {
+        limit: Some(limit),
+        ..Options::default()
+    };
+    let mut search = Search::new(limit);
+    while let Some(batch) = search.next() {
+        let setup = Setup { batch, ..setup.clone() };
+        match attempt(model, &setup, gpu, &options, steps) {
+            Ok(trial) => search.note(batch, trial),
+            Err(error) if batch == 1 => return Err(error),
+            Err(error) => search.refuse(batch, error),
+        }
+    }
+    Ok(search.result())
+}
+
+/// Between the largest batch that trains and the smallest that does not.
+struct Search {
+    limit: u64,
+    good: u64,
+    bad: u64,
+    tries: Vec<(u64, Trial)>,
+    end: Option<(u64, String)>,
+}
+
+impl Search {
+    const fn new(limit: Bytes) -> Self {
+        Self {
+            limit: limit.get(),
+            good: 0,
+            bad: MOST + 1,
+            tries: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// The batch to try next: where the line through two allocated peaks meets the limit, or next to what
+    /// is known already.
+    fn next(&self) -> Option<u64> {
+        if self.bad - self.good <= 1 {
+            return None;
+        }
+        let trained: Vec<(u64, u64)> = self
+            .tries
+            .iter()
+            .filter(|(_, trial)| trial.trains())
+            .map(|(batch, trial)| (*batch, trial.peak_allocated.get()))
+            .collect();
+        let guess = match trained[..] {
+            [] => 1,
+            [(one, _)] => 2 * one,
+            [.., (before, low), (last, high)] => {
+                let slope = high.saturating_sub(low) / (last - before);
+                let more = self.limit.saturating_sub(high).checked_div(slope).unwrap_or(u64::MAX);
+                // Where some other phase holds the peak, it grows with the batch only later.
+                last.saturating_add(more).min(8 * last)
+            }
+        };
+        Some(match guess {
+            // The line is above the truth: what it misses is little.
+            _ if guess <= self.good => self.good + 1,
+            _ if guess < self.bad => guess,
+            _ => self.good + (self.bad - self.good) / 2,
+        })
+    }
+
+    fn note(&mut self, batch: u64, trial: Trial) {
+        if trial.trains() {
+            self.good = batch;
+        } else {
+            self.bad = batch;
+        }
+        let at = self.tries.partition_point(|(other, _)| *other < batch);
+        self.tries.insert(at, (batch, trial));
+    }
+
+    fn refuse(&mut self, batch: u64, error: SimulateError) {
+        self.bad = batch;
+        self.end = Some((batch, error.0));
+    }
+
+    fn result(self) -> MaxBatch {
+        let (good, most) = (self.good, format!("no more than {MOST} samples are tried"));
+        let end = self.end.filter(|(batch, _)| *batch == good + 1).map(|(_, why)| why);
+        MaxBatch {
+            max_batch: good,
+            tries: self.tries,
+            end: end.or_else(|| (good == MOST).then_some(most)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A run whose peak is a floor, or a line above another one.
+    fn peak([floor, base, slope]: [u64; 3], batch: u64) -> u64 {
+        floor.max(base + slope * batch)
+    }
+
+    fn searched(limit: u64, of: [u64; 3]) -> (u64, usize) {
+        let mut search = Search::new(Bytes::new(limit));
+        let mut asked = 0;
+        while let Some(batch) = search.next() {
+            asked += 1;
+            let peak = peak(of, batch);
+            let stopped = (peak > limit).then(|| crate::simulate::Stopped {
+                step: 1,
+                phase: None,
+                tensor: String::new(),
+                error: crate::allocator::OutOfMemory {
+                    requested: Bytes::ZERO,
+                    allocated: Bytes::ZERO,
+                    reserved: Bytes::ZERO,
+                    limit: Bytes::new(limit),
+                },
+                layout: crate::report::SegmentLayout::FreshProcess,
+            });
+            let trial = Trial {
+                peak_allocated: Bytes::new(peak.min(limit)),
+                peak_reserved: Bytes::new(peak.min(limit)),
+                retries: 0,
+                stopped,
+            };
+            search.note(batch, trial);
+        }
+        (search.result().max_batch, asked)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_what_a_linear_scan_finds(
+            limit in 0u64..100_000, floor in 0u64..120_000, base in 0u64..50_000, slope in 1u64..3000,
+        ) {
+            let of = [floor, base, slope];
+            let scanned = (1..=MOST).take_while(|&batch| peak(of, batch) <= limit).last().unwrap_or(0);
+            let (found, asked) = searched(limit, of);
+            prop_assert_eq!(found, scanned);
+            prop_assert!(asked <= 24, "{} tries", asked);
+        }
+    }
+
+    #[test]
+    fn a_line_takes_few_tries() {
+        assert_eq!(searched(1_000_000, [0, 200_000, 7_919]).0, 101);
+        assert!(searched(1_000_000, [0, 200_000, 7_919]).1 <= 6);
+    }
+
+    #[test]
+    fn one_more_finds_no_room() {
+        let model = Model::from_catalogue("gpt2").unwrap();
+        let setup = Setup {
+            seq: 64,
+            ..Setup::default()
+        };
+        let found = max_batch(&model, &setup, Gpu::default(), Bytes::gib(8), 2).unwrap();
+        let (batch, trial) = found.tries.iter().find(|(_, trial)| !trial.trains()).unwrap();
+        assert_eq!(*batch, found.max_batch + 1);
+        assert!(found.end.is_none());
+        let stopped = trial.stopped.as_ref().unwrap();
+        assert!(stopped.error.requested + stopped.error.reserved > Bytes::gib(8));
+        assert!(!stopped.tensor.is_empty());
+        let lengths = Setup {
+            lengths: vec![3, 4],
+            ..setup
+        };
+        assert!(max_batch(&model, &lengths, Gpu::default(), Bytes::gib(8), 2).is_err());
+    }
+}

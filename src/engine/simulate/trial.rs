@@ -1,0 +1,157 @@
+//! A run under a limit of the allocator: whether it trains, or where it stops.
+
+use super::SimulateError;
+use super::check::check;
+use super::player::Player;
+use super::steps::{Recording, Step, record};
+use crate::allocator::{AscendingAddresses, CachingAllocator, DriverAddresses, Options, OutOfMemory, SegmentSource};
+use crate::report::{Phase, SegmentLayout};
+use crate::tape::Gpu;
+use crate::tape::log::StorageId;
+use crate::units::Bytes;
+use crate::{Model, Setup};
+
+/// What became of a run under a limit.
+///
+/// On a miss of its cache PyTorch first gives cached segments back and tries again (`retries`), and stops
+/// only when that is not enough: so does the simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    /// Highest allocated bytes, until it stopped.
+    pub peak_allocated: Bytes,
+    /// Highest reserved bytes, until it stopped.
+    pub peak_reserved: Bytes,
+    /// How often the whole cache was given back to serve a request (`num_alloc_retries`). Each costs a
+    /// synchronisation of the device and new segments.
+    pub retries: u64,
+    /// Why it did not train.
+    pub stopped: Option<Stopped>,
+}
+
+/// Where a run ran out of memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    /// Which step, from 1; 0 while the model is made.
+    pub step: u64,
+    /// The part of the step; nothing while the model is made.
+    pub phase: Option<Phase>,
+    /// The module and operation whose tensor found no room.
+    pub tensor: String,
+    /// What PyTorch says.
+    pub error: OutOfMemory,
+    /// Where segments lay.
+    pub layout: SegmentLayout,
+}
+
+impl Trial {
+    /// Whether all steps ran.
+    pub const fn trains(&self) -> bool {
+        self.stopped.is_none()
+    }
+}
+
+/// Trains some steps under `options`, whose limit says what may be reserved: in a fresh process, and with
+/// segments in the order of a process that has trained before. It trains where it does so in both.
+///
+/// The cache is not emptied once the model is made, as training scripts do not.
+///
+/// # Errors
+/// When the setup does not fit the model, or the run would fail for another reason than memory.
+pub fn attempt(model: &Model, setup: &Setup, gpu: Gpu, options: &Options, steps: u64) -> Result<Trial, SimulateError> {
+    check(model, setup)?;
+    let recording = record(model, setup, gpu);
+    if let Some(failure) = recording.failure {
+        return Err(SimulateError(failure));
+    }
+    Ok(attempt_recorded(&recording, options, steps))
+}
+
+/// As [`attempt`], of a run that is recorded already.
+pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) -> Trial {
+    let run = Run {
+        recording,
+        requests: recording.log.births.requests(),
+        steps,
+    };
+    let fresh = run.play(options, DriverAddresses::default(), SegmentLayout::FreshProcess);
+    // With expandable segments the order of segments decides nothing.
+    if fresh.stopped.is_some() || options.expandable_segments {
+        return fresh;
+    }
+    let used = run.play(options, AscendingAddresses::default(), SegmentLayout::UsedProcess);
+    Trial {
+        peak_allocated: fresh.peak_allocated.max(used.peak_allocated),
+        peak_reserved: fresh.peak_reserved.max(used.peak_reserved),
+        retries: fresh.retries.max(used.retries),
+        stopped: used.stopped,
+    }
+}
+
+struct Run<'a> {
+    recording: &'a Recording,
+    requests: Vec<u64>,
+    steps: u64,
+}
+
+impl Run<'_> {
+    fn play(&self, options: &Options, source: impl SegmentSource, layout: SegmentLayout) -> Trial {
+        let allocator = CachingAllocator::with_source(options.clone(), source);
+        let mut player = Player::new(&self.requests, allocator);
+        let stopped = self.steps(&mut player).err();
+        let allocator = player.allocator();
+        Trial {
+            peak_allocated: allocator.peak_allocated(),
+            peak_reserved: allocator.peak_reserved(),
+            retries: allocator.num_alloc_retries(),
+            stopped: stopped.map(|(step, error)| {
+                let (at, id) = player.missed().unwrap_or_default();
+                Stopped {
+                    step,
+                    phase: self.step(step).map(|step| phase(step, at)),
+                    tensor: self.name(id),
+                    error,
+                    layout,
+                }
+            }),
+        }
+    }
+
+    fn steps<S: SegmentSource>(&self, player: &mut Player<'_, S>) -> Result<(), (u64, OutOfMemory)> {
+        player.play(&self.recording.build).map_err(|error| (0, error))?;
+        for number in 1..=self.steps {
+            let step = self.step(number).map_or(&[][..], |step| &step.events);
+            player.restart();
+            player.play(step).map_err(|error| (number, error))?;
+        }
+        Ok(())
+    }
+
+    fn step(&self, number: u64) -> Option<&Step> {
+        match number {
+            0 => None,
+            1 => Some(&self.recording.first),
+            _ => Some(&self.recording.steady),
+        }
+    }
+
+    fn name(&self, id: StorageId) -> String {
+        let log = &self.recording.log;
+        let birth = &log.births[id as usize];
+        let module = log.path(birth.scope);
+        if module.is_empty() {
+            birth.name.to_owned()
+        } else {
+            format!("{module}: {}", birth.name)
+        }
+    }
+}
+
+fn phase(step: &Step, at: usize) -> Phase {
+    if at < step.marks.after_forward {
+        Phase::Forward
+    } else if at < step.marks.after_backward {
+        Phase::Backward
+    } else {
+        Phase::Optimizer
+    }
+}
