@@ -35,6 +35,8 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       any Hugging Face config.json
   vramscope max-batch llava-1.5-7b --ckpt full --freeze lora --gpu 4090
       the largest micro-batch that trains there
+  vramscope diagnose train.log snapshot.pickle
+      why a run is out of memory, or slow
   vramscope replay gpt2-bf16.trace.json.gz
       a recorded allocator trace through the simulated allocator
   vramscope models

@@ -16,6 +16,25 @@ fn folder() -> PathBuf {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces");
     let trace = "gpt2-bf16.trace.json.gz";
     std::fs::copy(traces.join(trace), folder.join(trace)).expect("the trace is copied");
+    let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/snapshots");
+    std::fs::copy(snapshots.join("gpt2-bf16.pickle.gz"), folder.join("snapshot.pickle")).expect("it is copied");
+    let error = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already \
+                 allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
+    let texts = [
+        ("train.log", "step 1 mem 18.2 GiB\nstep 2 mem 18.2 GiB\n"),
+        ("error.txt", error),
+        (
+            "nvidia-smi.csv",
+            "memory.used [MiB], memory.total [MiB]\n23000 MiB, 24576 MiB\n",
+        ),
+        (
+            "trace.json.gz",
+            r#"{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 0, "dur": 5}]}"#,
+        ),
+    ];
+    for (name, text) in texts {
+        std::fs::write(folder.join(name), text).expect("it is written");
+    }
     folder
 }
 
@@ -35,7 +54,12 @@ fn in_shell(line: &str, folder: &Path) -> Output {
 #[cfg(unix)]
 fn every_example_succeeds() {
     let folder = folder();
-    for help in [&["--help"][..], &["estimate", "--help"], &["models", "--help"]] {
+    for help in [
+        &["--help"][..],
+        &["estimate", "--help"],
+        &["diagnose", "--help"],
+        &["models", "--help"],
+    ] {
         let text = run(help).stdout;
         let examples = text.lines().filter(|line| line.starts_with("  vramscope "));
         for example in examples {

@@ -5,6 +5,7 @@
 mod bad_input;
 mod cases;
 mod colour;
+mod diagnose;
 mod examples;
 mod help;
 mod max_batch;

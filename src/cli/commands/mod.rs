@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod completions;
+mod diagnose;
 mod estimate;
 mod gpus;
 mod max_batch;
@@ -23,6 +24,7 @@ pub fn examples(lines: &str) -> String {
 pub enum Command {
     Estimate(Box<estimate::Estimate>),
     MaxBatch(Box<max_batch::MaxBatch>),
+    Diagnose(Box<diagnose::Diagnose>),
     Replay(replay::Replay),
     Models(models::Models),
     Gpus(gpus::Gpus),
@@ -38,6 +40,7 @@ impl Command {
         match self {
             Self::Estimate(command) => command.run(),
             Self::MaxBatch(command) => command.run(),
+            Self::Diagnose(command) => command.run(),
             Self::Replay(command) => command.run(),
             Self::Models(command) => command.run(),
             Self::Gpus(command) => command.run(),

@@ -48,6 +48,14 @@ impl Source {
         }
     }
 
+    /// Bytes of a file; 0 where that is not known.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Stdin => 0,
+            Self::File(path) => std::fs::metadata(path).map_or(0, |data| data.len()),
+        }
+    }
+
     /// Reads all of it as text.
     ///
     /// # Errors

@@ -22,13 +22,22 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// A model by name or by its config.json; `None` where neither is given.
+    pub fn of(model: Option<String>, config: Option<Source>) -> Option<Self> {
+        (model.is_some() || config.is_some()).then_some(Self {
+            model,
+            config,
+            case: None,
+        })
+    }
+
     /// The model, in the shape that its setup asks for, and the setup with the flags put in. Flags
     /// that change nothing for it are noted on standard error.
     ///
     /// # Errors
     /// When the model is not known, or the configuration or the case cannot be read.
-    pub fn read(self, flags: SetupFlags) -> Result<(Model, Setup), Failure> {
-        let (model, setup) = self.model_and_setup(&flags)?;
+    pub fn read(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
+        let (model, setup) = self.model_and_setup(flags)?;
         for flag in flags.without_effect(model.takes()) {
             anstream::eprintln!("note: {flag} changes nothing for {}", model.name);
         }

@@ -105,6 +105,15 @@ impl Timeline {
         ids.into_iter().map(|id| describe.tensor(id, self.bytes(id))).collect()
     }
 
+    /// Tensors that are born in the step, in order, of blocks of which `of` is true.
+    pub(crate) fn born(&self, of: impl Fn(Bytes) -> bool) -> impl Iterator<Item = LiveTensor> {
+        let mut describe = Describe::new(&self.0.log);
+        let births = self.0.events.iter().filter(|event| event.is_birth());
+        let ids = births.map(|event| event.storage());
+        ids.filter(move |&id| of(self.bytes(id)))
+            .map(move |id| describe.tensor(id, self.bytes(id)))
+    }
+
     /// How many tensors are live at an instant, and their bytes.
     pub fn total_at(&self, instant: Instant) -> (usize, Bytes) {
         let ids = self.live_ids(instant);

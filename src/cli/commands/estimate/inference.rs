@@ -40,7 +40,7 @@ impl Estimate {
     /// See [`Failure`].
     pub fn run_inference(self, phase: Phase) -> Result<(), Failure> {
         let (format, gpu, tokens) = (self.format.unwrap_or(Format::Text), self.room.gpu()?, self.new_tokens);
-        let (model, setup) = self.subject.read(self.setup)?;
+        let (model, setup) = self.subject.read(&self.setup)?;
         let figures = figures(&model, &setup, (phase, tokens), gpu)?;
         let answer = Answer {
             model: &model.name,

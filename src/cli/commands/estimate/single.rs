@@ -17,7 +17,7 @@ impl Estimate {
         let format = self.format.unwrap_or(Format::Text);
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
-        let (model, setup) = self.subject.read(self.setup)?;
+        let (model, setup) = self.subject.read(&self.setup)?;
         let report = predict(&model, &setup, gpu)?;
         let target = target.map(|target| (target, Fit::of(&report, target.room())));
         match format {

@@ -6,6 +6,7 @@
 mod bar;
 mod breakdown;
 mod case_line;
+mod diagnosis;
 mod heading;
 mod inference;
 mod ledger;
@@ -22,6 +23,7 @@ mod warnings;
 mod wrap;
 
 pub use case_line::case_line;
+pub use diagnosis::diagnosis;
 pub use inference::inference;
 pub use max_batch::{MaxBatch, max_batch_line, stopped};
 

@@ -2,6 +2,7 @@
 //! theme; nothing is told by colour alone.
 
 use anstyle::{AnsiColor, Style};
+use vramscope_engine::diagnose::Standing;
 use vramscope_engine::report::Severity;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::verdict::Verdict;
@@ -39,6 +40,17 @@ pub fn severity(severity: Severity) -> Style {
     match severity {
         Severity::Note => QUIET,
         Severity::Warning => color(AnsiColor::Yellow).bold(),
+    }
+}
+
+/// The colour of how sure a finding is.
+pub fn standing(standing: Standing) -> Style {
+    match standing {
+        Standing::Cause => color(AnsiColor::Red).bold(),
+        Standing::Likely => color(AnsiColor::Yellow).bold(),
+        Standing::Possible => color(AnsiColor::Cyan).bold(),
+        Standing::Note => STRONG,
+        Standing::RuledOut => color(AnsiColor::Green),
     }
 }
 

@@ -36,6 +36,19 @@ impl<'p> Node<'p> {
         }
     }
 
+    /// `True` or `False`.
+    pub fn as_bool(self) -> Option<bool> {
+        match self.value.unpack() {
+            Unpacked::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Which list, tuple, set or dictionary this is: the same one in two places has one identity.
+    pub fn identity(self) -> Option<u32> {
+        self.container(|_| true)
+    }
+
     /// A text in UTF-8.
     pub fn as_str(self) -> Option<&'p str> {
         let (at, len) = match self.value.unpack() {

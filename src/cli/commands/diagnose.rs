@@ -1,0 +1,269 @@
+use std::io::{BufRead, Read};
+
+use clap::Args;
+use flate2::bufread::MultiGzDecoder;
+use serde::Serialize;
+use vramscope_engine::device::Device;
+use vramscope_engine::diagnose::{self, Context, Evidence, Finding, Fixes, Piece, Step, words};
+use vramscope_engine::plan::{Now, WhatIf};
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Room;
+use vramscope_engine::{Model, Report, Setup};
+
+use crate::commands::examples;
+use crate::failure::Failure;
+use crate::input::room::RoomFlags;
+use crate::input::setup_flags::SetupFlags;
+use crate::input::source::Source;
+use crate::input::subject::Subject;
+use crate::output::target::Target;
+use crate::output::{self, Format, terminal, text};
+use crate::predict::predict;
+
+/// Find out why a run is out of memory, or slow
+///
+/// Reads whatever there is, several kinds at once and in any order, also gzipped: out-of-memory errors of
+/// PyTorch 1.0 and later, memory_summary() and memory_stats(), nvidia-smi tables and CSV logs, training logs
+/// with memory in them, profiler tables and Chrome traces, and memory snapshots
+/// (torch.cuda.memory._dump_snapshot). Says what the numbers show, how sure that is, and what to do next;
+/// with the model and its setup named, how many bytes each change saves.
+#[derive(Debug, Args)]
+#[command(after_help = examples(EXAMPLES))]
+pub struct Diagnose {
+    /// Files, or - for standard input
+    #[arg(value_name = "FILE|-", required = true, value_parser = Source::parse)]
+    files: Vec<Source>,
+    /// The model of the run (see `vramscope models`)
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    model: Option<String>,
+    /// Its Hugging Face config.json
+    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
+    config: Option<Source>,
+    #[command(flatten)]
+    room: RoomFlags,
+    /// Form of the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    setup: SetupFlags,
+}
+
+const EXAMPLES: &str = "  vramscope diagnose train.log
+      the error at its end, and the memory over its steps
+  vramscope diagnose snapshot.pickle nvidia-smi.csv trace.json.gz
+      several files, one answer
+  nvidia-smi | vramscope diagnose - --format json
+      for scripts
+  vramscope diagnose error.txt --model llava-1.5-7b --batch 4 --seq 2048
+      with the bytes that each change of the setup saves";
+
+/// A file and what is in it.
+#[derive(Serialize)]
+struct Understood {
+    file: String,
+    #[serde(flatten)]
+    piece: Piece,
+}
+
+/// The whole answer as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    findings: Vec<Told<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixes: Option<&'a Fixes>,
+    evidence: &'a [Understood],
+}
+
+/// A finding with its English words.
+#[derive(Serialize)]
+struct Told<'a> {
+    code: &'static str,
+    row: &'static str,
+    title: String,
+    numbers: Vec<String>,
+    next: Vec<&'static str>,
+    #[serde(flatten)]
+    finding: &'a Finding,
+}
+
+impl Diagnose {
+    /// Reads everything, and writes what it means.
+    ///
+    /// # Errors
+    /// When a file cannot be read, nothing in any of them is understood, or standard output cannot be written.
+    pub fn run(self) -> Result<(), Failure> {
+        let setup = self.known_setup()?;
+        let understood = understand(&self.files)?;
+        let pieces: Vec<Piece> = understood.iter().map(|one| one.piece.clone()).collect();
+        let target = self.room.target()?;
+        let context = Context {
+            capacity: target.map(|target| capacity(&target)),
+            report: setup.as_ref().map(|known| &known.report),
+        };
+        let mut findings = diagnose::diagnose(&pieces, &context);
+        let fixes = setup.as_ref().map(|known| known.fixes(room(target, &pieces)));
+        if setup.is_some() {
+            findings
+                .iter_mut()
+                .for_each(|finding| finding.steps.retain(|step| *step != Step::NameSetup));
+        }
+        let answer = Answer {
+            findings: findings.iter().map(Told::of).collect(),
+            fixes: fixes.as_ref(),
+            evidence: &understood,
+        };
+        match self.format {
+            Format::Text => {
+                let read: Vec<(&str, &Piece)> = understood.iter().map(|one| (one.file.as_str(), &one.piece)).collect();
+                output::print(&text::diagnosis(&read, &findings, fixes.as_ref(), terminal::width()))
+            }
+            Format::Json => output::print_json(&answer),
+            Format::Jsonl => output::print_line(&answer),
+        }
+    }
+
+    fn known_setup(&self) -> Result<Option<Known>, Failure> {
+        let Some(subject) = Subject::of(self.model.clone(), self.config.clone()) else {
+            if self.setup != SetupFlags::default() {
+                return Err(Failure::Input(
+                    "the flags of the training setup need a model: add --model NAME or --config FILE".into(),
+                ));
+            }
+            return Ok(None);
+        };
+        let gpu = self.room.gpu()?;
+        let (model, setup) = subject.read(&self.setup)?;
+        let report = predict(&model, &setup, gpu)?;
+        Ok(Some(Known {
+            model,
+            setup,
+            gpu,
+            report,
+        }))
+    }
+}
+
+/// A run whose model and setup were named.
+struct Known {
+    model: Model,
+    setup: Setup,
+    gpu: Gpu,
+    report: Report,
+}
+
+impl Known {
+    fn fixes(&self, room: Option<Room<'static>>) -> Fixes {
+        let now = Now::of(&self.report);
+        Fixes::of(WhatIf::new(self.model.clone(), self.setup.clone(), self.gpu, room, now))
+    }
+}
+
+impl<'a> Told<'a> {
+    fn of(finding: &'a Finding) -> Self {
+        Self {
+            code: finding.cause.code(),
+            row: finding.row(),
+            title: words::title(&finding.cause, finding.standing),
+            numbers: words::evidence(&finding.cause),
+            next: finding.steps.iter().map(|step| words::step(*step)).collect(),
+            finding,
+        }
+    }
+}
+
+fn capacity(target: &Target) -> Bytes {
+    match *target {
+        Target::Card(device) => Device::usable(device),
+        Target::Limit(bytes) => bytes,
+    }
+}
+
+/// What changes are held against: what was named, or what the error says that PyTorch can have, which is what
+/// it keeps and what is free.
+fn room(target: Option<Target>, pieces: &[Piece]) -> Option<Room<'static>> {
+    let told = || {
+        pieces.iter().find_map(|piece| match &piece.evidence {
+            Evidence::Oom(message) => {
+                let bytes = message.reserved_in_all()?.bytes + message.free?.bytes;
+                Some(Room::Allocator(bytes))
+            }
+            _ => None,
+        })
+    };
+    target.map(|target| target.room()).or_else(told)
+}
+
+/// Everything understood of all files. A file without anything is told on standard error while another has
+/// something.
+fn understand(files: &[Source]) -> Result<Vec<Understood>, Failure> {
+    let (mut all, mut refusals) = (Vec::new(), Vec::new());
+    for source in files {
+        let bytes = read(source)?;
+        match diagnose::read(&bytes) {
+            Ok(pieces) => all.extend(pieces.into_iter().map(|piece| Understood {
+                file: source.to_string(),
+                piece,
+            })),
+            Err(refusal) => refusals.push(format!("{source}: {refusal}")),
+        }
+    }
+    if all.is_empty() {
+        return Err(Failure::Input(refusals.join("\n")));
+    }
+    refusals
+        .iter()
+        .for_each(|refusal| anstream::eprintln!("note: {refusal}"));
+    Ok(all)
+}
+
+/// More than any snapshot, trace or log holds; what decompresses to more is none.
+const LARGEST: u64 = 4 << 30;
+
+/// Reads a source to its end, decompressing gzip.
+fn read(source: &Source) -> Result<Vec<u8>, Failure> {
+    let mut input = source.open()?;
+    let gzipped = input
+        .fill_buf()
+        .map_err(|error| source.unreadable(&error))?
+        .starts_with(&[0x1f, 0x8b]);
+    let input: Box<dyn Read> = if gzipped {
+        Box::new(MultiGzDecoder::new(input))
+    } else {
+        Box::new(input)
+    };
+    let mut bytes = Vec::with_capacity(source.size().min(LARGEST) as usize);
+    let ended = input.take(LARGEST).read_to_end(&mut bytes);
+    match ended {
+        // A file that is cut short still holds what comes before.
+        Err(_) if gzipped && !bytes.is_empty() => {
+            anstream::eprintln!("note: {source}: the gzip file is cut short; what it holds is read");
+            Ok(bytes)
+        }
+        Err(error) => Err(source.unreadable(&error)),
+        Ok(_) => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vramscope_engine::diagnose::Cause;
+
+    use super::*;
+
+    #[test]
+    fn an_error_tells_what_pytorch_can_have() {
+        let text = b"CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
+        let pieces = diagnose::read(text).expect("an error");
+        let Some(Room::Allocator(bytes)) = room(None, &pieces) else {
+            panic!()
+        };
+        assert_eq!((bytes.as_gib() * 100.0).round(), 2339.0);
+        let findings = diagnose::diagnose(&pieces, &Context::default());
+        assert!(
+            findings
+                .iter()
+                .any(|finding| matches!(finding.cause, Cause::OutOfCapacity { .. }))
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! What evidence means.
+
+use vramscope_engine::diagnose::{Cause, Evidence, Finding, Fixes, Piece, Standing, Step, words};
+use vramscope_engine::format::{difference, share};
+use vramscope_engine::units::Bytes;
+
+use super::bar::bar;
+use super::paint::{self, QUIET, STRONG};
+use super::wrap::wrap;
+
+/// Columns of how sure a finding is.
+const STANDING: usize = 11;
+/// How many changes are shown.
+const FIXES: usize = 8;
+
+/// What was read, every finding with its numbers and next steps, and what each change of a known setup saves.
+pub fn diagnosis(read: &[(&str, &Piece)], findings: &[Finding], fixes: Option<&Fixes>, width: usize) -> String {
+    let mut out = heading(read, width);
+    let mut told = Vec::new();
+    for finding in findings {
+        out.push('\n');
+        out += &render(finding, &mut told, width);
+    }
+    if findings.is_empty() {
+        out += "\nNothing in it speaks for or against a cause.\n";
+    }
+    if let Some(fixes) = fixes {
+        out.push('\n');
+        out += &changes(fixes, width);
+    }
+    out
+}
+
+/// What was understood, and where it stands.
+fn heading(read: &[(&str, &Piece)], width: usize) -> String {
+    let mut out = format!("{STRONG}Read{STRONG:#}\n");
+    for (file, piece) in read {
+        let place = match piece.line {
+            0 => (*file).to_string(),
+            line => format!("{file}, line {line}"),
+        };
+        let what = format!("{} ({})", piece.evidence.name(), about(&piece.evidence));
+        for (i, line) in wrap(&format!("{what}: {place}"), width.saturating_sub(4))
+            .iter()
+            .enumerate()
+        {
+            out += &format!("  {}{QUIET}{line}{QUIET:#}\n", if i == 0 { "" } else { "  " });
+        }
+    }
+    out
+}
+
+fn about(evidence: &Evidence) -> String {
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    match evidence {
+        Evidence::Oom(message) => match message.times {
+            1 => "one".into(),
+            n => format!("{n} times the same"),
+        },
+        Evidence::Counters(counters) => counters
+            .device
+            .map_or_else(|| "one device".into(), |n| format!("device {n}")),
+        Evidence::Smi(smi) => {
+            let readings = smi.devices.iter().map(|device| device.samples.len()).sum();
+            format!(
+                "{}, {}",
+                plural(smi.devices.len(), "device"),
+                plural(readings, "reading")
+            )
+        }
+        Evidence::Log(log) => {
+            let readings = log.series.iter().map(|series| series.points.len()).sum();
+            format!("{} of memory", plural(readings, "reading"))
+        }
+        Evidence::Profile(profile) => plural(profile.ops.len(), "operation"),
+        Evidence::Snapshot(summary) => format!(
+            "device {}, {}",
+            summary.device,
+            plural(summary.events as usize, "event")
+        ),
+    }
+}
+
+/// A finding; a step that another one told before is not told again.
+fn render(finding: &Finding, told: &mut Vec<Step>, width: usize) -> String {
+    let style = paint::standing(finding.standing);
+    let label = finding.standing.label().to_uppercase();
+    let row = format!("course {}", finding.row());
+    let room = width.saturating_sub(STANDING);
+    let title = words::title(&finding.cause, finding.standing);
+    let indent = " ".repeat(STANDING);
+    let mut out = String::new();
+    for (i, line) in wrap(&title, room).iter().enumerate() {
+        let head = if i == 0 {
+            format!("{style}{label:STANDING$}{style:#}")
+        } else {
+            indent.clone()
+        };
+        out += &format!("{head}{STRONG}{line}{STRONG:#}\n");
+    }
+    if let Some((part, whole)) = gauge(&finding.cause) {
+        let (filled, blanks) = bar(part, whole, room.saturating_sub(6));
+        let track = "░".repeat(blanks.len());
+        out += &format!(
+            "{indent}{style}{filled}{style:#}{QUIET}{track}{QUIET:#}{:>6}\n",
+            share(part, whole)
+        );
+    }
+    for line in words::evidence(&finding.cause) {
+        out += &lines(&line, &indent, "", room);
+    }
+    if finding.standing != Standing::RuledOut {
+        for step in finding.steps.iter().filter(|step| !told.contains(step)) {
+            out += &lines(words::step(*step), &indent, "→ ", room);
+        }
+        told.extend(&finding.steps);
+    }
+    out += &format!("{indent}{QUIET}{row}{QUIET:#}\n");
+    out
+}
+
+fn lines(text: &str, indent: &str, mark: &str, room: usize) -> String {
+    let blank = " ".repeat(mark.chars().count());
+    let wrapped = wrap(text, room.saturating_sub(blank.len()));
+    let line = |(i, line): (usize, &String)| format!("{indent}{}{line}\n", if i == 0 { mark } else { &blank });
+    wrapped.iter().enumerate().map(line).collect()
+}
+
+/// A part and its whole, of what has some.
+fn gauge(cause: &Cause) -> Option<(Bytes, Bytes)> {
+    let of_share = |share: f64| (Bytes::new((share.clamp(0.0, 1.0) * 1e6) as u64), Bytes::new(1_000_000));
+    Some(match cause {
+        Cause::OutOfCapacity {
+            allocated: Some(allocated),
+            total: Some(total),
+            ..
+        } => (*allocated, *total),
+        Cause::OtherProcesses {
+            held,
+            total: Some(total),
+            ..
+        } => (*held, *total),
+        Cause::Fragmentation {
+            unallocated, reserved, ..
+        } => (*unallocated, *reserved),
+        Cause::NearlyFull { used, total, .. } => (*used, *total),
+        Cause::Utilization { mean, .. } => of_share(*mean),
+        Cause::Idle { busy } => of_share(*busy),
+        Cause::DataLoading { share }
+        | Cause::Communication { share }
+        | Cause::Copies { share }
+        | Cause::AttentionTime { share } => of_share(*share),
+        Cause::Leak(growth) => (growth.last, growth.total?),
+        Cause::ExpandableSegments {
+            reserved, expandable, ..
+        } => (*expandable, *reserved),
+        _ => return None,
+    })
+}
+
+/// What single changes save, the most first.
+fn changes(fixes: &Fixes, width: usize) -> String {
+    let mut out = format!("{STRONG}What each change of the setup saves (simulated){STRONG:#}\n");
+    if fixes.0.is_empty() {
+        out += "  No single change saves memory.\n";
+    }
+    let most = fixes.0.first().map_or(0, |fix| fix.effect.difference.unsigned_abs());
+    for fix in fixes.0.iter().take(FIXES) {
+        let saved = Bytes::new(fix.effect.difference.unsigned_abs());
+        let (filled, blanks) = bar(saved, Bytes::new(most), width.saturating_sub(54).max(8));
+        let verdict = fix.effect.verdict.map_or("", |verdict| verdict.name());
+        let change = format!("{} {}", fix.change.key(), fix.change.value());
+        let line = format!(
+            "  {change:24}{filled}{blanks} {:>11}  {verdict}",
+            difference(fix.effect.difference)
+        );
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,71 @@
+use super::*;
+
+fn log(text: &str) -> TrainingLog {
+    match find(text).map(|piece| piece.evidence) {
+        Some(Evidence::Log(log)) => log,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn first(text: &str) -> Vec<(u64, f64)> {
+    let log = log(text);
+    let points = log.series[0].points.iter();
+    points
+        .map(|point| (point.step, (point.bytes.as_gib() * 10.0).round() / 10.0))
+        .collect()
+}
+
+#[test]
+fn every_usual_way_of_writing_memory_is_read() {
+    for text in [
+        "Step 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB",
+        "step 100 | loss 2.31 | mem 18.2GB\nstep 200 | loss 2.30 | mem 18.5GB",
+        "[2024-01-01 10:00:00] iteration 100/ 5000 | memory (MB): 18636.8 | x\n[2024-01-01 10:01:00] iteration 200/ 5000 | memory (MB): 18944 | x",
+        "{'loss': 2.31, 'grad_norm': 1.5, 'memory(GiB)': 18.2, 'global_step': 100}\n{'loss': 2.3, 'grad_norm': 1.4, 'memory(GiB)': 18.5, 'global_step': 200}",
+        "Epoch 0:  10%|█         | 100/1000 [00:10<01:30, 10.00it/s, v_num=0, loss=2.3, gpu_mem=18.2]\nEpoch 0:  20%|██        | 200/1000 [00:20<01:20, 10.00it/s, v_num=0, loss=2.3, gpu_mem=18.5]",
+        "100/1000 [00:10<01:30, 9.9it/s, mem=18.2G]\n200/1000 [00:20<01:30, 9.9it/s, mem=18.5G]",
+        "step: 100  18.2 GB\nstep: 200  18.5 GB",
+        "Step 100, Allocated: 18.2/24.0 GB\nStep 200, Allocated: 18.5/24.0 GB",
+        "Step=100 max_mem: 18637M\nStep=200 max_mem: 18944M",
+        "step 100: torch.cuda.memory_allocated() = 19542101197\nstep 200: torch.cuda.memory_allocated() = 19864223744",
+    ] {
+        assert_eq!(first(text), [(100, 18.2), (200, 18.5)], "{text}");
+    }
+}
+
+#[test]
+fn readings_without_steps_are_counted() {
+    let text = "{'loss': 2.3, 'epoch': 0.1, 'memory(GiB)': 18.2}\n{'loss': 2.2, 'epoch': 0.2, 'memory(GiB)': 18.5}";
+    assert_eq!(first(text), [(1, 18.2), (2, 18.5)]);
+}
+
+#[test]
+fn keys_are_kept_apart_and_totals_are_no_readings() {
+    let text = "step 1 MA 18.0 GB Max_MA 19.0 GB\nstep 2 MA 18.1 GB Max_MA 19.0 GB";
+    let log = log(text);
+    assert_eq!(
+        log.series.iter().map(|s| s.key.as_str()).collect::<Vec<_>>(),
+        ["ma", "max_ma"]
+    );
+    let log = super::tests::log("step 1 mem 18.0/24.0 GB\nstep 2 mem 18.1/24.0 GB");
+    assert_eq!((log.series.len(), log.total), (1, Some(Bytes::gib(24))));
+}
+
+#[test]
+fn lengths_stand_beside_memory() {
+    let log = log("step 1 seq_len=512 mem=18.0GB\nstep 2 seq_len=4096 mem=30.0GB");
+    assert_eq!(log.series[0].points[1].length, Some(4096));
+}
+
+#[test]
+fn what_has_no_memory_is_no_log() {
+    for text in [
+        "step 100 loss 2.3\nstep 200 loss 2.2",
+        "Downloading 4.5GB at 20MB/s\nDownloading 4.6GB at 21MB/s",
+        "CUDA out of memory. Tried to allocate 2.50 GiB",
+        "",
+        "10 20 30 GB/s",
+    ] {
+        assert_eq!(find(text), None, "{text}");
+    }
+}

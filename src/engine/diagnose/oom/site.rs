@@ -1,0 +1,65 @@
+//! Where a request came from, by the traceback that ends in it.
+
+use super::Site;
+
+/// Lines looked at above the error; deeper stacks have their telling frames further in.
+const LINES: usize = 120;
+
+/// The site by the traceback above byte `at`; `None` where there is none.
+pub fn of(text: &str, at: usize) -> Option<Site> {
+    let above = text.get(..at)?;
+    let start = above.rfind("Traceback (most recent call last)")?;
+    let lines: Vec<&str> = above[start..].lines().rev().take(LINES).collect();
+    let frames: Vec<&str> = lines
+        .iter()
+        .rev()
+        .copied()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    // Another traceback's end between the two: it belongs to another error.
+    let has = |words: &[&str]| frames.iter().any(|line| words.iter().any(|word| line.contains(word)));
+    if has(&["_init_group", "get_state_buffer", "init_state", "_init_state"]) {
+        return Some(Site::OptimizerStates);
+    }
+    if has(&["/optim/", "\\optim\\", "optimizer.step("]) {
+        return Some(Site::Optimizer);
+    }
+    if has(&["autograd/__init__.py", "_engine_run_backward", ".backward("]) {
+        return Some(Site::Backward);
+    }
+    // The innermost frames tell what was computed.
+    let inner = &frames[frames.len().saturating_sub(8)..];
+    let inside = |words: &[&str]| inner.iter().any(|line| words.iter().any(|word| line.contains(word)));
+    if inside(&["cross_entropy", "lm_head", "logits", "loss_function", "ForCausalLMLoss"]) {
+        return Some(Site::Loss);
+    }
+    if inside(&[
+        "scaled_dot_product",
+        "eager_attention",
+        "attn_weights",
+        "attention_forward",
+        "softmax",
+    ]) {
+        return Some(Site::Attention);
+    }
+    if has(&[
+        "vision_tower",
+        "vision_model",
+        "get_image_features",
+        "encode_images",
+        "visual(",
+    ]) {
+        return Some(Site::Vision);
+    }
+    if has(&[
+        "from_pretrained",
+        "load_state_dict",
+        "in _apply",
+        ".to(device",
+        ".cuda(",
+    ]) && !has(&["in forward"])
+    {
+        return Some(Site::Load);
+    }
+    has(&["in forward", "_call_impl"]).then_some(Site::Forward)
+}

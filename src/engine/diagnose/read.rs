@@ -1,0 +1,132 @@
+//! What is in a file or a paste: every reader looks at it, and takes what is its own.
+
+use std::fmt;
+
+use super::evidence::{Evidence, Piece};
+use super::pickle::Pickle;
+use super::snapshot::{Snapshot, SnapshotError};
+use super::text::without_colours;
+use super::{counters, log, oom, profile, smi};
+
+/// The most text that is searched; more is no paste, and a log of this size says at its end what it says in
+/// all.
+const LONGEST_TEXT: usize = 64 << 20;
+
+/// Everything understood of some bytes, in the order in which it stands there. They are a memory snapshot, a
+/// Chrome trace, or any text; gzip is unpacked before.
+///
+/// # Errors
+/// When nothing in them is understood; the message says what is.
+///
+/// ```
+/// use vramscope_engine::diagnose::{Evidence, read};
+///
+/// let pasted = b"CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; ...)";
+/// let pieces = read(pasted)?;
+/// assert!(matches!(&pieces[0].evidence, Evidence::Oom(message) if message.device == Some(0)));
+/// # Ok::<(), vramscope_engine::diagnose::Unrecognised>(())
+/// ```
+pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
+    if Pickle::is_one(bytes) {
+        let snapshot = Snapshot::from_pickle(bytes).map_err(Unrecognised::Snapshot)?;
+        let summaries = snapshot.summaries().into_iter();
+        let pieces: Vec<Piece> = summaries
+            .map(|summary| Piece {
+                line: 0,
+                evidence: Evidence::Snapshot(Box::new(summary)),
+            })
+            .collect();
+        return if pieces.is_empty() {
+            Err(Unrecognised::EmptySnapshot)
+        } else {
+            Ok(pieces)
+        };
+    }
+    if let Some(form) = packed(bytes) {
+        return Err(Unrecognised::Packed(form));
+    }
+    if is_trace(bytes)
+        && let Some(profile) = profile::read_trace(bytes)
+    {
+        return Ok(vec![Piece {
+            line: 0,
+            evidence: Evidence::Profile(profile),
+        }]);
+    }
+    // The end of a long log has the error.
+    let bytes = &bytes[bytes.len().saturating_sub(LONGEST_TEXT)..];
+    let text = without_colours(&String::from_utf8_lossy(bytes)).replace('\r', "\n");
+    let mut pieces = of_text(&text);
+    pieces.sort_by_key(|piece| piece.line);
+    if pieces.is_empty() {
+        Err(Unrecognised::Nothing)
+    } else {
+        Ok(pieces)
+    }
+}
+
+fn of_text(text: &str) -> Vec<Piece> {
+    let mut pieces = oom::find(text);
+    pieces.extend(counters::find_summary(text));
+    pieces.extend(counters::find_stats(text));
+    pieces.extend(smi::find_table(text));
+    pieces.extend(smi::find_csv(text));
+    pieces.extend(profile::find_table(text));
+    pieces.extend(log::find(text));
+    pieces
+}
+
+/// Whether JSON begins, with events of a trace near its beginning.
+fn is_trace(bytes: &[u8]) -> bool {
+    let start = bytes.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
+    let head = &bytes[start..bytes.len().min(start + (1 << 20))];
+    let has = |sign: &[u8]| head.windows(sign.len()).any(|part| part == sign);
+    head.starts_with(b"{") && has(b"\"traceEvents\"") || head.starts_with(b"[") && has(b"\"ph\"")
+}
+
+/// What is packed in a way that is not unpacked here.
+fn packed(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x1f, 0x8b, ..] => Some("gzip"),
+        [b'P', b'K', 3, 4, ..] => Some("zip"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd"),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("xz"),
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some("bzip2"),
+        _ => None,
+    }
+}
+
+/// Why nothing was understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unrecognised {
+    /// A pickle that is no memory snapshot.
+    Snapshot(SnapshotError),
+    /// A snapshot without events and segments.
+    EmptySnapshot,
+    /// Packed; the name of the form.
+    Packed(&'static str),
+    /// No reader found anything.
+    Nothing,
+}
+
+/// What is understood, for whoever gave something else.
+pub const UNDERSTOOD: &str = "out-of-memory errors of PyTorch 1.0 and later, torch.cuda.memory_summary() and \
+                              memory_stats(), nvidia-smi tables and CSV logs, training logs with memory in them, \
+                              profiler tables and Chrome traces, and memory snapshots \
+                              (torch.cuda.memory._dump_snapshot); traces and snapshots also gzipped";
+
+impl fmt::Display for Unrecognised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Snapshot(error) => error.fmt(f),
+            Self::EmptySnapshot => f.write_str(
+                "the snapshot has no events and no segments; call torch.cuda.memory._record_memory_history() before \
+                 the model is made, and torch.cuda.memory._dump_snapshot(path) after the step or the crash",
+            ),
+            Self::Packed(form) => write!(f, "packed as {form}: unpack it first"),
+            Self::Nothing => write!(f, "nothing in it is understood; understood are {UNDERSTOOD}"),
+        }
+    }
+}
+
+impl std::error::Error for Unrecognised {}

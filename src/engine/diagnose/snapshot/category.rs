@@ -1,0 +1,92 @@
+//! What an allocation is for, by its stack and by how long it lived.
+
+use serde::{Deserialize, Serialize};
+
+use super::stacks::Frame;
+
+/// What an allocation is for. PyTorch does not record it: this is told from where it was made and from what
+/// happened before it was freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Category {
+    /// Made while the model was made or loaded, and kept.
+    Weight,
+    /// Made in backward and kept beyond it.
+    Gradient,
+    /// Made by the optimizer and kept.
+    OptimizerState,
+    /// Made in forward and kept for backward.
+    Activation,
+    /// Gone before its phase ended.
+    Temporary,
+    /// Made elsewhere: inputs, evaluation, the program's own.
+    Other,
+    /// Made before the recording began.
+    Before,
+}
+
+impl Category {
+    /// All, in the order in which they are stacked.
+    pub const ALL: [Self; 7] = [
+        Self::Before,
+        Self::Weight,
+        Self::OptimizerState,
+        Self::Gradient,
+        Self::Activation,
+        Self::Temporary,
+        Self::Other,
+    ];
+
+    /// English name.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Weight => "weights",
+            Self::Gradient => "gradients",
+            Self::OptimizerState => "optimizer states",
+            Self::Activation => "activations",
+            Self::Temporary => "temporaries",
+            Self::Other => "other",
+            Self::Before => "before the recording",
+        }
+    }
+}
+
+/// The part of a step that a stack belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The model is made or moved.
+    Load,
+    Forward,
+    /// Autograd's threads have no Python stack.
+    Backward,
+    Optimizer,
+    Other,
+}
+
+/// The part of a step by the frames, the innermost first.
+pub(super) fn part<'a>(frames: impl Iterator<Item = &'a Frame>) -> Part {
+    let (mut is_any, mut is_forward, mut is_load, mut is_backward) = (false, false, false, false);
+    for frame in frames {
+        is_any = true;
+        let (name, file) = (frame.name.as_str(), frame.file.as_str());
+        if file.contains("/optim/") || file.contains("\\optim\\") || file.contains("/optimizers/") {
+            return Part::Optimizer;
+        }
+        // What checkpointing computes again runs inside backward.
+        is_backward |= matches!(
+            name,
+            "backward" | "_engine_run_backward" | "unpack_hook" | "recompute_fn"
+        );
+        is_forward |= name == "forward" || name == "_call_impl";
+        is_load |= matches!(
+            name,
+            "__init__" | "_apply" | "from_pretrained" | "load_state_dict" | "_load_from_state_dict"
+        );
+    }
+    match (is_any, is_backward, is_forward, is_load) {
+        (false, ..) | (_, true, ..) => Part::Backward,
+        (_, _, true, _) => Part::Forward,
+        (_, _, _, true) => Part::Load,
+        _ => Part::Other,
+    }
+}

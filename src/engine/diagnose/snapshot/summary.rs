@@ -1,0 +1,194 @@
+//! What a snapshot says, in so few words that a person reads them.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::stacks::{Frame, StackId, Stacks};
+use super::what_if::Failure;
+use super::{Allocation, Allocations, Category, Expandable, Holes, Settings, Snapshot};
+use crate::allocator::Replay;
+use crate::units::Bytes;
+
+/// What one device's recording says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Number of the device.
+    pub device: u32,
+    /// How many events were recorded.
+    pub events: u32,
+    /// Whether the recording began with an empty allocator.
+    pub is_from_start: bool,
+    /// Whether it has Python stacks.
+    pub has_stacks: bool,
+    /// The event after which most was live.
+    pub peak_event: u32,
+    /// Live bytes at the peak.
+    pub peak: Bytes,
+    /// What lived at the peak, in the order of [`Category::ALL`].
+    pub at_peak: Vec<(Category, Bytes)>,
+    /// Largest at the peak, what was made in one place together.
+    pub largest: Vec<Group>,
+    /// What was made in the recording and never freed, but for weights, gradients and states.
+    pub never_freed: Vec<Group>,
+    /// Live bytes at the end of each step.
+    pub steps: Vec<Bytes>,
+    /// Segments at the moment of the snapshot.
+    pub holes: Holes,
+    /// Of segments that tensors hold a part of, those that lose most: bytes, free bytes, largest hole.
+    pub worst: Vec<[Bytes; 3]>,
+    /// The request that failed.
+    pub failure: Option<Failure>,
+    /// The recording in the simulated allocator, where it began with an empty one.
+    pub replay: Option<Replay>,
+    /// The recording with expandable segments.
+    pub expandable: Option<Expandable>,
+    /// How the allocator was set up.
+    pub settings: Settings,
+}
+
+/// What was made in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// What it is for.
+    pub category: Category,
+    /// Bytes of all.
+    pub bytes: Bytes,
+    /// How many.
+    pub count: u64,
+    /// The largest of them.
+    pub largest: Bytes,
+    /// Frames, the innermost first, those of the framework folded: `modeling_gpt2.py:240 forward`.
+    pub stack: Vec<String>,
+}
+
+/// How many groups and segments are kept.
+const KEPT: usize = 10;
+
+impl Snapshot {
+    /// Summaries of the devices that were recorded, or that hold segments.
+    pub fn summaries(&self) -> Vec<Summary> {
+        let has_segments = |device: usize| self.segments.iter().any(|segment| segment.device as usize == device);
+        let devices = (0..self.devices.len()).filter(|&i| !self.devices[i].events.is_empty() || has_segments(i));
+        devices.map(|device| Summary::of(self, device)).collect()
+    }
+}
+
+impl Summary {
+    /// Of one device of a snapshot.
+    pub fn of(snapshot: &Snapshot, device: usize) -> Self {
+        let allocations = Allocations::of(snapshot, device);
+        let (peak_event, peak) = allocations.peak();
+        let segments = || {
+            snapshot
+                .segments
+                .iter()
+                .filter(move |segment| segment.device as usize == device)
+        };
+        let failure = Failure::of(snapshot, device);
+        let sum = |category: Category| {
+            let live = allocations.live_at(peak_event).filter(|a| a.category == category);
+            Bytes::new(live.map(|a| a.bytes).sum())
+        };
+        let mut worst: Vec<[Bytes; 3]> = segments()
+            .map(|segment| {
+                let live = segment.live();
+                [segment.size, segment.size.saturating_sub(live), segment.largest_hole()]
+            })
+            .filter(|[size, free, _]| free > &Bytes::ZERO && free < size)
+            .collect();
+        worst.sort_by_key(|[_, free, _]| std::cmp::Reverse(*free));
+        worst.truncate(KEPT);
+        let kept = [
+            Category::Weight,
+            Category::Gradient,
+            Category::OptimizerState,
+            Category::Before,
+        ];
+        let leaked = allocations
+            .live_at(allocations.events.saturating_sub(1))
+            .filter(|a| !kept.contains(&a.category));
+        Self {
+            device: device as u32,
+            events: allocations.events,
+            is_from_start: allocations.is_from_start,
+            has_stacks: !snapshot.stacks.is_empty(),
+            peak_event,
+            peak: Bytes::new(peak),
+            at_peak: Category::ALL.map(|category| (category, sum(category))).to_vec(),
+            largest: groups(allocations.live_at(peak_event), &snapshot.stacks),
+            never_freed: groups(leaked, &snapshot.stacks),
+            steps: live_after_steps(&allocations),
+            holes: Holes::of(segments()),
+            worst,
+            failure,
+            replay: allocations
+                .is_from_start
+                .then(|| snapshot.devices.get(device).map(|trace| trace.replay()))
+                .flatten(),
+            expandable: Expandable::of(snapshot, device, &allocations, failure),
+            settings: snapshot.settings.clone(),
+        }
+    }
+}
+
+/// Largest first; of equals the one whose stack came first.
+fn groups<'a>(allocations: impl Iterator<Item = &'a Allocation>, stacks: &Stacks) -> Vec<Group> {
+    let mut sums: HashMap<(Category, StackId), [u64; 3]> = HashMap::new();
+    for allocation in allocations {
+        let [bytes, count, largest] = sums.entry((allocation.category, allocation.stack)).or_default();
+        *bytes += allocation.bytes;
+        *count += 1;
+        *largest = (*largest).max(allocation.bytes);
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|&((category, stack), [bytes, ..])| (std::cmp::Reverse(bytes), stack, category));
+    sums.truncate(KEPT);
+    let group = |((category, stack), [bytes, count, largest]): ((Category, StackId), [u64; 3])| Group {
+        category,
+        bytes: Bytes::new(bytes),
+        count,
+        largest: Bytes::new(largest),
+        stack: folded(stacks.frames(stack)),
+    };
+    sums.into_iter().map(group).collect()
+}
+
+/// Frames that tell something: the innermost, and those outside PyTorch.
+pub(crate) fn folded<'a>(frames: impl Iterator<Item = &'a Frame>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for (i, frame) in frames.enumerate() {
+        let has = |part: &str| frame.file.contains(part);
+        let is_installed = has("-packages");
+        let is_framework = has("-packages/torch/") || has("-packages\\torch\\") || has("??");
+        // Python's own library.
+        let is_framework = is_framework || has("importlib") || has("/lib/python3") && !is_installed;
+        // Wrappers around every forward of transformers.
+        let is_wrapper = matches!(
+            frame.name.as_str(),
+            "wrapper" | "wrapped" | "__call__" | "decorate_context" | "inner"
+        );
+        if i > 0 && (is_framework || is_wrapper) {
+            continue;
+        }
+        let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
+        out.push(format!("{file}:{} {}", frame.line, frame.name));
+        if out.len() == 5 {
+            break;
+        }
+    }
+    out
+}
+
+fn live_after_steps(allocations: &Allocations) -> Vec<Bytes> {
+    let mut steps = allocations.steps.iter().peekable();
+    let (mut out, mut last) = (Vec::new(), 0);
+    allocations.walk(|at, total| {
+        while steps.next_if(|&&step| step <= at).is_some() {
+            out.push(Bytes::new(last));
+        }
+        last = total;
+    });
+    out.extend(steps.map(|_| Bytes::new(last)));
+    out
+}

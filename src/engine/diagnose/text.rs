@@ -1,0 +1,88 @@
+//! Small tools for reading texts that were made for people.
+
+/// A text with each run of blanks and line ends as one blank: terminals and mails break lines anywhere.
+pub(super) fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_ascii_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// A part of a text that ends on a character's boundary, at most `len` bytes from `from` on.
+pub(super) fn window(text: &str, from: usize, len: usize) -> &str {
+    let mut end = text.len().min(from.saturating_add(len));
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(from..end).unwrap_or_default()
+}
+
+/// The number of the line, from 1, in which a byte of a text stands.
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1
+}
+
+/// A text without the colours that terminals are told.
+pub(super) fn without_colours(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\u{1b}[") {
+        out.push_str(&rest[..at]);
+        let code = &rest[at + 2..];
+        let len = code.bytes().take_while(|b| matches!(b, b'0'..=b'?')).count();
+        rest = code.get(len + 1..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Cells of a table's line: between bars where it has some, else between tabs, else between runs of two
+/// blanks or more.
+pub(super) fn cells(line: &str) -> Vec<&str> {
+    let trimmed = line.trim();
+    let split: Vec<&str> = if trimmed.contains('|') {
+        trimmed.trim_matches('|').split('|').collect()
+    } else if trimmed.contains('\t') {
+        trimmed.split('\t').collect()
+    } else {
+        trimmed.split("  ").filter(|cell| !cell.trim().is_empty()).collect()
+    };
+    split.into_iter().map(str::trim).collect()
+}
+
+/// Whether a line is only a rule between parts of a table.
+pub(super) fn is_rule(line: &str) -> bool {
+    let trimmed = line.trim();
+    trimmed.len() >= 3
+        && trimmed
+            .bytes()
+            .all(|b| matches!(b, b'-' | b'=' | b'+' | b'|' | b' ' | b':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_found_in_every_kind_of_table() {
+        assert_eq!(cells("| a | b c |  |"), ["a", "b c", ""]);
+        assert_eq!(cells("  a b    c   d"), ["a b", "c", "d"]);
+        assert_eq!(cells("a b\tc"), ["a b", "c"]);
+    }
+
+    #[test]
+    fn colours_are_left_out() {
+        assert_eq!(without_colours("\u{1b}[1;31mred\u{1b}[0m é\u{1b}["), "red é");
+        assert_eq!(without_colours("\u{1b}[31é"), "");
+    }
+
+    #[test]
+    fn a_window_keeps_whole_characters() {
+        assert_eq!(window("aé", 0, 2), "a");
+        assert_eq!(window("aé", 9, 2), "");
+    }
+}
