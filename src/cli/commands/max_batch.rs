@@ -88,7 +88,7 @@ impl MaxBatch {
             .filter(|t| matches!(t, Target::Card(_)))
             .map(Target::name);
         let limit = limit.or(of_case).ok_or_else(no_limit)?;
-        let (model, setup) = self.subject.read(self.setup)?;
+        let (model, setup) = self.subject.read(&self.setup)?;
         let asked = Asked {
             model: &model,
             setup: &setup,
