@@ -1,14 +1,25 @@
 // Starts the page's WebAssembly, here and in a worker: compiled once, run in both. A browser that
 // cannot run it gets a message, never a blank page.
-const { js, wasm, worker } = document.querySelector("script[data-wasm]").dataset;
+const addresses = document.querySelector("script[data-wasm]").dataset;
+const { js, wasm, worker } = addresses;
 const at = (address) => new URL(address, document.baseURI).href;
 
 const module = compile(at(wasm));
+const known = {};
+/** What the page says in a language: a promise of a line for each phrase. */
+(globalThis.vramscope ??= {}).phrases = (language) => {
+  known[language] ??= text(at(addresses[language.toLowerCase().replace("-", "")]));
+  // Where it could not be had, the next time is another try.
+  known[language].catch(() => delete known[language]);
+  return known[language];
+};
+// A head start; which language it is, the program decides.
+vramscope.phrases(likelyLanguage());
 // The worker comes up beside the page, not after it.
 let first = attempt(newWorker);
 
 /** A worker that answers the page; throws where the browser refuses workers. */
-(globalThis.vramscope ??= {}).startWorker = () => {
+vramscope.startWorker = () => {
   const { made, refused } = first ?? attempt(newWorker);
   first = undefined;
   if (refused || made.refused) throw refused ?? new Error("the worker was refused");
@@ -33,6 +44,27 @@ async function compile(address) {
   if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
   const typed = response.headers.get("content-type")?.startsWith("application/wasm");
   return typed ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
+}
+
+async function text(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+  return response.text();
+}
+
+/** By the address, an earlier choice, or the browser. */
+function likelyLanguage() {
+  const named = /[?&#]lang=([\w-]+)/.exec(location.href)?.[1] ?? chosenLanguage() ?? navigator.language;
+  if (!named.startsWith("zh")) return "en";
+  return /hant|tw|hk|mo/i.test(named) ? "zh-TW" : "zh-CN";
+}
+
+function chosenLanguage() {
+  try {
+    return localStorage.getItem("vramscope.lang");
+  } catch {
+    return null;
+  }
 }
 
 function newWorker() {

@@ -7,7 +7,12 @@ const unpacked = (part) => {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 };
 
+const textAddress = async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/plain" }));
+
 const address = {
+  en: textAddress,
+  zhcn: textAddress,
+  zhtw: textAddress,
   wasm: async (part) => URL.createObjectURL(new Blob([await unpacked(part).arrayBuffer()], { type: "application/wasm" })),
   worker: async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/javascript" })),
   // The worker of a page from a file may import this, but no address made by the page.

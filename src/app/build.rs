@@ -1,47 +1,49 @@
-//! Turns `locales/LANGUAGE/NAMESPACE.json` into the module of translations.
-//!
-//! This is what `leptos_i18n_build` does, without the export of ICU data that the page does not
-//! use: that crate brings a hundred others. A key that one language lacks stops the build.
+//! Gives every phrase of `locales/LANGUAGE/SUBJECT.json` its name in the program, so that one that is
+//! misspelt, or filled with something else than its gaps, does not compile. A phrase that one language
+//! lacks stops the build.
 
 #![allow(clippy::disallowed_methods, reason = "a build script runs natively")]
 
-use std::error::Error;
-use std::path::PathBuf;
+#[path = "phrases.rs"]
+mod phrases;
 
-use leptos_i18n_parser::parse_locales::options::{Config, ParseOptions};
-use leptos_i18n_parser::parse_locales::parse_locales;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use phrases::{Phrase, read};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let config = Config::new("en")?
-        .add_locales(["zh-CN", "zh-TW"])?
-        .add_namespaces(namespaces()?)?
-        .parse_options(ParseOptions::new().interpolate_display(true));
-    let parsed = parse_locales(None, config)?;
-    for file in parsed.tracked_files.iter().flatten() {
-        println!("cargo::rerun-if-changed={file}");
-    }
-    for fault in parsed.diag.warnings().iter() {
-        println!("cargo::error={fault}");
-    }
-    for fault in parsed.diag.errors().iter() {
-        println!("cargo::error={fault}");
-    }
-    let quiet = "#![allow(missing_docs, unused, clippy::all)]".parse()?;
-    let code = leptos_i18n_codegen::gen_code(&parsed, None, false, Some(&quiet), false)?;
+    println!("cargo::rerun-if-changed=locales");
+    println!("cargo::rerun-if-changed=phrases.rs");
+    let phrases = read(Path::new("locales"))?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
-    std::fs::write(out.join("translations.rs"), code.to_string())?;
+    std::fs::write(out.join("phrases.rs"), code(&phrases))?;
     Ok(())
 }
 
-/// The files of the English words: what the other languages must have too.
-fn namespaces() -> Result<Vec<String>, Box<dyn Error>> {
-    let folder = PathBuf::from("locales/en");
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+/// A module for each subject; in it a place for each phrase, and for one with gaps a type that names them.
+fn code(phrases: &[Phrase]) -> String {
+    let mut code = format!("pub const COUNT: usize = {};\n", phrases.len());
+    let mut subject = "";
+    for (place, phrase) in phrases.iter().enumerate() {
+        if phrase.subject != subject {
+            code += if subject.is_empty() { "" } else { "}\n" };
+            subject = &phrase.subject;
+            code += &format!("pub mod {subject} {{ use super::*;\n");
+        }
+        let (key, gaps) = (&phrase.key, &phrase.gaps);
+        if gaps.is_empty() {
+            code += &format!("pub const {key}: Place = Place({place});\n");
+            continue;
+        }
+        let fields: String = gaps.iter().map(|gap| format!("pub {gap}: T, ")).collect();
+        let values: String = gaps.iter().map(|gap| format!("self.{gap}, ")).collect();
+        code += &format!(
+            "pub struct {key}<T> {{ {fields} }}\n\
+             impl<T> Filled<T> for {key}<T> {{\n\
+             const PLACE: Place = Place({place});\n\
+             fn values(self) -> Vec<T> {{ vec![{values}] }}\n}}\n"
+        );
     }
-    names.sort();
-    Ok(names)
+    code + "}\n"
 }

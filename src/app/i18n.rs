@@ -1,16 +1,206 @@
-//! Translations: a folder for each language in `locales/`, a file for each subject, checked by the build script.
+//! What the page says, in the language of the reader: a folder for each language in `locales/`, a file for
+//! each subject, checked by the build script. The program has the places of phrases; the phrases of the
+//! language in use are a file beside it, which `style/boot.js` fetches.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-mod generated {
-    include!(concat!(env!("OUT_DIR"), "/translations.rs"));
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen_futures::JsFuture;
+
+/// Phrases by subject and key.
+#[allow(
+    missing_docs,
+    non_upper_case_globals,
+    non_camel_case_types,
+    reason = "names of phrases"
+)]
+pub mod phrases {
+    use super::{Filled, Place};
+    include!(concat!(env!("OUT_DIR"), "/phrases.rs"));
 }
 
-pub use generated::i18n::{I18nContextProvider, Locale, use_i18n};
-pub use leptos_i18n::{I18nContext, t_string};
+/// Where a phrase stands among all.
+#[derive(Debug, Clone, Copy)]
+pub struct Place(usize);
 
-/// The context that every component reads its words from.
-pub type Words = I18nContext<Locale>;
+/// A phrase with something in its gaps.
+pub trait Filled<T> {
+    /// Of the phrase.
+    const PLACE: Place;
+
+    /// What goes into the gaps, in the order of their names.
+    fn values(self) -> Vec<T>;
+}
+
+#[wasm_bindgen]
+extern "C" {
+    /// `style/boot.js`: the phrases of a language, a line for each.
+    #[wasm_bindgen(js_namespace = vramscope, js_name = phrases)]
+    fn fetch(language: &str) -> js_sys::Promise;
+}
+
+/// A language of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Locale {
+    /// English.
+    #[default]
+    En,
+    /// Simplified Chinese, as in mainland China.
+    ZhCn,
+    /// Traditional Chinese, as in Taiwan.
+    ZhTw,
+}
+
+impl Locale {
+    /// All, in the order of the menu.
+    pub const ALL: [Self; 3] = [Self::En, Self::ZhCn, Self::ZhTw];
+
+    /// The language's tag.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::ZhCn => "zh-CN",
+            Self::ZhTw => "zh-TW",
+        }
+    }
+
+    /// The name that its speakers know it by.
+    pub const fn own_name(self) -> &'static str {
+        match self {
+            Self::En => "English",
+            Self::ZhCn => "简体中文",
+            Self::ZhTw => "繁體中文",
+        }
+    }
+
+    /// The language of this tag.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|locale| locale.as_str() == name)
+    }
+}
+
+/// A language with its phrases.
+#[derive(Debug, Clone, Copy)]
+pub struct Language {
+    locale: Locale,
+    phrases: &'static [&'static str],
+}
+
+impl Language {
+    /// Fetches a language, unless it was fetched before.
+    ///
+    /// # Panics
+    /// When it cannot be had, or is of another version of the page: then nothing can be said.
+    pub async fn load(locale: Locale) -> Self {
+        thread_local!(static LOADED: RefCell<Vec<Language>> = const { RefCell::new(Vec::new()) });
+        let known = LOADED.with_borrow(|all| all.iter().copied().find(|l| l.locale == locale));
+        if let Some(known) = known {
+            return known;
+        }
+        let text = JsFuture::from(fetch(locale.as_str())).await.ok();
+        let text = text.and_then(|text| text.as_string()).unwrap_or_default();
+        // For as long as the page is open, as any phrase may be on screen.
+        let phrases: &[&str] = text.leak().lines().collect::<Vec<_>>().leak();
+        assert!(phrases.len() == phrases::COUNT, "the page's words cannot be read");
+        let language = Self { locale, phrases };
+        LOADED.with_borrow_mut(|all| all.push(language));
+        language
+    }
+}
+
+/// What every component reads its words from.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    now: RwSignal<Language>,
+    wanted: StoredValue<Locale>,
+}
+
+impl Words {
+    /// Gives words in a language to every component below.
+    pub fn provide(language: Language) -> Self {
+        let words = Self {
+            now: RwSignal::new(language),
+            wanted: StoredValue::new(language.locale),
+        };
+        provide_context(words);
+        words
+    }
+
+    /// The language, followed as it changes.
+    pub fn locale(self) -> Locale {
+        self.now.get().locale
+    }
+
+    /// Goes over to a language, as soon as its phrases are there.
+    pub fn speak(self, locale: Locale) {
+        if self.wanted.try_update_value(|wanted| std::mem::replace(wanted, locale)) == Some(locale) {
+            return;
+        }
+        spawn_local(async move {
+            let language = Language::load(locale).await;
+            if self.wanted.try_get_value() == Some(locale) {
+                self.now.set(language);
+            }
+        });
+    }
+
+    /// A phrase, followed as the language changes.
+    pub fn phrase(self, place: Place) -> &'static str {
+        self.now.get().phrases[place.0]
+    }
+
+    /// A phrase with texts in its gaps, followed as the language changes.
+    pub fn filled<F: Filled<String>>(self, phrase: F) -> String {
+        let values = phrase.values();
+        let mut text = String::new();
+        pieces(self.phrase(F::PLACE), &mut |piece| match piece {
+            Piece::Text(piece) => text.push_str(piece),
+            Piece::Gap(place) => text.push_str(&values[place]),
+        });
+        text
+    }
+
+    /// A phrase with views in its gaps.
+    pub fn around<F: Filled<AnyView>>(self, phrase: F) -> AnyView {
+        let mut values: Vec<_> = phrase.values().into_iter().map(Some).collect();
+        let mut views = Vec::new();
+        pieces(self.phrase(F::PLACE), &mut |piece| match piece {
+            Piece::Text(piece) => views.push(piece.into_any()),
+            Piece::Gap(place) => views.extend(values[place].take()),
+        });
+        views.into_any()
+    }
+
+    /// A phrase as a text that follows the language.
+    pub fn live(self, place: Place) -> Text {
+        text(move || self.phrase(place).to_owned())
+    }
+}
+
+enum Piece {
+    Text(&'static str),
+    Gap(usize),
+}
+
+/// A phrase in pieces: `{0}` is the first gap.
+fn pieces(phrase: &'static str, each: &mut dyn FnMut(Piece)) {
+    let mut parts = phrase.split(['{', '}']);
+    if let Some(text) = parts.next() {
+        each(Piece::Text(text));
+    }
+    while let (Some(gap), Some(text)) = (parts.next(), parts.next()) {
+        each(Piece::Gap(gap.parse().unwrap_or_default()));
+        each(Piece::Text(text));
+    }
+}
+
+/// The words that the page provides.
+pub fn use_i18n() -> Words {
+    expect_context()
+}
 
 /// A text that follows the language.
 pub type Text = Arc<Mutex<dyn FnMut() -> String + Send>>;
@@ -21,14 +211,26 @@ pub fn text(words: impl FnMut() -> String + Send + 'static) -> Text {
     Arc::new(Mutex::new(words))
 }
 
-/// A translation that follows the language: `t!(i18n, subject.key, argument = value)`, where a value
-/// may be a view.
+/// A phrase that follows the language, for a view: `t!(i18n, subject.key)`; with views in its gaps,
+/// `t!(i18n, subject.key, gap = view)`, it is of the language now.
 macro_rules! t {
     ($i18n:expr, $subject:ident.$key:ident) => {
-        $crate::i18n::text(move || $crate::i18n::t_string!($i18n, $subject.$key).to_string())
+        $i18n.live($crate::i18n::phrases::$subject::$key)
     };
-    ($i18n:expr, $($rest:tt)*) => {
-        leptos_i18n::t!($i18n, $($rest)*)
+    ($i18n:expr, $subject:ident.$key:ident, $($gap:ident = $value:expr),+ $(,)?) => {
+        $i18n.around($crate::i18n::phrases::$subject::$key { $($gap: leptos::prelude::IntoAny::into_any($value)),+ })
     };
 }
 pub(crate) use t;
+
+/// A phrase in the language now: `t_string!(i18n, subject.key)`, and with texts in its gaps
+/// `t_string!(i18n, subject.key, gap = text)`.
+macro_rules! t_string {
+    ($i18n:expr, $subject:ident.$key:ident) => {
+        $i18n.phrase($crate::i18n::phrases::$subject::$key)
+    };
+    ($i18n:expr, $subject:ident.$key:ident, $($gap:ident = $value:expr),+ $(,)?) => {
+        $i18n.filled($crate::i18n::phrases::$subject::$key { $($gap: String::from($value)),+ })
+    };
+}
+pub(crate) use t_string;

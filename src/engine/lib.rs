@@ -14,7 +14,7 @@ pub mod model;
 mod names;
 pub mod nn;
 pub mod optim;
-mod order;
+pub mod order;
 pub mod plan;
 pub mod record;
 pub mod report;

@@ -1,9 +1,10 @@
-//! What the built page gets beside what trunk makes of it: the service worker that keeps it for use
+//! What the built page gets beside what trunk makes of it: its words, the service worker that keeps it for use
 //! offline, and the page as one file.
 
 mod markup;
 mod service_worker;
 mod single_file;
+mod words;
 
 use std::path::Path;
 
@@ -25,6 +26,7 @@ pub const EMBED: &str = "embed.js";
 /// # Errors
 /// When a file cannot be read or written, or the page has something that one file cannot carry.
 pub fn complete(dist: &Path) -> Result<(), Failure> {
+    words::write(dist)?;
     service_worker::write(dist)?;
     let page = single_file::of(dist)?;
     std::fs::write(dist.join(SINGLE_FILE), page)?;

@@ -30,7 +30,7 @@ pub fn Canvas(
         let Some(element) = canvas.get() else { return };
         let (width, height) = size.get();
         theme.read();
-        i18n.get_locale();
+        i18n.locale();
         // This clears it.
         element.set_width(width);
         element.set_height(height);

@@ -5,6 +5,7 @@ mod content;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
+use vramscope_engine::order::sort_by;
 
 use super::axis::Axis;
 use super::brush::{Area, Brush, Drawn, Point};
@@ -128,7 +129,7 @@ impl LineChart {
     /// All values of the axis below, in rising order.
     pub fn values(&self) -> Vec<f64> {
         let mut all: Vec<f64> = self.series.iter().flat_map(|s| s.points.iter().map(|p| p.0)).collect();
-        all.sort_by(f64::total_cmp);
+        sort_by(&mut all, f64::total_cmp);
         all.dedup();
         all
     }

@@ -95,6 +95,6 @@ fn colour(property: &str) -> RGBColor {
 fn parse_rgb(text: &str) -> Option<RGBColor> {
     let inside = text.split_once('(')?.1.split_once(')')?.0;
     let mut parts = inside.split([',', ' ', '/']).filter(|p| !p.is_empty());
-    let mut next = || parts.next()?.parse::<f64>().ok().map(|v| v as u8);
+    let mut next = || parts.next()?.split('.').next()?.parse().ok();
     Some(RGBColor(next()?, next()?, next()?))
 }

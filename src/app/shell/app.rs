@@ -6,27 +6,17 @@ use super::install::SingleFileLink;
 use super::notices::Notices;
 use super::update::UpdateNotice;
 use super::{Store, fault, language, theme};
-use crate::i18n::{I18nContextProvider, t, use_i18n};
+use crate::i18n::{Language, Words, t, use_i18n};
 use crate::pages::attention::AttentionPage;
 use crate::pages::plan::PlanPage;
 use crate::state::Route;
 use crate::worker::Engine;
 
-/// The whole page, inside its translations.
-#[component]
-pub fn App() -> impl IntoView {
-    view! {
-        <I18nContextProvider>
-            <Frame />
-        </I18nContextProvider>
-    }
-}
-
-#[component]
-fn Frame() -> impl IntoView {
+/// The whole page, in a language to begin with.
+pub fn app(language: Language) -> impl IntoView {
+    let i18n = Words::provide(language);
     let store = Store::provide();
     Engine::provide();
-    let i18n = use_i18n();
     language::follow(store, i18n);
     theme::follow(store);
     fault::follow(i18n);

@@ -1,13 +1,12 @@
 use leptos::prelude::*;
-use leptos_i18n::Locale as _;
 
 use super::Store;
 use super::copy_button::CopyButton;
 use super::embed_code::CopyEmbedCode;
 use super::install::InstallButton;
-use super::language::{self, LANGUAGES};
+use super::language;
 use super::theme::{CurrentTheme, Theme};
-use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::i18n::{Locale, Words, t, t_string, use_i18n};
 use crate::state::{Address, Route};
 
 /// Name, what can be copied, theme, language.
@@ -124,7 +123,7 @@ fn LanguageMenu() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     let pick = move |name: String| {
-        if let Some(locale) = language::named(&name) {
+        if let Some(locale) = Locale::named(&name) {
             language::choose(store, i18n, locale);
         }
     };
@@ -133,18 +132,18 @@ fn LanguageMenu() -> impl IntoView {
             <span class="offscreen">{t!(i18n, header.language)}</span>
             <select
                 data-testid="language"
-                prop:value=move || i18n.get_locale().as_str()
+                prop:value=move || i18n.locale().as_str()
                 on:change:target=move |ev| pick(ev.target().value())
             >
-                {LANGUAGES
-                    .map(|(locale, name)| {
+                {Locale::ALL
+                    .map(|locale| {
                         view! {
                             <option
                                 value=locale.as_str()
                                 lang=locale.as_str()
-                                selected=move || i18n.get_locale() == locale
+                                selected=move || i18n.locale() == locale
                             >
-                                {name}
+                                {locale.own_name()}
                             </option>
                         }
                     })}

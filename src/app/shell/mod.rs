@@ -21,8 +21,13 @@ pub use copy_button::CopyButton;
 pub use store::Store;
 pub use theme::CurrentTheme;
 
-/// Puts the page into the document.
+use crate::i18n::Language;
+
+/// Puts the page into the document, once its words are there.
 pub fn start() {
     fault::watch();
-    leptos::mount::mount_to_body(app::App);
+    leptos::task::spawn_local(async {
+        let language = Language::load(language::first()).await;
+        leptos::mount::mount_to_body(move || app::app(language));
+    });
 }

@@ -104,7 +104,8 @@ impl Store {
     }
 }
 
-fn read_address() -> (Address, Vec<UrlProblem>) {
+/// What the URL says now.
+pub(super) fn read_address() -> (Address, Vec<UrlProblem>) {
     let (mut address, problems) = Address::read(&fragment());
     address.read_query(&window().location().search().unwrap_or_default());
     (address, problems)

@@ -97,10 +97,19 @@ fn lengths(text: &str) -> Result<Value, Problem> {
 }
 
 fn probability(text: &str) -> Result<Value, Problem> {
-    match text.parse::<f64>() {
-        Ok(p) if (0.0..=1.0).contains(&p) => Ok(Value::from(p)),
-        _ => Err(Problem::NotProbability),
-    }
+    decimal(text)
+        .filter(|p| (0.0..=1.0).contains(p))
+        .map_or(Err(Problem::NotProbability), |p| Ok(Value::from(p)))
+}
+
+/// A number such as `0.05`, of at most fifteen digits: so many that the quotient of two whole numbers is
+/// the closest one there is. The standard library's reader has a table of ten kilobytes.
+fn decimal(text: &str) -> Option<f64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{fraction}");
+    let is_number = (1..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    let value: u64 = digits.parse().ok().filter(|_| is_number)?;
+    Some(value as f64 / 10_u64.pow(fraction.len() as u32) as f64)
 }
 
 #[cfg(test)]
@@ -116,6 +125,10 @@ mod tests {
         assert_eq!(Form::OptionalCount.read(""), Ok(Value::Null));
         assert_eq!(Form::Lengths.read("512, 2048，300 7"), Ok(json!([512, 2048, 300, 7])));
         assert_eq!(Form::Lengths.read(" "), Ok(Value::Null));
+        for text in ["0.05", ".1", "1", "0.", "0.30000000000004"] {
+            let value: f64 = text.parse().expect("a number");
+            assert_eq!(Form::Probability.read(text), Ok(json!(value)), "{text}");
+        }
     }
 
     #[test]
@@ -127,7 +140,9 @@ mod tests {
         assert_eq!(Form::Grid.read("24"), Err(Problem::NotGrid));
         assert_eq!(Form::Lengths.read("512; x"), Err(Problem::NotLengths));
         assert_eq!(Form::Lengths.read(","), Err(Problem::NotLengths));
-        assert_eq!(Form::Probability.read("NaN"), Err(Problem::NotProbability));
+        for text in ["NaN", "1.1", "-0.5", "+0.5", "0.1.1", ".", "0.0000000000000001"] {
+            assert_eq!(Form::Probability.read(text), Err(Problem::NotProbability), "{text}");
+        }
         assert_eq!(Form::Switch.read("yes"), Err(Problem::NotSwitch));
         assert_eq!(Form::Choice(&["a"]).read("b"), Err(Problem::NotChoice(&["a"])));
     }

@@ -7,10 +7,10 @@ use crate::i18n::{Locale, Words, t_string};
 /// A count in short, with three significant digits: `7.06 B`, `70.6 亿`, as `Intl.NumberFormat` has
 /// it in compact notation. Chinese counts in ten thousands.
 pub fn count(i18n: Words, n: u64) -> String {
-    let units = match i18n.get_locale() {
-        Locale::en => return format::count(n),
-        Locale::zh_CN => [("亿", 1e8), ("万", 1e4)],
-        Locale::zh_TW => [("億", 1e8), ("萬", 1e4)],
+    let units = match i18n.locale() {
+        Locale::En => return format::count(n),
+        Locale::ZhCn => [("亿", 1e8), ("万", 1e4)],
+        Locale::ZhTw => [("億", 1e8), ("萬", 1e4)],
     };
     format::scaled(n, &units).unwrap_or_else(|| format::grouped(n))
 }

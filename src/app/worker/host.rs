@@ -1,16 +1,15 @@
 //! Answers questions, a slice at a time. Pure: who calls it decides when the next slice comes.
 
-use std::collections::BTreeMap;
-
 use vramscope_engine::Report;
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 
 use super::attention::AttentionWork;
 use super::export::Export;
-use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
+use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply};
 use super::run::Subject;
 use super::setups::SetupsWork;
+use super::slots::Slots;
 use super::sweep::SweepWork;
 use super::view::{Card, Live, Run};
 use super::what_if::WhatIfWork;
@@ -19,7 +18,7 @@ use crate::state::{Draft, Task};
 /// Questions at work, and the last run.
 #[derive(Default)]
 pub struct Host {
-    jobs: BTreeMap<Slot, Job>,
+    jobs: Slots<Job>,
     kept: Option<Kept>,
 }
 
@@ -80,7 +79,7 @@ impl Host {
                 self.jobs.insert(slot, Job { id, progress, work });
             }
             Order::Cancel(slot) => {
-                self.jobs.remove(&slot);
+                self.jobs.remove(slot);
             }
         }
     }
@@ -170,6 +169,7 @@ impl Host {
 mod tests {
     use super::*;
     use crate::state::Key;
+    use crate::worker::Slot;
     use vramscope_engine::plan::Now;
     use vramscope_engine::report::StepBytes;
     use vramscope_engine::units::Bytes;

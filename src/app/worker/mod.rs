@@ -19,6 +19,7 @@ mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
 mod setups;
+mod slots;
 pub mod sweep;
 pub mod view;
 mod what_if;

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use super::gaps::{CHUNK, Gaps, chunk_start};
 use super::segment_source::SegmentSource;
 
@@ -13,8 +11,8 @@ use super::segment_source::SegmentSource;
 /// Between equal requests the addresses depend on the segments in place only, not on their history.
 #[derive(Debug, Clone)]
 pub struct DriverAddresses {
-    /// Bytes of each segment in place, by address.
-    segments: BTreeMap<u64, u64>,
+    /// Address and bytes of each segment in place, by address.
+    segments: Vec<(u64, u64)>,
     gaps: Gaps,
     /// Whether a release has left `gaps` behind.
     stale: bool,
@@ -28,11 +26,16 @@ impl DriverAddresses {
     pub const FIRST_CHUNKS: u64 = 13;
     const FIRST: u64 = TOP - Self::FIRST_CHUNKS * CHUNK;
 
+    /// Where a segment of this address stands among the others, or would.
+    fn place(&self, address: u64) -> usize {
+        self.segments.partition_point(|&(other, _)| other < address)
+    }
+
     /// Where chunks below all segments end.
     fn lowest(&self) -> u64 {
         self.segments
-            .first_key_value()
-            .map_or(Self::FIRST, |(&address, _)| chunk_start(address).min(Self::FIRST))
+            .first()
+            .map_or(Self::FIRST, |&(address, _)| chunk_start(address).min(Self::FIRST))
     }
 
     /// A new run of chunks: the highest free one between segments, else below all.
@@ -46,13 +49,13 @@ impl DriverAddresses {
     /// Finds the gaps between the segments in place.
     fn survey(&mut self) {
         self.gaps = Gaps::default();
-        let starts = self.segments.keys().copied().skip(1).chain([TOP]);
+        let starts = self.segments.iter().map(|(address, _)| *address).skip(1).chain([TOP]);
         let ends = self.segments.iter().map(|(address, size)| address + size);
         let between: Vec<(u64, u64)> = ends.zip(starts).collect();
         for (start, end) in between {
             self.gaps.add(start, end, Self::FIRST);
         }
-        let lowest = self.segments.first_key_value().map_or(TOP, |(&address, _)| address);
+        let lowest = self.segments.first().map_or(TOP, |&(address, _)| address);
         self.gaps.add(chunk_start(lowest).min(Self::FIRST), lowest, Self::FIRST);
         self.stale = false;
     }
@@ -61,7 +64,7 @@ impl DriverAddresses {
 impl Default for DriverAddresses {
     fn default() -> Self {
         Self {
-            segments: BTreeMap::new(),
+            segments: Vec::new(),
             gaps: Gaps::default(),
             stale: true,
         }
@@ -78,12 +81,12 @@ impl SegmentSource for DriverAddresses {
             self.gaps.hold(address + size, address + size.next_multiple_of(CHUNK));
             address
         });
-        self.segments.insert(address, size);
+        self.segments.insert(self.place(address), (address, size));
         address
     }
 
     fn release(&mut self, address: u64, _size: u64) {
-        self.segments.remove(&address);
+        self.segments.retain(|&(other, _)| other != address);
         self.stale = true;
     }
 }
@@ -120,7 +123,7 @@ mod tests {
             let mut driver = DriverAddresses::default();
             for (release, units, which) in ops {
                 if release && !driver.segments.is_empty() {
-                    let (&address, &size) = driver.segments.iter().nth(which.index(driver.segments.len())).unwrap();
+                    let (address, size) = driver.segments[which.index(driver.segments.len())];
                     driver.release(address, size);
                     continue;
                 }
@@ -129,9 +132,10 @@ mod tests {
                 let size = units * Gaps::UNIT;
                 let address = driver.reserve(size);
                 prop_assert_eq!(surveyed.reserve(size), address);
-                let (before, after) = (driver.segments.range(..address).next_back(), driver.segments.range(address + 1..).next());
+                let at = driver.place(address);
+                let (before, after) = (at.checked_sub(1).map(|i| driver.segments[i]), driver.segments.get(at + 1));
                 prop_assert!(before.is_none_or(|(start, size)| start + size <= address));
-                prop_assert!(after.is_none_or(|(&start, _)| address + size <= start));
+                prop_assert!(after.is_none_or(|&(start, _)| address + size <= start));
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::arena::{BlockState, NONE, Node};
 use super::caching::CachingAllocator;
 use super::size::PoolKind;
+use crate::order::sort_by_key;
 use crate::units::Bytes;
 
 /// One segment as `torch.cuda.memory_snapshot` shows it: of an expandable segment, one range of
@@ -43,7 +44,7 @@ impl<S> CachingAllocator<S> {
             .map(|(_, node)| node)
             .filter(|node| self.is_head(node))
             .collect();
-        heads.sort_unstable_by_key(|node| node.address);
+        sort_by_key(&mut heads, |node| node.address);
         heads.into_iter().map(|head| self.segment(head))
     }
 

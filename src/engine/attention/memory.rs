@@ -1,9 +1,8 @@
-use std::collections::BTreeMap;
-
 use super::algorithms;
 use super::call::{Algorithm, Call, Refused};
 use super::formula::{Namer, Product};
 use super::play;
+use crate::order::sort_by;
 use crate::tape::log::{Birth, Log};
 use crate::tape::{Gpu, Tape};
 use crate::units::Bytes;
@@ -73,18 +72,23 @@ fn record(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> (Log, usi
 }
 
 fn terms(log: &Log, live: &[&Birth], namer: &Namer<'_>) -> Vec<Term> {
-    let mut found: BTreeMap<(Product, u64), Term> = BTreeMap::new();
+    let mut terms: Vec<Term> = Vec::new();
     for birth in live {
         let step = log.scopes[birth.scope as usize].name;
         let elements = namer.product(&birth.shape, holds_scores(step, birth.name));
         let width = birth.dtype.width();
-        let term = found.entry((elements.clone(), width)).or_insert_with(|| Term {
-            names: Vec::new(),
-            count: 0,
-            elements,
-            width,
-            bytes: Bytes::ZERO,
+        let known = terms.iter().position(|t| t.elements == elements && t.width == width);
+        let at = known.unwrap_or_else(|| {
+            terms.push(Term {
+                names: Vec::new(),
+                count: 0,
+                elements,
+                width,
+                bytes: Bytes::ZERO,
+            });
+            terms.len() - 1
         });
+        let term = &mut terms[at];
         term.count += 1;
         term.bytes += Bytes::new(birth.bytes);
         let name = if step.is_empty() {
@@ -96,8 +100,12 @@ fn terms(log: &Log, live: &[&Birth], namer: &Namer<'_>) -> Vec<Term> {
             term.names.push(name);
         }
     }
-    let mut terms: Vec<Term> = found.into_values().collect();
-    terms.sort_by_key(|term| std::cmp::Reverse(term.bytes));
+    sort_by(&mut terms, |a, b| {
+        a.bytes
+            .cmp(&b.bytes)
+            .reverse()
+            .then_with(|| (&a.elements, a.width).cmp(&(&b.elements, b.width)))
+    });
     terms
 }
 

@@ -59,13 +59,14 @@ impl Player<'_> {
 
 /// What is born and does not die among these events.
 fn live_after(events: &[Event]) -> Vec<StorageId> {
-    let mut live = std::collections::BTreeSet::new();
+    // Births come in order, so what is left of them is in order too.
+    let mut live = Vec::new();
     for event in events {
         if event.is_birth() {
-            live.insert(event.storage());
-        } else {
-            live.remove(&event.storage());
+            live.push(event.storage());
+        } else if let Ok(at) = live.binary_search(&event.storage()) {
+            live.remove(at);
         }
     }
-    live.into_iter().collect()
+    live
 }

@@ -52,8 +52,8 @@ impl Device {
 
 /// A name without case, spacing and optional words.
 fn key(name: &str) -> String {
-    let lower = name.to_lowercase();
-    let words = lower.split(|c: char| !c.is_alphanumeric());
+    let lower = name.to_ascii_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
     words
         .map(|word| OPTIONAL.iter().fold(word, |w, o| w.strip_prefix(o).unwrap_or(w)))
         .collect()

@@ -4,14 +4,14 @@ use crate::order::sort_short_by_key;
 /// it, and those within two edits or a third of its length.
 pub(crate) fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 5;
-    let wanted: Vec<char> = given.to_lowercase().chars().take(100).collect();
+    let wanted: Vec<char> = given.to_ascii_lowercase().chars().take(100).collect();
     if wanted.is_empty() {
         return Vec::new();
     }
     let text: String = wanted.iter().collect();
     let mut ranked: Vec<(usize, &'a str)> = Vec::new();
     for &name in names {
-        let lower = name.to_lowercase();
+        let lower = name.to_ascii_lowercase();
         let distance = edit_distance(&wanted, &lower.chars().collect::<Vec<_>>());
         let contained = text.len() >= 3 && (lower.contains(&text) || text.contains(&lower));
         if contained || distance <= (wanted.len() / 3).max(2) {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use super::live::Live;
+use crate::order::{sort_by, sort_by_key};
 use crate::tape::log::ScopeId;
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
@@ -48,7 +49,7 @@ type Layers = HashMap<Rc<str>, Vec<(&'static str, Bytes)>>;
 
 /// One part for each name.
 fn leaves(mut tensors: Vec<(&str, Bytes)>) -> impl Iterator<Item = BreakdownNode> {
-    tensors.sort_unstable_by_key(|(name, _)| *name);
+    sort_by_key(&mut tensors, |(name, _)| *name);
     let parts: Vec<BreakdownNode> = tensors
         .chunk_by(|a, b| a.0 == b.0)
         .map(|alike| BreakdownNode::leaf(alike[0].0, alike.iter().map(|(_, bytes)| *bytes).sum()))
@@ -99,7 +100,9 @@ impl BreakdownNode {
 
     fn of(name: impl Into<String>, children: impl Iterator<Item = Self>) -> Self {
         let mut children: Vec<Self> = children.collect();
-        children.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        sort_by(&mut children, |a, b| {
+            b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name))
+        });
         Self {
             name: name.into(),
             bytes: children.iter().map(|child| child.bytes).sum(),

@@ -1,8 +1,9 @@
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
 use super::Report;
+use crate::order::sort_by_key;
 use crate::units::Bytes;
 
 /// In what process a run takes its memory. The allocator's best fit takes the lowest of equal blocks,
@@ -48,14 +49,13 @@ pub struct Reserved {
 
 impl Reserved {
     pub(crate) fn new(layout: SegmentLayout, segments: impl Iterator<Item = Bytes>) -> Self {
-        let mut counts = BTreeMap::new();
-        for segment in segments {
-            *counts.entry(segment).or_insert(0) += 1;
-        }
+        let mut all: Vec<Bytes> = segments.collect();
+        sort_by_key(&mut all, |bytes| Reverse(*bytes));
+        let alike = all.chunk_by(|a, b| a == b);
         Self {
             layout,
-            bytes: counts.iter().map(|(&bytes, &count)| bytes * count).sum(),
-            segments: counts.into_iter().rev().collect(),
+            bytes: all.iter().copied().sum(),
+            segments: alike.map(|alike| (alike[0], alike.len() as u64)).collect(),
         }
     }
 }

@@ -148,12 +148,17 @@ impl Recording {
         out: Tensor,
         apply: impl FnOnce(&Tape, &mut Backward<'_>) -> Grads + 'static,
     ) -> Tensor {
-        let Some(active) = self.active else { return out };
-        let node = active.node(
-            tape,
-            SmallVec::from_slice(&[(*out.shape(), out.dtype())]),
-            Box::new(apply),
-        );
+        let apply = self.is_active().then(|| Box::new(apply) as Apply);
+        self.end(tape, out, apply)
+    }
+
+    /// [`Self::finish`] for all operations alike.
+    #[inline(never)]
+    fn end(self, tape: &Tape, out: Tensor, apply: Option<Apply>) -> Tensor {
+        let Some((active, apply)) = self.active.zip(apply) else {
+            return out;
+        };
+        let node = active.node(tape, SmallVec::from_slice(&[(*out.shape(), out.dtype())]), apply);
         with_edge(out, node, 0)
     }
 

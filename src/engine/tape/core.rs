@@ -305,35 +305,46 @@ impl Tape {
 
     /// Runs `f` as the module `name` of the module that is running.
     pub fn scope<R>(&self, name: &'static str, f: impl FnOnce() -> R) -> R {
-        self.enter(name, None, self.component_now(), f)
+        self.enter(name, None, None, f)
     }
 
     /// Runs `f` as the module `name.index`.
     pub fn layer<R>(&self, name: &'static str, index: usize, f: impl FnOnce() -> R) -> R {
-        self.enter(name, Some(index as u32), self.component_now(), f)
+        self.enter(name, Some(index as u32), None, f)
     }
 
     /// Runs `f` as a module that is a part of the model which a person would name.
     pub fn component<R>(&self, name: &'static str, component: Component, f: impl FnOnce() -> R) -> R {
-        self.enter(name, None, component, f)
+        self.enter(name, None, Some(component), f)
     }
 
-    fn enter<R>(&self, name: &'static str, index: Option<u32>, component: Component, f: impl FnOnce() -> R) -> R {
-        let parent = self.0.scope.get();
-        let scope = {
-            let mut log = self.0.log.borrow_mut();
-            log.scopes.push(Scope {
-                parent,
-                name,
-                index,
-                component,
-            });
-            (log.scopes.len() - 1) as ScopeId
-        };
-        self.0.scope.set(scope);
+    fn enter<R>(
+        &self,
+        name: &'static str,
+        index: Option<u32>,
+        component: Option<Component>,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        let parent = self.open(name, index, component);
         let result = f();
         self.0.scope.set(parent);
         result
+    }
+
+    /// Enters a new module, of the part of the model that is running unless one is named; the answer is
+    /// the module that it was entered from. Not inlined: models do this at hundreds of places.
+    #[inline(never)]
+    fn open(&self, name: &'static str, index: Option<u32>, component: Option<Component>) -> ScopeId {
+        let parent = self.0.scope.get();
+        let mut log = self.0.log.borrow_mut();
+        let component = component.unwrap_or(log.scopes[parent as usize].component);
+        log.scopes.push(Scope {
+            parent,
+            name,
+            index,
+            component,
+        });
+        self.0.scope.replace((log.scopes.len() - 1) as ScopeId)
     }
 
     /// Notes that the run would raise this error; the first one counts.

@@ -20,6 +20,7 @@ impl Dims {
     ///
     /// # Panics
     /// When there are more than [`MAX_DIMS`].
+    #[inline(never)]
     pub fn new(dims: &[u64]) -> Self {
         let mut at = [0; MAX_DIMS];
         at[..dims.len()].copy_from_slice(dims);

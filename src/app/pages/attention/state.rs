@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use leptos::prelude::*;
 use vramscope_engine::attention::{Algorithm, Call, MeasuredPoint};
 use vramscope_engine::device::Device;
@@ -21,7 +19,7 @@ pub struct Attention {
     /// The card; nothing where none of that name is known.
     pub card: Memo<Option<&'static Device>>,
     /// The curves that came last, by the algorithm's name.
-    pub curves: RwSignal<BTreeMap<String, AttentionCurve>>,
+    pub curves: RwSignal<Vec<AttentionCurve>>,
     /// The length under the pointer.
     pub pointed: RwSignal<Option<f64>>,
     /// The length that was picked.
@@ -54,7 +52,8 @@ impl Attention {
                 if let Some(Answer::Attention(curve)) = answer {
                     // The answer may come when another page is open.
                     attention.curves.try_update(|curves| {
-                        curves.insert(curve.algorithm.clone(), curve);
+                        curves.retain(|known| known.algorithm != curve.algorithm);
+                        curves.push(curve);
                     });
                 }
             });
@@ -85,7 +84,8 @@ impl Attention {
 
     /// The curve of an algorithm, while it is shown and has come.
     pub fn curve(self, algorithm: Algorithm) -> Option<AttentionCurve> {
-        self.curves.with(|curves| curves.get(algorithm.name()).cloned())
+        self.curves
+            .with(|curves| curves.iter().find(|c| c.algorithm == algorithm.name()).cloned())
     }
 
     /// Measured points of this attention.

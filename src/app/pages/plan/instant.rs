@@ -17,10 +17,10 @@ pub fn InstantList(live: RwSignal<Option<Live>>, pointed: RwSignal<Option<Instan
         let live = live.get()?;
         let (instant, total) = (live.instant, live.total);
         let tensors = words::tensors(i18n, live.count);
-        let bytes = move || view! { <Explained quantity=Quantity::Live(instant) text=gib(total) /> };
+        let bytes = view! { <Explained quantity=Quantity::Live(instant) text=gib(total) /> };
         let title = match pointed.get() {
-            Some(_) => t!(i18n, instant.here, tensors, bytes).into_any(),
-            None => t!(i18n, instant.at_peak, tensors, bytes).into_any(),
+            Some(_) => t!(i18n, instant.here, tensors = tensors, bytes = bytes),
+            None => t!(i18n, instant.at_peak, tensors = tensors, bytes = bytes),
         };
         let rows: Vec<_> = live
             .largest

@@ -3,7 +3,7 @@ use vramscope_engine::format::gib;
 use vramscope_engine::report::derivation::Quantity;
 
 use super::explain::Explained;
-use crate::i18n::{t, use_i18n};
+use crate::i18n::{t, t_string, use_i18n};
 use crate::simulation::Simulation;
 use crate::words;
 
@@ -22,7 +22,7 @@ pub fn Peak() -> impl IntoView {
                 <strong>
                     <Explained quantity=Quantity::PeakAllocated text=gib(figures.peak_allocated) />
                 </strong>
-                <span class="peak-name">{t!(i18n, numbers.in_phase, phase)}</span>
+                <span class="peak-name">{t_string!(i18n, numbers.in_phase, phase = phase)}</span>
             </p>
         })
     }

@@ -5,7 +5,7 @@ use vramscope_engine::report::derivation::Quantity;
 
 use super::explain::Explained;
 use crate::charts::{Bar, Segment};
-use crate::i18n::{t, t_string, use_i18n};
+use crate::i18n::{t_string, use_i18n};
 use crate::simulation::Simulation;
 use crate::words;
 
@@ -54,7 +54,7 @@ pub fn Phases() -> impl IntoView {
                 </colgroup>
                 <tbody>{rows.collect_view()}</tbody>
             </table>
-            <p class="muted small">{t!(i18n, phase.explain, phase = words::phase(i18n, holder))}</p>
+            <p class="muted small">{t_string!(i18n, phase.explain, phase = words::phase(i18n, holder))}</p>
         })
     }
 }

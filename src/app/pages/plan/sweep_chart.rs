@@ -35,7 +35,7 @@ pub fn SweepChart(shown: RwSignal<Swept>) -> impl IntoView {
     let chart = Memo::new(move |_| shown.with(|swept| chart(i18n, swept)));
     let own = Memo::new(move |_| {
         let key = shown.with(|s| s.axis.and_then(|axis| Key::named(axis.name())))?;
-        store.text(key).parse::<f64>().ok()
+        store.text(key).parse::<u64>().ok().map(|own| own as f64)
     });
     let resting = Signal::derive(move || {
         let values = chart.with(LineChart::values);

@@ -110,17 +110,17 @@ fn Detail(fit: Fit) -> impl IntoView {
     let room = number(Quantity::Room, fit.room);
     if fit.needed > fit.room {
         let short = number(Quantity::Short, fit.short());
-        t!(i18n, verdict.short, needed, room, short).into_any()
+        t!(i18n, verdict.short, needed = needed, room = room, short = short)
     } else {
         let spare = number(Quantity::Spare, fit.spare());
-        t!(i18n, verdict.spare, needed, room, spare).into_any()
+        t!(i18n, verdict.spare, needed = needed, room = room, spare = spare)
     }
 }
 
-fn number(quantity: Quantity, bytes: Bytes) -> impl Fn() -> AnyView + Clone + Send + Sync + 'static {
+fn number(quantity: Quantity, bytes: Bytes) -> AnyView {
     let simulation = Simulation::get();
-    move || match simulation.run() {
-        Some(_) => view! { <Explained quantity=quantity.clone() text=gib(bytes) /> }.into_any(),
+    match simulation.run() {
+        Some(_) => view! { <Explained quantity text=gib(bytes) /> }.into_any(),
         // A model that does not train is simulated in one go, without a record to explain it by.
         None => gib(bytes).into_any(),
     }

@@ -30,10 +30,10 @@ impl Search {
 
     /// Every word typed occurs in the value or its group, whatever its case.
     pub fn found(self) -> Vec<ComboOption> {
-        let typed = self.typed.get().unwrap_or_default().to_lowercase();
+        let typed = self.typed.get().unwrap_or_default().to_ascii_lowercase();
         let words: Vec<_> = typed.split_whitespace().collect();
         let fits = |o: &ComboOption| {
-            let text = format!("{} {}", o.value, o.group).to_lowercase();
+            let text = format!("{} {}", o.value, o.group).to_ascii_lowercase();
             words.iter().all(|w| text.contains(w))
         };
         self.options.get().into_iter().filter(fits).collect()

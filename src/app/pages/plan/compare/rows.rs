@@ -116,7 +116,7 @@ pub fn Figures(all: Vec<Column>) -> impl IntoView {
         view! {
             <tr>
                 <th scope="row">
-                    {t!(i18n, compare.peak, phase = move || words::phase(i18n, phase))}
+                    {t_string!(i18n, compare.peak, phase = words::phase(i18n, phase))}
                 </th>
                 {cells}
             </tr>

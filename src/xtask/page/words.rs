@@ -1,0 +1,51 @@
+//! What the page says: a file for each language, under a name that changes with its content.
+
+use std::path::Path;
+
+use super::{PAGE, sha256};
+use crate::{Failure, root};
+
+#[path = "../../app/phrases.rs"]
+mod phrases;
+
+/// Writes the languages into `dist` and names them in the page.
+pub fn write(dist: &Path) -> Result<(), Failure> {
+    let all = phrases::read(&root().join("src/app/locales")).map_err(Failure::new)?;
+    let mut page = std::fs::read_to_string(dist.join(PAGE))?;
+    std::fs::create_dir_all(dist.join("words"))?;
+    for (place, language) in phrases::LANGUAGES.into_iter().enumerate() {
+        let text = phrases::packed(&all, place);
+        let digest: String = sha256(&text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("words/{language}-{digest}.txt");
+        std::fs::write(dist.join(&name), text)?;
+        page = page.replace(&format!("words/{language}.txt"), &name);
+    }
+    std::fs::write(dist.join(PAGE), page)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::phrases::{LANGUAGES, Phrase, packed, read};
+    use super::*;
+
+    #[test]
+    fn gaps_are_numbered_in_the_order_of_their_names() {
+        let phrase = Phrase {
+            subject: "verdict".into(),
+            key: "spare".into(),
+            gaps: vec!["card".into(), "room".into()],
+            texts: ["{{ room }} of {{ card }}.", "{{card}}：{{ room }}", "—"].map(String::from),
+        };
+        let lines = [0, 1, 2].map(|language| packed(std::slice::from_ref(&phrase), language));
+        assert_eq!(lines, ["{1} of {0}.", "{0}：{1}", "—"]);
+    }
+
+    #[test]
+    fn every_language_has_as_many_lines() {
+        let all = read(&root().join("src/app/locales")).expect("the page's phrases");
+        for language in 0..LANGUAGES.len() {
+            assert_eq!(packed(&all, language).lines().count(), all.len());
+        }
+    }
+}
