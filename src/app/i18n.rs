@@ -3,12 +3,12 @@
 //! language in use are a file beside it, which `style/boot.js` fetches.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex};
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
+
+use crate::part::{Text, text};
 
 /// Phrases by subject and key.
 #[allow(
@@ -200,15 +200,6 @@ fn pieces(phrase: &'static str, each: &mut dyn FnMut(Piece)) {
 /// The words that the page provides.
 pub fn use_i18n() -> Words {
     expect_context()
-}
-
-/// A text that follows the language.
-pub type Text = Arc<Mutex<dyn FnMut() -> String + Send>>;
-
-/// A text of this function's; all texts are of one type, so that the page has the code to show one
-/// just once.
-pub fn text(words: impl FnMut() -> String + Send + 'static) -> Text {
-    Arc::new(Mutex::new(words))
 }
 
 /// A phrase that follows the language, for a view: `t!(i18n, subject.key)`; with views in its gaps,

@@ -7,6 +7,7 @@ use super::download::{save_png, save_svg, save_text};
 use super::surface::Surface;
 use super::table::Table;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::part;
 use crate::shell::copy_text;
 
 /// A chart with all that a person can take away of it.
@@ -121,7 +122,7 @@ fn Menu(figure: Figure, frame: NodeRef<html::Section>) -> impl IntoView {
 
 #[component]
 fn Rows(figure: Figure) -> impl IntoView {
-    move || {
+    part(move || {
         let table = figure.shown.run(());
         let head: Vec<_> = table
             .head
@@ -136,7 +137,7 @@ fn Rows(figure: Figure) -> impl IntoView {
                 view! { <tr>{cells}</tr> }
             })
             .collect();
-        view! {
+        let table = view! {
             <div class="chart-rows" tabindex="0" role="region" aria-label=figure.title.get()>
                 <table>
                     <thead>
@@ -145,6 +146,7 @@ fn Rows(figure: Figure) -> impl IntoView {
                     <tbody>{rows}</tbody>
                 </table>
             </div>
-        }
-    }
+        };
+        Some(table.into_any())
+    })
 }

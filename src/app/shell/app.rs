@@ -9,6 +9,7 @@ use super::{Store, fault, language, theme};
 use crate::i18n::{Language, Words, t, use_i18n};
 use crate::pages::attention::AttentionPage;
 use crate::pages::plan::PlanPage;
+use crate::part::part;
 use crate::state::Route;
 use crate::worker::Engine;
 
@@ -20,11 +21,13 @@ pub fn app(language: Language) -> impl IntoView {
     language::follow(store, i18n);
     theme::follow(store);
     fault::follow(i18n);
-    let part = Memo::new(move |_| embed::part(store));
-    move || match part.get() {
-        Some(part) => view! { <Embedded part /> }.into_any(),
-        None => view! { <WholePage /> }.into_any(),
-    }
+    let wanted = Memo::new(move |_| embed::part(store));
+    part(move || {
+        Some(match wanted.get() {
+            Some(part) => view! { <Embedded part /> }.into_any(),
+            None => view! { <WholePage /> }.into_any(),
+        })
+    })
 }
 
 /// The page with header and footer.
@@ -52,10 +55,12 @@ fn WholePage() -> impl IntoView {
 pub fn Routed() -> impl IntoView {
     let store = Store::get();
     let route = Memo::new(move |_| store.route().get());
-    move || match route.get() {
-        Route::Attention => view! { <AttentionPage /> }.into_any(),
-        _ => view! { <PlanPage /> }.into_any(),
-    }
+    part(move || {
+        Some(match route.get() {
+            Route::Attention => view! { <AttentionPage /> }.into_any(),
+            _ => view! { <PlanPage /> }.into_any(),
+        })
+    })
 }
 
 /// The fragment holds the state, so a plain link into the page would lose it.

@@ -26,7 +26,7 @@ use crate::i18n::Language;
 /// Puts the page into the document, once its words are there.
 pub fn start() {
     fault::watch();
-    leptos::task::spawn_local(async {
+    wasm_bindgen_futures::spawn_local(async {
         let language = Language::load(language::first()).await;
         leptos::mount::mount_to_body(move || app::app(language));
     });

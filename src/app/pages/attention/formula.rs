@@ -5,6 +5,7 @@ use vramscope_engine::units::Bytes;
 
 use super::state::Attention;
 use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::part::part;
 use crate::words;
 
 /// Formula, substituted numbers and result of one algorithm at the length: what lives at the peak, and
@@ -70,14 +71,14 @@ fn refused(i18n: Words, why: &Refused) -> AnyView {
 fn MemoryFormula() -> impl IntoView {
     let i18n = use_i18n();
     let attention = Attention::get();
-    move || {
+    part(move || {
         let call = attention.call.get().ok()?;
         let found = memory(&call, attention.chosen.get(), attention.here(), attention.gpu());
         Some(match found {
             Ok(memory) => memory_table(i18n, memory),
             Err(why) => refused(i18n, &why),
         })
-    }
+    })
 }
 
 fn memory_table(i18n: Words, memory: Memory) -> AnyView {
@@ -140,14 +141,14 @@ fn term_row(term: Term) -> impl IntoView {
 fn TimeFormula() -> impl IntoView {
     let i18n = use_i18n();
     let attention = Attention::get();
-    move || {
+    part(move || {
         let call = attention.call.get().ok()?;
         let card = attention.card.get()?;
         Some(match time(&call, attention.chosen.get(), attention.here(), card) {
             Ok(time) => time_table(i18n, time),
             Err(why) => refused(i18n, &why),
         })
-    }
+    })
 }
 
 fn time_table(i18n: Words, time: Time) -> AnyView {

@@ -40,9 +40,9 @@ pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
             <th scope="row">
                 <Name line path toggled />
             </th>
-            <td class="breakdown-bar">{move || view! { <Bar segments=segments() /> }}</td>
+            <td class="breakdown-bar">{move || view! { <Bar segments=segments() /> }.into_any()}</td>
             <td class="breakdown-bytes">
-                {move || view! { <Explained quantity=Quantity::Row(path.get_value()) text=gib(bytes.get()) /> }}
+                {move || view! { <Explained quantity=Quantity::Row(path.get_value()) text=gib(bytes.get()) /> }.into_any()}
             </td>
             <td class="breakdown-share">{move || line.with(|line| share(line.bytes, line.whole))}</td>
         </tr>

@@ -45,6 +45,7 @@ pub fn Compare() -> impl IntoView {
                                     </tbody>
                                 </table>
                             }
+                            .into_any()
                         }}
                     </div>
                 </Show>

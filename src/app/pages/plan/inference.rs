@@ -3,6 +3,7 @@ use vramscope_engine::format::{exact, gib, grouped};
 use vramscope_engine::units::Bytes;
 
 use crate::i18n::{Words, t_string, use_i18n};
+use crate::part::part;
 use crate::simulation::{Outcome, Simulation};
 use crate::words;
 use crate::worker::view::Inference;
@@ -12,10 +13,12 @@ use crate::worker::view::Inference;
 pub fn InferenceNumbers() -> impl IntoView {
     let i18n = use_i18n();
     let outcome = Simulation::get().outcome;
-    move || match outcome.get() {
-        Outcome::Inference(pass) => Some(view! { <dl class="figures">{rows(i18n, &pass).collect_view()}</dl> }),
+    part(move || match outcome.get() {
+        Outcome::Inference(pass) => {
+            Some(view! { <dl class="figures">{rows(i18n, &pass).collect_view()}</dl> }.into_any())
+        }
         _ => None,
-    }
+    })
 }
 
 fn rows(i18n: Words, pass: &Inference) -> impl Iterator<Item = impl IntoView + use<>> + use<> {

@@ -6,6 +6,7 @@ use vramscope_engine::report::{Instant, LiveTensor};
 use super::explain::Explained;
 use crate::charts::kind_class;
 use crate::i18n::{t, use_i18n};
+use crate::part::part;
 use crate::words;
 use crate::worker::view::Live;
 
@@ -13,7 +14,7 @@ use crate::worker::view::Live;
 #[component]
 pub fn InstantList(live: RwSignal<Option<Live>>, pointed: RwSignal<Option<Instant>>) -> impl IntoView {
     let i18n = use_i18n();
-    move || {
+    part(move || {
         let live = live.get()?;
         let (instant, total) = (live.instant, live.total);
         let tensors = words::tensors(i18n, live.count);
@@ -28,7 +29,7 @@ pub fn InstantList(live: RwSignal<Option<Live>>, pointed: RwSignal<Option<Instan
             .enumerate()
             .map(|(place, tensor)| view! { <Row tensor quantity=Quantity::Tensor(instant, place) /> })
             .collect();
-        Some(view! {
+        let list = view! {
             <div class="instant" data-testid="instant">
                 <h3>{title}</h3>
                 <table>
@@ -41,8 +42,9 @@ pub fn InstantList(live: RwSignal<Option<Live>>, pointed: RwSignal<Option<Instan
                     <tbody>{rows}</tbody>
                 </table>
             </div>
-        })
-    }
+        };
+        Some(list.into_any())
+    })
 }
 
 #[component]

@@ -7,6 +7,7 @@ use vramscope_engine::units::Bytes;
 use super::explain::Explained;
 use crate::charts::{Bar, Segment, part_class};
 use crate::i18n::{t, use_i18n};
+use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
@@ -16,7 +17,7 @@ use crate::worker::view::Run;
 pub fn MemoryBar() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    move || {
+    part(move || {
         let run = simulation.run()?;
         let parts = &run.parts;
         let scale = scale(&run);
@@ -60,15 +61,16 @@ pub fn MemoryBar() -> impl IntoView {
             .as_ref()
             .ok()
             .map(|card| limit_mark(card.fit.room, scale, &card.name));
-        Some(view! {
+        let bar = view! {
             <div class="memory-bar">
                 <Bar segments />
                 {over}
                 {limit}
             </div>
             <ul class="legend">{legend.collect_view()} {free}</ul>
-        })
-    }
+        };
+        Some(bar.into_any())
+    })
 }
 
 fn quantity(part: Part) -> Quantity {

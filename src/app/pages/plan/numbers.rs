@@ -5,6 +5,7 @@ use vramscope_engine::units::Bytes;
 
 use super::explain::Explained;
 use crate::i18n::{Words, use_i18n};
+use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
@@ -60,7 +61,7 @@ impl Figure {
 pub fn Numbers() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    move || {
+    part(move || {
         let run = simulation.run()?;
         let rows = figures(i18n, &run).into_iter().map(|f| {
             view! {
@@ -76,8 +77,8 @@ pub fn Numbers() -> impl IntoView {
                 </div>
             }
         });
-        Some(view! { <dl class="figures">{rows.collect_view()}</dl> })
-    }
+        Some(view! { <dl class="figures">{rows.collect_view()}</dl> }.into_any())
+    })
 }
 
 fn figures(i18n: Words, run: &Run) -> Vec<Figure> {

@@ -4,6 +4,7 @@ use vramscope_engine::report::derivation::Quantity;
 
 use super::explain::Explained;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
 
@@ -12,11 +13,11 @@ use crate::words;
 pub fn Peak() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    move || {
+    part(move || {
         let run = simulation.run()?;
         let figures = &run.figures;
         let phase = words::phase(i18n, figures.peak_phase);
-        Some(view! {
+        let peak = view! {
             <p class="peak">
                 <span class="peak-name">{t!(i18n, numbers.allocated)}</span>
                 <strong>
@@ -24,6 +25,7 @@ pub fn Peak() -> impl IntoView {
                 </strong>
                 <span class="peak-name">{t_string!(i18n, numbers.in_phase, phase = phase)}</span>
             </p>
-        })
-    }
+        };
+        Some(peak.into_any())
+    })
 }

@@ -6,6 +6,7 @@ use vramscope_engine::report::derivation::Quantity;
 use super::explain::Explained;
 use crate::charts::{Bar, Segment};
 use crate::i18n::{t_string, use_i18n};
+use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
 
@@ -14,7 +15,7 @@ use crate::words;
 pub fn Phases() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    move || {
+    part(move || {
         let run = simulation.run()?;
         let steady = run.figures.steady;
         let holder = run.figures.peak_phase;
@@ -44,7 +45,7 @@ pub fn Phases() -> impl IntoView {
                 </tr>
             }
         });
-        Some(view! {
+        let table = view! {
             <table class="phases">
                 <colgroup>
                     <col class="col-phase" />
@@ -55,6 +56,7 @@ pub fn Phases() -> impl IntoView {
                 <tbody>{rows.collect_view()}</tbody>
             </table>
             <p class="muted small">{t_string!(i18n, phase.explain, phase = words::phase(i18n, holder))}</p>
-        })
-    }
+        };
+        Some(table.into_any())
+    })
 }

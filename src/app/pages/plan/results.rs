@@ -14,6 +14,7 @@ use super::verdict::VerdictLine;
 use super::warnings::Warnings;
 use super::what_if::WhatIf;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::part;
 use crate::simulation::{Outcome, Simulation};
 
 /// What came of the entries: a run, or why there is none.
@@ -122,7 +123,7 @@ pub fn Refusal() -> impl IntoView {
         Outcome::BadSetup(message) => Some((t_string!(i18n, refusal.setup).to_string(), message)),
         _ => None,
     };
-    move || {
+    part(move || {
         words().map(|(title, message)| {
             view! {
                 <section class="card refusal" role="alert" data-testid="refusal">
@@ -131,6 +132,7 @@ pub fn Refusal() -> impl IntoView {
                     <p class="muted">{t!(i18n, refusal.kept)}</p>
                 </section>
             }
+            .into_any()
         })
-    }
+    })
 }

@@ -5,6 +5,7 @@ use vramscope_engine::units::Bytes;
 
 use super::sweep::Swept;
 use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::part::part;
 use crate::shell::Store;
 use crate::state::Key;
 use crate::worker::protocol::Largest;
@@ -79,7 +80,7 @@ pub fn CardChips() -> impl IntoView {
 #[component]
 pub fn LargestTable(shown: RwSignal<Swept>) -> impl IntoView {
     let i18n = use_i18n();
-    move || {
+    part(move || {
         let largest = shown.with(|swept| swept.largest.clone());
         (!largest.is_empty()).then(|| {
             let rows: Vec<_> = largest.into_iter().map(|largest| row(i18n, largest)).collect();
@@ -96,8 +97,9 @@ pub fn LargestTable(shown: RwSignal<Swept>) -> impl IntoView {
                     <tbody>{rows}</tbody>
                 </table>
             }
+            .into_any()
         })
-    }
+    })
 }
 
 fn row(i18n: Words, largest: Largest) -> impl IntoView {

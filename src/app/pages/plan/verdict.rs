@@ -8,6 +8,7 @@ use vramscope_engine::verdict::{Fit, Verdict};
 
 use super::explain::Explained;
 use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::part::part;
 use crate::simulation::Simulation;
 use crate::worker::view::Card;
 
@@ -19,7 +20,7 @@ const QUIET: Duration = Duration::from_millis(1200);
 pub fn VerdictLine() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    let line = move || {
+    let line = part(move || {
         Some(match simulation.card()? {
             Ok(card) => {
                 let verdict = card.fit.verdict;
@@ -40,7 +41,7 @@ pub fn VerdictLine() -> impl IntoView {
             }
             Err(message) => view! { <p class="refusal-message">{message}</p> }.into_any(),
         })
-    };
+    });
     view! {
         {line}
         <Announcer />

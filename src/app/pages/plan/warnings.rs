@@ -2,6 +2,7 @@ use leptos::prelude::*;
 use vramscope_engine::report::Severity;
 
 use crate::i18n::{t, use_i18n};
+use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
 
@@ -10,7 +11,7 @@ use crate::words;
 pub fn Warnings() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    move || {
+    part(move || {
         let run = simulation.run()?;
         let warnings = &run.warnings;
         let rows = warnings.iter().map(|w| {
@@ -31,6 +32,7 @@ pub fn Warnings() -> impl IntoView {
                     <ul>{rows.collect_view()}</ul>
                 </section>
             }
+            .into_any()
         })
-    }
+    })
 }

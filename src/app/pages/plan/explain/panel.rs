@@ -52,7 +52,7 @@ pub fn ExplanationPanel() -> impl IntoView {
                     </svg>
                 </button>
             </div>
-            {move || explanation.found.get().map(|derivation| view! { <Body derivation /> })}
+            {move || explanation.found.get().map(|derivation| view! { <Body derivation /> }.into_any())}
         </div>
     }
 }
