@@ -23,6 +23,11 @@ impl Failure {
         Self::Input(error.to_string())
     }
 
+    /// A failure that the input is not to blame for, described by an error.
+    pub fn broken(error: impl fmt::Display) -> Self {
+        Self::Broken(error.to_string())
+    }
+
     /// Tells the person on standard error and gives the exit code.
     pub fn report(&self) -> ExitCode {
         let (text, code) = match self {

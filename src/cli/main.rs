@@ -6,12 +6,17 @@
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 mod commands;
+mod data_folder;
 mod failure;
 mod input;
 mod output;
 mod predict;
+mod records;
+#[cfg(feature = "server")]
+mod server;
 #[cfg(test)]
 mod tests;
+mod upload;
 
 use std::process::ExitCode;
 
@@ -39,6 +44,10 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       why a run is out of memory, or slow
   vramscope replay gpt2-bf16.trace.json.gz
       a recorded allocator trace through the simulated allocator
+  vramscope upload h200.json --to https://vramscope.example --dry-run
+      what would be sent of a measured card
+  vramscope export data h200.json
+      records as static files, for a page to read
   vramscope models
       every model known by name
   vramscope gpus

@@ -4,12 +4,15 @@
 mod axe;
 mod browser;
 mod cargo_tool;
+mod postgres;
+mod system_package;
 mod wasm_opt;
 
 use std::path::PathBuf;
 
 pub use axe::axe;
 pub use browser::{Browser, browser};
+pub use postgres::postgres;
 
 use crate::process::{cargo, output, program, run};
 use crate::{Failure, root};
@@ -55,6 +58,7 @@ pub fn for_page() -> Result<(), Failure> {
 pub fn for_tests() -> Result<(), Failure> {
     NEXTEST.ensure_any("0.9")?;
     axe()?;
+    postgres();
     browser().map(drop)
 }
 

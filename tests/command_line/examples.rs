@@ -18,6 +18,10 @@ fn folder() -> PathBuf {
     std::fs::copy(traces.join(trace), folder.join(trace)).expect("the trace is copied");
     let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/snapshots");
     std::fs::copy(snapshots.join("gpt2-bf16.pickle.gz"), folder.join("snapshot.pickle")).expect("it is copied");
+    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/records/example.json");
+    for card in ["h200.json", "rtx-4090.json"] {
+        std::fs::copy(&record, folder.join(card)).expect("the record is copied");
+    }
     let error = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already \
                  allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
     let texts = [
@@ -57,6 +61,7 @@ fn every_example_succeeds() {
     for help in [
         &["--help"][..],
         &["estimate", "--help"],
+        &["export", "--help"],
         &["diagnose", "--help"],
         &["models", "--help"],
     ] {

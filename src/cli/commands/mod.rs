@@ -3,10 +3,14 @@
 mod completions;
 mod diagnose;
 mod estimate;
+mod export;
 mod gpus;
 mod max_batch;
 mod models;
 mod replay;
+#[cfg(feature = "server")]
+mod serve;
+mod upload;
 
 use anstyle::Style;
 use clap::Subcommand;
@@ -26,6 +30,10 @@ pub enum Command {
     MaxBatch(Box<max_batch::MaxBatch>),
     Diagnose(Box<diagnose::Diagnose>),
     Replay(replay::Replay),
+    Upload(Box<upload::Upload>),
+    #[cfg(feature = "server")]
+    Serve(Box<serve::Serve>),
+    Export(export::Export),
     Models(models::Models),
     Gpus(gpus::Gpus),
     Completions(completions::Completions),
@@ -42,6 +50,10 @@ impl Command {
             Self::MaxBatch(command) => command.run(),
             Self::Diagnose(command) => command.run(),
             Self::Replay(command) => command.run(),
+            Self::Upload(command) => command.run(),
+            #[cfg(feature = "server")]
+            Self::Serve(command) => command.run(),
+            Self::Export(command) => command.run(),
             Self::Models(command) => command.run(),
             Self::Gpus(command) => command.run(),
             Self::Completions(command) => command.run(),

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::system_package;
 use crate::Failure;
-use crate::process::{find, output, program, run};
+use crate::process::find;
 
 /// A browser and the driver that steers it.
 #[derive(Debug, Clone)]
@@ -22,19 +23,7 @@ pub fn browser() -> Result<Browser, Failure> {
     if let Some(found) = look() {
         return Ok(found);
     }
-    if find(&["apt-get"]).is_some() && output(program("id").arg("-u")).as_deref() == Some("0") {
-        run(program("apt-get").args(["update", "-qq"]))?;
-        run(program("apt-get")
-            .args([
-                "install",
-                "-y",
-                "-qq",
-                "--no-install-recommends",
-                "chromium",
-                "chromium-driver",
-            ])
-            .env("DEBIAN_FRONTEND", "noninteractive"))?;
-    }
+    system_package::install(&["chromium", "chromium-driver"])?;
     look().ok_or_else(|| {
         Failure::new(
             "the browser tests need Chromium and chromedriver on PATH; \

@@ -1,0 +1,72 @@
+use clap::Subcommand;
+use serde::Deserialize;
+
+use super::Where;
+use crate::failure::Failure;
+use crate::output;
+use crate::output::list::{self, Edge};
+use crate::server::store::{Filter, Listed};
+
+/// Records with values that their card cannot reach
+#[derive(Debug, Subcommand)]
+pub enum Quarantine {
+    /// List them with the reasons
+    List {
+        #[command(flatten)]
+        database: Where,
+    },
+    /// Let one out, to be listed with all others
+    Release {
+        /// The record's id
+        id: String,
+        #[command(flatten)]
+        database: Where,
+    },
+}
+
+/// What is shown of a record.
+#[derive(Deserialize)]
+struct Shown {
+    id: String,
+    device: String,
+}
+
+/// Shown at a time.
+const LIMIT: i64 = 1000;
+
+impl Quarantine {
+    /// Does it.
+    ///
+    /// # Errors
+    /// When the database cannot be used, or the id is of no record in quarantine.
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::List { database } => show(&database),
+            Self::Release { id, database } => {
+                if database.with(async |store| store.release(&id).await)? {
+                    return Ok(());
+                }
+                Err(Failure::Input(format!(
+                    "no record in quarantine has the id {id}; `vramscope serve quarantine list` lists them"
+                )))
+            }
+        }
+    }
+}
+
+fn show(database: &Where) -> Result<(), Failure> {
+    let filter = Filter {
+        quarantined: true,
+        limit: LIMIT,
+        ..Filter::default()
+    };
+    let listed = database.with(async |store| store.list(&filter).await)?;
+    let rows = listed.into_iter().map(cells).collect::<Result<Vec<_>, _>>()?;
+    let heads = [("id", Edge::Left), ("card", Edge::Left), ("reason", Edge::Left)];
+    output::print(&list::render(heads, &rows))
+}
+
+fn cells(listed: Listed) -> Result<[String; 3], Failure> {
+    let shown: Shown = serde_json::from_str(listed.entry.get()).map_err(Failure::broken)?;
+    Ok([shown.id, shown.device, listed.quarantine.unwrap_or_default()])
+}

@@ -1,0 +1,155 @@
+//! Measurements that no such card can have made. They are kept, out of sight, until somebody has
+//! looked at them.
+
+use vramscope_engine::device::Device;
+use vramscope_engine::record::{Class, Measurement, Outcome, Precision, Record, Summary};
+use vramscope_engine::units::Bytes;
+
+/// How far a board may be above its data sheet. Sheets state rates at a boost clock that boards exceed
+/// (H200: 1980 MHz at most) and round bandwidths (H200: 4.8 TB/s for 3201 MHz × 2 × 6144 bit = 4.92);
+/// makers' own overclocked boards add some percent. This decides what is looked at by a person, and
+/// nothing else.
+const ABOVE_SHEET: f64 = 1.1;
+
+/// The first thing in a record that cannot be, in words; `None` where everything can.
+pub fn implausible(record: &Record) -> Option<String> {
+    let card = Device::by_name(&record.device.name).ok();
+    (1..).zip(&record.results).find_map(|(number, result)| {
+        let why = of_result(record, result, card)?;
+        Some(format!("result {number} ({}): {why}", result.kernel.class.name()))
+    })
+}
+
+fn of_result(record: &Record, result: &Measurement, card: Option<&Device>) -> Option<String> {
+    let Outcome::Measured(measured) = &result.outcome else {
+        return None;
+    };
+    if let Some(summary) = &measured.summary {
+        if summary.median_ns == 0 {
+            return Some("it took no time".into());
+        }
+        let samples = Summary::of(&measured.samples_ns);
+        let of_samples = samples.is_none_or(|of| {
+            (of.median_ns, of.min_ns, of.max_ns) == (summary.median_ns, summary.min_ns, summary.max_ns)
+        });
+        if !of_samples {
+            return Some("its summary is not that of its samples".into());
+        }
+    }
+    let shape = &result.kernel.shape;
+    if let (Class::Gemm, Some(m), Some(n), Some(k), Some(flops)) =
+        (result.kernel.class, shape.m, shape.n, shape.k, result.flops)
+    {
+        let exact = 2 * u128::from(m) * u128::from(n) * u128::from(k);
+        if exact != u128::from(flops) {
+            return Some(format!(
+                "{flops} operations are stated; a product of this shape has {exact}"
+            ));
+        }
+    }
+    let card = card?;
+    too_many_operations(result, card).or_else(|| too_many_bytes(record, result, card))
+}
+
+fn too_many_operations(result: &Measurement, card: &Device) -> Option<String> {
+    if !matches!(result.kernel.class, Class::Gemm | Class::Attention) {
+        return None;
+    }
+    let peaks = &card.peak_tflops;
+    let (precision, peak) = match result.kernel.precision? {
+        Precision::Bf16 => ("bf16", peaks.bf16),
+        Precision::Fp16 => ("fp16", peaks.fp16),
+        Precision::Tf32 => ("TF32", peaks.tf32),
+        Precision::Fp32 => ("fp32", peaks.fp32),
+    };
+    let (peak, rate) = (peak?, result.flops_per_s()? / 1e12);
+    (rate > peak * ABOVE_SHEET).then(|| {
+        format!(
+            "{rate:.0} TFLOP/s in {precision}; the peak of {} is {peak:.0}",
+            card.name
+        )
+    })
+}
+
+fn too_many_bytes(record: &Record, result: &Measurement, card: &Device) -> Option<String> {
+    let (bytes, seconds) = (result.bytes? as f64, result.time()?.get());
+    // Where no data sheet states the cache, the driver's word in the record stands.
+    let cache = card.l2().map(Bytes::get).or(record.device.l2_bytes);
+    let (what, link, kept) = match result.kernel.class {
+        // Just after its inputs were written, a kernel finds up to a cache's worth of them there.
+        Class::DeviceCopy
+        | Class::Softmax
+        | Class::LayerNorm
+        | Class::RmsNorm
+        | Class::Gelu
+        | Class::SiluMul
+        | Class::CrossEntropy
+        | Class::Adamw => ("memory", card.bandwidth()?, cache? as f64),
+        Class::HostToDevice | Class::DeviceToHost => ("host link", card.pcie()?, 0.0),
+        _ => return None,
+    };
+    let peak = link.as_gb_per_s();
+    let rate = (bytes - kept) / seconds / 1e9;
+    (rate > peak * ABOVE_SHEET).then(|| {
+        format!(
+            "{rate:.0} GB/s beyond its cache; the {what} of {} gives {peak:.0}",
+            card.name
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../tests/data/records/example.json");
+
+    fn reason(from: &str, to: &str) -> Option<String> {
+        assert!(EXAMPLE.contains(from), "{from}");
+        implausible(&Record::read(&EXAMPLE.replace(from, to)).expect("a record"))
+    }
+
+    #[test]
+    fn a_measured_record_is_plausible_and_an_unknown_card_is_not_judged() {
+        assert_eq!(reason("NVIDIA H200", "NVIDIA H200"), None);
+        assert_eq!(reason("\"NVIDIA H200\"", "\"Some GPU\""), None);
+    }
+
+    #[test]
+    fn more_than_the_card_can_do_is_named() {
+        // 2 · 8192³ operations in 1.39 ms are 789 TFLOP/s; an A100 has 312 in bf16.
+        let faster = reason("\"NVIDIA H200\"", "\"NVIDIA A100-SXM4-80GB\"").expect("implausible");
+        assert!(
+            faster.starts_with("result 1 (gemm): 789 TFLOP/s in bf16; the peak of A100"),
+            "{faster}"
+        );
+        let other = reason("\"flops\": 1099511627776", "\"flops\": 109951162777").expect("implausible");
+        assert!(other.contains("a product of this shape has 1099511627776"), "{other}");
+        let summary = reason("\"median_ns\": 1393000", "\"median_ns\": 1392000").expect("implausible");
+        assert!(summary.contains("not that of its samples"), "{summary}");
+    }
+
+    #[test]
+    fn a_copy_cannot_outrun_memory_but_may_find_its_inputs_in_the_cache() {
+        let copy = |bytes: u64, ns: u64| {
+            let text = format!(
+                r#"{{"schema_version": 1, "tool": {{"name": "vramscope", "version": "0.1.0"}},
+                "device": {{"name": "NVIDIA H200", "backend": "cuda", "l2_bytes": 62914560}}, "results": [{{
+                "kernel": {{"class": "device_copy", "shape": {{"bytes": {bytes}}}}}, "bytes": {bytes},
+                "outcome": {{"measured": {{"timer": "device", "launches_per_sample": 1, "samples_ns": [{ns}],
+                "summary": {{"median_ns": {ns}, "min_ns": {ns}, "max_ns": {ns}}}}}}}}}]}}"#
+            );
+            implausible(&Record::read(&text).expect("a record"))
+        };
+        // 4.8 GB take a millisecond.
+        assert_eq!(copy(4_800_000_000, 1_000_000), None);
+        assert!(
+            copy(4_800_000_000, 800_000)
+                .expect("implausible")
+                .contains("the memory of H200 gives 4800")
+        );
+        // 40 MB in 4 µs are 10 TB/s, from the cache.
+        assert_eq!(copy(40_000_000, 4_000), None);
+        assert!(copy(40_000_000, 0).expect("implausible").contains("no time"));
+    }
+}

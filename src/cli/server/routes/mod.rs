@@ -1,0 +1,92 @@
+//! What can be asked.
+
+mod about;
+mod records;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::services::ServeDir;
+
+use super::answer::Problem;
+use super::page::Page;
+use super::{App, gate, metrics};
+
+/// All routes.
+pub(super) fn router(app: App, page: Option<Page>) -> Router {
+    let api = Router::new()
+        .route("/api/records", get(records::list).post(records::upload))
+        .route("/api/records/{id}", get(records::one))
+        .route("/api/records/{id}/release", post(records::release))
+        .route("/metrics", get(about::metrics))
+        .layer(from_fn_with_state(app.clone(), gate::pass));
+    let all = api
+        .route("/api/openapi.json", get(about::openapi))
+        .route("/api/record.schema.json", get(about::record_schema))
+        .route("/healthz", get(about::healthz))
+        .route("/api/{*rest}", axum::routing::any(not_found))
+        .method_not_allowed_fallback(method_not_allowed);
+    let all = all.layer(from_fn(api_headers));
+    let all = match page {
+        Some(page) => {
+            let files = ServeDir::new(&page.folder).precompressed_br();
+            let files = Router::new()
+                .fallback_service(files)
+                .layer(from_fn_with_state(page, page_headers));
+            all.fallback_service(files)
+        }
+        None => all.fallback(not_found),
+    };
+    all.layer(CatchPanicLayer::custom(broke))
+        .layer(from_fn_with_state(app.clone(), metrics::count))
+        .with_state(app)
+}
+
+async fn not_found() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "nothing is here; /api/openapi.json says what is")
+}
+
+async fn method_not_allowed() -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take that method")
+}
+
+/// A fault of the program: its owner sees it, whoever asked sees that it was not their fault.
+fn broke(_: Box<dyn std::any::Any + Send>) -> Response {
+    use axum::response::IntoResponse;
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the server broke at this request").into_response()
+}
+
+/// Answers of the API are data: no browser shows them as a document, runs them or guesses their kind.
+async fn api_headers(request: Request, next: Next) -> Response {
+    const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(NOTHING));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let policy = HeaderName::from_static("cross-origin-resource-policy");
+    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The page states its own policy; its files may be embedded in a wiki.
+async fn page_headers(State(page): State<Page>, request: Request, next: Next) -> Response {
+    let policy = page.policy(request.uri().path());
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let policy = HeaderName::from_static("cross-origin-resource-policy");
+    headers.insert(policy, HeaderValue::from_static("cross-origin"));
+    response
+}

@@ -1,0 +1,36 @@
+use std::fmt;
+
+/// Why the database did not do it. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreError {
+    /// There is no room left.
+    Full(String),
+    /// It cannot be reached, is busy, or broke.
+    Unavailable(String),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(why) => write!(f, "the database is full: {why}"),
+            Self::Unavailable(why) => write!(f, "the database does not answer: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// SQLite's SQLITE_FULL, and SQLITE_IOERR_WRITE, which is what a file's limit gives.
+const SQLITE_FULL: [&str; 2] = ["13", "778"];
+/// PostgreSQL's class 53, insufficient resources, disk_full.
+const POSTGRES_FULL: &str = "53100";
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        let code = error.as_database_error().and_then(|error| error.code());
+        match code.as_deref() {
+            Some(code) if code == POSTGRES_FULL || SQLITE_FULL.contains(&code) => Self::Full(error.to_string()),
+            _ => Self::Unavailable(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! How the tables come to be. A migration that was published is never changed: another one follows it.
+
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{AssertSqlSafe, SqlSafeStr};
+
+use super::Database;
+
+const SQLITE: [&str; 1] = [include_str!("migrations/1_sqlite.sql")];
+const POSTGRES: [&str; 1] = [include_str!("migrations/1_postgres.sql")];
+
+pub(super) fn of(database: &Database) -> Migrator {
+    let texts = match database {
+        Database::Sqlite(_) => SQLITE,
+        Database::Postgres(_) => POSTGRES,
+    };
+    let migration = |(version, sql): (i64, &'static str)| {
+        let sql = AssertSqlSafe(sql).into_sql_str();
+        Migration::new(version, "tables".into(), MigrationType::Simple, sql, false)
+    };
+    Migrator::with_migrations((1i64..).zip(texts).map(migration).collect())
+}

@@ -1,0 +1,48 @@
+//! Records and tokens in a database: SQLite in a file, or PostgreSQL. The statements are the same for
+//! both; only the tables are made differently.
+
+mod database;
+mod error;
+mod migrations;
+mod records;
+mod tokens;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sqlx::AnyPool;
+
+pub use database::Database;
+pub use error::StoreError;
+pub use records::{Counts, Filter, Found, Inserted, Listed, NewRecord};
+pub use tokens::Role;
+
+/// The database, open.
+#[derive(Debug, Clone)]
+pub struct Store {
+    /// One connection for SQLite, which has one writer at a time: others wait here rather than there.
+    writing: AnyPool,
+    reading: AnyPool,
+}
+
+impl Store {
+    /// Whether the database answers.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("SELECT 1").fetch_one(&self.reading).await?;
+        Ok(())
+    }
+
+    /// Closes every connection; SQLite then moves its log into its file.
+    pub async fn close(&self) {
+        self.reading.close().await;
+        self.writing.close().await;
+    }
+}
+
+/// Milliseconds since 1970 in UTC.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

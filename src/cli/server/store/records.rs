@@ -1,0 +1,250 @@
+//! Records in the database.
+
+use serde_json::value::RawValue;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
+
+use super::{Store, StoreError, now_ms};
+use crate::records::{Checked, Entry};
+
+/// A record to be stored.
+#[derive(Debug, Clone)]
+pub struct NewRecord {
+    /// See [`Checked::id`].
+    pub id: String,
+    /// See [`Checked::text`].
+    pub text: String,
+    /// Why it is kept from lists until somebody has looked at it.
+    pub quarantine: Option<String>,
+    entry: String,
+    device_key: String,
+    backend: String,
+    complete: bool,
+}
+
+impl NewRecord {
+    /// Of a record, with the reason to doubt it.
+    pub fn of(checked: Checked, quarantine: Option<String>) -> Self {
+        Self {
+            // Texts, numbers and flags always have a JSON form.
+            entry: serde_json::to_string(&Entry::of(&checked)).unwrap_or_default(),
+            device_key: device_key(&checked.record.device.name),
+            backend: checked.record.device.backend,
+            complete: checked.record.run.complete,
+            id: checked.id,
+            text: checked.text,
+            quarantine,
+        }
+    }
+}
+
+/// Names are compared in any case.
+fn device_key(name: &str) -> String {
+    name.trim().to_lowercase()
+}
+
+/// What became of a record that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inserted {
+    /// It was not there before.
+    pub new: bool,
+    /// Why it is kept from lists.
+    pub quarantine: Option<String>,
+}
+
+/// Which records a list is of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this card, as its driver names it, in any case.
+    pub device: Option<String>,
+    /// Reached in this way.
+    pub backend: Option<String>,
+    /// Complete ones, or the others.
+    pub complete: Option<bool>,
+    /// Those that are kept from all other lists.
+    pub quarantined: bool,
+    /// Older than this place, the `next` of the list before.
+    pub before: Option<i64>,
+    /// At most so many.
+    pub limit: i64,
+}
+
+/// A record of a list.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Its place: lists go from high to low.
+    pub seq: i64,
+    /// When it came, in milliseconds since 1970.
+    pub received_ms: i64,
+    /// An [`Entry`], as JSON.
+    pub entry: Box<RawValue>,
+    /// Why it is kept from other lists.
+    pub quarantine: Option<String>,
+}
+
+/// A record by its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The record as JSON.
+    pub text: String,
+    /// Why it is kept from lists.
+    pub quarantine: Option<String>,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// All records.
+    pub records: i64,
+    /// Those in quarantine.
+    pub quarantined: i64,
+}
+
+const INSERT: &str = "INSERT INTO records (id, received_ms, device_key, backend, complete, entry, quarantine) \
+                      VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING RETURNING seq";
+const LIST: &str = "SELECT seq, received_ms, entry, quarantine FROM records \
+                    WHERE quarantine IS NULL AND seq < $1 \
+                    AND (CAST($2 AS TEXT) IS NULL OR device_key = $2) \
+                    AND (CAST($3 AS TEXT) IS NULL OR backend = $3) \
+                    AND (CAST($4 AS BIGINT) IS NULL OR complete = $4) \
+                    ORDER BY seq DESC LIMIT $5";
+const LIST_QUARANTINED: &str = "SELECT seq, received_ms, entry, quarantine FROM records \
+                                WHERE quarantine IS NOT NULL AND seq < $1 \
+                                AND (CAST($2 AS TEXT) IS NULL OR device_key = $2) \
+                                AND (CAST($3 AS TEXT) IS NULL OR backend = $3) \
+                                AND (CAST($4 AS BIGINT) IS NULL OR complete = $4) \
+                                ORDER BY seq DESC LIMIT $5";
+
+impl Store {
+    /// Stores all of these or, on an error, none. When this returns they are on the disk. A record that
+    /// is there already stays as it is.
+    ///
+    /// # Errors
+    /// When the database is full or does not answer.
+    pub async fn insert(&self, records: &[NewRecord]) -> Result<Vec<Inserted>, StoreError> {
+        let mut transaction = self.writing.begin().await?;
+        let now = now_ms();
+        let mut inserted = Vec::with_capacity(records.len());
+        for record in records {
+            inserted.push(insert(&mut transaction, record, now).await?);
+        }
+        transaction.commit().await?;
+        Ok(inserted)
+    }
+
+    /// A list, newest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, StoreError> {
+        let statement = if filter.quarantined { LIST_QUARANTINED } else { LIST };
+        let rows = sqlx::query(statement)
+            .bind(filter.before.unwrap_or(i64::MAX))
+            .bind(filter.device.as_deref().map(device_key))
+            .bind(filter.backend.clone())
+            .bind(filter.complete.map(i64::from))
+            .bind(filter.limit)
+            .fetch_all(&self.reading)
+            .await?;
+        rows.iter().map(listed).collect()
+    }
+
+    /// The record with this id.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn get(&self, id: &str) -> Result<Option<Found>, StoreError> {
+        const GET: &str = "SELECT t.text, r.quarantine FROM records r JOIN texts t ON t.seq = r.seq WHERE r.id = $1";
+        let row = sqlx::query(GET)
+            .bind(id.to_owned())
+            .fetch_optional(&self.reading)
+            .await?;
+        let found = |row: AnyRow| {
+            Ok(Found {
+                text: row.try_get(0)?,
+                quarantine: row.try_get(1)?,
+            })
+        };
+        row.map(found).transpose()
+    }
+
+    /// The texts of all records but those in quarantine, newest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn all(&self) -> Result<Vec<String>, StoreError> {
+        const ALL: &str = "SELECT t.text FROM records r JOIN texts t ON t.seq = r.seq \
+                           WHERE r.quarantine IS NULL ORDER BY r.seq DESC";
+        let rows = sqlx::query(ALL).fetch_all(&self.reading).await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+
+    /// Lets a record out of quarantine; `false` where none with this id is in it.
+    ///
+    /// # Errors
+    /// When the database is full or does not answer.
+    pub async fn release(&self, id: &str) -> Result<bool, StoreError> {
+        let statement = "UPDATE records SET quarantine = NULL WHERE id = $1 AND quarantine IS NOT NULL";
+        let done = sqlx::query(statement)
+            .bind(id.to_owned())
+            .execute(&self.writing)
+            .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// How much there is.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn counts(&self) -> Result<Counts, StoreError> {
+        let row = sqlx::query("SELECT COUNT(*), COUNT(quarantine) FROM records")
+            .fetch_one(&self.reading)
+            .await?;
+        Ok(Counts {
+            records: row.try_get(0)?,
+            quarantined: row.try_get(1)?,
+        })
+    }
+}
+
+async fn insert(connection: &mut AnyConnection, record: &NewRecord, now: i64) -> Result<Inserted, StoreError> {
+    let row = sqlx::query(INSERT)
+        .bind(record.id.as_str())
+        .bind(now)
+        .bind(record.device_key.as_str())
+        .bind(record.backend.as_str())
+        .bind(i64::from(record.complete))
+        .bind(record.entry.as_str())
+        .bind(record.quarantine.as_deref())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(row) = row else {
+        let there = sqlx::query("SELECT quarantine FROM records WHERE id = $1")
+            .bind(record.id.as_str())
+            .fetch_one(&mut *connection)
+            .await?;
+        return Ok(Inserted {
+            new: false,
+            quarantine: there.try_get(0)?,
+        });
+    };
+    sqlx::query("INSERT INTO texts (seq, text) VALUES ($1, $2)")
+        .bind(row.try_get::<i64, _>(0)?)
+        .bind(record.text.as_str())
+        .execute(&mut *connection)
+        .await?;
+    Ok(Inserted {
+        new: true,
+        quarantine: record.quarantine.clone(),
+    })
+}
+
+fn listed(row: &AnyRow) -> Result<Listed, StoreError> {
+    let entry: String = row.try_get(2)?;
+    Ok(Listed {
+        seq: row.try_get(0)?,
+        received_ms: row.try_get(1)?,
+        entry: RawValue::from_string(entry).map_err(|error| StoreError::Unavailable(error.to_string()))?,
+        quarantine: row.try_get(3)?,
+    })
+}

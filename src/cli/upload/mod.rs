@@ -1,0 +1,11 @@
+//! Records on their way to a server: what is shown, what waits, what is sent.
+
+mod client;
+mod destination;
+mod spool;
+mod token;
+
+pub use client::{Client, Trouble};
+pub use destination::Destination;
+pub use spool::{Spool, Waiting};
+pub use token::Token;

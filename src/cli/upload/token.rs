@@ -1,0 +1,68 @@
+//! The token that lets records be sent: never on the command line, which every process can read.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+
+use crate::failure::Failure;
+
+/// A token. It has no form for debugging.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// From `VRAMSCOPE_TOKEN`, else from the file, else from the usual one; `None` where there is none.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or others may read it too.
+    pub fn find(file: Option<&Path>) -> Result<Option<Self>, Failure> {
+        match env::var("VRAMSCOPE_TOKEN") {
+            Ok(text) if !text.trim().is_empty() => return Self::of(&text, "VRAMSCOPE_TOKEN").map(Some),
+            _ => {}
+        }
+        let usual = usual_file().filter(|path| path.is_file());
+        match file.map(Path::to_owned).or(usual) {
+            Some(path) => from_file(&path).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn of(text: &str, source: &str) -> Result<Self, Failure> {
+        let token = text.trim();
+        match token.bytes().all(|b| b.is_ascii_graphic()) && !token.is_empty() {
+            true => Ok(Self(token.to_owned())),
+            false => Err(Failure::Input(format!(
+                "{source} holds no token; one is a line of letters and digits"
+            ))),
+        }
+    }
+
+    /// The header that states it.
+    pub fn header(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+}
+
+/// `vramscope/token` in the user's folder of settings.
+fn usual_file() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.config_dir().join("vramscope").join("token"))
+}
+
+fn from_file(path: &Path) -> Result<Token, Failure> {
+    let unreadable = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).map_err(unreadable)?);
+        if mode & 0o077 != 0 {
+            return Err(Failure::Input(format!(
+                "others can read {path}; `chmod 600 {path}` keeps the token to you",
+                path = path.display()
+            )));
+        }
+    }
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    Token::of(&text, &path.display().to_string())
+}

@@ -1,0 +1,24 @@
+//! PostgreSQL, for the tests of the server's other database.
+
+use std::path::Path;
+
+use super::system_package;
+use crate::process::find;
+
+/// Installs it where that is possible. Where it is not, one line says so, and the tests that need it pass
+/// with another.
+pub fn postgres() {
+    if is_there() {
+        return;
+    }
+    let failed = system_package::install(&["postgresql"]).err();
+    if !is_there() {
+        let why = failed.map(|error| format!(" ({error})")).unwrap_or_default();
+        eprintln!("PostgreSQL is not installed: its tests are skipped{why}; on Debian: apt-get install postgresql");
+    }
+}
+
+fn is_there() -> bool {
+    // Debian keeps its programs off PATH.
+    find(&["initdb"]).is_some() || Path::new("/usr/lib/postgresql").is_dir()
+}

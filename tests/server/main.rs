@@ -1,0 +1,14 @@
+//! `serve`, `upload` and `export` through the real binary, on SQLite and on a real PostgreSQL.
+
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+mod api;
+mod crash;
+mod export;
+mod full_disk;
+mod fuzz;
+mod hostile;
+mod page;
+mod spool;
+mod support;
+mod way;

@@ -1,0 +1,33 @@
+//! The whole way of a record: file, `upload`, `serve`, and back.
+
+use serde_json::Value;
+
+use crate::support::{EXAMPLE, Scratch, Server, get, id_of, on_both, vramscope};
+
+on_both! {
+    fn a_record_goes_from_a_file_to_whoever_reads(database: &str) {
+        let scratch = Scratch::new();
+        let server = Server::start(database);
+        let file = scratch.file("h200.json", EXAMPLE);
+        let upload = || {
+            let mut command = vramscope(scratch.folder());
+            command.arg("upload").arg(&file).args(["--to", &server.url(), "--yes"]);
+            command.env("VRAMSCOPE_TOKEN", server.token_once("write"));
+            command.output().expect("the binary runs")
+        };
+        let sent = upload();
+        let said = String::from_utf8_lossy(&sent.stdout).into_owned();
+        assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+        for shown in ["\"name\": \"NVIDIA H200\"", "3 attention", "--dry-run", "… stored\n"] {
+            assert!(said.contains(shown), "{shown}: {said}");
+        }
+        assert!(String::from_utf8_lossy(&upload().stdout).contains("… known\n"));
+
+        let list = get(server.address, "/api/records", None).is(200).json();
+        let id = id_of(&list["records"][0]);
+        let read = get(server.address, &format!("/api/records/{id}"), None).is(200).json();
+        let given: Value = serde_json::from_str(EXAMPLE).expect("JSON");
+        assert_eq!(read["results"][0]["outcome"], given["results"][0]["outcome"]);
+        assert_eq!(list["records"].as_array().map(Vec::len), Some(1));
+    }
+}
