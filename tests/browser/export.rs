@@ -49,6 +49,7 @@ async fn the_copied_command_gives_the_same_bytes() {
             "#/?model=tinyllava-1.5b&gpu=RTX%203080%2010GB&freeze=lora&rank=8&lora_dropout=0.05&lora_targets=q_proj%2Cv_proj",
             "#/?model=qwen2.5-0.5b&lengths=512%2C%20300%2C%20700&packing=packed&ema=true&zero_grad=to_zero",
             "#/?model=qwen2-vl-2b&grid=24%C3%9736&images=2&ckpt=vision&loss=fused_linear",
+            "#/?model=qwen2-vl-2b&image_sizes=448x672%EF%BC%8C224x224&use_cache=true",
         ] {
             page.go(fragment).await?;
             shown(page, "peak-allocated").await?;

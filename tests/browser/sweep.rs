@@ -64,6 +64,17 @@ async fn the_largest_batch_is_the_engines() {
 }
 
 #[tokio::test]
+async fn what_the_model_decides_by_itself_is_swept_from_there() {
+    with_page("#/?model=vit-large&sweep=image&gpu=RTX%204070", async |page| {
+        finished(page).await?;
+        assert_eq!(page.value("sweep-here").await?.as_deref(), Some("224"));
+        assert_eq!(page.value("sweep-allocated").await?, page.value("peak-allocated").await?);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_curve_passes_through_the_run_of_the_page() {
     with_page("#/?model=gpt2&seq=512&batch=4&sweep=seq&gpu=RTX%204070", async |page| {
         finished(page).await?;

@@ -39,15 +39,23 @@ fn flag(key: Key, text: &str) -> Option<String> {
     let value = match key.form().read(text).ok()? {
         Value::Null => return None,
         Value::String(text) => quoted(&text),
-        Value::Array(parts) => {
-            let sign = if key.form() == Form::Grid { "x" } else { "," };
-            parts.iter().map(Value::to_string).collect::<Vec<_>>().join(sign)
-        }
+        Value::Array(parts) if key.form() == Form::Grid => joined(&parts, "x"),
+        Value::Array(parts) => joined(&parts, ","),
         other => other.to_string(),
     };
     // Switches may stand alone, so their value is tied to them.
-    let sign = if key.form() == Form::Switch { '=' } else { ' ' };
+    let tied = matches!(key.form(), Form::Switch | Form::ModelSwitch);
+    let sign = if tied { '=' } else { ' ' };
     Some(format!("--{name}{sign}{value}"))
+}
+
+/// Numbers with a sign between them; sizes of a list as `480x640`.
+fn joined(parts: &[Value], sign: &str) -> String {
+    let word = |part: &Value| match part {
+        Value::Array(sides) => joined(sides, "x"),
+        other => other.to_string(),
+    };
+    parts.iter().map(word).collect::<Vec<_>>().join(sign)
 }
 
 /// In single quotes, where the shell would take it for more than one plain word.
@@ -80,14 +88,16 @@ mod tests {
             (Key::Batch, "1,024"),
             (Key::Lengths, "512， 300"),
             (Key::Grid, "24×36"),
+            (Key::ImageSizes, "480x640、 300x200"),
+            (Key::UseCache, "false"),
             (Key::Clip, "true"),
             (Key::LoraDropout, "0.05"),
             (Key::NewTokens, "64"),
         ];
         assert_eq!(
             of(&changed),
-            "vramscope estimate gpt2 --gpu 'RTX 4090' --batch 1024 --lengths 512,300 --grid 24x36 --lora-dropout 0.05 \
-             --clip=true"
+            "vramscope estimate gpt2 --gpu 'RTX 4090' --batch 1024 --lengths 512,300 --grid 24x36 \
+             --image-sizes 480x640,300x200 --lora-dropout 0.05 --clip=true --use-cache=false"
         );
         let generating = [(Key::Phase, "generate"), (Key::NewTokens, "64")];
         assert!(of(&generating).ends_with("--phase generate --new-tokens 64"));

@@ -16,10 +16,14 @@ pub enum Form {
     Grid,
     /// Whole numbers, such as `512, 2048, 300`; or nothing.
     Lengths,
+    /// Heights by widths, such as `480x640, 300x200`; or nothing.
+    Sizes,
     /// A number from 0 to 1.
     Probability,
     /// `true` or `false`.
     Switch,
+    /// `true`, `false`, or as the model's configuration says.
+    ModelSwitch,
     /// Where adapters go: a word of the engine's, or names of modules.
     Targets,
     /// Setups, as [`Pins`] writes them.
@@ -37,12 +41,14 @@ impl Form {
         let text = text.trim();
         match self {
             Self::Text => Ok(text.into()),
-            Self::OptionalCount | Self::Grid | Self::Lengths if text.is_empty() => Ok(Value::Null),
+            Self::OptionalCount | Self::Grid | Self::Lengths | Self::Sizes if text.is_empty() => Ok(Value::Null),
             Self::Count | Self::OptionalCount => count(text).map(Value::from),
             Self::Grid => grid(text),
             Self::Lengths => lengths(text),
+            Self::Sizes => sizes(text),
             Self::Probability => probability(text),
-            Self::Switch => text.parse::<bool>().map(Value::from).map_err(|_| Problem::NotSwitch),
+            Self::ModelSwitch if matches!(text, "" | "model") => Ok(Value::Null),
+            Self::Switch | Self::ModelSwitch => text.parse::<bool>().map(Value::from).map_err(|_| Problem::NotSwitch),
             Self::Targets => match Targets::parse(text) {
                 Ok(targets) => Ok(String::from(targets).into()),
                 Err(_) => Err(Problem::NotTargets(&Targets::WORDS)),
@@ -81,14 +87,34 @@ fn plain_digit(c: char) -> char {
 }
 
 fn grid(text: &str) -> Result<Value, Problem> {
-    let (height, width) = text.split_once(['x', '×', '*']).ok_or(Problem::NotGrid)?;
-    let side = |s: &str| count(s.trim()).map_err(|_| Problem::NotGrid);
-    Ok(Value::from(vec![side(height)?, side(width)?]))
+    sides(text).ok_or(Problem::NotGrid)
 }
 
-/// Commas, of Chinese texts too, or spaces stand between them: thousands cannot be apart here.
+/// `24x36`, in any way that people write the sign.
+fn sides(text: &str) -> Option<Value> {
+    let (height, width) = text.split_once(['x', 'X', '×', '*'])?;
+    let side = |s: &str| match s.trim() {
+        s if s.contains(' ') => None,
+        s => count(s).ok(),
+    };
+    Some(Value::from(vec![side(height)?, side(width)?]))
+}
+
+/// What stands between the parts of a list: commas, of Chinese texts too.
+const COMMAS: [char; 3] = [',', '，', '、'];
+
+fn sizes(text: &str) -> Result<Value, Problem> {
+    let parts = text.split(COMMAS).map(str::trim).filter(|part| !part.is_empty());
+    let sizes: Option<Vec<Value>> = parts.map(sides).collect();
+    match sizes {
+        Some(sizes) if !sizes.is_empty() => Ok(sizes.into()),
+        _ => Err(Problem::NotSizes),
+    }
+}
+
+/// Spaces may stand between them too: thousands cannot be apart here.
 fn lengths(text: &str) -> Result<Value, Problem> {
-    let parts = text.split([',', '，', '、', ' ']).filter(|part| !part.is_empty());
+    let parts = text.split(COMMAS).flat_map(str::split_whitespace);
     let lengths: Result<Vec<u64>, Problem> = parts.map(count).collect();
     match lengths {
         Ok(lengths) if !lengths.is_empty() => Ok(lengths.into()),
@@ -125,6 +151,13 @@ mod tests {
         assert_eq!(Form::OptionalCount.read(""), Ok(Value::Null));
         assert_eq!(Form::Lengths.read("512, 2048，300 7"), Ok(json!([512, 2048, 300, 7])));
         assert_eq!(Form::Lengths.read(" "), Ok(Value::Null));
+        assert_eq!(
+            Form::Sizes.read("480x640，300 × 200,"),
+            Ok(json!([[480, 640], [300, 200]]))
+        );
+        assert_eq!(Form::Sizes.read(""), Ok(Value::Null));
+        assert_eq!(Form::ModelSwitch.read("model"), Ok(Value::Null));
+        assert_eq!(Form::ModelSwitch.read("false"), Ok(json!(false)));
         for text in ["0.05", ".1", "1", "0.", "0.30000000000004"] {
             let value: f64 = text.parse().expect("a number");
             assert_eq!(Form::Probability.read(text), Ok(json!(value)), "{text}");
@@ -140,6 +173,9 @@ mod tests {
         assert_eq!(Form::Grid.read("24"), Err(Problem::NotGrid));
         assert_eq!(Form::Lengths.read("512; x"), Err(Problem::NotLengths));
         assert_eq!(Form::Lengths.read(","), Err(Problem::NotLengths));
+        assert_eq!(Form::Sizes.read("480x640 300"), Err(Problem::NotSizes));
+        assert_eq!(Form::Sizes.read("480, 640"), Err(Problem::NotSizes));
+        assert_eq!(Form::ModelSwitch.read("maybe"), Err(Problem::NotSwitch));
         for text in ["NaN", "1.1", "-0.5", "+0.5", "0.1.1", ".", "0.0000000000000001"] {
             assert_eq!(Form::Probability.read(text), Err(Problem::NotProbability), "{text}");
         }

@@ -29,6 +29,8 @@ pub enum Key {
     Image,
     /// Patch grid, height by width.
     Grid,
+    /// Pixels of each image of a sample, where they differ.
+    ImageSizes,
     /// Frames per video.
     Frames,
     /// Number format.
@@ -61,6 +63,8 @@ pub enum Key {
     Ema,
     /// How the loss is taken.
     Loss,
+    /// Whether keys and values of a forward are kept.
+    UseCache,
     /// Setups that stand beside the entered one.
     Compare,
     /// Query heads of the attention page.
@@ -109,7 +113,7 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 52] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -122,6 +126,7 @@ impl Key {
         Self::Images,
         Self::Image,
         Self::Grid,
+        Self::ImageSizes,
         Self::Frames,
         Self::Precision,
         Self::Optim,
@@ -138,6 +143,7 @@ impl Key {
         Self::AutocastCache,
         Self::Ema,
         Self::Loss,
+        Self::UseCache,
         Self::Compare,
         Self::Heads,
         Self::KvHeads,
@@ -180,6 +186,7 @@ impl Key {
             Self::Images => "images",
             Self::Image => "image",
             Self::Grid => "grid",
+            Self::ImageSizes => "image_sizes",
             Self::Frames => "frames",
             Self::Precision => "precision",
             Self::Optim => "optim",
@@ -196,6 +203,7 @@ impl Key {
             Self::AutocastCache => "autocast_cache",
             Self::Ema => "ema",
             Self::Loss => "loss",
+            Self::UseCache => "use_cache",
             Self::Compare => "compare",
             Self::Heads => "heads",
             Self::KvHeads => "kv_heads",
@@ -236,6 +244,8 @@ impl Key {
             Self::Phase => Form::Choice(&["train", "evaluate", "generate"]),
             Self::Image | Self::Frames => Form::OptionalCount,
             Self::Grid => Form::Grid,
+            Self::ImageSizes => Form::Sizes,
+            Self::UseCache => Form::ModelSwitch,
             Self::LoraDropout => Form::Probability,
             Self::LoraTargets => Form::Targets,
             Self::LoraDtype => Form::Choice(&["fp32", "bf16"]),
@@ -350,7 +360,7 @@ impl Key {
             Self::AutocastCache => "true",
             Self::Loss => "full",
             Self::Clip | Self::Ema => "false",
-            Self::Dtype | Self::Causal => "model",
+            Self::Dtype | Self::Causal | Self::UseCache => "model",
             Self::Window => "512",
             Self::Topk => "10",
             Self::Chunk => "64",
@@ -362,7 +372,8 @@ impl Key {
             Self::Sweep => "batch",
             Self::Heads | Self::KvHeads | Self::HeadDim | Self::Cards => "",
             Self::Compare | Self::Embed | Self::Widget | Self::Id => "",
-            Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::Frames | Self::Lang | Self::Theme => "",
+            Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::ImageSizes | Self::Frames => "",
+            Self::Lang | Self::Theme => "",
         }
     }
 }

@@ -15,6 +15,8 @@ pub enum Problem {
     NotGrid,
     /// Not a list of whole numbers.
     NotLengths,
+    /// Not a list of heights by widths.
+    NotSizes,
     /// Not a number from 0 to 1.
     NotProbability,
     /// Neither `true` nor `false`.
@@ -200,6 +202,7 @@ impl Key {
     pub const fn choices(self) -> &'static [&'static str] {
         match self.form() {
             Form::Choice(all) => all,
+            Form::ModelSwitch => &["model", "true", "false"],
             _ => &[],
         }
     }
@@ -221,7 +224,10 @@ mod tests {
     #[test]
     fn the_engine_takes_every_choice() {
         for key in Key::ALL.into_iter().filter(|k| k.in_setup()) {
-            for choice in key.choices() {
+            let Form::Choice(choices) = key.form() else {
+                continue;
+            };
+            for choice in choices {
                 let one = Map::from_iter([(key.name().to_owned(), Value::from(*choice))]);
                 let setup = Setup::deserialize(Value::Object(one)).expect("a choice of the page is the engine's");
                 let written = serde_json::to_value(setup).expect("a setup is JSON");
@@ -233,14 +239,17 @@ mod tests {
     /// serde names every variant that it would have taken.
     #[test]
     fn the_page_offers_every_choice_of_the_engine() {
-        for key in Key::ALL.into_iter().filter(|k| k.in_setup() && !k.choices().is_empty()) {
+        for key in Key::ALL.into_iter().filter(|k| k.in_setup()) {
+            let Form::Choice(choices) = key.form() else {
+                continue;
+            };
             let one = Map::from_iter([(key.name().to_owned(), Value::from("?"))]);
             let error = Setup::deserialize(Value::Object(one))
                 .expect_err("no choice is called `?`")
                 .to_string();
             let (_, listed) = error.split_once("expected ").expect("it lists what is allowed");
             let named: Vec<_> = listed.split('`').skip(1).step_by(2).collect();
-            assert_eq!(named, key.choices(), "{}", key.name());
+            assert_eq!(named, choices, "{}", key.name());
         }
     }
 
@@ -255,6 +264,7 @@ mod tests {
             (Key::Images, "2"),
             (Key::Image, "448"),
             (Key::Grid, "24x36"),
+            (Key::ImageSizes, "480x640, 300x200"),
             (Key::Frames, "8"),
             (Key::Rank, "64"),
             (Key::LoraDropout, "0.05"),
@@ -266,6 +276,7 @@ mod tests {
             (Key::AutocastCache, "false"),
             (Key::Ema, "true"),
             (Key::Loss, "fused_linear"),
+            (Key::UseCache, "true"),
         ] {
             draft.set(key, text);
         }
@@ -277,6 +288,7 @@ mod tests {
             images: 2,
             image: Some(448),
             grid: Some([24, 36]),
+            image_sizes: vec![[480, 640], [300, 200]],
             frames: Some(8),
             rank: 64,
             lora_dropout: 0.05,
@@ -288,6 +300,7 @@ mod tests {
             autocast_cache: false,
             ema: true,
             loss: Loss::FusedLinear,
+            use_cache: Some(true),
             ..Setup::default()
         };
         assert_eq!(Reading::of(&draft, &Draft::default()).setup, expected);

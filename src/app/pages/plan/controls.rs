@@ -48,6 +48,9 @@ pub fn Controls() -> impl IntoView {
                 <Show when=move || takes.get().grid>
                     <Entry key=Key::Grid placeholder="24x24" />
                 </Show>
+                <Show when=move || takes.get().images>
+                    <ImageSizes />
+                </Show>
                 <Show when=move || takes.get().text>
                     <Lengths />
                 </Show>
@@ -75,6 +78,16 @@ fn Training(takes: Memo<Takes>) -> impl IntoView {
         <Number key=Key::Accum />
         <Switch key=Key::Clip />
         <Finer takes />
+    }
+}
+
+/// Images of different sizes.
+#[component]
+fn ImageSizes() -> impl IntoView {
+    view! {
+        <Folded name=FoldedName::ImageSizes keys=&[Key::ImageSizes]>
+            <Entry key=Key::ImageSizes placeholder="480x640, 300x200" />
+        </Folded>
     }
 }
 
@@ -149,9 +162,10 @@ fn Finer(takes: Memo<Takes>) -> impl IntoView {
     let autocast =
         Memo::new(move |_| reading.with(|r| matches!(r.setup.precision, Precision::AmpBf16 | Precision::AmpFp16)));
     view! {
-        <Folded name=FoldedName::Finer keys=&[Key::Loss, Key::ZeroGrad, Key::Ema, Key::AutocastCache]>
+        <Folded name=FoldedName::Finer keys=&[Key::Loss, Key::UseCache, Key::ZeroGrad, Key::Ema, Key::AutocastCache]>
             <Show when=move || takes.get().text>
                 <Select key=Key::Loss choices=all(Key::Loss) />
+                <Select key=Key::UseCache choices=all(Key::UseCache) />
             </Show>
             <Select key=Key::ZeroGrad choices=all(Key::ZeroGrad) />
             <Switch key=Key::Ema />
@@ -165,6 +179,7 @@ fn Finer(takes: Memo<Takes>) -> impl IntoView {
 /// What a folded group is called.
 #[derive(Clone, Copy)]
 enum FoldedName {
+    ImageSizes,
     Lengths,
     Finer,
 }
@@ -176,6 +191,7 @@ fn Folded(name: FoldedName, keys: &'static [Key], children: Children) -> impl In
     let store = Store::get();
     let open = untrack(|| keys.iter().any(|&key| store.has(key)));
     let name = move || match name {
+        FoldedName::ImageSizes => t_string!(i18n, plan.image_sizes),
         FoldedName::Lengths => t_string!(i18n, plan.lengths),
         FoldedName::Finer => t_string!(i18n, plan.finer),
     };

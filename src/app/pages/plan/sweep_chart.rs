@@ -8,6 +8,7 @@ use crate::charts::{Axis, Figure, Limit, LineChart, LineSwatch, Lines, Mark, Pal
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::pages::stem;
 use crate::shell::Store;
+use crate::simulation::Simulation;
 use crate::state::Key;
 use crate::words;
 use crate::worker::protocol::Largest;
@@ -33,9 +34,11 @@ pub fn SweepChart(shown: RwSignal<Swept>) -> impl IntoView {
     let pointed = RwSignal::new(None::<f64>);
     let picked = RwSignal::new(None::<f64>);
     let chart = Memo::new(move |_| shown.with(|swept| chart(i18n, swept)));
+    let (model, reading) = (Simulation::get().model, store.reading());
+    // What runs now: as entered, or the model's own where nothing is.
     let own = Memo::new(move |_| {
-        let key = shown.with(|s| s.axis.and_then(|axis| Key::named(axis.name())))?;
-        store.text(key).parse::<u64>().ok().map(|own| own as f64)
+        let axis = shown.with(|s| s.axis)?;
+        model.with(|m| m.as_ref().map(|m| reading.with(|r| axis.value(m, &r.setup) as f64)))
     });
     let resting = Signal::derive(move || {
         let values = chart.with(LineChart::values);
@@ -119,12 +122,9 @@ fn chart(i18n: Words, swept: &Swept) -> LineChart {
         .iter()
         .filter_map(|p| Some(p.outcome.as_ref().ok()?.needed.get() as f64));
     let (highest, widest) = (heights.clone().fold(0.0, f64::max), rooms.clone().fold(0.0, f64::max));
-    // Beyond the widest card's line nothing is of interest.
-    let top = if widest > 0.0 {
-        highest.min(widest * 1.08)
-    } else {
-        highest
-    };
+    // Every card's line is in sight, also where the curve was stopped below it; beyond the widest nothing is
+    // of interest.
+    let top = if widest > 0.0 { widest * 1.08 } else { highest };
     let x = Axis::over(Unit::Count, true, axis_name(i18n, swept), values.iter().copied());
     LineChart {
         x: match (values.first(), values.last()) {
