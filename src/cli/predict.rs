@@ -2,18 +2,23 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use vramscope_engine::setup::Parallel;
+use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report, Setup, SimulateError, simulate_on};
 
 use crate::failure::Failure;
 
-/// Simulates a setup of a model on a GPU.
+/// Simulates a setup of a model on a GPU, or on each of several.
 ///
 /// # Errors
 /// When the engine refuses the setup; and when it panics, which is a fault of the engine but must
 /// not take the rest of a file of cases with it.
-pub fn predict(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Failure> {
-    guarded(|| simulate_on(model, setup, gpu))
+pub fn predict(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Report, Failure> {
+    guarded(|| match parallel {
+        None => simulate_on(model, setup, gpu),
+        Some(parallel) => simulate_parallel(model, setup, parallel, gpu),
+    })
 }
 
 /// What the engine answers.
@@ -35,5 +40,5 @@ pub fn guarded<T>(ask: impl FnOnce() -> Result<T, SimulateError>) -> Result<T, F
 /// As [`predict`], and when the case's model is not known.
 pub fn predict_case(case: &Case, gpu: Gpu) -> Result<Report, Failure> {
     let model = Model::from_case(case).map_err(Failure::input)?;
-    predict(&model, &case.setup, gpu)
+    predict(&model, &case.setup, case.parallel.as_ref(), gpu)
 }

@@ -70,18 +70,24 @@ pub struct Fit {
 impl Fit {
     /// Holds a run against the memory that it is given.
     pub fn of(report: &Report, room: Room) -> Self {
+        Self::of_each(report, room, 1)
+    }
+
+    /// Holds the run of one of several GPUs against the memory that it is given; on a card, the buffers of their
+    /// communication count too.
+    pub fn of_each(report: &Report, room: Room, gpus: u64) -> Self {
         let allocated = report.first.peak().max(report.steady.peak());
-        Self::of_peaks([allocated, report.peak_reserved], room)
+        Self::of_peaks([allocated, report.peak_reserved], room, gpus)
     }
 
     /// Holds a model that does not train against the memory that it is given.
     pub fn of_inference(figures: &Inference, room: Room) -> Self {
-        Self::of_peaks([figures.peak_allocated, figures.peak_reserved], room)
+        Self::of_peaks([figures.peak_allocated, figures.peak_reserved], room, 1)
     }
 
-    fn of_peaks([allocated, reserved]: [Bytes; 2], room: Room) -> Self {
+    fn of_peaks([allocated, reserved]: [Bytes; 2], room: Room, gpus: u64) -> Self {
         let (room, outside) = match room {
-            Room::Card(device) => (device.usable(), outside::terms(device, 1)),
+            Room::Card(device) => (device.usable(), outside::terms(device, gpus)),
             Room::Allocator(limit) => (limit, Vec::new()),
         };
         let outside_bytes = sum(&outside);

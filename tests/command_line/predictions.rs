@@ -140,3 +140,35 @@ fn colour_and_unicode_are_left_out_where_they_are_not_wanted() {
     assert_eq!(with(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]), plain);
     assert!(with(&[("LC_ALL", "C")]).is_ascii());
 }
+
+#[test]
+fn several_gpus_are_a_case_and_flags() {
+    let flags = [
+        "--batch",
+        "1",
+        "--seq",
+        "128",
+        "--optim",
+        "adamw_fused",
+        "--format",
+        "json",
+    ];
+    let by_flags = run(["estimate", "gpt2", "--strategy", "fsdp", "--world", "4"]
+        .iter()
+        .chain(&flags));
+    assert_eq!(by_flags.code, Some(0), "{}", by_flags.stderr);
+    let by_flags: serde_json::Value = serde_json::from_str(&by_flags.stdout).expect("JSON");
+    let case = r#"{"model":"gpt2","batch":1,"seq":128,"optim":"adamw_fused","strategy":"fsdp","world":4}"#;
+    let by_case = crate::program::run_on(["estimate", "--cases", "-"], case)
+        .lines()
+        .remove(0);
+    assert_eq!(by_case["peak_allocated"], by_flags["peak_allocated"]);
+    let alone = run(["estimate", "gpt2"].iter().chain(&flags)).stdout;
+    let alone: serde_json::Value = serde_json::from_str(&alone).expect("JSON");
+    assert!(by_case["peak_allocated"].as_u64() < alone["peak_allocated"].as_u64());
+    assert!(
+        run(["estimate", "gpt2", "--world", "4"])
+            .refused()
+            .contains("--strategy")
+    );
+}

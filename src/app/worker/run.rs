@@ -116,6 +116,7 @@ pub fn model(reading: &Reading) -> Result<Model, String> {
             shape: serde_json::Map::new(),
             setup,
             limit_gib: None,
+            parallel: None,
         }),
     };
     model.map_err(|e| e.to_string())

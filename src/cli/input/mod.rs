@@ -1,6 +1,7 @@
 //! What a person gives: files, standard input, a setup in flags.
 
 pub mod cases;
+pub mod parallel_flags;
 pub mod room;
 pub mod setup_flags;
 pub mod source;

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::Map;
+use vramscope_engine::setup::Parallel;
 use vramscope_engine::{Case, Model, Setup};
 
 use super::setup_flags::SetupFlags;
@@ -53,6 +54,15 @@ impl Subject {
         Ok(case.and_then(|case| case.limit_gib))
     }
 
+    /// The several GPUs that the case names, if it does.
+    ///
+    /// # Errors
+    /// When the case cannot be read.
+    pub fn parallel(&self) -> Result<Option<Parallel>, Failure> {
+        let case = self.case.as_deref().map(read_case).transpose()?;
+        Ok(case.and_then(|case| case.parallel))
+    }
+
     fn model_and_setup(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
         match (self.model, self.config, self.case) {
             (Some(name), ..) => from_case(named(name), flags),
@@ -69,6 +79,7 @@ fn named(model: String) -> Case {
         shape: Map::new(),
         setup: Setup::default(),
         limit_gib: None,
+        parallel: None,
     }
 }
 

@@ -106,6 +106,7 @@ mod tests {
                 shape: serde_json::Map::new(),
                 setup: setup.clone(),
                 limit_gib: None,
+                parallel: None,
             })
         };
         let card = Device::by_name("H200").expect("it is known");

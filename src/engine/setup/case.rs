@@ -2,7 +2,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
 
-use super::Setup;
+use super::{Parallel, Setup};
 
 /// One row of a case file: a model's name, overrides of its shape, and a setup.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Case {
     pub setup: Setup,
     /// What the allocator may reserve (GiB), where the case says so.
     pub limit_gib: Option<f64>,
+    /// How several GPUs share the step, where the case names a strategy.
+    pub parallel: Option<Parallel>,
 }
 
 /// Why a case could not be read.
@@ -31,6 +33,9 @@ impl std::error::Error for CaseError {}
 
 /// Keys of a case that describe the model's shape, not the setup.
 const SHAPE_KEYS: [&str; 3] = ["layers", "cross", "patch"];
+
+/// Keys of a case that say how several GPUs share the step.
+const PARALLEL_KEYS: [&str; 5] = ["strategy", "world", "mp", "offload", "bucket"];
 
 impl Case {
     /// Reads one JSON object, alone or under a key `case` (then every other key is ignored).
@@ -65,12 +70,23 @@ impl Case {
             None => None,
             Some(given) => Some(limit(&given)?),
         };
+        let parallel = if row.contains_key("strategy") {
+            let keys = PARALLEL_KEYS.into_iter();
+            let given = keys
+                .filter_map(|key| Some((key.to_owned(), row.remove(key)?)))
+                .collect();
+            let parallel = Parallel::deserialize(Value::Object(given));
+            Some(parallel.map_err(|e| CaseError(e.to_string()))?)
+        } else {
+            None
+        };
         let setup = Setup::deserialize(Value::Object(row)).map_err(|e| CaseError(e.to_string()))?;
         Ok(Some(Self {
             model,
             shape,
             setup,
             limit_gib,
+            parallel,
         }))
     }
 }

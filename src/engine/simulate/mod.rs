@@ -6,6 +6,7 @@ mod check;
 mod grid;
 mod inference;
 mod options;
+mod parallel;
 mod parts;
 mod player;
 mod replay;
@@ -21,6 +22,7 @@ use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
 pub use inference::{Inference, MOST_NEW_TOKENS, evaluate, generate};
+pub use parallel::{record_parallel, simulate_parallel};
 pub use steps::{Recording, Step, StepMarks, record};
 pub use trial::{Stopped, Trial, attempt, attempt_recorded};
 

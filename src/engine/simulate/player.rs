@@ -29,6 +29,8 @@ pub(super) struct Player<'a, S> {
     strays: usize,
     /// The storage that found no room, and how many events of its step came before.
     missed: Option<(usize, StorageId)>,
+    /// Streams of storages that are not made on the first.
+    streams: HashMap<usize, u32>,
 }
 
 /// What lives between two steps, and the memory behind it.
@@ -66,7 +68,21 @@ impl<'a, S: SegmentSource> Player<'a, S> {
             settled: [false; 2],
             strays: 0,
             missed: None,
+            streams: HashMap::new(),
         }
+    }
+
+    /// Says which storages are made on another stream than the first.
+    pub fn set_streams(&mut self, streams: &[(StorageId, u32)]) {
+        self.streams = streams.iter().map(|&(id, stream)| (id as usize, stream)).collect();
+    }
+
+    #[inline]
+    fn stream(&self, id: usize) -> u32 {
+        if self.streams.is_empty() {
+            return 0;
+        }
+        self.streams.get(&id).copied().unwrap_or_default()
     }
 
     /// The allocator as it is now.
@@ -224,7 +240,7 @@ impl<'a, S: SegmentSource> Player<'a, S> {
 
     /// Allocated bytes with the block of a storage that is born.
     fn alloc(&mut self, id: usize) -> Result<u64, OutOfMemory> {
-        let block = self.allocator.alloc(self.requests[id], 0)?;
+        let block = self.allocator.alloc(self.requests[id], self.stream(id))?;
         self.block_bytes[id] = self.allocator.block_size(block);
         if let Some(old) = self.blocks[id].replace(block) {
             self.replaced.insert(id, old);
@@ -234,7 +250,7 @@ impl<'a, S: SegmentSource> Player<'a, S> {
 
     /// Allocated bytes with the block of a storage that dies as soon as it is born.
     fn scratch(&mut self, id: usize) -> Result<u64, OutOfMemory> {
-        self.block_bytes[id] = self.allocator.alloc_and_free(self.requests[id], 0)?;
+        self.block_bytes[id] = self.allocator.alloc_and_free(self.requests[id], self.stream(id))?;
         Ok(self.allocator.allocated().get() + self.block_bytes[id])
     }
 

@@ -31,6 +31,7 @@ pub struct Replay {
 pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfMemory> {
     let requests = recording.log.births.requests();
     let mut player = Player::new(&requests, CachingAllocator::new(options.clone()));
+    player.set_streams(&recording.streams);
     let after_model = player.build(&recording.build)?;
     let first = player.step(&recording.first)?;
     let before = player.lasting();
@@ -88,6 +89,7 @@ fn large_in_a_used_process(
         .collect();
     let source = AscendingAddresses::default();
     let mut player = Player::new(requests, CachingAllocator::with_source(options.clone(), source));
+    player.set_streams(&recording.streams);
     player.leave_behind(&workspaces)?;
     player.build(&large(&recording.build))?;
     player.play(&large(&recording.first.events))?;

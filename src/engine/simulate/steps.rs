@@ -51,6 +51,8 @@ pub struct Recording {
     pub trainable: u64,
     /// Each of them that holds memory, and whether it is trained.
     pub parameters: Vec<(StorageId, bool)>,
+    /// Storages that are made on another stream than the model runs on.
+    pub streams: Vec<(StorageId, u32)>,
     /// Optimizer states in managed memory, which CUDA moves between host and device.
     pub paged: Bytes,
     /// The error that the run would raise.
@@ -96,6 +98,7 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
         params: total,
         trainable,
         parameters,
+        streams: Vec::new(),
         paged,
         failure,
     }

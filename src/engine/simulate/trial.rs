@@ -97,6 +97,7 @@ impl Run<'_> {
     fn play(&self, options: &Options, source: impl SegmentSource, layout: SegmentLayout) -> Trial {
         let allocator = CachingAllocator::with_source(options.clone(), source);
         let mut player = Player::new(&self.requests, allocator);
+        player.set_streams(&self.recording.streams);
         let stopped = self.steps(&mut player).err();
         let allocator = player.allocator();
         Trial {

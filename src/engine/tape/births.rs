@@ -43,7 +43,7 @@ impl Births {
     }
 
     /// A storage with a description of its own.
-    pub(super) fn push(&mut self, birth: Birth) -> StorageId {
+    pub(crate) fn push(&mut self, birth: Birth) -> StorageId {
         self.of.push(self.descriptions.len() as u32);
         self.descriptions.push(birth);
         (self.of.len() - 1) as StorageId
@@ -64,7 +64,7 @@ impl Births {
     }
 
     /// The description of a storage that shares it with no other.
-    pub(super) fn own(&mut self, id: StorageId) -> &mut Birth {
+    pub(crate) fn own(&mut self, id: StorageId) -> &mut Birth {
         &mut self.descriptions[self.of[id as usize] as usize]
     }
 }

@@ -187,6 +187,7 @@ fn every_family_shows_numbers_that_add_up() {
                 ..Setup::default()
             },
             limit_gib: None,
+            parallel: None,
         };
         assert_eq!(check(&case, "RTX 4090"), Ok(true), "{model}");
     }

@@ -16,6 +16,8 @@ pub fn table() -> Result<(), Failure> {
         "attention",
         "--test",
         "max_batch",
+        "--test",
+        "data_parallel",
         "the_kept_table_is_todays",
     ];
     run(cargo().args(make).env("UPDATE_TABLE", "1"))

@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args};
 use self::inference::Phase;
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::parallel_flags::ParallelFlags;
 use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
@@ -42,6 +43,8 @@ pub struct Estimate {
     #[arg(long, value_name = "N", default_value_t = 128, conflicts_with = "cases")]
     new_tokens: u64,
     #[command(flatten)]
+    parallel: ParallelFlags,
+    #[command(flatten)]
     setup: SetupFlags,
 }
 
@@ -50,6 +53,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate tinyllava-1.5b --images 2 --freeze vision --format json
   vramscope estimate --config config.json --freeze lora --rank 64
   vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"optim\": \"sgd\"}'
+  vramscope estimate llava-1.5-7b --strategy fsdp --world 8 --gpu \"A100 80GB SXM\"
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
@@ -60,9 +64,11 @@ impl Estimate {
     /// See [`Failure`].
     pub fn run(mut self) -> Result<(), Failure> {
         match self.cases.take() {
-            Some(_) if self.setup != SetupFlags::default() => Err(Failure::Input(
-                "--cases takes each setup from its own line; leave the flags of the training setup out".into(),
-            )),
+            Some(_) if self.setup != SetupFlags::default() || self.parallel != ParallelFlags::default() => {
+                Err(Failure::Input(
+                    "--cases takes each setup from its own line; leave the flags of the training setup out".into(),
+                ))
+            }
             Some(source) => {
                 let card = (self.room.gpu()?, self.room.outside()?);
                 batch::run(source, card, self.format.unwrap_or(Format::Jsonl))

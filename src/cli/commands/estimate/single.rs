@@ -17,14 +17,17 @@ impl Estimate {
         let format = self.format.unwrap_or(Format::Text);
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
+        let parallel = self.parallel.over(self.subject.parallel()?)?;
         let (model, setup) = self.subject.read(&self.setup)?;
-        let report = predict(&model, &setup, gpu)?;
-        let target = target.map(|target| (target, Fit::of(&report, target.room())));
+        let report = predict(&model, &setup, parallel.as_ref(), gpu)?;
+        let gpus = parallel.map_or(1, |parallel| parallel.world);
+        let target = target.map(|target| (target, Fit::of_each(&report, target.room(), gpus)));
         match format {
             Format::Text => {
                 let estimate = text::Estimate {
                     model: &model.name,
                     setup: &setup,
+                    parallel,
                     report: &report,
                     target,
                 };

@@ -2,10 +2,13 @@
 
 use vramscope_engine::format::count;
 
+use vramscope_engine::setup::Parallel;
+
 use super::Estimate;
 use super::paint::{QUIET, STRONG};
 use super::setup_words::setup_words;
 use super::wrap::wrap;
+use crate::input::vocabulary::name;
 
 /// Name and size of the model, and the setup in the words of its flags.
 pub fn render(estimate: &Estimate, width: usize) -> String {
@@ -18,5 +21,21 @@ pub fn render(estimate: &Estimate, width: usize) -> String {
     for line in wrap(&setup_words(estimate.setup), width) {
         out += &format!("{QUIET}{line}{QUIET:#}\n");
     }
+    if let Some(parallel) = &estimate.parallel {
+        out += &format!("{QUIET}{}{QUIET:#}\n", parallel_words(parallel));
+    }
     out
+}
+
+/// `each of 2 GPUs · strategy fsdp · offload`.
+fn parallel_words(parallel: &Parallel) -> String {
+    let mut words = format!(
+        "each of {} GPUs · strategy {}",
+        parallel.world,
+        name(&parallel.strategy)
+    );
+    for (given, word) in [(parallel.mp, " · mp"), (parallel.offload, " · offload")] {
+        words += if given { word } else { "" };
+    }
+    words
 }

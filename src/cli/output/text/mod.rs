@@ -27,6 +27,7 @@ pub use diagnosis::diagnosis;
 pub use inference::inference;
 pub use max_batch::{MaxBatch, max_batch_line, stopped};
 
+use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
 
@@ -38,6 +39,8 @@ pub struct Estimate<'a> {
     pub model: &'a str,
     /// What was asked.
     pub setup: &'a Setup,
+    /// The several GPUs that share it, if any.
+    pub parallel: Option<Parallel>,
     /// What the engine says.
     pub report: &'a Report,
     /// What the run is held against, where something was named, and how it stands.

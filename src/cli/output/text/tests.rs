@@ -113,6 +113,7 @@ fn shown(target: Option<Target>, width: usize) -> String {
     let estimate = Estimate {
         model: "llava-1.5-7b",
         setup: &setup,
+        parallel: None,
         report: &report,
         target,
     };

@@ -1,0 +1,53 @@
+//! Several GPUs in flags, named and valued as in a case.
+
+use clap::Args;
+use vramscope_engine::setup::{Parallel, Strategy};
+
+use super::vocabulary;
+use crate::failure::Failure;
+
+/// How several GPUs share a step, where that was given.
+#[derive(Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Several GPUs")]
+pub struct ParallelFlags {
+    /// What each GPU holds; the figures are of one of them
+    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Strategy>())]
+    strategy: Option<Strategy>,
+    /// GPUs [default: 2]
+    #[arg(long, value_name = "N")]
+    world: Option<u64>,
+    /// FSDP2: gather in bf16, reduce in fp32
+    #[arg(long)]
+    mp: bool,
+    /// FSDP2: keep shards, gradients and states in the memory of the host
+    #[arg(long)]
+    offload: bool,
+    /// DDP: size of a bucket of gradients [default: 25]
+    #[arg(long, value_name = "MB")]
+    bucket: Option<u64>,
+}
+
+impl ParallelFlags {
+    /// What a case says with these flags put in; nothing where neither names a strategy.
+    ///
+    /// # Errors
+    /// When a flag is given that means nothing without a strategy.
+    pub fn over(&self, case: Option<Parallel>) -> Result<Option<Parallel>, Failure> {
+        let Some(strategy) = self.strategy.or(case.map(|case| case.strategy)) else {
+            return match self {
+                flags if *flags == Self::default() => Ok(None),
+                _ => Err(Failure::Input(
+                    "--world, --mp, --offload and --bucket are of several GPUs; name a --strategy".into(),
+                )),
+            };
+        };
+        let case = case.unwrap_or_default();
+        Ok(Some(Parallel {
+            strategy,
+            world: self.world.unwrap_or(case.world),
+            mp: self.mp || case.mp,
+            offload: self.offload || case.offload,
+            bucket: self.bucket.unwrap_or(case.bucket),
+        }))
+    }
+}

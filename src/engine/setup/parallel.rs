@@ -1,0 +1,56 @@
+//! How several GPUs share one training step.
+
+use serde::{Deserialize, Serialize};
+
+/// What each GPU holds of the model, its gradients and the optimizer's states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// `DistributedDataParallel`: all of it, and buckets of the gradients' size beside them.
+    Ddp,
+    /// The same with `gradient_as_bucket_view=True`: gradients lie in the buckets.
+    DdpView,
+    /// `ZeroRedundancyOptimizer` under that: each GPU keeps the states of a part of the parameters.
+    Zero1,
+    /// FSDP2, `fully_shard` of every block and of the whole: shards of everything, each block gathered while it
+    /// runs and given up after its forward (ZeRO-3).
+    Fsdp,
+    /// The same with `reshard_after_forward=False`: gathered parameters stay until backward is done with them
+    /// (ZeRO-2).
+    FsdpNoReshard,
+}
+
+/// Several GPUs that train together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Parallel {
+    /// How they share.
+    pub strategy: Strategy,
+    /// GPUs.
+    pub world: u64,
+    /// FSDP2's `MixedPrecisionPolicy(param_dtype=bfloat16, reduce_dtype=float32)`.
+    pub mp: bool,
+    /// FSDP2's `CPUOffloadPolicy`: shards, gradients and states in the memory of the host.
+    pub offload: bool,
+    /// Bucket of DDP (MB): `bucket_cap_mb`.
+    pub bucket: u64,
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::Ddp,
+            world: 2,
+            mp: false,
+            offload: false,
+            bucket: 25,
+        }
+    }
+}
+
+impl Strategy {
+    /// Whether parameters are sharded.
+    pub const fn shards_parameters(self) -> bool {
+        matches!(self, Self::Fsdp | Self::FsdpNoReshard)
+    }
+}

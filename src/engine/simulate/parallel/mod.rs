@@ -1,0 +1,110 @@
+//! A training step on one of several GPUs: what a recorded step of one GPU becomes under DDP, ZeRO-1 and FSDP2.
+//!
+//! Forward and backward of a rank are those of a single GPU. What a strategy adds lies between their operations:
+//! buckets, gathered parameters, reduced gradients; and what it takes away are whole tensors: states of another
+//! rank's parameters, all but a shard. So the recording of one GPU is rewritten, and played through the same
+//! allocator. Sources: `torch/nn/parallel/distributed.py`, `torch/csrc/distributed/c10d/reducer.cpp`,
+//! `torch/distributed/optim/zero_redundancy_optimizer.py` and `torch/distributed/fsdp/_fully_shard/` of PyTorch 2.11.
+//!
+//! NCCL's own buffers lie outside the allocator and are not counted here.
+
+mod ddp;
+mod fsdp;
+mod rewrite;
+mod units;
+mod zero;
+
+use super::steps::{Recording, record};
+use super::{SimulateError, check, replay, report, warnings};
+use crate::allocator::Options;
+use crate::setup::{Optimizer, Parallel, Precision, Strategy};
+use crate::tape::Gpu;
+use crate::{Model, Report, Setup};
+
+/// Simulates three training steps on the first of several GPUs.
+///
+/// # Errors
+/// As [`simulate_on`](super::simulate_on), and for what is not simulated of a strategy.
+pub fn simulate_parallel(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Report, SimulateError> {
+    let recording = record_parallel(model, setup, parallel, gpu)?;
+    let replay = replay::replay(&recording, &Options::default()).map_err(|e| SimulateError(e.to_string()))?;
+    let mut report = report::report(recording, replay);
+    report.warnings = warnings::warnings(model, setup, &report);
+    Ok(report)
+}
+
+/// The recorded run of the first of several GPUs.
+///
+/// # Errors
+/// As [`simulate_parallel`].
+pub fn record_parallel(
+    model: &Model,
+    setup: &Setup,
+    parallel: &Parallel,
+    gpu: Gpu,
+) -> Result<Recording, SimulateError> {
+    check::check(model, setup)?;
+    refuse(setup, parallel)?;
+    let base = Setup {
+        // Gathered parameters are in bf16, and what is computed with them.
+        precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
+        ..setup.clone()
+    };
+    let recording = record(model, &base, gpu);
+    if let Some(failure) = &recording.failure {
+        return Err(SimulateError(failure.clone()));
+    }
+    Ok(match parallel.strategy {
+        Strategy::Ddp => ddp::rewrite(recording, parallel, false),
+        Strategy::DdpView => ddp::rewrite(recording, parallel, true),
+        Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
+        Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
+    })
+}
+
+fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
+    let refuse = |why: &str| Err(SimulateError(why.to_owned()));
+    let Parallel {
+        strategy,
+        world,
+        mp,
+        offload,
+        bucket,
+    } = *parallel;
+    if !(2..=MOST_GPUS).contains(&world) {
+        return Err(SimulateError(format!(
+            "`world` is {world}; several GPUs are 2 to {MOST_GPUS}"
+        )));
+    }
+    if !(1..=MOST_BUCKET).contains(&bucket) {
+        return Err(SimulateError(format!(
+            "`bucket` is {bucket} MB; it must be between 1 and {MOST_BUCKET}"
+        )));
+    }
+    let sharded = strategy.shards_parameters();
+    if (mp || offload) && !sharded {
+        return refuse("`mp` and `offload` are of FSDP2; set `strategy` to fsdp or leave them out");
+    }
+    if mp && matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16) {
+        return refuse("`mp` takes the place of autocast; set `precision` to fp32 or bf16");
+    }
+    let stateless = matches!(
+        setup.optim,
+        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
+    );
+    if (sharded || strategy == Strategy::Zero1) && !stateless {
+        return refuse("sharded states are simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm");
+    }
+    if sharded && (setup.accum > 1 || setup.clip || setup.ema) {
+        return refuse("FSDP2 is simulated without `accum`, `clip` and `ema`; leave them out");
+    }
+    if sharded && setup.zero_grad != crate::setup::ZeroGrad::ToNone {
+        return refuse("FSDP2 is simulated with `zero_grad` to_none");
+    }
+    Ok(())
+}
+
+/// Most GPUs of a group.
+const MOST_GPUS: u64 = 4096;
+/// Largest bucket of DDP (MB).
+const MOST_BUCKET: u64 = 65_536;

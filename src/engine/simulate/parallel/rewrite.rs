@@ -1,0 +1,54 @@
+//! Adding memory to a recorded run.
+
+use crate::dtype::DType;
+use crate::tape::dims::Dims;
+use crate::tape::log::{Birth, Event, Log, ScopeId, StorageId};
+use crate::tape::{Kind, Why};
+
+/// What a strategy keeps that the single GPU does not.
+pub(super) struct Piece {
+    pub elements: u64,
+    pub dtype: DType,
+    pub name: &'static str,
+    pub kind: Kind,
+    /// The module that it belongs to.
+    pub scope: ScopeId,
+}
+
+impl Piece {
+    /// Describes it in the log; it is not born yet.
+    pub fn describe(&self, log: &mut Log) -> StorageId {
+        log.births.push(Birth {
+            bytes: self.elements * self.dtype.width(),
+            shape: Dims::new(&[self.elements]),
+            dtype: self.dtype,
+            name: self.name,
+            scope: self.scope,
+            kind: self.kind,
+            why: match self.kind {
+                Kind::Weight => Why::Parameter,
+                Kind::Gradient => Why::Gradient,
+                _ => Why::InUse,
+            },
+        })
+    }
+}
+
+/// Elements of the largest shard of a tensor: its first dimension is cut (`torch.chunk`).
+pub(super) fn shard(shape: &Dims, world: u64) -> u64 {
+    if shape.len() == 0 {
+        return shape.numel();
+    }
+    let first = shape[0].max(1);
+    first.div_ceil(world) * (shape.numel() / first)
+}
+
+/// Births or deaths of all of these.
+pub(super) fn births(ids: &[StorageId]) -> impl Iterator<Item = Event> + '_ {
+    ids.iter().map(|&id| Event::birth(id))
+}
+
+/// See [`births`].
+pub(super) fn deaths(ids: &[StorageId]) -> impl Iterator<Item = Event> + '_ {
+    ids.iter().map(|&id| Event::death(id))
+}

@@ -1,0 +1,69 @@
+//! `ZeroRedundancyOptimizer`: the states of a part of the parameters.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::steps::{Recording, Step};
+use crate::setup::Parallel;
+use crate::tape::Kind;
+use crate::tape::log::{Event, StorageId};
+
+/// Leaves out states, and temporaries of the update, of parameters that another rank updates.
+pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recording {
+    let own = own(&recording, parallel.world);
+    let mut foreign = HashSet::new();
+    for step in [&recording.first, &recording.steady] {
+        foreign.extend(foreign_of(&recording, step, &own));
+    }
+    for step in [&mut recording.first, &mut recording.steady] {
+        let marks = &mut step.marks;
+        let update = step.events.split_off(marks.after_backward);
+        let (optimizer, rest) = update.split_at(marks.after_optimizer - marks.after_backward);
+        let kept = |event: &&Event| !foreign.contains(&event.storage());
+        step.events.extend(optimizer.iter().filter(kept));
+        marks.after_optimizer = step.events.len();
+        step.events.extend(rest);
+    }
+    recording
+}
+
+/// Which of the trained parameters the first rank updates: the largest first, each to the rank that has least
+/// (`_partition_parameters`).
+fn own(recording: &Recording, world: u64) -> Vec<bool> {
+    let trained = recording.parameters.iter().filter(|(_, trained)| *trained);
+    let sizes: Vec<u64> = trained
+        .map(|&(id, _)| recording.log.births[id as usize].shape.numel())
+        .collect();
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(sizes[at]));
+    let mut filled = vec![0_u64; world as usize];
+    let mut own = vec![false; sizes.len()];
+    for at in order {
+        let rank = (0..filled.len()).min_by_key(|&rank| filled[rank]).unwrap_or_default();
+        filled[rank] += sizes[at];
+        own[at] = rank == 0;
+    }
+    own
+}
+
+/// Storages of one update that belong to parameters of other ranks. Optimizers go over the parameters in order and
+/// make as many states, and as many temporaries, for each.
+fn foreign_of(recording: &Recording, step: &Step, own: &[bool]) -> HashSet<StorageId> {
+    let update = &step.events[step.marks.after_backward..step.marks.after_optimizer];
+    let mut by_kind: HashMap<Kind, Vec<StorageId>> = HashMap::new();
+    for event in update.iter().filter(|event| event.is_birth()) {
+        let kind = recording.log.births[event.storage() as usize].kind;
+        if matches!(kind, Kind::OptimizerState | Kind::Temporary) {
+            by_kind.entry(kind).or_default().push(event.storage());
+        }
+    }
+    let mut foreign = HashSet::new();
+    for ids in by_kind
+        .into_values()
+        .filter(|ids| !own.is_empty() && ids.len() % own.len() == 0)
+    {
+        let each = ids.len() / own.len();
+        let others = ids.into_iter().enumerate().filter(|(at, _)| !own[at / each]);
+        foreign.extend(others.map(|(_, id)| id));
+    }
+    foreign
+}

@@ -1,0 +1,122 @@
+//! What several GPUs may and may not change.
+
+use vramscope_engine::setup::{Optimizer, Parallel, Strategy};
+use vramscope_engine::simulate::simulate_parallel;
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::{Model, Report, Setup, simulate};
+
+fn on(model: &str, setup: &Setup, parallel: Parallel) -> Report {
+    let model = Model::from_catalogue(model).unwrap();
+    simulate_parallel(&model, setup, &parallel, Gpu::default()).unwrap()
+}
+
+fn setup() -> Setup {
+    Setup {
+        batch: 2,
+        seq: 256,
+        optim: Optimizer::AdamwFused,
+        ..Setup::default()
+    }
+}
+
+const ALL: [Strategy; 5] = [
+    Strategy::Ddp,
+    Strategy::DdpView,
+    Strategy::Zero1,
+    Strategy::Fsdp,
+    Strategy::FsdpNoReshard,
+];
+
+#[test]
+fn more_gpus_take_less_of_each_where_something_is_sharded() {
+    for strategy in ALL {
+        let peak = |world| {
+            let parallel = Parallel {
+                strategy,
+                world,
+                ..Parallel::default()
+            };
+            on("gpt2-medium", &setup(), parallel).peak_allocated
+        };
+        let (two, eight) = (peak(2), peak(8));
+        if matches!(strategy, Strategy::Ddp | Strategy::DdpView) {
+            assert_eq!(two, eight, "{strategy:?}");
+        } else {
+            assert!(eight < two, "{strategy:?}: {eight} of eight, {two} of two");
+        }
+    }
+}
+
+#[test]
+fn strategies_that_share_more_hold_less_after_a_step() {
+    let end = |strategy, offload| {
+        let parallel = Parallel {
+            strategy,
+            offload,
+            world: 4,
+            ..Parallel::default()
+        };
+        on("gpt2-medium", &setup(), parallel).steady.end
+    };
+    let ends = [
+        end(Strategy::Ddp, false),
+        end(Strategy::Zero1, false),
+        end(Strategy::Fsdp, false),
+        end(Strategy::Fsdp, true),
+    ];
+    assert!(ends.is_sorted_by(|a, b| a > b), "{ends:?}");
+    assert_eq!(end(Strategy::Ddp, false), end(Strategy::DdpView, false));
+}
+
+#[test]
+fn buckets_take_as_much_as_the_gradients() {
+    let model = Model::from_catalogue("gpt2-medium").unwrap();
+    let alone = simulate(&model, &setup()).unwrap();
+    let ddp = on("gpt2-medium", &setup(), Parallel::default());
+    let buckets = ddp.after_model.get() - alone.after_model.get();
+    let gradients = 2 * alone.trainable;
+    assert!(
+        buckets.abs_diff(gradients) < gradients / 100,
+        "{buckets} against {gradients}"
+    );
+    assert_eq!(ddp.params, alone.params);
+}
+
+#[test]
+fn a_step_leaves_nothing_behind() {
+    for strategy in ALL {
+        for ckpt in ["none", "full"] {
+            let mut setup = setup();
+            setup.ckpt = serde_json::from_value(ckpt.into()).unwrap();
+            let parallel = Parallel {
+                strategy,
+                ..Parallel::default()
+            };
+            let report = on("internvl3-1b", &Setup { seq: 512, ..setup }, parallel);
+            let before = report.steady.before_forward.get();
+            assert!(report.steady.end.get() <= before, "{strategy:?} {ckpt}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_simulated_is_refused_by_name() {
+    let model = Model::from_catalogue("gpt2").unwrap();
+    let refused = |setup: Setup, parallel: Parallel| {
+        let error = simulate_parallel(&model, &setup, &parallel, Gpu::default());
+        error.map(|_| ()).unwrap_err().to_string()
+    };
+    let fsdp = Parallel {
+        strategy: Strategy::Fsdp,
+        ..Parallel::default()
+    };
+    let of = |optim| Setup { optim, ..setup() };
+    assert!(refused(of(Optimizer::Adafactor), fsdp).contains("`optim`"));
+    assert!(refused(Setup { accum: 2, ..setup() }, fsdp).contains("`accum`"));
+    assert!(refused(setup(), Parallel { world: 1, ..fsdp }).contains("`world`"));
+    let offload = Parallel {
+        offload: true,
+        ..Parallel::default()
+    };
+    assert!(refused(setup(), offload).contains("`offload`"));
+}
