@@ -134,7 +134,7 @@ impl Diagnose {
         };
         let gpu = self.room.gpu()?;
         let (model, setup) = subject.read(&self.setup)?;
-        let report = predict(&model, &setup, gpu)?;
+        let report = predict(&model, &setup, None, gpu)?;
         Ok(Some(Known {
             model,
             setup,

@@ -112,7 +112,7 @@ impl Sharded {
                     continue;
                 }
                 let birth = log.births.own(id);
-                if birth.shape.len() > 0 {
+                if !birth.shape.is_empty() {
                     birth.dtype = self.own;
                     birth.bytes = shard(&birth.shape, self.parallel.world) * self.own.width();
                 }

@@ -36,7 +36,7 @@ impl Piece {
 
 /// Elements of the largest shard of a tensor: its first dimension is cut (`torch.chunk`).
 pub(super) fn shard(shape: &Dims, world: u64) -> u64 {
-    if shape.len() == 0 {
+    if shape.is_empty() {
         return shape.numel();
     }
     let first = shape[0].max(1);
