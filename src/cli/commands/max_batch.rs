@@ -52,7 +52,7 @@ const MOST_STEPS: u64 = 100;
 
 const EXAMPLES: &str = "  vramscope max-batch llava-1.5-7b --ckpt full --freeze lora --gpu 4090
   vramscope max-batch gpt2-medium --seq 512 --precision fp32 --limit-gib 23
-  vramscope max-batch --config config.json --gpu H100 --steps 10
+  vramscope max-batch --config config.json --gpu H200 --steps 10
   vramscope max-batch --cases max_batch.jsonl > answers.jsonl";
 
 impl MaxBatch {

@@ -53,7 +53,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate tinyllava-1.5b --images 2 --freeze vision --format json
   vramscope estimate --config config.json --freeze lora --rank 64
   vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"optim\": \"sgd\"}'
-  vramscope estimate llava-1.5-7b --strategy fsdp --world 8 --gpu \"A100 80GB SXM\"
+  vramscope estimate llava-1.5-7b --strategy fsdp --world 8 --gpu H200
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
