@@ -68,7 +68,10 @@ async fn what_the_model_decides_by_itself_is_swept_from_there() {
     with_page("#/?model=vit-large&sweep=image&gpu=RTX%204070", async |page| {
         finished(page).await?;
         assert_eq!(page.value("sweep-here").await?.as_deref(), Some("224"));
-        assert_eq!(page.value("sweep-allocated").await?, page.value("peak-allocated").await?);
+        assert_eq!(
+            page.value("sweep-allocated").await?,
+            page.value("peak-allocated").await?
+        );
         Ok(())
     })
     .await;
