@@ -8,7 +8,7 @@ use vramscope_engine::Model;
 
 use crate::shell::Store;
 use crate::state::{Draft, Reading};
-use crate::worker::view::{Card, Inference, Run};
+use crate::worker::view::{Card, Details, Inference, Run};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
 
 /// A figure that is older than this is marked so.
@@ -29,6 +29,15 @@ pub enum Outcome {
     BadSetup(String),
 }
 
+/// A run with its details, which come and are drawn once its figures are on screen.
+#[derive(Debug)]
+pub struct Detailed {
+    /// The run.
+    pub run: Arc<Run>,
+    /// Its details.
+    pub details: Box<Details>,
+}
+
 /// Model and outcome, in step with the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Simulation {
@@ -36,6 +45,8 @@ pub struct Simulation {
     pub model: Memo<Option<Model>>,
     /// What came of the last entry that was answered.
     pub outcome: RwSignal<Outcome>,
+    /// The last run whose details have come.
+    pub detailed: RwSignal<Option<Arc<Detailed>>>,
     /// Whether newer entries have waited for long.
     pub stale: RwSignal<bool>,
     /// The entries of that outcome.
@@ -51,6 +62,7 @@ impl Simulation {
         let simulation = Self {
             model: Memo::new(move |_| reading.with(|r| model(r).ok())),
             outcome: RwSignal::new(Outcome::Waiting),
+            detailed: RwSignal::new(None),
             stale: RwSignal::new(false),
             entries: StoredValue::default(),
             waiting: StoredValue::new(None),
@@ -77,7 +89,10 @@ impl Simulation {
             self.stale.set(false);
             self.entries.set_value(entries.clone());
             match answer {
-                Some(Answer::Run(run)) => self.outcome.set(run.into()),
+                Some(Answer::Run(run)) => {
+                    self.outcome.set(run.into());
+                    after_paint(move || self.ask_details(engine));
+                }
                 Some(Answer::Inference(pass)) => self.outcome.set(Outcome::Inference(Arc::new(pass))),
                 _ => {}
             }
@@ -91,6 +106,18 @@ impl Simulation {
             },
             PATIENCE,
         );
+    }
+
+    fn ask_details(self, engine: Engine) {
+        let Some(Outcome::Ready(run)) = self.outcome.try_get_untracked() else {
+            return;
+        };
+        engine.ask(Slot::Details, Ask::Details { run: run.id }, move |answer, _| {
+            if let Some(Answer::Details(details)) = answer {
+                let run = run.clone();
+                self.detailed.try_set(Some(Arc::new(Detailed { run, details })));
+            }
+        });
     }
 
     /// The simulation that the page provides.
@@ -114,6 +141,14 @@ impl Simulation {
             _ => None,
         })
     }
+}
+
+/// Runs `f` once the browser has painted what was changed before; at once, where it paints nothing.
+fn after_paint(f: impl FnOnce() + 'static) {
+    if document().hidden() {
+        return f();
+    }
+    request_animation_frame(move || set_timeout(f, Duration::ZERO));
 }
 
 impl From<Result<Box<Run>, Refusal>> for Outcome {

@@ -11,7 +11,7 @@ use super::run::Subject;
 use super::setups::SetupsWork;
 use super::slots::Slots;
 use super::sweep::SweepWork;
-use super::view::{Card, Live, Run};
+use super::view::{Card, Details, Live, Run};
 use super::what_if::WhatIfWork;
 use crate::state::{Draft, Task};
 
@@ -117,6 +117,10 @@ impl Host {
     fn answer(&mut self, id: u32, ask: &Ask) -> Option<Answer> {
         match ask {
             Ask::Run(draft) => Some(self.run(id, draft).unwrap_or_else(|why| Answer::Run(Err(why)))),
+            Ask::Details { run } => {
+                let kept = self.kept(*run)?;
+                Some(Answer::Details(Box::new(Details::of(&kept.report))))
+            }
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             // These come in parts.
             Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) => None,
@@ -265,12 +269,13 @@ mod tests {
     fn an_instant_is_of_the_run_that_it_names() {
         let mut host = Host::default();
         host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
-        let Some((_, Some(Answer::Run(Ok(run))))) = finish(&mut host).pop() else {
+        host.take(ask(1, Slot::Details, Ask::Details { run: 1 }));
+        let Some((_, Some(Answer::Details(details)))) = finish(&mut host).pop() else {
             panic!("gpt2 runs")
         };
-        let instant = run.curve.peak;
+        let instant = details.curve.peak;
         host.take(ask(2, Slot::Instant, Ask::Live { run: 1, instant }));
-        assert_eq!(finish(&mut host), [(2, Some(Answer::Live(run.at_peak.clone())))]);
+        assert_eq!(finish(&mut host), [(2, Some(Answer::Live(details.at_peak)))]);
         host.take(ask(3, Slot::Run, Ask::Run(draft(&[]))));
         host.take(ask(4, Slot::Instant, Ask::Live { run: 1, instant }));
         assert_eq!(finish(&mut host).pop(), Some((4, None)), "run 1 is no more");
@@ -330,9 +335,11 @@ mod tests {
     fn a_run_crosses_over_unchanged() {
         let mut host = Host::default();
         host.take(ask(7, Slot::Run, Ask::Run(draft(&[(Key::Gpu, "RTX 4090")]))));
-        let reply = host.step().expect("it is asked");
-        let bytes = postcard::to_allocvec(&reply).expect("it is plain data");
-        assert_eq!(postcard::from_bytes::<Reply>(&bytes).expect("it is read back"), reply);
+        host.take(ask(8, Slot::Details, Ask::Details { run: 7 }));
+        for reply in std::iter::from_fn(|| host.step()) {
+            let bytes = postcard::to_allocvec(&reply).expect("it is plain data");
+            assert_eq!(postcard::from_bytes::<Reply>(&bytes).expect("it is read back"), reply);
+        }
     }
 
     #[test]

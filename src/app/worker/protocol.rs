@@ -7,7 +7,7 @@ use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 
 use super::export::Export;
-use super::view::{Inference, Live, Run, Summary};
+use super::view::{Details, Inference, Live, Run, Summary};
 use crate::state::Draft;
 
 /// What a question is for. A newer one of the same slot takes the place of the older, whose answers
@@ -16,6 +16,8 @@ use crate::state::Draft;
 pub enum Slot {
     /// The run of the page.
     Run,
+    /// What of that run is drawn after its figures.
+    Details,
     /// The list beside the timeline.
     Instant,
     /// How a number comes about.
@@ -38,6 +40,11 @@ pub enum Ask {
     /// The run of these entries: [`Answer::Run`], or [`Answer::Inference`] of a model that does not
     /// train. The host keeps its tensors for the questions below.
     Run(Draft),
+    /// The details of a run that the host still keeps: [`Answer::Details`]; else no answer.
+    Details {
+        /// [`Run::id`].
+        run: u32,
+    },
     /// What lives at an instant of a run that the host still keeps: [`Answer::Live`]; else no answer.
     Live {
         /// [`Run::id`].
@@ -107,6 +114,8 @@ pub enum Answer {
     Run(Result<Box<Run>, Refusal>),
     /// A model that does not train.
     Inference(Inference),
+    /// The details of a run.
+    Details(Box<Details>),
     /// What lives at an instant.
     Live(Live),
     /// The figures of one setup, or why there are none.

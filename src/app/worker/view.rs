@@ -32,6 +32,11 @@ pub struct Run {
     pub parts: Vec<(Part, Bytes)>,
     /// What to know and what to do.
     pub warnings: Vec<Warning>,
+}
+
+/// What of a run takes longer to send and to draw than its figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Details {
     /// What is live at the steady peak: component → kind → layer → tensor.
     pub breakdown: BreakdownNode,
     /// The steady step as a curve.
@@ -142,6 +147,14 @@ impl Run {
             card,
             parts,
             warnings: report.warnings.clone(),
+        }
+    }
+}
+
+impl Details {
+    /// Those of a report.
+    pub fn of(report: &Report) -> Self {
+        Self {
             breakdown: report.breakdown.clone(),
             curve: Curve::of(&report.timeline),
             at_peak: Live::of(&report.timeline, report.timeline.peak_instant()),

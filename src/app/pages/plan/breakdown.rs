@@ -36,8 +36,9 @@ pub fn Breakdown() -> impl IntoView {
     let simulation = Simulation::get();
     let toggled: Toggled = RwSignal::new(HashSet::new());
     let lines = Memo::new(move |_| {
-        let run = simulation.run();
-        run.map(|run| toggled.with(|t| lines(&run.breakdown, t)))
+        let detailed = simulation.detailed.get();
+        detailed
+            .map(|detailed| toggled.with(|t| lines(&detailed.details.breakdown, t)))
             .unwrap_or_default()
     });
     view! {

@@ -1,7 +1,7 @@
 use leptos::prelude::*;
 use vramscope_engine::report::Instant;
 
-use crate::simulation::Simulation;
+use crate::simulation::{Detailed, Simulation};
 use crate::worker::view::Live;
 use crate::worker::{Answer, Ask, Engine, Slot};
 
@@ -10,13 +10,14 @@ pub fn follow(instant: Memo<Option<Instant>>) -> RwSignal<Option<Live>> {
     let (simulation, engine) = (Simulation::get(), Engine::get());
     let live = RwSignal::new(None);
     Effect::new(move || {
-        let Some((run, instant)) = simulation.run().zip(instant.get()) else {
+        let Some((detailed, instant)) = simulation.detailed.get().zip(instant.get()) else {
             return;
         };
-        if instant == run.curve.peak {
+        let Detailed { run, details } = &*detailed;
+        if instant == details.curve.peak {
             // It came with the run.
             engine.cancel(Slot::Instant);
-            live.set(Some(run.at_peak.clone()));
+            live.set(Some(details.at_peak.clone()));
             return;
         }
         let ask = Ask::Live { run: run.id, instant };

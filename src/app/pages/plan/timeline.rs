@@ -12,9 +12,9 @@ use crate::charts::{Canvas, ChartFrame, Figure, Palette, Plot, Table, TimelineCh
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::pages::stem;
 use crate::shell::Store;
-use crate::simulation::Simulation;
+use crate::simulation::{Detailed, Simulation};
 use crate::words;
-use crate::worker::view::{Live, Run};
+use crate::worker::view::Live;
 
 /// The step as a curve stacked by kind; the instant under the pointer, else the peak, is listed.
 #[component]
@@ -23,7 +23,7 @@ pub fn TimelinePanel() -> impl IntoView {
     let simulation = Simulation::get();
     let pointed = RwSignal::new(None::<Instant>);
     let instant = Memo::new(move |_| {
-        let curve = &simulation.run()?.curve;
+        let curve = &simulation.detailed.get()?.details.curve;
         Some(pointed.get().map_or(curve.peak, |i| i.min(curve.len)))
     });
     let live = live::follow(instant);
@@ -48,8 +48,8 @@ fn figure(i18n: Words, simulation: Simulation) -> Figure {
         id: "timeline-chart",
         title: Signal::derive(move || t_string!(i18n, plan.timeline).to_string()),
         stem: Signal::derive(move || stem(store, "timeline")),
-        draw: Callback::new(move |surface| match simulation.run() {
-            Some(run) => chart(i18n, &run).draw(surface, &Palette::read()),
+        draw: Callback::new(move |surface| match simulation.detailed.get() {
+            Some(detailed) => chart(i18n, &detailed).draw(surface, &Palette::read()),
             None => Ok(()),
         }),
         shown: Callback::new(move |()| table(i18n, simulation, Some(SHOWN_ROWS), gib)),
@@ -71,10 +71,10 @@ fn table(i18n: Words, simulation: Simulation, most: Option<usize>, words: fn(Byt
         .into_iter()
         .chain(Kind::ALL.map(|kind| words::kind(i18n, kind)))
         .collect();
-    let Some(run) = simulation.run() else {
+    let Some(detailed) = simulation.detailed.get() else {
         return Table { head, rows: Vec::new() };
     };
-    let curve = &run.curve;
+    let curve = &detailed.details.curve;
     let total = |bytes: &[Bytes; Kind::COUNT]| bytes.iter().copied().sum::<Bytes>();
     let span = curve.columns.len().div_ceil(most.unwrap_or(usize::MAX)).max(1);
     let highest = curve
@@ -96,8 +96,8 @@ fn table(i18n: Words, simulation: Simulation, most: Option<usize>, words: fn(Byt
     }
 }
 
-fn chart(i18n: Words, run: &Run) -> TimelineChart {
-    let curve = &run.curve;
+fn chart(i18n: Words, Detailed { run, details }: &Detailed) -> TimelineChart {
+    let curve = &details.curve;
     let phases = curve.phases.iter();
     let words = t_string!(i18n, timeline.peak, bytes = gib(run.figures.peak_allocated)).to_string();
     let card = run.card.as_ref().ok();
@@ -107,7 +107,7 @@ fn chart(i18n: Words, run: &Run) -> TimelineChart {
         phases: phases
             .map(|(phase, begin)| (*begin, words::phase(i18n, *phase)))
             .collect(),
-        peak: (curve.peak, run.at_peak.total, words),
+        peak: (curve.peak, details.at_peak.total, words),
         limit: card.map(|card| (card.fit.for_allocator(), card.name.clone())),
     }
 }
@@ -137,7 +137,12 @@ fn Cursor(
     let i18n = use_i18n();
     let simulation = Simulation::get();
     let frame = NodeRef::<html::Div>::new();
-    let len = move || simulation.run().map_or(0, |run| run.curve.len);
+    let len = move || {
+        simulation
+            .detailed
+            .get()
+            .map_or(0, |detailed| detailed.details.curve.len)
+    };
     let on_pointer = move |event: PointerEvent| {
         let Some(frame) = frame.get() else { return };
         let bounds = frame.get_bounding_client_rect();
