@@ -77,6 +77,9 @@ async fn pointing_at_the_timeline_lists_what_is_live_there() {
             let script = "return document.querySelector('.instant h3').textContent";
             page.driver.execute(script, vec![]).await?.convert::<String>()
         };
+        // What stands above has come, so that nothing moves under the pointer.
+        page.find("what-if-row").await?;
+        page.find("instant").await?;
         let at_peak = title().await?;
         let timeline = page.find("timeline").await?;
         page.driver

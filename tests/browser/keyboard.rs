@@ -114,7 +114,7 @@ async fn a_number_is_explained_and_the_focus_comes_back() {
 #[tokio::test]
 async fn lines_of_the_breakdown_open_by_keyboard_and_keep_the_focus() {
     with_page("#/?model=gpt2", async |page| {
-        page.find("peak-allocated").await?;
+        page.find("breakdown-row").await?;
         let focus = "const twist = document.querySelector('[data-testid=breakdown-row].depth-2 .twist');
             twist.focus(); return document.querySelectorAll('[data-testid=breakdown-row]').length";
         let before: usize = page.driver.execute(focus, vec![]).await?.convert()?;

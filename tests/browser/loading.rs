@@ -27,6 +27,7 @@ async fn the_page_shows_a_run_and_logs_no_error() {
 #[tokio::test]
 async fn the_breakdown_adds_up_to_the_peak_and_opens() {
     with_page("", async |page| {
+        page.find("breakdown-row").await?;
         let sum = "return [...document.querySelectorAll('[data-testid=breakdown-row].depth-1')]\
                    .reduce((sum, row) => sum + BigInt(row.dataset.value), 0n).toString()";
         let sum: String = page.driver.execute(sum, vec![]).await?.convert()?;

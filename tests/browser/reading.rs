@@ -103,6 +103,7 @@ async fn why_tensors_live_and_formulas_are_in_each_language() {
             page.find("peak-allocated").await?.click().await?;
             page.until("panel", || page.text("derivation"), |text| text.contains(formula))
                 .await?;
+            page.find("breakdown-row").await?;
             let list = page.text("instant").await?;
             assert!(list.contains(kept) && !list.contains("kept"), "{list}");
             let names = "return [...document.querySelectorAll('[data-testid=breakdown-row].depth-2 th')]
@@ -118,7 +119,7 @@ async fn why_tensors_live_and_formulas_are_in_each_language() {
 #[tokio::test]
 async fn lines_of_the_breakdown_change_with_the_language() {
     with_page("#/?model=gpt2", async |page| {
-        page.find("peak-allocated").await?;
+        page.find("breakdown-row").await?;
         let names = || async {
             let script = "return document.querySelector('[data-testid=breakdown-row] th').textContent";
             page.driver.execute(script, vec![]).await?.convert::<String>()

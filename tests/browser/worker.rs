@@ -156,7 +156,7 @@ async fn where_workers_are_refused_the_page_simulates_by_itself() {
 #[tokio::test]
 async fn the_pointer_lists_what_lives_at_its_instant() {
     with_page("#/?model=gpt2", async |page| {
-        ran(page).await?;
+        page.find("instant").await?;
         let title = || async { script(page, "return document.querySelector('.instant h3').textContent").await };
         let at_peak = title().await?;
         let point = "const frame = document.querySelector('[data-testid=timeline]'), box = frame.getBoundingClientRect();\
