@@ -116,7 +116,8 @@ impl Diagnose {
         match self.format {
             Format::Text => {
                 let read: Vec<(&str, &Piece)> = understood.iter().map(|one| (one.file.as_str(), &one.piece)).collect();
-                output::print(&text::diagnosis(&read, &findings, fixes.as_ref(), terminal::width()))
+                let known = (context.report, fixes.as_ref());
+                output::print(&text::diagnosis(&read, &findings, known, terminal::width()))
             }
             Format::Json => output::print_json(&answer),
             Format::Jsonl => output::print_line(&answer),

@@ -8,6 +8,8 @@ pub fn fold(text: &str) -> String {
             c if c.is_ascii() => out.push(c),
             '█' | '▉' | '▊' | '▋' => out.push('#'),
             '▌' | '▍' | '▎' | '▏' => out.push('-'),
+            '▇' | '▆' | '▅' | '▄' => out.push('#'),
+            '▃' | '▂' | '▁' => out.push('_'),
             '░' | '·' | '•' => out.push('.'),
             '│' => out.push('|'),
             '◀' => out.push('<'),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::caching::{Block, CachingAllocator};
 use super::options::Options;
@@ -11,7 +11,7 @@ use super::trace::{Action, Event};
 use crate::units::Bytes;
 
 /// What a replay found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Replay {
     /// Highest allocated bytes that the simulator reached.
     pub allocated_peak: Bytes,

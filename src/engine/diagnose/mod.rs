@@ -16,6 +16,8 @@ mod profile;
 mod read;
 mod smi;
 pub mod snapshot;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use amount::Amount;

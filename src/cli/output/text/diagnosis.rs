@@ -1,10 +1,13 @@
 //! What evidence means.
 
+use vramscope_engine::Report;
+use vramscope_engine::diagnose::snapshot::Summary;
 use vramscope_engine::diagnose::{Cause, Evidence, Finding, Fixes, Piece, Standing, Step, words};
 use vramscope_engine::format::{difference, share};
 use vramscope_engine::units::Bytes;
 
 use super::bar::bar;
+use super::curve::curve;
 use super::paint::{self, QUIET, STRONG};
 use super::wrap::wrap;
 
@@ -14,9 +17,20 @@ const STANDING: usize = 11;
 const FIXES: usize = 8;
 
 /// What was read, every finding with its numbers and next steps, and what each change of a known setup saves.
-pub fn diagnosis(read: &[(&str, &Piece)], findings: &[Finding], fixes: Option<&Fixes>, width: usize) -> String {
+pub fn diagnosis(
+    read: &[(&str, &Piece)],
+    findings: &[Finding],
+    (report, fixes): (Option<&Report>, Option<&Fixes>),
+    width: usize,
+) -> String {
     let mut out = heading(read, width);
     let mut told = Vec::new();
+    for (_, piece) in read {
+        if let Evidence::Snapshot(summary) = &piece.evidence {
+            out.push('\n');
+            out += &recording(summary, report, width);
+        }
+    }
     for finding in findings {
         out.push('\n');
         out += &render(finding, &mut told, width);
@@ -27,6 +41,34 @@ pub fn diagnosis(read: &[(&str, &Piece)], findings: &[Finding], fixes: Option<&F
     if let Some(fixes) = fixes {
         out.push('\n');
         out += &changes(fixes, width);
+    }
+    out
+}
+
+/// The live memory of a recording, and of the simulated step of the same setup on the same scale.
+fn recording(summary: &Summary, report: Option<&Report>, width: usize) -> String {
+    let recorded: Vec<Bytes> = summary
+        .columns
+        .iter()
+        .map(|column| column.iter().copied().sum())
+        .collect();
+    let simulated: Vec<Bytes> = report.map_or_else(Vec::new, |report| {
+        let columns = report.timeline.columns(200);
+        columns.iter().map(|(_, column)| column.iter().copied().sum()).collect()
+    });
+    let most = recorded.iter().chain(&simulated).max().copied().unwrap_or_default();
+    let room = width.saturating_sub(14);
+    let mut out = format!(
+        "{STRONG}Live memory of device {} over its {} events{STRONG:#}\n{}",
+        summary.device,
+        summary.events,
+        curve(&recorded, most, room, "  ")
+    );
+    if !simulated.is_empty() {
+        out += &format!(
+            "{STRONG}One simulated step of the same setup{STRONG:#}\n{}",
+            curve(&simulated, most, room, "  ")
+        );
     }
     out
 }

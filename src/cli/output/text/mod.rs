@@ -6,6 +6,7 @@
 mod bar;
 mod breakdown;
 mod case_line;
+mod curve;
 mod diagnosis;
 mod heading;
 mod inference;

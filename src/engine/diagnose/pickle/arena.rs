@@ -1,5 +1,7 @@
 //! Where everything lives that a value does not hold itself.
 
+use std::collections::HashMap;
+
 use super::error::Fault;
 use super::value::{LONG_TEXT, Unpacked, Value};
 
@@ -16,14 +18,22 @@ pub enum Shape {
     Dict,
 }
 
-/// A container's items lie in runs, one for each opcode that added some.
+/// A container's items lie in runs, one for each opcode that added some. A dictionary that was filled at once
+/// with texts for keys is a record: its keys are a layout, which others of the same keys share, and only its
+/// values are its own. Snapshots hold millions of such.
 #[derive(Debug, Clone, Copy)]
 pub struct Container {
     /// What it is.
     pub shape: Shape,
+    is_record: bool,
+    /// The first run; of a record its first item.
     first: u32,
+    /// The last run; of a record its layout.
     last: u32,
 }
+
+/// A record with more keys is a dictionary like any other.
+const MOST_KEYS: usize = 64;
 
 /// Items that were added together.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +51,11 @@ pub struct Arena {
     containers: Vec<Container>,
     runs: Vec<Run>,
     items: Vec<Value>,
+    /// Keys of records.
+    layouts: Vec<Box<[Value]>>,
+    layout_ids: HashMap<Box<[Value]>, u32>,
+    /// How many items containers were given, keys of records among them.
+    given: usize,
     wide: Vec<i128>,
     floats: Vec<f64>,
     long_texts: Vec<(u64, u64)>,
@@ -49,7 +64,7 @@ pub struct Arena {
 impl Arena {
     /// How many items the containers hold together.
     pub fn len(&self) -> usize {
-        self.items.len()
+        self.given
     }
 
     /// A new container of these items.
@@ -57,6 +72,7 @@ impl Arena {
         let handle = handle(self.containers.len())?;
         self.containers.push(Container {
             shape,
+            is_record: false,
             first: NO_RUN,
             last: NO_RUN,
         });
@@ -69,6 +85,66 @@ impl Arena {
         if items.is_empty() {
             return Ok(());
         }
+        self.given += items.len();
+        let Container {
+            shape,
+            is_record,
+            first,
+            ..
+        } = self.containers[container as usize];
+        if shape == Shape::Dict && first == NO_RUN && self.make_record(container, items)? {
+            return Ok(());
+        }
+        if is_record {
+            self.unmake_record(container)?;
+        }
+        self.append(container, items)
+    }
+
+    /// Keeps an empty dictionary's first items as a record, if they are one.
+    fn make_record(&mut self, container: u32, items: &[Value]) -> Result<bool, Fault> {
+        let keys = || items.iter().copied().step_by(2);
+        let is_text = |key: Value| matches!(key.unpack(), Unpacked::Text { .. });
+        if items.len() > 2 * MOST_KEYS || !keys().all(is_text) {
+            return Ok(false);
+        }
+        let layout = self.layout(keys())?;
+        let begin = handle(self.items.len())?;
+        handle(self.items.len() + items.len())?;
+        self.items.extend(items.iter().skip(1).step_by(2));
+        let made = &mut self.containers[container as usize];
+        (made.is_record, made.first, made.last) = (true, begin, layout);
+        Ok(true)
+    }
+
+    /// The layout of these keys; the last ones are the likeliest.
+    fn layout(&mut self, keys: impl Iterator<Item = Value> + Clone) -> Result<u32, Fault> {
+        let newest = self.layouts.len().saturating_sub(4);
+        let recent = self.layouts[newest..]
+            .iter()
+            .rposition(|layout| layout.iter().copied().eq(keys.clone()));
+        if let Some(at) = recent {
+            return handle(newest + at);
+        }
+        let keys: Box<[Value]> = keys.collect();
+        if let Some(&known) = self.layout_ids.get(&keys) {
+            return Ok(known);
+        }
+        let id = handle(self.layouts.len())?;
+        self.layouts.push(keys.clone());
+        self.layout_ids.insert(keys, id);
+        Ok(id)
+    }
+
+    /// A record that gets more items is a dictionary like any other.
+    fn unmake_record(&mut self, container: u32) -> Result<(), Fault> {
+        let items: Vec<Value> = self.items(container).collect();
+        let made = &mut self.containers[container as usize];
+        (made.is_record, made.first, made.last) = (false, NO_RUN, NO_RUN);
+        self.append(container, &items)
+    }
+
+    fn append(&mut self, container: u32, items: &[Value]) -> Result<(), Fault> {
         let begin = handle(self.items.len())?;
         let end = handle(self.items.len() + items.len())?;
         self.items.extend_from_slice(items);
@@ -99,10 +175,29 @@ impl Arena {
 
     /// The items of a container, in order.
     pub fn items(&self, container: u32) -> impl Iterator<Item = Value> + '_ {
-        let first = self.containers[container as usize].first;
-        std::iter::successors(self.runs.get(first as usize), |run| self.runs.get(run.next as usize))
+        let (keys, values) = self
+            .record(container)
+            .map_or((&[][..], &[][..]), |(_, keys, values)| (keys, values));
+        let in_record = keys.iter().zip(values).flat_map(|(key, value)| [*key, *value]);
+        let Container { is_record, first, .. } = self.containers[container as usize];
+        let first = if is_record { NO_RUN } else { first };
+        let in_runs = std::iter::successors(self.runs.get(first as usize), |run| self.runs.get(run.next as usize))
             .flat_map(|run| &self.items[run.begin as usize..run.end as usize])
-            .copied()
+            .copied();
+        in_record.chain(in_runs)
+    }
+
+    /// Layout, keys and values of a record.
+    pub fn record(&self, container: u32) -> Option<(u32, &[Value], &[Value])> {
+        let Container {
+            is_record,
+            first,
+            last: layout,
+            ..
+        } = self.containers[container as usize];
+        let keys = self.layouts.get(layout as usize).filter(|_| is_record)?;
+        let begin = first as usize;
+        Some((layout, keys, self.items.get(begin..begin + keys.len())?))
     }
 
     /// An integer of any width up to 128 bits.

@@ -77,6 +77,25 @@ impl<'p> Node<'p> {
         }))
     }
 
+    /// The layout of a dictionary that shares its keys with others: dictionaries of one layout have the same
+    /// keys at the same places.
+    pub fn layout(self) -> Option<u32> {
+        let container = self.container(|shape| shape == Shape::Dict)?;
+        self.arena.record(container).map(|(layout, ..)| layout)
+    }
+
+    /// The value at a place of a dictionary that has a layout.
+    pub fn at(self, place: usize) -> Option<Self> {
+        let container = self.container(|shape| shape == Shape::Dict)?;
+        let (.., values) = self.arena.record(container)?;
+        values.get(place).map(|&value| self.with(value))
+    }
+
+    /// Whether this is the same text, number or container: one that stands in many places is written once.
+    pub fn is(self, other: Self) -> bool {
+        self.value == other.value
+    }
+
     /// What a dictionary holds under a text.
     pub fn get(self, key: &str) -> Option<Self> {
         let entries = self.entries()?;

@@ -109,6 +109,25 @@ fn of_equal_keys_the_last_holds() {
     assert_eq!(pickle.root().get("a").and_then(Node::as_u64), Some(2));
 }
 
+/// Dictionaries of equal keys share them; one that grows later is like any other.
+#[test]
+fn records_are_dictionaries() {
+    let two = b"](}\x94(\x8c\x01a\x94K\x01\x8c\x01b\x94K\x02u}(h\x01K\x03h\x02K\x04u}(h\x01K\x05u\x8c\x01cK\x06sh\x00\x8c\x01aK\x07se.";
+    let pickle = Pickle::read(two).expect("plain data");
+    let dicts: Vec<Node> = pickle.root().items().expect("a list").collect();
+    assert_eq!(dicts.len(), 4);
+    let get = |dict: Node, key: &str| dict.get(key).and_then(Node::as_u64);
+    assert_eq!((get(dicts[1], "a"), get(dicts[1], "b")), (Some(3), Some(4)));
+    assert!(dicts[1].layout().is_some() && dicts[1].at(1).and_then(Node::as_u64) == Some(4));
+    // Grown: it has no layout any more, and all its keys.
+    assert_eq!(dicts[2].layout(), None);
+    assert_eq!((get(dicts[2], "a"), get(dicts[2], "c")), (Some(5), Some(6)));
+    // The first one again, with a key set anew.
+    assert_eq!((get(dicts[0], "a"), get(dicts[3], "a")), (Some(7), Some(7)));
+    assert_eq!(dicts[0].identity(), dicts[3].identity());
+    assert_eq!(pickle.len(), 4 + 4 + 4 + 2 + 2 + 2);
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

@@ -27,7 +27,7 @@ pub enum Unpacked {
 }
 
 /// [`Unpacked`] in eight bytes: a tag in the low four bits, the rest above.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value(u64);
 
 const TAG_BITS: u32 = 4;

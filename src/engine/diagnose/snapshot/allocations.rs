@@ -6,6 +6,7 @@ use super::category::{Category, Part, part};
 use super::stacks::{StackId, Stacks};
 use super::{Segment, Snapshot};
 use crate::allocator::{Action, Event, Options, round_size};
+use crate::units::Bytes;
 
 /// One allocation of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +23,16 @@ pub struct Allocation {
     pub category: Category,
 }
 
+/// No allocation.
+const NONE: u32 = u32::MAX;
+
 /// All allocations of one device.
 #[derive(Debug, Clone, Default)]
 pub struct Allocations {
-    /// In the order of their beginning.
+    /// In the order in which they are first met.
     pub list: Vec<Allocation>,
+    /// By event.
+    of_event: Vec<u32>,
     /// Number of events.
     pub events: u32,
     /// Whether the recording began with an empty allocator.
@@ -67,63 +73,78 @@ impl Allocations {
     }
 
     fn collect<'a>(events: &[Event], stacks: &[StackId], segments: impl Iterator<Item = &'a Segment>) -> Self {
-        let options = Options::default();
         let count = events.len().min(u32::MAX as usize - 1) as u32;
-        let mut list: Vec<Allocation> = Vec::with_capacity(events.len() / 3);
-        let mut older = Vec::new();
-        let mut open: HashMap<u64, u32> = HashMap::new();
-        let before = |bytes: u64, end: u32, stack: StackId| Allocation {
-            begin: 0,
-            end,
-            bytes,
-            stack,
-            category: Category::Before,
+        let mut out = Self {
+            list: Vec::with_capacity(events.len() / 3),
+            of_event: vec![NONE; count as usize],
+            events: count,
+            is_from_start: true,
+            steps: Vec::new(),
         };
-        // A block that is awaited by another stream is freed twice: requested, and completed.
-        let mut requested: HashMap<u64, ()> = HashMap::new();
+        // By address: the allocation, and whether its owner let go of it while another stream still uses it.
+        let mut open: HashMap<u64, (u32, bool)> = HashMap::new();
         for (at, event) in (0..count).zip(events) {
-            match event.action {
+            let index = match event.action {
                 Action::Alloc => {
-                    open.insert(event.address, list.len() as u32);
-                    list.push(Allocation {
-                        begin: at,
-                        end: count,
-                        bytes: round_size(event.size.min(1 << 50), &options),
-                        stack: stacks.get(at as usize).copied().unwrap_or_default(),
-                        category: Category::Other,
-                    });
+                    let stack = stacks.get(at as usize).copied().unwrap_or_default();
+                    let index = out.push(at, event.size, stack, Category::Other);
+                    open.insert(event.address, (index, false));
+                    index
                 }
-                Action::FreeRequested | Action::FreeCompleted => {
-                    let is_second = event.action == Action::FreeCompleted && requested.remove(&event.address).is_some();
-                    if event.action == Action::FreeRequested {
-                        requested.insert(event.address, ());
-                    }
-                    match open.remove(&event.address) {
-                        Some(known) => list[known as usize].end = at,
-                        None if is_second => {}
-                        None => {
-                            let bytes = round_size(event.size.min(1 << 50), &options);
-                            older.push(before(bytes, at, StackId::EMPTY));
+                Action::FreeRequested => {
+                    let index = match open.get(&event.address) {
+                        Some(&(index, false)) => index,
+                        _ => out.push(0, event.size, StackId::EMPTY, Category::Before),
+                    };
+                    out.list[index as usize].end = at;
+                    open.insert(event.address, (index, true));
+                    index
+                }
+                Action::FreeCompleted => match open.remove(&event.address) {
+                    Some((index, was_requested)) => {
+                        if !was_requested {
+                            out.list[index as usize].end = at;
                         }
+                        index
                     }
-                }
-                _ => {}
-            }
+                    None => {
+                        let index = out.push(0, event.size, StackId::EMPTY, Category::Before);
+                        out.list[index as usize].end = at;
+                        index
+                    }
+                },
+                _ => continue,
+            };
+            out.of_event[at as usize] = index;
         }
         // What tensors hold at the end and nothing in the recording made.
         for block in segments.flat_map(|segment| &segment.blocks) {
             if block.is_live && !open.contains_key(&block.address) {
-                older.push(before(block.size.get().min(1 << 50), count, block.stack));
+                out.push(0, block.size.get(), block.stack, Category::Before);
             }
         }
-        let is_from_start = older.is_empty();
-        older.append(&mut list);
-        Self {
-            list: older,
-            events: count,
-            is_from_start,
-            steps: Vec::new(),
-        }
+        out
+    }
+
+    /// An allocation that nothing frees, as far as is known.
+    fn push(&mut self, begin: u32, bytes: u64, stack: StackId, category: Category) -> u32 {
+        self.is_from_start &= category != Category::Before;
+        self.list.push(Allocation {
+            begin,
+            end: self.events,
+            bytes: round_size(bytes, &Options::default()),
+            stack,
+            category,
+        });
+        (self.list.len() - 1) as u32
+    }
+
+    /// The allocation that an event made or freed.
+    pub fn of_event(&self, event: u32) -> Option<u32> {
+        self.of_event
+            .get(event as usize)
+            .copied()
+            .filter(|&index| index != NONE)
     }
 
     /// The highest sum of live bytes, and after which event; the first of equals.
@@ -137,25 +158,55 @@ impl Allocations {
         (at_peak, peak)
     }
 
-    /// Visits the sum of live bytes after each event that changes it, in order.
+    /// Visits the sum of live bytes before the recording, as of event 0, and after each event that changes it,
+    /// in order.
     pub fn walk(&self, mut visit: impl FnMut(u32, u64)) {
-        let mut changes = vec![0i64; self.events as usize + 1];
-        let mut total = 0i64;
-        for allocation in &self.list {
-            let bytes = allocation.bytes as i64;
-            match allocation.category {
-                Category::Before => total = total.saturating_add(bytes),
-                _ => changes[allocation.begin as usize] += bytes,
-            }
-            changes[allocation.end as usize] -= bytes;
+        self.walk_categories(|at, totals| visit(at, totals.iter().sum()));
+    }
+
+    /// As [`Self::walk`], by category in the order of [`Category::ALL`].
+    pub fn walk_categories(&self, mut visit: impl FnMut(u32, &[u64; Category::ALL.len()])) {
+        let mut totals = [0u64; Category::ALL.len()];
+        for older in self.list.iter().filter(|a| a.category == Category::Before) {
+            totals[Category::Before.place()] += older.bytes;
         }
-        visit(0, total.max(0) as u64);
-        for (at, change) in changes.iter().enumerate().take(self.events as usize) {
-            if *change != 0 {
-                total = total.saturating_add(*change);
-                visit(at as u32, total.max(0) as u64);
+        visit(0, &totals);
+        for at in 0..self.events {
+            let Some(allocation) = self.of_event(at).and_then(|index| self.list.get(index as usize)) else {
+                continue;
+            };
+            let total = &mut totals[allocation.category.place()];
+            if allocation.category != Category::Before && allocation.begin == at {
+                *total += allocation.bytes;
+            } else if allocation.end == at {
+                *total -= allocation.bytes;
+            } else {
+                continue;
             }
+            visit(at, &totals);
         }
+    }
+
+    /// The stacked curve by category, reduced to at most `points` columns; a column holds the highest total
+    /// within its span, so that no peak is lost.
+    pub fn columns(&self, points: u32) -> Vec<[Bytes; Category::ALL.len()]> {
+        let span = self.events.div_ceil(points.max(1)).max(1);
+        let mut columns = vec![[0u64; Category::ALL.len()]; self.events.div_ceil(span) as usize];
+        let (mut last, mut filled) = ([0u64; Category::ALL.len()], 0);
+        self.walk_categories(|at, totals| {
+            let column = (at / span) as usize;
+            // What no event changed goes on.
+            while filled <= column && filled < columns.len() {
+                columns[filled] = last;
+                filled += 1;
+            }
+            if let Some(known) = columns.get_mut(column).filter(|known| total(&**known) <= total(totals)) {
+                *known = *totals;
+            }
+            last = *totals;
+        });
+        columns.iter_mut().skip(filled).for_each(|column| *column = last);
+        columns.into_iter().map(|column| column.map(Bytes::new)).collect()
     }
 
     /// What lives right after an event.
@@ -165,6 +216,10 @@ impl Allocations {
             has_begun && a.end > event
         })
     }
+}
+
+fn total(totals: &[u64; Category::ALL.len()]) -> u64 {
+    totals.iter().sum()
 }
 
 /// Consecutive allocations of one part of a step.

@@ -37,6 +37,19 @@ impl Category {
         Self::Other,
     ];
 
+    /// Its place in [`Self::ALL`].
+    pub(super) const fn place(self) -> usize {
+        match self {
+            Self::Before => 0,
+            Self::Weight => 1,
+            Self::OptimizerState => 2,
+            Self::Gradient => 3,
+            Self::Activation => 4,
+            Self::Temporary => 5,
+            Self::Other => 6,
+        }
+    }
+
     /// English name.
     pub const fn label(self) -> &'static str {
         match self {

@@ -77,6 +77,8 @@ pub enum EventFault {
     NotDict,
     /// A key is missing, or its value is of another type.
     Lacks(&'static str),
+    /// A size that no device holds.
+    TooLarge,
     /// An action that PyTorch's allocator does not record.
     UnknownAction(String),
 }
@@ -107,6 +109,7 @@ impl fmt::Display for EventFault {
         match self {
             Self::NotDict => f.write_str("is not a dictionary"),
             Self::Lacks(key) => write!(f, "has no `{key}` of the expected type"),
+            Self::TooLarge => f.write_str("has a size that no device holds"),
             Self::UnknownAction(name) => write!(f, "has the unknown action `{name}`"),
         }
     }

@@ -43,6 +43,9 @@ impl Snapshot {
     }
 }
 
+/// No device holds more; sums of what a pickle of 4 GiB can list stay below 2⁶⁴.
+pub(super) const LARGEST: u64 = 1 << 40;
+
 struct Reader {
     budget: usize,
     interner: Interner,
@@ -56,9 +59,12 @@ impl Reader {
 
     fn trace(&mut self, events: Node) -> Result<(Trace, Vec<StackId>), SnapshotError> {
         let (mut trace, mut stacks) = (Trace::default(), Vec::new());
+        let mut known = Known::default();
         for (index, entry) in events.items().ok_or(SnapshotError::NoTraces)?.enumerate() {
             self.spend()?;
-            let (event, frames) = event(entry).map_err(|fault| SnapshotError::Event { index, fault })?;
+            let (event, frames) = known
+                .event(entry)
+                .map_err(|fault| SnapshotError::Event { index, fault })?;
             trace.events.push(event);
             stacks.push(self.interner.stack(frames));
         }
@@ -74,7 +80,7 @@ impl Reader {
         };
         let mut segment = Segment {
             address,
-            size: Bytes::new(size),
+            size: Bytes::new(size.min(LARGEST)),
             device: number("device").unwrap_or(0) as u32,
             stream: number("stream").unwrap_or(0),
             is_expandable: node.get("is_expandable").and_then(Node::as_bool).unwrap_or(false),
@@ -84,7 +90,7 @@ impl Reader {
         for block in node.get("blocks").and_then(Node::items).into_iter().flatten() {
             self.spend()?;
             let number = |key: &str| block.get(key).and_then(Node::as_u64);
-            let size = number("size").unwrap_or(0);
+            let size = number("size").unwrap_or(0).min(LARGEST);
             // Before 2.0 a block has no address: blocks lie one behind another.
             let address = number("address").unwrap_or(next);
             next = address.saturating_add(size);
@@ -117,29 +123,102 @@ fn settings(node: Node) -> Settings {
     }
 }
 
-/// `TraceEntry` as `_snapshot` writes it, and its stack; `oom` has `device_free` in the place of the address.
-fn event(entry: Node) -> Result<(Event, Option<Node>), EventFault> {
-    let (mut action, mut address, mut size, mut stream, mut frames) = (None, None, None, None, None);
-    for (key, value) in entry.entries().ok_or(EventFault::NotDict)? {
-        match key.as_str() {
-            Some("action") => action = value.as_str(),
-            Some("addr" | "device_free") => address = value.as_u64(),
-            Some("size") => size = value.as_u64(),
-            Some("stream") => stream = value.as_u64(),
-            Some("frames") => frames = Some(value),
-            _ => {}
-        }
-    }
-    let name = action.ok_or(EventFault::Lacks("action"))?;
-    let event = Event {
-        action: known(name).ok_or_else(|| EventFault::UnknownAction(name.chars().take(40).collect()))?,
-        address: address.ok_or(EventFault::Lacks("addr"))?,
-        size: size.ok_or(EventFault::Lacks("size"))?,
-        stream: stream.ok_or(EventFault::Lacks("stream"))?,
-    };
-    Ok((event, frames))
+/// Places of the keys of an event, among those of its layout.
+#[derive(Debug, Clone, Copy, Default)]
+struct Places {
+    action: Option<usize>,
+    address: Option<usize>,
+    size: Option<usize>,
+    stream: Option<usize>,
+    frames: Option<usize>,
 }
 
-fn known(action: &str) -> Option<Action> {
-    Action::deserialize(StrDeserializer::<Untyped>::new(action)).ok()
+impl Places {
+    /// Of a dictionary's keys: of equal ones the last holds. `oom` has `device_free` in the place of the address.
+    fn of(entry: Node) -> Option<Self> {
+        let mut places = Self::default();
+        for (place, (key, _)) in entry.entries()?.enumerate() {
+            match key.as_str() {
+                Some("action") => places.action = Some(place),
+                Some("addr" | "device_free") => places.address = Some(place),
+                Some("size") => places.size = Some(place),
+                Some("stream") => places.stream = Some(place),
+                Some("frames") => places.frames = Some(place),
+                _ => {}
+            }
+        }
+        Some(places)
+    }
+}
+
+/// What is known of the events read before.
+#[derive(Default)]
+struct Known<'p> {
+    /// By layout.
+    places: Vec<Option<Places>>,
+    /// Texts of actions: the pickle has each once.
+    actions: Vec<(Node<'p>, Action)>,
+}
+
+/// More layouts than any snapshot has: two, for `oom` and all others.
+const MOST_LAYOUTS: usize = 1024;
+
+impl<'p> Known<'p> {
+    fn places(&mut self, entry: Node) -> Option<Places> {
+        let Some(layout) = entry
+            .layout()
+            .map(|layout| layout as usize)
+            .filter(|&layout| layout < MOST_LAYOUTS)
+        else {
+            return Places::of(entry);
+        };
+        if let Some(Some(known)) = self.places.get(layout) {
+            return Some(*known);
+        }
+        let places = Places::of(entry)?;
+        if self.places.len() <= layout {
+            self.places.resize(layout + 1, None);
+        }
+        self.places[layout] = Some(places);
+        Some(places)
+    }
+
+    fn action(&mut self, text: Node<'p>) -> Result<Action, EventFault> {
+        if let Some((_, action)) = self.actions.iter().find(|(known, _)| known.is(text)) {
+            return Ok(*action);
+        }
+        let name = text.as_str().ok_or(EventFault::Lacks("action"))?;
+        let action = Action::deserialize(StrDeserializer::<Untyped>::new(name))
+            .map_err(|_| EventFault::UnknownAction(name.chars().take(40).collect()))?;
+        if self.actions.len() < 16 {
+            self.actions.push((text, action));
+        }
+        Ok(action)
+    }
+
+    /// `TraceEntry` as `_snapshot` writes it, and its stack.
+    fn event(&mut self, entry: Node<'p>) -> Result<(Event, Option<Node<'p>>), EventFault> {
+        let places = self.places(entry).ok_or(EventFault::NotDict)?;
+        let at = |place: Option<usize>| {
+            let place = place?;
+            entry
+                .at(place)
+                .or_else(|| entry.entries()?.nth(place).map(|(_, value)| value))
+        };
+        let number =
+            |place: Option<usize>, key: &'static str| at(place).and_then(Node::as_u64).ok_or(EventFault::Lacks(key));
+        let action = self.action(at(places.action).ok_or(EventFault::Lacks("action"))?)?;
+        let size = number(places.size, "size");
+        let event = Event {
+            action,
+            address: number(places.address, "addr")?,
+            size: size?,
+            stream: number(places.stream, "stream")?,
+        };
+        // A request that failed may have asked for anything.
+        if event.size > LARGEST && action != Action::Oom {
+            return Err(EventFault::TooLarge);
+        }
+        Ok((event, at(places.frames)))
+    }
 }

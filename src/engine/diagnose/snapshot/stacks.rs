@@ -90,6 +90,10 @@ impl Interner {
         let Some((list, id)) = list.and_then(|list| Some((list, list.identity()?))) else {
             return StackId::EMPTY;
         };
+        // Every free has an empty list of its own.
+        if list.items().is_none_or(|mut items| items.next().is_none()) {
+            return StackId::EMPTY;
+        }
         if let Some(&known) = self.lists.get(&id) {
             return known;
         }

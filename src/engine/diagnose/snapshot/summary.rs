@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::stacks::{Frame, StackId, Stacks};
 use super::what_if::Failure;
 use super::{Allocation, Allocations, Category, Expandable, Holes, Settings, Snapshot};
-use crate::allocator::Replay;
 use crate::units::Bytes;
 
 /// What one device's recording says.
@@ -27,6 +26,9 @@ pub struct Summary {
     pub peak: Bytes,
     /// What lived at the peak, in the order of [`Category::ALL`].
     pub at_peak: Vec<(Category, Bytes)>,
+    /// Live bytes over the recording, by category in the order of [`Category::ALL`]: at most 200 columns, each
+    /// the highest of its span.
+    pub columns: Vec<[Bytes; Category::ALL.len()]>,
     /// Largest at the peak, what was made in one place together.
     pub largest: Vec<Group>,
     /// What was made in the recording and never freed, but for weights, gradients and states.
@@ -39,8 +41,6 @@ pub struct Summary {
     pub worst: Vec<[Bytes; 3]>,
     /// The request that failed.
     pub failure: Option<Failure>,
-    /// The recording in the simulated allocator, where it began with an empty one.
-    pub replay: Option<Replay>,
     /// The recording with expandable segments.
     pub expandable: Option<Expandable>,
     /// How the allocator was set up.
@@ -64,6 +64,9 @@ pub struct Group {
 
 /// How many groups and segments are kept.
 const KEPT: usize = 10;
+
+/// How many columns the curve has at most.
+const COLUMNS: u32 = 200;
 
 impl Snapshot {
     /// Summaries of the devices that were recorded, or that hold segments.
@@ -116,16 +119,13 @@ impl Summary {
             peak_event,
             peak: Bytes::new(peak),
             at_peak: Category::ALL.map(|category| (category, sum(category))).to_vec(),
+            columns: allocations.columns(COLUMNS),
             largest: groups(allocations.live_at(peak_event), &snapshot.stacks),
             never_freed: groups(leaked, &snapshot.stacks),
             steps: live_after_steps(&allocations),
             holes: Holes::of(segments()),
             worst,
             failure,
-            replay: allocations
-                .is_from_start
-                .then(|| snapshot.devices.get(device).map(|trace| trace.replay()))
-                .flatten(),
             expandable: Expandable::of(snapshot, device, &allocations, failure),
             settings: snapshot.settings.clone(),
         }

@@ -3,6 +3,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 
 use super::*;
+use crate::allocator::Action;
 use crate::units::Bytes;
 
 /// A whole snapshot of two training steps of GPT-2, as PyTorch 2.11 wrote it.
@@ -70,4 +71,177 @@ fn one_list_in_many_places_is_refused() {
     (0..1000).for_each(|_| bytes.extend(b"h\x00"));
     bytes.extend(b"es.");
     assert_eq!(refusal(&bytes), SnapshotError::Repeated.to_string());
+}
+
+/// A snapshot of these events: action, address, bytes; allocations with the stack of a function.
+fn snapshot(events: &[(Action, u64, u64, &str)]) -> Snapshot {
+    let text = |text: &str| [&[0x8c, text.len() as u8], text.as_bytes()].concat();
+    let number = |value: u64| [&[0x8a, 9][..], &value.to_le_bytes(), &[0]].concat();
+    let mut bytes = b"}(".to_vec();
+    bytes.extend(text("device_traces"));
+    bytes.extend(b"]](");
+    for (action, address, size, function) in events {
+        let name = format!("{action:?}");
+        // `FreeRequested` is `free_requested`.
+        let snake: String = name
+            .char_indices()
+            .flat_map(|(i, c)| {
+                let gap = (i > 0 && c.is_ascii_uppercase()).then_some('_');
+                gap.into_iter().chain([c.to_ascii_lowercase()])
+            })
+            .collect();
+        bytes.extend(b"}(");
+        for (key, value) in [
+            ("action", text(&snake)),
+            ("addr", number(*address)),
+            ("size", number(*size)),
+            ("stream", number(0)),
+        ] {
+            bytes.extend(text(key));
+            bytes.extend(value);
+        }
+        bytes.extend(text("frames"));
+        bytes.extend(b"]");
+        if !function.is_empty() {
+            let (file, name) = function.split_once(':').unwrap_or(("model.py", function));
+            bytes.extend(b"}(");
+            for (key, value) in [("filename", text(file)), ("name", text(name)), ("line", number(7))] {
+                bytes.extend(text(key));
+                bytes.extend(value);
+            }
+            bytes.extend(b"ua");
+        }
+        bytes.extend(b"u");
+    }
+    bytes.extend(b"eau.");
+    Snapshot::from_pickle(&bytes).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const MIB: u64 = 1 << 20;
+
+/// A step of each part: weights are made, forward keeps one and drops one, backward makes a gradient, the
+/// optimizer a state, then the next step begins.
+#[test]
+fn categories_follow_from_stacks_and_lifetimes() {
+    use Action::{Alloc, FreeCompleted};
+    let snapshot = snapshot(&[
+        (Alloc, 1 << 32, 10 * MIB, "model.py:__init__"),
+        (Alloc, 2 << 32, 20 * MIB, "model.py:forward"),
+        (Alloc, 3 << 32, 30 * MIB, "model.py:forward"),
+        (FreeCompleted, 3 << 32, 30 * MIB, ""),
+        (Alloc, 6 << 32, 2 * MIB, "model.py:forward"),
+        (Alloc, 4 << 32, 10 * MIB, ""),
+        (Alloc, 7 << 32, 3 * MIB, ""),
+        (FreeCompleted, 2 << 32, 20 * MIB, ""),
+        (FreeCompleted, 6 << 32, 2 * MIB, ""),
+        (Alloc, 5 << 32, 40 * MIB, "/x/torch/optim/adam.py:_init_group"),
+        (FreeCompleted, 4 << 32, 10 * MIB, ""),
+        (FreeCompleted, 7 << 32, 3 * MIB, ""),
+        (Alloc, 8 << 32, 20 * MIB, "model.py:forward"),
+    ]);
+    let summary = &snapshot.summaries()[0];
+    let allocations = Allocations::of(&snapshot, 0);
+    let categories: Vec<Category> = allocations.list.iter().map(|a| a.category).collect();
+    use Category::{Activation, Gradient, OptimizerState, Temporary, Weight};
+    assert_eq!(
+        categories,
+        [
+            Weight,
+            Activation,
+            Temporary,
+            Activation,
+            Gradient,
+            Gradient,
+            OptimizerState,
+            Temporary
+        ]
+    );
+    assert!(summary.is_from_start && summary.has_stacks);
+    assert_eq!((summary.peak, summary.peak_event), (Bytes::mib(70), 12));
+    assert_eq!(summary.steps, [Bytes::mib(50)]);
+    // No column of the curve lies below what it stands for.
+    let totals: Vec<u64> = summary
+        .columns
+        .iter()
+        .map(|c| c.iter().map(|b| b.get() / MIB).sum())
+        .collect();
+    assert_eq!(totals, [10, 30, 60, 30, 32, 42, 45, 25, 23, 63, 53, 50, 70]);
+    let few: Vec<u64> = allocations
+        .columns(4)
+        .iter()
+        .map(|c| c.iter().map(|b| b.get() / MIB).sum())
+        .collect();
+    assert_eq!(few, [60, 45, 63, 70]);
+}
+
+/// Blocks of 6 MiB that are freed in turn leave holes, which a request of 200 MiB cannot have; pages can be
+/// mapped anew.
+#[test]
+fn expandable_segments_would_have_saved_a_fragmented_run() {
+    let at = |i: u64| (i + 1) << 32;
+    let mut events: Vec<_> = (0..60)
+        .map(|i| (Action::Alloc, at(i), 30 * MIB, "model.py:forward"))
+        .collect();
+    events.extend((0..60).step_by(2).map(|i| (Action::FreeCompleted, at(i), 30 * MIB, "")));
+    events.extend((60..90).map(|i| (Action::Alloc, at(i), 25 * MIB, "model.py:forward")));
+    let played = snapshot(&events).summaries()[0].expandable.expect("it can be played");
+    assert!(played.expandable <= played.reserved, "{played:?}");
+    assert_eq!(played.serves, None);
+    // 100 MiB free on the device: too little for 200, unless the holes count.
+    events.truncate(90);
+    events.push((Action::Oom, 100 * MIB, 200 * MIB, ""));
+    let mut failed = snapshot(&events);
+    failed.segments = (0..60)
+        .map(|i| Segment {
+            address: at(i),
+            size: Bytes::mib(30),
+            device: 0,
+            stream: 0,
+            is_expandable: false,
+            blocks: vec![Block {
+                address: at(i),
+                size: Bytes::mib(30),
+                is_live: i % 2 == 1,
+                stack: StackId::EMPTY,
+            }],
+        })
+        .collect();
+    let summary = &failed.summaries()[0];
+    assert_eq!(summary.failure.map(|failure| failure.request), Some(Bytes::mib(200)));
+    assert_eq!(summary.expandable.and_then(|played| played.serves), Some(true));
+    assert_eq!(
+        (summary.holes.live, summary.holes.empty),
+        (Bytes::mib(900), Bytes::mib(900))
+    );
+}
+
+/// A ring buffer that began late: what is freed without having been made was there before.
+#[test]
+fn what_is_older_than_the_recording_counts_from_its_start() {
+    let snapshot = snapshot(&[
+        (Action::Alloc, 1 << 32, 10 * MIB, "model.py:forward"),
+        (Action::FreeRequested, 2 << 32, 30 * MIB, ""),
+        (Action::FreeCompleted, 2 << 32, 30 * MIB, ""),
+    ]);
+    let summary = &snapshot.summaries()[0];
+    assert!(!summary.is_from_start);
+    assert_eq!(summary.peak, Bytes::mib(40));
+    assert_eq!(summary.at_peak[0], (Category::Before, Bytes::mib(30)));
+}
+
+#[test]
+fn sizes_that_no_device_holds_are_refused() {
+    let text = |text: &str| [&[0x8c, text.len() as u8], text.as_bytes()].concat();
+    let mut bytes = b"}\x8c\x0ddevice_traces]](}(".to_vec();
+    for (key, value) in [
+        ("action", text("alloc")),
+        ("addr", b"K\x01".to_vec()),
+        ("stream", b"K\x00".to_vec()),
+    ] {
+        bytes.extend(text(key));
+        bytes.extend(value);
+    }
+    bytes.extend(text("size"));
+    bytes.extend(b"\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40ueas.");
+    assert!(refusal(&bytes).contains("no device holds"), "{}", refusal(&bytes));
 }

@@ -1,17 +1,17 @@
 //! The same requests on an allocator with expandable segments.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Allocations, Category, Snapshot};
-use crate::allocator::{Action, Block, CachingAllocator, Options};
+use crate::allocator::{Action, Block, CachingAllocator, Event, Options};
 use crate::units::Bytes;
 
 /// What expandable segments would have done with a recording, by playing its requests through the simulated
 /// allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expandable {
+    /// Highest allocated bytes, simulated.
+    pub allocated: Bytes,
     /// Highest reserved bytes as it was, simulated.
     pub reserved: Bytes,
     /// Highest reserved bytes with expandable segments.
@@ -57,98 +57,109 @@ impl Expandable {
             return None;
         }
         let until = failure.map_or(events.len(), |failure| failure.event as usize);
-        let capacity = failure.map(|failure| {
-            let segments = snapshot
-                .segments
-                .iter()
-                .filter(|segment| segment.device as usize == device);
-            segments.fold(failure.free, |sum, segment| {
-                Bytes::new(sum.get().saturating_add(segment.size.get()))
-            })
-        });
+        let events = &events[..until.min(events.len())];
         let play = |expandable_segments: bool, capacity: Option<Bytes>| {
             let options = Options {
                 expandable_segments,
                 capacity,
                 ..Options::default()
             };
-            Player::new(options, allocations).play(&events[..until])
+            let mut player = Player::new(options, allocations);
+            player.play(events);
+            player
         };
-        let serves = failure.zip(capacity).map(|(failure, capacity)| {
+        let serves = failure.map(|failure| {
+            let segments = snapshot
+                .segments
+                .iter()
+                .filter(|segment| segment.device as usize == device);
+            let capacity = segments.fold(failure.free, |sum, segment| {
+                Bytes::new(sum.get().saturating_add(segment.size.get()))
+            });
             let mut player = play(true, Some(capacity));
-            !player.failed && player.allocator.alloc(failure.request.get(), 0).is_ok()
+            !player.has_failed && player.allocator.alloc(failure.request.get(), 0).is_ok()
         });
+        let as_it_was = play(false, None).allocator;
         Some(Self {
-            reserved: play(false, None).allocator.peak_reserved(),
+            allocated: as_it_was.peak_allocated(),
+            reserved: as_it_was.peak_reserved(),
             expandable: play(true, None).allocator.peak_reserved(),
             serves,
         })
     }
 }
 
-struct Player {
+/// Plays requests and frees through an allocator that chooses its own addresses.
+struct Player<'a> {
     allocator: CachingAllocator,
-    live: HashMap<u64, Block>,
-    awaiting: HashMap<u64, Block>,
+    allocations: &'a Allocations,
+    /// By allocation.
+    blocks: Vec<Option<(Block, bool)>>,
     streams: Vec<u64>,
-    failed: bool,
+    has_failed: bool,
 }
 
-impl Player {
+impl<'a> Player<'a> {
     /// With what is older than the recording in place, as far as its sizes are known.
-    fn new(options: Options, allocations: &Allocations) -> Self {
-        let mut allocator = CachingAllocator::new(options);
-        let older = allocations.list.iter().filter(|a| a.category == Category::Before);
-        let mut failed = false;
-        for allocation in older {
-            failed |= allocator.alloc(allocation.bytes, 0).is_err();
-        }
-        Self {
-            allocator,
-            live: HashMap::new(),
-            awaiting: HashMap::new(),
+    fn new(options: Options, allocations: &'a Allocations) -> Self {
+        let mut player = Self {
+            allocator: CachingAllocator::new(options),
+            allocations,
+            blocks: vec![None; allocations.list.len()],
             streams: vec![0],
-            failed,
+            has_failed: false,
+        };
+        for (index, allocation) in allocations.list.iter().enumerate() {
+            if allocation.category == Category::Before {
+                player.alloc(index, allocation.bytes, 0);
+            }
+        }
+        player
+    }
+
+    fn alloc(&mut self, index: usize, bytes: u64, stream: u32) {
+        match self.allocator.alloc(bytes, stream) {
+            Ok(block) => self.blocks[index] = Some((block, false)),
+            Err(_) => self.has_failed = true,
         }
     }
 
-    fn play(mut self, events: &[crate::allocator::Event]) -> Self {
-        for event in events {
-            match event.action {
-                Action::Alloc => {
+    fn play(&mut self, events: &[Event]) {
+        for (at, event) in (0..).zip(events) {
+            let Some(index) = self.allocations.of_event(at) else {
+                continue;
+            };
+            let index = index as usize;
+            match (event.action, self.blocks[index]) {
+                (Action::Alloc, _) => {
                     let stream = self.stream(event.stream);
-                    match self.allocator.alloc(event.size.min(1 << 50), stream) {
-                        Ok(block) => drop(self.live.insert(event.address, block)),
-                        Err(_) => self.failed = true,
-                    }
+                    self.alloc(index, event.size, stream);
                 }
-                Action::FreeRequested => {
-                    if let Some(block) = self.live.remove(&event.address) {
+                (Action::FreeRequested, Some((block, false))) => {
+                    self.allocator.request_free(block);
+                    self.blocks[index] = Some((block, true));
+                }
+                (Action::FreeCompleted, Some((block, was_requested))) => {
+                    if !was_requested {
                         self.allocator.request_free(block);
-                        // A block that was never completed at this address stays awaited.
-                        self.awaiting.insert(event.address, block);
                     }
-                }
-                Action::FreeCompleted => {
-                    if let Some(block) = self.awaiting.remove(&event.address) {
-                        self.allocator.complete_free(block);
-                    } else if let Some(block) = self.live.remove(&event.address) {
-                        self.allocator.free(block);
-                    }
+                    self.allocator.complete_free(block);
+                    self.blocks[index] = None;
                 }
                 _ => {}
             }
         }
-        self
     }
 
+    /// The number of a stream; streams beyond the most that a program uses share one.
     fn stream(&mut self, pointer: u64) -> u32 {
         let known = self.streams.iter().position(|&known| known == pointer);
-        known.unwrap_or_else(|| {
+        let number = known.unwrap_or_else(|| {
             if self.streams.len() < 1024 {
                 self.streams.push(pointer);
             }
             self.streams.len() - 1
-        }) as u32
+        });
+        number as u32
     }
 }

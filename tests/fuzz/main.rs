@@ -1,0 +1,105 @@
+//! Feeds a reader of `diagnose` with damaged input for as long as asked:
+//!
+//! ```text
+//! cargo run --release -p vramscope-tests --example fuzz -- READER SECONDS [SEED]
+//! ```
+//!
+//! Every input is read, its findings are drawn and put into words. The program stops at a panic, at an input
+//! that takes more than two seconds, or when it has ever held more than a gibibyte, and leaves the input in
+//! `fuzz-READER.bin`. The same seed gives the same inputs.
+
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+mod mutate;
+mod seeds;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use vramscope_engine::diagnose::pickle::Pickle;
+use vramscope_engine::diagnose::{Context, diagnose, read, words};
+use vramscope_engine::units::Bytes;
+
+/// The slowest that an input may be; they are some hundred kilobytes.
+const SLOWEST: Duration = Duration::from_secs(2);
+/// The most that the program may ever hold, in KiB.
+const MOST_KIB: u64 = 1 << 20;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (reader, seconds, seed) = match args.as_slice() {
+        [reader, seconds] => (reader, seconds.parse(), Ok(1)),
+        [reader, seconds, seed] => (reader, seconds.parse(), seed.parse()),
+        _ => return usage(),
+    };
+    let (Some(seeds), Ok(seconds), Ok(seed)) = (seeds::of(reader), seconds, seed) else {
+        return usage();
+    };
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let mut mutator = mutate::Mutator::new(seed, seeds);
+    let left = format!("fuzz-{reader}.bin");
+    let (mut inputs, mut understood, mut slowest) = (0u64, 0u64, Duration::ZERO);
+    while Instant::now() < until {
+        let input = mutator.next();
+        let started = Instant::now();
+        let result = std::panic::catch_unwind(|| feed(reader, &input));
+        let took = started.elapsed();
+        slowest = slowest.max(took);
+        let held = most_held_kib();
+        let Ok(is_understood) = result else {
+            return fail(&left, &input, "panicked");
+        };
+        if took > SLOWEST || held > MOST_KIB {
+            return fail(&left, &input, &format!("took {took:?}, {held} KiB held"));
+        }
+        inputs += 1;
+        understood += u64::from(is_understood);
+    }
+    println!(
+        "{reader}: {inputs} inputs in {seconds} s, {understood} understood, slowest {slowest:?}, {} KiB held at most",
+        most_held_kib()
+    );
+    ExitCode::SUCCESS
+}
+
+fn usage() -> ExitCode {
+    eprintln!(
+        "usage: fuzz READER SECONDS [SEED]\nreaders: {}",
+        seeds::READERS.join(", ")
+    );
+    ExitCode::from(2)
+}
+
+fn fail(left: &str, input: &[u8], why: &str) -> ExitCode {
+    std::fs::write(left, input).expect("the input is kept");
+    eprintln!("{why}; the input is in {left}");
+    ExitCode::FAILURE
+}
+
+/// Reads an input; whether anything in it was understood.
+fn feed(reader: &str, input: &[u8]) -> bool {
+    if reader == "pickle" {
+        return Pickle::read(input).is_ok_and(|pickle| {
+            assert!(pickle.len() <= input.len());
+            true
+        });
+    }
+    let Ok(pieces) = read(input) else { return false };
+    let context = Context {
+        capacity: Some(Bytes::gib(24)),
+        ..Context::default()
+    };
+    for finding in diagnose(&pieces, &context) {
+        let said = words::title(&finding.cause, finding.standing).len() + words::evidence(&finding.cause).len();
+        assert!(said > 0 && !finding.row().is_empty());
+    }
+    true
+}
+
+/// `VmHWM`; 0 where the system does not tell.
+fn most_held_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.split_ascii_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}

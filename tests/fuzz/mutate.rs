@@ -1,0 +1,101 @@
+//! Damage: what goes wrong between a program that writes and one that reads, and worse.
+
+/// Numbers that readers trip over.
+const NUMBERS: [&str; 10] = [
+    "0",
+    "1",
+    "-1",
+    "18446744073709551615",
+    "99999999999999999999999999",
+    "1e308",
+    "0.0000001",
+    "17179869184.00 GiB",
+    "NaN",
+    "512",
+];
+
+/// Makes input after input from seeds.
+pub struct Mutator {
+    state: u64,
+    seeds: Vec<Vec<u8>>,
+}
+
+impl Mutator {
+    /// Of a number that decides all, and whole inputs to damage.
+    pub fn new(seed: u64, seeds: Vec<Vec<u8>>) -> Self {
+        Self {
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            seeds,
+        }
+    }
+
+    /// xorshift64* (Vigna 2016).
+    fn random(&mut self) -> u64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.random() % limit.max(1) as u64) as usize
+    }
+
+    /// A seed with one to sixteen faults.
+    pub fn next(&mut self) -> Vec<u8> {
+        let at = self.below(self.seeds.len());
+        let mut bytes = self.seeds[at].clone();
+        for _ in 0..=self.below(16) {
+            self.damage(&mut bytes);
+        }
+        bytes.truncate(1 << 21);
+        bytes
+    }
+
+    fn damage(&mut self, bytes: &mut Vec<u8>) {
+        let (a, b) = (self.below(bytes.len()), self.below(bytes.len()));
+        let (low, high) = (a.min(b), a.max(b).min(a.min(b) + 4096));
+        match self.below(10) {
+            0 => flip(bytes, a, 1 << self.below(8)),
+            1 => flip(bytes, a, self.random() as u8),
+            2 => bytes.truncate(a),
+            3 => drop(bytes.drain(low..high)),
+            4 => {
+                let part = bytes[low..high].to_vec();
+                bytes.splice(low..low, part);
+            }
+            5 => {
+                let other = self.below(self.seeds.len());
+                let from = self.below(self.seeds[other].len());
+                let part: Vec<u8> = self.seeds[other][from..].iter().copied().take(2048).collect();
+                bytes.splice(a..a, part);
+            }
+            6 => self.number(bytes, a),
+            7 => bytes
+                .splice(a..a, (0..8).map(|_| b"\n ,:=|{}[]'\"%./-"[(b + a) % 16]))
+                .for_each(drop),
+            8 => bytes.splice(a..a, self.random().to_le_bytes()).for_each(drop),
+            // One byte a thousand times: depth, width, long words.
+            _ => {
+                let byte = bytes.get(a).copied().unwrap_or(b'(');
+                bytes.splice(a..a, std::iter::repeat_n(byte, 1000)).for_each(drop);
+            }
+        }
+    }
+
+    /// Puts another number where one stands.
+    fn number(&mut self, bytes: &mut Vec<u8>, from: usize) {
+        let new = NUMBERS[self.below(NUMBERS.len())];
+        let Some(begin) = bytes[from..].iter().position(u8::is_ascii_digit).map(|at| from + at) else {
+            return;
+        };
+        let len = bytes[begin..].iter().take_while(|b| b.is_ascii_digit()).count();
+        bytes.splice(begin..begin + len, new.bytes());
+    }
+}
+
+fn flip(bytes: &mut [u8], at: usize, by: u8) {
+    if let Some(byte) = bytes.get_mut(at) {
+        *byte ^= by;
+    }
+}
