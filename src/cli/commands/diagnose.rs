@@ -82,7 +82,7 @@ struct Told<'a> {
     row: &'static str,
     title: String,
     numbers: Vec<String>,
-    next: Vec<&'static str>,
+    next: Vec<String>,
     #[serde(flatten)]
     finding: &'a Finding,
 }
@@ -108,8 +108,9 @@ impl Diagnose {
                 .iter_mut()
                 .for_each(|finding| finding.steps.retain(|step| *step != Step::NameSetup));
         }
+        let english = words::english();
         let answer = Answer {
-            findings: findings.iter().map(Told::of).collect(),
+            findings: findings.iter().map(|finding| Told::of(finding, &english)).collect(),
             fixes: fixes.as_ref(),
             evidence: &understood,
         };
@@ -161,13 +162,18 @@ impl Known {
 }
 
 impl<'a> Told<'a> {
-    fn of(finding: &'a Finding) -> Self {
+    fn of(finding: &'a Finding, english: &words::English) -> Self {
+        let numbers = words::evidence(&finding.cause);
         Self {
             code: finding.cause.code(),
             row: finding.row(),
-            title: words::title(&finding.cause, finding.standing),
-            numbers: words::evidence(&finding.cause),
-            next: finding.steps.iter().map(|step| words::step(*step)).collect(),
+            title: english.say(&words::title(&finding.cause, finding.standing)),
+            numbers: numbers.iter().map(|said| english.say(said)).collect(),
+            next: finding
+                .steps
+                .iter()
+                .map(|step| english.say(&words::step(*step)))
+                .collect(),
             finding,
         }
     }

@@ -2,7 +2,7 @@
 
 use vramscope_engine::Report;
 use vramscope_engine::diagnose::snapshot::Summary;
-use vramscope_engine::diagnose::{Cause, Evidence, Finding, Fixes, Piece, Standing, Step, words};
+use vramscope_engine::diagnose::{Evidence, Finding, Fixes, Piece, Standing, Step, words};
 use vramscope_engine::format::{difference, share};
 use vramscope_engine::units::Bytes;
 
@@ -129,7 +129,8 @@ fn render(finding: &Finding, told: &mut Vec<Step>, width: usize) -> String {
     let label = finding.standing.label().to_uppercase();
     let row = format!("course {}", finding.row());
     let room = width.saturating_sub(STANDING);
-    let title = words::title(&finding.cause, finding.standing);
+    let english = words::english();
+    let title = english.say(&words::title(&finding.cause, finding.standing));
     let indent = " ".repeat(STANDING);
     let mut out = String::new();
     for (i, line) in wrap(&title, room).iter().enumerate() {
@@ -140,7 +141,7 @@ fn render(finding: &Finding, told: &mut Vec<Step>, width: usize) -> String {
         };
         out += &format!("{head}{STRONG}{line}{STRONG:#}\n");
     }
-    if let Some((part, whole)) = gauge(&finding.cause) {
+    if let Some((part, whole)) = finding.cause.gauge() {
         let (filled, blanks) = bar(part, whole, room.saturating_sub(6));
         let track = "░".repeat(blanks.len());
         out += &format!(
@@ -149,11 +150,11 @@ fn render(finding: &Finding, told: &mut Vec<Step>, width: usize) -> String {
         );
     }
     for line in words::evidence(&finding.cause) {
-        out += &lines(&line, &indent, "", room);
+        out += &lines(&english.say(&line), &indent, "", room);
     }
     if finding.standing != Standing::RuledOut {
         for step in finding.steps.iter().filter(|step| !told.contains(step)) {
-            out += &lines(words::step(*step), &indent, "→ ", room);
+            out += &lines(&english.say(&words::step(*step)), &indent, "→ ", room);
         }
         told.extend(&finding.steps);
     }
@@ -166,38 +167,6 @@ fn lines(text: &str, indent: &str, mark: &str, room: usize) -> String {
     let wrapped = wrap(text, room.saturating_sub(blank.len()));
     let line = |(i, line): (usize, &String)| format!("{indent}{}{line}\n", if i == 0 { mark } else { &blank });
     wrapped.iter().enumerate().map(line).collect()
-}
-
-/// A part and its whole, of what has some.
-fn gauge(cause: &Cause) -> Option<(Bytes, Bytes)> {
-    let of_share = |share: f64| (Bytes::new((share.clamp(0.0, 1.0) * 1e6) as u64), Bytes::new(1_000_000));
-    Some(match cause {
-        Cause::OutOfCapacity {
-            allocated: Some(allocated),
-            total: Some(total),
-            ..
-        } => (*allocated, *total),
-        Cause::OtherProcesses {
-            held,
-            total: Some(total),
-            ..
-        } => (*held, *total),
-        Cause::Fragmentation {
-            unallocated, reserved, ..
-        } => (*unallocated, *reserved),
-        Cause::NearlyFull { used, total, .. } => (*used, *total),
-        Cause::Utilization { mean, .. } => of_share(*mean),
-        Cause::Idle { busy } => of_share(*busy),
-        Cause::DataLoading { share }
-        | Cause::Communication { share }
-        | Cause::Copies { share }
-        | Cause::AttentionTime { share } => of_share(*share),
-        Cause::Leak(growth) => (growth.last, growth.total?),
-        Cause::ExpandableSegments {
-            reserved, expandable, ..
-        } => (*expandable, *reserved),
-        _ => return None,
-    })
 }
 
 /// What single changes save, the most first.

@@ -317,6 +317,30 @@ impl Cause {
         }
     }
 
+    /// A part and its whole to draw as a bar, of what has some; shares of time in millionths.
+    pub fn gauge(&self) -> Option<(Bytes, Bytes)> {
+        let of_share = |share: f64| (Bytes::new((share.clamp(0.0, 1.0) * 1e6) as u64), Bytes::new(1_000_000));
+        Some(match self {
+            Self::OutOfCapacity { allocated, total, .. } => ((*allocated)?, (*total)?),
+            Self::OtherProcesses { held, total, .. } => (*held, (*total)?),
+            Self::Fragmentation {
+                unallocated, reserved, ..
+            } => (*unallocated, *reserved),
+            Self::NearlyFull { used, total, .. } => (*used, *total),
+            Self::Utilization { mean, .. } => of_share(*mean),
+            Self::Idle { busy } => of_share(*busy),
+            Self::DataLoading { share }
+            | Self::Communication { share }
+            | Self::Copies { share }
+            | Self::AttentionTime { share } => of_share(*share),
+            Self::Leak(growth) => (growth.last, growth.total?),
+            Self::ExpandableSegments {
+                reserved, expandable, ..
+            } => (*expandable, *reserved),
+            _ => return None,
+        })
+    }
+
     /// The course's row that explains it.
     pub const fn row(&self) -> &'static str {
         match self {

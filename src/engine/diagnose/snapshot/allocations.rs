@@ -188,7 +188,7 @@ impl Allocations {
     }
 
     /// The stacked curve by category, reduced to at most `points` columns; a column holds the highest total
-    /// within its span, so that no peak is lost.
+    /// within its span, from just before its first event on, so that no peak is lost.
     pub fn columns(&self, points: u32) -> Vec<[Bytes; Category::ALL.len()]> {
         let span = self.events.div_ceil(points.max(1)).max(1);
         let mut columns = vec![[0u64; Category::ALL.len()]; self.events.div_ceil(span) as usize];

@@ -1,72 +1,129 @@
-//! Findings in English. Other languages have their own words for the same [`Cause`]s and [`Step`]s.
+//! What findings say. A [`Said`] is a phrase by its key and what goes into its gaps, so that every face says
+//! it in its own language; [`english`] fills in `en.json`.
 
 mod evidence;
 mod steps;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 pub use evidence::evidence;
 pub use steps::step;
 
 use super::{Cause, Standing};
 use crate::diagnose::oom::{Asker, Backend, Site};
+use crate::diagnose::snapshot::Category;
 use crate::format::gib;
 
-/// A finding in one sentence. What is ruled out is said to be none.
-pub fn title(cause: &Cause, standing: Standing) -> String {
-    let is_ruled_out = standing == Standing::RuledOut;
-    match cause {
-        Cause::OutOfCapacity { .. } => "The run needs more memory than the card has".into(),
-        Cause::OtherProcesses { .. } => "Other processes hold memory of this card".into(),
-        Cause::Fragmentation { .. } if is_ruled_out => "Fragmentation is not the cause".into(),
-        Cause::Fragmentation { .. } => "Fragmentation: free memory lies in pieces that are too small".into(),
-        Cause::Limit { is_mps: true, .. } => "Apple's limit for GPU memory is reached".into(),
-        Cause::Limit { .. } => "The process reached the limit that it was given".into(),
-        Cause::RefusedThoughFree { .. } => "The card had room for the request, and still refused it".into(),
-        Cause::OutsideTheCache { asker } => format!("{} found no memory outside PyTorch's cache", asker_name(*asker)),
-        Cause::HostMemory { .. } => "The computer's own memory ran out, not the GPU's".into(),
-        Cause::NoNumbers => "An out-of-memory error without its numbers".into(),
-        Cause::PrivatePools { .. } => "CUDA graphs keep memory for themselves".into(),
-        Cause::Site(site) => site_title(*site).into(),
-        Cause::AttentionMatrix { .. } => "The request has the size of an attention matrix".into(),
-        Cause::Logits { .. } => "The request has the size of logits".into(),
-        Cause::Tensors { .. } => "The simulated step makes tensors of this size".into(),
-        Cause::Retries { .. } => "The allocator has been short of memory before".into(),
-        Cause::NearlyFull { .. } => "The card is nearly full".into(),
-        Cause::Utilization { mean, .. } => format!("GPU utilization is {}", band(*mean)),
-        Cause::Leak(growth) if growth.is_accelerating => "Memory leak: each step keeps more than the last".into(),
-        Cause::Leak(_) => "Memory leak: each step keeps memory".into(),
-        Cause::NoLeak { .. } => "No leak: memory does not grow from step to step".into(),
-        Cause::LongSample { .. } => "Single steps need far more than the others".into(),
-        Cause::DataLoading { .. } => "Data loading: the GPU waits for the next batch".into(),
-        Cause::Communication { .. } => "Communication: GPUs wait for each other".into(),
-        Cause::Copies { .. } => "Copies between computer and GPU take long".into(),
-        Cause::Idle { busy } if *busy < 0.85 => "The GPU is idle for part of the time".into(),
-        Cause::Idle { .. } => "The GPU is kept busy".into(),
-        Cause::AttentionTime { .. } => "Attention takes most of the GPU's time".into(),
-        Cause::HotSpots { .. } => "Operations that allocate more than 100 MB".into(),
-        Cause::Peak { by_category, .. } => match by_category.first() {
-            Some((category, _)) => format!("At the highest instant most memory is in {}", category.label()),
-            None => "Nothing was live in the recording".into(),
-        },
-        Cause::NeverFreed { .. } => "Memory that was made in the recording and never freed".into(),
-        Cause::ExpandableSegments { serves: Some(true), .. } => {
-            "Expandable segments would have prevented the error".into()
-        }
-        Cause::ExpandableSegments { .. } if is_ruled_out => "Expandable segments would not have helped".into(),
-        Cause::ExpandableSegments { .. } => "Expandable segments would have kept less memory".into(),
-        Cause::Unforeseen { .. } if standing == Standing::Likely => {
-            "The run holds more than the simulated step of the same setup".into()
-        }
-        Cause::Unforeseen { .. } => "The simulated step of the same setup".into(),
+/// One sentence: the key of its phrase, and what stands in the gaps `a`, `b`, `c`, …
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// The phrase.
+    pub key: String,
+    /// What stands in its gaps.
+    pub gaps: Vec<Gap>,
+}
+
+/// What stands in a gap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gap {
+    /// The same in every language: amounts, numbers, names.
+    Text(String),
+    /// Another phrase, by its key.
+    Phrase(String),
+}
+
+impl From<String> for Gap {
+    fn from(text: String) -> Self {
+        Self::Text(text)
     }
+}
+
+impl From<Category> for Gap {
+    fn from(category: Category) -> Self {
+        Self::Phrase(
+            match category {
+                Category::Weight => "c_weight",
+                Category::Gradient => "c_gradient",
+                Category::OptimizerState => "c_optimizer_state",
+                Category::Activation => "c_activation",
+                Category::Temporary => "c_temporary",
+                Category::Other => "c_other",
+                Category::Before => "c_before",
+            }
+            .into(),
+        )
+    }
+}
+
+fn said(key: &str, gaps: impl IntoIterator<Item = Gap>) -> Said {
+    Said {
+        key: key.into(),
+        gaps: gaps.into_iter().collect(),
+    }
+}
+
+/// A phrase whose gaps are the same in every language.
+fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
+    said(key, gaps.map(Gap::Text))
+}
+
+/// A finding in one sentence. What is ruled out is said to be none.
+pub fn title(cause: &Cause, standing: Standing) -> Said {
+    let is_ruled_out = standing == Standing::RuledOut;
+    let key = match cause {
+        Cause::OutOfCapacity { .. } => "t_out_of_capacity",
+        Cause::OtherProcesses { .. } => "t_other_processes",
+        Cause::Fragmentation { .. } if is_ruled_out => "t_not_fragmentation",
+        Cause::Fragmentation { .. } => "t_fragmentation",
+        Cause::Limit { is_mps: true, .. } => "t_limit_mps",
+        Cause::Limit { .. } => "t_limit",
+        Cause::RefusedThoughFree { .. } => "t_refused_though_free",
+        Cause::OutsideTheCache { asker } => return say("t_outside_the_cache", [asker_name(*asker).into()]),
+        Cause::HostMemory { .. } => "t_host_memory",
+        Cause::NoNumbers => "t_no_numbers",
+        Cause::PrivatePools { .. } => "t_private_pools",
+        Cause::Site(site) => site_title(*site),
+        Cause::AttentionMatrix { .. } => "t_attention_matrix",
+        Cause::Logits { .. } => "t_logits",
+        Cause::Tensors { .. } => "t_tensors",
+        Cause::Retries { .. } => "t_retries",
+        Cause::NearlyFull { .. } => "t_nearly_full",
+        Cause::Utilization { mean, .. } => band(*mean),
+        Cause::Leak(growth) if growth.is_accelerating => "t_leak_faster",
+        Cause::Leak(_) => "t_leak",
+        Cause::NoLeak { .. } => "t_no_leak",
+        Cause::LongSample { .. } => "t_long_sample",
+        Cause::DataLoading { .. } => "t_data_loading",
+        Cause::Communication { .. } => "t_communication",
+        Cause::Copies { .. } => "t_copies",
+        Cause::Idle { busy } if *busy < 0.85 => "t_idle",
+        Cause::Idle { .. } => "t_busy",
+        Cause::AttentionTime { .. } => "t_attention_time",
+        Cause::HotSpots { .. } => "t_hot_spots",
+        Cause::Peak { by_category, .. } => match by_category.first() {
+            Some((category, _)) => return said("t_peak", [Gap::from(*category)]),
+            None => "t_nothing_live",
+        },
+        Cause::NeverFreed { .. } => "t_never_freed",
+        Cause::ExpandableSegments { serves: Some(true), .. } => "t_expandable_saves",
+        Cause::ExpandableSegments { .. } if is_ruled_out => "t_expandable_no",
+        Cause::ExpandableSegments { .. } => "t_expandable",
+        Cause::Unforeseen { .. } if standing == Standing::Likely => "t_unforeseen",
+        Cause::Unforeseen { .. } => "t_simulated",
+    };
+    say(key, [])
 }
 
 /// Course row 11.bands.
 fn band(mean: f64) -> &'static str {
     match mean {
-        mean if mean > 0.95 => "excellent",
-        mean if mean >= 0.85 => "good",
-        mean if mean >= 0.7 => "fair",
-        _ => "low",
+        mean if mean > 0.95 => "t_use_excellent",
+        mean if mean >= 0.85 => "t_use_good",
+        mean if mean >= 0.7 => "t_use_fair",
+        _ => "t_use_low",
     }
 }
 
@@ -75,28 +132,28 @@ fn asker_name(asker: Asker) -> &'static str {
         Asker::Cublas => "cuBLAS",
         Asker::Cudnn => "cuDNN",
         Asker::Nccl => "NCCL",
-        Asker::Driver(_) | Asker::Host => "The driver",
+        Asker::Driver(_) | Asker::Host => "CUDA",
         Asker::Allocator(Backend::Cuda | Backend::Hip | Backend::Xpu | Backend::Mps) => "PyTorch",
     }
 }
 
-fn site_title(site: Site) -> &'static str {
+const fn site_title(site: Site) -> &'static str {
     match site {
-        Site::Load => "It happened while the model was loaded",
-        Site::Vision => "It happened in the vision tower",
-        Site::Attention => "It happened in attention",
-        Site::Loss => "It happened at the logits and the loss",
-        Site::Forward => "It happened in forward",
-        Site::Backward => "It happened in backward",
-        Site::OptimizerStates => "It happened when the optimizer made its states: the first step peaks here",
-        Site::Optimizer => "It happened in the optimizer's update",
+        Site::Load => "t_site_load",
+        Site::Vision => "t_site_vision",
+        Site::Attention => "t_site_attention",
+        Site::Loss => "t_site_loss",
+        Site::Forward => "t_site_forward",
+        Site::Backward => "t_site_backward",
+        Site::OptimizerStates => "t_site_states",
+        Site::Optimizer => "t_site_optimizer",
     }
 }
 
 /// A share in per cents; small ones with two decimals, as they decide.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent < 10.0 {
+    if percent.abs() < 10.0 {
         format!("{percent:.2}%")
     } else {
         format!("{percent:.1}%")
@@ -109,5 +166,36 @@ fn bytes(bytes: crate::units::Bytes) -> String {
         gib(bytes)
     } else {
         bytes.to_string()
+    }
+}
+
+/// The English phrases.
+#[derive(Debug)]
+pub struct English(BTreeMap<&'static str, String>);
+
+/// The English phrases, read once by whoever speaks.
+///
+/// # Panics
+/// Never: tests read them.
+pub fn english() -> English {
+    English(serde_json::from_str(include_str!("en.json")).expect("it is a table of texts"))
+}
+
+impl English {
+    /// A phrase with its gaps filled; its key where there is no such phrase.
+    pub fn say(&self, said: &Said) -> String {
+        let mut text = self.phrase(&said.key).to_string();
+        for (name, gap) in ('a'..).zip(&said.gaps) {
+            let filling = match gap {
+                Gap::Text(text) => text,
+                Gap::Phrase(key) => self.phrase(key),
+            };
+            text = text.replace(&format!("{{{{ {name} }}}}"), filling);
+        }
+        text
+    }
+
+    fn phrase<'a>(&'a self, key: &'a str) -> &'a str {
+        self.0.get(key).map_or(key, String::as_str)
     }
 }
