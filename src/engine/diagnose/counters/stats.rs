@@ -50,7 +50,9 @@ fn read(text: &str) -> Counters {
 }
 
 fn bytes(text: &str, key: &str) -> Option<Amount> {
-    value(text, key).map(|bytes| Amount::exact(Bytes::new(bytes)))
+    // No device holds more.
+    let bytes = value(text, key).filter(|bytes| *bytes < 1 << 50)?;
+    Some(Amount::exact(Bytes::new(bytes)))
 }
 
 /// The number behind a key in quotes, in any of `"key": 1`, `'key': 1`, `('key', 1)` and `key=1`.

@@ -38,5 +38,5 @@ fn fragmentation(counters: &Counters) -> Option<Finding> {
 fn retries(counters: &Counters) -> Option<Finding> {
     let (ooms, retries) = (counters.ooms.unwrap_or(0), counters.retries.unwrap_or(0));
     let steps = [Step::SmallerBatch, Step::ExpandableSegments];
-    (ooms + retries > 0).then(|| Finding::new(Standing::Likely, Cause::Retries { ooms, retries }, &steps))
+    (ooms > 0 || retries > 0).then(|| Finding::new(Standing::Likely, Cause::Retries { ooms, retries }, &steps))
 }

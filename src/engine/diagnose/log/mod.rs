@@ -91,7 +91,7 @@ impl TrainingLog {
                 i % 2 == 1
             });
         }
-        let next = points.last().map_or(1, |last| last.step + 1);
+        let next = points.last().map_or(1, |last| last.step.saturating_add(1));
         points.push(Point {
             step: step.unwrap_or(next),
             bytes: reading.bytes,

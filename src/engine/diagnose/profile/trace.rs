@@ -40,6 +40,8 @@ struct Sums {
 
 /// More different names than any program has.
 const MOST_NAMES: usize = 100_000;
+/// No device holds so much.
+const TOO_MUCH: f64 = (1u64 << 50) as f64;
 /// Of a longer trace the first so many.
 const MOST_INTERVALS: usize = 20_000_000;
 
@@ -84,7 +86,7 @@ impl Sums {
         }
         if let (Some(at), Some(total)) = (event.ts.0, args.total_allocated.0)
             && self.memory.len() < MOST_INTERVALS
-            && total >= 0.0
+            && (0.0..TOO_MUCH).contains(&total)
         {
             self.memory.push((at, total as u64));
         }

@@ -76,7 +76,7 @@ impl Expandable {
             let capacity = segments.fold(failure.free, |sum, segment| {
                 Bytes::new(sum.get().saturating_add(segment.size.get()))
             });
-            let mut player = play(true, Some(capacity));
+            let mut player = play(true, Some(capacity.min(Bytes::new(1 << 50))));
             !player.has_failed && player.allocator.alloc(failure.request.get(), 0).is_ok()
         });
         let as_it_was = play(false, None).allocator;
