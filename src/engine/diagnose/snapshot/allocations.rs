@@ -200,7 +200,7 @@ impl Allocations {
                 columns[filled] = last;
                 filled += 1;
             }
-            if let Some(known) = columns.get_mut(column).filter(|known| total(&**known) <= total(totals)) {
+            if let Some(known) = columns.get_mut(column).filter(|known| total(known) <= total(totals)) {
                 *known = *totals;
             }
             last = *totals;
