@@ -11,4 +11,5 @@ mod hostile;
 mod page;
 mod spool;
 mod support;
+mod tls;
 mod way;

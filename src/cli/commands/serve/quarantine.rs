@@ -5,7 +5,7 @@ use super::Where;
 use crate::failure::Failure;
 use crate::output;
 use crate::output::list::{self, Edge};
-use crate::server::store::{Filter, Listed};
+use crate::server::store::{Doubted, Filter};
 
 /// Records with values that their card cannot reach
 #[derive(Debug, Subcommand)]
@@ -56,17 +56,16 @@ impl Quarantine {
 
 fn show(database: &Where) -> Result<(), Failure> {
     let filter = Filter {
-        quarantined: true,
         limit: LIMIT,
         ..Filter::default()
     };
-    let listed = database.with(async |store| store.list(&filter).await)?;
-    let rows = listed.into_iter().map(cells).collect::<Result<Vec<_>, _>>()?;
+    let doubted = database.with(async |store| store.quarantined(&filter).await)?;
+    let rows = doubted.into_iter().map(cells).collect::<Result<Vec<_>, _>>()?;
     let heads = [("id", Edge::Left), ("card", Edge::Left), ("reason", Edge::Left)];
     output::print(&list::render(heads, &rows))
 }
 
-fn cells(listed: Listed) -> Result<[String; 3], Failure> {
-    let shown: Shown = serde_json::from_str(listed.entry.get()).map_err(Failure::broken)?;
-    Ok([shown.id, shown.device, listed.quarantine.unwrap_or_default()])
+fn cells(doubted: Doubted) -> Result<[String; 3], Failure> {
+    let shown: Shown = serde_json::from_str(doubted.record.get()).map_err(Failure::broken)?;
+    Ok([shown.id, shown.device, doubted.reason])
 }

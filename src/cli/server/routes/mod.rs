@@ -43,8 +43,18 @@ pub(super) fn router(app: App, page: Option<Page>) -> Router {
         None => all.fallback(not_found),
     };
     all.layer(CatchPanicLayer::custom(broke))
+        .layer(from_fn_with_state(app.clone(), in_time))
         .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
+}
+
+/// No request lasts for ever, whatever it waits for: its body, a place among the large ones, the database.
+async fn in_time(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
+    let limit = app.patience * 3;
+    tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
+        let detail = format!("the server did not get to this in {} s", limit.as_secs());
+        Problem::passing(StatusCode::SERVICE_UNAVAILABLE, detail, 5)
+    })
 }
 
 async fn not_found() -> Problem {

@@ -13,7 +13,7 @@ use sqlx::AnyPool;
 
 pub use database::Database;
 pub use error::StoreError;
-pub use records::{Counts, Filter, Found, Inserted, Listed, NewRecord};
+pub use records::{Counts, Doubted, Filter, Found, Inserted, List, NewRecord};
 pub use tokens::Role;
 
 /// The database, open.

@@ -1,8 +1,10 @@
 //! Records in the database.
 
+use serde::Serialize;
 use serde_json::value::RawValue;
-use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row};
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::query::Query;
+use sqlx::{Any, AnyConnection, Row};
 
 use super::{Store, StoreError, now_ms};
 use crate::records::{Checked, Entry};
@@ -61,25 +63,35 @@ pub struct Filter {
     pub backend: Option<String>,
     /// Complete ones, or the others.
     pub complete: Option<bool>,
-    /// Those that are kept from all other lists.
-    pub quarantined: bool,
     /// Older than this place, the `next` of the list before.
     pub before: Option<i64>,
     /// At most so many.
     pub limit: i64,
 }
 
-/// A record of a list.
-#[derive(Debug, Clone)]
-pub struct Listed {
+/// Records of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// How many they are.
+    pub count: i64,
+    /// The place of the last one.
+    pub last: Option<i64>,
+    /// An [`Entry`] each, as JSON, with commas between them.
+    pub entries: String,
+}
+
+/// A record in quarantine.
+#[derive(Debug, Clone, Serialize)]
+pub struct Doubted {
     /// Its place: lists go from high to low.
+    #[serde(skip)]
     pub seq: i64,
+    /// An [`Entry`], as JSON.
+    pub record: Box<RawValue>,
     /// When it came, in milliseconds since 1970.
     pub received_ms: i64,
-    /// An [`Entry`], as JSON.
-    pub entry: Box<RawValue>,
     /// Why it is kept from other lists.
-    pub quarantine: Option<String>,
+    pub reason: String,
 }
 
 /// A record by its id.
@@ -102,18 +114,19 @@ pub struct Counts {
 
 const INSERT: &str = "INSERT INTO records (id, received_ms, device_key, backend, complete, entry, quarantine) \
                       VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING RETURNING seq";
-const LIST: &str = "SELECT seq, received_ms, entry, quarantine FROM records \
-                    WHERE quarantine IS NULL AND seq < $1 \
+/// One row whatever the length: a row each would cost more than the records.
+const LIST: &str = "SELECT COUNT(*), MIN(seq), string_agg(entry, ',' ORDER BY seq DESC) FROM ( \
+                    SELECT seq, entry FROM records WHERE quarantine IS NULL AND seq < $1 \
                     AND (CAST($2 AS TEXT) IS NULL OR device_key = $2) \
                     AND (CAST($3 AS TEXT) IS NULL OR backend = $3) \
                     AND (CAST($4 AS BIGINT) IS NULL OR complete = $4) \
-                    ORDER BY seq DESC LIMIT $5";
-const LIST_QUARANTINED: &str = "SELECT seq, received_ms, entry, quarantine FROM records \
-                                WHERE quarantine IS NOT NULL AND seq < $1 \
-                                AND (CAST($2 AS TEXT) IS NULL OR device_key = $2) \
-                                AND (CAST($3 AS TEXT) IS NULL OR backend = $3) \
-                                AND (CAST($4 AS BIGINT) IS NULL OR complete = $4) \
-                                ORDER BY seq DESC LIMIT $5";
+                    ORDER BY seq DESC LIMIT $5) AS listed";
+const QUARANTINED: &str = "SELECT seq, received_ms, entry, quarantine FROM records \
+                           WHERE quarantine IS NOT NULL AND seq < $1 \
+                           AND (CAST($2 AS TEXT) IS NULL OR device_key = $2) \
+                           AND (CAST($3 AS TEXT) IS NULL OR backend = $3) \
+                           AND (CAST($4 AS BIGINT) IS NULL OR complete = $4) \
+                           ORDER BY seq DESC LIMIT $5";
 
 impl Store {
     /// Stores all of these or, on an error, none. When this returns they are on the disk. A record that
@@ -132,21 +145,26 @@ impl Store {
         Ok(inserted)
     }
 
-    /// A list, newest first.
+    /// Records that are not in quarantine, newest first.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn list(&self, filter: &Filter) -> Result<Vec<Listed>, StoreError> {
-        let statement = if filter.quarantined { LIST_QUARANTINED } else { LIST };
-        let rows = sqlx::query(statement)
-            .bind(filter.before.unwrap_or(i64::MAX))
-            .bind(filter.device.as_deref().map(device_key))
-            .bind(filter.backend.clone())
-            .bind(filter.complete.map(i64::from))
-            .bind(filter.limit)
-            .fetch_all(&self.reading)
-            .await?;
-        rows.iter().map(listed).collect()
+    pub async fn list(&self, filter: &Filter) -> Result<List, StoreError> {
+        let row = asked(LIST, filter).fetch_one(&self.reading).await?;
+        Ok(List {
+            count: row.try_get(0)?,
+            last: row.try_get(1)?,
+            entries: row.try_get::<Option<String>, _>(2)?.unwrap_or_default(),
+        })
+    }
+
+    /// Records in quarantine, newest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn quarantined(&self, filter: &Filter) -> Result<Vec<Doubted>, StoreError> {
+        let rows = asked(QUARANTINED, filter).fetch_all(&self.reading).await?;
+        rows.iter().map(doubted).collect()
     }
 
     /// The record with this id.
@@ -239,12 +257,22 @@ async fn insert(connection: &mut AnyConnection, record: &NewRecord, now: i64) ->
     })
 }
 
-fn listed(row: &AnyRow) -> Result<Listed, StoreError> {
+/// A statement for a list, with what was asked for.
+fn asked<'q>(statement: &'static str, filter: &Filter) -> Query<'q, Any, AnyArguments> {
+    sqlx::query(statement)
+        .bind(filter.before.unwrap_or(i64::MAX))
+        .bind(filter.device.as_deref().map(device_key))
+        .bind(filter.backend.clone())
+        .bind(filter.complete.map(i64::from))
+        .bind(filter.limit)
+}
+
+fn doubted(row: &AnyRow) -> Result<Doubted, StoreError> {
     let entry: String = row.try_get(2)?;
-    Ok(Listed {
+    Ok(Doubted {
         seq: row.try_get(0)?,
         received_ms: row.try_get(1)?,
-        entry: RawValue::from_string(entry).map_err(|error| StoreError::Unavailable(error.to_string()))?,
-        quarantine: row.try_get(3)?,
+        record: RawValue::from_string(entry).map_err(|error| StoreError::Unavailable(error.to_string()))?,
+        reason: row.try_get(3)?,
     })
 }
