@@ -10,7 +10,7 @@ mod table;
 mod test;
 
 pub use bench_wasm::bench_wasm;
-pub use build::{Build, build};
+pub use build::{Build, WASM_RUSTFLAGS, build};
 pub use lint::lint;
 pub use measure::measure;
 pub use serve::serve;

@@ -1,9 +1,10 @@
-//! What the built page gets beside what trunk makes of it: its words, the service worker that keeps it for use
-//! offline, and the page as one file.
+//! What the built page gets beside what trunk makes of it: its words, its style sheets as one file, the
+//! service worker that keeps it for use offline, and the page as one file.
 
 mod markup;
 mod service_worker;
 mod single_file;
+mod styles;
 mod words;
 
 use std::path::Path;
@@ -26,6 +27,7 @@ pub const EMBED: &str = "embed.js";
 /// # Errors
 /// When a file cannot be read or written, or the page has something that one file cannot carry.
 pub fn complete(dist: &Path) -> Result<(), Failure> {
+    styles::join(dist)?;
     words::write(dist)?;
     service_worker::write(dist)?;
     let page = single_file::of(dist)?;
@@ -35,6 +37,15 @@ pub fn complete(dist: &Path) -> Result<(), Failure> {
 
 fn base64(bytes: impl AsRef<[u8]>) -> String {
     STANDARD.encode(bytes)
+}
+
+/// What distinguishes a content in a file's name.
+fn digest(content: &str) -> String {
+    sha256(content)
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn sha256(bytes: impl AsRef<[u8]>) -> [u8; 32] {

@@ -6,9 +6,9 @@ use crate::page::{built, with_page};
 
 /// The most that the compiled program may take. The goal is 400 000, which it has outgrown: this holds
 /// it where it is.
-const PROGRAM: usize = 530_000;
-/// The most that the first visit may take, the program included. The goal is 550 000.
-const FIRST_VISIT: usize = 562_000;
+const PROGRAM: usize = 524_000;
+/// The most that the first visit may take, the program included.
+const FIRST_VISIT: usize = 550_000;
 
 fn packed(file: &str) -> usize {
     let bytes = std::fs::read(built().join(file)).expect("what the page asked for is there");

@@ -18,7 +18,9 @@ pub fn bench_wasm() -> Result<(), Failure> {
         .ok_or_else(|| Failure::new("there is no `node` on PATH: install Node.js 18 or later".to_owned()))?;
     tools::wasm_target()?;
     let examples = EXAMPLES.map(|name| ["--example", name]);
+    let (variable, flags) = super::WASM_RUSTFLAGS;
     run(cargo()
+        .env(variable, flags)
         .args([
             "build",
             "--package",

@@ -1,6 +1,14 @@
 use crate::process::{program, run};
 use crate::{Failure, dist, page, tools};
 
+/// How rustc compiles the published page, as a variable of cargo's. Components and attributes are behind
+/// one type each: leptos's code for them is there once. And the threshold for inlining lies between those
+/// of "s" and "z": the engine is a twentieth smaller than at "s" and as fast (`cargo xtask bench-wasm`).
+pub const WASM_RUSTFLAGS: (&str, &str) = (
+    "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
+    "--cfg=erase_components -Cllvm-args=-inline-threshold=25",
+);
+
 /// How a page is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
@@ -41,11 +49,7 @@ pub fn build(how: Build) -> Result<(), Failure> {
     tools::for_page()?;
     let mut trunk = program("trunk");
     if how == Build::Published {
-        // Components and attributes behind one type each: leptos's code for them is there once.
-        trunk.env(
-            "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
-            "--cfg=erase_components",
-        );
+        trunk.env(WASM_RUSTFLAGS.0, WASM_RUSTFLAGS.1);
     }
     // trunk 0.21 takes NO_COLOR for a flag of its own and stops at any value but true or false.
     run(trunk

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{PAGE, sha256};
+use super::{PAGE, digest};
 use crate::{Failure, root};
 
 #[path = "../../app/phrases.rs"]
@@ -15,8 +15,7 @@ pub fn write(dist: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dist.join("words"))?;
     for (place, language) in phrases::LANGUAGES.into_iter().enumerate() {
         let text = phrases::packed(&all, place);
-        let digest: String = sha256(&text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("words/{language}-{digest}.txt");
+        let name = format!("words/{language}-{}.txt", digest(&text));
         std::fs::write(dist.join(&name), text)?;
         page = page.replace(&format!("words/{language}.txt"), &name);
     }
