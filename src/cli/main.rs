@@ -5,10 +5,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+mod backends;
 mod commands;
 mod data_folder;
 mod failure;
 mod input;
+mod kernels;
 mod output;
 mod predict;
 mod records;
@@ -44,6 +46,8 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       why a run is out of memory, or slow
   vramscope replay gpt2-bf16.trace.json.gz
       a recorded allocator trace through the simulated allocator
+  vramscope bench --list
+      what can be measured on this machine's GPU
   vramscope upload h200.json --to https://vramscope.example --dry-run
       what would be sent of a measured card
   vramscope export data h200.json

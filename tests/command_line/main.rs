@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 mod bad_input;
+mod bench;
 mod cases;
 mod colour;
 mod diagnose;

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bench;
 mod completions;
 mod diagnose;
 mod estimate;
@@ -30,6 +31,7 @@ pub enum Command {
     MaxBatch(Box<max_batch::MaxBatch>),
     Diagnose(Box<diagnose::Diagnose>),
     Replay(replay::Replay),
+    Bench(Box<bench::Bench>),
     Upload(Box<upload::Upload>),
     #[cfg(feature = "server")]
     Serve(Box<serve::Serve>),
@@ -50,6 +52,7 @@ impl Command {
             Self::MaxBatch(command) => command.run(),
             Self::Diagnose(command) => command.run(),
             Self::Replay(command) => command.run(),
+            Self::Bench(command) => command.run(),
             Self::Upload(command) => command.run(),
             #[cfg(feature = "server")]
             Self::Serve(command) => command.run(),

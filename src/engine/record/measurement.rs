@@ -84,7 +84,8 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
     /// Highest bytes beyond the inputs while it ran, outputs included, each allocation rounded up as
-    /// PyTorch's caching allocator does, so that both can be compared.
+    /// PyTorch's caching allocator does, so that both can be compared. The standing workspace of a library
+    /// is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_extra_bytes: Option<u64>,
     /// How its result compares with the reference; absent where it computes nothing.

@@ -91,6 +91,35 @@ fn older_records_become_valid_ones_of_today() {
     assert!(MeasuredPoint::all(&record).len() > 300);
 }
 
+/// The H200's record and PyTorch's allocator, of the same algorithms on the same card: within 2%.
+#[test]
+fn extra_bytes_are_those_that_pytorch_measured() {
+    let measured = kept()
+        .into_iter()
+        .find(|(name, _)| name == "h200.json")
+        .expect("it is kept")
+        .1;
+    let measured = Record::read(&measured).unwrap();
+    let lines = fs::read_to_string(repository().join("tests/data/truth/attention.jsonl")).unwrap();
+    let entries: Vec<&str> = lines.lines().filter(|line| line.contains("\"impl\"")).collect();
+    let truth = Record::read(&entries.join("\n")).unwrap();
+    let peak = |m: &Measurement| m.measured()?.peak_extra_bytes;
+    let mut compared = 0;
+    for theirs in &truth.results {
+        // Its own algorithm: a threshold instead of sorted values and their places.
+        if theirs.kernel.algorithm == Some(crate::attention::Algorithm::TopK) {
+            continue;
+        }
+        let ours = measured.result_of(&theirs.kernel).and_then(peak);
+        if let (Some(ours), Some(theirs)) = (ours, peak(theirs)) {
+            let error = ours as f64 / theirs as f64 - 1.0;
+            assert!(error.abs() < 0.02, "{ours} and {theirs}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared} compared");
+}
+
 #[test]
 fn the_schema_refuses_what_is_no_record() {
     for broken in [

@@ -1,0 +1,472 @@
+//! cuDNN's graphs of operations: tensors and operations in, one fused kernel out.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{from_ref, null_mut};
+use std::rc::Rc;
+
+use super::api::{Address, Cudnn, Handle};
+use super::device::{Buffer, Card, text};
+use crate::backends::Refusal;
+
+/// cuDNN on one card.
+pub struct Library {
+    api: Cudnn,
+    handle: Handle,
+    /// As 91900.
+    pub version: usize,
+    card: Rc<Card>,
+}
+
+// Numbers of cudnnBackendAttributeType_t.
+const HANDLE: c_int = 0;
+const DATA_TYPE: c_int = 1;
+const BOOLEAN: c_int = 2;
+const INT64: c_int = 3;
+const VOID_POINTER: c_int = 6;
+const HEURISTIC_MODE: c_int = 8;
+const POINTWISE_MODE: c_int = 14;
+const DESCRIPTOR: c_int = 15;
+const REDUCTION: c_int = 18;
+
+/// Types of elements, as cudnnDataType_t numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// fp32.
+    Float = 0,
+    /// fp16.
+    Half = 2,
+    /// 32-bit integers.
+    Int32 = 4,
+    /// bfloat16.
+    Bfloat16 = 9,
+    /// True or false.
+    Boolean = 11,
+}
+
+/// Operations on elements, as cudnnPointwiseMode_t numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pointwise {
+    /// Sum of two.
+    Add = 0,
+    /// Product of two.
+    Multiply = 1,
+    /// Quotient.
+    Divide = 6,
+    /// Difference.
+    Subtract = 9,
+    /// Exponential.
+    Exponential = 13,
+    /// Natural logarithm.
+    Logarithm = 15,
+    /// The same.
+    Identity = 21,
+    /// Whether the first is at least the second.
+    AtLeast = 303,
+    /// The place along an axis.
+    Index = 501,
+    /// The first where the third is true, else the second.
+    Select = 601,
+}
+
+/// Reductions, as cudnnReduceTensorOp_t numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduce {
+    /// The sum.
+    Sum = 0,
+    /// The highest.
+    Highest = 3,
+}
+
+/// Where a tensor is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Place {
+    /// In registers, between operations.
+    Virtual,
+    /// In memory that is bound to this number.
+    Memory(i64),
+    /// A number that is passed by value.
+    Value(f32),
+}
+
+/// A tensor of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tensor {
+    handle: Handle,
+    /// Extents.
+    pub extents: [i64; 4],
+    /// Elements from one to the next, along each.
+    pub steps: [i64; 4],
+}
+
+impl Tensor {
+    /// Extents and steps with the last two axes exchanged.
+    pub fn turned(extents: [i64; 4], steps: [i64; 4]) -> [[i64; 4]; 2] {
+        let turn = |[a, b, c, d]: [i64; 4]| [a, b, d, c];
+        [turn(extents), turn(steps)]
+    }
+}
+
+/// Steps of a tensor without gaps.
+pub fn packed([_, b, c, d]: [i64; 4]) -> [i64; 4] {
+    [b * c * d, c * d, d, 1]
+}
+
+struct Descriptor {
+    library: Rc<Library>,
+    handle: Handle,
+}
+
+impl Library {
+    /// Starts it on a card's stream.
+    ///
+    /// # Errors
+    /// What it said.
+    pub fn start(api: Cudnn, version: usize, card: &Rc<Card>) -> Result<Rc<Self>, Refusal> {
+        let mut handle = null_mut();
+        // SAFETY: the handle is written before it is used.
+        unsafe {
+            ok((api.cudnnCreate)(&mut handle), "cudnnCreate")?;
+            ok((api.cudnnSetStream)(handle, card.stream), "cudnnSetStream")?;
+        }
+        Ok(Rc::new(Self {
+            api,
+            handle,
+            version,
+            card: Rc::clone(card),
+        }))
+    }
+
+    fn descriptor(self: &Rc<Self>, kind: c_int) -> Result<Descriptor, Refusal> {
+        let mut handle = null_mut();
+        // SAFETY: the handle is written.
+        ok(
+            unsafe { (self.api.cudnnBackendCreateDescriptor)(kind, &mut handle) },
+            "a descriptor",
+        )?;
+        Ok(Descriptor {
+            library: Rc::clone(self),
+            handle,
+        })
+    }
+}
+
+impl Library {
+    fn last_error(&self) -> String {
+        let mut words = [0_u8; 512];
+        // SAFETY: the buffer is as long as stated.
+        unsafe { (self.api.cudnnGetLastErrorString)(words.as_mut_ptr().cast(), words.len()) };
+        text(&words)
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: descriptors hold it, so none is left.
+        unsafe { (self.api.cudnnDestroy)(self.handle) };
+    }
+}
+
+impl Descriptor {
+    fn set<T>(&self, attribute: c_int, kind: c_int, values: &[T]) -> Result<(), Refusal> {
+        let library = &self.library;
+        let (count, values) = (values.len() as i64, values.as_ptr().cast::<c_void>());
+        // SAFETY: callers pass values of the type that `kind` names.
+        let status = unsafe { (library.api.cudnnBackendSetAttribute)(self.handle, attribute, kind, count, values) };
+        ok(status, &format!("attribute {attribute}"))
+    }
+
+    fn get(&self, attribute: c_int, kind: c_int, value: *mut c_void, room: i64) -> Result<i64, Refusal> {
+        let mut count = 0;
+        // SAFETY: callers pass room for as many values of the type that `kind` names.
+        let status = unsafe {
+            (self.library.api.cudnnBackendGetAttribute)(self.handle, attribute, kind, room, &mut count, value)
+        };
+        ok(status, &format!("attribute {attribute}")).map(|()| count)
+    }
+
+    fn finish(self, what: &str) -> Result<Self, Refusal> {
+        // SAFETY: the descriptor is whole.
+        match unsafe { (self.library.api.cudnnBackendFinalize)(self.handle) } {
+            0 => Ok(self),
+            // CUDNN_STATUS_NOT_SUPPORTED and its kinds.
+            status @ 3000..4000 => Err(Refusal::Unsupported(format!(
+                "cuDNN does not support {what} (status {status})"
+            ))),
+            status => ok(status, what).map(|()| self),
+        }
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: it was created and is not used again.
+        unsafe { (self.library.api.cudnnBackendDestroyDescriptor)(self.handle) };
+    }
+}
+
+/// A graph while it is built.
+pub struct Graph {
+    library: Rc<Library>,
+    kept: Vec<Descriptor>,
+    operations: Vec<Handle>,
+    values: Vec<(i64, f32)>,
+    next: i64,
+}
+
+impl Graph {
+    /// Without operations.
+    pub fn new(library: &Rc<Library>) -> Self {
+        Self {
+            library: Rc::clone(library),
+            kept: Vec::new(),
+            operations: Vec::new(),
+            values: Vec::new(),
+            next: 1000,
+        }
+    }
+
+    fn keep(&mut self, descriptor: Descriptor) -> Handle {
+        let handle = descriptor.handle;
+        self.kept.push(descriptor);
+        handle
+    }
+
+    /// A tensor.
+    ///
+    /// # Errors
+    /// What cuDNN said; so for all that follow.
+    pub fn tensor(&mut self, place: Place, kind: Kind, extents: [i64; 4], steps: [i64; 4]) -> Result<Tensor, Refusal> {
+        // CUDNN_BACKEND_TENSOR_DESCRIPTOR.
+        let tensor = self.library.descriptor(17)?;
+        self.next += 1;
+        let number = match place {
+            Place::Memory(number) => number,
+            _ => self.next,
+        };
+        tensor.set(901, DATA_TYPE, &[kind as c_int])?;
+        tensor.set(902, INT64, &extents)?;
+        tensor.set(903, INT64, &steps)?;
+        tensor.set(906, INT64, &[number])?;
+        tensor.set(900, INT64, &[16_i64])?;
+        match place {
+            Place::Virtual => tensor.set(907, BOOLEAN, &[1_u8])?,
+            Place::Value(value) => {
+                tensor.set(908, BOOLEAN, &[1_u8])?;
+                self.values.push((number, value));
+            }
+            Place::Memory(_) => {}
+        }
+        let handle = self.keep(tensor.finish("a tensor")?);
+        Ok(Tensor { handle, extents, steps })
+    }
+
+    /// A tensor between operations, shaped as another.
+    pub fn between(&mut self, kind: Kind, like: Tensor) -> Result<Tensor, Refusal> {
+        self.tensor(Place::Virtual, kind, like.extents, like.steps)
+    }
+
+    /// A number.
+    pub fn value(&mut self, value: f32) -> Result<Tensor, Refusal> {
+        self.tensor(Place::Value(value), Kind::Float, [1; 4], [1; 4])
+    }
+
+    /// An operation on elements: one, two or three inputs, and where it goes.
+    pub fn pointwise(&mut self, mode: Pointwise, inputs: &[Tensor], result: Tensor) -> Result<Tensor, Refusal> {
+        self.pointwise_along(mode, inputs, result, None)
+    }
+
+    /// The place along an axis.
+    pub fn index(&mut self, like: Tensor, axis: i64) -> Result<Tensor, Refusal> {
+        let result = self.between(Kind::Int32, like)?;
+        self.pointwise_along(Pointwise::Index, &[like], result, Some(axis))
+    }
+
+    fn pointwise_along(
+        &mut self,
+        mode: Pointwise,
+        inputs: &[Tensor],
+        result: Tensor,
+        axis: Option<i64>,
+    ) -> Result<Tensor, Refusal> {
+        let how = self.library.descriptor(0)?;
+        how.set(0, POINTWISE_MODE, &[mode as c_int])?;
+        let compute = if mode == Pointwise::AtLeast {
+            Kind::Boolean
+        } else {
+            Kind::Float
+        };
+        how.set(1, DATA_TYPE, &[compute as c_int])?;
+        if let Some(axis) = axis {
+            how.set(9, INT64, &[axis])?;
+        }
+        let how = self.keep(how.finish("a pointwise description")?);
+        // CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR; x, b and t, then y.
+        let operation = self.library.descriptor(13)?;
+        operation.set(750, DESCRIPTOR, &[how])?;
+        for (attribute, input) in [751, 752, 758].into_iter().zip(inputs) {
+            operation.set(attribute, DESCRIPTOR, &[input.handle])?;
+        }
+        operation.set(753, DESCRIPTOR, &[result.handle])?;
+        self.operation(operation, "a pointwise operation")?;
+        Ok(result)
+    }
+
+    /// A reduction to the extents of the result.
+    pub fn reduce(&mut self, mode: Reduce, input: Tensor, result: Tensor) -> Result<Tensor, Refusal> {
+        let how = self.library.descriptor(21)?;
+        how.set(1600, REDUCTION, &[mode as c_int])?;
+        how.set(1601, DATA_TYPE, &[Kind::Float as c_int])?;
+        let how = self.keep(how.finish("a reduction's description")?);
+        let operation = self.library.descriptor(22)?;
+        operation.set(1612, DESCRIPTOR, &[how])?;
+        operation.set(1610, DESCRIPTOR, &[input.handle])?;
+        operation.set(1611, DESCRIPTOR, &[result.handle])?;
+        self.operation(operation, "a reduction")?;
+        Ok(result)
+    }
+
+    /// A matrix product.
+    pub fn product(&mut self, left: Tensor, right: Tensor, result: Tensor) -> Result<Tensor, Refusal> {
+        let how = self.library.descriptor(18)?;
+        how.set(1500, DATA_TYPE, &[Kind::Float as c_int])?;
+        let how = self.keep(how.finish("a product's description")?);
+        let operation = self.library.descriptor(19)?;
+        operation.set(1523, DESCRIPTOR, &[how])?;
+        operation.set(1520, DESCRIPTOR, &[left.handle])?;
+        operation.set(1521, DESCRIPTOR, &[right.handle])?;
+        operation.set(1522, DESCRIPTOR, &[result.handle])?;
+        self.operation(operation, "a matrix product")?;
+        Ok(result)
+    }
+
+    /// The same elements under other extents.
+    pub fn reshape(&mut self, input: Tensor, result: Tensor) -> Result<Tensor, Refusal> {
+        let operation = self.library.descriptor(31)?;
+        operation.set(2200, DESCRIPTOR, &[input.handle])?;
+        operation.set(2201, DESCRIPTOR, &[result.handle])?;
+        self.operation(operation, "a reshape")?;
+        Ok(result)
+    }
+
+    fn operation(&mut self, operation: Descriptor, what: &str) -> Result<(), Refusal> {
+        let handle = self.keep(operation.finish(what)?);
+        self.operations.push(handle);
+        Ok(())
+    }
+
+    /// The first plan of the heuristics that can be built.
+    pub fn plan(mut self) -> Result<Plan, Refusal> {
+        let library = Rc::clone(&self.library);
+        let graph = library.descriptor(15)?;
+        graph.set(800, HANDLE, &[library.handle])?;
+        graph.set(801, DESCRIPTOR, &self.operations)?;
+        let graph = self.keep(graph.finish("this graph")?);
+        let heuristics = library.descriptor(4)?;
+        heuristics.set(201, DESCRIPTOR, &[graph])?;
+        // CUDNN_HEUR_MODE_A, which PyTorch asks too.
+        heuristics.set(200, HEURISTIC_MODE, &[3_i32])?;
+        let heuristics = heuristics.finish("heuristics for this graph")?;
+        let configurations: Vec<Descriptor> = (0..8).map(|_| library.descriptor(3)).collect::<Result<_, _>>()?;
+        let mut handles: Vec<Handle> = configurations.iter().map(|c| c.handle).collect();
+        let found = heuristics.get(202, DESCRIPTOR, handles.as_mut_ptr().cast(), handles.len() as i64)?;
+        let mut last = Refusal::Unsupported("cuDNN has no kernel for it".into());
+        for configuration in configurations.into_iter().take(found as usize) {
+            match self.plan_of(configuration) {
+                Ok(plan) => {
+                    let Self { kept, values, .. } = self;
+                    return Ok(Plan { kept, values, ..plan });
+                }
+                Err(refusal) => last = refusal,
+            }
+        }
+        Err(last)
+    }
+
+    fn plan_of(&self, configuration: Descriptor) -> Result<Plan, Refusal> {
+        let library = &self.library;
+        let plan = library.descriptor(5)?;
+        plan.set(400, HANDLE, &[library.handle])?;
+        plan.set(401, DESCRIPTOR, &[configuration.handle])?;
+        let plan = plan.finish("a plan")?;
+        let mut workspace = 0_i64;
+        plan.get(402, INT64, std::ptr::from_mut(&mut workspace).cast(), 1)?;
+        let engine = library.descriptor(2)?;
+        let mut handle = engine.handle;
+        let mut number = -1_i64;
+        configuration.get(300, DESCRIPTOR, std::ptr::from_mut(&mut handle).cast(), 1)?;
+        engine.get(1301, INT64, std::ptr::from_mut(&mut number).cast(), 1)?;
+        Ok(Plan {
+            library: Rc::clone(library),
+            plan,
+            engine: number,
+            workspace: workspace as u64,
+            kept: vec![configuration],
+            values: Vec::new(),
+        })
+    }
+}
+
+/// A fused kernel.
+pub struct Plan {
+    library: Rc<Library>,
+    plan: Descriptor,
+    /// The number of cuDNN's engine.
+    pub engine: i64,
+    /// Bytes of memory that it works in.
+    pub workspace: u64,
+    kept: Vec<Descriptor>,
+    values: Vec<(i64, f32)>,
+}
+
+/// A plan's tensors, bound to memory.
+pub struct Bound {
+    pack: Descriptor,
+    _values: Vec<f32>,
+}
+
+impl Plan {
+    /// Binds each tensor in memory, by its number.
+    pub fn bind(&self, tensors: &[(i64, Address)], workspace: &Buffer) -> Result<Bound, Refusal> {
+        debug_assert!(!self.kept.is_empty());
+        let values: Vec<f32> = self.values.iter().map(|(_, value)| *value).collect();
+        let numbers: Vec<i64> = tensors
+            .iter()
+            .map(|(n, _)| *n)
+            .chain(self.values.iter().map(|(n, _)| *n))
+            .collect();
+        let in_memory = tensors.iter().map(|(_, address)| *address as *const c_void);
+        let by_value = values.iter().map(|value| from_ref(value).cast::<c_void>());
+        let pointers: Vec<*const c_void> = in_memory.chain(by_value).collect();
+        // CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR.
+        let pack = self.library.descriptor(16)?;
+        pack.set(1000, INT64, &numbers)?;
+        pack.set(1001, VOID_POINTER, &pointers)?;
+        pack.set(1003, VOID_POINTER, &[workspace.address as *const c_void])?;
+        Ok(Bound {
+            pack: pack.finish("a pack of addresses")?,
+            _values: values,
+        })
+    }
+
+    /// Puts the kernel on the stream.
+    pub fn run(&self, bound: &Bound) -> Result<(), Refusal> {
+        let library = &self.library;
+        debug_assert!(!library.card.stream.is_null());
+        // SAFETY: plan and pack are whole, and their memory is held by the caller.
+        match unsafe { (library.api.cudnnBackendExecute)(library.handle, self.plan.handle, bound.pack.handle) } {
+            0 => Ok(()),
+            status => Err(Refusal::Failed(format!(
+                "cuDNN: its engine {} does not run (status {status}): {}",
+                self.engine,
+                library.last_error()
+            ))),
+        }
+    }
+}
+
+fn ok(status: c_int, what: &str) -> Result<(), Refusal> {
+    match status {
+        0 => Ok(()),
+        _ => Err(Refusal::Failed(format!("cuDNN: {what} gave status {status}"))),
+    }
+}

@@ -1,0 +1,305 @@
+//! Matrix products by cuBLASLt: several algorithms of its heuristics are timed, and the fastest is kept.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{from_ref, null_mut};
+use std::rc::Rc;
+
+use vramscope_engine::record::{Layout, Precision};
+
+use super::api::{Address, CublasLt, Handle, LtHeuristic};
+use super::device::{Buffer, Card};
+use crate::backends::Refusal;
+
+/// Bytes of workspace, as many as PyTorch gives cuBLASLt on Hopper.
+pub const WORKSPACE: u64 = 32 << 20;
+/// Algorithms that the heuristics are asked for.
+const CANDIDATES: usize = 8;
+
+/// cuBLASLt with its workspace.
+pub struct Lt {
+    api: CublasLt,
+    handle: Handle,
+    workspace: Buffer,
+    card: Rc<Card>,
+}
+
+/// Products of row-major matrices, one or many of one shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Product {
+    /// Type of all three matrices.
+    pub precision: Precision,
+    /// How the operands lie.
+    pub layout: Layout,
+    /// Rows of the result, its columns, and what is summed over.
+    pub extents: [u64; 3],
+    /// Elements from one row to the next, of left, right and result.
+    pub rows: [u64; 3],
+    /// How many products.
+    pub count: u64,
+    /// Elements from one matrix to the next, of left, right and result.
+    pub steps: [u64; 3],
+}
+
+impl Product {
+    /// One product of matrices without gaps.
+    pub fn plain(precision: Precision, layout: Layout, [m, n, k]: [u64; 3]) -> Self {
+        let left = if layout == Layout::Tn { m } else { k };
+        let right = if layout == Layout::Nt { k } else { n };
+        Self {
+            precision,
+            layout,
+            extents: [m, n, k],
+            rows: [left, right, n],
+            count: 1,
+            steps: [0; 3],
+        }
+    }
+}
+
+/// A product that is ready.
+pub struct Gemm {
+    lt: Rc<Lt>,
+    operation: Handle,
+    /// Of the right, the left and the result: column-major, everything is the other way round.
+    layouts: [Handle; 3],
+    heuristic: LtHeuristic,
+}
+
+impl Lt {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What it or the driver said.
+    pub fn start(api: CublasLt, card: &Rc<Card>) -> Result<Rc<Self>, Refusal> {
+        let mut handle = null_mut();
+        // SAFETY: the handle is written.
+        ok(unsafe { (api.cublasLtCreate)(&mut handle) }, "cublasLtCreate")?;
+        Ok(Rc::new(Self {
+            api,
+            handle,
+            workspace: card.allocate(WORKSPACE)?,
+            card: Rc::clone(card),
+        }))
+    }
+
+    /// Readies a product, timing candidates on these operands.
+    ///
+    /// # Errors
+    /// When cuBLASLt has no algorithm for it.
+    pub fn product(self: &Rc<Self>, product: &Product, operands: [Address; 3]) -> Result<Gemm, Refusal> {
+        // Numbers of cudaDataType_t and cublasComputeType_t.
+        let (kind, compute): (c_int, c_int) = match product.precision {
+            Precision::Bf16 => (14, 68),
+            Precision::Fp16 => (2, 68),
+            Precision::Fp32 => (0, 68),
+            Precision::Tf32 => (0, 77),
+        };
+        let [m, n, k] = product.extents;
+        let mut gemm = Gemm {
+            lt: Rc::clone(self),
+            operation: null_mut(),
+            layouts: [null_mut(); 3],
+            heuristic: LtHeuristic::EMPTY,
+        };
+        let api = &self.api;
+        // Row-major R = L·Rt is column-major Rᵀ = Rtᵀ·Lᵀ, and a row-major matrix is its transpose.
+        let (right_turned, left_turned) = (product.layout == Layout::Nt, product.layout == Layout::Tn);
+        let right = if right_turned { [k, n] } else { [n, k] };
+        let left = if left_turned { [m, k] } else { [k, m] };
+        let [left_row, right_row, result_row] = product.rows;
+        let [left_step, right_step, result_step] = product.steps;
+        let matrices = [
+            (right, right_row, right_step),
+            (left, left_row, left_step),
+            ([n, m], result_row, result_step),
+        ];
+        // SAFETY: each descriptor is created before it is used; each attribute is as wide as stated.
+        unsafe {
+            ok(
+                (api.cublasLtMatmulDescCreate)(&mut gemm.operation, compute, 0),
+                "a description",
+            )?;
+            // CUBLASLT_MATMUL_DESC_TRANSA and TRANSB; CUBLAS_OP_T is 1.
+            for (attribute, turned) in [(3, right_turned), (4, left_turned)] {
+                let turned = c_int::from(turned);
+                ok(
+                    (api.cublasLtMatmulDescSetAttribute)(gemm.operation, attribute, from_ref(&turned).cast(), 4),
+                    "a transposition",
+                )?;
+            }
+            for (layout, ([rows, columns], row, step)) in gemm.layouts.iter_mut().zip(matrices) {
+                ok(
+                    (api.cublasLtMatrixLayoutCreate)(layout, kind, rows, columns, row as i64),
+                    "a layout",
+                )?;
+                // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT and STRIDED_BATCH_OFFSET.
+                let count = product.count as c_int;
+                ok(
+                    (api.cublasLtMatrixLayoutSetAttribute)(*layout, 5, from_ref(&count).cast(), 4),
+                    "a count",
+                )?;
+                ok(
+                    (api.cublasLtMatrixLayoutSetAttribute)(*layout, 6, from_ref(&step).cast(), 8),
+                    "a step",
+                )?;
+            }
+        }
+        let candidates = gemm.candidates()?;
+        gemm.heuristic = gemm.fastest(&candidates, operands)?;
+        Ok(gemm)
+    }
+}
+
+impl Gemm {
+    fn candidates(&self) -> Result<Vec<LtHeuristic>, Refusal> {
+        let api = &self.lt.api;
+        let mut preference = null_mut();
+        let mut found = [LtHeuristic::EMPTY; CANDIDATES];
+        let mut count = 0;
+        let [right, left, result] = self.layouts;
+        // SAFETY: the preference is created before use; there is room for as many answers as asked for.
+        let status = unsafe {
+            ok((api.cublasLtMatmulPreferenceCreate)(&mut preference), "a preference")?;
+            // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, and REDUCTION_SCHEME_MASK: in place or in fp32.
+            (api.cublasLtMatmulPreferenceSetAttribute)(preference, 1, from_ref(&WORKSPACE).cast(), 8);
+            (api.cublasLtMatmulPreferenceSetAttribute)(preference, 3, from_ref(&3_u32).cast(), 4);
+            let status = (api.cublasLtMatmulAlgoGetHeuristic)(
+                self.lt.handle,
+                self.operation,
+                right,
+                left,
+                result,
+                result,
+                preference,
+                CANDIDATES as c_int,
+                found.as_mut_ptr(),
+                &mut count,
+            );
+            (api.cublasLtMatmulPreferenceDestroy)(preference);
+            status
+        };
+        let usable: Vec<LtHeuristic> = found[..count as usize]
+            .iter()
+            .filter(|c| c.state == 0)
+            .copied()
+            .collect();
+        match usable.is_empty() {
+            true => Err(Refusal::Unsupported(format!(
+                "cuBLASLt has no algorithm for it (status {status})"
+            ))),
+            false => Ok(usable),
+        }
+    }
+
+    fn fastest(&self, candidates: &[LtHeuristic], operands: [Address; 3]) -> Result<LtHeuristic, Refusal> {
+        let mut best = (u64::MAX, candidates[0]);
+        for candidate in candidates {
+            // What the heuristics offer and the library then refuses is passed over.
+            if self.run_with(candidate, operands, 1.0).is_err() {
+                continue;
+            }
+            let run = |launches: u32| {
+                self.lt
+                    .card
+                    .time(|| (0..launches).try_for_each(|_| self.run_with(candidate, operands, 1.0)))
+            };
+            let once = run(1)?;
+            let launches = (2_000_000 / once.max(1)).clamp(2, 50) as u32;
+            let ns = run(launches)?.min(run(launches)?) / u64::from(launches);
+            if ns < best.0 {
+                best = (ns, *candidate);
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// Puts the product on the stream: left, right, result.
+    ///
+    /// # Errors
+    /// What cuBLASLt said.
+    pub fn run(&self, operands: [Address; 3], alpha: f32) -> Result<(), Refusal> {
+        self.run_with(&self.heuristic, operands, alpha)
+    }
+
+    fn run_with(
+        &self,
+        heuristic: &LtHeuristic,
+        [left, right, result]: [Address; 3],
+        alpha: f32,
+    ) -> Result<(), Refusal> {
+        let beta = 0_f32;
+        let [right_layout, left_layout, result_layout] = self.layouts;
+        let lt = &self.lt;
+        // SAFETY: the matrices are as the layouts say; the workspace is as large as promised.
+        ok(
+            unsafe {
+                (lt.api.cublasLtMatmul)(
+                    lt.handle,
+                    self.operation,
+                    from_ref(&alpha).cast::<c_void>(),
+                    right,
+                    right_layout,
+                    left,
+                    left_layout,
+                    from_ref(&beta).cast(),
+                    result,
+                    result_layout,
+                    result,
+                    result_layout,
+                    &heuristic.algorithm,
+                    lt.workspace.address,
+                    WORKSPACE as usize,
+                    lt.card.stream,
+                )
+            },
+            "cublasLtMatmul",
+        )
+    }
+
+    /// The algorithm in words: cuBLASLt names it by numbers.
+    pub fn name(&self) -> String {
+        // Numbers of cublasLtMatmulAlgoConfigAttributes_t.
+        let [id, tile, split, stages] = [0, 1, 2, 6].map(|attribute| {
+            let (mut value, mut written) = (0_i32, 0_usize);
+            // SAFETY: each is 4 bytes wide.
+            unsafe {
+                (self.lt.api.cublasLtMatmulAlgoConfigGetAttribute)(
+                    &self.heuristic.algorithm,
+                    attribute,
+                    std::ptr::from_mut(&mut value).cast(),
+                    4,
+                    &mut written,
+                )
+            };
+            value
+        });
+        format!("algorithm {id}, tile {tile}, stages {stages}, split {split}")
+    }
+}
+
+impl Drop for Gemm {
+    fn drop(&mut self) {
+        let api = &self.lt.api;
+        // SAFETY: each was created or is null, which both functions refuse without harm.
+        unsafe {
+            for layout in self.layouts {
+                (api.cublasLtMatrixLayoutDestroy)(layout);
+            }
+            (api.cublasLtMatmulDescDestroy)(self.operation);
+        }
+    }
+}
+
+impl Drop for Lt {
+    fn drop(&mut self) {
+        // SAFETY: products hold it, so none is left.
+        unsafe { (self.api.cublasLtDestroy)(self.handle) };
+    }
+}
+
+fn ok(status: c_int, what: &str) -> Result<(), Refusal> {
+    match status {
+        0 => Ok(()),
+        _ => Err(Refusal::Failed(format!("cuBLASLt: {what} gave status {status}"))),
+    }
+}

@@ -1,0 +1,372 @@
+// Own kernels of `vramscope bench`, compiled at run time by NVRTC, without headers.
+//
+// ELEMENT is the type of the tensors' elements: 0 fp32, 1 bfloat16, 2 fp16. Sums and statistics are
+// fp32. Tensors are contiguous and begin at multiples of 16 bytes; rows hold whole vectors of 16 bytes,
+// which the host sees to.
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef unsigned short u16;
+
+#if ELEMENT == 0
+typedef float element;
+__device__ __forceinline__ float read(element x) { return x; }
+__device__ __forceinline__ element write(float x) { return x; }
+#elif ELEMENT == 1
+typedef u16 element;
+__device__ __forceinline__ float read(element x) { return __uint_as_float((u32)x << 16); }
+__device__ __forceinline__ element write(float x) {
+    u32 bits = __float_as_uint(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffu;
+    return (element)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+#else
+typedef u16 element;
+__device__ __forceinline__ float read(element x) {
+    float out;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(x));
+    return out;
+}
+__device__ __forceinline__ element write(float x) {
+    element out;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out) : "f"(x));
+    return out;
+}
+#endif
+
+// 16 bytes of elements.
+enum { WIDE = 16 / sizeof(element) };
+struct alignas(16) Wide { element e[WIDE]; };
+
+#define NEGATIVE_INFINITY __int_as_float(0xff800000)
+
+// The same number for the same place on every machine: the host draws it too (`kernels/random.rs`).
+__device__ __forceinline__ float draw(u64 place, u32 seed) {
+    u32 x = (u32)place ^ ((u32)(place >> 32) * 0x85ebca6bu) ^ (seed * 0x9e3779b9u);
+    x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; x ^= x >> 16;
+    return (float)(x >> 8) * (1.0f / 8388608.0f) - 1.0f;
+}
+
+extern "C" __global__ void fill(element* out, u64 n, u32 seed, float scale, float offset) {
+    u64 step = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
+        out[i] = write(__fadd_rn(__fmul_rn(draw(i, seed), scale), offset));
+}
+
+extern "C" __global__ void fill_float(float* out, u64 n, u32 seed, float scale, float offset) {
+    u64 step = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
+        out[i] = __fadd_rn(__fmul_rn(draw(i, seed), scale), offset);
+}
+
+// Labels below `classes`.
+extern "C" __global__ void fill_labels(int* out, u64 n, u32 seed, u32 classes) {
+    u64 step = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        u32 x = (u32)((draw(i, seed) + 1.0f) * 8388608.0f);
+        out[i] = (int)(x % classes);
+    }
+}
+
+extern "C" __global__ void empty() {}
+
+#define EACH_WIDE(vectors) \
+    u64 step = (u64)gridDim.x * blockDim.x; \
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < (vectors); i += step)
+
+extern "C" __global__ void __launch_bounds__(256) scale(const Wide* in, Wide* out, u64 vectors, float factor) {
+    EACH_WIDE(vectors) {
+        Wide a = in[i], b;
+        #pragma unroll
+        for (int j = 0; j < WIDE; j++) b.e[j] = write(read(a.e[j]) * factor);
+        out[i] = b;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) gelu(const Wide* in, Wide* out, u64 vectors) {
+    EACH_WIDE(vectors) {
+        Wide a = in[i], b;
+        #pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            float x = read(a.e[j]);
+            b.e[j] = write(0.5f * x * (1.0f + erff(x * 0.70710678118654752f)));
+        }
+        out[i] = b;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) silu_mul(const Wide* gate, const Wide* up, Wide* out, u64 vectors) {
+    EACH_WIDE(vectors) {
+        Wide a = gate[i], c = up[i], b;
+        #pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            float x = read(a.e[j]);
+            b.e[j] = write(x / (1.0f + __expf(-x)) * read(c.e[j]));
+        }
+        out[i] = b;
+    }
+}
+
+// Decoupled weight decay (Loshchilov and Hutter, 2019), the step of `torch.optim.AdamW(fused=True)`.
+extern "C" __global__ void __launch_bounds__(256) adamw(
+    Wide* weight, const Wide* gradient, Wide* first, Wide* second, u64 vectors,
+    float rate, float beta1, float beta2, float epsilon, float decay, float correction1, float root_correction2) {
+    float step_size = rate / correction1;
+    EACH_WIDE(vectors) {
+        Wide w = weight[i], g = gradient[i], m = first[i], v = second[i];
+        #pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            float grad = read(g.e[j]);
+            float value = read(w.e[j]);
+            value -= rate * decay * value;
+            float mean = beta1 * read(m.e[j]) + (1.0f - beta1) * grad;
+            float square = beta2 * read(v.e[j]) + (1.0f - beta2) * grad * grad;
+            value -= step_size * mean / (sqrtf(square) / root_correction2 + epsilon);
+            w.e[j] = write(value); m.e[j] = write(mean); v.e[j] = write(square);
+        }
+        weight[i] = w; first[i] = m; second[i] = v;
+    }
+}
+
+// Sum or maximum over a block of whole warps; every thread gets it. `scratch` holds 32 floats.
+template <bool MAXIMUM>
+__device__ __forceinline__ float over_block(float x, float* scratch) {
+    #pragma unroll
+    for (int o = 16; o; o >>= 1) {
+        float y = __shfl_xor_sync(0xffffffffu, x, o);
+        x = MAXIMUM ? fmaxf(x, y) : x + y;
+    }
+    int warps = blockDim.x >> 5;
+    if (warps == 1) return x;
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = x;
+    __syncthreads();
+    float y = (threadIdx.x & 31) < warps ? scratch[threadIdx.x & 31] : (MAXIMUM ? NEGATIVE_INFINITY : 0.0f);
+    #pragma unroll
+    for (int o = 16; o; o >>= 1) {
+        float z = __shfl_xor_sync(0xffffffffu, y, o);
+        y = MAXIMUM ? fmaxf(y, z) : y + z;
+    }
+    return y;
+}
+
+// One block a row, the row in registers: `vectors` is at most HELD × blockDim.x.
+#define FOR_HELD(i) \
+    _Pragma("unroll") for (int h = 0; h < HELD; h++) \
+        if (u32 i = h * blockDim.x + threadIdx.x; i < vectors)
+#define FOR_ELEMENTS(j) _Pragma("unroll") for (int j = 0; j < WIDE; j++)
+
+template <int HELD>
+__device__ __forceinline__ void softmax_held(const Wide* in, Wide* out, u32 vectors, float factor) {
+    __shared__ float scratch[32];
+    in += (u64)blockIdx.x * vectors; out += (u64)blockIdx.x * vectors;
+    float x[HELD][WIDE];
+    float most = NEGATIVE_INFINITY, sum = 0.0f;
+    FOR_HELD(i) {
+        Wide a = in[i];
+        FOR_ELEMENTS(j) { x[h][j] = read(a.e[j]) * factor; most = fmaxf(most, x[h][j]); }
+    }
+    most = over_block<true>(most, scratch);
+    FOR_HELD(i) FOR_ELEMENTS(j) { x[h][j] = __expf(x[h][j] - most); sum += x[h][j]; }
+    float share = 1.0f / over_block<false>(sum, scratch);
+    FOR_HELD(i) {
+        Wide b;
+        FOR_ELEMENTS(j) b.e[j] = write(x[h][j] * share);
+        out[i] = b;
+    }
+}
+
+template <int HELD, bool CENTRED>
+__device__ __forceinline__ void norm_held(
+    const Wide* in, const Wide* weight, const Wide* bias, Wide* out, u32 vectors, float epsilon) {
+    __shared__ float scratch[32];
+    in += (u64)blockIdx.x * vectors; out += (u64)blockIdx.x * vectors;
+    float x[HELD][WIDE];
+    float count = (float)vectors * WIDE, mean = 0.0f, square = 0.0f;
+    FOR_HELD(i) {
+        Wide a = in[i];
+        FOR_ELEMENTS(j) { x[h][j] = read(a.e[j]); mean += x[h][j]; }
+    }
+    mean = CENTRED ? over_block<false>(mean, scratch) / count : 0.0f;
+    FOR_HELD(i) FOR_ELEMENTS(j) { float d = x[h][j] - mean; square += d * d; }
+    float scale = rsqrtf(over_block<false>(square, scratch) / count + epsilon);
+    FOR_HELD(i) {
+        Wide w = weight[i], c, b;
+        if (CENTRED) c = bias[i];
+        FOR_ELEMENTS(j) {
+            float y = (x[h][j] - mean) * scale * read(w.e[j]);
+            b.e[j] = write(CENTRED ? y + read(c.e[j]) : y);
+        }
+        out[i] = b;
+    }
+}
+
+// Rows of a backward softmax: gradient = probability × (gradient of it − their product's sum) × factor.
+template <int HELD>
+__device__ __forceinline__ void softmax_backward_held(
+    const Wide* probability, const Wide* gradient, Wide* out, u32 vectors) {
+    __shared__ float scratch[32];
+    u64 row = (u64)blockIdx.x * vectors;
+    probability += row; gradient += row; out += row;
+    float p[HELD][WIDE], g[HELD][WIDE];
+    float sum = 0.0f;
+    FOR_HELD(i) {
+        Wide a = probability[i], b = gradient[i];
+        FOR_ELEMENTS(j) { p[h][j] = read(a.e[j]); g[h][j] = read(b.e[j]); sum += p[h][j] * g[h][j]; }
+    }
+    sum = over_block<false>(sum, scratch);
+    FOR_HELD(i) {
+        Wide b;
+        FOR_ELEMENTS(j) b.e[j] = write(p[h][j] * (g[h][j] - sum));
+        out[i] = b;
+    }
+}
+
+#define HELD_KERNELS(HELD) \
+    extern "C" __global__ void __launch_bounds__(512) softmax_##HELD(const Wide* in, Wide* out, u32 vectors, float factor) \
+    { softmax_held<HELD>(in, out, vectors, factor); } \
+    extern "C" __global__ void __launch_bounds__(512) softmax_backward_##HELD(const Wide* p, const Wide* g, Wide* out, u32 vectors) \
+    { softmax_backward_held<HELD>(p, g, out, vectors); } \
+    extern "C" __global__ void __launch_bounds__(512) layer_norm_##HELD(const Wide* in, const Wide* w, const Wide* b, Wide* out, u32 vectors, float epsilon) \
+    { norm_held<HELD, true>(in, w, b, out, vectors, epsilon); } \
+    extern "C" __global__ void __launch_bounds__(512) rms_norm_##HELD(const Wide* in, const Wide* w, Wide* out, u32 vectors, float epsilon) \
+    { norm_held<HELD, false>(in, w, 0, out, vectors, epsilon); }
+HELD_KERNELS(1)
+HELD_KERNELS(2)
+HELD_KERNELS(4)
+
+// Softmax of rows too long for registers: statistics in one pass, the result in a second.
+extern "C" __global__ void __launch_bounds__(1024) softmax_long(const Wide* in, Wide* out, u32 vectors, float factor) {
+    __shared__ float scratch[32];
+    in += (u64)blockIdx.x * vectors; out += (u64)blockIdx.x * vectors;
+    float most = NEGATIVE_INFINITY, sum = 0.0f;
+    for (u32 i = threadIdx.x; i < vectors; i += blockDim.x) {
+        Wide a = in[i];
+        float here = most;
+        FOR_ELEMENTS(j) here = fmaxf(here, read(a.e[j]) * factor);
+        sum *= __expf(most - here);
+        FOR_ELEMENTS(j) sum += __expf(read(a.e[j]) * factor - here);
+        most = here;
+    }
+    float all = over_block<true>(most, scratch);
+    sum = over_block<false>(most == NEGATIVE_INFINITY ? 0.0f : sum * __expf(most - all), scratch);
+    float share = 1.0f / sum;
+    for (u32 i = threadIdx.x; i < vectors; i += blockDim.x) {
+        Wide a = in[i], b;
+        FOR_ELEMENTS(j) b.e[j] = write(__expf(read(a.e[j]) * factor - all) * share);
+        out[i] = b;
+    }
+}
+
+// Mean cross-entropy: the loss of each row, and the gradient of their mean.
+extern "C" __global__ void __launch_bounds__(1024) cross_entropy(
+    const Wide* logits, const int* labels, float* loss, Wide* gradient, u32 vectors, float share_of_row) {
+    __shared__ float scratch[32];
+    u64 row = blockIdx.x;
+    logits += row * vectors; gradient += row * vectors;
+    int label = labels[row];
+    float most = NEGATIVE_INFINITY, sum = 0.0f;
+    for (u32 i = threadIdx.x; i < vectors; i += blockDim.x) {
+        Wide a = logits[i];
+        float here = most;
+        FOR_ELEMENTS(j) here = fmaxf(here, read(a.e[j]));
+        sum *= __expf(most - here);
+        FOR_ELEMENTS(j) sum += __expf(read(a.e[j]) - here);
+        most = here;
+    }
+    float all = over_block<true>(most, scratch);
+    sum = over_block<false>(most == NEGATIVE_INFINITY ? 0.0f : sum * __expf(most - all), scratch);
+    if (threadIdx.x == 0) loss[row] = __logf(sum) + all - read(((const element*)logits)[label]);
+    float share = share_of_row / sum;
+    for (u32 i = threadIdx.x; i < vectors; i += blockDim.x) {
+        Wide a = logits[i], b;
+        FOR_ELEMENTS(j) {
+            float g = __expf(read(a.e[j]) - all) * share;
+            if ((int)(i * WIDE + j) == label) g -= share_of_row;
+            b.e[j] = write(g);
+        }
+        gradient[i] = b;
+    }
+}
+
+// A key that orders as the numbers do.
+__device__ __forceinline__ u32 key_of(element x) {
+#if ELEMENT == 0
+    u32 bits = __float_as_uint(x);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+#else
+    u32 bits = x;
+    return (bits & 0x8000u ? (~bits & 0xffffu) : bits | 0x8000u) << 16;
+#endif
+}
+
+// Keeps the `kept` highest of each row, and those equal to the lowest kept; the others become −∞. A
+// radix selection, 8 bits a round, one block a row.
+extern "C" __global__ void __launch_bounds__(256) keep_highest(const element* in, element* out, u32 columns, u32 kept) {
+    __shared__ u32 counts[256];
+    __shared__ u32 chosen[2];
+    in += (u64)blockIdx.x * columns; out += (u64)blockIdx.x * columns;
+    u32 prefix = 0, left = kept;
+    for (int shift = 24; shift >= (ELEMENT == 0 ? 0 : 16); shift -= 8) {
+        u32 known = shift == 24 ? 0u : 0xffffffffu << (shift + 8);
+        counts[threadIdx.x] = 0;
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < columns; i += 256) {
+            u32 key = key_of(in[i]);
+            if ((key & known) == prefix) atomicAdd(&counts[(key >> shift) & 255u], 1u);
+        }
+        __syncthreads();
+        if (threadIdx.x < 32) {
+            // Lane l holds digits 255 − 8l down to 248 − 8l.
+            u32 of_lane = 0, top = 255 - 8 * threadIdx.x;
+            for (u32 d = 0; d < 8; d++) of_lane += counts[top - d];
+            u32 through = of_lane;
+            for (int o = 1; o < 32; o <<= 1) {
+                u32 below = __shfl_up_sync(0xffffffffu, through, o);
+                if ((int)threadIdx.x >= o) through += below;
+            }
+            u32 before = through - of_lane;
+            if (before < left && through >= left) {
+                for (u32 d = 0; d < 8; d++) {
+                    u32 here = counts[top - d];
+                    if (before + here >= left) { chosen[0] = top - d; chosen[1] = left - before; break; }
+                    before += here;
+                }
+            }
+        }
+        __syncthreads();
+        prefix |= chosen[0] << shift;
+        left = chosen[1];
+        __syncthreads();
+    }
+    element none = write(NEGATIVE_INFINITY);
+    for (u32 i = threadIdx.x; i < columns; i += 256) {
+        element x = in[i];
+        out[i] = key_of(x) >= prefix ? x : none;
+    }
+}
+
+// Writes −∞ where the key comes after the query, in [matrices, rows, columns]; row r is query first + r.
+extern "C" __global__ void __launch_bounds__(256) hide_later(element* scores, u64 n, u32 rows, u32 columns, u32 first) {
+    u64 step = (u64)gridDim.x * blockDim.x;
+    element none = write(NEGATIVE_INFINITY);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        u32 column = (u32)(i % columns), row = (u32)(i / columns % rows);
+        if (column > row + first) scores[i] = none;
+    }
+}
+
+// Results of blocks of queries, [block][matrix][query][element], to [matrix][query][element]. Blocks hold
+// `block` queries, the last what is left.
+extern "C" __global__ void __launch_bounds__(256) put_together(
+    const Wide* parts, Wide* out, u64 vectors, u32 matrices, u32 length, u32 row, u32 block) {
+    EACH_WIDE(vectors) {
+        u32 element = (u32)(i % row);
+        u64 rest = i / row;
+        u32 query = (u32)(rest % length), matrix = (u32)(rest / length);
+        u32 first = query / block * block;
+        u32 queries = min(block, length - first);
+        u64 from = (u64)matrices * first + (u64)matrix * queries + (query - first);
+        out[i] = parts[from * row + element];
+    }
+}

@@ -1,0 +1,237 @@
+//! Fused attention as graphs of cuDNN: the operations that its engines take for one kernel.
+//!
+//! The graphs are those of the documentation ("Attention", cuDNN's graph API): scores, scale, mask,
+//! softmax, product; backward recomputes the probabilities from each query's logarithm of its sum.
+
+use std::rc::Rc;
+
+use vramscope_engine::record::Precision;
+
+use super::cudnn::{Graph, Kind, Library, Place, Plan, Pointwise, Reduce, Tensor, packed};
+use crate::backends::Refusal;
+use crate::kernels::work::Extents;
+
+// Numbers that tensors in memory are bound by.
+pub const QUERY: i64 = 1;
+pub const KEY: i64 = 2;
+pub const VALUE: i64 = 3;
+pub const OUTPUT: i64 = 4;
+pub const SUMS: i64 = 5;
+pub const OUTPUT_GRADIENT: i64 = 6;
+pub const QUERY_GRADIENT: i64 = 7;
+pub const KEY_GRADIENT: i64 = 8;
+pub const VALUE_GRADIENT: i64 = 9;
+/// fp32 sums of the queries' gradients.
+pub const QUERY_SUMS: i64 = 10;
+/// Each query's product of result and gradient.
+pub const PRODUCTS: i64 = 11;
+
+/// What hides a score: versions before 9.10 take the lowest number instead of −∞.
+fn hidden(version: usize) -> f32 {
+    if version < 91_000 { f32::MIN } else { f32::NEG_INFINITY }
+}
+
+struct Attention {
+    graph: Graph,
+    extents: Extents,
+    kind: Kind,
+    version: usize,
+}
+
+impl Attention {
+    fn new(library: &Rc<Library>, extents: Extents, precision: Precision) -> Result<Self, Refusal> {
+        let kind = match precision {
+            Precision::Bf16 => Kind::Bfloat16,
+            Precision::Fp16 => Kind::Half,
+            _ => {
+                return Err(Refusal::Unsupported(
+                    "cuDNN's fused attention takes bf16 and fp16 only".into(),
+                ));
+            }
+        };
+        Ok(Self {
+            graph: Graph::new(library),
+            extents,
+            kind,
+            version: library.version,
+        })
+    }
+
+    /// `[samples, heads, length, width]` in memory.
+    fn rows(&mut self, number: i64, heads: u64) -> Result<Tensor, Refusal> {
+        let e = &self.extents;
+        let extents = [e.batch as i64, heads as i64, e.length as i64, e.width as i64];
+        self.graph
+            .tensor(Place::Memory(number), self.kind, extents, packed(extents))
+    }
+
+    /// The same memory with its last two axes exchanged.
+    fn columns(&mut self, number: i64, heads: u64) -> Result<Tensor, Refusal> {
+        let e = &self.extents;
+        let extents = [e.batch as i64, heads as i64, e.length as i64, e.width as i64];
+        let [extents, steps] = Tensor::turned(extents, packed(extents));
+        self.graph.tensor(Place::Memory(number), self.kind, extents, steps)
+    }
+
+    /// One number a query.
+    fn per_query(&mut self, place: Place) -> Result<Tensor, Refusal> {
+        let e = &self.extents;
+        let extents = [e.batch as i64, e.heads as i64, e.length as i64, 1];
+        self.graph.tensor(place, Kind::Float, extents, packed(extents))
+    }
+
+    /// One number a pair of query and key, between operations.
+    fn pairs(&mut self, kind: Kind) -> Result<Tensor, Refusal> {
+        let e = &self.extents;
+        let extents = [e.batch as i64, e.heads as i64, e.length as i64, e.length as i64];
+        self.graph.tensor(Place::Virtual, kind, extents, packed(extents))
+    }
+
+    /// Pairs with their axes exchanged, of the tensors' own type, for a product.
+    fn pairs_turned(&mut self) -> Result<Tensor, Refusal> {
+        let e = &self.extents;
+        let extents = [e.batch as i64, e.heads as i64, e.length as i64, e.length as i64];
+        let [extents, steps] = Tensor::turned(extents, packed(extents));
+        self.graph.tensor(Place::Virtual, self.kind, extents, steps)
+    }
+
+    fn scaled(&mut self, scores: Tensor) -> Result<Tensor, Refusal> {
+        let scale = self.graph.value(1.0 / (self.extents.width as f32).sqrt())?;
+        let result = self.pairs(Kind::Float)?;
+        self.graph.pointwise(Pointwise::Multiply, &[scores, scale], result)
+    }
+
+    /// Scores with those of later keys hidden, where attention is causal.
+    fn masked(&mut self, scores: Tensor) -> Result<Tensor, Refusal> {
+        if !self.extents.causal {
+            return Ok(scores);
+        }
+        let row = self.graph.index(scores, 2)?;
+        let column = self.graph.index(scores, 3)?;
+        let seen = self.pairs(Kind::Boolean)?;
+        let seen = self.graph.pointwise(Pointwise::AtLeast, &[row, column], seen)?;
+        let hidden = self.graph.value(hidden(self.version))?;
+        let result = self.pairs(Kind::Float)?;
+        self.graph.pointwise(Pointwise::Select, &[scores, hidden, seen], result)
+    }
+}
+
+/// Forward; `with_sums` keeps what backward needs.
+///
+/// # Errors
+/// When cuDNN has no kernel for it.
+pub fn forward(
+    library: &Rc<Library>,
+    extents: Extents,
+    precision: Precision,
+    with_sums: bool,
+) -> Result<Plan, Refusal> {
+    let mut a = Attention::new(library, extents, precision)?;
+    let query = a.rows(QUERY, extents.heads)?;
+    let key = a.columns(KEY, extents.kv_heads)?;
+    let value = a.rows(VALUE, extents.kv_heads)?;
+    let output = a.rows(OUTPUT, extents.heads)?;
+
+    let scores = a.pairs(Kind::Float)?;
+    let scores = a.graph.product(query, key, scores)?;
+    let scores = a.scaled(scores)?;
+    let scores = a.masked(scores)?;
+
+    let highest = a.per_query(Place::Virtual)?;
+    let highest = a.graph.reduce(Reduce::Highest, scores, highest)?;
+    let below = a.pairs(Kind::Float)?;
+    let below = a.graph.pointwise(Pointwise::Subtract, &[scores, highest], below)?;
+    let power = a.pairs(Kind::Float)?;
+    let power = a.graph.pointwise(Pointwise::Exponential, &[below], power)?;
+    let sum = a.per_query(Place::Virtual)?;
+    let sum = a.graph.reduce(Reduce::Sum, power, sum)?;
+    let logarithm = a.per_query(Place::Virtual)?;
+    let logarithm = a.graph.pointwise(Pointwise::Logarithm, &[sum], logarithm)?;
+    let sums = a.per_query(if with_sums { Place::Memory(SUMS) } else { Place::Virtual })?;
+    a.graph.pointwise(Pointwise::Add, &[highest, logarithm], sums)?;
+    let probability = a.pairs(a.kind)?;
+    let probability = a.graph.pointwise(Pointwise::Divide, &[power, sum], probability)?;
+
+    a.graph.product(probability, value, output)?;
+    a.graph.plan()
+}
+
+/// Backward, from the results of [`forward`] with sums.
+///
+/// # Errors
+/// When cuDNN has no kernel for it.
+pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -> Result<Plan, Refusal> {
+    if extents.heads != extents.kv_heads {
+        let reason = "backward of grouped heads is not measured: keys and values need as many heads as queries";
+        return Err(Refusal::Unsupported(reason.into()));
+    }
+    let mut a = Attention::new(library, extents, precision)?;
+    let heads = extents.heads;
+    let query = a.rows(QUERY, heads)?;
+    let key = a.columns(KEY, heads)?;
+    let value = a.columns(VALUE, heads)?;
+    let output = a.rows(OUTPUT, heads)?;
+    let upstream = a.rows(OUTPUT_GRADIENT, heads)?;
+    let sums = a.per_query(Place::Memory(SUMS))?;
+
+    // Each query's product of result and gradient.
+    let e = &extents;
+    let shape = [e.batch as i64, e.heads as i64, e.length as i64, e.width as i64];
+    let wide = [
+        shape[1] * shape[2] * shape[3],
+        shape[2] * shape[3],
+        shape[1] * shape[3],
+        1,
+    ];
+    let product = a.graph.tensor(Place::Virtual, Kind::Float, shape, wide)?;
+    let product = a.graph.pointwise(Pointwise::Multiply, &[upstream, output], product)?;
+    let per_query = a.per_query(Place::Virtual)?;
+    let per_query = a.graph.reduce(Reduce::Sum, product, per_query)?;
+    let one = a.graph.value(1.0)?;
+    let products = a.per_query(Place::Memory(PRODUCTS))?;
+    let products = a.graph.pointwise(Pointwise::Multiply, &[per_query, one], products)?;
+
+    // Probabilities again, and the gradient of the values.
+    let scores = a.pairs(Kind::Float)?;
+    let scores = a.graph.product(query, key, scores)?;
+    let scores = a.scaled(scores)?;
+    let below = a.pairs(Kind::Float)?;
+    let below = a.graph.pointwise(Pointwise::Subtract, &[scores, sums], below)?;
+    let below = a.masked(below)?;
+    let probability = a.pairs(Kind::Float)?;
+    let probability = a.graph.pointwise(Pointwise::Exponential, &[below], probability)?;
+    let turned = a.pairs_turned()?;
+    let turned = a.graph.reshape(probability, turned)?;
+    let value_gradient = a.rows(VALUE_GRADIENT, heads)?;
+    a.graph.product(turned, upstream, value_gradient)?;
+
+    // The gradient of the scores, and of the keys.
+    let of_probability = a.pairs(Kind::Float)?;
+    let of_probability = a.graph.product(upstream, value, of_probability)?;
+    let centred = a.pairs(Kind::Float)?;
+    let centred = a
+        .graph
+        .pointwise(Pointwise::Subtract, &[of_probability, products], centred)?;
+    let of_score = a.pairs(Kind::Float)?;
+    let of_score = a
+        .graph
+        .pointwise(Pointwise::Multiply, &[centred, probability], of_score)?;
+    let scale = a.graph.value(1.0 / (extents.width as f32).sqrt())?;
+    let scaled = a.pairs(Kind::Float)?;
+    let of_score = a.graph.pointwise(Pointwise::Multiply, &[of_score, scale], scaled)?;
+    let turned = a.pairs_turned()?;
+    let turned = a.graph.reshape(of_score, turned)?;
+    let key_gradient = a.rows(KEY_GRADIENT, heads)?;
+    a.graph.product(turned, query, key_gradient)?;
+
+    // The gradient of the queries, summed in fp32.
+    let key_rows = a.graph.tensor(Place::Virtual, Kind::Float, shape, packed(shape))?;
+    let key_rows = a.graph.reshape(key, key_rows)?;
+    let sum = a
+        .graph
+        .tensor(Place::Memory(QUERY_SUMS), Kind::Float, shape, packed(shape))?;
+    let sum = a.graph.product(of_score, key_rows, sum)?;
+    let query_gradient = a.rows(QUERY_GRADIENT, heads)?;
+    a.graph.pointwise(Pointwise::Identity, &[sum], query_gradient)?;
+    a.graph.plan()
+}

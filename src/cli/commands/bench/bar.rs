@@ -1,0 +1,52 @@
+//! Progress on standard error, with the time that is left.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use vramscope_engine::record::{Kernel, Measurement, Outcome};
+
+use crate::kernels::label;
+
+/// Progress of a run; nothing where standard error is no terminal.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// Of so many kernels.
+    pub fn new(kernels: usize) -> Self {
+        let bar = ProgressBar::new(kernels as u64);
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {wide_msg} {eta} left");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// A kernel begins.
+    pub fn begin(&self, name: &str) {
+        self.0.set_message(name.to_owned());
+    }
+
+    /// It ended; what went wrong is said at once.
+    pub fn end(&self, kernel: &Kernel, result: &Measurement) {
+        self.0.inc(1);
+        let said = match &result.outcome {
+            Outcome::FailedCheck(check) => Some(format!(
+                "wrong result, its time does not count: error {} where {} is allowed",
+                check.max_error.map_or("is no number".into(), |e| format!("{e:.2e}")),
+                check.tolerance
+            )),
+            Outcome::Failed { reason } => Some(reason.clone()),
+            _ => None,
+        };
+        if let Some(said) = said {
+            let line = format!("warning: {}: {said}", label::label(kernel));
+            match self.0.is_hidden() {
+                true => anstream::eprintln!("{line}"),
+                false => self.0.println(line),
+            }
+        }
+    }
+
+    /// The run is over.
+    pub fn close(self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,88 @@
+//! One kernel: made ready, compared, warmed up, timed.
+
+use std::time::{Duration, Instant};
+
+use vramscope_engine::record::{Kernel, Measured, Measurement, Outcome, Summary};
+
+use crate::backends::{Backend, Prepared, Refusal};
+use crate::kernels::reference;
+use crate::kernels::work::Work;
+
+/// How long a kernel is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Before the first sample: clocks rise, caches fill.
+    pub warm_up: Duration,
+    /// All samples together, at most, but for the fewest that are taken in any case.
+    pub sampling: Duration,
+}
+
+/// Samples that are taken in any case.
+const FEWEST: usize = 7;
+/// And at most.
+const MOST: usize = 40;
+/// What a sample lasts at least, so that the clock's steps of half a microsecond do not show.
+const SAMPLE_NS: u64 = 200_000;
+/// Launches of a sample at most.
+const MOST_LAUNCHES: u64 = 1000;
+
+/// Measures a kernel.
+pub fn measure(backend: &dyn Backend, kernel: &Kernel, effort: Effort) -> Measurement {
+    let work = Work::of(kernel);
+    let mut result = Measurement {
+        kernel: kernel.clone(),
+        bytes: Some(work.bytes),
+        flops: Some(work.flops),
+        implementation: None,
+        outcome: Outcome::Failed { reason: String::new() },
+    };
+    match backend.prepare(kernel) {
+        Err(refusal) => result.outcome = refusal.outcome(),
+        Ok(mut prepared) => {
+            result.implementation = Some(prepared.implementation());
+            result.outcome = outcome(kernel, prepared.as_mut(), effort).unwrap_or_else(Refusal::outcome);
+        }
+    }
+    result
+}
+
+fn outcome(kernel: &Kernel, prepared: &mut dyn Prepared, effort: Effort) -> Result<Outcome, Refusal> {
+    prepared.run_once()?;
+    let check = reference::check(kernel, &mut *prepared).map_err(Refusal::Failed)?;
+    if let Some(check) = check.as_ref().filter(|check| !check.passed) {
+        return Ok(Outcome::FailedCheck(check.clone()));
+    }
+    let once = prepared.time(1)?.max(1);
+    let launches = SAMPLE_NS.div_ceil(once).clamp(1, MOST_LAUNCHES) as u32;
+    let begin = Instant::now();
+    while begin.elapsed() < effort.warm_up {
+        prepared.time(launches)?;
+    }
+    let (begin, mut samples_ns) = (Instant::now(), Vec::new());
+    while samples_ns.len() < FEWEST || (samples_ns.len() < MOST && begin.elapsed() < effort.sampling) {
+        let ns = prepared.time(launches)?;
+        samples_ns.push(ns.div_ceil(u64::from(launches)));
+    }
+    Ok(Outcome::Measured(Measured {
+        timer: prepared.timer(),
+        launches_per_sample: launches,
+        summary: Summary::of(&samples_ns),
+        samples_ns,
+        peak_extra_bytes: prepared.peak_extra_bytes(),
+        check,
+    }))
+}
+
+/// The median time of a kernel that tells whether the card changed during a run; its result is not looked at.
+pub fn canary(backend: &dyn Backend, kernel: &Kernel) -> Option<u64> {
+    let mut prepared = backend.prepare(kernel).ok()?;
+    let once = prepared.time(1).ok()?.max(1);
+    let launches = (CANARY_NS / once).clamp(1, 10_000) as u32;
+    // The first rounds bring the card to its working clock.
+    let samples: Vec<u64> = (0..6).map_while(|_| prepared.time(launches).ok()).collect();
+    let summary = Summary::of(samples.get(3..)?)?;
+    Some(summary.median_ns / u64::from(launches))
+}
+
+/// One of six rounds of the canary.
+const CANARY_NS: u64 = 30_000_000;

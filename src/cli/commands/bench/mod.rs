@@ -1,0 +1,108 @@
+mod bar;
+mod compare;
+mod file;
+mod found;
+mod measure;
+mod plot;
+mod run;
+mod show;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use vramscope_engine::record::Record;
+
+use crate::commands::examples;
+use crate::failure::Failure;
+use crate::output;
+
+/// Measure this machine's GPU with the kernels that training is made of
+///
+/// Copies, matrix products, softmax, norms, activations, cross-entropy, AdamW and attention: each result
+/// is compared with a reference on the CPU before its time counts, every sample is kept, and what cannot
+/// run says why. Results are written as they come; an interrupted run can be resumed.
+#[derive(Debug, Args)]
+#[command(after_help = examples(EXAMPLES))]
+pub struct Bench {
+    /// Only kernels whose name holds these words, such as "gemm bf16" or "attention 8192"; "=" before a
+    /// name takes it alone
+    filters: Vec<String>,
+    /// Fewer shapes and samples: under half a minute
+    #[arg(long)]
+    quick: bool,
+    /// Say what was found, what is missing and why, and which kernels would run; measure nothing
+    #[arg(long, conflicts_with_all = ["resume", "show", "compare"])]
+    list: bool,
+    /// Where the record is written [default: vramscope-bench-<date>.json]
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["resume", "show", "list"])]
+    output: Option<PathBuf>,
+    /// Go on with a record that is not complete
+    #[arg(long, value_name = "FILE", conflicts_with = "show")]
+    resume: Option<PathBuf>,
+    /// Show a record instead of measuring
+    #[arg(long, value_name = "FILE")]
+    show: Option<PathBuf>,
+    /// Then say what changed since an older record, beyond noise
+    #[arg(long, value_name = "OLD")]
+    compare: Option<PathBuf>,
+    /// Form of the result on standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+}
+
+const EXAMPLES: &str = "  vramscope bench --list
+      what would run here, and what is missing
+  vramscope bench --quick
+      the most telling kernels in half a minute
+  vramscope bench \"gemm bf16\" attention --output card.json
+      only some kernels, into a file of your choice
+  vramscope bench --resume card.json
+      after an interruption
+  vramscope bench --show card.json --compare last-week.json
+      what changed, without measuring";
+
+/// The form of a record on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Tables and a plot for people
+    Text,
+    /// The record itself
+    Json,
+    /// One line a kernel
+    Csv,
+}
+
+impl Bench {
+    /// Measures, or lists, or shows.
+    ///
+    /// # Errors
+    /// When there is no GPU, a file cannot be read or written, or no kernel has such a name.
+    pub fn run(self) -> Result<(), Failure> {
+        // Read first: a long run should not end at a file that was never there.
+        let old = self.compare.as_deref().map(file::read).transpose()?;
+        if self.list {
+            return found::list(&self.chosen()?, self.format);
+        }
+        let record = match &self.show {
+            Some(path) => file::read(path)?,
+            None => run::run(&self)?,
+        };
+        match self.format {
+            Form::Json => output::print_json(&record)?,
+            Form::Csv => output::print(&show::csv(&record))?,
+            Form::Text => output::print(&self.text(&record, old.as_ref()))?,
+        }
+        Ok(())
+    }
+
+    fn text(&self, record: &Record, old: Option<&Record>) -> String {
+        let mut text = show::text(record);
+        if let Some(plot) = plot::attention(record) {
+            text += &plot;
+        }
+        if let Some(old) = old {
+            text += &compare::text(old, record);
+        }
+        text
+    }
+}
