@@ -6,6 +6,7 @@ mod browser;
 mod cargo_tool;
 mod postgres;
 mod system_package;
+mod vulkan;
 mod wasm_opt;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 pub use axe::axe;
 pub use browser::{Browser, browser};
 pub use postgres::postgres;
+pub use vulkan::vulkan;
 
 use crate::process::{cargo, output, program, run};
 use crate::{Failure, root};

@@ -32,6 +32,7 @@ fn the_list_says_what_is_missing_and_what_would_run() {
     for told in [
         "No GPU can be measured here",
         "NVIDIA driver",
+        "Vulkan, Metal or DirectX 12",
         "gemm bf16 8192x8192x8192 nt",
         "attention cudnn bf16 1x32x8192x128 backward",
     ] {

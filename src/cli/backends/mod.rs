@@ -1,6 +1,8 @@
 //! Where kernels run.
 
 pub mod cuda;
+#[cfg(feature = "portable")]
+pub mod portable;
 
 use vramscope_engine::record::{BenchedDevice, Implementation, Kernel, Outcome, Reading, Timer};
 
@@ -58,6 +60,11 @@ pub trait Backend {
 
     /// Bytes of its memory that are taken, where that can be told.
     fn taken_bytes(&self) -> Option<u64>;
+
+    /// Whether a kernel only stands in for a library that is there: such kernels run where they are named.
+    fn is_stand_in(&self, _kernel: &Kernel) -> bool {
+        false
+    }
 
     /// Makes a kernel ready to run, on inputs that are filled.
     ///

@@ -51,6 +51,50 @@ pub fn kernels(quick: bool) -> Vec<Kernel> {
     all
 }
 
+/// What the portable backend can run of it: fp32 and fp16, at sizes that small cards hold.
+#[cfg_attr(
+    not(feature = "portable"),
+    allow(dead_code, reason = "only the portable backend runs it")
+)]
+pub fn portable(quick: bool) -> Vec<Kernel> {
+    let mut all: Vec<Kernel> = [20, 24, 26, 27]
+        .map(|log| copy(Class::DeviceCopy, 1 << log, None))
+        .into();
+    all.push(Kernel::of(Class::Launch));
+    let last = |sizes: &[u64]| {
+        if quick {
+            sizes[sizes.len() - 1..].to_vec()
+        } else {
+            sizes.to_vec()
+        }
+    };
+    for precision in [Fp32, Fp16] {
+        for n in last(&[256, 512, 1024, 2048]) {
+            all.push(gemm(precision, [n; 3], Layout::Nt));
+            all.push(gemm(precision, [n; 3], Layout::Nn));
+        }
+        for log in last(&[16, 20, 24]) {
+            all.extend([Class::Gelu, Class::SiluMul, Class::Adamw].map(|class| flat(class, precision, 1 << log)));
+            let rows = (1 << log) / 1024;
+            let classes = [Class::Softmax, Class::LayerNorm, Class::RmsNorm];
+            all.extend(classes.map(|class| rowed(class, precision, rows, 1024)));
+        }
+        all.push(rowed(Class::CrossEntropy, precision, 512, 50_264));
+        for length in last(&[128, 256, 512, 1024, 2048]) {
+            for heads in HEADS {
+                for (algorithm, causal) in [
+                    (Algorithm::Flash, false),
+                    (Algorithm::Flash, true),
+                    (Algorithm::Standard, false),
+                ] {
+                    all.push(attention(algorithm, precision, heads, length, causal, Pass::Forward));
+                }
+            }
+        }
+    }
+    all
+}
+
 fn copies(quick: bool) -> Vec<Kernel> {
     let sizes: &[u64] = if quick {
         &[28]
@@ -202,6 +246,9 @@ fn fused_attention(quick: bool) -> Vec<Kernel> {
     for heads in HEADS {
         for &length in lengths {
             for causal in [false, true] {
+                if !quick || (!causal && heads[1] == 128) {
+                    all.push(attention(Algorithm::Flash, Bf16, heads, length, causal, Pass::Forward));
+                }
                 for pass in [Pass::Forward, Pass::Backward, Pass::ForwardBackward] {
                     let skip = quick && (causal || pass == Pass::ForwardBackward || heads[1] == 64);
                     if !skip {

@@ -18,6 +18,16 @@ pub fn lint() -> Result<(), Failure> {
         "warnings",
     ];
     run(cargo().args(native))?;
+    let portable = [
+        "clippy",
+        "-p",
+        "vramscope",
+        "--features",
+        "portable",
+        "--all-targets",
+        "--locked",
+    ];
+    run(cargo().args(portable).args(["--", "-D", "warnings"]))?;
     let browser = ["clippy", "-p", "vramscope-engine", "-p", "vramscope-app", "--locked"];
     run(cargo()
         .args(browser)

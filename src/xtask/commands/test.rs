@@ -12,5 +12,18 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
     // The browser's tests compare the page with the command line, so its binary has to be there.
     run(cargo().args(["build", "--locked", "-p", "vramscope"]))?;
+    portable_kernels()?;
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
+}
+
+/// The kernels of the portable backend, which a usual build does not have, on lavapipe or a GPU.
+fn portable_kernels() -> Result<(), Failure> {
+    if !tools::vulkan()? {
+        eprintln!("no Vulkan is installed: the portable backend's kernels are not compared");
+        return Ok(());
+    }
+    let only = ["--features", "portable", "--bin", "vramscope", "-E", "test(portable)"];
+    run(cargo()
+        .args(["nextest", "run", "-p", "vramscope", "--locked"])
+        .args(only))
 }

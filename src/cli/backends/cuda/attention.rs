@@ -24,9 +24,7 @@ pub fn ready<'a>(
 ) -> Result<Ready<'a>, Refusal> {
     match kernel.algorithm {
         Some(Algorithm::Cudnn) => fused(cuda, kernel, precision, sets),
-        Some(Algorithm::Flash) => Err(Refusal::Unsupported(
-            "FlashAttention's own kernels are part of PyTorch; fused attention is measured as cudnn".into(),
-        )),
+        Some(Algorithm::Flash) => flash(cuda, kernel, precision),
         Some(Algorithm::Efficient) => Err(Refusal::Unsupported(
             "xFormers' kernels are part of PyTorch; fused attention is measured as cudnn".into(),
         )),
@@ -35,6 +33,38 @@ pub fn ready<'a>(
         )),
         _ => Unfused::ready(cuda, kernel, precision, sets),
     }
+}
+
+/// The own fused kernel, for cards without cuDNN.
+fn flash<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Ready<'a>, Refusal> {
+    let e = Extents::of(kernel);
+    if kernel.pass != Some(Pass::Forward) || precision.width() != 2 || !matches!(e.width, 64 | 128) {
+        let reason = "the own fused kernel does forward in bf16 and fp16, heads of 64 and 128; cuDNN does more";
+        return Err(Refusal::Unsupported(reason.into()));
+    }
+    if cuda.facts.capability[0] < 8 {
+        let reason = "the own fused kernel needs compute capability 8.0 or newer";
+        return Err(Refusal::Unsupported(reason.into()));
+    }
+    let name = format!("flash_{}", e.width);
+    let function = cuda.function(precision, &name)?;
+    Ok(Ready {
+        implementation: cuda.implementation("vramscope", name, true),
+        extra: Vec::new(),
+        launch: Box::new(move |_, set| {
+            let mut arguments = Arguments::default();
+            for buffer in set.inputs.iter().chain(&set.outputs) {
+                arguments = arguments.wide(buffer.address);
+            }
+            let arguments = arguments
+                .narrow(e.length as u32)
+                .narrow((e.heads / e.kv_heads) as u32)
+                .float(1.0 / (e.width as f32).sqrt())
+                .narrow(u32::from(e.causal));
+            // A block for 64 queries of a head.
+            function.launch_over([e.length.div_ceil(64), e.batch * e.heads], 128, &arguments)
+        }),
+    })
 }
 
 /// cuDNN's plans, bound to each copy of the tensors.

@@ -108,19 +108,27 @@ impl Function {
     /// # Errors
     /// What the driver said.
     pub fn launch(&self, blocks: u64, threads: u32, arguments: &Arguments) -> Result<(), Refusal> {
+        self.launch_over([blocks, 1], threads, arguments)
+    }
+
+    /// The same over a grid of two dimensions.
+    ///
+    /// # Errors
+    /// What the driver said.
+    pub fn launch_over(&self, blocks: [u64; 2], threads: u32, arguments: &Arguments) -> Result<(), Refusal> {
         let mut addresses: Vec<*mut c_void> = arguments
             .0
             .iter()
             .map(|value| std::ptr::from_ref(value).cast_mut().cast())
             .collect();
         let card = &self.card;
-        let blocks = blocks as c_uint;
+        let [x, y] = blocks.map(|n| n as c_uint);
         // SAFETY: each argument is at least as wide as the kernel's; narrow ones are read little-endian.
         card.ok(unsafe {
             (card.api.cuLaunchKernel)(
                 self.handle,
-                blocks,
-                1,
+                x,
+                y,
                 1,
                 threads,
                 1,

@@ -17,6 +17,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use vramscope_engine::attention::Algorithm;
 use vramscope_engine::record::{BenchedDevice, Class, Implementation, Kernel, Library, Precision, Reading};
 
 use self::compile::{Function, Module};
@@ -262,6 +263,10 @@ impl Backend for Cuda {
 
     fn taken_bytes(&self) -> Option<u64> {
         Some(self.taken)
+    }
+
+    fn is_stand_in(&self, kernel: &Kernel) -> bool {
+        kernel.algorithm == Some(Algorithm::Flash) && self.cudnn.is_ok()
     }
 
     fn prepare(&self, kernel: &Kernel) -> Result<Box<dyn Prepared + '_>, Refusal> {

@@ -19,6 +19,8 @@ pub struct Effort {
 
 /// Samples that are taken in any case.
 const FEWEST: usize = 7;
+/// A launch this long is sampled three times only.
+const SLOW_NS: u64 = 500_000_000;
 /// And at most.
 const MOST: usize = 40;
 /// What a sample lasts at least, so that the clock's steps of half a microsecond do not show.
@@ -54,12 +56,14 @@ fn outcome(kernel: &Kernel, prepared: &mut dyn Prepared, effort: Effort) -> Resu
     }
     let once = prepared.time(1)?.max(1);
     let launches = SAMPLE_NS.div_ceil(once).clamp(1, MOST_LAUNCHES) as u32;
+    // What takes long by itself needs no rest to average out.
+    let fewest = if once > SLOW_NS { 3 } else { FEWEST };
     let begin = Instant::now();
     while begin.elapsed() < effort.warm_up {
         prepared.time(launches)?;
     }
     let (begin, mut samples_ns) = (Instant::now(), Vec::new());
-    while samples_ns.len() < FEWEST || (samples_ns.len() < MOST && begin.elapsed() < effort.sampling) {
+    while samples_ns.len() < fewest || (samples_ns.len() < MOST && begin.elapsed() < effort.sampling) {
         let ns = prepared.time(launches)?;
         samples_ns.push(ns.div_ceil(u64::from(launches)));
     }

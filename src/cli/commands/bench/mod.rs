@@ -33,6 +33,9 @@ pub struct Bench {
     /// Say what was found, what is missing and why, and which kernels would run; measure nothing
     #[arg(long, conflicts_with_all = ["resume", "show", "compare"])]
     list: bool,
+    /// Which interface to the GPU [default: NVIDIA's, else a GPU's by the portable one]
+    #[arg(long, value_enum, default_value = "auto", hide_default_value = true)]
+    backend: Interface,
     /// Where the record is written [default: vramscope-bench-<date>.json]
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["resume", "show", "list"])]
     output: Option<PathBuf>,
@@ -72,6 +75,17 @@ enum Form {
     Csv,
 }
 
+/// An interface to a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Interface {
+    /// NVIDIA's, else a GPU's by the portable one
+    Auto,
+    /// NVIDIA's libraries
+    Cuda,
+    /// Vulkan, Metal or DirectX 12, a processor that plays a GPU among them
+    Portable,
+}
+
 impl Bench {
     /// Measures, or lists, or shows.
     ///
@@ -81,7 +95,7 @@ impl Bench {
         // Read first: a long run should not end at a file that was never there.
         let old = self.compare.as_deref().map(file::read).transpose()?;
         if self.list {
-            return found::list(&self.chosen()?, self.format);
+            return found::list(&self);
         }
         let record = match &self.show {
             Some(path) => file::read(path)?,

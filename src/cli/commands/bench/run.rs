@@ -9,7 +9,7 @@ use vramscope_engine::record::{Conditions, Kernel, Layout, Precision, Reading, R
 
 use super::bar::Bar;
 use super::measure::{Effort, canary, measure};
-use super::{Bench, file, found};
+use super::{Bench, Interface, file, found};
 use crate::backends::Backend;
 use crate::failure::Failure;
 use crate::kernels::{label, suite};
@@ -25,7 +25,7 @@ impl Bench {
     ///
     /// # Errors
     /// When there is none.
-    pub fn chosen(&self) -> Result<Vec<Kernel>, Failure> {
+    pub fn chosen(&self, portable: bool) -> Result<Vec<Kernel>, Failure> {
         let quick = self.quick;
         let holds = |kernel: &Kernel| {
             let name = label::label(kernel);
@@ -34,7 +34,11 @@ impl Bench {
                 None => filter.split_whitespace().all(|word| name.contains(word)),
             })
         };
-        let all = suite::kernels(quick);
+        let all = if portable {
+            suite::portable(quick)
+        } else {
+            suite::kernels(quick)
+        };
         let chosen: Vec<Kernel> = all
             .into_iter()
             .filter(|k| self.filters.is_empty() || holds(k))
@@ -56,8 +60,13 @@ impl Bench {
 /// When there is no GPU, or the record cannot be written.
 pub fn run(bench: &Bench) -> Result<Record, Failure> {
     let old = bench.resume.as_deref().map(file::read).transpose()?;
-    let kernels = bench.chosen()?;
-    let backend = found::backend()?;
+    // Before the search for a card, so that a wrong word is told at once.
+    bench.chosen(bench.backend == Interface::Portable)?;
+    let backend = found::backend(bench.backend)?;
+    let mut kernels = bench.chosen(backend.device().backend != "cuda")?;
+    if bench.filters.is_empty() {
+        kernels.retain(|kernel| !backend.is_stand_in(kernel));
+    }
     let (mut record, path) = match (old, &bench.resume) {
         (Some(old), Some(path)) => (resumed(old, backend.as_ref(), path)?, path.clone()),
         _ => (begun(bench, backend.as_ref()), new_path(bench)),
@@ -164,7 +173,8 @@ struct Watch {
 
 impl Watch {
     fn begin(backend: &dyn Backend, conditions: &mut Conditions) -> Self {
-        let sides = [4096; 3];
+        // Through the portable interface a card, or a processor, may be slow.
+        let sides = [if backend.device().backend == "cuda" { 4096 } else { 512 }; 3];
         let kernels = [Precision::Bf16, Precision::Fp32].map(|p| suite::gemm(p, sides, Layout::Nt));
         let first = |kernel: &Kernel| canary(backend, kernel).map(|ns| (kernel.clone(), Some(ns)));
         let found = kernels.iter().find_map(first);

@@ -1,0 +1,281 @@
+//! The adapter, its queue, and memory.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use vramscope_engine::record::{BenchedDevice, Kernel, Precision, Reading};
+use wgpu::util::DeviceExt;
+
+use crate::backends::{Backend, Prepared, Refusal};
+
+use super::job;
+
+const KERNELS: &str = include_str!("kernels.wgsl");
+const CROSS_ENTROPY: &str = include_str!("cross_entropy.wgsl");
+
+/// An adapter, ready to measure.
+pub struct Gpu {
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    info: wgpu::AdapterInfo,
+    has_fp16: bool,
+    /// Whether the adapter's own clock can be read.
+    pub(super) has_clock: bool,
+    modules: RefCell<BTreeMap<(Precision, bool), wgpu::ShaderModule>>,
+}
+
+/// Numbers that a kernel is given, as its `Numbers`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Numbers {
+    /// Whole ones.
+    pub whole: [u32; 4],
+    /// Others.
+    pub real: [f32; 4],
+}
+
+/// A kernel that can be put on the queue.
+pub struct Step {
+    pub(super) pipeline: wgpu::ComputePipeline,
+    pub(super) bindings: wgpu::BindGroup,
+    pub(super) groups: [u32; 3],
+}
+
+/// The strongest adapter that is found.
+///
+/// # Errors
+/// Why there is none.
+pub fn find() -> Result<Gpu, String> {
+    let mut description = wgpu::InstanceDescriptor::new_without_display_handle();
+    description.backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
+    let instance = wgpu::Instance::new(description);
+    let options = wgpu::RequestAdapterOptions {
+        power_preference: wgpu::PowerPreference::HighPerformance,
+        ..Default::default()
+    };
+    let adapter = pollster::block_on(instance.request_adapter(&options))
+        .map_err(|_| "no adapter of Vulkan, Metal or DirectX 12 was found; is the GPU's driver installed?")?;
+    Gpu::open(&adapter)
+}
+
+impl Gpu {
+    fn open(adapter: &wgpu::Adapter) -> Result<Self, String> {
+        let wanted = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
+        let features = adapter.features() & wanted;
+        let description = wgpu::DeviceDescriptor {
+            required_features: features,
+            required_limits: adapter.limits(),
+            ..Default::default()
+        };
+        let (device, queue) =
+            pollster::block_on(adapter.request_device(&description)).map_err(|e| format!("the adapter: {e}"))?;
+        Ok(Self {
+            device,
+            queue,
+            info: adapter.get_info(),
+            has_fp16: features.contains(wgpu::Features::SHADER_F16),
+            has_clock: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+            modules: RefCell::default(),
+        })
+    }
+
+    /// Refuses what WGSL or the adapter lacks.
+    pub(super) fn check(&self, precision: Precision) -> Result<(), Refusal> {
+        let reason = match precision {
+            Precision::Fp32 => return Ok(()),
+            Precision::Fp16 if self.has_fp16 => return Ok(()),
+            Precision::Fp16 => "the adapter has no fp16 in its shaders",
+            Precision::Bf16 => "WGSL has no bfloat16",
+            Precision::Tf32 => "WGSL has no TF32",
+        };
+        Err(Refusal::Unsupported(reason.into()))
+    }
+
+    /// Memory of the adapter.
+    pub(super) fn allocate(&self, bytes: u64) -> Result<wgpu::Buffer, Refusal> {
+        let limits = self.device.limits();
+        let most = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
+        if bytes > most {
+            return Err(Refusal::OutOfMemory {
+                needed: bytes,
+                free: most,
+            });
+        }
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let buffer = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: bytes.max(16).next_multiple_of(4),
+            usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        match pollster::block_on(scope.pop()) {
+            None => Ok(buffer),
+            // The adapter does not tell how much it has.
+            Some(_) => Err(Refusal::OutOfMemory { needed: bytes, free: 0 }),
+        }
+    }
+
+    /// A kernel bound to memory. Memory that it does not name is passed over.
+    pub(super) fn step(
+        &self,
+        name: &str,
+        precision: Precision,
+        buffers: [&wgpu::Buffer; 4],
+        numbers: Numbers,
+        groups: [u32; 3],
+    ) -> Result<Step, Refusal> {
+        let labels = matches!(name, "cross_entropy" | "fill_labels");
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let kind = wgpu::BindingType::Buffer {
+            ty: wgpu::BufferBindingType::Storage { read_only: false },
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        };
+        let uniform = wgpu::BindingType::Buffer {
+            ty: wgpu::BufferBindingType::Uniform,
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        };
+        let entry = |binding: u32| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: if binding == 4 { uniform } else { kind },
+            count: None,
+        };
+        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: None,
+            entries: &[0, 1, 2, 3, 4].map(entry),
+        });
+        let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(&layout)],
+            ..Default::default()
+        });
+        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: Some(&pipeline_layout),
+            module: &self.module(precision, labels),
+            entry_point: Some(name),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        let mut bytes = Vec::new();
+        bytes.extend(numbers.whole.iter().flat_map(|n| n.to_le_bytes()));
+        bytes.extend(numbers.real.iter().flat_map(|n| n.to_le_bytes()));
+        let numbers = self.device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: None,
+            contents: &bytes,
+            usage: wgpu::BufferUsages::UNIFORM,
+        });
+        let bound: Vec<wgpu::BindGroupEntry<'_>> = (0..)
+            .zip(buffers.into_iter().chain([&numbers]))
+            .map(|(binding, buffer)| wgpu::BindGroupEntry {
+                binding,
+                resource: buffer.as_entire_binding(),
+            })
+            .collect();
+        let bindings = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &layout,
+            entries: &bound,
+        });
+        match pollster::block_on(scope.pop()) {
+            None => Ok(Step {
+                pipeline,
+                bindings,
+                groups,
+            }),
+            Some(error) => Err(Refusal::Failed(error.to_string())),
+        }
+    }
+
+    fn module(&self, precision: Precision, labels: bool) -> wgpu::ShaderModule {
+        let make = || {
+            let (head, element) = match precision {
+                Precision::Fp16 => ("enable f16;\nalias E = f16;\n", "fp16"),
+                _ => ("alias E = f32;\n", "fp32"),
+            };
+            let source = if labels { CROSS_ENTROPY } else { KERNELS };
+            self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: Some(element),
+                source: wgpu::ShaderSource::Wgsl(format!("{head}{source}").into()),
+            })
+        };
+        self.modules
+            .borrow_mut()
+            .entry((precision, labels))
+            .or_insert_with(make)
+            .clone()
+    }
+
+    /// Waits until the queue is empty.
+    pub(super) fn wait(&self) -> Result<(), Refusal> {
+        match self.device.poll(wgpu::PollType::wait_indefinitely()) {
+            Ok(_) => Ok(()),
+            Err(e) => Err(Refusal::Failed(format!("wgpu: {e}"))),
+        }
+    }
+
+    /// Bytes of a buffer; start and count are multiples of 4.
+    pub(super) fn read(&self, buffer: &wgpu::Buffer, start: u64, count: u64) -> Result<Vec<u8>, Refusal> {
+        let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: count,
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        encoder.copy_buffer_to_buffer(buffer, start, &staging, 0, count);
+        self.queue.submit([encoder.finish()]);
+        staging.map_async(wgpu::MapMode::Read, .., |_| {});
+        self.wait()?;
+        let bytes = staging
+            .get_mapped_range(..)
+            .map_err(|e| Refusal::Failed(format!("wgpu: {e}")))?
+            .to_vec();
+        staging.unmap();
+        Ok(bytes)
+    }
+
+    /// The name of the interface, as records have it.
+    pub fn interface(&self) -> &'static str {
+        match self.info.backend {
+            wgpu::Backend::Vulkan => "vulkan",
+            wgpu::Backend::Metal => "metal",
+            wgpu::Backend::Dx12 => "dx12",
+            _ => "wgpu",
+        }
+    }
+
+    /// Whether it is a processor that plays a GPU.
+    pub fn is_software(&self) -> bool {
+        self.info.device_type == wgpu::DeviceType::Cpu
+    }
+}
+
+impl Backend for Gpu {
+    fn device(&self) -> BenchedDevice {
+        let driver = format!("{} {}", self.info.driver, self.info.driver_info);
+        BenchedDevice {
+            name: self.info.name.clone(),
+            backend: self.interface().into(),
+            driver: Some(driver.trim().to_owned()).filter(|text| !text.is_empty()),
+            ..BenchedDevice::default()
+        }
+    }
+
+    fn reading(&self) -> Reading {
+        Reading::default()
+    }
+
+    fn other_processes(&self) -> Option<u32> {
+        None
+    }
+
+    fn taken_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn prepare(&self, kernel: &Kernel) -> Result<Box<dyn Prepared + '_>, Refusal> {
+        job::prepare(self, kernel)
+    }
+}

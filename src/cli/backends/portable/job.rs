@@ -1,0 +1,351 @@
+//! A kernel on an adapter: its tensors, filled, and its steps.
+
+use std::time::Instant;
+
+use vramscope_engine::attention::Algorithm;
+use vramscope_engine::record::{Class, Implementation, Kernel, Layout, Pass, Precision, Timer};
+
+use super::gpu::{Gpu, Numbers, Step};
+use crate::backends::{Prepared, Refusal};
+use crate::kernels::random;
+use crate::kernels::reference::{AdamwStep, EPSILON, Place, Reader};
+use crate::kernels::work::{Extents, Fill, Work};
+
+/// Groups along one dimension at most: every adapter has this many.
+const MOST_GROUPS: u64 = 65_535;
+/// Threads of a group.
+const WIDTH: u64 = 256;
+/// A result before it is written: no reference is near.
+const POISON: f32 = 30_000.0;
+
+struct Job<'a> {
+    gpu: &'a Gpu,
+    work: Work,
+    precision: Precision,
+    inputs: Vec<wgpu::Buffer>,
+    outputs: Vec<wgpu::Buffer>,
+    /// Bytes beside inputs and outputs.
+    extra: u64,
+    steps: Vec<Step>,
+    name: &'static str,
+    kernel: Kernel,
+}
+
+/// Allocates, fills and readies a kernel.
+pub fn prepare<'a>(gpu: &'a Gpu, kernel: &Kernel) -> Result<Box<dyn Prepared + 'a>, Refusal> {
+    let precision = kernel.precision.unwrap_or(Precision::Fp32);
+    gpu.check(precision)?;
+    let work = Work::of(kernel);
+    let sizes = work
+        .inputs
+        .iter()
+        .map(|i| i.elements)
+        .chain(work.outputs.iter().map(|o| o.elements));
+    if sizes.max().unwrap_or(0) > u64::from(u32::MAX) {
+        return Err(Refusal::Unsupported("more elements than shaders count".into()));
+    }
+    let allocate = |bytes| gpu.allocate(bytes);
+    let inputs: Vec<_> = work
+        .inputs
+        .iter()
+        .map(|i| allocate(i.bytes(precision)))
+        .collect::<Result<_, _>>()?;
+    let outputs: Vec<_> = work
+        .outputs
+        .iter()
+        .map(|o| allocate(o.bytes(precision)))
+        .collect::<Result<_, _>>()?;
+    let mut job = Job {
+        gpu,
+        work,
+        precision,
+        inputs,
+        outputs,
+        extra: 0,
+        steps: Vec::new(),
+        name: "",
+        kernel: kernel.clone(),
+    };
+    job.fill()?;
+    job.ready(kernel)?;
+    Ok(Box::new(job))
+}
+
+/// A grid of so many groups, in two dimensions.
+fn grid(groups: u64) -> [u32; 3] {
+    let rows = groups.div_ceil(MOST_GROUPS).max(1);
+    [groups.div_ceil(rows).max(1) as u32, rows as u32, 1]
+}
+
+fn numbers(whole: [u64; 4], real: [f32; 4]) -> Numbers {
+    Numbers {
+        whole: whole.map(|n| n as u32),
+        real,
+    }
+}
+
+impl Job<'_> {
+    fn spare(&self) -> Result<wgpu::Buffer, Refusal> {
+        self.gpu.allocate(16)
+    }
+
+    fn fill(&mut self) -> Result<(), Refusal> {
+        let spares = [self.spare()?, self.spare()?, self.spare()?];
+        let mut steps = Vec::new();
+        for (i, (input, buffer)) in self.work.inputs.iter().zip(&self.inputs).enumerate() {
+            let seed = i as u64 + 1;
+            let groups = grid(input.elements.div_ceil(WIDTH));
+            let [a, b, c] = &spares;
+            steps.push(match input.fill {
+                Fill::Uniform { scale, offset } => {
+                    let given = numbers([input.elements, seed, 0, 0], [scale, offset, 0.0, 0.0]);
+                    self.gpu
+                        .step("fill", self.precision, [buffer, a, b, c], given, groups)?
+                }
+                Fill::Labels(classes) => {
+                    let given = numbers([input.elements, classes, seed, 0], [0.0; 4]);
+                    self.gpu
+                        .step("fill_labels", self.precision, [a, buffer, b, c], given, groups)?
+                }
+            });
+        }
+        self.submit(&steps, 1, None)
+    }
+
+    fn ready(&mut self, kernel: &Kernel) -> Result<(), Refusal> {
+        let shape = &kernel.shape;
+        let [rows, columns, elements] = [shape.rows, shape.columns, shape.elements].map(|n| n.unwrap_or(1));
+        let flat = grid(elements.div_ceil(WIDTH));
+        match kernel.class {
+            Class::DeviceCopy => {
+                let elements = self.work.inputs[0].elements;
+                self.one("copy", [elements, 0, 0, 0], [0.0; 4], grid(elements.div_ceil(WIDTH)))
+            }
+            Class::Launch => self.one("empty", [0; 4], [0.0; 4], [1, 1, 1]),
+            Class::Gelu => self.one("gelu", [elements, 0, 0, 0], [0.0; 4], flat),
+            Class::SiluMul => self.one("silu_mul", [elements, 0, 0, 0], [0.0; 4], flat),
+            Class::Adamw => {
+                let real = [AdamwStep::RATE, AdamwStep::BETA1, AdamwStep::BETA2, AdamwStep::DECAY];
+                self.one("adamw", [elements, 0, 0, 0], real, flat)
+            }
+            Class::Softmax => self.one("softmax", [rows, columns, 0, 0], [1.0, 0.0, 0.0, 0.0], grid(rows)),
+            Class::LayerNorm | Class::RmsNorm => {
+                let real = [EPSILON as f32, 0.0, 0.0, 0.0];
+                self.one(kernel.class.name(), [rows, columns, 0, 0], real, grid(rows))
+            }
+            Class::CrossEntropy => {
+                let real = [1.0 / rows as f32, 0.0, 0.0, 0.0];
+                self.one("cross_entropy", [rows, columns, 0, 0], real, grid(rows))
+            }
+            Class::Gemm => {
+                let [m, n, k] = [shape.m, shape.n, shape.k].map(|n| n.unwrap_or(1));
+                let name = match kernel.layout {
+                    Some(Layout::Nt) => "product_nt",
+                    None | Some(Layout::Nn) => "product_nn",
+                    Some(Layout::Tn) => {
+                        return Err(Refusal::Unsupported(
+                            "products of this layout are not written in WGSL".into(),
+                        ));
+                    }
+                };
+                let groups = [n.div_ceil(64) as u32, m.div_ceil(64) as u32, 1];
+                self.one(name, [m, n, k, 1], [1.0, 0.0, 0.0, 0.0], groups)
+            }
+            Class::Attention => self.attention(kernel),
+            _ => Err(Refusal::Unsupported("not measured through this interface".into())),
+        }
+    }
+
+    /// A kernel of one step: inputs, then outputs.
+    fn one(&mut self, name: &'static str, whole: [u64; 4], real: [f32; 4], groups: [u32; 3]) -> Result<(), Refusal> {
+        let spares = [self.spare()?, self.spare()?, self.spare()?, self.spare()?];
+        let mut buffers = self.inputs.iter().chain(&self.outputs).chain(&spares);
+        let four = std::array::from_fn(|i| buffers.next().unwrap_or(&spares[i]));
+        let step = self
+            .gpu
+            .step(name, self.precision, four, numbers(whole, real), groups)?;
+        self.name = name;
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn attention(&mut self, kernel: &Kernel) -> Result<(), Refusal> {
+        let e = Extents::of(kernel);
+        if kernel.pass.is_some_and(|pass| pass != Pass::Forward) || e.heads != e.kv_heads {
+            return Err(Refusal::Unsupported(
+                "through this interface only forward with as many key heads as query heads is measured".into(),
+            ));
+        }
+        let scale = 1.0 / (e.width as f32).sqrt();
+        let heads = e.batch * e.heads;
+        match kernel.algorithm {
+            Some(Algorithm::Flash) if e.width <= 128 && e.width.is_multiple_of(4) => {
+                let real = [scale, 0.0, 0.0, if e.causal { 1.0 } else { 0.0 }];
+                let groups = [e.length.div_ceil(64) as u32, heads as u32, 1];
+                self.one("attention", [e.length, e.width, heads, 0], real, groups)
+            }
+            Some(Algorithm::Standard) if !e.causal => self.standard(e, scale),
+            _ => Err(Refusal::Unsupported("this attention is not written in WGSL".into())),
+        }
+    }
+
+    fn standard(&mut self, e: Extents, scale: f32) -> Result<(), Refusal> {
+        let heads = e.batch * e.heads;
+        let bytes = heads * e.length * e.length * self.precision.width();
+        let (scores, shares) = (self.gpu.allocate(bytes)?, self.gpu.allocate(bytes)?);
+        let spare = self.spare()?;
+        let (gpu, precision) = (self.gpu, self.precision);
+        let tiles = |n: u64| n.div_ceil(64) as u32;
+        let [query, key, value] = [0, 1, 2].map(|i| &self.inputs[i]);
+        let steps = [
+            gpu.step(
+                "product_nt",
+                precision,
+                [query, key, &scores, &spare],
+                numbers([e.length, e.length, e.width, heads], [1.0, 0.0, 0.0, 0.0]),
+                [tiles(e.length), tiles(e.length), heads as u32],
+            )?,
+            gpu.step(
+                "softmax",
+                precision,
+                [&scores, &shares, &spare, &self.outputs[0]],
+                numbers([heads * e.length, e.length, 0, 0], [scale, 0.0, 0.0, 0.0]),
+                grid(heads * e.length),
+            )?,
+            gpu.step(
+                "product_nn",
+                precision,
+                [&shares, value, &self.outputs[0], &spare],
+                numbers([e.length, e.width, e.length, heads], [1.0, 0.0, 0.0, 0.0]),
+                [tiles(e.width), tiles(e.length), heads as u32],
+            )?,
+        ];
+        self.name = "product_nt, softmax, product_nn";
+        self.extra = 2 * bytes.next_multiple_of(512);
+        self.steps.extend(steps);
+        Ok(())
+    }
+
+    /// Puts steps on the queue so many times, and waits; between two timestamps where there are.
+    fn submit(&self, steps: &[Step], launches: u32, clock: Option<&wgpu::QuerySet>) -> Result<(), Refusal> {
+        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: None,
+            timestamp_writes: clock.map(|query_set| wgpu::ComputePassTimestampWrites {
+                query_set,
+                beginning_of_pass_write_index: Some(0),
+                end_of_pass_write_index: Some(1),
+            }),
+        });
+        for _ in 0..launches {
+            for step in steps {
+                pass.set_pipeline(&step.pipeline);
+                pass.set_bind_group(0, &step.bindings, &[]);
+                let [x, y, z] = step.groups;
+                pass.dispatch_workgroups(x, y, z);
+            }
+        }
+        drop(pass);
+        self.gpu.queue.submit([encoder.finish()]);
+        self.gpu.wait()
+    }
+
+    fn by_its_clock(&self, launches: u32) -> Result<u64, Refusal> {
+        let device = &self.gpu.device;
+        let clock = device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: None,
+            ty: wgpu::QueryType::Timestamp,
+            count: 2,
+        });
+        self.submit(&self.steps, launches, Some(&clock))?;
+        let resolved = device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: 16,
+            usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        let mut encoder = device.create_command_encoder(&Default::default());
+        encoder.resolve_query_set(&clock, 0..2, &resolved, 0);
+        self.gpu.queue.submit([encoder.finish()]);
+        let bytes = self.gpu.read(&resolved, 0, 16)?;
+        let (ticks, _) = bytes.as_chunks::<8>();
+        let ticks = u64::from_le_bytes(ticks[1]).saturating_sub(u64::from_le_bytes(ticks[0]));
+        Ok((ticks as f64 * f64::from(self.gpu.queue.get_timestamp_period())) as u64)
+    }
+}
+
+impl Reader for Job<'_> {
+    fn read(&mut self, place: Place, start: u64, count: u64) -> Result<Vec<f32>, String> {
+        let (buffer, float) = match place {
+            Place::Input(i) => (&self.inputs[i], false),
+            Place::Output(i) => (&self.outputs[i], self.work.outputs[i].float),
+        };
+        let precision = if float { Precision::Fp32 } else { self.precision };
+        let width = precision.width();
+        // Copies begin and end at multiples of 4 bytes.
+        let begin = start * width / 4 * 4;
+        let end = ((start + count) * width).next_multiple_of(4);
+        let bytes = self.gpu.read(buffer, begin, end - begin)?;
+        let bytes = &bytes[(start * width - begin) as usize..][..(count * width) as usize];
+        Ok(match precision {
+            Precision::Fp16 => {
+                let (halves, _) = bytes.as_chunks::<2>();
+                halves
+                    .iter()
+                    .map(|b| random::from_fp16(u16::from_le_bytes(*b)))
+                    .collect()
+            }
+            _ => {
+                let (floats, _) = bytes.as_chunks::<4>();
+                floats.iter().map(|b| f32::from_le_bytes(*b)).collect()
+            }
+        })
+    }
+}
+
+impl Prepared for Job<'_> {
+    fn implementation(&self) -> Implementation {
+        Implementation {
+            backend: "wgpu".into(),
+            library: "vramscope".into(),
+            version: Some(env!("CARGO_PKG_VERSION").into()),
+            kernel: self.name.into(),
+            accumulator: (!matches!(self.kernel.class, Class::DeviceCopy | Class::Launch)).then(|| "fp32".into()),
+        }
+    }
+
+    fn peak_extra_bytes(&self) -> Option<u64> {
+        let outputs = self
+            .work
+            .outputs
+            .iter()
+            .map(|o| o.bytes(self.precision).next_multiple_of(512));
+        Some(outputs.sum::<u64>() + self.extra)
+    }
+
+    fn timer(&self) -> Timer {
+        if self.gpu.has_clock { Timer::Device } else { Timer::Host }
+    }
+
+    fn run_once(&mut self) -> Result<(), Refusal> {
+        let spares = [self.spare()?, self.spare()?, self.spare()?];
+        let [a, b, c] = &spares;
+        for (output, buffer) in self.work.outputs.iter().zip(&self.outputs) {
+            let precision = if output.float { Precision::Fp32 } else { self.precision };
+            let given = numbers([output.elements, 0, 0, 0], [0.0, POISON, 0.0, 0.0]);
+            let groups = grid(output.elements.div_ceil(WIDTH));
+            let step = self.gpu.step("fill", precision, [buffer, a, b, c], given, groups)?;
+            self.submit(&[step], 1, None)?;
+        }
+        self.submit(&self.steps, 1, None)
+    }
+
+    fn time(&mut self, launches: u32) -> Result<u64, Refusal> {
+        if self.gpu.has_clock {
+            return self.by_its_clock(launches);
+        }
+        let begin = Instant::now();
+        self.submit(&self.steps, launches, None)?;
+        Ok(begin.elapsed().as_nanos() as u64)
+    }
+}
