@@ -61,7 +61,7 @@ impl Card {
         // SAFETY: `count` is written.
         let code = unsafe { (card.api.cuDeviceGetCount)(&mut count) };
         if code != 0 || count == 0 {
-            return Err("the driver sees no card; is CUDA_VISIBLE_DEVICES set so?".into());
+            return Err("the driver sees no card: look at CUDA_VISIBLE_DEVICES".into());
         }
         let text = |refusal: Refusal| String::from(refusal);
         let (mut ordinal, mut context, mut stream) = (0, null_mut(), null_mut());

@@ -52,8 +52,9 @@ pub fn find() -> Result<Gpu, String> {
         power_preference: wgpu::PowerPreference::HighPerformance,
         ..Default::default()
     };
-    let adapter = pollster::block_on(instance.request_adapter(&options))
-        .map_err(|_| "no adapter of Vulkan, Metal or DirectX 12 was found; is the GPU's driver installed?")?;
+    let adapter = pollster::block_on(instance.request_adapter(&options)).map_err(
+        |_| "no adapter of Vulkan, Metal or DirectX 12 was found: install the GPU's driver and its Vulkan loader",
+    )?;
     Gpu::open(&adapter)
 }
 
