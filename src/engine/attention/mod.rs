@@ -24,4 +24,5 @@ pub use formula::{Factor, Product, Symbol};
 pub use kernels::Kernel;
 pub use memory::{Memory, Term, memory};
 pub use record::MeasuredPoint;
+pub(crate) use time::{BANDWIDTH_SHARE, LAUNCH, MATMUL_SHARE};
 pub use time::{Bound, KernelTime, Time, time};

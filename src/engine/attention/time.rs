@@ -9,10 +9,10 @@ use crate::units::Seconds;
 
 /// Share of the data sheet's bandwidth that kernels reach: 750 of 900 GB/s on V100, table 3.1 of
 /// "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (arXiv 1804.06826).
-const BANDWIDTH_SHARE: f64 = 0.833;
+pub(crate) const BANDWIDTH_SHARE: f64 = 0.833;
 
 /// Share of the peak rate that cuBLAS reaches on large products: "80–90%" (arXiv 2307.08691, section 1).
-const MATMUL_SHARE: f64 = 0.85;
+pub(crate) const MATMUL_SHARE: f64 = 0.85;
 
 /// Shares of the peak rate that FlashAttention 2 reaches forward and backward on A100: "up to 73%",
 /// "up to 63%" (arXiv 2307.08691, sections 1 and 4.1).
@@ -23,7 +23,7 @@ const FLASH_SHARE_ON_HOPPER: f64 = 0.35;
 
 /// Time of a kernel that has next to nothing to do, launched without waiting: 3.8 µs ("Getting Started
 /// with CUDA Graphs", NVIDIA developer blog, 2019). PyTorch's own dispatch comes on top.
-const LAUNCH: Seconds = Seconds::micros(3.8);
+pub(crate) const LAUNCH: Seconds = Seconds::micros(3.8);
 
 /// What a kernel waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,14 +3,20 @@
 
 mod axis;
 mod change;
+mod ladder;
 mod largest;
 mod max_batch;
+mod recommend;
+pub mod search;
+mod speed;
 mod sweep;
 mod what_if;
 
 pub use axis::Axis;
 pub use change::Change;
+pub use ladder::{Rung, ladder};
 pub use largest::largest;
 pub use max_batch::{MOST as MOST_SAMPLES, MaxBatch, max_batch};
+pub use recommend::{Reason, Recommended, recommend};
 pub use sweep::{Needed, Point, Sweep};
 pub use what_if::{Effect, Now, Tried, WhatIf};

@@ -38,6 +38,19 @@ impl fmt::Display for SimulateError {
 
 impl std::error::Error for SimulateError {}
 
+/// Records a run that makes sense and does not fail for another reason than memory.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn record_checked(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, SimulateError> {
+    check::check(model, setup)?;
+    let recording = record(model, setup, gpu);
+    match &recording.failure {
+        Some(failure) => Err(SimulateError(failure.clone())),
+        None => Ok(recording),
+    }
+}
+
 /// Simulates three training steps.
 ///
 /// # Errors

@@ -1,0 +1,160 @@
+use super::change::Change;
+use super::search::repeated;
+use crate::allocator::Options;
+use crate::report::Phase;
+use crate::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision};
+use crate::simulate::{SimulateError, attempt, simulate_on};
+use crate::tape::Gpu;
+use crate::units::Bytes;
+use crate::{Model, Setup};
+
+/// One measure of the ladder, tried on what the measures before it have left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rung {
+    /// The measure; nothing for what was asked.
+    pub change: Option<Change>,
+    /// Highest allocated bytes of the steady step with it; nothing where it cannot run.
+    pub peak: Option<Bytes>,
+    /// Bytes more (or less) than without it.
+    pub difference: i64,
+    /// The phase that holds the peak with it.
+    pub phase: Option<Phase>,
+    /// Whether it saves and so stays; one that does not touch the phase of the peak saves nothing.
+    pub kept: bool,
+    /// Whether the setup trains under the limit now.
+    pub trains: bool,
+}
+
+/// A measure that saves less than this share of the peak is not worth what it costs.
+const LEAST: u64 = 200;
+
+/// Measures one after another until the setup trains under `limit`: first those that learn the same (a smaller
+/// micro-batch with more of them, fewer bits, checkpointing, a fused optimizer and loss), then 8-bit states, then those
+/// that train less. What was asked comes first.
+///
+/// # Errors
+/// When the setup that was asked cannot be simulated.
+pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<Vec<Rung>, SimulateError> {
+    let options = Options {
+        limit: Some(limit),
+        ..Options::default()
+    };
+    let trains = |setup: &Setup| Ok::<_, SimulateError>(attempt(model, &repeated(setup), gpu, &options, 2)?.trains());
+    let report = simulate_on(model, &repeated(asked), gpu)?;
+    let mut now = (asked.clone(), report.peak_allocated);
+    let mut rungs = vec![Rung {
+        change: None,
+        peak: Some(report.peak_allocated),
+        difference: 0,
+        phase: Some(report.peak_phase),
+        kept: true,
+        trains: trains(asked)?,
+    }];
+    for change in measures(model, asked) {
+        if rungs.last().is_some_and(|rung| rung.trains) {
+            break;
+        }
+        let setup = apply(change, &now.0);
+        if setup == now.0 {
+            continue;
+        }
+        let Ok(report) = simulate_on(model, &repeated(&setup), gpu) else {
+            continue;
+        };
+        let difference = report.peak_allocated.difference_to(now.1);
+        let kept = difference < 0 && difference.unsigned_abs() * LEAST >= now.1.get();
+        rungs.push(Rung {
+            change: Some(change),
+            peak: Some(report.peak_allocated),
+            difference,
+            phase: Some(report.peak_phase),
+            kept,
+            trains: kept && trains(&setup)?,
+        });
+        if kept {
+            now = (setup, report.peak_allocated);
+        }
+    }
+    Ok(rungs)
+}
+
+fn measures(model: &Model, asked: &Setup) -> Vec<Change> {
+    let takes = model.takes();
+    let mut all = Vec::new();
+    let halves = std::iter::successors(Some(asked.batch / 2), |batch| Some(batch / 2));
+    all.extend(halves.take_while(|batch| *batch > 0).map(Change::Batch));
+    match asked.precision {
+        Precision::Fp32 => all.extend([Precision::AmpBf16, Precision::Bf16].map(Change::Precision)),
+        Precision::AmpBf16 | Precision::AmpFp16 => all.push(Change::Precision(Precision::Bf16)),
+        Precision::Bf16 => {}
+    }
+    if takes.parts {
+        all.push(Change::Ckpt(Checkpointing::Language));
+    }
+    all.push(Change::Ckpt(Checkpointing::Full));
+    all.push(Change::Optim(Optimizer::AdamwFused));
+    if takes.text {
+        all.push(Change::Loss(Loss::FusedLinear));
+    }
+    all.push(Change::Optim(Optimizer::Adamw8bit));
+    if takes.parts {
+        all.push(Change::Freeze(Freeze::Vision));
+    }
+    if takes.text {
+        all.extend([Freeze::Lora, Freeze::Qlora].map(Change::Freeze));
+    }
+    all
+}
+
+/// A smaller micro-batch makes up for it with more of them.
+fn apply(change: Change, setup: &Setup) -> Setup {
+    let mut changed = change.apply(setup);
+    if let Change::Batch(batch) = change {
+        changed.accum = setup.accum * setup.batch.div_ceil(batch);
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Phase;
+
+    fn climbed(name: &str, setup: &Setup, gib: u64) -> Vec<Rung> {
+        let model = Model::from_catalogue(name).unwrap();
+        ladder(&model, setup, Gpu::default(), Bytes::gib(gib)).unwrap()
+    }
+
+    #[test]
+    fn what_fits_needs_no_measure() {
+        let rungs = climbed(
+            "gpt2",
+            &Setup {
+                seq: 128,
+                ..Setup::default()
+            },
+            8,
+        );
+        assert_eq!(rungs.len(), 1);
+        assert!(rungs[0].trains);
+    }
+
+    #[test]
+    fn measures_go_on_until_it_trains_and_those_that_save_nothing_are_left_out() {
+        // The foreach optimizer holds the peak: neither batch nor checkpointing helps.
+        let setup = Setup {
+            batch: 2,
+            seq: 128,
+            precision: Precision::Fp32,
+            ..Setup::default()
+        };
+        let peak = climbed("gpt2-medium", &setup, 80)[0].peak.unwrap();
+        assert_eq!(climbed("gpt2-medium", &setup, 80)[0].phase, Some(Phase::Optimizer));
+        let rungs = climbed("gpt2-medium", &setup, peak.get() / (1 << 30));
+        assert!(!rungs[0].trains && rungs.last().unwrap().trains, "{rungs:#?}");
+        let batch = rungs.iter().find(|rung| rung.change == Some(Change::Batch(1))).unwrap();
+        assert!(!batch.kept);
+        let kept: i64 = rungs.iter().filter(|rung| rung.kept).map(|rung| rung.difference).sum();
+        assert_eq!(rungs.last().unwrap().peak.unwrap().difference_to(peak), kept);
+    }
+}

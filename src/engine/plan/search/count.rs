@@ -1,0 +1,68 @@
+//! Peaks of a recorded run by counting alone: what is live, in blocks of 512 bytes.
+//!
+//! The allocator adds at most a megabyte to a large block. Setups are sifted by these figures; those that are
+//! offered are played through the allocator.
+
+use crate::allocator::MIN_BLOCK;
+use crate::simulate::Recording;
+use crate::tape::log::Event;
+use crate::units::Bytes;
+
+/// Live bytes of the steady step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    /// Highest of forward and backward.
+    pub pass: Bytes,
+    /// Highest of the update.
+    pub update: Bytes,
+    /// Once the step is over.
+    pub end: Bytes,
+}
+
+/// Counts making the model, the first step and the steady one.
+pub(super) fn count(recording: &Recording) -> Counted {
+    let mut live = Live {
+        sizes: recording
+            .log
+            .births
+            .iter()
+            .map(|birth| birth.bytes.next_multiple_of(MIN_BLOCK))
+            .collect(),
+        total: 0,
+        highest: 0,
+    };
+    live.play(&recording.build);
+    live.play(&recording.first.events);
+    let step = &recording.steady;
+    let (pass, update) = step.events.split_at(step.marks.after_backward);
+    let pass = live.play(pass);
+    let update = live.play(update);
+    Counted {
+        pass,
+        update,
+        end: Bytes::new(live.total),
+    }
+}
+
+struct Live {
+    sizes: Vec<u64>,
+    total: u64,
+    highest: u64,
+}
+
+impl Live {
+    /// The highest total.
+    fn play(&mut self, events: &[Event]) -> Bytes {
+        self.highest = self.total;
+        for event in events {
+            let size = self.sizes[event.storage() as usize];
+            if event.is_birth() {
+                self.total += size;
+                self.highest = self.highest.max(self.total);
+            } else {
+                self.total = self.total.saturating_sub(size);
+            }
+        }
+        Bytes::new(self.highest)
+    }
+}
