@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 mod backends;
+mod clock;
 mod commands;
 mod data_folder;
 mod failure;

@@ -21,6 +21,7 @@ pub mod report;
 pub mod setup;
 pub mod simulate;
 pub mod tape;
+pub mod time;
 pub mod units;
 pub mod verdict;
 

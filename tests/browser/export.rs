@@ -119,7 +119,12 @@ async fn the_saved_report_is_what_the_command_line_prints() {
         page.find("peak-allocated").await?;
         let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
         let command = page.text("command").await?;
-        assert_eq!(ours, run(&command, "json"));
+        let mut theirs = run(&command, "json");
+        // the page does not tell the time of a step
+        for key in ["ms", "time"] {
+            theirs.as_object_mut().expect("an object").remove(key);
+        }
+        assert_eq!(ours, theirs);
         Ok(())
     })
     .await;

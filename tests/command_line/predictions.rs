@@ -38,6 +38,7 @@ fn a_prediction_line_keeps_its_contract() {
         "reserved",
         "outside_torch",
         "warnings",
+        "ms",
     ];
     assert_eq!(keys, expected);
     assert_eq!(bytes(&line, "params"), 124_439_808);

@@ -48,11 +48,7 @@ impl RoomFlags {
     /// # Errors
     /// When the card is not known.
     pub fn outside(&self) -> Result<Bytes, Failure> {
-        let card = match self.card()? {
-            Some(card) => card,
-            None => Device::by_name(REFERENCE).map_err(Failure::input)?,
-        };
-        Ok(outside::total(card))
+        Ok(outside::total(self.card_or_reference()?))
     }
 
     /// The shape of the named card; the reference card's, where none is named or it is not known.
@@ -61,6 +57,17 @@ impl RoomFlags {
     /// When the card is not known.
     pub fn gpu(&self) -> Result<Gpu, Failure> {
         Ok(self.card()?.and_then(Device::gpu).unwrap_or_default())
+    }
+
+    /// The named card; the reference card, where none is named.
+    ///
+    /// # Errors
+    /// When the card is not known.
+    pub fn card_or_reference(&self) -> Result<&'static Device, Failure> {
+        match self.card()? {
+            Some(card) => Ok(card),
+            None => Device::by_name(REFERENCE).map_err(Failure::input),
+        }
     }
 
     fn card(&self) -> Result<Option<&'static Device>, Failure> {

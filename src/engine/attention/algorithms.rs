@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use super::call::{Algorithm, Call, Pass};
 use super::sparse;
-use crate::tape::{SdpaBackend, SdpaInputs, Tape, Tensor};
+use crate::tape::{Component, SdpaBackend, SdpaInputs, Tape, Tensor};
 
 /// Queries, keys and values: [batch, heads, length, width], keys and values with their own heads.
 pub(super) fn inputs(t: &Tape, call: &Call, length: u64) -> [Tensor; 3] {
@@ -42,7 +42,13 @@ fn attend(t: &Tape, call: &Call, algorithm: Algorithm, [q, k, v]: &[Tensor; 3]) 
             mask: None,
             dropout: 0.0,
         };
-        t.scope("attention", || t.sdpa_with(backend, &inputs))
+        // a fused kernel without a mask is taken to be causal within a language model
+        let part = if call.causal {
+            Component::LanguageModel
+        } else {
+            Component::Run
+        };
+        t.component("attention", part, || t.sdpa_with(backend, &inputs))
     };
     match algorithm {
         Algorithm::Flash => return fused(SdpaBackend::Flash, k, v),

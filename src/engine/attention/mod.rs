@@ -10,6 +10,7 @@
 
 mod algorithms;
 mod call;
+mod clock;
 mod formula;
 mod kernels;
 mod memory;
@@ -20,6 +21,7 @@ mod sparse;
 mod time;
 
 pub use call::{Algorithm, Call, Pass, Refused};
+pub use clock::elapsed;
 pub use formula::{Factor, Product, Symbol};
 pub use kernels::Kernel;
 pub use memory::{Memory, Term, memory};

@@ -21,8 +21,10 @@ const COL: usize = 1;
 impl Optimizer {
     pub(super) fn adafactor(&mut self, t: &Tape) {
         let mut locals = Locals::default();
-        for (p, states) in self.params.iter().zip(&mut self.states) {
+        let mut states = std::mem::take(&mut self.states);
+        for (p, states) in self.params.iter().zip(&mut states) {
             let Some(grad) = p.grad() else { continue };
+            super::work::turn(t, self.name(), p);
             // `grad = p.grad` frees the last turn's copy before `grad.float()` makes this one's.
             locals.grad = None;
             let grad = t.to_dtype(&grad, DType::F32);
@@ -51,7 +53,9 @@ impl Optimizer {
                 locals.update = Some(t.rsqrt(&states.0[ROW]));
             }
             locals.apply(t);
+            self.work_in_place(t, p);
         }
+        self.states = states;
     }
 }
 

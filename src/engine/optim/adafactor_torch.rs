@@ -24,7 +24,10 @@ impl Optimizer {
         let mut locals = Locals::default();
         for (p, states) in self.params.iter().zip(&self.states) {
             let Some(grad) = p.grad() else { continue };
+            super::work::turn(t, self.name(), p);
             drop(t.reduce_all(p, "norm"));
+            // `param.norm(2).item()`, and the update's below
+            t.wait();
             match &states.0[..] {
                 [row_var, col_var] => locals.factored(t, &grad, row_var, col_var),
                 [variance] => locals.whole(t, &grad, variance),
@@ -33,7 +36,9 @@ impl Optimizer {
             locals.update.clone_from(&locals.var_estimate);
             if let Some(update) = &locals.update {
                 drop(t.reduce_all(update, "norm"));
+                t.wait();
             }
+            self.work_in_place(t, p);
         }
     }
 }

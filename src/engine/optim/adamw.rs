@@ -35,9 +35,11 @@ impl Optimizer {
     /// `_multi_tensor_adam`: the roots of all second moments live together.
     fn adamw_foreach(&self, t: &Tape) {
         let with_grad = self.params.iter().filter(|p| p.grad().is_some());
+        let mark = t.work_mark();
         let roots: Vec<Tensor> = with_grad
             .map(|p| t.empty_like(p, p.dtype(), "sqrt of exp_avg_sq"))
             .collect();
+        t.ran(mark, []);
         drop(roots);
     }
 
@@ -45,8 +47,12 @@ impl Optimizer {
     fn adamw_loop(&self, t: &Tape) {
         let mut denom: Option<Tensor> = None;
         for p in self.params.iter().filter(|p| p.grad().is_some()) {
+            super::work::turn(t, self.name(), p);
+            let mark = t.work_mark();
             let root = t.empty_like(p, p.dtype(), "sqrt of exp_avg_sq");
             let next = t.empty_like(p, p.dtype(), "denominator of the update");
+            t.ran(mark, []);
+            self.work_in_place(t, p);
             drop(root);
             denom = Some(next);
         }

@@ -1,6 +1,8 @@
 //! Gradient clipping (`torch/nn/utils/clip_grad.py`).
 
+use super::work::{lists, turn};
 use crate::dtype::DType;
+use crate::tape::work::Chore;
 use crate::tape::{Tape, Tensor};
 
 /// Elements that one block of a foreach kernel reads
@@ -15,6 +17,9 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
         return;
     };
     let dtype = grads[0].dtype();
+    let mark = t.work_mark();
+    t.chore(Chore::Step("clip"));
+    grads.iter().for_each(|grad| turn(t, "clip", grad));
     let partials = t.empty(
         [grads.len() as u64 * largest.div_ceil(CHUNK)],
         DType::F32,
@@ -22,6 +27,11 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
     );
     let norms: Vec<Tensor> = grads.iter().map(|_| t.empty([], dtype, "norm of a gradient")).collect();
     drop(partials);
+    t.ran(mark, []);
+    let all: Vec<&Tensor> = grads.iter().collect();
+    if t.works() {
+        lists(t, &all, &[("_foreach_norm", 1, 0)]);
+    }
     let stacked = t.empty([norms.len() as u64], dtype, "norms of gradients");
     let total = t.empty([], dtype, "total norm");
     drop((stacked, norms));
@@ -30,5 +40,8 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
     let coefficient = t.empty([], dtype, "clip coefficient");
     drop((inverse, shifted));
     let clamped = t.empty([], dtype, "clamped clip coefficient");
+    if t.works() {
+        lists(t, &all, &[("_foreach_mul_", 1, 1)]);
+    }
     drop((clamped, coefficient, total));
 }

@@ -8,6 +8,7 @@ mod clip;
 mod ema;
 mod scaler;
 mod sgd;
+mod work;
 
 pub use clip::clip_grad_norm;
 pub use ema::Ema;
@@ -60,6 +61,7 @@ impl Optimizer {
     /// One update of every parameter that has a gradient.
     pub fn step(&mut self, t: &Tape) {
         use setup::Optimizer as O;
+        self.work(t);
         t.no_grad(|| match self.kind {
             O::Adamw | O::AdamwFused | O::AdamwLoop => self.adamw(t),
             O::Sgd => {}

@@ -3,7 +3,9 @@
 use smallvec::smallvec;
 
 use super::Optimizer;
+use super::work::{lists, turn};
 use crate::dtype::DType;
+use crate::tape::work::Chore;
 use crate::tape::{Kind, Tape, Tensor};
 
 /// Loss scaling for fp16; disabled, it passes everything through.
@@ -45,6 +47,7 @@ impl GradScaler {
             return optimizer.step(t);
         }
         let fused = optimizer.scales_itself();
+        self.work(t, optimizer);
         // `scaler.update()` reads the flag, then drops it
         let flag = if fused { self.check_inf(t) } else { self.unscale(t) };
         let passed_on = fused.then(|| {
@@ -54,6 +57,21 @@ impl GradScaler {
         optimizer.step(t);
         drop(passed_on);
         drop(flag);
+    }
+
+    /// Gradients are checked, and divided in place; then the host asks whether all are finite.
+    fn work(&self, t: &Tape, optimizer: &Optimizer) {
+        if t.works() {
+            let grads: Vec<Tensor> = optimizer.params().iter().filter_map(Tensor::grad).collect();
+            t.chore(Chore::Step("scaler"));
+            grads.iter().for_each(|grad| turn(t, "scaler", grad));
+            lists(
+                t,
+                &grads.iter().collect::<Vec<_>>(),
+                &[("_amp_foreach_non_finite_check_and_unscale_", 1, 1)],
+            );
+            t.wait();
+        }
     }
 
     /// `_check_inf_per_device`, for an optimizer that unscales within its own kernel.

@@ -23,7 +23,7 @@ use crate::{Model, Report, Setup};
 
 pub use inference::{Inference, MOST_NEW_TOKENS, evaluate, generate};
 pub use parallel::{record_parallel, simulate_parallel};
-pub use steps::{Recording, Step, StepMarks, record};
+pub use steps::{Recording, Step, StepMarks, Work, record, record_work};
 pub use trial::{Stopped, Trial, attempt, attempt_recorded};
 
 /// Why a setup cannot be simulated: what was given, what is allowed, what to do.

@@ -1,6 +1,8 @@
 //! Runs training steps on the tape.
 
+use super::SimulateError;
 use super::build::{Built, build, elements};
+use super::check::check;
 use super::parts::{Parts, Passes};
 use crate::dtype::DType;
 use crate::model::Model;
@@ -8,6 +10,7 @@ use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
 use crate::setup::{Precision, Setup, ZeroGrad};
 use crate::tape::log::{Event, Log, StorageId};
+use crate::tape::work::Item;
 use crate::tape::{Gpu, Tape, Tensor};
 use crate::units::Bytes;
 
@@ -57,12 +60,69 @@ pub struct Recording {
     pub paged: Bytes,
     /// The error that the run would raise.
     pub failure: Option<String>,
+    /// What GPU and host do in a later step, where it was asked for.
+    pub work: Work,
+}
+
+/// What GPU and host do in a step, in order; empty where nobody asked.
+#[derive(Default)]
+pub struct Work {
+    /// Forward of the last micro-batch.
+    pub forward: Vec<Item>,
+    /// Its backward.
+    pub backward: Vec<Item>,
+    /// Clipping, scaler and optimizer.
+    pub optimizer: Vec<Item>,
+}
+
+/// Positions among what GPU and host do.
+#[derive(Default)]
+struct WorkMarks {
+    before_forward: usize,
+    after_forward: usize,
+    after_backward: usize,
+    update: usize,
+    end: usize,
+}
+
+impl WorkMarks {
+    fn cut(&self, mut items: Vec<Item>) -> Work {
+        let part = |from: usize, to: usize| items.get(from..to).map(<[Item]>::to_vec).unwrap_or_default();
+        let forward = part(self.before_forward, self.after_forward);
+        let backward = part(self.after_forward, self.after_backward);
+        let optimizer = part(self.update, self.end);
+        items.clear();
+        Work {
+            forward,
+            backward,
+            optimizer,
+        }
+    }
 }
 
 /// Makes the model and records a step with two optimizer updates.
 pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
-    let setup = &model.prepared(setup);
+    record_on(model, setup, &Tape::new(gpu))
+}
+
+/// As [`record`], with what GPU and host do.
+///
+/// # Errors
+/// When the setup does not fit the model, or the run itself would fail; the message says what to change.
+pub fn record_work(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, SimulateError> {
+    check(model, setup)?;
     let tape = Tape::new(gpu);
+    tape.write_work();
+    let recording = record_on(model, setup, &tape);
+    match &recording.failure {
+        Some(failure) => Err(SimulateError(failure.clone())),
+        None => Ok(recording),
+    }
+}
+
+fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
+    let setup = &model.prepared(setup);
+    let tape = tape.clone();
     tape.set_autocast_cache(setup.autocast_cache);
     tape.set_padded(setup.is_padded());
     let Built { forward, params, ema } = build(&tape, model, setup);
@@ -81,11 +141,13 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
         tape: tape.clone(),
         forward,
         ema,
+        work: WorkMarks::default(),
     };
     drop(params);
     let parts = trainer.run();
     let failure = tape.failure();
     let paged = trainer.optimizer.paged();
+    let work = std::mem::take(&mut trainer.work).cut(tape.take_work());
     drop(trainer);
     let mut log = tape.finish();
     let mut events = std::mem::take(&mut log.events);
@@ -101,6 +163,7 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
         streams: Vec::new(),
         paged,
         failure,
+        work,
     }
 }
 
@@ -121,6 +184,7 @@ struct Trainer {
     scaler: GradScaler,
     autocast: Option<DType>,
     ema: Option<Ema>,
+    work: WorkMarks,
 }
 
 impl Trainer {
@@ -165,8 +229,10 @@ impl Trainer {
         for _ in 0..self.run.setup.accum {
             let batch = self.forward.batch(t, &self.run);
             before_forward = t.mark();
+            self.work.before_forward = t.work_mark();
             let loss = self.loss(t, &batch);
             after_forward = t.mark();
+            self.work.after_forward = t.work_mark();
             let scaled = self.scaler.scale(t, t.scale(&loss));
             if scaled.requires_grad() {
                 t.backward(&scaled);
@@ -175,6 +241,7 @@ impl Trainer {
             }
             drop(scaled);
             after_backward = t.mark();
+            self.work.after_backward = t.work_mark();
             drop((loss, batch));
         }
         Passes {
@@ -188,11 +255,14 @@ impl Trainer {
 
     /// Clipping, the optimizer's step, and the moving average.
     fn update(&mut self, t: &Tape) {
+        self.work.update = t.work_mark();
         if self.run.setup.clip {
             clip_grad_norm(t, self.optimizer.params());
         }
         self.scaler.step(t, &mut self.optimizer);
         self.ema.iter().for_each(|ema| ema.update(t));
+        self.optimizer.zero_grad_work(t);
+        self.work.end = t.work_mark();
     }
 
     fn loss(&self, t: &Tape, batch: &Batch) -> Tensor {

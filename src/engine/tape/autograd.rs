@@ -13,6 +13,7 @@ use super::kind::Kind;
 use super::log::ScopeId;
 use super::tensor::{Leaf, Tensor};
 use super::why::Why;
+use super::work::{Chore, Class, bytes_of};
 use crate::dtype::DType;
 
 /// Gradients, one for each input of an operation; `None` where none is wanted.
@@ -212,6 +213,9 @@ impl Tape {
     /// recording is off.
     pub fn record(&self, name: &'static str, inputs: &[&Tensor]) -> Recording {
         let on = self.0.grad_enabled.get() && inputs.iter().any(|t| t.requires_grad());
+        if on {
+            self.chore(Chore::Record);
+        }
         let active = on.then(|| Active {
             name,
             next: inputs.iter().map(|t| t.edge()).collect(),
@@ -270,12 +274,14 @@ impl Tape {
         }
         let apply = match &mut *node.action.borrow_mut() {
             Action::Accumulate(leaf) => {
+                self.chore(Chore::Accumulate);
                 self.accumulate_grad(leaf, grads);
                 return Grads::new();
             }
             Action::Apply(apply) => apply.take(),
         };
         self.set_scope(node.scope);
+        self.chore(Chore::Node);
         let saved = node.saved.borrow().iter().map(|s| self.unpack(s)).collect();
         let next = std::mem::take(&mut *node.next.borrow_mut());
         let mut backward = Backward {
@@ -326,7 +332,8 @@ impl Tape {
             return;
         };
         let mut slot = state.grad.borrow_mut();
-        if slot.is_some() {
+        if let Some(held) = slot.as_ref() {
+            self.add_in_place(held, &new);
             return;
         }
         let obeys = if leaf.is_dense() {
@@ -344,6 +351,18 @@ impl Tape {
     }
 }
 
+impl Tape {
+    /// `held += x`.
+    pub(super) fn add_in_place(&self, held: &Tensor, x: &Tensor) {
+        if self.works() {
+            let written = bytes_of(held);
+            let launch = self.kernel("add_", Class::Pointwise, held.dtype(), [0, written]);
+            self.launch(launch);
+            self.reads(held, &[held, x]);
+        }
+    }
+}
+
 fn same_layout(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape() && (0..a.dim()).all(|i| a.size(i) == 1 || a.strides()[i] == b.strides()[i])
 }
@@ -358,10 +377,17 @@ fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
     let slot = &mut buffer[edge.slot];
     *slot = Some(match slot.take() {
         None => grad,
-        Some(old) if old.is_ours_alone() => old,
+        Some(old) if old.is_ours_alone() => {
+            tape.add_in_place(&old, &grad);
+            old
+        }
         Some(old) => {
             let strides = dims::dense_strides_like(old.shape(), old.strides());
-            tape.empty_strided(*old.shape(), strides, old.dtype(), "sum of gradients")
+            let sum = tape.empty_strided(*old.shape(), strides, old.dtype(), "sum of gradients");
+            if tape.works() {
+                tape.reads(&sum, &[&old, &grad]);
+            }
+            sum
         }
     });
 }

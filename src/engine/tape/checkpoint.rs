@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::core::Tape;
 use super::tensor::Tensor;
 use super::why::Why;
+use super::work::Chore;
 use crate::dtype::DType;
 
 /// What a node keeps for backward: the tensor, or a promise to compute it again.
@@ -89,6 +90,7 @@ impl Tape {
                 Saved::Kept(t.detach())
             }
             Some(Hook::Promise(frame)) => {
+                self.chore(Chore::Pack);
                 let index = frame.promised.get();
                 frame.promised.set(index + 1);
                 Saved::Promised(frame, index)
@@ -117,6 +119,7 @@ impl Tape {
         match saved {
             Saved::Kept(t) => t.clone(),
             Saved::Promised(frame, index) => {
+                self.chore(Chore::Unpack);
                 if frame.recomputed.borrow().is_none() {
                     self.recompute(frame);
                 }

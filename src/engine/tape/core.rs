@@ -12,6 +12,7 @@ use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
 use super::script::{Cast, Described, Script};
 use super::tensor::Tensor;
 use super::why::Why;
+use super::work::{Chore, Class, Item};
 use crate::dtype::DType;
 
 /// Records one run as eager PyTorch would do it. A cheap handle: clones share the record.
@@ -33,6 +34,9 @@ pub(super) struct Core {
     pub(super) autocast: RefCell<AutocastState>,
     pub(super) hooks: RefCell<Vec<Hook>>,
     pub(super) workspaces: RefCell<Vec<(Workspace, Storage)>>,
+    /// What GPU and host do, where someone asks for time.
+    pub(super) work: RefCell<Option<Vec<Item>>>,
+    pub(super) working: Cell<bool>,
     failure: RefCell<Option<String>>,
     /// The GPU's shape, on which some temporaries depend.
     pub gpu: Gpu,
@@ -150,6 +154,8 @@ impl Tape {
             autocast: RefCell::new(AutocastState::default()),
             hooks: RefCell::new(Vec::new()),
             workspaces: RefCell::new(Vec::new()),
+            work: RefCell::new(None),
+            working: Cell::new(false),
             failure: RefCell::new(None),
             gpu,
         }))
@@ -168,6 +174,9 @@ impl Tape {
         name: &'static str,
         kind: Kind,
     ) -> Storage {
+        if bytes > 0 && kind != Kind::Workspace && self.works() {
+            self.launch(self.kernel(name, Class::Pointwise, dtype, [bytes, bytes]));
+        }
         let id = (bytes > 0 && !self.0.stopped.get()).then(|| {
             self.0.log.borrow_mut().born(Birth {
                 bytes,
@@ -326,6 +335,7 @@ impl Tape {
         f: impl FnOnce() -> R,
     ) -> R {
         let parent = self.open(name, index, component);
+        self.chore(Chore::Module);
         let result = f();
         self.0.scope.set(parent);
         result

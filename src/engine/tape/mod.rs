@@ -17,6 +17,7 @@ mod ops;
 mod script;
 mod tensor;
 mod why;
+pub mod work;
 
 pub use self::core::{Storage, Tape};
 pub use autograd::{Backward, Grads, Recording};

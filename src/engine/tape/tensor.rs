@@ -179,7 +179,11 @@ impl Tape {
     /// New memory in the layout of another tensor (`empty_like`).
     pub fn empty_like(&self, like: &Tensor, dtype: DType, name: &'static str) -> Tensor {
         let strides = dims::dense_strides_like(like.shape(), like.strides());
-        self.empty_strided(*like.shape(), strides, dtype, name)
+        let out = self.empty_strided(*like.shape(), strides, dtype, name);
+        if self.works() && out.numel() > 0 {
+            self.reads(&out, &[like]);
+        }
+        out
     }
 
     /// A leaf: a parameter, trained or not.

@@ -4,32 +4,52 @@ use serde::Serialize;
 use vramscope_engine::Report;
 use vramscope_engine::report::Prediction;
 use vramscope_engine::tape::Gpu;
+use vramscope_engine::time::Milliseconds;
 use vramscope_engine::units::Bytes;
 
+use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
 use crate::input::source::Source;
 use crate::output::{self, Format, JsonArray, text};
 use crate::predict::predict_case;
 
-/// One line of prediction for each case, in order, written as soon as it is known, for a card of this
-/// shape that holds `outside` bytes outside PyTorch's allocator.
+/// What predictions are for.
+pub struct Card {
+    /// Its shape.
+    pub gpu: Gpu,
+    /// What it holds outside PyTorch's allocator.
+    pub outside: Bytes,
+    /// What tells its time, where its rates are known.
+    pub clock: Option<Clock>,
+}
+
+/// One line of prediction for each case, in order, written as soon as it is known.
 ///
 /// # Errors
 /// When the file cannot be read or standard output not be written; a case that cannot be predicted
 /// is a line that says why.
-pub fn run(source: Source, (gpu, outside): (Gpu, Bytes), format: Format) -> Result<(), Failure> {
+pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
     let mut array = JsonArray::default();
     for row in Cases::open(source)? {
         let row = row?;
-        let report = predict_row(&row, gpu);
+        let report = predict_row(&row, card.gpu);
+        let time = report.is_ok().then(|| time_of(&row, card)).flatten();
         match format {
             Format::Text => output::print(&text::case_line(&row, &report))?,
-            Format::Json => array.push(&Line::new(row.index, &report, outside))?,
-            Format::Jsonl => output::print_line(&Line::new(row.index, &report, outside))?,
+            Format::Json => array.push(&Line::new(row.index, &report, card.outside, time))?,
+            Format::Jsonl => output::print_line(&Line::new(row.index, &report, card.outside, time))?,
         }
     }
     if format == Format::Json { array.end() } else { Ok(()) }
+}
+
+/// What a case's step takes.
+fn time_of(row: &Row, card: &Card) -> Option<Milliseconds> {
+    // several GPUs also wait for one another, which is not estimated
+    let case = row.case.as_ref().ok().filter(|case| case.parallel.is_none())?;
+    let time = card.clock.as_ref()?.time_of_case(case).ok()?;
+    Some(time.milliseconds())
 }
 
 fn predict_row(row: &Row, gpu: Gpu) -> Result<Report, String> {
@@ -43,6 +63,8 @@ pub struct Line<'a> {
     i: usize,
     #[serde(flatten)]
     answer: Answer<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<Milliseconds>,
 }
 
 #[derive(Serialize)]
@@ -54,11 +76,11 @@ enum Answer<'a> {
 
 impl<'a> Line<'a> {
     /// The line of the case with this number.
-    pub fn new(i: usize, report: &'a Result<Report, String>, outside: Bytes) -> Self {
+    pub fn new(i: usize, report: &'a Result<Report, String>, outside: Bytes, ms: Option<Milliseconds>) -> Self {
         let answer = match report {
             Ok(report) => Answer::Predicted(report.prediction(outside)),
             Err(error) => Answer::Failed { error },
         };
-        Self { i, answer }
+        Self { i, answer, ms }
     }
 }

@@ -5,6 +5,7 @@ mod single;
 use clap::{ArgGroup, Args};
 
 use self::inference::Phase;
+use crate::clock::Clock;
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::parallel_flags::ParallelFlags;
@@ -33,6 +34,10 @@ pub struct Estimate {
     cases: Option<Source>,
     #[command(flatten)]
     room: RoomFlags,
+    /// Kernels measured on the card, from which the time of a step is estimated [default: those of an H200 that
+    /// come with the program, for that card; else the card's data sheet]
+    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
+    kernels: Option<Source>,
     /// Form of the result [default: text; jsonl with --cases]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -58,6 +63,11 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
 impl Estimate {
+    /// What tells the time of the named card, or of the reference card.
+    fn clock(&self) -> Result<Option<Clock>, Failure> {
+        Clock::of(self.room.card_or_reference()?, self.room.gpu()?, self.kernels.as_ref())
+    }
+
     /// Predicts one setup or a file of cases.
     ///
     /// # Errors
@@ -70,8 +80,12 @@ impl Estimate {
                 ))
             }
             Some(source) => {
-                let card = (self.room.gpu()?, self.room.outside()?);
-                batch::run(source, card, self.format.unwrap_or(Format::Jsonl))
+                let card = batch::Card {
+                    gpu: self.room.gpu()?,
+                    outside: self.room.outside()?,
+                    clock: self.clock()?,
+                };
+                batch::run(source, &card, self.format.unwrap_or(Format::Jsonl))
             }
             None if self.phase == Phase::Train => self.run_single(),
             None => {

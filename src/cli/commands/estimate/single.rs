@@ -1,5 +1,8 @@
 //! `estimate` of one setup.
 
+use serde::Serialize;
+use vramscope_engine::report::Answer;
+use vramscope_engine::time::{Milliseconds, TimeAnswer};
 use vramscope_engine::verdict::Fit;
 
 use super::Estimate;
@@ -7,6 +10,17 @@ use super::batch::Line;
 use crate::failure::Failure;
 use crate::output::{self, Format, terminal, text};
 use crate::predict::predict;
+
+/// Memory and time of a setup.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    memory: Answer<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<Milliseconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<TimeAnswer<'a>>,
+}
 
 impl Estimate {
     /// Predicts the one setup that the flags describe.
@@ -20,6 +34,12 @@ impl Estimate {
         let parallel = self.parallel.over(self.subject.parallel()?)?;
         let (model, setup) = self.subject.read(&self.setup)?;
         let report = predict(&model, &setup, parallel.as_ref(), gpu)?;
+        // several GPUs also wait for one another, which is not estimated
+        let clock = if parallel.is_none() { self.clock()? } else { None };
+        let time = clock
+            .as_ref()
+            .and_then(|clock| Some((clock.time(&model, &setup).ok()?, clock)));
+        let time = time.map(|(time, clock)| (time.milliseconds(), clock.answer(&time, &setup)));
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = target.map(|target| (target, Fit::of_each(&report, target.room(), gpus)));
         match format {
@@ -30,14 +50,17 @@ impl Estimate {
                     parallel,
                     report: &report,
                     target,
+                    time,
                 };
                 output::print(&estimate.render(terminal::width()))
             }
             Format::Json => {
                 let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
-                output::print_json(&report.answer((&model, &setup), target, outside))
+                let (ms, time) = time.unzip();
+                let memory = report.answer((&model, &setup), target, outside);
+                output::print_json(&Whole { memory, ms, time })
             }
-            Format::Jsonl => output::print_line(&Line::new(0, &Ok(report), outside)),
+            Format::Jsonl => output::print_line(&Line::new(0, &Ok(report), outside, time.map(|(ms, _)| ms))),
         }
     }
 }

@@ -19,6 +19,7 @@ mod setup_words;
 mod tensors;
 #[cfg(test)]
 mod tests;
+mod time;
 mod verdict;
 mod warnings;
 mod wrap;
@@ -29,6 +30,7 @@ pub use inference::inference;
 pub use max_batch::{MaxBatch, max_batch_line, stopped};
 
 use vramscope_engine::setup::Parallel;
+use vramscope_engine::time::{Milliseconds, TimeAnswer};
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
 
@@ -46,6 +48,8 @@ pub struct Estimate<'a> {
     pub report: &'a Report,
     /// What the run is held against, where something was named, and how it stands.
     pub target: Option<(Target, Fit)>,
+    /// How long a step takes, where the card's rates are known.
+    pub time: Option<(Milliseconds, TimeAnswer<'a>)>,
 }
 
 impl Estimate<'_> {
@@ -56,6 +60,9 @@ impl Estimate<'_> {
             heading::render(self, width),
             verdict::render(self.target.as_ref(), width),
             phases::render(self.report, width),
+            self.time
+                .as_ref()
+                .map_or_else(String::new, |(ms, time)| time::render((ms, time), width)),
             breakdown::render(self.report, width),
             tensors::render(self.report, width),
             ledger::render(self.report, self.target.as_ref(), width),

@@ -111,6 +111,7 @@ fn shown(target: Option<Target>, width: usize) -> String {
     );
     let target = target.map(|target| (target, Fit::of(&report, target.room())));
     let estimate = Estimate {
+        time: None,
         model: "llava-1.5-7b",
         setup: &setup,
         parallel: None,

@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use super::super::work::{Class, bytes_of};
 use super::cudnn_conv;
 use crate::dtype::DType;
 
@@ -26,19 +27,37 @@ impl Tape {
             shape[i] = x.size(i) / weight.size(i);
         }
         let dense = self.dense_copy(x);
+        let mark = self.work_mark();
         let out = self.empty(shape, x.dtype(), "convolution");
         self.cudnn_workspace(cudnn_conv::forward(x, weight, &out));
+        let extents = [
+            out.numel() / out.size(1),
+            out.size(1),
+            weight.numel() / weight.size(0),
+            0,
+        ];
+        let bytes = [bytes_of(x) + bytes_of(weight), bytes_of(&out)];
+        self.ran_as(mark, ("convolution", Class::Convolution), x.dtype(), bytes, extents);
         drop(dense);
         let has_bias = bias.is_some();
         rec.finish(self, out, move |t, bw| {
             let (x, w) = (bw.saved[0].clone(), bw.saved[1].clone());
             let dense = (t.dense_copy(&x), t.dense_copy(bw.grad()));
+            let mark = t.work_mark();
             let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "convolution backward"));
             let dw = bw.want(1, || {
                 let dw = t.empty(*w.shape(), w.dtype(), "convolution backward");
                 t.cudnn_workspace(cudnn_conv::weight_gradient(&x, &w, bw.grad()));
                 dw
             });
+            let bytes = [bytes_of(&x) + bytes_of(bw.grad()), bytes_of(&w)];
+            t.ran_as(
+                mark,
+                ("convolution backward", Class::ConvolutionBackward),
+                x.dtype(),
+                bytes,
+                extents,
+            );
             drop(dense);
             let mut grads = smallvec![dx, dw];
             if has_bias {

@@ -4,6 +4,7 @@ use smallvec::smallvec;
 
 use super::super::core::Tape;
 use super::super::tensor::Tensor;
+use super::super::work::{Class, bytes_of};
 use crate::dtype::DType;
 
 impl Tape {
@@ -14,8 +15,17 @@ impl Tape {
             return x.clone();
         }
         let mut rec = self.record("NativeDropoutBackward0", &[x]);
+        let mark = self.work_mark();
         let mask = self.empty_like(x, DType::Bool, "dropout mask");
         let out = self.empty_like(x, x.dtype(), "dropout");
+        let read = bytes_of(x);
+        self.ran_as(
+            mark,
+            ("dropout", Class::Pointwise),
+            x.dtype(),
+            [read, read + x.numel()],
+            [0; 4],
+        );
         rec.save(self, &mask);
         drop(mask);
         rec.finish(self, out, |t, bw| {

@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use super::super::work::{Class, bytes_of, rows_of};
 use super::cub;
 use crate::dtype::DType;
 
@@ -22,16 +23,35 @@ impl Tape {
         rec.save(self, ids);
         let mut shape = *ids.shape();
         shape = shape.inserted(shape.len(), weight.size(1));
+        let mark = self.work_mark();
         let out = self.empty(shape, weight.dtype(), "embedding");
+        let bytes = bytes_of(&out);
+        self.ran_as(
+            mark,
+            ("embedding", Class::Gather),
+            weight.dtype(),
+            [bytes, bytes],
+            rows_of(&out),
+        );
         let rows = *weight.shape();
         rec.finish(self, out, move |t, bw| {
             let g = t.contiguous(bw.grad());
             let n = bw.saved[0].numel();
+            let mark = t.work_mark();
             let out = if n <= UNSORTED_IDS {
                 t.empty(rows, g.dtype(), "embedding backward")
             } else {
                 t.embedding_backward_sorted(n, rows, g.dtype())
             };
+            let (read, written) = (bytes_of(&g), bytes_of(&out));
+            let extents = [n, rows[1], rows[0], 0];
+            t.ran_as(
+                mark,
+                ("embedding backward", Class::EmbeddingBackward),
+                g.dtype(),
+                [read, written],
+                extents,
+            );
             drop(g);
             smallvec![Some(out)]
         })

@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use super::super::work::{Class, bytes_of, rows_of};
 use super::cub;
 use crate::dtype::DType;
 
@@ -18,11 +19,20 @@ impl Tape {
     pub fn masked_scatter(&self, x: &Tensor, mask: &Tensor, source: &Tensor) -> Tensor {
         let mut rec = self.record("MaskedScatterBackward0", &[x, source]);
         rec.save(self, mask);
+        let mark = self.work_mark();
         let out = self.empty_like(x, x.dtype(), "masked_scatter");
         let prefix = self.empty(*x.shape(), DType::I64, "prefix sum of the mask");
         let dense = self.broadcast_mask(mask, x);
         drop(self.empty([cub::scan(x.numel())], DType::U8, "scan storage"));
         drop((dense, prefix));
+        let bytes = bytes_of(x);
+        self.ran_as(
+            mark,
+            ("masked_scatter", Class::MaskedScatter),
+            x.dtype(),
+            [2 * bytes, bytes],
+            rows_of(x),
+        );
         let source_shape = *source.shape();
         rec.finish(self, out, move |t, bw| {
             let (g, mask) = (bw.grad(), &bw.saved[0]);
@@ -53,7 +63,9 @@ impl Tape {
         for &extent in &x.shape()[indices.len()..] {
             shape = shape.inserted(shape.len(), extent);
         }
+        let mark = self.work_mark();
         let out = self.empty(shape, x.dtype(), "index");
+        self.gathered(mark, &out);
         let from = *x.shape();
         rec.finish(self, out, move |t, bw| {
             let zeros = t.empty(from, bw.grad().dtype(), "zeros");
@@ -86,6 +98,18 @@ impl Tape {
         let arange = ids("arange");
         drop(self.empty([cub::sort_pairs(index.numel(), bits)], DType::U8, "sort storage"));
         drop((arange, order, sorted, index));
+    }
+
+    /// Says that `out` was gathered, row by row.
+    pub(super) fn gathered(&self, mark: usize, out: &Tensor) {
+        let bytes = bytes_of(out);
+        self.ran_as(
+            mark,
+            ("index", Class::Gather),
+            out.dtype(),
+            [bytes, bytes],
+            rows_of(out),
+        );
     }
 
     fn broadcast_mask(&self, mask: &Tensor, like: &Tensor) -> Option<Tensor> {

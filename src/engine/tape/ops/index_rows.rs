@@ -44,7 +44,9 @@ impl Tape {
 
     fn gather_rows(&self, x: &Tensor, mask: &Tensor, marked: u64) -> Tensor {
         let places = self.nonzero(mask, marked);
+        let mark = self.work_mark();
         let out = self.empty([marked, x.last()], x.dtype(), "index");
+        self.gathered(mark, &out);
         drop(places);
         out
     }
@@ -71,7 +73,9 @@ impl Tape {
         let index = copied(self);
         let mut shape = *x.shape();
         shape[0] = n;
+        let mark = self.work_mark();
         let out = self.empty(shape, x.dtype(), "index");
+        self.gathered(mark, &out);
         drop(index);
         let from = *x.shape();
         rec.finish(self, out, move |t, bw| {

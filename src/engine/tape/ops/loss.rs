@@ -4,6 +4,7 @@ use smallvec::smallvec;
 
 use super::super::core::Tape;
 use super::super::tensor::Tensor;
+use super::super::work::{Class, bytes_of, rows_of};
 
 impl Tape {
     /// `torch.nn.functional.cross_entropy(logits, target)`: [n, classes], [n] → [].
@@ -21,13 +22,31 @@ impl Tape {
         let mut rec = self.record("NllLossBackward0", &[log_probs]);
         rec.save(self, log_probs);
         rec.save(self, target);
+        let mark = self.work_mark();
         let out = self.empty([], log_probs.dtype(), "loss");
         let total_weight = self.empty([], log_probs.dtype(), "total weight");
+        let rows = rows_of(log_probs);
+        self.ran_as(
+            mark,
+            ("nll_loss", Class::Nll),
+            log_probs.dtype(),
+            [rows[0] * 16, 8],
+            rows,
+        );
         rec.save(self, &total_weight);
         drop(total_weight);
         rec.finish(self, out, |t, bw| {
             let log_probs = &bw.saved[0];
+            let mark = t.work_mark();
             let out = t.empty(*log_probs.shape(), log_probs.dtype(), "nll_loss backward");
+            let bytes = [rows_of(&out)[0] * 16, bytes_of(&out)];
+            t.ran_as(
+                mark,
+                ("nll_loss backward", Class::NllBackward),
+                out.dtype(),
+                bytes,
+                rows_of(&out),
+            );
             smallvec![Some(out)]
         })
     }

@@ -6,6 +6,7 @@ use super::super::autograd::Recording;
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use super::super::work::{Class, Item, Layout};
 use crate::dtype::DType;
 
 /// cuBLAS workspace of one handle and stream: 32 MiB on Hopper, 8.125 MiB before
@@ -37,8 +38,9 @@ impl Tape {
         let (b, a) = (&self.cast_low(b), &self.cast_low(a));
         let mut rec = self.record("MmBackward0", &[a, b]);
         let saved = save_operands(self, &mut rec, a, b, 0);
-        let out = self.product([a.size(0), b.size(1)], a.dtype(), "mm");
         let meta = Operands::of(a, b);
+        let out = self.product([a.size(0), b.size(1)], a.dtype(), "mm");
+        self.multiplied(&meta.forward(), a.dtype());
         rec.finish(self, out, move |t, bw| {
             let (grad_b, grad_a) = t.mm_backward(bw.grad(), saved, &meta);
             smallvec![grad_a, grad_b]
@@ -55,6 +57,7 @@ impl Tape {
         let out = self.empty([a.size(0), b.size(1)], a.dtype(), "addmm");
         self.cublaslt();
         let meta = Operands::of(a, b);
+        self.multiplied(&meta.forward(), a.dtype());
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad();
             // Alphabetical: mat1, mat2, then self.
@@ -69,16 +72,19 @@ impl Tape {
         let mut rec = self.record("BmmBackward0", &[a, b]);
         let saved = save_operands(self, &mut rec, a, b, 0);
         let out = self.product([a.size(0), a.size(1), b.size(2)], a.dtype(), "bmm");
+        let batched = Batched::of(a, b);
+        self.multiplied(&batched.forward(), a.dtype());
         let (a_shape, b_shape) = (*a.shape(), *b.shape());
         rec.finish(self, out, move |t, bw| {
             // mat2: self^H.bmm(grad); self: grad.bmm(mat2^H)
-            let product = |shape| {
+            let product = |shape, work: Product| {
                 let out = t.product(shape, bw.grad().dtype(), "bmm backward");
+                t.multiplied(&work, bw.grad().dtype());
                 drop(t.unrepeated(bw.grad()));
                 out
             };
-            let grad_b = saved.a.map(|_| product(b_shape));
-            let grad_a = saved.b.map(|_| product(a_shape));
+            let grad_b = saved.a.map(|_| product(b_shape, batched.grad_of_right()));
+            let grad_a = saved.b.map(|_| product(a_shape, batched.grad_of_left()));
             smallvec![grad_a, grad_b]
         })
     }
@@ -167,12 +173,16 @@ impl Tape {
 
     /// `mm_mat1_backward`: the gradient comes in the layout of the operand.
     fn grad_of_left(&self, g: &Tensor, meta: &Operands) -> Tensor {
-        self.product_like(meta.a, meta.a_transposed, g.dtype())
+        let out = self.product_like(meta.a, meta.a_transposed, g.dtype());
+        self.multiplied(&meta.grad_of_left(), g.dtype());
+        out
     }
 
     /// `mm_mat2_backward`: the gradient comes in the layout of the operand.
     fn grad_of_right(&self, g: &Tensor, meta: &Operands) -> Tensor {
-        self.product_like(meta.b, meta.b_transposed, g.dtype())
+        let out = self.product_like(meta.b, meta.b_transposed, g.dtype());
+        self.multiplied(&meta.grad_of_right(), g.dtype());
+        out
     }
 
     fn product_like(&self, shape: Dims, transposed: bool, dtype: DType) -> Tensor {
@@ -182,6 +192,22 @@ impl Tape {
         } else {
             self.product(shape, dtype, "mm backward")
         }
+    }
+
+    /// Says that the last birth is the result of this product.
+    fn multiplied(&self, product: &Product, dtype: DType) {
+        self.items(|items| {
+            let birth = items.iter().rposition(|item| matches!(item, Item::Launch(_)));
+            let Some(Item::Launch(last)) = birth.map(|at| &mut items[at]) else {
+                return;
+            };
+            let [m, n, k, batch] = product.extents;
+            last.class = Class::Matmul(product.layout);
+            last.dtype = dtype;
+            last.extents = product.extents;
+            last.read = batch * (m * k + k * n) * dtype.width();
+            last.written = batch * m * n * dtype.width();
+        });
     }
 
     pub(super) fn without_autocast<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -232,6 +258,92 @@ impl Operands {
             a_transposed: transposed(a),
             b_transposed: transposed(b),
         }
+    }
+}
+
+/// Extents m, n, k, batch of a product, and how its operands lie.
+#[derive(Clone, Copy)]
+struct Product {
+    extents: [u64; 4],
+    layout: Layout,
+}
+
+impl Operands {
+    fn forward(&self) -> Product {
+        Product {
+            extents: [self.a[0], self.b[1], self.a[1], 1],
+            layout: layout(self.a_transposed, self.b_transposed),
+        }
+    }
+
+    fn grad_of_left(&self) -> Product {
+        Product {
+            extents: [self.a[0], self.a[1], self.b[1], 1],
+            layout: layout(false, !self.b_transposed),
+        }
+    }
+
+    fn grad_of_right(&self) -> Product {
+        let [m, n] = if self.b_transposed {
+            [self.b[1], self.b[0]]
+        } else {
+            [self.b[0], self.b[1]]
+        };
+        Product {
+            extents: [m, n, self.a[0], 1],
+            layout: Layout::Nt,
+        }
+    }
+}
+
+/// A batch of products.
+#[derive(Clone, Copy)]
+struct Batched {
+    /// m, n, k, batch.
+    extents: [u64; 4],
+    a_transposed: bool,
+    b_transposed: bool,
+}
+
+impl Batched {
+    fn of(a: &Tensor, b: &Tensor) -> Self {
+        let transposed = |t: &Tensor| t.strides()[1] == 1 && t.size(1) > 1 && t.strides()[2] != 1;
+        Self {
+            extents: [a.size(1), b.size(2), a.size(2), a.size(0)],
+            a_transposed: transposed(a),
+            b_transposed: transposed(b),
+        }
+    }
+
+    fn forward(&self) -> Product {
+        Product {
+            extents: self.extents,
+            layout: layout(self.a_transposed, self.b_transposed),
+        }
+    }
+
+    fn grad_of_left(&self) -> Product {
+        let [m, n, k, batch] = self.extents;
+        Product {
+            extents: [m, k, n, batch],
+            layout: layout(false, !self.b_transposed),
+        }
+    }
+
+    fn grad_of_right(&self) -> Product {
+        let [m, n, k, batch] = self.extents;
+        Product {
+            extents: [k, n, m, batch],
+            layout: layout(!self.a_transposed, false),
+        }
+    }
+}
+
+fn layout(a_transposed: bool, b_transposed: bool) -> Layout {
+    match (a_transposed, b_transposed) {
+        (true, _) => Layout::Nt,
+        (false, true) => Layout::Tn,
+        (false, false) => Layout::Nn,
     }
 }
 

@@ -4,6 +4,7 @@ use smallvec::smallvec;
 
 use super::super::core::Tape;
 use super::super::tensor::Tensor;
+use super::super::work::{Class, bytes_of, rows_of};
 use crate::dtype::DType;
 
 impl Tape {
@@ -25,12 +26,21 @@ impl Tape {
         } else {
             Some(self.empty(*x.shape(), x.dtype(), "contiguous copy"))
         };
+        let mark = self.work_mark();
         let out = self.empty(*x.shape(), x.dtype(), "layer_norm");
         let mut rows = *x.shape();
         let last = rows.len() - 1;
         rows[last] = 1;
         let mean = self.empty(rows, DType::F32, "layer_norm mean");
         let rstd = self.empty(rows, DType::F32, "layer_norm rstd");
+        let bytes = bytes_of(x);
+        self.ran_as(
+            mark,
+            ("layer_norm", Class::LayerNorm),
+            x.dtype(),
+            [bytes, bytes],
+            rows_of(x),
+        );
         drop(dense);
         rec.save(self, &mean);
         rec.save(self, &rstd);
@@ -39,12 +49,25 @@ impl Tape {
             let x = bw.saved[0].clone();
             let n = bw.saved.len() - 2;
             let dense = (!x.is_contiguous()).then(|| t.empty(*x.shape(), x.dtype(), "contiguous copy"));
+            let mark = t.work_mark();
             let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "layer_norm backward"));
             let mut grads = smallvec![dx];
             for i in 1..n {
                 let p = &bw.saved[i];
                 grads.push(bw.want(i, || t.empty(*p.shape(), p.dtype(), "layer_norm backward")));
             }
+            let class = match (1..n).any(|i| bw.wants(i)) {
+                true => Class::LayerNormBackward,
+                false => Class::LayerNormInputBackward,
+            };
+            let bytes = bytes_of(&x);
+            t.ran_as(
+                mark,
+                ("layer_norm backward", class),
+                x.dtype(),
+                [2 * bytes, bytes],
+                rows_of(&x),
+            );
             drop((t.contiguous(bw.grad()), dense));
             grads
         })
@@ -59,7 +82,9 @@ impl Tape {
     /// `_safe_softmax(x, -1)`: rows of negative infinities become zeros in place.
     pub(super) fn safe_softmax(&self, x: &Tensor) -> Tensor {
         let mut rec = self.record("SafeSoftmaxBackward0", &[x]);
+        let mark = self.work_mark();
         let out = self.empty(*x.shape(), x.dtype(), "softmax");
+        self.softened(mark, Class::Softmax, &out, 1);
         let masked = self.empty(*x.shape(), DType::Bool, "isneginf");
         let mut rows = *x.shape();
         let last = rows.len() - 1;
@@ -70,8 +95,10 @@ impl Tape {
         rec.save(self, &out);
         rec.finish(self, out, |t, bw| {
             let g = bw.grad();
+            let mark = t.work_mark();
             let out = t.empty(*g.shape(), g.dtype(), "softmax");
-            drop(t.empty(*g.shape(), g.dtype(), "gradient times result"));
+            t.softened(mark, Class::SoftmaxBackward, &out, 2);
+            drop(t.multiplied_by_result(g));
             smallvec![Some(out)]
         })
     }
@@ -79,6 +106,22 @@ impl Tape {
     /// `torch.nn.functional.log_softmax(x, dim=-1, dtype=dtype)`; `None` as for [`Tape::softmax`].
     pub fn log_softmax(&self, x: &Tensor, dtype: Option<DType>) -> Tensor {
         self.softmax_like("LogSoftmaxBackward0", x, dtype, "log_softmax")
+    }
+
+    /// Says that `out` is a softmax, or its gradient, of `inputs` tensors like it.
+    fn softened(&self, mark: usize, class: Class, out: &Tensor, inputs: u64) {
+        let bytes = bytes_of(out);
+        let dtype = out.dtype();
+        self.ran_as(mark, ("softmax", class), dtype, [inputs * bytes, bytes], rows_of(out));
+    }
+
+    /// A gradient times the result that forward saved.
+    fn multiplied_by_result(&self, g: &Tensor) -> Tensor {
+        let out = self.empty(*g.shape(), g.dtype(), "gradient times result");
+        if self.works() && out.numel() > 0 {
+            self.reads(&out, &[g, &out]);
+        }
+        out
     }
 
     /// fp16 widens within the kernel; any other type is converted first
@@ -91,7 +134,14 @@ impl Tape {
         let mut rec = self.record(node, &[x]);
         let from = x.dtype();
         let is_log = name.strip_prefix("log");
+        let mark = self.work_mark();
         let out = self.empty(*x.shape(), dtype, name);
+        let class = if is_log.is_some() {
+            Class::LogSoftmax
+        } else {
+            Class::Softmax
+        };
+        self.softened(mark, class, &out, 1);
         if !x.is_contiguous() {
             drop(self.empty(*x.shape(), x.dtype(), "contiguous copy"));
         }
@@ -103,11 +153,16 @@ impl Tape {
             } else {
                 Some(t.empty(*g.shape(), g.dtype(), "contiguous copy"))
             };
+            let mark = t.work_mark();
             let out = t.empty(*g.shape(), from, name);
+            let class = if is_log.is_some() {
+                Class::LogSoftmaxBackward
+            } else {
+                Class::SoftmaxBackward
+            };
+            t.softened(mark, class, &out, 2);
             // `softmax_backward_cuda_out` multiplies gradient and result first
-            let product = is_log
-                .is_none()
-                .then(|| t.empty(*g.shape(), g.dtype(), "gradient times result"));
+            let product = is_log.is_none().then(|| t.multiplied_by_result(&g));
             drop((product, dense, g));
             smallvec![Some(out)]
         })

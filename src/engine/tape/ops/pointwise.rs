@@ -19,7 +19,11 @@ impl Tape {
         } else {
             shape.contiguous_strides()
         };
-        self.empty_strided(shape, strides, dtype, name)
+        let out = self.empty_strided(shape, strides, dtype, name);
+        if self.works() && out.numel() > 0 {
+            self.reads(&out, &[a, b]);
+        }
+        out
     }
 
     fn promoted(a: &Tensor, b: &Tensor) -> DType {
@@ -101,6 +105,7 @@ impl Tape {
     /// `a += b`: no new memory; backward as `add`.
     pub fn add_(&self, a: Tensor, b: &Tensor) -> Tensor {
         let rec = self.record("AddBackward0", &[&a, b]);
+        self.add_in_place(&a, b);
         let out = a.detach();
         drop(a);
         rec.finish(self, out, |_, bw| {

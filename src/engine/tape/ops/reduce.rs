@@ -7,6 +7,7 @@ use super::super::dims::Dims;
 use super::super::gpu::Gpu;
 use super::super::kind::Kind;
 use super::super::tensor::Tensor;
+use super::super::work::{Class, bytes_of};
 use crate::dtype::DType;
 use crate::order::sort_short_by_key;
 
@@ -32,9 +33,27 @@ impl Tape {
                 *extent = 1;
             }
         }
+        let mark = self.work_mark();
         let out = self.empty(shape, dtype, name);
         self.reduce_scratch(x, reduced);
+        self.reduced(mark, x, reduced, &out, name);
         out
+    }
+
+    /// Says that `out` is a reduction of `x`.
+    fn reduced(&self, mark: usize, x: &Tensor, reduced: &[bool], out: &Tensor, name: &'static str) {
+        if !self.works() {
+            return;
+        }
+        let dims = coalesced(x, reduced);
+        let fastest = dims.iter().min_by_key(|d| d.stride).is_none_or(|d| d.reduced);
+        let inputs: u64 = dims.iter().filter(|d| d.reduced).map(|d| d.extent).product();
+        let outputs: u64 = dims.iter().filter(|d| !d.reduced).map(|d| d.extent).product();
+        let (class, extents) = match fastest {
+            true => (Class::ReduceRows, [outputs, inputs, 0, 0]),
+            false => (Class::ReduceColumns, [inputs, outputs, 0, 0]),
+        };
+        self.ran_as(mark, (name, class), x.dtype(), [bytes_of(x), bytes_of(out)], extents);
     }
 
     /// `x.sum(dims)` of booleans, outside the graph: they are widened to int64 first.

@@ -15,6 +15,7 @@ impl Tape {
     pub fn nonzero(&self, mask: &Tensor, marked: u64) -> Tensor {
         let count = self.empty([], DType::I32, "number of marked elements");
         drop(self.empty([cub::reduce(mask.numel(), &self.0.gpu)], DType::U8, "reduce storage"));
+        self.wait();
         let places = self.empty([marked, mask.dim() as u64], DType::I64, "places of marked elements");
         drop(self.empty([cub::select(mask.numel())], DType::U8, "select storage"));
         drop(count);

@@ -16,7 +16,9 @@ impl Tape {
             .iter()
             .skip(1)
             .fold(parts[0].dtype(), |d, p| promote(d, p.dtype()));
+        let mark = self.work_mark();
         let out = self.empty(shape, dtype, "stack");
+        self.joined(mark, &out);
         let count = parts.len();
         rec.finish(self, out, move |_, bw| {
             let g = bw.grad().clone();

@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::{self, Dims};
 use super::super::tensor::Tensor;
+use super::super::work::{Chore, Class, bytes_of};
 use crate::dtype::DType;
 
 impl Tensor {
@@ -63,6 +64,9 @@ impl Tape {
     pub fn contiguous_copy(&self, x: &Tensor) -> Tensor {
         let rec = self.record("CloneBackward0", &[x]);
         let out = self.empty(*x.shape(), x.dtype(), "contiguous copy");
+        if self.works() && out.numel() > 0 {
+            self.reads(&out, &[x]);
+        }
         rec.finish(self, out, |_, b| smallvec![Some(b.grad().clone())])
     }
 
@@ -136,7 +140,7 @@ impl Tape {
     pub fn narrow(&self, x: &Tensor, dim: usize, len: u64) -> Tensor {
         let out = x.narrow_raw(dim, len);
         self.metadata_op("SliceBackward0", x, out, |t, g, from| {
-            t.empty(from, g.dtype(), "slice backward")
+            t.zeros_with(from, g, "slice backward")
         })
     }
 
@@ -144,7 +148,7 @@ impl Tape {
     pub fn select(&self, x: &Tensor, dim: usize) -> Tensor {
         let out = x.alias(x.shape().removed(dim), x.strides().removed(dim));
         self.metadata_op("SelectBackward0", x, out, |t, g, from| {
-            t.empty(from, g.dtype(), "select backward")
+            t.zeros_with(from, g, "select backward")
         })
     }
 
@@ -165,7 +169,9 @@ impl Tape {
                 .zip(&sizes)
                 .map(|(g, &len)| g.unwrap_or_else(|| zeros(len)))
                 .collect();
+            let mark = t.work_mark();
             let out = t.empty(shape, dtype, "split backward");
+            t.joined(mark, &out);
             drop(parts);
             smallvec![Some(out)]
         })
@@ -199,7 +205,9 @@ impl Tape {
         let rec = self.record("CatBackward0", parts);
         let mut shape = *parts[0].shape();
         shape[dim] = parts.iter().map(|p| p.shape()[dim]).sum();
+        let mark = self.work_mark();
         let out = self.empty(shape, dtype, "cat");
+        self.joined(mark, &out);
         let sizes: Vec<u64> = parts.iter().map(|p| p.shape()[dim]).collect();
         rec.finish(self, out, move |_, b| {
             let g = b.grad().clone();
@@ -230,6 +238,28 @@ impl Tape {
         self.empty_like(x, dtype, "to dtype")
     }
 
+    /// Zeros of `shape` with `part` copied into it.
+    fn zeros_with(&self, shape: Dims, part: &Tensor, name: &'static str) -> Tensor {
+        let mark = self.work_mark();
+        let out = self.empty(shape, part.dtype(), name);
+        if self.works() {
+            let (whole, some) = (bytes_of(&out), bytes_of(part));
+            let zeros = self.kernel("zeros", Class::Pointwise, part.dtype(), [0, whole]);
+            let copy = self.kernel("copy into a part", Class::Strided, part.dtype(), [some, some]);
+            self.ran(mark, [zeros, copy]);
+            self.chore(Chore::View);
+        }
+        out
+    }
+
+    /// Says that `out` was made of parts set side by side.
+    pub(super) fn joined(&self, mark: usize, out: &Tensor) {
+        if self.works() {
+            let bytes = bytes_of(out);
+            self.ran(mark, [self.kernel("cat", Class::Cat, out.dtype(), [bytes, bytes])]);
+        }
+    }
+
     fn metadata_op(
         &self,
         name: &'static str,
@@ -238,6 +268,7 @@ impl Tape {
         back: impl FnOnce(&Self, &Tensor, Dims) -> Tensor + 'static,
     ) -> Tensor {
         let rec = self.record(name, &[x]);
+        self.chore(Chore::View);
         let from = *x.shape();
         rec.finish(self, out, move |t, b| {
             let g = b.grad().clone();

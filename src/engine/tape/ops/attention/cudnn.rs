@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::super::super::core::Tape;
 use super::super::super::dims;
 use super::super::super::tensor::Tensor;
-use super::{Extents, SdpaInputs};
+use super::{Extents, SdpaBackend, SdpaInputs};
 use crate::dtype::DType;
 
 impl Tape {
@@ -21,6 +21,7 @@ impl Tape {
         if let Some(bias) = &bias {
             rec.save(self, bias);
         }
+        let mark = self.work_mark();
         let seed = self.empty([], DType::I64, "philox seed");
         let offset = self.empty([], DType::I64, "philox offset");
         let strides = dims::dense_strides_like(q.shape(), q.strides());
@@ -30,20 +31,24 @@ impl Tape {
             self.empty([b, h, s, 1], DType::F32, "logsumexp of scores")
         });
         self.scratch(256, "cuDNN workspace");
+        self.attended(mark, SdpaBackend::Cudnn, (q, k), bias.is_some(), false);
         rec.save(self, &out);
         for t in [&lse, &Some(seed), &Some(offset)].into_iter().flatten() {
             rec.save(self, t);
         }
+        let masked = bias.is_some();
         drop((lse, bias));
-        rec.finish(self, out, |t, bw| {
+        rec.finish(self, out, move |t, bw| {
             let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
             // A gradient in another layout than the output's is copied (`MHA.cpp`, `run_cudnn_SDP_bprop`).
             let _copy = t.unrepeated(bw.grad());
+            let mark = t.work_mark();
             let dq = like(q, "attention backward, queries");
             let dk = like(k, "attention backward, keys");
             let dv = like(v, "attention backward, values");
             t.scratch(backward_workspace(&Extents::of(q, k)), "cuDNN workspace");
+            t.attended(mark, SdpaBackend::Cudnn, (q, k), masked, true);
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })
     }

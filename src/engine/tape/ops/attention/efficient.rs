@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use super::super::super::core::Tape;
 use super::super::super::tensor::Tensor;
-use super::{Extents, SdpaInputs};
+use super::{Extents, SdpaBackend, SdpaInputs};
 use crate::dtype::DType;
 
 impl Tape {
@@ -17,6 +17,7 @@ impl Tape {
             rec.save(self, t);
         }
         let [b, h, s, d] = [q.size(0), q.size(1), q.size(2), v.size(3)];
+        let mark = self.work_mark();
         let bshd = self.empty([b, s, h, d], q.dtype(), "attention output");
         let lse = rec
             .is_active()
@@ -24,24 +25,28 @@ impl Tape {
         if q.dtype() != DType::F32 && d > IN_REGISTERS {
             drop(self.empty([b, s, h, d], DType::F32, "output in fp32"));
         }
+        let masked = bias.is_some();
+        self.attended(mark, SdpaBackend::Efficient, (q, k), masked, false);
         let out = self.transpose(&bshd, 1, 2);
         drop(bshd);
         rec.save(self, &out);
         if let Some(lse) = lse {
             rec.save(self, &lse);
         }
-        rec.finish(self, out, |t, bw| {
+        rec.finish(self, out, move |t, bw| {
             let bshd = |x: &Tensor, name| {
                 let out = t.empty([x.size(0), x.size(2), x.size(1), x.size(3)], x.dtype(), name);
                 t.transpose(&out, 1, 2)
             };
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
             let _copy = t.unrepeated(bw.grad());
+            let mark = t.work_mark();
             let dq = bshd(q, "attention backward, queries");
             let dk = bshd(k, "attention backward, keys");
             let dv = bshd(v, "attention backward, values");
             let delta = t.row_sums(bw.grad(), q);
             let scratch = t.scratch_held(backward_workspace(&Extents::of(q, k)), "attention backward workspace");
+            t.attended(mark, SdpaBackend::Efficient, (q, k), masked, true);
             drop((delta, scratch));
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })

@@ -6,7 +6,7 @@ use super::super::super::core::Tape;
 use super::super::super::dims;
 use super::super::super::gpu::Gpu;
 use super::super::super::tensor::Tensor;
-use super::SdpaInputs;
+use super::{SdpaBackend, SdpaInputs};
 use crate::dtype::DType;
 
 /// Sequences are padded to a multiple of this in what backward sums.
@@ -76,6 +76,7 @@ impl Tape {
         for t in [q, k, v] {
             rec.save(self, t);
         }
+        let mark = self.work_mark();
         let strides = dims::dense_strides_like(q.shape(), q.strides());
         let out = self.empty_strided(*q.shape(), strides, q.dtype(), "attention output");
         let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
@@ -99,6 +100,7 @@ impl Tape {
             }
         }
         drop(partial);
+        self.attended(mark, SdpaBackend::Flash, (q, k), false, false);
         rec.save(self, &out);
         for t in &state {
             rec.save(self, t);
@@ -114,6 +116,7 @@ impl Tape {
                 (contiguous(bw.grad()), contiguous(&bw.saved[3]))
             });
             let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
+            let mark = t.work_mark();
             let dq = like(q, "attention backward, queries");
             let dk = like(k, "attention backward, keys");
             let dv = like(v, "attention backward, values");
@@ -128,6 +131,7 @@ impl Tape {
                 let shape = [b, h, k.size(2), k.size(3)];
                 ["keys", "values"].map(|_| t.empty(shape, k.dtype(), "gradient for each query head"))
             });
+            t.attended(mark, SdpaBackend::Flash, (q, k), false, true);
             drop((expanded, sum, sums));
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })

@@ -9,8 +9,9 @@ mod tests;
 
 use super::super::core::{Storage, Tape};
 use super::super::dims::Dims;
-use super::super::kind::Kind;
+use super::super::kind::{Component, Kind};
 use super::super::tensor::Tensor;
+use super::super::work::{Class, Fused, Launch, bytes_of};
 use crate::dtype::DType;
 
 /// What an attention mask is.
@@ -64,7 +65,7 @@ impl Extents {
 }
 
 /// What computes an attention (`torch.nn.attention.SDPBackend`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SdpaBackend {
     /// cuDNN's fused kernels.
     Cudnn,
@@ -144,6 +145,30 @@ impl Tape {
                 bias
             }
         }
+    }
+
+    /// Says that what was born since `mark` is made by one kernel of fused attention, after `before`.
+    fn attended(&self, mark: usize, backend: SdpaBackend, call: (&Tensor, &Tensor), masked: bool, backward: bool) {
+        if !self.works() {
+            return;
+        }
+        let (q, k) = call;
+        let e = Extents::of(q, k);
+        let fused = Fused {
+            backend,
+            backward,
+            causal: !masked && self.component_now() == Component::LanguageModel && e.queries > 1,
+            masked,
+        };
+        let io = bytes_of(q) + bytes_of(k);
+        let name = if backward { "attention backward" } else { "attention" };
+        let launch = self.kernel(name, Class::Attention(fused), e.dtype, [2 * io, io]);
+        let launch = Launch {
+            extents: [e.batch * e.heads, e.queries, e.keys, e.width],
+            shared: (e.heads / e.kv_heads).max(1),
+            ..launch
+        };
+        self.ran(mark, [launch]);
     }
 
     fn scratch(&self, bytes: u64, name: &'static str) {

@@ -18,6 +18,7 @@ use super::super::autograd::Grads;
 use super::super::core::{Storage, Tape};
 use super::super::script::{Described, Script};
 use super::super::tensor::Tensor;
+use super::super::work::{Item, Launch};
 use rehearsal::{Conditions, Rehearsal};
 
 /// An attention in one operation: queries, keys and values, [1, heads, positions, width] each → [1,
@@ -89,6 +90,7 @@ impl Tape {
                 continue;
             };
             if let Some(cast) = self.perform(&segment.forward, described, &[]) {
+                self.repeat_work(&segment.work[0], false);
                 kept.put(segment.kept.iter().map(|&i| cast.of(i, &[])));
                 listed.put(segment.listed.iter().map(|&i| cast.of(i, &[])));
             }
@@ -114,6 +116,21 @@ impl Tape {
             .collect()
     }
 
+    /// What a segment makes GPU and host do, once more.
+    fn repeat_work(&self, work: &[Item], gradient: bool) {
+        let scope = self.scope_id();
+        self.items(|items| {
+            items.extend(work.iter().map(|item| match item {
+                Item::Launch(launch) => Item::Launch(Launch {
+                    scope,
+                    gradient,
+                    ..*launch
+                }),
+                other => *other,
+            }));
+        });
+    }
+
     /// `torch.split`: its backward joins the gradients of the parts.
     fn parted(&self, x: &Tensor) -> Tensor {
         let rec = self.record("SplitWithSizesBackward0", &[x]);
@@ -134,6 +151,7 @@ impl Tape {
             };
             kept.take(segment.kept.len(), &mut known);
             if let Some(cast) = self.perform(&segment.backward.script, described, &known) {
+                self.repeat_work(&segment.work[1], true);
                 for (grad, place) in grads.iter().zip(segment.backward.gradients) {
                     grad.put(place.map(|i| cast.of(i, &known)).into_iter());
                 }

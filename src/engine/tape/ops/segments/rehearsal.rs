@@ -8,6 +8,7 @@ use smallvec::smallvec;
 use super::super::super::core::Tape;
 use super::super::super::script::Script;
 use super::super::super::tensor::Tensor;
+use super::super::super::work::{Chore, Item};
 use super::Attend;
 use crate::dtype::DType;
 
@@ -35,6 +36,8 @@ pub(super) struct Conditions {
 /// What a segment writes down.
 pub(super) struct Rehearsal {
     pub forward: Script,
+    /// What GPU and host do forward and backward, where someone asks for time.
+    pub work: [Vec<Item>; 2],
     /// What of forward's memory the graph keeps.
     pub kept: Vec<u32>,
     /// What only the list of outputs keeps.
@@ -82,27 +85,41 @@ impl Tape {
     /// Runs `attend` on a segment of `n` positions.
     pub(super) fn rehearse(&self, under: &Conditions, n: u64, attend: &Attend) -> Rehearsal {
         let t = Self::new(self.gpu());
+        if self.0.working.get() {
+            t.write_work();
+        }
         let gradients: [Slot; 3] = Default::default();
         let parts = gradients.each_ref().map(|slot| t.part(under, n, slot));
         let run = || t.autocast(under.autocast, || attend(&t, parts.each_ref()));
         let start = t.mark();
+        let work_start = t.work_mark();
         let out = if under.saved == Fate::Promised {
             t.promising(run)
         } else {
             run()
         };
         let end = t.mark();
-        let rehearsal = if under.saved == Fate::Kept {
+        let work_end = t.work_mark();
+        let mut rehearsal = if under.saved == Fate::Kept {
             t.rehearse_backward(&gradients, out, start..end)
         } else {
             let forward = Script::of(&t.take_log(), start..end, &[], None);
             Rehearsal {
+                work: Default::default(),
                 kept: Vec::new(),
                 listed: forward.alive.clone(),
                 forward,
                 backward: BackwardScript::default(),
             }
         };
+        let mut work = t.take_work();
+        // the seed, and joining the only part, are the rehearsal's own
+        let backward = work
+            .iter()
+            .skip(work_end)
+            .position(|item| matches!(item, Item::Chore(Chore::Node)));
+        rehearsal.work[1] = backward.map_or_else(Vec::new, |at| work.split_off(work_end + at));
+        rehearsal.work[0] = work[work_start.min(work.len())..work_end.min(work.len())].to_vec();
         if let Some(failure) = t.failure() {
             self.fail(|| failure);
         }
@@ -141,6 +158,7 @@ impl Tape {
         let gradients = gradients.map(|id| script.number_of(id?));
         Rehearsal {
             forward,
+            work: Default::default(),
             kept,
             listed,
             backward: BackwardScript { script, gradients },

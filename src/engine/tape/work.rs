@@ -1,0 +1,286 @@
+//! What a run makes GPU and host do: kernels, and what the host does between them.
+//!
+//! Written down beside births and deaths, and only where someone asks for time. Most operations need not
+//! say anything: whatever is born is written by a kernel that reads what it is made like. Those that do
+//! more, or less, say so with [`Tape::ran`].
+
+use super::core::Tape;
+use super::dims;
+use super::log::ScopeId;
+use super::tensor::Tensor;
+use crate::dtype::DType;
+
+/// What a kernel computes, as far as its time depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Each element by itself, all tensors laid out alike: vectorised loads.
+    Pointwise,
+    /// Each element by itself, tensors laid out differently or broadcast.
+    Strided,
+    /// Rows of elements set side by side.
+    Cat,
+    /// `[batch] × [m, k] · [k, n]`; extents m, n, k, batch.
+    Matmul(Layout),
+    /// Over the last dimension, to one value: rows, columns.
+    ReduceRows,
+    /// Over all but the last dimension: rows, columns.
+    ReduceColumns,
+    /// Rows, columns.
+    LayerNorm,
+    /// Gradients of input, weight and bias: rows, columns.
+    LayerNormBackward,
+    /// Gradient of the input alone: rows, columns.
+    LayerNormInputBackward,
+    /// Rows, columns.
+    Softmax,
+    /// Rows, columns.
+    SoftmaxBackward,
+    /// Rows, columns.
+    LogSoftmax,
+    /// Rows, columns.
+    LogSoftmaxBackward,
+    /// Loss of chosen classes: rows, columns.
+    Nll,
+    /// Rows, columns.
+    NllBackward,
+    /// Rows of a table: rows, columns.
+    Gather,
+    /// Gradient of a table: rows, columns, entries.
+    EmbeddingBackward,
+    /// Rows, columns.
+    MaskedScatter,
+    /// Fused attention: batch × heads, queries, keys, width; in [`Launch::shared`] query heads to a key
+    /// head.
+    Attention(Fused),
+    /// Patches, as cuDNN does: output positions, outputs, inputs of a patch.
+    Convolution,
+    /// Gradients of weight and bias.
+    ConvolutionBackward,
+    /// A list of tensors at once: tensors, elements in all.
+    Foreach,
+    /// The fused AdamW: tensors, elements in all.
+    FusedAdamw,
+    /// Norms of a list of tensors.
+    ForeachNorm,
+    /// A copy from the host or to it.
+    HostCopy,
+}
+
+/// How operands of a product lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layout {
+    /// Row by row both.
+    Nn,
+    /// The right one column by column: a linear map.
+    Tn,
+    /// The left one column by column: a gradient of a weight.
+    Nt,
+}
+
+/// A fused attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fused {
+    /// What computes it.
+    pub backend: super::SdpaBackend,
+    /// Gradients, or else the output.
+    pub backward: bool,
+    /// No query sees a later key.
+    pub causal: bool,
+    /// A mask is added.
+    pub masked: bool,
+}
+
+/// One kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Launch {
+    /// The operation.
+    pub name: &'static str,
+    /// What it computes.
+    pub class: Class,
+    /// What it computes with.
+    pub dtype: DType,
+    /// Whether it is part of an operation's gradient.
+    pub gradient: bool,
+    /// Module.
+    pub scope: ScopeId,
+    /// Bytes read, each input once.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Extents, as the class says.
+    pub extents: [u64; 4],
+    /// Query heads to a key head.
+    pub shared: u64,
+}
+
+/// What the host does beside launching.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Chore {
+    /// An operation that only looks at memory in another way.
+    View,
+    /// An operation whose operands are trained makes a node of the graph.
+    Record,
+    /// A module is called.
+    Module,
+    /// Backward runs a node.
+    Node,
+    /// Backward puts a gradient in place.
+    Accumulate,
+    /// A checkpointed block saves a tensor: a hook in Python notes a promise instead.
+    Pack,
+    /// What was promised is computed again, packed and handed out.
+    Unpack,
+    /// The host waits for a value from the GPU.
+    Wait,
+    /// An optimizer's step begins.
+    Step(&'static str),
+    /// An optimizer turns to one parameter; whether it is a matrix.
+    Parameter(&'static str, bool),
+}
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Item {
+    /// The host launches a kernel.
+    Launch(Launch),
+    /// The host does something else.
+    Chore(Chore),
+}
+
+impl Launch {
+    /// Elements of the result, or what stands for them.
+    pub fn bytes(&self) -> u64 {
+        self.read + self.written
+    }
+}
+
+/// Bytes of memory that a tensor looks at, repeated elements once.
+pub fn bytes_of(x: &Tensor) -> u64 {
+    let elements: u64 = (0..x.dim())
+        .filter(|&i| x.strides()[i] != 0)
+        .map(|i| x.size(i))
+        .product();
+    elements * x.dtype().width()
+}
+
+/// All but the last extent as rows, and the last.
+pub fn rows_of(x: &Tensor) -> [u64; 4] {
+    let columns = if x.dim() == 0 { 1 } else { x.last() };
+    [x.numel() / columns.max(1), columns, 0, 0]
+}
+
+impl Tape {
+    /// Writes down what GPU and host do from here on.
+    pub fn write_work(&self) {
+        self.0.work.borrow_mut().get_or_insert_with(Vec::new);
+        self.0.working.set(true);
+    }
+
+    /// Whether it does.
+    pub(crate) fn works(&self) -> bool {
+        self.0.working.get() && !self.0.stopped.get()
+    }
+
+    /// How much was done so far: a mark between items.
+    pub fn work_mark(&self) -> usize {
+        self.0.work.borrow().as_ref().map_or(0, Vec::len)
+    }
+
+    /// Takes what was written.
+    pub fn take_work(&self) -> Vec<Item> {
+        self.0.working.set(false);
+        self.0.work.borrow_mut().take().unwrap_or_default()
+    }
+
+    pub(super) fn items<R>(&self, f: impl FnOnce(&mut Vec<Item>) -> R) -> Option<R> {
+        if !self.works() {
+            return None;
+        }
+        self.0.work.borrow_mut().as_mut().map(f)
+    }
+
+    /// The host does something that is no kernel.
+    pub(crate) fn chore(&self, chore: Chore) {
+        self.items(|items| items.push(Item::Chore(chore)));
+    }
+
+    /// A kernel of an operation `name` that reads and writes so many bytes.
+    pub(crate) fn kernel(&self, name: &'static str, class: Class, dtype: DType, [read, written]: [u64; 2]) -> Launch {
+        Launch {
+            name,
+            class,
+            dtype,
+            gradient: self.0.in_backward.get() && !self.0.grad_enabled.get(),
+            scope: self.scope_id(),
+            read,
+            written,
+            extents: [0; 4],
+            shared: 1,
+        }
+    }
+
+    /// Adds a kernel.
+    pub(crate) fn launch(&self, launch: Launch) {
+        self.items(|items| items.push(Item::Launch(launch)));
+    }
+
+    /// Replaces the kernels that births since `mark` stand for by those that really run.
+    pub(crate) fn ran(&self, mark: usize, launches: impl IntoIterator<Item = Launch>) {
+        self.items(|items| {
+            let after: Vec<Item> = items.drain(mark.min(items.len())..).collect();
+            items.extend(after.into_iter().filter(|item| matches!(item, Item::Chore(_))));
+            items.extend(launches.into_iter().map(Item::Launch));
+        });
+    }
+
+    /// One kernel in place of those that births since `mark` stand for.
+    pub(crate) fn ran_as(
+        &self,
+        mark: usize,
+        (name, class): (&'static str, Class),
+        dtype: DType,
+        bytes: [u64; 2],
+        extents: [u64; 4],
+    ) {
+        if self.works() {
+            let launch = self.kernel(name, class, dtype, bytes);
+            self.ran(mark, [Launch { extents, ..launch }]);
+        }
+    }
+
+    /// The host waits for a value from the GPU.
+    pub(crate) fn wait(&self) {
+        self.chore(Chore::Wait);
+    }
+
+    /// The last kernel reads these tensors instead of what its birth made believe, and is strided if one of
+    /// them lies otherwise than the result.
+    pub(super) fn reads(&self, out: &Tensor, inputs: &[&Tensor]) {
+        self.items(|items| {
+            let Some(Item::Launch(last)) = items.last_mut() else {
+                return;
+            };
+            last.read = inputs.iter().map(|x| bytes_of(x)).sum();
+            let alike = |x: &&&Tensor| x.numel() == 1 || x.numel() == 0 || lies_like(x, out);
+            if !inputs.iter().all(|x| alike(&x)) {
+                last.class = Class::Strided;
+            }
+            if let Some(first) = inputs.first() {
+                last.dtype = if inputs.len() == 1 || first.dtype().width() >= last.dtype.width() {
+                    first.dtype()
+                } else {
+                    last.dtype
+                };
+            }
+        });
+    }
+}
+
+/// Whether elements of both that belong together follow one another alike.
+fn lies_like(x: &Tensor, out: &Tensor) -> bool {
+    if x.shape() != out.shape() {
+        // leading extents of 1 change nothing
+        return x.numel() == out.numel() && dims::is_contiguous(x.shape(), x.strides()) && out.is_contiguous();
+    }
+    (0..x.dim()).all(|i| x.size(i) == 1 || x.strides()[i] == out.strides()[i])
+}

@@ -1,0 +1,77 @@
+//! Between measured points.
+
+/// How many of the nearest points are asked.
+const NEIGHBOURS: usize = 8;
+
+/// Squared distance, in doublings, below which a point counts as met.
+const SAME: f64 = 1e-9;
+
+/// Softens the weight of a point that is very near.
+const NEAR: f64 = 0.01;
+
+/// Measured points of one kind of kernel: extents, and by what factor the time exceeds the ideal one.
+#[derive(Debug, Clone, Default)]
+pub struct Field {
+    points: Vec<([f64; 4], f64)>,
+}
+
+impl Field {
+    /// Adds a point: extents, and the factor.
+    pub fn push(&mut self, extents: [u64; 4], factor: f64) {
+        self.points.push((logarithms(extents), factor.ln()));
+    }
+
+    /// The factor at other extents: that of the nearest points, weighted by their squared distance in
+    /// doublings of each extent. Beyond all points it is that of the edge.
+    pub fn at(&self, extents: [u64; 4]) -> Option<f64> {
+        let q = logarithms(extents);
+        let mut nearest: Vec<(f64, f64)> = Vec::with_capacity(NEIGHBOURS + 1);
+        for (point, factor) in &self.points {
+            let distance: f64 = point.iter().zip(&q).map(|(a, b)| (a - b) * (a - b)).sum();
+            if distance < SAME {
+                return Some(factor.exp());
+            }
+            let at = nearest.partition_point(|(d, _)| *d <= distance);
+            if at < NEIGHBOURS {
+                nearest.insert(at, (distance, *factor));
+                nearest.truncate(NEIGHBOURS);
+            }
+        }
+        let weights: f64 = nearest.iter().map(|(d, _)| 1.0 / (d + NEAR)).sum();
+        let sum: f64 = nearest.iter().map(|(d, f)| f / (d + NEAR)).sum();
+        (weights > 0.0).then(|| (sum / weights).exp())
+    }
+}
+
+fn logarithms(extents: [u64; 4]) -> [f64; 4] {
+    extents.map(|n| (n.max(1) as f64).log2())
+}
+
+/// A measured curve of one extent: time grows from point to point.
+#[derive(Debug, Clone, Default)]
+pub struct Curve {
+    points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    /// Adds a point; they may come in any order.
+    pub fn push(&mut self, x: f64, y: f64) {
+        let at = self.points.partition_point(|(known, _)| *known < x);
+        self.points.insert(at, (x, y));
+    }
+
+    /// The time at `x`: between points on the line through them; before the first as at the first, which
+    /// is a kernel's latency; beyond the last in proportion.
+    pub fn at(&self, x: f64) -> Option<f64> {
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        if x <= first.0 {
+            return Some(first.1);
+        }
+        if x >= last.0 {
+            return Some(last.1 * x / last.0);
+        }
+        let after = self.points.partition_point(|(known, _)| *known < x);
+        let ((x0, y0), (x1, y1)) = (self.points[after - 1], self.points[after]);
+        Some(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
+    }
+}

@@ -1,0 +1,106 @@
+//! A card's measured kernels and its host's pace, as a file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::kernels::Kernels;
+use super::pace::Pace;
+use crate::dtype::DType;
+
+/// What was measured on an H200 through PyTorch, kernel by kernel, and of its host. How, and how far it
+/// held on other hosts, is in `tests/data/time/README.md`.
+pub const H200: &str = include_str!("measured/h200.json");
+
+/// What was measured on one machine.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The card's name, as its driver says it.
+    pub card: String,
+    /// What the kernels were launched through.
+    pub software: String,
+    /// The host's processor.
+    pub host: String,
+    /// Kernels of the card.
+    pub kernels: Kernels,
+    /// The host's pace.
+    pub pace: Pace,
+}
+
+/// Why a file is no measurement: what was found, and what is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredError(pub String);
+
+impl fmt::Display for MeasuredError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MeasuredError {}
+
+#[derive(Deserialize)]
+struct File {
+    card: String,
+    software: String,
+    host: String,
+    launch_latency_us: f64,
+    host_us: BTreeMap<String, f64>,
+    kernels_us: BTreeMap<String, Vec<Vec<f64>>>,
+}
+
+impl Measured {
+    /// Reads a file of measured kernels: `{"card", "software", "host", "launch_latency_us", "host_us":
+    /// {operation: µs}, "kernels_us": {"kind type": [[extents…, µs], …]}}`.
+    ///
+    /// # Errors
+    /// When the text is no such file; the message says what is missing.
+    pub fn read(text: &str) -> Result<Self, MeasuredError> {
+        let file: File = serde_json::from_str(text).map_err(|error| {
+            MeasuredError(format!(
+                "not a file of measured kernels ({error}); tests/data/time/README.md says how to make one"
+            ))
+        })?;
+        let mut kernels = Kernels::default();
+        for (name, points) in &file.kernels_us {
+            let (kind, dtype) = named(name)?;
+            for point in points {
+                let Some((us, extents)) = point.split_last().filter(|(us, _)| **us > 0.0) else {
+                    return Err(MeasuredError(format!(
+                        "{name}: a point is [extents…, microseconds], with more than 0 microseconds; found {point:?}"
+                    )));
+                };
+                let extents: Vec<u64> = extents.iter().map(|n| *n as u64).collect();
+                kernels.add(kind, dtype, &extents, us / 1e6);
+            }
+        }
+        Ok(Self {
+            card: file.card,
+            software: file.software,
+            host: file.host,
+            kernels,
+            pace: Pace {
+                us: file.host_us,
+                latency_us: file.launch_latency_us,
+            },
+        })
+    }
+}
+
+/// `gemm.tn bf16` as kind and type.
+fn named(name: &str) -> Result<(&str, DType), MeasuredError> {
+    let dtype = |text: &str| match text {
+        "bf16" => Some(DType::Bf16),
+        "f16" => Some(DType::F16),
+        "f32" => Some(DType::F32),
+        _ => None,
+    };
+    name.rsplit_once(' ')
+        .and_then(|(kind, text)| Some((kind, dtype(text)?)))
+        .ok_or_else(|| {
+            MeasuredError(format!(
+                "{name}: kernels are named by kind and type, such as `gemm.tn bf16`; types are bf16, f16 and f32"
+            ))
+        })
+}

@@ -1,0 +1,145 @@
+//! The time of a step, and where it goes.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::cost::Costs;
+use super::rates::flops;
+use super::timeline::{Lines, Phase, PhaseTime};
+use crate::simulate::{Recording, SimulateError, Work, record_work};
+use crate::tape::log::Log;
+use crate::tape::work::{Class, Launch};
+use crate::tape::{Component, Gpu};
+use crate::{Model, Setup};
+
+/// What a step waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// The GPU: it is busy most of the time.
+    Gpu,
+    /// The host, which issues more slowly than the GPU computes.
+    Host,
+}
+
+/// GPU time of some kernels.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Share {
+    /// Seconds.
+    pub seconds: f64,
+    /// Kernels.
+    pub launches: u64,
+    /// Floating-point operations of products.
+    pub flops: f64,
+    /// Bytes read and written.
+    pub bytes: f64,
+}
+
+/// The time of a later step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StepTime {
+    /// By phase.
+    pub phases: BTreeMap<Phase, PhaseTime>,
+    /// GPU time by kind of kernel.
+    pub by_class: BTreeMap<&'static str, Share>,
+    /// GPU time by part of the model.
+    pub by_component: BTreeMap<Component, Share>,
+    /// All kernels.
+    pub all: Share,
+}
+
+/// The time of a later step of a setup, on a GPU of this shape.
+///
+/// # Errors
+/// As [`simulate`](crate::simulate()).
+pub fn estimate(model: &Model, setup: &Setup, gpu: Gpu, costs: &Costs<'_>) -> Result<StepTime, SimulateError> {
+    Ok(step(&record_work(model, setup, gpu)?, costs))
+}
+
+/// The time of the recorded step.
+pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
+    let mut out = StepTime::default();
+    let mut lines = Lines::default();
+    let Work {
+        forward,
+        backward,
+        optimizer,
+    } = &recording.work;
+    for (phase, items) in Phase::ALL.into_iter().zip([forward, backward, optimizer]) {
+        let time = lines.phase(phase, items, costs, |launch, seconds| {
+            out.count(&recording.log, phase, launch, seconds);
+        });
+        out.phases.insert(phase, time);
+    }
+    out
+}
+
+impl StepTime {
+    fn count(&mut self, log: &Log, phase: Phase, launch: &Launch, seconds: f64) {
+        let component = match phase {
+            Phase::Optimizer => Component::Run,
+            _ => log
+                .scopes
+                .get(launch.scope as usize)
+                .map_or(Component::Run, |s| s.component),
+        };
+        let shares = [
+            self.by_class.entry(label(launch.class)).or_default(),
+            self.by_component.entry(component).or_default(),
+            &mut self.all,
+        ];
+        for share in shares {
+            share.seconds += seconds;
+            share.launches += 1;
+            share.flops += flops(launch);
+            share.bytes += launch.bytes() as f64;
+        }
+    }
+
+    /// Seconds of the whole step.
+    pub fn total(&self) -> f64 {
+        self.phases.values().map(|p| p.total).sum()
+    }
+
+    /// Seconds of one phase.
+    pub fn phase(&self, phase: Phase) -> PhaseTime {
+        self.phases.get(&phase).copied().unwrap_or_default()
+    }
+
+    /// Share of the step in which the GPU computes nothing.
+    pub fn idle_share(&self) -> f64 {
+        let total = self.total();
+        if total > 0.0 {
+            (1.0 - self.all.seconds / total).max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// What the step waits for most of the time.
+    pub fn bound(&self) -> Bound {
+        if self.idle_share() > 0.5 {
+            Bound::Host
+        } else {
+            Bound::Gpu
+        }
+    }
+}
+
+/// The kind of a kernel in a report.
+fn label(class: Class) -> &'static str {
+    match class {
+        Class::Matmul(_) => "matrix products",
+        Class::Attention(_) => "fused attention",
+        Class::Pointwise | Class::Strided => "elementwise",
+        Class::Cat | Class::Gather | Class::MaskedScatter | Class::HostCopy => "copies",
+        Class::ReduceRows | Class::ReduceColumns => "reductions",
+        Class::LayerNorm | Class::LayerNormBackward | Class::LayerNormInputBackward => "layer norm",
+        Class::Softmax | Class::SoftmaxBackward => "softmax",
+        Class::LogSoftmax | Class::LogSoftmaxBackward | Class::Nll | Class::NllBackward => "loss",
+        Class::EmbeddingBackward => "embedding",
+        Class::Convolution | Class::ConvolutionBackward => "convolution",
+        Class::Foreach | Class::FusedAdamw | Class::ForeachNorm => "optimizer",
+    }
+}

@@ -1,0 +1,124 @@
+//! Two lines: the host that issues, the GPU that works through.
+
+use std::collections::VecDeque;
+
+use super::cost::Costs;
+use crate::tape::work::{Chore, Item, Launch};
+
+/// A phase of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Forward.
+    Forward,
+    /// Backward.
+    Backward,
+    /// Clipping, scaler and optimizer.
+    Optimizer,
+}
+
+impl Phase {
+    /// All, in order.
+    pub const ALL: [Self; 3] = [Self::Forward, Self::Backward, Self::Optimizer];
+}
+
+/// What one phase takes, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PhaseTime {
+    /// From its begin to its end on the GPU, as CUDA events measure it.
+    pub total: f64,
+    /// The GPU computes.
+    pub busy: f64,
+    /// The host is at work.
+    pub host: f64,
+    /// Kernels.
+    pub launches: u64,
+}
+
+/// Kernels that may be issued ahead of the GPU: a further launch waits until one of them is done ("the
+/// launch queue has a depth of about 1024", NVIDIA's developer forum). Traces of the reference machine
+/// show up to 836 in flight, never more than this.
+const QUEUE: usize = 1024;
+
+/// Some work by itself, on an idle GPU.
+pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
+    let (mut lines, mut out) = (Lines::default(), PhaseTime::default());
+    lines.run(items, costs, &mut out, |_, _| {});
+    out.total = lines.now();
+    out
+}
+
+/// Both lines so far, in seconds from the begin of the step.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// When each kernel in flight is done.
+    queue: VecDeque<f64>,
+    host: f64,
+    gpu: f64,
+    /// In an optimizer, what it turns to one parameter for covers the launches.
+    in_optimizer: bool,
+}
+
+impl Lines {
+    /// Runs a phase; `seen` is told of every kernel and its time.
+    pub fn phase(
+        &mut self,
+        phase: Phase,
+        items: &[Item],
+        costs: &Costs<'_>,
+        seen: impl FnMut(&Launch, f64),
+    ) -> PhaseTime {
+        let begin = self.now();
+        let mut out = PhaseTime::default();
+        self.work(costs.pace.phase(phase), &mut out);
+        self.run(items, costs, &mut out, seen);
+        out.total = self.now() - begin;
+        out
+    }
+
+    fn run(&mut self, items: &[Item], costs: &Costs<'_>, out: &mut PhaseTime, mut seen: impl FnMut(&Launch, f64)) {
+        for item in items {
+            match item {
+                Item::Launch(launch) => {
+                    let time = costs.kernel(launch);
+                    if !self.in_optimizer {
+                        self.work(costs.pace.launch(launch), out);
+                    }
+                    self.gpu = self.gpu.max(self.host + costs.pace.latency()) + time;
+                    self.issued();
+                    out.busy += time;
+                    out.launches += 1;
+                    seen(launch, time);
+                }
+                Item::Chore(chore) => {
+                    self.in_optimizer |= matches!(chore, Chore::Step(_));
+                    if *chore == Chore::Wait {
+                        self.host = self.host.max(self.gpu);
+                    }
+                    if !self.in_optimizer || matches!(chore, Chore::Step(_) | Chore::Parameter(..)) {
+                        self.work(costs.pace.chore(*chore), out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The kernel that ends at the GPU's present end takes a place in the queue.
+    fn issued(&mut self) {
+        self.queue.push_back(self.gpu);
+        if self.queue.len() > QUEUE
+            && let Some(done) = self.queue.pop_front()
+        {
+            self.host = self.host.max(done);
+        }
+    }
+
+    fn work(&mut self, seconds: f64, out: &mut PhaseTime) {
+        self.host += seconds;
+        out.host += seconds;
+    }
+
+    /// When an event that is recorded now happens.
+    fn now(&self) -> f64 {
+        self.host.max(self.gpu)
+    }
+}

@@ -1,0 +1,215 @@
+//! The time of measured training steps against what the engine estimates of them.
+
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use vramscope_engine::Model;
+use vramscope_engine::attention::{Algorithm, Call, Pass, elapsed};
+use vramscope_engine::dtype::DType;
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::time::{Costs, H200, Measured as Kernels, Milliseconds, Rates, estimate};
+use vramscope_tests::measured::{Comparison, Measured, Row, Statistics};
+
+const FILE: &str = "training_steps.jsonl";
+const TABLE: &str = "tests/data/time_vs_predicted.md";
+
+const HEAD: &str = "\
+# Measured time against predicted
+
+The milliseconds of every training step of `truth/training_steps.jsonl` (the last micro-batch's forward
+and backward, and the update), against what the engine estimates of the same case: with the kernels of
+an H200 and the pace of a host that come with the program (see [time/](time/README.md)), and from the
+H200's data sheet in place of the kernels. Nothing is fitted to a step: kernels and operations are
+measured one by one. Errors are (predicted − measured) ÷ measured, of the whole. Hosts differ: the pace
+was measured on another machine of the same kind than the steps, on another day. Made by `cargo xtask
+table`; a test compares it with today's engine.
+
+";
+
+/// A step that was measured and is estimated, in milliseconds.
+struct Timed {
+    row: Row,
+    measured: Milliseconds,
+    with_kernels: Milliseconds,
+    from_data_sheet: Milliseconds,
+}
+
+impl Timed {
+    fn errors(&self) -> [f64; 2] {
+        [self.with_kernels, self.from_data_sheet].map(|ms| total(ms) / total(self.measured) - 1.0)
+    }
+}
+
+fn total(ms: Milliseconds) -> f64 {
+    ms.forward + ms.backward + ms.optimizer
+}
+
+/// Rows that trained, without those whose optimizer GradScaler left out.
+static TIMED: LazyLock<Vec<Timed>> = LazyLock::new(|| {
+    let own = Kernels::read(H200).expect("the file that comes with the program");
+    let costs = [Some(&own.kernels), None].map(|kernels| Costs::new(Rates::REFERENCE, kernels, &own.pace));
+    let rows = Comparison::of_file(FILE).into_iter().filter(|c| !c.scaler_skipped());
+    rows.filter_map(|comparison| {
+        let row = comparison.row;
+        let measured = milliseconds(&row.measured)?;
+        let model = Model::from_case(&row.case).ok()?;
+        let [with_kernels, from_data_sheet] = costs.each_ref().map(|costs| {
+            let time = estimate(&model, &row.case.setup, Gpu::H200, costs).expect("its memory is predicted");
+            time.milliseconds()
+        });
+        Some(Timed {
+            row,
+            measured,
+            with_kernels,
+            from_data_sheet,
+        })
+    })
+    .collect()
+});
+
+fn milliseconds(measured: &Measured) -> Option<Milliseconds> {
+    let Measured::Trained(row) = measured else { return None };
+    let ms = |phase: &str| row.get("ms")?.get(phase).and_then(Value::as_f64);
+    Some(Milliseconds {
+        forward: ms("forward")?,
+        backward: ms("backward")?,
+        optimizer: ms("optimizer")?,
+    })
+}
+
+/// Errors of the rows that take at least so long; of the first or the second estimate.
+fn statistics(least_ms: f64, estimate: usize) -> Statistics {
+    let long = TIMED.iter().filter(|timed| total(timed.measured) >= least_ms);
+    Statistics::of(&long.map(|timed| timed.errors()[estimate]).collect::<Vec<_>>()).expect("there are rows")
+}
+
+#[test]
+fn errors_are_within_the_limits() {
+    let (long, all, sheet) = (statistics(50.0, 0), statistics(0.0, 0), statistics(0.0, 1));
+    assert!(long.median <= 0.06 && long.p90 <= 0.14, "50 ms and more: {long:?}");
+    assert!(all.median <= 0.06, "all: {all:?}");
+    assert!(sheet.median <= 0.20, "from the data sheet: {sheet:?}");
+}
+
+#[test]
+fn the_kept_table_is_todays() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TABLE);
+    let today = table();
+    if std::env::var_os("UPDATE_TABLE").is_some() {
+        std::fs::write(&path, &today).expect("the repository can be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == today,
+        "{TABLE} is not today's: run `cargo xtask table` and look at the difference"
+    );
+}
+
+/// Relative errors of the rows of `attention.jsonl` by variant and pass, with the measured kernels.
+fn attention() -> BTreeMap<(String, bool), Vec<f64>> {
+    let own = Kernels::read(H200).expect("the file that comes with the program");
+    let costs = Costs::new(Rates::REFERENCE, Some(&own.kernels), &own.pace);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/truth/attention.jsonl");
+    let text = std::fs::read_to_string(path).expect("the rows are there");
+    let mut out: BTreeMap<(String, bool), Vec<f64>> = BTreeMap::new();
+    for line in text.lines() {
+        let row: Value = serde_json::from_str(line).expect(line);
+        let number = |key: &str| row[key].as_u64().expect(key);
+        let variant = row["impl"].as_str().expect("a name");
+        let (name, causal) = variant
+            .strip_suffix("_causal")
+            .map_or((variant, false), |name| (name, true));
+        let name = name.trim_end_matches(char::is_numeric);
+        let algorithm = Algorithm::ALL.into_iter().find(|a| a.name() == name).expect(name);
+        let training = row["backward"] == true;
+        let call = Call {
+            batch: number("B"),
+            heads: number("H"),
+            kv_heads: number("H"),
+            width: number("D"),
+            dtype: if row["dtype"] == "bf16" {
+                DType::Bf16
+            } else {
+                DType::F32
+            },
+            causal,
+            window: 512,
+            kept_percent: 10,
+            chunk: 64,
+            pass: if training { Pass::Training } else { Pass::Forward },
+        };
+        let found = elapsed(&call, algorithm, number("L"), Gpu::H200, &costs).expect("it ran");
+        let error = found.as_millis() / row["ms"].as_f64().expect("a time") - 1.0;
+        out.entry((variant.to_owned(), training)).or_default().push(error);
+    }
+    out
+}
+
+#[test]
+fn attention_is_within_its_limit() {
+    let errors: Vec<f64> = attention().into_values().flatten().collect();
+    let all = Statistics::of(&errors).expect("there are rows");
+    assert!(all.median <= 0.30, "{all:?}");
+}
+
+fn attention_table() -> String {
+    let mut out =
+        "\n## Attention by itself\n\nEvery row of `truth/attention.jsonl`, with the measured kernels and the host's \
+                   pace.\n\n| variant | pass | rows | median | 90th percentile |\n| --- | --- | --- | --- | --- |\n"
+            .to_owned();
+    for ((variant, training), errors) in attention() {
+        let s = Statistics::of(&errors).expect("a group has rows");
+        let pass = if training { "training" } else { "forward" };
+        let _ = writeln!(
+            out,
+            "| {variant} | {pass} | {} | {:.1}% | {:.1}% |",
+            s.count,
+            100.0 * s.median,
+            100.0 * s.p90
+        );
+    }
+    out
+}
+
+fn table() -> String {
+    let mut out = HEAD.to_owned();
+    out += "| rows | estimate from | median | 90th percentile | worst |\n| --- | --- | --- | --- | --- |\n";
+    let kinds = [
+        ("50 ms and more", 50.0, "measured kernels", 0),
+        ("all", 0.0, "measured kernels", 0),
+        ("all", 0.0, "data sheet", 1),
+    ];
+    for (rows, least, from, which) in kinds {
+        let s = statistics(least, which);
+        let percent = |x: f64| format!("{:.1}%", 100.0 * x);
+        let [median, p90, max] = [s.median, s.p90, s.max].map(percent);
+        let _ = writeln!(out, "| {rows} | {from} | {median} | {p90} | {max} |");
+    }
+    out += "\n| case | measured: forward, backward, optimizer (ms) | predicted | error | from the data sheet |\n";
+    out += "| --- | --- | --- | --- | --- |\n";
+    let mut rows: Vec<&Timed> = TIMED.iter().collect();
+    rows.sort_by(|a, b| b.errors()[0].abs().total_cmp(&a.errors()[0].abs()));
+    for timed in rows {
+        let [error, sheet] = timed.errors().map(|e| format!("{:+.0}%", 100.0 * e));
+        let _ = writeln!(
+            out,
+            "| {} {} | {} | {} | {error} | {sheet} |",
+            timed.row.case.model,
+            timed.row.options,
+            phases(timed.measured),
+            phases(timed.with_kernels),
+        );
+    }
+    out + &attention_table()
+}
+
+fn phases(ms: Milliseconds) -> String {
+    [ms.forward, ms.backward, ms.optimizer]
+        .map(|ms| format!("{ms:.1}"))
+        .join(", ")
+}
