@@ -2,9 +2,10 @@
 
 use vramscope_engine::device::Device;
 use vramscope_engine::dtype::DType;
+use vramscope_engine::record::Record;
 use vramscope_engine::setup::Precision;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::{Costs, H200, Measured, Rates, StepTime, TimeAnswer, estimate};
+use vramscope_engine::time::{Costs, H200, Kernels, Measured, Pace, Rates, StepTime, TimeAnswer, estimate};
 use vramscope_engine::{Case, Model, Setup};
 
 use crate::failure::Failure;
@@ -32,9 +33,11 @@ impl Clock {
             return Ok(None);
         };
         let own = Measured::read(H200).map_err(|error| Failure::Broken(error.to_string()))?;
-        let given = file.map(read).transpose()?;
-        let has_kernels = given.is_some() || names(card, &own.card);
-        let measured = given.unwrap_or(own);
+        let has_kernels = file.is_some() || names(card, &own.card);
+        let measured = match file {
+            Some(file) => read(file, own.pace)?,
+            None => own,
+        };
         let kernels = match has_kernels {
             true => format!("kernels measured on {} through {}", measured.card, measured.software),
             false => format!("the data sheet of {}", card.name),
@@ -83,11 +86,21 @@ impl Clock {
     }
 }
 
-fn read(file: &Source) -> Result<Measured, Failure> {
+/// A file of measured kernels, or a benchmark's record, which says nothing of the host's `pace`.
+fn read(file: &Source, pace: Pace) -> Result<Measured, Failure> {
     let mut text = String::new();
     let mut input = file.open()?;
     std::io::Read::read_to_string(&mut input, &mut text).map_err(|error| file.unreadable(&error))?;
-    Measured::read(&text).map_err(Failure::input)
+    match Record::read(&text) {
+        Ok(record) => Ok(Measured {
+            card: record.device.name.clone(),
+            software: format!("{} bench", record.tool.name),
+            host: "Intel Xeon Processor of the reference measurements".to_owned(),
+            kernels: Kernels::of_record(&record),
+            pace,
+        }),
+        Err(_) => Measured::read(&text).map_err(Failure::input),
+    }
 }
 
 /// Whether a card is the one that a driver calls so.

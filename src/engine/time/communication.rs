@@ -62,7 +62,7 @@ impl Link {
         if gpus < 2 {
             return 0.0;
         }
-        let depth = (gpus as f64).log2().ceil();
+        let depth = f64::from(gpus.next_power_of_two().trailing_zeros());
         self.base + 2.0 * depth * self.hop + 2.0 * bytes / self.bytes_per_s
     }
 

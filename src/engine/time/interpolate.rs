@@ -18,18 +18,18 @@ pub struct Field {
 impl Field {
     /// Adds a point: extents, and the factor.
     pub fn push(&mut self, extents: [u64; 4], factor: f64) {
-        self.points.push((logarithms(extents), factor.ln()));
+        self.points.push((doublings(extents), factor));
     }
 
     /// The factor at other extents: that of the nearest points, weighted by their squared distance in
     /// doublings of each extent. Beyond all points it is that of the edge.
     pub fn at(&self, extents: [u64; 4]) -> Option<f64> {
-        let q = logarithms(extents);
+        let q = doublings(extents);
         let mut nearest: Vec<(f64, f64)> = Vec::with_capacity(NEIGHBOURS + 1);
         for (point, factor) in &self.points {
             let distance: f64 = point.iter().zip(&q).map(|(a, b)| (a - b) * (a - b)).sum();
             if distance < SAME {
-                return Some(factor.exp());
+                return Some(*factor);
             }
             let at = nearest.partition_point(|(d, _)| *d <= distance);
             if at < NEIGHBOURS {
@@ -39,12 +39,17 @@ impl Field {
         }
         let weights: f64 = nearest.iter().map(|(d, _)| 1.0 / (d + NEAR)).sum();
         let sum: f64 = nearest.iter().map(|(d, f)| f / (d + NEAR)).sum();
-        (weights > 0.0).then(|| (sum / weights).exp())
+        (weights > 0.0).then(|| sum / weights)
     }
 }
 
-fn logarithms(extents: [u64; 4]) -> [f64; 4] {
-    extents.map(|n| (n.max(1) as f64).log2())
+/// Doublings of each extent: whole ones exactly, in between on the line through them, so that every
+/// platform gets the same bits.
+fn doublings(extents: [u64; 4]) -> [f64; 4] {
+    extents.map(|n| {
+        let whole = n.max(1).ilog2();
+        f64::from(whole) + (n.max(1) as f64 / (1_u64 << whole) as f64 - 1.0)
+    })
 }
 
 /// A measured curve of one extent: time grows from point to point.

@@ -13,6 +13,7 @@ mod interpolate;
 mod kernels;
 mod kinds;
 mod measured;
+mod of_record;
 mod pace;
 pub mod pipeline;
 mod rates;

@@ -36,7 +36,7 @@ pub struct Rates {
     pub single: f64,
     /// Memory.
     pub bytes: f64,
-    hopper: bool,
+    pub(super) hopper: bool,
 }
 
 impl Rates {

@@ -34,8 +34,8 @@ pub struct Estimate {
     cases: Option<Source>,
     #[command(flatten)]
     room: RoomFlags,
-    /// Kernels measured on the card, from which the time of a step is estimated [default: those of an H200 that
-    /// come with the program, for that card; else the card's data sheet]
+    /// Kernels measured on the card, from which the time of a step is estimated: a record of `vramscope bench`, or
+    /// a file made through PyTorch [default: for an H200 those that come with the program; else the data sheet]
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
     kernels: Option<Source>,
     /// Form of the result [default: text; jsonl with --cases]
