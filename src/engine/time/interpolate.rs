@@ -13,18 +13,31 @@ const NEAR: f64 = 0.01;
 #[derive(Debug, Clone, Default)]
 pub struct Field {
     points: Vec<([f64; 4], f64)>,
+    /// Lowest and highest of each extent.
+    range: Option<[[f64; 4]; 2]>,
 }
 
 impl Field {
     /// Adds a point: extents, and the factor.
     pub fn push(&mut self, extents: [u64; 4], factor: f64) {
-        self.points.push((doublings(extents), factor));
+        let point = doublings(extents);
+        let [lowest, highest] = self.range.get_or_insert([point, point]);
+        for (i, x) in point.into_iter().enumerate() {
+            lowest[i] = lowest[i].min(x);
+            highest[i] = highest[i].max(x);
+        }
+        self.points.push((point, factor));
     }
 
     /// The factor at other extents: that of the nearest points, weighted by their squared distance in
-    /// doublings of each extent. Beyond all points it is that of the edge.
+    /// doublings of each extent. An extent beyond all points counts as that of the edge, where rates no longer
+    /// change.
     pub fn at(&self, extents: [u64; 4]) -> Option<f64> {
-        let q = doublings(extents);
+        let [lowest, highest] = self.range?;
+        let mut q = doublings(extents);
+        for (i, x) in q.iter_mut().enumerate() {
+            *x = x.clamp(lowest[i], highest[i]);
+        }
         let mut nearest: Vec<(f64, f64)> = Vec::with_capacity(NEIGHBOURS + 1);
         for (point, factor) in &self.points {
             let distance: f64 = point.iter().zip(&q).map(|(a, b)| (a - b) * (a - b)).sum();

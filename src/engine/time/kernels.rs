@@ -61,7 +61,7 @@ impl Kernels {
         let field = [alignment, 4, 2, 1, 8]
             .into_iter()
             .find_map(|alignment| find(class, alignment))
-            .or_else(|| find(nearest_class(class), alignment))?;
+            .or_else(|| substitutes(class).into_iter().find_map(|class| find(class, alignment)))?;
         Some(field.at(launch.extents)? * IDEAL.ideal(launch))
     }
 }
@@ -110,14 +110,19 @@ fn aligned(launch: &Launch) -> Alignment {
         .map_or(1, |step| if step == most { 8 } else { step })
 }
 
-/// What stands in for an attention that was not measured in that form.
-fn nearest_class(class: Class) -> Class {
+/// What stands in for an attention that was not measured in that form: its operations are counted all the
+/// same.
+fn substitutes(class: Class) -> Vec<Class> {
     match class {
-        Class::Attention(fused) => Class::Attention(Fused {
-            causal: false,
-            masked: false,
-            ..fused
-        }),
-        other => other,
+        Class::Attention(fused) => [false, true]
+            .map(|causal| {
+                Class::Attention(Fused {
+                    causal,
+                    masked: false,
+                    ..fused
+                })
+            })
+            .into(),
+        _ => Vec::new(),
     }
 }
