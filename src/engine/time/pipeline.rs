@@ -131,8 +131,10 @@ impl Pipeline {
             }
             ends.push(gpu);
         }
-        let half = ends.len() / 2;
-        let interval = (ends[ends.len() - 1] - ends[half]) / (ends.len() - 1 - half) as f64;
+        // whole rounds of the workers, which may come in bursts
+        let last = ends.len() - 1;
+        let rounds = (last / 2 / lanes as usize).max(1) * lanes as usize;
+        let interval = (ends[last] - ends[last.saturating_sub(rounds)]) / rounds.min(last) as f64;
         Flow {
             interval,
             idle_share: (1.0 - self.step / interval).max(0.0),

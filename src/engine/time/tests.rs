@@ -132,7 +132,9 @@ fn more_work_is_never_faster() {
         );
         assert!(changed(&|s| s.accum = 2) > base, "{json}: accumulation");
         assert!(changed(&|s| s.precision = Precision::Fp32) > base, "{json}: precision");
-        assert!(changed(&|s| s.freeze = Freeze::Vision) <= base, "{json}: freezing");
+        if json.contains("llava") {
+            assert!(changed(&|s| s.freeze = Freeze::Vision) <= base, "{json}: freezing");
+        }
     }
 }
 

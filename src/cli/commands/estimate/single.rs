@@ -32,10 +32,10 @@ impl Estimate {
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
-        let (model, setup) = self.subject.read(&self.setup)?;
-        let report = predict(&model, &setup, parallel.as_ref(), gpu)?;
         // several GPUs also wait for one another, which is not estimated
         let clock = if parallel.is_none() { self.clock()? } else { None };
+        let (model, setup) = self.subject.read(&self.setup)?;
+        let report = predict(&model, &setup, parallel.as_ref(), gpu)?;
         let time = clock
             .as_ref()
             .and_then(|clock| Some((clock.time(&model, &setup).ok()?, clock)));
