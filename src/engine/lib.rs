@@ -6,6 +6,7 @@
 
 pub mod allocator;
 pub mod attention;
+pub mod course;
 pub mod device;
 pub mod diagnose;
 pub mod dtype;

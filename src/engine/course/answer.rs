@@ -1,0 +1,212 @@
+//! Answers as people type them.
+
+use super::{Measure, Unit, number};
+
+/// What was typed, in the base of what its unit measures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// What the number can mean: `1,234` is 1234 to some and 1.234 to others.
+    pub readings: Vec<f64>,
+    /// The unit that was typed, if any.
+    pub unit: Option<Unit>,
+}
+
+/// How an answer stands to the right one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Judged {
+    /// Within the tolerance.
+    Right,
+    /// There is no number in it, or more than one.
+    Unreadable,
+    /// The unit measures something else, or is not known.
+    WrongUnit,
+    /// Right with this unit, wrong with the one that was typed or meant.
+    RightWithUnit(&'static str),
+    /// The right number, a power of ten or of 1024 away.
+    WrongScale,
+    /// So many times too high.
+    TooHigh(f64),
+    /// So many times too low.
+    TooLow(f64),
+}
+
+/// Digits, letters and signs as an input method for Chinese writes them, made plain.
+fn plain(c: char) -> char {
+    match c {
+        '！'..='～' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        '。' => '.',
+        '、' | '٬' => ',',
+        'μ' => 'µ',
+        '−' => '-',
+        other => other,
+    }
+}
+
+/// What stands between thousands beside comma and point, or before a number.
+const fn is_passed_over(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '_' | '\'' | '’' | '\u{a0}' | '\u{202f}' | '\u{2009}' | '≈' | '~' | '=' | '约' | '約' | '+'
+        )
+}
+
+impl Answer {
+    /// Reads an answer such as `173.62 GB`, `161,7 GiB`, `１２．５％` or `5 329`.
+    ///
+    /// # Errors
+    /// [`Judged::Unreadable`] or [`Judged::WrongUnit`].
+    ///
+    /// ```
+    /// use vramscope_engine::course::Answer;
+    /// let answer = Answer::read("161,7 GiB").unwrap();
+    /// assert_eq!(answer.readings, [161.7 * 1073741824.0]);
+    /// ```
+    pub fn read(text: &str) -> Result<Self, Judged> {
+        let text: String = text.chars().map(plain).filter(|c| !is_passed_over(*c)).collect();
+        let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+        let end = text.find(|c| !is_digit(c)).unwrap_or(text.len());
+        let (digits, unit) = text.split_at(end);
+        let numbers = readings(digits);
+        if numbers.is_empty() || unit.contains(is_digit) {
+            return Err(Judged::Unreadable);
+        }
+        if unit.is_empty() {
+            return Ok(Self {
+                readings: numbers,
+                unit: None,
+            });
+        }
+        let unit = Unit::named(unit).ok_or(Judged::WrongUnit)?;
+        Ok(Self {
+            readings: numbers.iter().map(|n| n * unit.size).collect(),
+            unit: Some(unit),
+        })
+    }
+}
+
+/// What digits with commas and points can mean, the likelier first.
+fn readings(text: &str) -> Vec<f64> {
+    let plain = |decimal: char| {
+        let thousands = if decimal == '.' { ',' } else { '.' };
+        let (whole, fraction) = text.split_once(decimal).unwrap_or((text, ""));
+        let mut groups = whole.split(thousands);
+        let first = groups.next().unwrap_or_default();
+        let fits = !whole.contains(thousands) || (1..=3).contains(&first.len()) && groups.all(|g| g.len() == 3);
+        let digits: String = whole.chars().filter(|c| *c != thousands).collect();
+        fits.then(|| number::read(&format!("{digits}.{fraction}"))).flatten()
+    };
+    let mut found: Vec<f64> = [plain('.'), plain(',')].into_iter().flatten().collect();
+    found.dedup();
+    found
+}
+
+/// Whether a value is right: within a share of the right one.
+fn is_near(value: f64, right: f64, tolerance: f64) -> bool {
+    (value - right).abs() <= right.abs() * tolerance
+}
+
+/// Holds what was typed against the right value, in the base of what `unit` measures. Without a unit,
+/// `unit` is meant.
+pub fn judge(text: &str, right: f64, unit: Unit, tolerance: f64) -> Judged {
+    let answer = match Answer::read(text) {
+        Ok(answer) => answer,
+        Err(why) => return why,
+    };
+    // A share may be given as 0.25 or as 25 %.
+    let is_same =
+        |given: Measure| given == unit.measure || matches!((given, unit.measure), (Measure::Count, Measure::Share));
+    let given = answer.unit.unwrap_or(unit);
+    if !is_same(given.measure) {
+        return Judged::WrongUnit;
+    }
+    let numbers: Vec<f64> = match answer.unit {
+        Some(typed) => answer.readings.iter().map(|value| value / typed.size).collect(),
+        None => answer.readings,
+    };
+    let right_with = |size: f64, tolerance: f64| numbers.iter().any(|n| is_near(n * size, right, tolerance));
+    if right_with(given.size, tolerance) {
+        return Judged::Right;
+    }
+    // A slip between 1000 and 1024 is less than 10%: an exact match tells it from a wrong number.
+    let slip = tolerance.min(0.005);
+    for name in ["GB", "GiB", "MB", "MiB", "ms", "s", "%"] {
+        let other = Unit::named(name).filter(|other| other.measure == unit.measure);
+        if let Some(other) = other.filter(|other| other.name != given.name && right_with(other.size, slip)) {
+            return Judged::RightWithUnit(other.name);
+        }
+    }
+    for scale in [1e-3, 1e-2, 0.1, 10.0, 100.0, 1e3, 1024.0, 1.0 / 1024.0] {
+        if right_with(given.size * scale, slip) {
+            return Judged::WrongScale;
+        }
+    }
+    let ratio = numbers.first().map_or(0.0, |n| n * given.size) / right;
+    if ratio > 1.0 {
+        Judged::TooHigh(ratio)
+    } else {
+        Judged::TooLow(1.0 / ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(name: &str) -> Unit {
+        Unit::named(name).expect(name)
+    }
+
+    #[test]
+    fn right_answers_are_accepted_in_any_sensible_form() {
+        let right = 173.62e9;
+        for text in [
+            "173.62 GB",
+            "173,62GB",
+            "173.62",
+            "161.7 GiB",
+            "161,7 GiB",
+            "161.7gib",
+            "173 620 MB",
+            "173,620 MB",
+            "173.620 MB",
+            "173,620,000,000 B",
+            "173.620.000.000 bytes",
+            "0.17362 TB",
+            "１７３．６２　ＧＢ",
+            "１７３，６２ GB",
+            "≈ 173.6 GB",
+            "约173.6G",
+            "173’620 MB",
+        ] {
+            assert_eq!(judge(text, right, unit("GB"), 0.005), Judged::Right, "{text}");
+        }
+        for text in ["5329", "5,329", "5.329", "5 329", "５３２９", "5329 tokens", "5329个"] {
+            assert_eq!(judge(text, 5329.0, unit(""), 0.0), Judged::Right, "{text}");
+        }
+        for text in ["25%", "25 ％", "25", "0.25x", "25.0 percent"] {
+            assert_eq!(judge(text, 0.25, unit("%"), 0.01), Judged::Right, "{text}");
+        }
+        assert_eq!(judge("50 ms", 0.05, unit("ms"), 0.01), Judged::Right);
+        assert_eq!(judge("0,05 秒", 0.05, unit("ms"), 0.01), Judged::Right);
+        assert_eq!(judge("70 亿", 7e9, unit(""), 0.01), Judged::Right);
+    }
+
+    #[test]
+    fn wrong_answers_say_what_is_wrong() {
+        let right = 173.62e9;
+        let judge = |text| judge(text, right, unit("GB"), 0.005);
+        assert_eq!(judge("173.62 GiB"), Judged::RightWithUnit("GB"));
+        assert_eq!(judge("161.7 GB"), Judged::RightWithUnit("GiB"));
+        assert_eq!(judge("161.7"), Judged::RightWithUnit("GiB"));
+        assert_eq!(judge("1736.2 GB"), Judged::WrongScale);
+        assert_eq!(judge("12 ms"), Judged::WrongUnit);
+        assert_eq!(judge("12 parsec"), Judged::WrongUnit);
+        for text in ["", "many", "GB", "1.2.3,4,5", "12 GB 13", "-5 GB", "1,2,3"] {
+            assert_eq!(judge(text), Judged::Unreadable, "{text}");
+        }
+        assert_eq!(judge("347.24 GB"), Judged::TooHigh(2.0));
+        assert_eq!(judge("86.81 GB"), Judged::TooLow(2.0));
+        assert!(matches!(judge("0 GB"), Judged::TooLow(_)));
+    }
+}

@@ -1,0 +1,82 @@
+//! What a formula's name stands for: a number, or several in order.
+
+/// One number or several; with a single one, an operation reaches every number of the other side.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct List(pub Vec<f64>);
+
+impl From<f64> for List {
+    fn from(value: f64) -> Self {
+        Self(vec![value])
+    }
+}
+
+impl List {
+    /// The number, where there is just one.
+    pub fn single(&self) -> Option<f64> {
+        match self.0[..] {
+            [value] => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Number by number; `None` where the two are of different lengths and neither is single.
+    pub(super) fn zip(&self, other: &Self, f: &dyn Fn(f64, f64) -> f64) -> Option<Self> {
+        let (a, b) = (&self.0, &other.0);
+        let len = if a.len() == 1 { b.len() } else { a.len() };
+        let fits = |list: &Vec<f64>| list.len() == 1 || list.len() == len;
+        let at = |list: &Vec<f64>, i: usize| if list.len() == 1 { list[0] } else { list[i] };
+        let values = (0..len).map(|i| f(at(a, i), at(b, i)));
+        (fits(a) && fits(b)).then(|| Self(values.collect()))
+    }
+
+    /// The sum.
+    pub fn sum(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    /// What each number adds to the one before.
+    pub(super) fn steps(&self) -> Self {
+        Self(self.0.windows(2).map(|pair| pair[1] - pair[0]).collect())
+    }
+
+    /// The sum up to and without each number: where each of several pieces in a row begins.
+    pub(super) fn starts(&self) -> Self {
+        let mut total = 0.0;
+        let start = |value: &f64| {
+            total += value;
+            total - value
+        };
+        Self(self.0.iter().map(start).collect())
+    }
+
+    /// The slope of the straight line of least squares through the numbers, per number.
+    pub(super) fn slope(&self) -> f64 {
+        let n = self.0.len() as f64;
+        let middle = (n - 1.0) / 2.0;
+        let mean = self.sum() / n;
+        let places = (0..self.0.len()).map(|i| i as f64 - middle);
+        let (mut products, mut squares) = (0.0, 0.0);
+        for (place, value) in places.zip(&self.0) {
+            products += place * (value - mean);
+            squares += place * place;
+        }
+        products / squares
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_straight_line_has_its_slope() {
+        assert_eq!(List(vec![1.0, 3.0, 5.0, 7.0]).slope(), 2.0);
+    }
+
+    #[test]
+    fn lists_of_different_lengths_do_not_meet() {
+        let (two, three) = (List(vec![1.0, 2.0]), List(vec![1.0, 2.0, 3.0]));
+        assert_eq!(two.zip(&three, &|a, b| a + b), None);
+        assert_eq!(two.zip(&List::from(1.0), &|a, b| a + b), Some(List(vec![2.0, 3.0])));
+    }
+}
