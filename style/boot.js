@@ -13,6 +13,8 @@ const known = {};
   known[language].catch(() => delete known[language]);
   return known[language];
 };
+/** The course in a language, which only those fetch who open it. */
+vramscope.course = (language) => text(at(addresses[`course${language.toLowerCase().replace("-", "")}`]));
 // A head start; which language it is, the program decides.
 vramscope.phrases(likelyLanguage());
 // The worker comes up beside the page, not after it.

@@ -3,7 +3,7 @@
 // Shows a part of VRAMscope in any page: load this script from where VRAMscope is, and put the
 // element where the part is to be. Attributes are the keys of VRAMscope's links (`model`, `gpu`,
 // `batch`, `seq`, …) and these:
-//   widget  verdict | phases | timeline | breakdown | attention | page (default)
+//   widget  verdict | phases | timeline | breakdown | attention | course | page (default)
 //   theme   light | dark; else the reader's system decides
 //   lang    en | zh-CN | zh-TW; else the language of the text around it
 //   title   what screen readers call the frame
@@ -44,13 +44,13 @@
 
     #show() {
       // A page of its own, not a part of the first page.
-      const attention = this.getAttribute("widget") === "attention";
-      const isKey = (name) => !COMMON.includes(name) && !/^(aria|data)-/.test(name) && !(attention && name === "widget");
+      const route = ["attention", "course"].find((page) => page === this.getAttribute("widget"));
+      const isKey = (name) => !COMMON.includes(name) && !/^(aria|data)-/.test(name) && !(route && name === "widget");
       const keys = [...this.attributes].filter(({ name }) => isKey(name));
       const pairs = keys.map(({ name, value }) => `${name}=${encodeURIComponent(value)}`);
       const lang = language(this.closest("[lang]")?.lang ?? "");
       if (lang) pairs.push(`lang=${lang}`);
-      const address = `${home}?embed=1#/${attention ? "attention" : ""}?${pairs.join("&")}`;
+      const address = `${home}?embed=1#/${route ?? ""}?${pairs.join("&")}`;
       // A change after the `#` alone is taken up by the page without loading it again.
       if (this.#frame.src !== address) this.#frame.src = address;
       this.#frame.title = this.title || `VRAMscope: ${this.getAttribute("model") ?? "GPU memory of a training step"}`;

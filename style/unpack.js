@@ -13,6 +13,9 @@ const address = {
   en: textAddress,
   zhcn: textAddress,
   zhtw: textAddress,
+  courseen: textAddress,
+  coursezhcn: textAddress,
+  coursezhtw: textAddress,
   wasm: async (part) => URL.createObjectURL(new Blob([await unpacked(part).arrayBuffer()], { type: "application/wasm" })),
   worker: async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/javascript" })),
   // The worker of a page from a file may import this, but no address made by the page.

@@ -6,6 +6,7 @@
 
 #[cfg(target_arch = "wasm32")]
 mod charts;
+mod course;
 #[cfg(target_arch = "wasm32")]
 mod i18n;
 #[cfg(target_arch = "wasm32")]

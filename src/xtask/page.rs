@@ -1,6 +1,7 @@
-//! What the built page gets beside what trunk makes of it: its words, its style sheets as one file, the
-//! service worker that keeps it for use offline, and the page as one file.
+//! What the built page gets beside what trunk makes of it: its words, its course, its style sheets as one
+//! file, the service worker that keeps it for use offline, and the page as one file.
 
+mod course;
 mod markup;
 mod service_worker;
 mod single_file;
@@ -29,6 +30,7 @@ pub const EMBED: &str = "embed.js";
 pub fn complete(dist: &Path) -> Result<(), Failure> {
     styles::join(dist)?;
     words::write(dist)?;
+    course::write(dist)?;
     service_worker::write(dist)?;
     let page = single_file::of(dist)?;
     std::fs::write(dist.join(SINGLE_FILE), page)?;

@@ -66,6 +66,10 @@ async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
     with_page("", async |page| {
         for route in [
             "#/attention",
+            "#/course?row=9.attn&theme=dark",
+            "#/course?row=9.1&lang=zh-CN",
+            "#/course?row=L.tree",
+            "#/course?row=9.lists",
             "#/?model=qwen2.5-0.5b&phase=evaluate",
             "#/?model=nothing",
         ] {

@@ -9,6 +9,7 @@ mod bad_input;
 mod chromedriver;
 mod compare;
 mod controls;
+mod course;
 mod delivery;
 mod embed;
 mod export;

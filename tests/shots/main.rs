@@ -21,7 +21,11 @@ use page::{Page, with_page};
 const WIDTHS: [u32; 2] = [1440, 390];
 
 /// Names and paths of the pages, and what stands there once there is a result.
-const PAGES: [(&str, &str, &str); 2] = [("plan", "/", "verdict"), ("attention", "/attention", "formula-memory")];
+const PAGES: [(&str, &str, &str); 3] = [
+    ("plan", "/", "verdict"),
+    ("attention", "/attention", "formula-memory"),
+    ("course", "/course", "course-peak"),
+];
 
 /// Single changes and sweeps go on for a while after the verdict.
 const SETTLED: Duration = Duration::from_millis(2500);

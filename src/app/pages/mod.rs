@@ -1,6 +1,7 @@
 //! One folder for each route.
 
 pub mod attention;
+pub mod course;
 pub mod plan;
 
 use crate::shell::Store;

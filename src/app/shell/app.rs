@@ -8,6 +8,7 @@ use super::update::UpdateNotice;
 use super::{Store, fault, language, theme};
 use crate::i18n::{Language, Words, t, use_i18n};
 use crate::pages::attention::AttentionPage;
+use crate::pages::course::CoursePage;
 use crate::pages::plan::PlanPage;
 use crate::part::part;
 use crate::state::Route;
@@ -58,6 +59,7 @@ pub fn Routed() -> impl IntoView {
     part(move || {
         Some(match route.get() {
             Route::Attention => view! { <AttentionPage /> }.into_any(),
+            Route::Course => view! { <CoursePage /> }.into_any(),
             _ => view! { <PlanPage /> }.into_any(),
         })
     })

@@ -52,6 +52,7 @@ fn Pages() -> impl IntoView {
         };
         let words = move || match route {
             Route::Attention => t_string!(i18n, nav.attention).to_string(),
+            Route::Course => t_string!(i18n, nav.course).to_string(),
             _ => t_string!(i18n, nav.plan).to_string(),
         };
         view! {

@@ -11,7 +11,7 @@ mod host;
 mod install;
 mod language;
 mod notices;
-mod preferences;
+pub mod preferences;
 mod store;
 mod theme;
 mod update;

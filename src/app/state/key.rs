@@ -99,6 +99,16 @@ pub enum Key {
     Sweep,
     /// Cards that a sweep is held against.
     Cards,
+    /// The row of the course.
+    Row,
+    /// One block of that row.
+    Figure,
+    /// What is entered in the fields of the row.
+    Given,
+    /// What the exercises draw their numbers from.
+    Seed,
+    /// Large type for a room.
+    Present,
     /// Language of the page.
     Lang,
     /// Light or dark.
@@ -113,7 +123,7 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 57] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -161,6 +171,11 @@ impl Key {
         Self::LogY,
         Self::Sweep,
         Self::Cards,
+        Self::Row,
+        Self::Figure,
+        Self::Given,
+        Self::Seed,
+        Self::Present,
         Self::Lang,
         Self::Theme,
         Self::Embed,
@@ -221,6 +236,11 @@ impl Key {
             Self::LogY => "log_y",
             Self::Sweep => "sweep",
             Self::Cards => "cards",
+            Self::Row => "row",
+            Self::Figure => "figure",
+            Self::Given => "given",
+            Self::Seed => "seed",
+            Self::Present => "present",
             Self::Lang => "lang",
             Self::Theme => "theme",
             Self::Embed => "embed",
@@ -284,7 +304,9 @@ impl Key {
             Self::LogX => Form::Switch,
             Self::LogY => Form::Switch,
             Self::Sweep => Form::Choice(&["batch", "seq", "image", "images", "frames"]),
-            Self::Cards => Form::Text,
+            Self::Cards | Self::Row | Self::Figure | Self::Given => Form::Text,
+            Self::Seed => Form::OptionalCount,
+            Self::Present => Form::Choice(&["1"]),
             Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
             Self::Theme => Form::Choice(&["light", "dark"]),
             Self::Embed => Form::Choice(&["1"]),
@@ -302,6 +324,11 @@ impl Key {
                 | Self::Phase
                 | Self::NewTokens
                 | Self::Compare
+                | Self::Row
+                | Self::Figure
+                | Self::Given
+                | Self::Seed
+                | Self::Present
                 | Self::Lang
                 | Self::Theme
                 | Self::Embed
@@ -372,6 +399,7 @@ impl Key {
             Self::Sweep => "batch",
             Self::Heads | Self::KvHeads | Self::HeadDim | Self::Cards => "",
             Self::Compare | Self::Embed | Self::Widget | Self::Id => "",
+            Self::Row | Self::Figure | Self::Given | Self::Seed | Self::Present => "",
             Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::ImageSizes | Self::Frames => "",
             Self::Lang | Self::Theme => "",
         }

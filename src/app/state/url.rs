@@ -73,7 +73,10 @@ impl Address {
             Key::Config | Key::Compare => format!(" {}=\"{}\"", key.name(), pack(text)),
             _ => format!(" {}=\"{}\"", key.name(), quote(text)),
         };
-        let widget = (self.route == Route::Attention).then(|| " widget=\"attention\"".to_owned());
+        let widget = match self.route {
+            Route::Attention | Route::Course => Some(format!(" widget=\"{}\"", &self.route.path()[1..])),
+            _ => None,
+        };
         named.chain(rest).map(attribute).chain(widget).collect()
     }
 }
@@ -191,6 +194,8 @@ mod tests {
         address.route = Route::Attention;
         let attention = " widget=\"attention\"";
         assert!(address.to_attributes().ends_with(attention));
+        address.route = Route::Course;
+        assert!(address.to_attributes().ends_with(" widget=\"course\""));
         address.route = Route::Plan;
         address.draft.set(Key::Config, "{}");
         assert_eq!(address.to_attributes(), format!(" {gpu} config=\"e30\" batch=\"4\""));

@@ -31,3 +31,5 @@ pub use client::Engine;
 pub use export::Export;
 pub use protocol::{Answer, Ask, Progress, Refusal, Slot};
 pub use run::model;
+#[cfg(test)]
+pub use setups::summary;

@@ -25,7 +25,11 @@ impl Parts for SetupsWork {
     }
 }
 
-fn summary(entries: &Draft) -> Result<Summary, Refusal> {
+/// The figures of one setup.
+///
+/// # Errors
+/// Why there are none.
+pub fn summary(entries: &Draft) -> Result<Summary, Refusal> {
     let subject = Subject::read(entries)?;
     let report = subject.report()?;
     Ok(Summary::of(&report, subject.card(&report)))

@@ -1,0 +1,219 @@
+//! Setups that the engine simulates, beside what the course says and what was measured.
+
+use serde_json::Value;
+use vramscope_engine::format::gib;
+use vramscope_engine::report::{Part, Phase};
+use vramscope_engine::tape::Kind;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Verdict;
+
+use super::book::{Book, Row, items, text};
+use super::figure::scrolled;
+use super::given::Input;
+use super::html::{element, escape};
+use crate::worker::view::Summary;
+
+/// Words of the page for what a report names.
+pub struct Names<'a> {
+    /// Of a phase.
+    pub phase: &'a dyn Fn(Phase) -> String,
+    /// Of a part of the memory.
+    pub part: &'a dyn Fn(Part) -> String,
+    /// The class that has the colour of a kind.
+    pub class: &'a dyn Fn(Kind) -> &'static str,
+}
+
+/// What is known of a setup: nothing yet, its figures, or why it has none.
+pub type Outcome<'a> = Option<&'a Result<Summary, String>>;
+
+/// The setup of a case as a query, with the fields' values put in.
+pub fn query(case: &Value, inputs: &[Input]) -> String {
+    let mut query = text(case, "setup").to_owned();
+    for input in inputs {
+        let value = input.value.single().unwrap_or_default();
+        // Setups count in whole numbers.
+        query = query.replace(&format!("{{{}}}", input.name), &format!("{value:.0}"));
+    }
+    query
+}
+
+/// The setups of a block, in order.
+pub fn queries<'a>(block: &'a Value, inputs: &'a [Input]) -> impl Iterator<Item = String> + 'a {
+    items(block.get("cases")).iter().map(|case| query(case, inputs))
+}
+
+/// The table of a block's setups.
+pub fn table<'a>(
+    book: &Book,
+    row: Row,
+    (block, name): (&Value, &str),
+    inputs: &[Input],
+    known: &dyn Fn(&str) -> Outcome<'a>,
+    names: &Names,
+) -> String {
+    let cases = items(block.get("cases"));
+    if cases.is_empty() {
+        return String::new();
+    }
+    let labels = row.list(&format!("{name}.cases"));
+    let has = |key: &str| cases.iter().any(|case| case.get(key).is_some());
+    let show = Show {
+        course: has("course"),
+        measured: has("measured"),
+        verdict: block.get("verdict").is_some(),
+    };
+    let summaries: Vec<_> = cases.iter().map(|case| known(&query(case, inputs))).collect();
+    let highest = summaries.iter().flatten().flat_map(|s| s.as_ref().ok());
+    let highest = highest.map(|s| s.figures.peak_allocated.get()).max().unwrap_or(1);
+    let is_own = inputs.iter().all(|input| input.is_own);
+    let rows: String = cases
+        .iter()
+        .zip(summaries)
+        .enumerate()
+        .map(|(place, (case, outcome))| {
+            let label = labels.get(place).and_then(Value::as_str).unwrap_or_default();
+            let query = query(case, inputs);
+            let head = format!(
+                "<th scope=\"row\">{}<a class=\"small\" href=\"#/?{}\">{}</a></th>",
+                escape(label),
+                escape(&query),
+                book.word("open_planner")
+            );
+            let cells = match outcome {
+                Some(Ok(summary)) => figures(book, summary, highest, (case, is_own), &show, names),
+                Some(Err(message)) => format!("<td colspan=\"6\" class=\"oom\">{}</td>", escape(message)),
+                None => format!("<td colspan=\"6\" class=\"muted\">{}</td>", book.word("simulating")),
+            };
+            format!("<tr>{head}{cells}</tr>")
+        })
+        .collect();
+    let marks = match (block.get("marks"), known(&query(&cases[0], inputs))) {
+        (Some(_), Some(Ok(summary))) => step(book, summary),
+        _ => String::new(),
+    };
+    scrolled(&format!(
+        "<table class=\"course-cases\"><thead>{}</thead><tbody>{rows}</tbody></table>",
+        show.head(book)
+    )) + &marks
+}
+
+/// Which columns a table has.
+struct Show {
+    course: bool,
+    measured: bool,
+    verdict: bool,
+}
+
+impl Show {
+    fn head(&self, book: &Book) -> String {
+        let columns = [
+            ("setup", true),
+            ("exact", true),
+            ("at_peak", true),
+            ("holds", true),
+            ("course", self.course),
+            ("measured", self.measured),
+            ("on_card", self.verdict),
+        ];
+        let shown = columns.into_iter().filter(|(_, shown)| *shown);
+        let cells: String = shown
+            .map(|(key, _)| format!("<th scope=\"col\">{}</th>", book.word(key)))
+            .collect();
+        element("tr", "", &cells)
+    }
+}
+
+fn figures(
+    book: &Book,
+    summary: &Summary,
+    highest: u64,
+    (case, is_own): (&Value, bool),
+    show: &Show,
+    names: &Names,
+) -> String {
+    let peak = summary.figures.peak_allocated;
+    let mut out = format!(
+        "<td class=\"course-result\" data-testid=\"course-peak\" data-value=\"{}\">{}</td><td>{}</td><td data-testid=\"course-phase\">{}</td>",
+        peak.get(),
+        gib(peak),
+        stack(summary, highest, names),
+        escape(&(names.phase)(summary.figures.peak_phase))
+    );
+    if show.course {
+        out += &element("td", "", &escape(text(case, "course")));
+    }
+    if show.measured {
+        let measured = case.get("measured").and_then(Value::as_u64).filter(|_| is_own);
+        out += &element(
+            "td",
+            "",
+            &measured.map(|bytes| gib(Bytes::new(bytes))).unwrap_or_default(),
+        );
+    }
+    if show.verdict {
+        out += &verdict(book, summary);
+    }
+    out
+}
+
+fn verdict(book: &Book, summary: &Summary) -> String {
+    match &summary.card {
+        Ok(card) => {
+            let fits = card.fit.verdict != Verdict::Oom;
+            let class = if fits { "fits" } else { "oom" };
+            let word = book.word(if fits { "fits" } else { "short_of" });
+            format!(
+                "<td class=\"{class}\">{}: {word}<span class=\"muted small\">{}</span></td>",
+                escape(&card.name),
+                gib(summary.needed())
+            )
+        }
+        Err(message) => element("td", "muted", &escape(message)),
+    }
+}
+
+/// What is live at the peak, by kind, as one bar.
+fn stack(summary: &Summary, highest: u64, names: &Names) -> String {
+    let (mut left, mut bars, mut words) = (0.0, String::new(), Vec::new());
+    for (part, bytes) in &summary.parts {
+        let Part::Live(kind) = part else { continue };
+        let width = bytes.get() as f64 / highest as f64 * 240.0;
+        bars += &format!(
+            "<rect class=\"{}\" x=\"{left:.1}\" y=\"0\" width=\"{width:.1}\" height=\"16\"/>",
+            (names.class)(*kind)
+        );
+        words.push(format!("{} {}", (names.part)(*part), gib(*bytes)));
+        left += width;
+    }
+    let words = escape(&words.join(", "));
+    format!(
+        "<svg class=\"course-stack\" viewBox=\"0 0 240 16\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{words}\">{bars}</svg><span class=\"muted small course-parts\">{words}</span>"
+    )
+}
+
+/// The allocated bytes along one step.
+fn step(book: &Book, summary: &Summary) -> String {
+    let steady = summary.figures.steady;
+    let marks = [
+        ("mark_before", steady.before_forward),
+        ("mark_peak_forward", steady.peak_forward),
+        ("mark_after_forward", steady.after_forward),
+        ("mark_peak_backward", steady.peak_backward),
+        ("mark_after_backward", steady.after_backward),
+        ("mark_peak_optimizer", steady.peak_optimizer),
+        ("mark_end", steady.end),
+    ];
+    let highest = steady.peak().get().max(1) as f64;
+    let rows: String = marks
+        .iter()
+        .map(|(key, bytes)| {
+            let width = bytes.get() as f64 / highest * 240.0;
+            format!(
+                "<tr><th scope=\"row\">{}</th><td><svg class=\"course-stack\" viewBox=\"0 0 240 16\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{width:.1}\" height=\"16\"/></svg></td><td class=\"course-result\">{}</td></tr>",
+                book.word(key),
+                gib(*bytes)
+            )
+        })
+        .collect();
+    scrolled(&format!("<table class=\"course-cases\"><tbody>{rows}</tbody></table>"))
+}

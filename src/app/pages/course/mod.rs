@@ -1,0 +1,92 @@
+//! `/course`: rows of the course, one a page, and what a reader does there.
+//!
+//! The pages are HTML that [`course`](crate::course) gives; this puts it into the document, listens to its
+//! fields and buttons all at once, and asks the engine for its setups.
+
+mod acts;
+mod desk;
+mod fetched;
+
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
+
+use crate::i18n::{t_string, use_i18n};
+use crate::part::part;
+use crate::shell::Store;
+use crate::state::Key;
+use crate::worker::{Engine, Slot};
+use desk::Desk;
+
+/// Contents at the left, the row at the right; in a frame of another page, one figure alone.
+#[component]
+pub fn CoursePage() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let desk = Desk::new(store, i18n);
+    Effect::new(move || fetched::follow(desk, i18n.locale()));
+    let keys = window_event_listener(leptos::ev::keydown, move |event| desk.key(&event));
+    on_cleanup(move || {
+        keys.remove();
+        Engine::get().cancel(Slot::Setups);
+        desk::set_presenting(false);
+    });
+    Effect::new(move || desk::set_presenting(!store.text(Key::Present).is_empty()));
+    // What was entered stays in the fields while they are typed in: only these make the page anew.
+    let shown = Memo::new(move |_| {
+        [Key::Row, Key::Figure, Key::Seed, Key::Present, Key::Lang, Key::Theme].map(|key| store.text(key))
+    });
+    let contents = Memo::new(move |_| desk.contents());
+    Effect::new(move |before: Option<String>| {
+        let [id, ..] = shown.get();
+        if before.is_some_and(|before| before != id)
+            && let Some(top) = document().get_element_by_id("results")
+        {
+            top.scroll_into_view();
+        }
+        id
+    });
+    Effect::new(move || {
+        shown.track();
+        desk.book.track();
+        // Once the page stands in the document.
+        request_animation_frame(move || desk.ask());
+    });
+    let page = part(move || {
+        shown.track();
+        if desk.failed.get() {
+            return Some(view! { <p class="course-wait" role="alert">{desk::FAILED}</p> }.into_any());
+        }
+        let html = desk.html()?;
+        let page = view! {
+            <div
+                class="course-page"
+                inner_html=html
+                on:input=move |event| desk.entered(&event)
+                on:change=move |event| desk.changed(&event)
+                on:click=move |event| desk.clicked(&event)
+                on:submit=move |event| desk.answered(&event)
+            ></div>
+        };
+        Some(page.into_any())
+    });
+    // A frame's address says so before the `#`, which never changes.
+    let is_alone = untrack(|| !store.text(Key::Embed).is_empty());
+    let label = move || t_string!(i18n, nav.course);
+    let beside = (!is_alone)
+        .then(|| view! { <nav class="course-contents" aria-label=label inner_html=contents></nav> }.into_any());
+    view! {
+        <div class="course" class:alone=is_alone>
+            {beside}
+            <main class="results" id="results" tabindex="-1" aria-label=label>
+                {page}
+            </main>
+        </div>
+    }
+}
+
+/// The element that an event happened in, or one around it.
+fn closest(event: &web_sys::Event, selector: &str) -> Option<HtmlElement> {
+    let target: web_sys::Element = event.target()?.dyn_into().ok()?;
+    target.closest(selector).ok()??.dyn_into().ok()
+}
