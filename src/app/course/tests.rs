@@ -245,7 +245,7 @@ fn a_mistake_that_is_known_is_named() {
             let line = items(block.get("lines"))
                 .iter()
                 .find(|line| text(line, "name") == text(block, "ask"));
-            let (unit, decimals) = line.map(shown_in).expect("the line that is asked");
+            let (unit, _) = line.map(shown_in).expect("the line that is asked");
             let hints = row.list(&format!("{name}.slips"));
             for (formula, hint) in items(block.get("slips")).iter().filter_map(Value::as_str).zip(hints) {
                 let value = sheet
