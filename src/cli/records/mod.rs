@@ -4,5 +4,7 @@
 mod checked;
 mod entry;
 
-pub use checked::{Checked, Refused, hex};
+#[cfg(feature = "server")]
+pub use checked::Refused;
+pub use checked::{Checked, hex};
 pub use entry::Entry;
