@@ -31,3 +31,26 @@ on_both! {
         assert_eq!(list["records"].as_array().map(Vec::len), Some(1));
     }
 }
+
+#[test]
+fn bench_sends_its_record_where_it_is_told_to() {
+    let scratch = Scratch::new();
+    let database = scratch.path("results.db");
+    let server = Server::start(database.to_str().expect("UTF-8"));
+    let file = scratch.file("h200.json", EXAMPLE);
+    let mut command = vramscope(scratch.folder());
+    command
+        .args(["bench", "--upload", &server.url(), "--yes", "--show"])
+        .arg(&file);
+    let sent = command
+        .env("VRAMSCOPE_TOKEN", server.token("write"))
+        .output()
+        .expect("the binary runs");
+    assert!(String::from_utf8_lossy(&sent.stdout).contains("… stored\n"), "{sent:?}");
+    assert_eq!(
+        get(server.address, "/api/records", None).json()["records"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+}

@@ -61,7 +61,21 @@ of settings; whoever runs the server makes one with `vramscope serve token add`.
 const LARGEST_RECORD: u64 = 256 << 20;
 
 impl Upload {
-    /// Sends the records and those that wait.
+    /// Sends to this server, with the usual patience.
+    pub fn to(to: Destination, yes: bool) -> Self {
+        Self {
+            files: Vec::new(),
+            to,
+            yes,
+            dry_run: false,
+            token_file: None,
+            ca: None,
+            retries: 4,
+            timeout: 60,
+        }
+    }
+
+    /// Sends the records in the files, and those that wait.
     ///
     /// # Errors
     /// When a file is no record, nobody agreed, or a record was not acknowledged.
@@ -72,6 +86,14 @@ impl Upload {
                 .iter()
                 .try_for_each(|record| output::print(&format!("{}\n", record.text)));
         }
+        self.send(&records)
+    }
+
+    /// Sends these records, and those that wait.
+    ///
+    /// # Errors
+    /// When nobody agreed, or a record was not acknowledged.
+    pub fn send(self, records: &[Checked]) -> Result<(), Failure> {
         let spool = open_spool()?;
         let (waiting, unreadable) = spool
             .waiting_for(&self.to)
@@ -82,7 +104,7 @@ impl Upload {
         if records.is_empty() && waiting.is_empty() {
             return output::print(&format!("nothing waits to be sent to {}\n", self.to));
         }
-        self.show(&records, &waiting)?;
+        self.show(records, &waiting)?;
         if !self.yes && !agreed(self.files.contains(&Source::Stdin))? {
             return output::print("nothing was sent\n");
         }
@@ -90,7 +112,7 @@ impl Upload {
         let timeout = Duration::from_secs(self.timeout);
         let client = Client::new(self.to.clone(), token, self.retries, timeout, self.ca.as_deref())?;
         // From here on nothing is lost, whatever happens to this process.
-        for record in &records {
+        for record in records {
             spool
                 .put(&self.to, record)
                 .map_err(|error| spool_failed(&spool, &error))?;

@@ -13,8 +13,11 @@ use clap::{Args, ValueEnum};
 use vramscope_engine::record::Record;
 
 use crate::commands::examples;
+use crate::commands::upload::Upload;
 use crate::failure::Failure;
 use crate::output;
+use crate::records::Checked;
+use crate::upload::Destination;
 
 /// Measure this machine's GPU with the kernels that training is made of
 ///
@@ -48,6 +51,12 @@ pub struct Bench {
     /// Then say what changed since an older record, beyond noise
     #[arg(long, value_name = "OLD")]
     compare: Option<PathBuf>,
+    /// Then send the record to this server, as `upload` does
+    #[arg(long, value_name = "URL", conflicts_with = "list")]
+    upload: Option<Destination>,
+    /// Send without asking
+    #[arg(long, requires = "upload")]
+    yes: bool,
     /// Form of the result on standard output
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
@@ -106,7 +115,10 @@ impl Bench {
             Form::Csv => output::print(&show::csv(&record))?,
             Form::Text => output::print(&self.text(&record, old.as_ref()))?,
         }
-        Ok(())
+        match self.upload {
+            Some(to) => Upload::to(to, self.yes).send(&[Checked::of(record).map_err(Failure::broken)?]),
+            None => Ok(()),
+        }
     }
 
     fn text(&self, record: &Record, old: Option<&Record>) -> String {
