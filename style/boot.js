@@ -28,6 +28,18 @@ vramscope.startWorker = () => {
   return made;
 };
 
+/** Reads files, and a text if there is one, in a worker of its own; `hear` gets progress and the answer. */
+vramscope.diagnose = (files, text, hear) => {
+  const all = [...files];
+  if (text.trim()) all.push(new File([text], vramscope.pasted));
+  const reader = new Worker(at(addresses.readers));
+  reader.onmessage = ({ data }) => hear(data.done ?? 0, data.of ?? 0, data.answer ?? "", data.fault ?? "");
+  reader.onerror = (event) => hear(0, 0, "", event.message || "the worker was refused");
+  reader.postMessage({ js: at(addresses.readersjs), wasm: at(addresses.readerswasm), files: all });
+  return reader;
+};
+vramscope.pasted = "(pasted)";
+
 try {
   const page = await import(at(js));
   await page.default({ module_or_path: await module });

@@ -17,6 +17,9 @@ const address = {
   coursezhcn: textAddress,
   coursezhtw: textAddress,
   wasm: async (part) => URL.createObjectURL(new Blob([await unpacked(part).arrayBuffer()], { type: "application/wasm" })),
+  readerswasm: async (part) => URL.createObjectURL(new Blob([await unpacked(part).arrayBuffer()], { type: "application/wasm" })),
+  readers: async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/javascript" })),
+  readersjs: async (part) => `data:text/javascript,${encodeURIComponent(await unpacked(part).text())}`,
   worker: async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/javascript" })),
   // The worker of a page from a file may import this, but no address made by the page.
   js: async (part) => `data:text/javascript,${encodeURIComponent(await unpacked(part).text())}`,

@@ -21,17 +21,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The subject whose phrases are found by their keys, as what is found in a file names them so.
+const KEYED: &str = "finding";
+
 /// A module for each subject; in it a place for each phrase, and for one with gaps a type that names them.
 fn code(phrases: &[Phrase]) -> String {
     let mut code = format!("pub const COUNT: usize = {};\n", phrases.len());
-    let mut subject = "";
+    let (mut subject, mut keyed) = ("", String::new());
     for (place, phrase) in phrases.iter().enumerate() {
         if phrase.subject != subject {
             code += if subject.is_empty() { "" } else { "}\n" };
             subject = &phrase.subject;
-            code += &format!("pub mod {subject} {{ use super::*;\n");
+            // One module of that name comes last.
+            let name = if subject == KEYED { "unkeyed" } else { subject };
+            code += &format!("#[allow(unused_imports)] pub mod {name} {{ use super::*;\n");
         }
         let (key, gaps) = (&phrase.key, &phrase.gaps);
+        if subject == KEYED {
+            keyed += &format!("(\"{key}\", Place({place})),");
+            continue;
+        }
         if gaps.is_empty() {
             code += &format!("pub const {key}: Place = Place({place});\n");
             continue;
@@ -45,5 +54,5 @@ fn code(phrases: &[Phrase]) -> String {
              fn values(self) -> Vec<T> {{ vec![{values}] }}\n}}\n"
         );
     }
-    code + "}\n"
+    code + "}\n" + &format!("pub mod {KEYED} {{ use super::*; pub const PLACES: &[(&str, Place)] = &[{keyed}]; }}\n")
 }

@@ -40,6 +40,18 @@ pub async fn set_width(page: &Page, width: u32) -> WebDriverResult<()> {
 }
 
 #[tokio::test]
+async fn axe_finds_nothing_serious_in_a_diagnosis() {
+    with_page("#/diagnose", async |page| {
+        page.enter("diagnose-text", "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)").await?;
+        page.find("diagnose-go").await?.click().await?;
+        page.find("finding").await?;
+        assert_eq!(findings(page).await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn axe_finds_nothing_serious_in_any_language_theme_or_width() {
     with_page("", async |page| {
         for width in [1440, 390] {

@@ -11,6 +11,7 @@ mod compare;
 mod controls;
 mod course;
 mod delivery;
+mod diagnose;
 mod embed;
 mod export;
 mod keyboard;

@@ -2,6 +2,7 @@
 
 pub mod attention;
 pub mod course;
+pub mod diagnose;
 pub mod plan;
 
 use crate::shell::Store;

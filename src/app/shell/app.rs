@@ -9,6 +9,7 @@ use super::{Store, fault, language, theme};
 use crate::i18n::{Language, Words, t, use_i18n};
 use crate::pages::attention::AttentionPage;
 use crate::pages::course::CoursePage;
+use crate::pages::diagnose::DiagnosePage;
 use crate::pages::plan::PlanPage;
 use crate::part::part;
 use crate::state::Route;
@@ -60,6 +61,7 @@ pub fn Routed() -> impl IntoView {
         Some(match route.get() {
             Route::Attention => view! { <AttentionPage /> }.into_any(),
             Route::Course => view! { <CoursePage /> }.into_any(),
+            Route::Diagnose => view! { <DiagnosePage /> }.into_any(),
             _ => view! { <PlanPage /> }.into_any(),
         })
     })

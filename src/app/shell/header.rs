@@ -53,6 +53,7 @@ fn Pages() -> impl IntoView {
         let words = move || match route {
             Route::Attention => t_string!(i18n, nav.attention).to_string(),
             Route::Course => t_string!(i18n, nav.course).to_string(),
+            Route::Diagnose => t_string!(i18n, nav.diagnose).to_string(),
             _ => t_string!(i18n, nav.plan).to_string(),
         };
         view! {

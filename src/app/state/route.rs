@@ -43,6 +43,6 @@ impl Route {
 
     /// Whether its page is there.
     pub const fn is_built(self) -> bool {
-        matches!(self, Self::Plan | Self::Attention | Self::Course)
+        matches!(self, Self::Plan | Self::Attention | Self::Diagnose | Self::Course)
     }
 }

@@ -28,7 +28,16 @@ pub fn lint() -> Result<(), Failure> {
         "--locked",
     ];
     run(cargo().args(portable).args(["--", "-D", "warnings"]))?;
-    let browser = ["clippy", "-p", "vramscope-engine", "-p", "vramscope-app", "--locked"];
+    let browser = [
+        "clippy",
+        "-p",
+        "vramscope-engine",
+        "-p",
+        "vramscope-app",
+        "-p",
+        "vramscope-diagnoser",
+        "--locked",
+    ];
     run(cargo()
         .args(browser)
         .args(["--target", "wasm32-unknown-unknown", "--", "-D", "warnings"]))
