@@ -7,10 +7,10 @@ use crate::page::{built, with_page};
 /// The most that the compiled program may take. The goal is 400 000, which it has outgrown: this holds
 /// it where it is. The course's blocks are some 35 000 of it and the view of diagnoses 10 000; the course's
 /// texts and the readers of files come when they are opened.
-const PROGRAM: usize = 573_000;
+const PROGRAM: usize = 574_000;
 /// The most that the first visit may take, the program included. The goal is 550 000, which held before the
 /// course and the diagnoses were part of the program.
-const FIRST_VISIT: usize = 602_000;
+const FIRST_VISIT: usize = 605_000;
 
 fn packed(file: &str) -> usize {
     let bytes = std::fs::read(built().join(file)).expect("what the page asked for is there");
