@@ -1,7 +1,6 @@
-use std::io::{BufRead, Read};
+use std::io::Read;
 
 use clap::Args;
-use flate2::bufread::MultiGzDecoder;
 use serde::Serialize;
 use vramscope_engine::device::Device;
 use vramscope_engine::diagnose::{self, Context, Evidence, Finding, Fixes, Piece, Step, words};
@@ -15,7 +14,7 @@ use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
-use crate::input::source::Source;
+use crate::input::source::{LARGEST, Source};
 use crate::input::subject::Subject;
 use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
@@ -224,23 +223,11 @@ fn understand(files: &[Source]) -> Result<Vec<Understood>, Failure> {
     Ok(all)
 }
 
-/// More than any snapshot, trace or log holds; what decompresses to more is none.
-const LARGEST: u64 = 4 << 30;
-
 /// Reads a source to its end, decompressing gzip.
 fn read(source: &Source) -> Result<Vec<u8>, Failure> {
-    let mut input = source.open()?;
-    let gzipped = input
-        .fill_buf()
-        .map_err(|error| source.unreadable(&error))?
-        .starts_with(&[0x1f, 0x8b]);
-    let input: Box<dyn Read> = if gzipped {
-        Box::new(MultiGzDecoder::new(input))
-    } else {
-        Box::new(input)
-    };
+    let (mut input, gzipped) = source.unpacked()?;
     let mut bytes = Vec::with_capacity(source.size().min(LARGEST) as usize);
-    let ended = input.take(LARGEST).read_to_end(&mut bytes);
+    let ended = input.read_to_end(&mut bytes);
     match ended {
         // A file that is cut short still holds what comes before.
         Err(_) if gzipped && !bytes.is_empty() => {

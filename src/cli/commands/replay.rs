@@ -1,7 +1,6 @@
-use std::io::{BufRead, Read};
+use std::io::Read;
 
 use clap::Args;
-use flate2::bufread::MultiGzDecoder;
 use vramscope_engine::allocator::{self, Trace};
 use vramscope_engine::diagnose::Snapshot;
 use vramscope_engine::diagnose::pickle::Pickle;
@@ -78,24 +77,11 @@ fn of_device(mut snapshot: Snapshot, wanted: Option<usize>) -> Result<Trace, Str
     }
 }
 
-/// More than any trace holds; what decompresses to more is no trace.
-const LARGEST_TRACE: u64 = 4 << 30;
-
 /// Reads a source to its end, decompressing gzip.
 fn read(source: &Source) -> Result<Vec<u8>, Failure> {
-    let mut input = source.open()?;
-    let gzipped = input
-        .fill_buf()
-        .map_err(|error| source.unreadable(&error))?
-        .starts_with(&[0x1f, 0x8b]);
-    let input: Box<dyn Read> = if gzipped {
-        Box::new(MultiGzDecoder::new(input))
-    } else {
-        Box::new(input)
-    };
+    let (mut input, _) = source.unpacked()?;
     let mut bytes = Vec::new();
     input
-        .take(LARGEST_TRACE)
         .read_to_end(&mut bytes)
         .map_err(|error| source.unreadable(&error))?;
     Ok(bytes)

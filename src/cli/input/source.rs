@@ -5,7 +5,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 
+use flate2::bufread::MultiGzDecoder;
+
 use crate::failure::Failure;
+
+/// More bytes than any trace, snapshot or log holds; what unpacks to more is none.
+pub const LARGEST: u64 = 4 << 30;
 
 /// Where input comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +51,23 @@ impl Source {
                 Err(error) => Err(self.unreadable(&error)),
             },
         }
+    }
+
+    /// Opens it for reading what it holds, unpacked where it is gzipped, and says whether it is. It ends at
+    /// [`LARGEST`].
+    ///
+    /// # Errors
+    /// When it cannot be opened or its first bytes cannot be read.
+    pub fn unpacked(&self) -> Result<(io::Take<Box<dyn Read>>, bool), Failure> {
+        let mut input = self.open()?;
+        let begin = input.fill_buf().map_err(|error| self.unreadable(&error))?;
+        let gzipped = begin.starts_with(&[0x1f, 0x8b]);
+        let input: Box<dyn Read> = if gzipped {
+            Box::new(MultiGzDecoder::new(input))
+        } else {
+            Box::new(input)
+        };
+        Ok((input.take(LARGEST), gzipped))
     }
 
     /// Bytes of a file; 0 where that is not known.

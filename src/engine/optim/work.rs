@@ -93,7 +93,7 @@ impl Optimizer {
             O::Adamw => lists(t, &trained, &ADAMW),
             O::Sgd => lists(t, &trained, &SGD),
             O::Sgdm => lists(t, &trained, &SGD_MOMENTUM),
-            O::AdamwFused => fused(t, &trained),
+            O::AdamwFused => by_type(t, &trained, Class::FusedAdamw, &[("_fused_adamw_", 4, 3)]),
             O::Adamw8bit | O::PagedAdamw8bit | O::PagedAdamw => lists(t, &trained, &[("optimizer_update_8bit", 3, 2)]),
             _ => {}
         }
@@ -128,6 +128,10 @@ fn in_place(t: &Tape, p: &Tensor, passes: &[Pass], dtype: DType) {
 
 /// Kernels over the lists of each type of parameters.
 pub(super) fn lists(t: &Tape, tensors: &[&Tensor], passes: &[Pass]) {
+    by_type(t, tensors, Class::Foreach, passes);
+}
+
+fn by_type(t: &Tape, tensors: &[&Tensor], class: Class, passes: &[Pass]) {
     for dtype in [DType::F32, DType::Bf16, DType::F16] {
         let of_type = || tensors.iter().filter(|p| p.dtype() == dtype);
         let (count, elements) = (of_type().count() as u64, of_type().map(|p| p.numel()).sum::<u64>());
@@ -136,23 +140,9 @@ pub(super) fn lists(t: &Tape, tensors: &[&Tensor], passes: &[Pass]) {
         }
         let bytes = elements * dtype.width();
         for &(name, reads, writes) in passes {
-            let mut launch = t.kernel(name, Class::Foreach, dtype, [reads * bytes, writes * bytes]);
+            let mut launch = t.kernel(name, class, dtype, [reads * bytes, writes * bytes]);
             launch.extents = [count, elements, 0, 0];
             t.launch(launch);
         }
-    }
-}
-
-fn fused(t: &Tape, tensors: &[&Tensor]) {
-    for dtype in [DType::F32, DType::Bf16, DType::F16] {
-        let of_type = || tensors.iter().filter(|p| p.dtype() == dtype);
-        let (count, elements) = (of_type().count() as u64, of_type().map(|p| p.numel()).sum::<u64>());
-        if count == 0 {
-            continue;
-        }
-        let bytes = elements * dtype.width();
-        let mut launch = t.kernel("_fused_adamw_", Class::FusedAdamw, dtype, [4 * bytes, 3 * bytes]);
-        launch.extents = [count, elements, 0, 0];
-        t.launch(launch);
     }
 }
