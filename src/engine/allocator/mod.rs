@@ -34,6 +34,7 @@ mod release;
 mod replay;
 mod search;
 mod segment_source;
+mod shuffled_addresses;
 mod size;
 mod trace;
 mod view;
@@ -46,6 +47,7 @@ pub use error::OutOfMemory;
 pub use options::{Options, RoundupDivisions};
 pub use replay::{Replay, replay};
 pub use segment_source::SegmentSource;
+pub use shuffled_addresses::ShuffledAddresses;
 pub use size::{
     LARGE_ROUNDING, LARGE_SEGMENT, MIN_BLOCK, MIN_LARGE_REQUEST, PoolKind, SMALL_SEGMENT, SMALL_SIZE, round_size,
     segment_size,

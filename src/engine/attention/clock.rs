@@ -2,6 +2,7 @@
 
 use super::algorithms;
 use super::call::{Algorithm, Call, Refused};
+use crate::tape::work::{Chore, Item};
 use crate::tape::{Gpu, Tape};
 use crate::time::{Costs, span};
 use crate::units::Seconds;
@@ -18,13 +19,25 @@ pub fn elapsed(
     gpu: Gpu,
     costs: &Costs<'_>,
 ) -> Result<Seconds, Refused> {
+    let pace = costs.pace.alone();
+    let alone = Costs::new(costs.rates, costs.kernels, &pace);
+    Ok(Seconds::new(span(&work(call, algorithm, length, gpu)?, &alone).total))
+}
+
+/// What GPU and host do for an attention of `length` queries and keys, libraries warm.
+///
+/// # Errors
+/// As [`elapsed`].
+pub fn work(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> Result<Vec<Item>, Refused> {
     call.check(algorithm, length, &gpu)?;
     let t = Tape::new(gpu);
     let inputs = algorithms::inputs(&t, call, length);
     algorithms::once(&t, call, algorithm, &inputs);
     t.write_work();
     algorithms::once(&t, call, algorithm, &inputs);
-    let work = t.take_work();
+    let mut work = t.take_work();
     drop(inputs);
-    Ok(Seconds::new(span(&work, costs).total))
+    // names on the tape, no modules that Python calls
+    work.retain(|item| *item != Item::Chore(Chore::Module));
+    Ok(work)
 }

@@ -21,10 +21,9 @@ mod sparse;
 mod time;
 
 pub use call::{Algorithm, Call, Pass, Refused};
-pub use clock::elapsed;
+pub use clock::{elapsed, work};
 pub use formula::{Factor, Product, Symbol};
 pub use kernels::Kernel;
 pub use memory::{Memory, Term, memory};
 pub use record::MeasuredPoint;
-pub(crate) use time::{BANDWIDTH_SHARE, LAUNCH, MATMUL_SHARE};
 pub use time::{Bound, KernelTime, Time, time};

@@ -3,6 +3,7 @@
 use smallvec::smallvec;
 
 use crate::dtype::DType;
+use crate::tape::work::{Class, rows_of};
 use crate::tape::{Tape, Tensor};
 
 /// `torch.topk(x, k, dim=-1)`: values and int64 indices. Backward puts the gradient back into zeros.
@@ -14,12 +15,17 @@ pub(super) fn top_k(t: &Tape, x: &Tensor, k: u64) -> (Tensor, Tensor) {
     let mut shape = *x.shape();
     let last = shape.len() - 1;
     shape[last] = k;
+    let mark = t.work_mark();
     let values = t.empty(shape, x.dtype(), "top-k values");
     let indices = t.empty(shape, DType::I64, "top-k indices");
+    of_rows(t, mark, ("top-k", Class::TopK), x, k);
     rec.save(t, &indices);
     let from = *x.shape();
     let values = rec.finish(t, values, move |t, bw| {
-        smallvec![Some(t.empty(from, bw.grad().dtype(), "top-k backward"))]
+        // zeros, into which the gradients are then put
+        let out = t.empty(from, bw.grad().dtype(), "top-k backward");
+        put(t, &out, k);
+        smallvec![Some(out)]
     });
     (values, indices)
 }
@@ -28,9 +34,29 @@ pub(super) fn top_k(t: &Tape, x: &Tensor, k: u64) -> (Tensor, Tensor) {
 pub(super) fn scatter(t: &Tape, x: &Tensor, indices: &Tensor, values: &Tensor) -> Tensor {
     let mut rec = t.record("ScatterBackward0", &[values]);
     rec.save(t, indices);
+    // a copy, into which values are then put
     let out = t.empty_like(x, x.dtype(), "scatter");
+    put(t, &out, values.last());
     rec.finish(t, out, |t, bw| {
         let (g, indices) = (bw.grad(), &bw.saved[0]);
-        smallvec![Some(t.empty(*indices.shape(), g.dtype(), "gather"))]
+        let mark = t.work_mark();
+        let taken = t.empty(*indices.shape(), g.dtype(), "gather");
+        of_rows(t, mark, ("gather", Class::GatherLast), g, indices.last());
+        smallvec![Some(taken)]
     })
+}
+
+/// Values go into rows of `x` in place.
+fn put(t: &Tape, x: &Tensor, k: u64) {
+    of_rows(t, t.work_mark(), ("scatter", Class::Scatter), x, k);
+}
+
+/// One kernel over rows of `x`, in place of those since `mark`.
+fn of_rows(t: &Tape, mark: usize, kernel: (&'static str, Class), x: &Tensor, k: u64) {
+    let [rows, columns, ..] = rows_of(x);
+    let width = x.dtype().width();
+    // a search goes over whole rows
+    let read = if kernel.1 == Class::TopK { columns } else { k };
+    let bytes = [rows * read * width, rows * k * width];
+    t.ran_as(mark, kernel, x.dtype(), bytes, [rows, columns, k, 0]);
 }

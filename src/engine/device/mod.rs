@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
+use crate::record::Precision;
 use crate::tape::Gpu;
 use crate::units::{Bandwidth, Bytes, FlopRate};
 pub use lookup::DeviceError;
@@ -79,6 +80,18 @@ pub struct PeakTeraflops {
     pub fp8: Option<f64>,
 }
 
+impl PeakTeraflops {
+    /// The rate of products that a benchmark measured in this type.
+    pub const fn of(&self, precision: Precision) -> Option<f64> {
+        match precision {
+            Precision::Bf16 => self.bf16,
+            Precision::Fp16 => self.fp16,
+            Precision::Tf32 => self.tf32,
+            Precision::Fp32 => self.fp32,
+        }
+    }
+}
+
 /// One card.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -138,6 +151,11 @@ impl Device {
             threads_per_sm: capability.max_threads_per_multiprocessor(),
             capability: (capability.major.into(), capability.minor.into()),
         })
+    }
+
+    /// Whether a driver's name is one of its own.
+    pub fn is_called(&self, driver: &str) -> bool {
+        self.name == driver || self.aliases.iter().any(|alias| alias == driver)
     }
 
     /// Advertised memory. Data sheets say GB; the driver's totals show that they mean 2³⁰ bytes.

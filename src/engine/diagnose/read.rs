@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::evidence::{Evidence, Piece};
 use super::pickle::Pickle;
-use super::snapshot::{Snapshot, SnapshotError};
+use super::snapshot::{Read, Recording, Snapshot, SnapshotError};
 use super::text::without_colours;
 use super::{counters, log, oom, profile, smi};
 
@@ -28,19 +28,7 @@ const LONGEST_TEXT: usize = 64 << 20;
 /// ```
 pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
     if Pickle::is_one(bytes) {
-        let snapshot = Snapshot::from_pickle(bytes).map_err(Unrecognised::Snapshot)?;
-        let summaries = snapshot.summaries().into_iter();
-        let pieces: Vec<Piece> = summaries
-            .map(|summary| Piece {
-                line: 0,
-                evidence: Evidence::Snapshot(Box::new(summary)),
-            })
-            .collect();
-        return if pieces.is_empty() {
-            Err(Unrecognised::EmptySnapshot)
-        } else {
-            Ok(pieces)
-        };
+        return of_snapshot(bytes).map(|(pieces, _)| pieces);
     }
     if let Some(form) = packed(bytes) {
         return Err(Unrecognised::Packed(form));
@@ -63,6 +51,32 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
     } else {
         Ok(pieces)
     }
+}
+
+/// As [`read`], with the recordings of a snapshot to look at.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_to_look_at(bytes: &[u8]) -> Result<(Vec<Piece>, Vec<Recording>), Unrecognised> {
+    if Pickle::is_one(bytes) {
+        let (pieces, snapshot) = of_snapshot(bytes)?;
+        return Ok((pieces, Recording::of(snapshot)));
+    }
+    read(bytes).map(|pieces| (pieces, Vec::new()))
+}
+
+/// Each device of a snapshot is one piece.
+fn of_snapshot(bytes: &[u8]) -> Result<(Vec<Piece>, Read), Unrecognised> {
+    let read = Read::of(Snapshot::from_pickle(bytes).map_err(Unrecognised::Snapshot)?);
+    let summaries = read.summaries();
+    if summaries.is_empty() {
+        return Err(Unrecognised::EmptySnapshot);
+    }
+    let piece = |summary| Piece {
+        line: 0,
+        evidence: Evidence::Snapshot(Box::new(summary)),
+    };
+    Ok((summaries.into_iter().map(piece).collect(), read))
 }
 
 fn of_text(text: &str) -> Vec<Piece> {

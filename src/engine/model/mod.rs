@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::setup::{Case, Setup};
 use catalogue::CATALOGUE;
 pub use family::{MODEL_TYPES, ModelConfig};
+pub use forward::further::FurtherModels;
 pub(crate) use near::near;
 pub use takes::Takes;
 

@@ -1,7 +1,7 @@
 use super::{Model, ModelConfig};
 
 /// Which parts of a setup mean something for a model; a face shows no others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Takes {
     /// Text: `seq` counts, and the language model can take adapters.
     pub text: bool,

@@ -176,7 +176,7 @@ fn sizes(setup: &Setup) -> Vec<Change> {
 }
 
 /// The name that the vocabulary of cases gives a choice.
-fn word(choice: impl Serialize) -> String {
+pub(super) fn word(choice: impl Serialize) -> String {
     match serde_json::to_value(choice) {
         Ok(serde_json::Value::String(word)) => word,
         // Choices are words: nothing else is left.

@@ -25,6 +25,27 @@ pub struct Rung {
     pub trains: bool,
 }
 
+/// A ladder, and the measure that helps most where the first ones do not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ladder {
+    /// What was asked, then measure after measure.
+    pub rungs: Vec<Rung>,
+    /// The one measure that saves most by itself, where the first of the order saves nothing: it takes off the phase
+    /// that holds the peak.
+    pub offer: Option<Offer>,
+}
+
+/// One measure alone, on what was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// The measure.
+    pub change: Change,
+    /// Bytes more (or less) at the peak.
+    pub difference: i64,
+    /// Whether the setup trains under the limit with it alone.
+    pub trains: bool,
+}
+
 /// A measure that saves less than this share of the peak is not worth what it costs.
 const LEAST: u64 = 200;
 
@@ -34,12 +55,15 @@ const LEAST: u64 = 200;
 ///
 /// # Errors
 /// When the setup that was asked cannot be simulated.
-pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<Vec<Rung>, SimulateError> {
+pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<Ladder, SimulateError> {
     let options = Options {
         limit: Some(limit),
         ..Options::default()
     };
-    let trains = |setup: &Setup| Ok::<_, SimulateError>(attempt(model, &repeated(setup), gpu, &options, 2)?.trains());
+    let trains = |setup: &Setup, peak: Bytes| {
+        // What holds more than the limit need not be played.
+        Ok::<_, SimulateError>(peak <= limit && attempt(model, &repeated(setup), gpu, &options, 2)?.trains())
+    };
     let report = simulate_on(model, &repeated(asked), gpu)?;
     let mut now = (asked.clone(), report.peak_allocated);
     let mut rungs = vec![Rung {
@@ -48,7 +72,7 @@ pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<Ve
         difference: 0,
         phase: Some(report.peak_phase),
         kept: true,
-        trains: trains(asked)?,
+        trains: trains(asked, report.peak_allocated)?,
     }];
     for change in measures(model, asked) {
         if rungs.last().is_some_and(|rung| rung.trains) {
@@ -69,13 +93,39 @@ pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<Ve
             difference,
             phase: Some(report.peak_phase),
             kept,
-            trains: kept && trains(&setup)?,
+            trains: kept && trains(&setup, report.peak_allocated)?,
         });
         if kept {
             now = (setup, report.peak_allocated);
         }
     }
-    Ok(rungs)
+    let helpless = rungs.get(1).is_some_and(|rung| !rung.kept);
+    let offer = helpless
+        .then(|| offer(model, asked, gpu, report.peak_allocated))
+        .flatten();
+    let offer = offer.map(|(change, difference)| {
+        let left = Bytes::new(report.peak_allocated.get().saturating_add_signed(difference));
+        let trains = trains(&apply(change, asked), left)?;
+        Ok::<_, SimulateError>(Offer {
+            change,
+            difference,
+            trains,
+        })
+    });
+    Ok(Ladder {
+        rungs,
+        offer: offer.transpose()?,
+    })
+}
+
+/// The measure that saves most alone; of equal ones the first of the order.
+fn offer(model: &Model, asked: &Setup, gpu: Gpu, peak: Bytes) -> Option<(Change, i64)> {
+    let alone = measures(model, asked).into_iter().filter_map(|change| {
+        let report = simulate_on(model, &repeated(&apply(change, asked)), gpu).ok()?;
+        Some((change, report.peak_allocated.difference_to(peak)))
+    });
+    let best = alone.reduce(|best, next| if next.1 < best.1 { next } else { best })?;
+    (best.1 < 0 && best.1.unsigned_abs() * LEAST >= peak.get()).then_some(best)
 }
 
 fn measures(model: &Model, asked: &Setup) -> Vec<Change> {
@@ -122,7 +172,7 @@ mod tests {
 
     fn climbed(name: &str, setup: &Setup, gib: u64) -> Vec<Rung> {
         let model = Model::from_catalogue(name).unwrap();
-        ladder(&model, setup, Gpu::default(), Bytes::gib(gib)).unwrap()
+        ladder(&model, setup, Gpu::default(), Bytes::gib(gib)).unwrap().rungs
     }
 
     #[test]
@@ -154,6 +204,13 @@ mod tests {
         assert!(!rungs[0].trains && rungs.last().unwrap().trains, "{rungs:#?}");
         let batch = rungs.iter().find(|rung| rung.change == Some(Change::Batch(1))).unwrap();
         assert!(!batch.kept);
+        let model = Model::from_catalogue("gpt2-medium").unwrap();
+        let offer = ladder(&model, &setup, Gpu::default(), Bytes::gib(peak.get() / (1 << 30)))
+            .unwrap()
+            .offer
+            .unwrap();
+        // What takes off the update does help: no gradients and states of fp32, or no temporaries of the foreach form.
+        assert!(offer.difference < -(1 << 30), "{offer:?}");
         let kept: i64 = rungs.iter().filter(|rung| rung.kept).map(|rung| rung.difference).sum();
         assert_eq!(rungs.last().unwrap().peak.unwrap().difference_to(peak), kept);
     }

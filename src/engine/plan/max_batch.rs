@@ -1,5 +1,5 @@
 use crate::allocator::Options;
-use crate::simulate::{SimulateError, Trial, attempt};
+use crate::simulate::{Recording, SimulateError, Trial, attempt_recorded, record_checked, stops_in_some_order};
 use crate::tape::Gpu;
 use crate::units::Bytes;
 use crate::{Model, Setup};
@@ -26,6 +26,10 @@ pub const MOST: u64 = 4096;
 /// the way. Which batches are tried follows the allocated peaks of those before, which grow nearly
 /// linearly: about five to ten runs find the answer.
 ///
+/// Close to the limit, the order in which the driver's addresses lie decides whether a batch finds room, and so a
+/// batch can train in one process and stop in the next. The answer is the largest batch that trains in each
+/// order that is tried: a fresh process's, ascending addresses, and [`ORDERS`](crate::simulate::ORDERS) that are drawn.
+///
 /// # Errors
 /// When the lengths of the samples decide the batch, or not even one sample could run with more memory.
 pub fn max_batch(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes, steps: u64) -> Result<MaxBatch, SimulateError> {
@@ -38,13 +42,33 @@ pub fn max_batch(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes, steps: u6
         limit: Some(limit),
         ..Options::default()
     };
+    let record = |batch| record_checked(model, &Setup { batch, ..setup.clone() }, gpu);
     let mut search = Search::new(limit);
+    let mut best: Option<(u64, Recording)> = None;
     while let Some(batch) = search.next() {
-        let setup = Setup { batch, ..setup.clone() };
-        match attempt(model, &setup, gpu, &options, steps) {
-            Ok(trial) => search.note(batch, trial),
+        match record(batch) {
+            Ok(recording) => {
+                let trial = attempt_recorded(&recording, &options, steps);
+                if trial.trains() {
+                    best = Some((batch, recording));
+                }
+                search.note(batch, trial);
+            }
             Err(error) if batch == 1 => return Err(error),
             Err(error) => search.refuse(batch, error),
+        }
+    }
+    while search.good > 0 {
+        let recording = match best.take() {
+            Some((batch, recording)) if batch == search.good => recording,
+            _ => record(search.good)?,
+        };
+        if !search.knows(search.good) {
+            search.note(search.good, attempt_recorded(&recording, &options, steps));
+        }
+        match stops_in_some_order(&recording, &options, steps) {
+            None => break,
+            Some(stopped) => search.step_down(stopped),
         }
     }
     Ok(search.result())
@@ -110,6 +134,18 @@ impl Search {
         self.tries.insert(at, (batch, trial));
     }
 
+    fn knows(&self, batch: u64) -> bool {
+        self.tries.iter().any(|(other, _)| *other == batch)
+    }
+
+    /// The largest batch stops after all: the next smaller one may be it.
+    fn step_down(&mut self, stopped: Trial) {
+        let batch = self.good;
+        self.tries.retain(|(other, _)| *other != batch);
+        self.note(batch, stopped);
+        self.good = batch - 1;
+    }
+
     fn refuse(&mut self, batch: u64, error: SimulateError) {
         self.bad = batch;
         self.end = Some((batch, error.0));
@@ -152,7 +188,7 @@ mod tests {
                     reserved: Bytes::ZERO,
                     limit: Bytes::new(limit),
                 },
-                layout: crate::report::SegmentLayout::FreshProcess,
+                order: crate::simulate::SegmentOrder::Fresh,
             });
             let trial = Trial {
                 peak_allocated: Bytes::new(peak.min(limit)),

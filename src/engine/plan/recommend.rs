@@ -1,114 +1,193 @@
-use super::change::Change;
-use super::search::{Candidate, Found, repeated};
-use super::speed;
+use super::reason::{Reason, reasons};
+use super::search::{Candidate, Found, Recorder, Shared, Space, distance_to, order, repeated};
 use crate::allocator::Options;
 use crate::device::Device;
-use crate::simulate::{SimulateError, Trial, attempt, record_checked, simulate_on};
-use crate::tape::Gpu;
-use crate::units::Bytes;
-use crate::{Model, Setup};
+use crate::simulate::{
+    Recording, SimulateError, Trial, attempt_recorded, record_checked, record_parallel, stops_in_some_order,
+};
+use crate::time::Costs;
+use crate::units::{Bytes, Seconds};
 
 /// A setup that trains within the room, played through the allocator.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recommended {
+pub struct Settled {
     /// The setup and its figures.
     pub candidate: Candidate,
     /// Its first steps under the limit.
     pub trial: Trial,
+    /// The next larger micro-batch, where the search knows one, and whether it trains.
+    pub next: Option<(u64, bool)>,
+}
+
+/// The setup that is recommended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recommended {
+    /// The setup, played.
+    pub settled: Settled,
     /// What differs from what was asked, each with what it does.
     pub reasons: Vec<Reason>,
 }
 
-/// One change of what was asked: the difference to the recommended setup without it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reason {
-    /// The entry, by its name in a case.
-    pub key: &'static str,
-    /// What was asked.
-    pub from: String,
-    /// What is recommended.
-    pub to: String,
-    /// Bytes less (or more) at the peak.
-    pub saves: Option<i64>,
-    /// Estimated seconds more (or less) for a step.
-    pub costs: Option<f64>,
-}
-
-/// Steps that a recommended setup has to run.
+/// Steps that a recommended setup has to run: the first makes the states, and what the second leaves behind has
+/// been in the way of the third.
 const STEPS: u64 = 4;
 /// Candidates that are played through the allocator before the search gives up.
 const MOST_PLAYED: usize = 24;
 
-/// Of the setups that a search found, the one nearest to what was asked, then the fastest, that trains under `limit`.
-///
-/// # Errors
-/// The first error of a simulation.
-pub fn recommend(
-    model: &Model,
-    asked: &Setup,
-    found: &Found,
-    device: Option<&'static Device>,
-    limit: Bytes,
-) -> Result<Option<Recommended>, SimulateError> {
-    let gpu = device.and_then(Device::gpu).unwrap_or_default();
-    let mut candidates: Vec<&Candidate> = found.fitting.iter().collect();
-    candidates.sort_by(|a, b| {
-        let seconds = |c: &Candidate| c.time.map_or(0.0, |time| time.get());
-        let times = seconds(a).total_cmp(&seconds(b));
-        a.distance.cmp(&b.distance).then(times).then(a.peak.cmp(&b.peak))
-    });
-    let options = Options {
-        limit: Some(limit),
-        ..Options::default()
-    };
-    for candidate in candidates.into_iter().take(MOST_PLAYED) {
-        let trial = attempt(model, &repeated(&candidate.setup), gpu, &options, STEPS)?;
-        if trial.trains() {
-            return Ok(Some(Recommended {
-                candidate: candidate.clone(),
-                trial,
-                reasons: reasons(model, asked, &candidate.setup, (gpu, device))?,
-            }));
-        }
-    }
-    Ok(None)
+/// Plays candidates through the allocator under a limit.
+pub struct Judge<'a> {
+    /// What was searched.
+    pub space: &'a Space,
+    /// The card.
+    pub device: Option<&'static Device>,
+    /// What tells the time of a step.
+    pub costs: Option<&'a Costs<'a>>,
+    /// What the allocator may reserve.
+    pub limit: Bytes,
 }
 
-/// Each entry that differs, with the setup in which it alone is as asked.
-fn reasons(
-    model: &Model,
-    asked: &Setup,
-    setup: &Setup,
-    (gpu, device): (Gpu, Option<&'static Device>),
-) -> Result<Vec<Reason>, SimulateError> {
-    let peak = simulate_on(model, &repeated(setup), gpu)?.peak_allocated;
-    let seconds = |setup: &Setup| {
-        let recording = record_checked(model, &repeated(setup), gpu).ok()?;
-        Some(speed::step(&recording, device?)?.of_step(setup.accum).get())
-    };
-    let now = seconds(setup);
-    let pairs = [
-        (Change::Precision(asked.precision), Change::Precision(setup.precision)),
-        (Change::Optim(asked.optim), Change::Optim(setup.optim)),
-        (Change::Freeze(asked.freeze), Change::Freeze(setup.freeze)),
-        (Change::Ckpt(asked.ckpt), Change::Ckpt(setup.ckpt)),
-        (Change::Loss(asked.loss), Change::Loss(setup.loss)),
-        (Change::Batch(asked.batch), Change::Batch(setup.batch)),
-    ];
-    let changed = pairs.into_iter().filter(|(from, to)| from != to);
-    let reason = |(from, to): (Change, Change)| {
-        let mut without = from.apply(setup);
-        if let Change::Batch(batch) = from {
-            without.accum = (setup.batch * setup.accum / batch).max(1);
+impl Judge<'_> {
+    /// Of the setups that a search found, the one nearest to what was asked, then the fastest, that trains in every
+    /// order of segments that is tried. A candidate whose pieces do not fit under the limit goes on with a smaller
+    /// micro-batch.
+    ///
+    /// # Errors
+    /// The first error of a simulation.
+    pub fn recommend(&self, found: &Found) -> Result<Option<Recommended>, SimulateError> {
+        let mut waiting: Vec<(Candidate, Option<Settled>)> = found
+            .fitting
+            .iter()
+            .map(|candidate| (candidate.clone(), None))
+            .collect();
+        waiting.sort_by(|a, b| order(&a.0, &b.0));
+        waiting.truncate(8 * MOST_PLAYED);
+        for _ in 0..MOST_PLAYED {
+            if waiting.is_empty() {
+                break;
+            }
+            let (candidate, settled) = waiting.remove(0);
+            if let Some(settled) = settled {
+                let reasons = reasons(self, &settled.candidate)?;
+                return Ok(Some(Recommended { settled, reasons }));
+            }
+            let Some(settled) = self.settle(&candidate)? else {
+                continue;
+            };
+            let at = waiting.partition_point(|(other, _)| order(other, &settled.candidate).is_lt());
+            waiting.insert(at, (settled.candidate.clone(), Some(settled)));
         }
-        let saves = simulate_on(model, &repeated(&without), gpu).ok();
-        Reason {
-            key: to.key(),
-            from: from.value(),
-            to: to.value(),
-            saves: saves.map(|report| report.peak_allocated.difference_to(peak)),
-            costs: now.zip(seconds(&without)).map(|(now, without)| now - without),
+        Ok(None)
+    }
+
+    /// A candidate with the largest micro-batch of the space, up to its own, that trains; nothing where none does.
+    ///
+    /// # Errors
+    /// The first error of a simulation.
+    pub fn settle(&self, candidate: &Candidate) -> Result<Option<Settled>, SimulateError> {
+        let batches = self.space.batches();
+        let Some(at) = batches.iter().position(|batch| *batch == candidate.setup.batch) else {
+            return Ok(None);
+        };
+        // Down in growing strides to one that trains, then between.
+        let (mut bad, mut good, mut stride) = (at + 1, None, 1);
+        let mut at = Some(at);
+        while let Some(tried) = at {
+            match self.attempt(candidate, batches[tried])? {
+                trial if trial.trains() => {
+                    good = Some((tried, trial));
+                    break;
+                }
+                _ => bad = tried,
+            }
+            at = if tried == 0 {
+                None
+            } else {
+                Some(tried.saturating_sub(stride))
+            };
+            stride *= 2;
         }
-    };
-    Ok(changed.map(reason).collect())
+        let Some((mut good, mut trial)) = good else {
+            return Ok(None);
+        };
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            match self.attempt(candidate, batches[middle])? {
+                tried if tried.trains() => (good, trial) = (middle, tried),
+                _ => bad = middle,
+            }
+        }
+        let next = match batches.get(good + 1) {
+            Some(&batch) => Some((batch, bad > good + 1 || self.attempt(candidate, batch)?.trains())),
+            None => None,
+        };
+        Ok(Some(Settled {
+            candidate: self.with_batch(candidate, batches[good])?,
+            trial,
+            next,
+        }))
+    }
+
+    /// The first steps of a candidate at a micro-batch: in a fresh process, with ascending addresses, and in every
+    /// drawn order of segments.
+    fn attempt(&self, candidate: &Candidate, batch: u64) -> Result<Trial, SimulateError> {
+        let mut candidate = candidate.clone();
+        (candidate.setup.batch, candidate.setup.accum) = (batch, self.space.accum(batch));
+        let recording = self.recording(&candidate)?;
+        let options = Options {
+            limit: Some(self.limit),
+            ..Options::default()
+        };
+        let trial = attempt_recorded(&recording, &options, STEPS);
+        if !trial.trains() {
+            return Ok(trial);
+        }
+        Ok(stops_in_some_order(&recording, &options, STEPS).unwrap_or(trial))
+    }
+
+    /// A candidate's recorded run.
+    pub(super) fn recording(&self, candidate: &Candidate) -> Result<Recording, SimulateError> {
+        let gpu = self.device.and_then(Device::gpu).unwrap_or_default();
+        let model = self.space.model(candidate.input);
+        let setup = repeated(&candidate.setup);
+        match &candidate.parallel {
+            None => record_checked(model, &setup, gpu),
+            Some(parallel) => record_parallel(model, &setup, parallel, gpu),
+        }
+    }
+
+    /// The figures of a candidate whose setup is another: recorded anew.
+    ///
+    /// # Errors
+    /// When it cannot be recorded.
+    pub(super) fn figures(&self, candidate: &Candidate) -> Result<Candidate, SimulateError> {
+        let gpu = self.device.and_then(Device::gpu).unwrap_or_default();
+        let mut recorder = Recorder {
+            gpu,
+            costs: self.costs,
+            recorded: 0,
+        };
+        let model = self.space.model(candidate.input);
+        let (setup, parallel) = (&candidate.setup, candidate.parallel.as_ref());
+        let whole = recorder.whole(model, setup, parallel)?;
+        let shared = Shared::of(self.device);
+        let time = whole.time.and_then(|[forward, backward, update]| {
+            let update = Shared::of_update(parallel, update) + shared.paging(self.device, whole.paged);
+            shared.step(parallel, [forward, backward], setup.accum, update, whole.trained)
+        });
+        Ok(Candidate {
+            peak: whole.peak,
+            time: time.map(Seconds::new),
+            distance: distance_to(self.space, candidate.input, setup, parallel),
+            ..candidate.clone()
+        })
+    }
+
+    fn with_batch(&self, candidate: &Candidate, batch: u64) -> Result<Candidate, SimulateError> {
+        if candidate.setup.batch == batch {
+            return Ok(candidate.clone());
+        }
+        let mut other = candidate.clone();
+        (other.setup.batch, other.setup.accum) = (batch, self.space.accum(batch));
+        self.figures(&other)
+    }
 }

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::class::Class;
 use crate::attention::Algorithm;
 
 /// What was measured: two results with the same kernel can be compared.
@@ -31,47 +32,16 @@ pub struct Kernel {
     /// Copies from and to the host: whether the host's memory is pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
-}
-
-/// What a kernel computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// `bytes` copied within the card's memory.
-    DeviceCopy,
-    /// `bytes` copied from the host to the card.
-    HostToDevice,
-    /// `bytes` copied from the card to the host.
-    DeviceToHost,
-    /// An empty kernel, one after the other: what a launch costs.
-    Launch,
-    /// `[m, k] · [k, n] → [m, n]`.
-    Gemm,
-    /// Softmax of each of `rows` over `columns`.
-    Softmax,
-    /// LayerNorm with weight and bias of each of `rows` over `columns`.
-    LayerNorm,
-    /// RMSNorm with weight of each of `rows` over `columns`.
-    RmsNorm,
-    /// GELU by the error function, of `elements`.
-    Gelu,
-    /// SiLU of one tensor times another, of `elements` each.
-    SiluMul,
-    /// The mean cross-entropy of `rows` logits over `columns` classes and its gradient.
-    CrossEntropy,
-    /// One fused AdamW step of `elements` parameters.
-    Adamw,
-    /// Attention of `batch` × `heads` over `length` queries and keys of `head_dim`.
-    Attention,
-    /// `bytes` copied from one card to another.
-    PeerCopy,
-    /// `bytes` on each of `devices`, summed onto all.
-    AllReduce,
-    /// `bytes` in all, gathered onto each of `devices`.
-    AllGather,
-    /// `bytes` on each of `devices`, summed and scattered.
-    ReduceScatter,
+    /// Backward of norms: only the input's gradient is made, because weight and bias are not trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<bool>,
+    /// Copies between cards: which way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// Copies between cards: whether one reaches the other's memory itself; the driver goes by way of the
+    /// host where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_access: Option<bool>,
 }
 
 /// Types of the numbers of a kernel; all sums and statistics are fp32.
@@ -103,6 +73,19 @@ pub enum Pass {
     Backward,
     /// Forward, then backward.
     ForwardBackward,
+}
+
+/// Which way a copy between the first two cards goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the first card to the second.
+    Forth,
+    /// From the second card to the first.
+    Back,
+    /// Both at once, `bytes` each way.
+    Both,
 }
 
 /// How the operands of a matrix product lie in memory, row by row.
@@ -170,6 +153,12 @@ pub struct Shape {
     /// Cards that work together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<u64>,
+    /// Rows of a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
+    /// Tensors of a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensors: Option<u64>,
 }
 
 impl Kernel {
@@ -184,6 +173,9 @@ impl Kernel {
             causal: None,
             layout: None,
             pinned: None,
+            frozen: None,
+            direction: None,
+            peer_access: None,
         }
     }
 
@@ -205,7 +197,7 @@ impl Kernel {
 
 impl Shape {
     /// Every extent by name, in the order of a heading.
-    pub fn all(&self) -> [(&'static str, Option<u64>); 16] {
+    pub fn all(&self) -> [(&'static str, Option<u64>); 18] {
         [
             ("bytes", self.bytes),
             ("m", self.m),
@@ -223,66 +215,9 @@ impl Shape {
             ("kept_percent", self.kept_percent),
             ("chunk", self.chunk),
             ("devices", self.devices),
+            ("entries", self.entries),
+            ("tensors", self.tensors),
         ]
-    }
-}
-
-impl Class {
-    /// All, in the order of a report.
-    pub const ALL: [Self; 17] = [
-        Self::DeviceCopy,
-        Self::HostToDevice,
-        Self::DeviceToHost,
-        Self::Launch,
-        Self::Gemm,
-        Self::Softmax,
-        Self::LayerNorm,
-        Self::RmsNorm,
-        Self::Gelu,
-        Self::SiluMul,
-        Self::CrossEntropy,
-        Self::Adamw,
-        Self::Attention,
-        Self::PeerCopy,
-        Self::AllReduce,
-        Self::AllGather,
-        Self::ReduceScatter,
-    ];
-
-    /// The stable name, as in the record.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DeviceCopy => "device_copy",
-            Self::HostToDevice => "host_to_device",
-            Self::DeviceToHost => "device_to_host",
-            Self::Launch => "launch",
-            Self::Gemm => "gemm",
-            Self::Softmax => "softmax",
-            Self::LayerNorm => "layer_norm",
-            Self::RmsNorm => "rms_norm",
-            Self::Gelu => "gelu",
-            Self::SiluMul => "silu_mul",
-            Self::CrossEntropy => "cross_entropy",
-            Self::Adamw => "adamw",
-            Self::Attention => "attention",
-            Self::PeerCopy => "peer_copy",
-            Self::AllReduce => "all_reduce",
-            Self::AllGather => "all_gather",
-            Self::ReduceScatter => "reduce_scatter",
-        }
-    }
-
-    /// The extents that a kernel of this class must state.
-    pub const fn extents(self) -> &'static [&'static str] {
-        match self {
-            Self::DeviceCopy | Self::HostToDevice | Self::DeviceToHost | Self::PeerCopy => &["bytes"],
-            Self::Launch => &[],
-            Self::Gemm => &["m", "n", "k"],
-            Self::Softmax | Self::LayerNorm | Self::RmsNorm | Self::CrossEntropy => &["rows", "columns"],
-            Self::Gelu | Self::SiluMul | Self::Adamw => &["elements"],
-            Self::Attention => &["length"],
-            Self::AllReduce | Self::AllGather | Self::ReduceScatter => &["bytes", "devices"],
-        }
     }
 }
 

@@ -137,6 +137,17 @@ impl Measurement {
         Some(Seconds::new(summary.median_ns as f64 / 1e9))
     }
 
+    /// Algorithm bandwidth of work between cards: its size, `bytes`, per second at the median time.
+    pub fn algorithm_bytes_per_s(&self) -> Option<f64> {
+        Some(self.kernel.shape.bytes? as f64 / self.time()?.get())
+    }
+
+    /// Bus bandwidth of work between cards: what passes each card's link per second, in one direction.
+    pub fn bus_bytes_per_s(&self) -> Option<f64> {
+        let share = self.kernel.class.bus_share(self.kernel.shape.devices.unwrap_or(2));
+        Some(self.algorithm_bytes_per_s()? * share)
+    }
+
     /// Operations per second at the median time.
     pub fn flops_per_s(&self) -> Option<f64> {
         let flops = self.flops.filter(|flops| *flops > 0)?;

@@ -7,12 +7,18 @@
 //! The form is published as a JSON Schema, [`SCHEMA`]. [`Record::read`] takes this version and older
 //! ones; [`unknown_fields`] names what a newer writer added.
 
+mod change;
+mod class;
 mod conditions;
+mod curves;
 mod device;
+mod entry;
 mod kernel;
+mod label;
 mod measurement;
 mod older;
 mod read;
+mod roofline;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -20,16 +26,24 @@ mod unknown;
 
 use serde::{Deserialize, Serialize};
 
+pub use change::{Change, Comparison, Differs, Part};
+pub use class::Class;
 pub use conditions::{Conditions, Reading};
+pub use curves::{Family, Point, Topic, families};
 pub use device::{BenchedDevice, Library};
-pub use kernel::{Class, Kernel, Layout, Pass, Precision, Shape};
+pub use entry::{Entry, List};
+pub use kernel::{Direction, Kernel, Layout, Pass, Precision, Shape};
 pub use measurement::{Check, Implementation, Measured, Measurement, Outcome, Timer};
 pub use read::ReadError;
+pub use roofline::{Dot, Reach};
 pub use summary::{Outliers, Summary};
 pub use unknown::unknown_fields;
 
 /// The version that is written; [`Record::read`] takes this and every older one.
-pub const SCHEMA_VERSION: u32 = 1;
+///
+/// 1 was the first to be counted; 2 adds classes (work between cards, elementwise kernels, reductions, lists
+/// of tensors, backward passes) and the extents and fields that they state, and changes nothing else.
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The published JSON Schema of version [`SCHEMA_VERSION`].
 pub const SCHEMA: &str = include_str!("schema.json");
@@ -91,5 +105,17 @@ impl Record {
             Some(old) => *old = result,
             None => self.results.push(result),
         }
+    }
+
+    /// The record with the summaries of its samples and without the samples: a tenth of its size, and all
+    /// that figures are drawn from.
+    #[must_use]
+    pub fn without_samples(mut self) -> Self {
+        for result in &mut self.results {
+            if let Outcome::Measured(measured) = &mut result.outcome {
+                measured.samples_ns.clear();
+            }
+        }
+        self
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::kernel::{Class, Kernel, Pass, Precision, Shape};
+use super::class::Class;
+use super::kernel::{Kernel, Pass, Precision, Shape};
 use super::measurement::{Measured, Measurement, Outcome, Timer};
 use super::read::ReadError;
 use super::summary::Summary;

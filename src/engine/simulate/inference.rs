@@ -35,6 +35,36 @@ pub struct Inference {
     pub cache: Bytes,
 }
 
+/// What evaluation or generation takes, as the command line's `--format json` has it.
+#[derive(Debug, Serialize)]
+pub struct InferenceAnswer<'a> {
+    model: &'a str,
+    setup: &'a Setup,
+    /// `evaluate` or `generate`.
+    phase: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_tokens: Option<u64>,
+    #[serde(flatten)]
+    figures: &'a Inference,
+}
+
+impl Inference {
+    /// The answer about a model and a setup; with a number of tokens, it generated so many.
+    pub fn answer<'a>(
+        &'a self,
+        (model, setup): (&'a Model, &'a Setup),
+        new_tokens: Option<u64>,
+    ) -> InferenceAnswer<'a> {
+        InferenceAnswer {
+            model: &model.name,
+            setup,
+            phase: if new_tokens.is_some() { "generate" } else { "evaluate" },
+            new_tokens,
+            figures: self,
+        }
+    }
+}
+
 /// One batch in `model.eval()` under `torch.no_grad()`, logits kept until they are dropped.
 ///
 /// # Errors

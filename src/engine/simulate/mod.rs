@@ -21,10 +21,12 @@ use crate::allocator::Options;
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
-pub use inference::{Inference, MOST_NEW_TOKENS, evaluate, generate};
+pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, evaluate, generate};
+pub(crate) use parallel::units::{ROOT, Unit, Units};
+pub(crate) use parallel::{can_share, own as own_parameters, shard, work_of_one as parallel_work};
 pub use parallel::{record_parallel, simulate_parallel};
 pub use steps::{Recording, Step, StepMarks, Work, record, record_work};
-pub use trial::{Stopped, Trial, attempt, attempt_recorded};
+pub use trial::{ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_some_order};
 
 /// Why a setup cannot be simulated: what was given, what is allowed, what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

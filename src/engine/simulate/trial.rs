@@ -4,10 +4,13 @@ use super::SimulateError;
 use super::check::check;
 use super::player::Player;
 use super::steps::{Recording, Step, record};
-use crate::allocator::{AscendingAddresses, CachingAllocator, DriverAddresses, Options, OutOfMemory, SegmentSource};
-use crate::report::{Phase, SegmentLayout};
+use crate::allocator::{
+    AscendingAddresses, CachingAllocator, DriverAddresses, Options, OutOfMemory, PoolKind, SegmentSource,
+    ShuffledAddresses,
+};
+use crate::report::Phase;
 use crate::tape::Gpu;
-use crate::tape::log::StorageId;
+use crate::tape::log::{Event, StorageId};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
@@ -40,8 +43,24 @@ pub struct Stopped {
     /// What PyTorch says.
     pub error: OutOfMemory,
     /// Where segments lay.
-    pub layout: SegmentLayout,
+    pub order: SegmentOrder,
 }
+
+/// In what order of addresses the segments of a run lie, which decides which cached block is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentOrder {
+    /// As in recorded traces of fresh processes.
+    Fresh,
+    /// In the order in which they were made.
+    Ascending,
+    /// One of [`ORDERS`] that were drawn.
+    Drawn(u64),
+}
+
+/// Orders of segments that are drawn to see whether a run always fits. A run that fits in all of them fails in
+/// less than one process in twenty, at 95% confidence (the rule of three: 3/60; Hanley and Lippman-Hand, JAMA 249,
+/// 1983).
+pub const ORDERS: u64 = 60;
 
 impl Trial {
     /// Whether all steps ran.
@@ -73,18 +92,52 @@ pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) ->
         requests: recording.log.births.requests(),
         steps,
     };
-    let fresh = run.play(options, DriverAddresses::default(), SegmentLayout::FreshProcess);
+    let fresh = run.play(options, DriverAddresses::default(), SegmentOrder::Fresh);
     // With expandable segments the order of segments decides nothing.
     if fresh.stopped.is_some() || options.expandable_segments {
         return fresh;
     }
-    let used = run.play(options, AscendingAddresses::default(), SegmentLayout::UsedProcess);
+    let used = run.play(options, AscendingAddresses::default(), SegmentOrder::Ascending);
     Trial {
         peak_allocated: fresh.peak_allocated.max(used.peak_allocated),
         peak_reserved: fresh.peak_reserved.max(used.peak_reserved),
         retries: fresh.retries.max(used.retries),
         stopped: used.stopped,
     }
+}
+
+/// The first of [`ORDERS`] drawn orders of segments in which a recorded run stops, if there is one.
+///
+/// What the large pool does is played alone, beside the most that the small pool reserves in a fresh process; where
+/// that stops, the whole is played in the same order and decides.
+pub fn stops_in_some_order(recording: &Recording, options: &Options, steps: u64) -> Option<Trial> {
+    let run = Run {
+        recording,
+        requests: recording.log.births.requests(),
+        steps,
+    };
+    if options.expandable_segments {
+        return None;
+    }
+    let large = run.large();
+    let mut fresh = run.player(options, DriverAddresses::default());
+    let small = match run.steps(&mut fresh) {
+        Ok(()) => fresh.segments(PoolKind::Small).sum(),
+        Err(_) => options.limit.unwrap_or_default(),
+    };
+    let rest = Options {
+        limit: options.limit.map(|limit| limit.saturating_sub(small)),
+        ..options.clone()
+    };
+    (0..ORDERS).find_map(|number| {
+        let source = ShuffledAddresses::new(number);
+        let mut player = run.player(&rest, source.clone());
+        let alone = large.iter().try_for_each(|events| player.play(events));
+        let whole = alone
+            .is_err()
+            .then(|| run.play(options, source, SegmentOrder::Drawn(number)));
+        whole.filter(|trial| !trial.trains())
+    })
 }
 
 struct Run<'a> {
@@ -94,10 +147,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn play(&self, options: &Options, source: impl SegmentSource, layout: SegmentLayout) -> Trial {
-        let allocator = CachingAllocator::with_source(options.clone(), source);
-        let mut player = Player::new(&self.requests, allocator);
-        player.set_streams(&self.recording.streams);
+    fn play(&self, options: &Options, source: impl SegmentSource, order: SegmentOrder) -> Trial {
+        let mut player = self.player(options, source);
         let stopped = self.steps(&mut player).err();
         let allocator = player.allocator();
         Trial {
@@ -111,10 +162,27 @@ impl Run<'_> {
                     phase: self.step(step).map(|step| phase(step, at)),
                     tensor: self.name(id),
                     error,
-                    layout,
+                    order,
                 }
             }),
         }
+    }
+
+    fn player<S: SegmentSource>(&self, options: &Options, source: S) -> Player<'_, S> {
+        let mut player = Player::new(&self.requests, CachingAllocator::with_source(options.clone(), source));
+        player.set_streams(&self.recording.streams);
+        player
+    }
+
+    /// What the large pool sees of making the model and of each step.
+    fn large(&self) -> Vec<Vec<Event>> {
+        let of = |events: &[Event]| -> Vec<Event> {
+            let large = |event: &&Event| PoolKind::of(self.requests[event.storage() as usize]) == PoolKind::Large;
+            events.iter().filter(large).copied().collect()
+        };
+        let (first, steady) = (of(&self.recording.first.events), of(&self.recording.steady.events));
+        let steps = (1..=self.steps).map(|number| if number == 1 { first.clone() } else { steady.clone() });
+        std::iter::once(of(&self.recording.build)).chain(steps).collect()
     }
 
     fn steps<S: SegmentSource>(&self, player: &mut Player<'_, S>) -> Result<(), (u64, OutOfMemory)> {

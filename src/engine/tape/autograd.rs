@@ -230,6 +230,7 @@ impl Tape {
     /// When nothing that led to the loss is trained.
     pub fn backward(&self, loss: &Tensor) {
         let root = loss.edge().expect("backward of a loss that nothing trained led to");
+        self.chore(Chore::Backward);
         let seed = self.empty_like(loss, loss.dtype(), "ones_like");
         let scope = self.set_scope(0);
         self.0.in_backward.set(true);
@@ -274,7 +275,7 @@ impl Tape {
         }
         let apply = match &mut *node.action.borrow_mut() {
             Action::Accumulate(leaf) => {
-                self.chore(Chore::Accumulate);
+                self.chore(Chore::Accumulate(leaf.storage().id()));
                 self.accumulate_grad(leaf, grads);
                 return Grads::new();
             }

@@ -6,7 +6,7 @@
 
 use super::core::Tape;
 use super::dims;
-use super::log::ScopeId;
+use super::log::{ScopeId, StorageId};
 use super::tensor::Tensor;
 use crate::dtype::DType;
 
@@ -53,6 +53,12 @@ pub enum Class {
     EmbeddingBackward,
     /// Rows, columns.
     MaskedScatter,
+    /// The highest of each row, sorted: rows, columns, how many.
+    TopK,
+    /// Values put where indices say, in each row: rows, columns, how many.
+    Scatter,
+    /// Values taken from where indices say, in each row: rows, columns, how many.
+    GatherLast,
     /// Fused attention: batch × heads, queries, keys, width; in [`Launch::shared`] query heads to a key
     /// head.
     Attention(Fused),
@@ -126,16 +132,20 @@ pub enum Chore {
     Record,
     /// A module is called.
     Module,
+    /// Backward is called: its thread wakes.
+    Backward,
     /// Backward runs a node.
     Node,
-    /// Backward puts a gradient in place.
-    Accumulate,
+    /// Backward puts the gradient of this parameter in place; of none where it holds no memory.
+    Accumulate(Option<StorageId>),
     /// A checkpointed block saves a tensor: a hook in Python notes a promise instead.
     Pack,
     /// What was promised is computed again, packed and handed out.
     Unpack,
     /// The host waits for a value from the GPU.
     Wait,
+    /// Python names which fused attention may run (`torch.nn.attention.sdpa_kernel`).
+    Choose,
     /// An optimizer's step begins.
     Step(&'static str),
     /// An optimizer turns to one parameter; whether it is a matrix.

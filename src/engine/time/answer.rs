@@ -2,6 +2,13 @@
 
 use serde::Serialize;
 
+use super::bottleneck::Bottleneck;
+use super::cost::Costs;
+use super::expense::{Bill, Expense};
+use super::pipeline::Bar;
+use super::roofline::{Point, Roof, points};
+use super::run::{Run, RunTime};
+use super::several::{Together, Way};
 use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
 use crate::Setup;
@@ -20,9 +27,9 @@ pub struct Milliseconds {
 /// Where the time of a step goes.
 #[derive(Debug, Clone, Serialize)]
 pub struct TimeAnswer<'a> {
-    /// The whole step, all micro-batches.
+    /// The whole step, all micro-batches, once its data is there.
     pub step_ms: f64,
-    /// Samples a second.
+    /// Samples a second, of all GPUs, with the wait for data.
     pub samples_per_s: f64,
     /// Text positions a second, image tokens included; absent for models without text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,6 +44,20 @@ pub struct TimeAnswer<'a> {
     pub step_ms_without_host: f64,
     /// The step if kernels took no time.
     pub step_ms_without_gpu: f64,
+    /// What goes between GPUs, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub communication: Option<CommunicationAnswer>,
+    /// This and other ways to train on as many GPUs, fastest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<Way>,
+    /// How batches come, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataAnswer>,
+    /// What the step waits for, the one whose end would shorten it most first.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// The whole run, where its samples were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Bill>,
     /// Where kernels' times come from.
     pub kernels_from: &'a str,
     /// Where the host's pace comes from.
@@ -45,6 +66,51 @@ pub struct TimeAnswer<'a> {
     pub by_kernel: Vec<Part>,
     /// GPU time by part of the model, longest first.
     pub by_component: Vec<Part>,
+    /// The highest rates that kernels reach.
+    pub roof: Roof,
+    /// Where the step's operations stand under them, longest first.
+    pub roofline: Vec<Point>,
+}
+
+/// What goes between GPUs in a step, of one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CommunicationAnswer {
+    /// What of it the step waits for: its time less that of the same step if communication took none.
+    pub exposed_ms: f64,
+    /// All of it, one after the other.
+    pub total_ms: f64,
+    /// Collectives.
+    pub calls: u64,
+    /// Bytes that the GPU sends, over a ring.
+    pub bytes_sent: u64,
+    /// Bytes between the GPU and its host, both ways.
+    pub bytes_to_and_from_host: u64,
+}
+
+/// How batches come.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DataAnswer {
+    /// From one step to the next.
+    pub interval_ms: f64,
+    /// What of it the GPU waits for data.
+    pub wait_ms: f64,
+    /// The same as a share.
+    pub idle_share: f64,
+    /// Processes that prepare batches.
+    pub workers: u64,
+    /// The fewest that come within 1% of the shortest interval.
+    pub best_workers: u64,
+    /// The first batches: who does what when.
+    pub bars: Vec<Bar>,
+}
+
+/// What a run is asked, beside its setup.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// Where kernels and the host's pace come from.
+    pub sources: [&'a str; 2],
+    /// What the whole run takes and costs.
+    pub expense: Expense,
 }
 
 /// GPU time of a kind of kernel or a part of the model, of one micro-batch and the update.
@@ -78,28 +144,66 @@ impl StepTime {
     pub fn step_seconds(&self, setup: &Setup) -> f64 {
         self.whole(setup, |phase| self.phase(phase).total)
     }
+}
 
-    /// Where the time goes, on a card of this highest rate (operations a second); `sources` are those of
-    /// kernels and of the host's pace.
-    pub fn answer<'a>(&self, setup: &Setup, peak: f64, sources: [&'a str; 2]) -> TimeAnswer<'a> {
-        let seconds = self.step_seconds(setup);
-        let micro_batches = setup.accum.max(1);
-        let per_second = |n: u64| n as f64 / seconds;
-        let tokens = setup.batch * setup.seq * micro_batches;
-        TimeAnswer {
-            step_ms: seconds * 1e3,
-            samples_per_s: per_second(setup.batch * micro_batches),
-            tokens_per_s: (tokens > 0).then(|| per_second(tokens)),
-            flops_utilisation: micro_batches as f64 * self.all.flops / (seconds * peak),
-            gpu_idle_share: self.idle_share(),
-            bound: self.bound(),
-            step_ms_without_host: self.whole(setup, |phase| self.phase(phase).busy) * 1e3,
-            step_ms_without_gpu: self.whole(setup, |phase| self.phase(phase).host) * 1e3,
-            kernels_from: sources[0],
-            host_from: sources[1],
-            by_kernel: parts(self.by_class.iter().map(|(name, share)| (*name, share))),
-            by_component: parts(self.by_component.iter().map(|(c, share)| (c.label(), share))),
-        }
+impl Run<'_> {
+    /// Where the time goes.
+    pub fn answer<'t>(&self, costs: &Costs<'_>, asked: Asked<'t>) -> (Milliseconds, TimeAnswer<'t>) {
+        let (time, setup) = (self.time(costs), self.setup());
+        let step = self.counted(&time);
+        let interval = time.interval();
+        let samples_per_s = self.samples() as f64 / interval;
+        let micro_batches = setup.accum.max(1) as f64;
+        let dtype = self.computed_in();
+        let roof = Roof::of(costs, dtype);
+        let answer = TimeAnswer {
+            step_ms: time.step * 1e3,
+            samples_per_s,
+            tokens_per_s: (setup.seq > 0).then_some(samples_per_s * setup.seq as f64),
+            flops_utilisation: micro_batches * step.all.flops / (interval * costs.rates.peak(dtype)),
+            gpu_idle_share: step.idle_share(),
+            bound: step.bound(),
+            step_ms_without_host: step.whole(setup, |phase| step.phase(phase).busy) * 1e3,
+            step_ms_without_gpu: step.whole(setup, |phase| step.phase(phase).host) * 1e3,
+            communication: (self.gpus() > 1).then(|| communication(&time)),
+            ways: self.ways(costs),
+            data: self.data(&time),
+            bottlenecks: self.bottlenecks(costs),
+            run: asked.expense.bill(samples_per_s, self.gpus()),
+            kernels_from: asked.sources[0],
+            host_from: asked.sources[1],
+            by_kernel: parts(step.by_class.iter().map(|(name, share)| (*name, share))),
+            by_component: parts(step.by_component.iter().map(|(c, share)| (c.label(), share))),
+            roof,
+            roofline: points(step, roof),
+        };
+        (step.milliseconds(), answer)
+    }
+
+    fn data(&self, time: &RunTime) -> Option<DataAnswer> {
+        let (flow, workers) = (time.flow.as_ref()?, self.workers()?);
+        Some(DataAnswer {
+            interval_ms: time.interval() * 1e3,
+            wait_ms: time.data_wait() * 1e3,
+            idle_share: time.data_wait() / time.interval(),
+            workers,
+            best_workers: self.best_workers(time, MOST_WORKERS)?,
+            bars: flow.bars.clone(),
+        })
+    }
+}
+
+/// More workers than this are not looked at.
+const MOST_WORKERS: u64 = 32;
+
+fn communication(time: &RunTime) -> CommunicationAnswer {
+    let Together { traffic, exposed, .. } = &time.together;
+    CommunicationAnswer {
+        exposed_ms: exposed * 1e3,
+        total_ms: traffic.seconds * 1e3,
+        calls: traffic.calls,
+        bytes_sent: traffic.bytes as u64,
+        bytes_to_and_from_host: traffic.host_bytes as u64,
     }
 }
 

@@ -1,7 +1,10 @@
 //! Bytes between GPUs, and what of their time a step waits for.
 
+use crate::device::Device;
+use crate::units::Bandwidth;
+
 /// What all GPUs do together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Collective {
     /// Sums end on all.
     AllReduce,
@@ -9,6 +12,47 @@ pub enum Collective {
     AllGather,
     /// Sums are scattered in parts.
     ReduceScatter,
+    /// One has it, then all do.
+    Broadcast,
+    /// From each to the next.
+    SendReceive,
+}
+
+impl Collective {
+    /// All.
+    pub const ALL: [Self; 5] = [
+        Self::AllReduce,
+        Self::AllGather,
+        Self::ReduceScatter,
+        Self::Broadcast,
+        Self::SendReceive,
+    ];
+
+    /// The name that PyTorch and records give it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all_reduce",
+            Self::AllGather => "all_gather",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::Broadcast => "broadcast",
+            Self::SendReceive => "send_receive",
+        }
+    }
+
+    /// The one of this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Bytes that each of `gpus` sends over a ring, of `bytes` in all.
+    pub fn sent(self, bytes: f64, gpus: u64) -> f64 {
+        let part = gpus.saturating_sub(1) as f64 / gpus.max(1) as f64;
+        match self {
+            Self::AllReduce => 2.0 * part * bytes,
+            Self::AllGather | Self::ReduceScatter => part * bytes,
+            Self::Broadcast | Self::SendReceive => bytes,
+        }
+    }
 }
 
 /// What joins a GPU to the others.
@@ -26,10 +70,15 @@ pub struct Link {
 /// `src/graph/topo.h`, NCCL 2.28).
 const NVLINK_SHARE: f64 = 20.6 / 25.0;
 
-/// Latencies of NCCL's ring within one machine, protocol Simple: 8.4 µs, and 3.4 µs a hop (`baseLat` and
-/// `hwLat` in `src/graph/tuning.cc`).
+/// The same of PCI Express: 24 of 32 GB/s of the fourth generation (`PCI_BW` there counts 12 of 16 for the third).
+const PCIE_SHARE: f64 = 0.75;
+
+/// Latencies of NCCL's rings, protocol Simple: 8.4 µs to begin, and for each hop 3.4 µs over NVLink, 5.7 over PCI
+/// Express, 14 over a network (`baseLat` and `hwLat` in `src/graph/tuning.cc`).
 const BASE: f64 = 8.4e-6;
 const HOP: f64 = 3.4e-6;
+const PCIE_HOP: f64 = 5.7e-6;
+const NETWORK_HOP: f64 = 14e-6;
 
 impl Link {
     /// NVLink of a data sheet's rate, which adds both directions (bytes a second).
@@ -41,19 +90,53 @@ impl Link {
         }
     }
 
+    /// PCI Express of a data sheet's rate (bytes a second in one direction).
+    pub fn pcie(bytes_per_s: f64) -> Self {
+        Self {
+            bytes_per_s: bytes_per_s * PCIE_SHARE,
+            base: BASE,
+            hop: PCIE_HOP,
+        }
+    }
+
+    /// A network between machines, each GPU with its own share of this rate (bytes a second in one direction).
+    pub fn network(bytes_per_s: f64) -> Self {
+        Self {
+            bytes_per_s,
+            base: BASE,
+            hop: NETWORK_HOP,
+        }
+    }
+
+    /// What joins cards of one machine by their data sheet: NVLink or its like where they have it, else PCI Express.
+    pub fn of(device: &Device) -> Option<Self> {
+        let rate = |rate: Bandwidth| rate.as_gb_per_s() * 1e9;
+        let link = device.link().map(|link| Self::nvlink(2.0 * rate(link)));
+        link.or_else(|| device.pcie().map(|pcie| Self::pcie(rate(pcie))))
+    }
+
     /// Seconds of a collective over a ring of `gpus`: `bytes` is what each holds in the end (all-reduce,
-    /// all-gather) or at first (reduce-scatter). A ring moves 2·(n − 1)/n of it over each link, or half as
-    /// much (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009).
+    /// all-gather, broadcast) or at first (reduce-scatter). A ring moves 2·(n − 1)/n of it over each link, or half
+    /// as much (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009).
     pub fn ring(&self, collective: Collective, bytes: f64, gpus: u64) -> f64 {
         if gpus < 2 {
             return 0.0;
         }
-        let rounds = match collective {
-            Collective::AllReduce => 2.0,
-            Collective::AllGather | Collective::ReduceScatter => 1.0,
+        let hops = (gpus - 1) as f64;
+        let hops = match collective {
+            Collective::AllReduce => 2.0 * hops,
+            Collective::SendReceive => 1.0,
+            _ => hops,
         };
-        let steps = rounds * (gpus - 1) as f64;
-        self.base + steps * (self.hop + bytes / gpus as f64 / self.bytes_per_s)
+        self.base + hops * self.hop + collective.sent(bytes, gpus) / self.bytes_per_s
+    }
+
+    /// Seconds of a collective in the faster of the ways that are known.
+    pub fn seconds(&self, collective: Collective, bytes: f64, gpus: u64) -> f64 {
+        match collective {
+            Collective::AllReduce => self.all_reduce(bytes, gpus),
+            _ => self.ring(collective, bytes, gpus),
+        }
     }
 
     /// Seconds of an all-reduce over two binary trees, up and down, each with half of the bytes
@@ -114,12 +197,8 @@ impl Strategy {
 
     /// Bytes that each GPU sends in one optimizer step, over a ring of `gpus`.
     pub fn bytes_sent(self, trained: Trained, gpus: u64) -> f64 {
-        let part = gpus.saturating_sub(1) as f64 / gpus.max(1) as f64;
-        let sent = |(collective, bytes): (Collective, f64)| match collective {
-            Collective::AllReduce => 2.0 * part * bytes,
-            Collective::AllGather | Collective::ReduceScatter => part * bytes,
-        };
-        self.collectives(trained).into_iter().map(sent).sum()
+        let collectives = self.collectives(trained).into_iter();
+        collectives.map(|(kind, bytes)| kind.sent(bytes, gpus)).sum()
     }
 }
 

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use super::bottleneck::Resource;
 use super::kernels::Kernels;
 use super::pace::Pace;
-use super::rates::Rates;
+use super::rates::{Rates, flops};
 use crate::dtype::DType;
 use crate::tape::work::{Class, Launch};
 
@@ -20,6 +21,8 @@ pub struct Costs<'a> {
     pub kernels: Option<&'a Kernels>,
     /// The host.
     pub pace: &'a Pace,
+    /// Kernels that wait for this take no time.
+    without: Option<Resource>,
     known: RefCell<HashMap<Key, f64>>,
 }
 
@@ -30,8 +33,41 @@ impl<'a> Costs<'a> {
             rates,
             kernels,
             pace,
+            without: None,
             known: RefCell::default(),
         }
+    }
+
+    /// The same with another host.
+    pub(super) fn with_pace<'b>(&self, pace: &'b Pace) -> Costs<'b>
+    where
+        'a: 'b,
+    {
+        Costs::new(self.rates, self.kernels, pace)
+    }
+
+    /// The same if kernels that wait for a resource took no time.
+    pub(super) fn without(&self, resource: Resource) -> Self {
+        Self {
+            without: Some(resource),
+            ..Self::new(self.rates, self.kernels, self.pace)
+        }
+    }
+
+    /// What a kernel waits for: whichever takes longer by the data sheet.
+    fn resource(&self, launch: &Launch) -> Resource {
+        let arithmetic = flops(launch) / self.rates.peak(launch.dtype);
+        if arithmetic > launch.bytes() as f64 / self.rates.bytes {
+            Resource::Arithmetic
+        } else {
+            Resource::Memory
+        }
+    }
+
+    /// Seconds of a copy of so many bytes between the host's pinned memory and the card.
+    pub fn transfer(&self, to_host: bool, bytes: u64) -> f64 {
+        let measured = self.kernels.and_then(|kernels| kernels.transfer(to_host, bytes));
+        measured.unwrap_or_else(|| self.rates.transfer(bytes))
     }
 
     /// Seconds of a kernel.
@@ -48,7 +84,10 @@ impl<'a> Costs<'a> {
             return time;
         }
         let measured = self.kernels.and_then(|kernels| kernels.time(launch));
-        let time = measured.unwrap_or_else(|| self.rates.time(launch));
+        let time = match self.without {
+            Some(resource) if resource == self.resource(launch) => 0.0,
+            _ => measured.unwrap_or_else(|| self.rates.time(launch)),
+        };
         self.known.borrow_mut().insert(key, time);
         time
     }

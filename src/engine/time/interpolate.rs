@@ -39,16 +39,21 @@ impl Field {
             *x = x.clamp(lowest[i], highest[i]);
         }
         let mut nearest: Vec<(f64, f64)> = Vec::with_capacity(NEIGHBOURS + 1);
+        let mut met = Vec::new();
         for (point, factor) in &self.points {
             let distance: f64 = point.iter().zip(&q).map(|(a, b)| (a - b) * (a - b)).sum();
             if distance < SAME {
-                return Some(*factor);
+                met.push(*factor);
             }
             let at = nearest.partition_point(|(d, _)| *d <= distance);
             if at < NEIGHBOURS {
                 nearest.insert(at, (distance, *factor));
                 nearest.truncate(NEIGHBOURS);
             }
+        }
+        if !met.is_empty() {
+            // measured more than once, in layouts that extents do not tell apart
+            return Some(met.iter().sum::<f64>() / met.len() as f64);
         }
         let weights: f64 = nearest.iter().map(|(d, _)| 1.0 / (d + NEAR)).sum();
         let sum: f64 = nearest.iter().map(|(d, f)| f / (d + NEAR)).sum();

@@ -44,6 +44,12 @@ impl Kernels {
         }
     }
 
+    /// Seconds of a copy between the host's pinned memory and the card, where that was measured.
+    pub fn transfer(&self, to_host: bool, bytes: u64) -> Option<f64> {
+        let name = if to_host { "to_host" } else { "to_device" };
+        self.curves.get(&(name.to_owned(), 4))?.at(bytes as f64)
+    }
+
     /// Seconds of a kernel, where its kind was measured.
     pub fn time(&self, launch: &Launch) -> Option<f64> {
         let width = if launch.dtype.width() == 2 { 2 } else { 4 };
@@ -77,6 +83,8 @@ fn sized(class: Class, dtype: DType, extents: [u64; 4], shared: u64) -> Launch {
         Class::SoftmaxBackward | Class::LogSoftmaxBackward => [2 * a * b, a * b],
         Class::Convolution | Class::ConvolutionBackward => [a * c + b * c, a * b],
         Class::Attention(_) => [3 * a * b * d, a * b * d],
+        Class::TopK => [a * b, a * c],
+        Class::Scatter | Class::GatherLast => [a * c, a * c],
         _ => [a * b, a * b],
     };
     Launch {

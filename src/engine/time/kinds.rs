@@ -24,7 +24,7 @@ pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Place {
         // by bytes, whatever the operation
         "scale" => ("vectorised", 2 * d(0) * width),
         "add" => ("vectorised", 3 * d(0) * width),
-        "fill" => ("fill", d(0) * width),
+        "fill" | "to_host" | "to_device" => (kind, d(0) * width),
         "cast" => ("widen", d(0)),
         "transpose_copy" | "rope_mul" => ("strided", d(0)),
         "half_cat" => ("cat", d(0)),
@@ -90,6 +90,9 @@ fn field_of(name: &str, d: &dyn Fn(usize) -> u64) -> Option<(Class, [u64; 4], u6
         "softmax_bw" => (Class::SoftmaxBackward, rows, 1),
         "log_softmax" => (Class::LogSoftmax, rows, 1),
         "log_softmax_bw" => (Class::LogSoftmaxBackward, rows, 1),
+        "topk" => (Class::TopK, [d(0), d(1), d(2), 0], 1),
+        "scatter" => (Class::Scatter, [d(0), d(1), d(2), 0], 1),
+        "gather_last" => (Class::GatherLast, [d(0), d(1), d(2), 0], 1),
         "nll_bw" => (Class::NllBackward, rows, 1),
         "conv" => (Class::Convolution, patches((d(0), d(1), d(2), d(3))), 1),
         "conv_bw" => (Class::ConvolutionBackward, patches((d(0), d(1), d(2), d(3))), 1),

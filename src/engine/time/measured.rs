@@ -5,7 +5,9 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::communication::Collective;
 use super::kernels::Kernels;
+use super::network::Collectives;
 use super::pace::Pace;
 use crate::dtype::DType;
 
@@ -26,6 +28,8 @@ pub struct Measured {
     pub kernels: Kernels,
     /// The host's pace.
     pub pace: Pace,
+    /// What several such cards took for what they do together.
+    pub collectives: Collectives,
 }
 
 /// Why a file is no measurement: what was found, and what is wanted.
@@ -47,12 +51,19 @@ struct File {
     host: String,
     launch_latency_us: f64,
     host_us: BTreeMap<String, f64>,
+    #[serde(default)]
+    host_alone_us: BTreeMap<String, f64>,
+    #[serde(default)]
+    host_sharded_us: BTreeMap<String, f64>,
+    #[serde(default)]
+    collectives_us: BTreeMap<String, Vec<[f64; 2]>>,
     kernels_us: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
 impl Measured {
     /// Reads a file of measured kernels: `{"card", "software", "host", "launch_latency_us", "host_us":
-    /// {operation: µs}, "kernels_us": {"kind type": [[extents…, µs], …]}}`.
+    /// {operation: µs}, "kernels_us": {"kind type": [[extents…, µs], …]}}`, and optionally `host_alone_us`,
+    /// `host_sharded_us` and `"collectives_us": {"kind GPUs": [[bytes, µs], …]}`.
     ///
     /// # Errors
     /// When the text is no such file; the message says what is missing.
@@ -62,30 +73,56 @@ impl Measured {
                 "not a file of measured kernels ({error}); tests/data/time/README.md says how to make one"
             ))
         })?;
-        let mut kernels = Kernels::default();
-        for (name, points) in &file.kernels_us {
-            let (kind, dtype) = named(name)?;
-            for point in points {
-                let Some((us, extents)) = point.split_last().filter(|(us, _)| **us > 0.0) else {
-                    return Err(MeasuredError(format!(
-                        "{name}: a point is [extents…, microseconds], with more than 0 microseconds; found {point:?}"
-                    )));
-                };
-                let extents: Vec<u64> = extents.iter().map(|n| *n as u64).collect();
-                kernels.add(kind, dtype, &extents, us / 1e6);
+        let mut collectives = Collectives::default();
+        for (name, points) in &file.collectives_us {
+            let (kind, gpus) = collective(name)?;
+            for [bytes, us] in points {
+                collectives.add(kind, gpus, *bytes, us / 1e6);
             }
         }
         Ok(Self {
+            collectives,
             card: file.card,
             software: file.software,
             host: file.host,
-            kernels,
+            kernels: kernels_of(&file.kernels_us)?,
             pace: Pace {
                 us: file.host_us,
+                alone_us: file.host_alone_us,
+                sharded_us: file.host_sharded_us,
                 latency_us: file.launch_latency_us,
             },
         })
     }
+}
+
+/// Kernels by name, each with points of `[extents…, µs]`.
+pub(super) fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Kernels, MeasuredError> {
+    let mut kernels = Kernels::default();
+    for (name, points) in kernels_us {
+        let (kind, dtype) = named(name)?;
+        for point in points {
+            let Some((us, extents)) = point.split_last().filter(|(us, _)| **us > 0.0) else {
+                return Err(MeasuredError(format!(
+                    "{name}: a point is [extents…, microseconds], with more than 0 microseconds; found {point:?}"
+                )));
+            };
+            let extents: Vec<u64> = extents.iter().map(|n| *n as u64).collect();
+            kernels.add(kind, dtype, &extents, us / 1e6);
+        }
+    }
+    Ok(kernels)
+}
+
+/// `all_reduce 2` as kind and GPUs.
+fn collective(name: &str) -> Result<(Collective, u64), MeasuredError> {
+    name.split_once(' ')
+        .and_then(|(kind, gpus)| Some((Collective::by_name(kind)?, gpus.parse().ok()?)))
+        .ok_or_else(|| {
+            MeasuredError(format!(
+                "{name}: collectives are named by kind and GPUs, such as `all_reduce 2`"
+            ))
+        })
 }
 
 /// `gemm.tn bf16` as kind and type.

@@ -7,26 +7,40 @@
 //! measured of single operations ([`Pace`]).
 
 mod answer;
+mod bottleneck;
+mod card;
 pub mod communication;
 mod cost;
+mod expense;
 mod interpolate;
 mod kernels;
 mod kinds;
 mod measured;
+mod network;
 mod of_record;
 mod pace;
 pub mod pipeline;
 mod rates;
+mod roofline;
+mod run;
+mod several;
 mod step;
 #[cfg(test)]
 mod tests;
 mod timeline;
 
-pub use answer::{Milliseconds, Part, TimeAnswer};
+pub use answer::{Asked, CommunicationAnswer, DataAnswer, Milliseconds, Part, TimeAnswer};
+pub use bottleneck::{Bottleneck, Resource};
+pub use card::CardKernels;
 pub use cost::Costs;
+pub use expense::{Bill, Expense};
 pub use kernels::Kernels;
 pub use measured::{H200, Measured, MeasuredError};
+pub use network::{Collectives, Network};
 pub use pace::Pace;
 pub use rates::Rates;
+pub use roofline::{Point, Roof};
+pub use run::{Run, RunTime};
+pub use several::{Together, Traffic, Way, estimate_together};
 pub use step::{Bound, Share, StepTime, estimate, step};
 pub use timeline::{Phase, PhaseTime, span};

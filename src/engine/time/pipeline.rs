@@ -3,6 +3,8 @@
 //! As PyTorch's `DataLoader` does it: each worker prepares whole batches, one stage after the other, up
 //! to `prefetch` batches ahead; the training loop takes them in order.
 
+use serde::Serialize;
+
 /// Work on one batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
@@ -41,7 +43,7 @@ pub struct Pipeline {
 }
 
 /// One piece of work of a Gantt chart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     /// Its row: workers from 0, then the copy engine, then the training loop.
     pub row: u64,

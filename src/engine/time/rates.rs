@@ -27,6 +27,9 @@ const HOPPER_SHARE: f64 = 0.75;
 /// with CUDA Graphs", NVIDIA developer blog, 2019).
 const LATENCY: f64 = 3.8e-6;
 
+/// PCI Express 4.0 with 16 lanes, for a card that does not say (bytes a second, one way).
+const PCIE: f64 = 32e9;
+
 /// Rates of a card, in operations and bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
@@ -36,16 +39,19 @@ pub struct Rates {
     pub single: f64,
     /// Memory.
     pub bytes: f64,
+    /// Between card and host, one way.
+    pub pcie: f64,
     pub(super) hopper: bool,
 }
 
 impl Rates {
     /// Those of the card that the reference measurements were made on, an H200: 989 and 67 TFLOP/s, 4.8
-    /// TB/s (its data sheet).
+    /// TB/s, PCI Express 5.0 with 16 lanes (its data sheet).
     pub const REFERENCE: Self = Self {
         half: 989e12,
         single: 67e12,
         bytes: 4.8e12,
+        pcie: 64e9,
         hopper: true,
     };
 
@@ -57,6 +63,7 @@ impl Rates {
             half: peak(DType::Bf16).or_else(|| peak(DType::F16)).unwrap_or(single),
             single,
             bytes: device.bandwidth()?.as_gb_per_s() * 1e9,
+            pcie: device.pcie().map_or(PCIE, |rate| rate.as_gb_per_s() * 1e9),
             hopper: device.gpu().unwrap_or_default().capability.0 >= 9,
         })
     }
@@ -77,6 +84,11 @@ impl Rates {
         let compute = flops(launch) / (self.peak(launch.dtype) * self.share(launch));
         let memory = launch.bytes() as f64 / (self.bytes * BANDWIDTH_SHARE);
         compute.max(memory).max(LATENCY)
+    }
+
+    /// Seconds of a copy between card and host.
+    pub(super) fn transfer(&self, bytes: u64) -> f64 {
+        LATENCY + bytes as f64 / (self.pcie * BANDWIDTH_SHARE)
     }
 
     fn share(&self, launch: &Launch) -> f64 {

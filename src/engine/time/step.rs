@@ -45,6 +45,8 @@ pub struct StepTime {
     pub by_class: BTreeMap<&'static str, Share>,
     /// GPU time by part of the model.
     pub by_component: BTreeMap<Component, Share>,
+    /// GPU time by kind of kernel in each part of the model.
+    pub operations: BTreeMap<(&'static str, Component), Share>,
     /// All kernels.
     pub all: Share,
 }
@@ -76,7 +78,7 @@ pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
 }
 
 impl StepTime {
-    fn count(&mut self, log: &Log, phase: Phase, launch: &Launch, seconds: f64) {
+    pub(super) fn count(&mut self, log: &Log, phase: Phase, launch: &Launch, seconds: f64) {
         let component = match phase {
             Phase::Optimizer => Component::Run,
             _ => log
@@ -84,8 +86,10 @@ impl StepTime {
                 .get(launch.scope as usize)
                 .map_or(Component::Run, |s| s.component),
         };
+        let label = label(launch.class);
         let shares = [
-            self.by_class.entry(label(launch.class)).or_default(),
+            self.by_class.entry(label).or_default(),
+            self.operations.entry((label, component)).or_default(),
             self.by_component.entry(component).or_default(),
             &mut self.all,
         ];
@@ -100,6 +104,11 @@ impl StepTime {
     /// Seconds of the whole step.
     pub fn total(&self) -> f64 {
         self.phases.values().map(|p| p.total).sum()
+    }
+
+    /// Seconds of forward and backward.
+    pub fn without_update(&self) -> f64 {
+        self.total() - self.phase(Phase::Optimizer).total
     }
 
     /// Seconds of one phase.
@@ -137,6 +146,7 @@ fn label(class: Class) -> &'static str {
         Class::ReduceRows | Class::ReduceColumns => "reductions",
         Class::LayerNorm | Class::LayerNormBackward | Class::LayerNormInputBackward => "layer norm",
         Class::Softmax | Class::SoftmaxBackward => "softmax",
+        Class::TopK | Class::Scatter | Class::GatherLast => "top-k",
         Class::LogSoftmax | Class::LogSoftmaxBackward | Class::Nll | Class::NllBackward => "loss",
         Class::EmbeddingBackward => "embedding",
         Class::Convolution | Class::ConvolutionBackward => "convolution",

@@ -39,11 +39,11 @@ pub struct PhaseTime {
 /// show up to 836 in flight, never more than this.
 const QUEUE: usize = 1024;
 
-/// Some work by itself, on an idle GPU.
+/// Some work by itself, on an idle GPU, as events around it measure it.
 pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
     let (mut lines, mut out) = (Lines::default(), PhaseTime::default());
     lines.run(items, costs, &mut out, |_, _| {});
-    out.total = lines.now();
+    out.total = lines.now(costs) - costs.pace.latency();
     out
 }
 
@@ -52,8 +52,10 @@ pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
 pub(super) struct Lines {
     /// When each kernel in flight is done.
     queue: VecDeque<f64>,
-    host: f64,
-    gpu: f64,
+    /// When the host is done with what it was told so far.
+    pub host: f64,
+    /// When the GPU is.
+    pub gpu: f64,
     /// In an optimizer, what it turns to one parameter for covers the launches.
     in_optimizer: bool,
 }
@@ -67,39 +69,49 @@ impl Lines {
         costs: &Costs<'_>,
         seen: impl FnMut(&Launch, f64),
     ) -> PhaseTime {
-        let begin = self.now();
+        let begin = self.now(costs);
         let mut out = PhaseTime::default();
         self.work(costs.pace.phase(phase), &mut out);
         self.run(items, costs, &mut out, seen);
-        out.total = self.now() - begin;
+        out.total = self.now(costs) - begin;
         out
     }
 
     fn run(&mut self, items: &[Item], costs: &Costs<'_>, out: &mut PhaseTime, mut seen: impl FnMut(&Launch, f64)) {
         for item in items {
-            match item {
-                Item::Launch(launch) => {
-                    let time = costs.kernel(launch);
-                    if !self.in_optimizer {
-                        self.work(costs.pace.launch(launch), out);
-                    }
-                    self.gpu = self.gpu.max(self.host + costs.pace.latency()) + time;
-                    self.issued();
-                    out.busy += time;
-                    out.launches += 1;
-                    seen(launch, time);
+            self.item(item, costs, out, &mut seen);
+        }
+    }
+
+    /// What happens next.
+    pub fn item(&mut self, item: &Item, costs: &Costs<'_>, out: &mut PhaseTime, mut seen: impl FnMut(&Launch, f64)) {
+        match item {
+            Item::Launch(launch) => {
+                if !self.in_optimizer {
+                    self.work(costs.pace.launch(launch), out);
                 }
-                Item::Chore(chore) => {
-                    self.in_optimizer |= matches!(chore, Chore::Step(_));
-                    if *chore == Chore::Wait {
-                        self.host = self.host.max(self.gpu);
-                    }
-                    if !self.in_optimizer || matches!(chore, Chore::Step(_) | Chore::Parameter(..)) {
-                        self.work(costs.pace.chore(*chore), out);
-                    }
+                seen(launch, self.launch(launch, costs, out));
+            }
+            Item::Chore(chore) => {
+                self.in_optimizer |= matches!(chore, Chore::Step(_));
+                if *chore == Chore::Wait {
+                    self.host = self.host.max(self.gpu);
+                }
+                if !self.in_optimizer || matches!(chore, Chore::Step(_) | Chore::Parameter(..)) {
+                    self.work(costs.pace.chore(*chore), out);
                 }
             }
         }
+    }
+
+    /// The GPU's part of a launch: its seconds.
+    pub fn launch(&mut self, launch: &Launch, costs: &Costs<'_>, out: &mut PhaseTime) -> f64 {
+        let time = costs.kernel(launch);
+        self.gpu = self.gpu.max(self.host + costs.pace.latency()) + time;
+        self.issued();
+        out.busy += time;
+        out.launches += 1;
+        time
     }
 
     /// The kernel that ends at the GPU's present end takes a place in the queue.
@@ -112,13 +124,14 @@ impl Lines {
         }
     }
 
-    fn work(&mut self, seconds: f64, out: &mut PhaseTime) {
+    /// The host is at work.
+    pub fn work(&mut self, seconds: f64, out: &mut PhaseTime) {
         self.host += seconds;
         out.host += seconds;
     }
 
-    /// When an event that is recorded now happens.
-    fn now(&self) -> f64 {
-        self.host.max(self.gpu)
+    /// When an event that is recorded now happens: it waits for its turn as a kernel does.
+    pub fn now(&self, costs: &Costs<'_>) -> f64 {
+        self.gpu.max(self.host + costs.pace.latency())
     }
 }

@@ -2,6 +2,7 @@
 
 mod capacity;
 mod cause;
+mod checks;
 mod context;
 mod counters;
 mod evidence;
@@ -18,6 +19,7 @@ pub mod words;
 use serde::{Deserialize, Serialize};
 
 pub use cause::{AttentionShape, Cause, Growth, Holder, LogitsShape};
+pub use checks::{Check, checks};
 pub use context::{Context, Fix, Fixes};
 pub use steps::Step;
 

@@ -1,5 +1,8 @@
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Change;
+use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer};
+
 /// Something to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -66,4 +69,22 @@ pub enum Step {
     CheckLimits,
     /// Save before the end comes.
     SaveNow,
+}
+
+impl Step {
+    /// The step that a change of a setup carries out, if that is one.
+    pub const fn of(change: Change) -> Option<Self> {
+        Some(match change {
+            Change::Batch(_) => Self::SmallerBatch,
+            Change::Seq(_) => Self::Shorter,
+            Change::Ckpt(Checkpointing::Full | Checkpointing::Language | Checkpointing::Vision) => Self::Checkpoint,
+            Change::Attn(Attention::Sdpa | Attention::FlashAttention2) => Self::FusedAttention,
+            Change::Loss(Loss::FusedLinear) => Self::FusedLoss,
+            Change::Optim(Optimizer::AdamwFused | Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit) => {
+                Self::SmallerOptimizer
+            }
+            Change::Freeze(Freeze::Lora | Freeze::Qlora | Freeze::Vision) => Self::Adapters,
+            _ => return None,
+        })
+    }
 }

@@ -2,6 +2,7 @@
 //! writes `key: value`.
 
 mod line;
+mod merge;
 #[cfg(test)]
 mod tests;
 
@@ -49,15 +50,20 @@ const MOST_POINTS: usize = 100_000;
 /// The log in a text, as one piece.
 pub(super) fn find(text: &str) -> Option<Piece> {
     let mut log = TrainingLog::default();
+    let mut wordings = merge::Wordings::default();
     let mut begin = None;
     for (i, line) in text.lines().enumerate() {
         let Some(read) = line::read(line) else { continue };
         begin = begin.or(Some(i + 1));
         log.total = log.total.or(read.total);
-        for reading in read.memory {
-            log.put(reading, read.step, read.length);
-        }
+        let keys: Vec<usize> = read
+            .memory
+            .into_iter()
+            .filter_map(|reading| log.put(reading, read.step, read.length))
+            .collect();
+        wordings.met(i + 1, &keys, read.step);
     }
+    log.series = wordings.merge(log.series);
     log.series
         .retain(|series| series.points.len() > 1 || series.key.contains("mem"));
     log.series
@@ -69,11 +75,12 @@ pub(super) fn find(text: &str) -> Option<Piece> {
 }
 
 impl TrainingLog {
-    fn put(&mut self, reading: line::Reading, step: Option<u64>, length: Option<u64>) {
+    /// Adds a reading to its series, and says which that is; `None` where there are too many.
+    fn put(&mut self, reading: line::Reading, step: Option<u64>, length: Option<u64>) -> Option<usize> {
         let known = self.series.iter().position(|series| series.key == reading.key);
         let at = match known {
             Some(at) => at,
-            None if self.series.len() == MOST_SERIES => return,
+            None if self.series.len() == MOST_SERIES => return None,
             None => {
                 self.series.push(Series {
                     key: reading.key,
@@ -97,6 +104,7 @@ impl TrainingLog {
             bytes: reading.bytes,
             length,
         });
+        Some(at)
     }
 }
 

@@ -69,3 +69,38 @@ fn what_has_no_memory_is_no_log() {
         assert_eq!(find(text), None, "{text}");
     }
 }
+
+/// Frameworks, callbacks and a person's own prints write into one log.
+#[test]
+fn two_wordings_of_one_quantity_are_one_series() {
+    let text = "Step 100: GPU memory 18.2 GB\nstep 200 | loss 2.3 | mem 18.5GB\nStep 300: GPU memory 18.9 GB\n\
+                {'loss': 2.2, 'memory(GiB)': 19.4, 'step': 400}\nStep 500, Allocated: 20.1/24.0 GB";
+    let log = log(text);
+    assert_eq!(log.series.len(), 1, "{log:?}");
+    assert_eq!(
+        first(text),
+        [(100, 18.2), (200, 18.5), (300, 18.9), (400, 19.4), (500, 20.1)]
+    );
+    // Without steps they are counted anew.
+    assert_eq!(
+        first("mem 18.2GB\nGPU memory: 18.5 GB\nmem 18.9GB"),
+        [(1, 18.2), (2, 18.5), (3, 18.9)]
+    );
+}
+
+#[test]
+fn two_quantities_are_two_series() {
+    for text in [
+        // In one line.
+        "step 1 mem 18.0GB gpu memory 19.0 GB\nstep 2 mem 18.1GB gpu memory 19.1 GB",
+        // Of one step.
+        "step 1 mem 18.0GB\nstep 1 gpu memory 19.0 GB\nstep 2 mem 18.1GB\nstep 2 gpu memory 19.0 GB",
+        // A peak and what is held; another part of the run.
+        "step 1 mem 18.0GB\nstep 2 mem 18.0GB\nstep 3 max mem 19.0GB\nstep 4 max mem 19.0GB",
+        "step 1 mem 18.0GB\nstep 2 eval mem 9.0GB\nstep 3 mem 18.0GB\nstep 4 eval mem 9.0GB",
+        // Before the steps began.
+        "model loaded: memory 5.0 GB\nstep 1 gpu mem 18.0GB\nstep 2 gpu mem 18.0GB",
+    ] {
+        assert_eq!(log(text).series.len(), 2, "{text}\n{:?}", log(text));
+    }
+}

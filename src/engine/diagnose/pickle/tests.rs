@@ -103,6 +103,74 @@ fn depth_costs_no_stack() {
     assert_eq!(fault(&marks), None);
 }
 
+/// What would run code, each by its name, wherever it stands: within a list, behind a memo, in every protocol.
+#[test]
+fn every_opcode_that_runs_code_is_refused_by_name() {
+    let named: [(u8, &str); 16] = [
+        (b'c', "GLOBAL"),
+        (b'R', "REDUCE"),
+        (b'b', "BUILD"),
+        (b'i', "INST"),
+        (b'o', "OBJ"),
+        (b'P', "PERSID"),
+        (b'Q', "BINPERSID"),
+        (0x81, "NEWOBJ"),
+        (0x92, "NEWOBJ_EX"),
+        (0x93, "STACK_GLOBAL"),
+        (0x82, "EXT1"),
+        (0x83, "EXT2"),
+        (0x84, "EXT4"),
+        (0x96, "BYTEARRAY8"),
+        (0x97, "NEXT_BUFFER"),
+        (0x98, "READONLY_BUFFER"),
+    ];
+    for (code, name) in named {
+        for before in [&b""[..], b"\x80\x02}q\x00(X\x01\x00\x00\x00a", b"\x80\x05](N)\x94h\x00"] {
+            let bytes = [before, &[code], b"os\nsystem\n."].concat();
+            assert_eq!(fault(&bytes), Some(Fault::Refused(name)), "{name}");
+        }
+    }
+}
+
+/// Ten lists, each of ten times the last, is ten thousand million items in eighty bytes: they are handles, and a
+/// reader that counts what it visits stops.
+#[test]
+fn what_refers_to_itself_again_and_again_stays_small() {
+    let mut bytes = b"]\x94".to_vec();
+    for level in 0..10u8 {
+        bytes.push(b']');
+        bytes.push(0x94);
+        bytes.push(b'(');
+        (0..10).for_each(|_| bytes.extend([b'h', level]));
+        bytes.push(b'e');
+    }
+    bytes.push(b'.');
+    let pickle = Pickle::read(&bytes).expect("plain data");
+    assert_eq!(pickle.len(), 100);
+    // A hundred thousand memo entries of one value cost eight bytes each.
+    let mut many = b"N".to_vec();
+    many.extend(vec![0x94; 100_000]);
+    many.extend(b"j\x9f\x86\x01\x00.");
+    assert_eq!(fault(&many), None);
+    many.truncate(many.len() - 6);
+    many.extend(b"j\xa0\x86\x01\x00.");
+    assert_eq!(fault(&many), Some(Fault::Memo));
+}
+
+/// Lengths that the input does not have are refused before anything is kept for them.
+#[test]
+fn a_length_is_no_promise() {
+    for bytes in [
+        &b"X\xff\xff\xff\xffa."[..],
+        b"\x8d\xff\xff\xff\xff\xff\xff\xff\x7fa.",
+        b"B\xff\xff\xff\x7fa.",
+        b"\x8b\xff\xff\xff\x7fa.",
+        b"T\xff\xff\xff\xffa.",
+    ] {
+        assert_eq!(fault(bytes), Some(Fault::Cut), "{bytes:?}");
+    }
+}
+
 #[test]
 fn of_equal_keys_the_last_holds() {
     let pickle = Pickle::read(b"}(\x8c\x01aK\x01\x8c\x01aK\x02u.").expect("plain data");

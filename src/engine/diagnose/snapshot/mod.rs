@@ -3,6 +3,7 @@
 mod allocations;
 mod category;
 mod read;
+mod recording;
 mod segments;
 mod stacks;
 mod summary;
@@ -16,8 +17,10 @@ use serde::{Deserialize, Serialize};
 
 pub use allocations::{Allocation, Allocations};
 pub use category::Category;
+pub use recording::{By, Instant, Recording, SegmentMap};
 pub use segments::{Block, Holes, Segment};
 pub use stacks::{Frame, StackId, Stacks};
+pub(super) use summary::Read;
 pub use summary::{Group, Summary};
 pub use what_if::{Expandable, Failure};
 

@@ -43,7 +43,7 @@ impl Default for Stacks {
 
 impl Stacks {
     /// Frames of a stack, the innermost first.
-    pub fn frames(&self, stack: StackId) -> impl DoubleEndedIterator<Item = &Frame> {
+    pub fn frames(&self, stack: StackId) -> impl DoubleEndedIterator<Item = &Frame> + Clone {
         let frames = self.stacks.get(stack.0 as usize).map_or(&[][..], |stack| stack);
         frames.iter().filter_map(|&frame| self.frames.get(frame as usize))
     }
@@ -75,11 +75,32 @@ impl Stacks {
 pub(super) struct Interner {
     stacks: Stacks,
     /// By the list's identity in the pickle.
-    lists: HashMap<u32, StackId>,
+    lists: ByIdentity,
     by_frames: HashMap<Box<[u32]>, StackId>,
     /// By the dictionary's identity in the pickle.
-    dicts: HashMap<u32, u32>,
+    dicts: ByIdentity,
     by_frame: HashMap<Frame, u32>,
+}
+
+/// Numbers of what has an identity in the pickle. Identities are small and close together: no hashing.
+#[derive(Default)]
+struct ByIdentity(Vec<u32>);
+
+impl ByIdentity {
+    const UNKNOWN: u32 = u32::MAX;
+
+    fn get(&self, identity: u32) -> Option<u32> {
+        let known = self.0.get(identity as usize).copied();
+        known.filter(|&number| number != Self::UNKNOWN)
+    }
+
+    fn set(&mut self, identity: u32, number: u32) {
+        let at = identity as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, Self::UNKNOWN);
+        }
+        self.0[at] = number;
+    }
 }
 
 /// No Python stack is deeper (`sys.getrecursionlimit` is a thousand).
@@ -94,13 +115,13 @@ impl Interner {
         if list.items().is_none_or(|mut items| items.next().is_none()) {
             return StackId::EMPTY;
         }
-        if let Some(&known) = self.lists.get(&id) {
-            return known;
+        if let Some(known) = self.lists.get(id) {
+            return StackId(known);
         }
         let items = list.items().into_iter().flatten().take(DEEPEST);
         let frames: Box<[u32]> = items.filter_map(|frame| self.frame(frame)).collect();
         let stack = self.intern(frames);
-        self.lists.insert(id, stack);
+        self.lists.set(id, stack.0);
         stack
     }
 
@@ -119,7 +140,7 @@ impl Interner {
 
     fn frame(&mut self, dict: Node) -> Option<u32> {
         let id = dict.identity()?;
-        if let Some(&known) = self.dicts.get(&id) {
+        if let Some(known) = self.dicts.get(id) {
             return Some(known);
         }
         let text = |key: &str| -> String {
@@ -141,7 +162,7 @@ impl Interner {
                 number
             }
         };
-        self.dicts.insert(id, number);
+        self.dicts.set(id, number);
         Some(number)
     }
 

@@ -68,19 +68,48 @@ const KEPT: usize = 10;
 /// How many columns the curve has at most.
 const COLUMNS: u32 = 200;
 
+/// A snapshot, and the allocations of the devices that were recorded or that hold segments.
+#[derive(Debug, Clone)]
+pub(in crate::diagnose) struct Read {
+    pub snapshot: Snapshot,
+    /// By the number of the device.
+    pub allocations: Vec<(u32, Allocations)>,
+}
+
+impl Read {
+    /// Of a snapshot.
+    pub fn of(snapshot: Snapshot) -> Self {
+        let has_segments = |device: usize| {
+            snapshot
+                .segments
+                .iter()
+                .any(|segment| segment.device as usize == device)
+        };
+        let all = 0..snapshot.devices.len();
+        let devices = all.filter(|&i| !snapshot.devices[i].events.is_empty() || has_segments(i));
+        let allocations = devices
+            .map(|device| (device as u32, Allocations::of(&snapshot, device)))
+            .collect();
+        Self { snapshot, allocations }
+    }
+
+    /// A summary of each device.
+    pub fn summaries(&self) -> Vec<Summary> {
+        let summary = |(device, own): &(u32, Allocations)| Summary::of(&self.snapshot, *device as usize, own);
+        self.allocations.iter().map(summary).collect()
+    }
+}
+
 impl Snapshot {
     /// Summaries of the devices that were recorded, or that hold segments.
-    pub fn summaries(&self) -> Vec<Summary> {
-        let has_segments = |device: usize| self.segments.iter().any(|segment| segment.device as usize == device);
-        let devices = (0..self.devices.len()).filter(|&i| !self.devices[i].events.is_empty() || has_segments(i));
-        devices.map(|device| Summary::of(self, device)).collect()
+    pub fn summaries(self) -> Vec<Summary> {
+        Read::of(self).summaries()
     }
 }
 
 impl Summary {
-    /// Of one device of a snapshot.
-    pub fn of(snapshot: &Snapshot, device: usize) -> Self {
-        let allocations = Allocations::of(snapshot, device);
+    /// Of one device of a snapshot, whose allocations these are.
+    pub fn of(snapshot: &Snapshot, device: usize, allocations: &Allocations) -> Self {
         let (peak_event, peak) = allocations.peak();
         let segments = || {
             snapshot
@@ -120,20 +149,24 @@ impl Summary {
             peak: Bytes::new(peak),
             at_peak: Category::ALL.map(|category| (category, sum(category))).to_vec(),
             columns: allocations.columns(COLUMNS),
-            largest: groups(allocations.live_at(peak_event), &snapshot.stacks),
-            never_freed: groups(leaked, &snapshot.stacks),
-            steps: live_after_steps(&allocations),
+            largest: groups(allocations.live_at(peak_event), &snapshot.stacks, KEPT),
+            never_freed: groups(leaked, &snapshot.stacks, KEPT),
+            steps: live_after_steps(allocations),
             holes: Holes::of(segments()),
             worst,
             failure,
-            expandable: Expandable::of(snapshot, device, &allocations, failure),
+            expandable: Expandable::of(snapshot, device, allocations, failure),
             settings: snapshot.settings.clone(),
         }
     }
 }
 
 /// Largest first; of equals the one whose stack came first.
-fn groups<'a>(allocations: impl Iterator<Item = &'a Allocation>, stacks: &Stacks) -> Vec<Group> {
+pub(super) fn groups<'a>(
+    allocations: impl Iterator<Item = &'a Allocation>,
+    stacks: &Stacks,
+    most: usize,
+) -> Vec<Group> {
     let mut sums: HashMap<(Category, StackId), [u64; 3]> = HashMap::new();
     for allocation in allocations {
         let [bytes, count, largest] = sums.entry((allocation.category, allocation.stack)).or_default();
@@ -143,7 +176,7 @@ fn groups<'a>(allocations: impl Iterator<Item = &'a Allocation>, stacks: &Stacks
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by_key(|&((category, stack), [bytes, ..])| (std::cmp::Reverse(bytes), stack, category));
-    sums.truncate(KEPT);
+    sums.truncate(most);
     let group = |((category, stack), [bytes, count, largest]): ((Category, StackId), [u64; 3])| Group {
         category,
         bytes: Bytes::new(bytes),
@@ -154,25 +187,42 @@ fn groups<'a>(allocations: impl Iterator<Item = &'a Allocation>, stacks: &Stacks
     sums.into_iter().map(group).collect()
 }
 
+/// The place that a person would name: the innermost frame outside PyTorch; empty where no stack was recorded.
+pub(super) fn place_of<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> String {
+    let own = frames.clone().find(|frame| !is_passed_through(frame));
+    own.or_else(|| frames.into_iter().next())
+        .map_or_else(String::new, written)
+}
+
+/// Whether a frame only passes on what another asked for.
+fn is_passed_through(frame: &Frame) -> bool {
+    let has = |part: &str| frame.file.contains(part);
+    let is_installed = has("-packages");
+    let is_framework = has("-packages/torch/") || has("-packages\\torch\\") || has("??");
+    // Python's own library.
+    let is_framework = is_framework || has("importlib") || has("/lib/python3") && !is_installed;
+    // Wrappers around every forward of transformers.
+    let is_wrapper = matches!(
+        frame.name.as_str(),
+        "wrapper" | "wrapped" | "__call__" | "decorate_context" | "inner"
+    );
+    is_framework || is_wrapper
+}
+
+/// `modeling_gpt2.py:240 forward`.
+fn written(frame: &Frame) -> String {
+    let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
+    format!("{file}:{} {}", frame.line, frame.name)
+}
+
 /// Frames that tell something: the innermost, and those outside PyTorch.
 pub(crate) fn folded<'a>(frames: impl Iterator<Item = &'a Frame>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (i, frame) in frames.enumerate() {
-        let has = |part: &str| frame.file.contains(part);
-        let is_installed = has("-packages");
-        let is_framework = has("-packages/torch/") || has("-packages\\torch\\") || has("??");
-        // Python's own library.
-        let is_framework = is_framework || has("importlib") || has("/lib/python3") && !is_installed;
-        // Wrappers around every forward of transformers.
-        let is_wrapper = matches!(
-            frame.name.as_str(),
-            "wrapper" | "wrapped" | "__call__" | "decorate_context" | "inner"
-        );
-        if i > 0 && (is_framework || is_wrapper) {
+        if i > 0 && is_passed_through(frame) {
             continue;
         }
-        let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
-        out.push(format!("{file}:{} {}", frame.line, frame.name));
+        out.push(written(frame));
         if out.len() == 5 {
             break;
         }

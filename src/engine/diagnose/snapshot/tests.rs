@@ -139,7 +139,7 @@ fn categories_follow_from_stacks_and_lifetimes() {
         (FreeCompleted, 7 << 32, 3 * MIB, ""),
         (Alloc, 8 << 32, 20 * MIB, "model.py:forward"),
     ]);
-    let summary = &snapshot.summaries()[0];
+    let summary = &snapshot.clone().summaries()[0];
     let allocations = Allocations::of(&snapshot, 0);
     let categories: Vec<Category> = allocations.list.iter().map(|a| a.category).collect();
     use Category::{Activation, Gradient, OptimizerState, Temporary, Weight};
@@ -206,7 +206,7 @@ fn expandable_segments_would_have_saved_a_fragmented_run() {
             }],
         })
         .collect();
-    let summary = &failed.summaries()[0];
+    let summary = &failed.clone().summaries()[0];
     assert_eq!(summary.failure.map(|failure| failure.request), Some(Bytes::mib(200)));
     assert_eq!(summary.expandable.and_then(|played| played.serves), Some(true));
     assert_eq!(
@@ -223,7 +223,7 @@ fn what_is_older_than_the_recording_counts_from_its_start() {
         (Action::FreeRequested, 2 << 32, 30 * MIB, ""),
         (Action::FreeCompleted, 2 << 32, 30 * MIB, ""),
     ]);
-    let summary = &snapshot.summaries()[0];
+    let summary = &snapshot.clone().summaries()[0];
     assert!(!summary.is_from_start);
     assert_eq!(summary.peak, Bytes::mib(40));
     assert_eq!(summary.at_peak[0], (Category::Before, Bytes::mib(30)));
@@ -244,4 +244,49 @@ fn sizes_that_no_device_holds_are_refused() {
     bytes.extend(text("size"));
     bytes.extend(b"\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40ueas.");
     assert!(refusal(&bytes).contains("no device holds"), "{}", refusal(&bytes));
+}
+
+/// However near or far one looks, the highest is the highest, and the ends meet.
+#[test]
+fn a_recording_shows_the_same_at_every_zoom() {
+    let (pieces, recordings) = crate::diagnose::read_to_look_at(&recorded()).expect("PyTorch wrote it");
+    let crate::diagnose::Evidence::Snapshot(summary) = &pieces[0].evidence else {
+        panic!()
+    };
+    let recording = &recordings[0];
+    let total = |column: &[u64]| column.iter().sum::<u64>();
+    let highest = |by, most| {
+        let columns = recording.columns(by, 0..recording.events(), most);
+        columns.iter().map(|column| total(column)).max()
+    };
+    for most in [3, 11, 200, 6000] {
+        assert_eq!(highest(By::Category, most), Some(summary.peak.get()), "{most} columns");
+        assert_eq!(highest(By::Frame, most), Some(summary.peak.get()), "{most} columns");
+    }
+    // Event by event it is what lives then, wherever the view begins.
+    for begin in [0, 255, 256, 3001] {
+        let columns = recording.columns(By::Category, begin..begin + 40, 40);
+        for (event, column) in (begin..).zip(&columns) {
+            let instant = recording.instant(event);
+            assert_eq!(total(column), instant.total.get(), "event {event}");
+            assert_eq!(column[4], instant.by_category[4].get(), "event {event}");
+        }
+    }
+    let peak = recording.instant(summary.peak_event);
+    assert_eq!((peak.total, &peak.largest[0]), (summary.peak, &summary.largest[0]));
+    assert!(
+        recording
+            .frames()
+            .iter()
+            .any(|frame| frame.contains("modeling_gpt2.py")),
+        "{:?}",
+        recording.frames()
+    );
+    let (segments, count) = recording.segments(5);
+    assert!(segments.len() <= 5 && count as u64 == summary.holes.segments);
+    assert!(
+        segments
+            .iter()
+            .all(|s| s.held.iter().all(|[at, len]| *len > 0 && at + len <= 1000))
+    );
 }

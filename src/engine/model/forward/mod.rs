@@ -6,6 +6,7 @@ mod clip;
 mod clip_vision;
 pub(crate) mod decoder;
 mod encoder;
+pub(crate) mod further;
 mod gemma3;
 mod gemma_text;
 mod gpt2;
@@ -265,26 +266,9 @@ impl Model {
     /// Makes the parameters.
     pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
         match &self.config {
-            ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
-            ModelConfig::Decoder(c) if gemma_text::is_gemma(c) => Box::new(gemma_text::GemmaLm::new(b, c)),
-            ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
-            ModelConfig::Mllama(c) => Box::new(mllama::Mllama::new(b, c)),
-            ModelConfig::Phi(c) => Box::new(phi::Phi::new(b, c)),
-            ModelConfig::Opt(c) => Box::new(opt::Opt::new(b, c, "")),
+            ModelConfig::Decoder(c) if !gemma_text::is_gemma(c) => Box::new(decoder::CausalLm::new(b, c)),
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
-            ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
-            ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
-            ModelConfig::Idefics3(c) => Box::new(idefics3::Idefics3::new(b, c)),
-            ModelConfig::InternVl(c) => Box::new(internvl::InternVl::new(b, c)),
-            ModelConfig::LlavaNext(c) => Box::new(llava_next::LlavaNext::new(b, c)),
-            ModelConfig::Siglip(c) => Box::new(siglip::Siglip::new(b, c)),
-            ModelConfig::Clip(c) => Box::new(clip::Clip::new(b, c)),
-            ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
-            ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
-            ModelConfig::Blip2(c) => Box::new(blip2::Blip2::new(b, c)),
-            ModelConfig::Qwen2Vl(c) => Box::new(qwen2_vl::model(b, c)),
-            ModelConfig::Qwen25Vl(c) => Box::new(qwen2_5_vl::model(b, c)),
-            ModelConfig::Qwen3Vl(c) => Box::new(qwen3_vl::model(b, c)),
+            _ => further::make()(self, b),
         }
     }
 

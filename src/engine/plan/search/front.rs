@@ -1,19 +1,22 @@
 //! What no other setup beats in everything.
 
 use super::Candidate;
-use crate::units::Seconds;
+use crate::units::Bytes;
 
-/// The candidates that no other one equals or beats in distance, time and peak, in that order.
-pub fn front(candidates: &[Candidate]) -> Vec<Candidate> {
+/// The candidates that no other one equals or beats in distance, time a sample and peak, in that order.
+///
+/// Peaks within 0.5% of the room count as equal, as do times within 0.5%: nobody chooses by less.
+pub fn front(candidates: &[Candidate], room: Bytes) -> Vec<Candidate> {
     let mut sorted: Vec<&Candidate> = candidates.iter().collect();
-    sorted.sort_by(|a, b| {
-        let times = seconds(a).total_cmp(&seconds(b));
-        a.distance.cmp(&b.distance).then(times).then(a.peak.cmp(&b.peak))
-    });
+    sort(&mut sorted);
+    let slack = equal(room);
     let mut front: Vec<Candidate> = Vec::new();
     for candidate in sorted {
         // Those before are no farther.
-        let beaten = |other: &Candidate| seconds(other) <= seconds(candidate) && other.peak <= candidate.peak;
+        let beaten = |other: &Candidate| {
+            let time = candidate.seconds_a_sample();
+            other.seconds_a_sample() <= time + time / EQUAL as f64 && other.peak <= candidate.peak + slack
+        };
         if !front.iter().any(beaten) {
             front.push(candidate.clone());
         }
@@ -21,7 +24,22 @@ pub fn front(candidates: &[Candidate]) -> Vec<Candidate> {
     front
 }
 
-/// Where the time is not known, it does not decide.
-fn seconds(candidate: &Candidate) -> f64 {
-    candidate.time.map_or(0.0, Seconds::get)
+/// Differences below this part count as none.
+const EQUAL: u64 = 200;
+
+/// Bytes below which a difference counts as none, in a room.
+pub(in crate::plan) const fn equal(room: Bytes) -> Bytes {
+    Bytes::new(room.get() / EQUAL)
+}
+
+/// The nearest to what was asked first; of those the fastest, then the leanest. Where times are not known, they do
+/// not decide.
+pub(in crate::plan) fn sort(candidates: &mut [&Candidate]) {
+    candidates.sort_by(|a, b| order(a, b));
+}
+
+/// The order of [`sort`].
+pub(in crate::plan) fn order(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+    let times = a.seconds_a_sample().total_cmp(&b.seconds_a_sample());
+    a.distance.cmp(&b.distance).then(times).then(a.peak.cmp(&b.peak))
 }

@@ -1,48 +1,150 @@
-//! What may be changed of a setup, and how far a change is from what was asked.
+//! What may be changed of a setup: the values that a search goes through.
 
+use super::distance::learned_less;
 use crate::model::Takes;
-use crate::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision};
+use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision, Strategy};
 use crate::{Model, Setup};
 
-/// Entries of a setup that a search may change, by their names in a case.
-pub const OPEN: [&str; 5] = ["precision", "optim", "ckpt", "freeze", "loss"];
+/// An entry of a setup that a search may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Entry {
+    /// Number format.
+    Precision,
+    /// Optimizer.
+    Optim,
+    /// Activation checkpointing.
+    Ckpt,
+    /// Attention implementation.
+    Attn,
+    /// What is trained.
+    Freeze,
+    /// How the loss is taken.
+    Loss,
+    /// Micro-batch.
+    Batch,
+    /// Pixels of images and frames.
+    Resolution,
+    /// Images of a sample.
+    Images,
+    /// Frames of a video.
+    Frames,
+    /// How several GPUs share.
+    Strategy,
+    /// Whether states, or all of a model that is not at work, may lie in the memory of the host.
+    Offload,
+}
+
+impl Entry {
+    /// All, in the order of a menu.
+    pub const ALL: [Self; 12] = [
+        Self::Precision,
+        Self::Optim,
+        Self::Ckpt,
+        Self::Attn,
+        Self::Freeze,
+        Self::Loss,
+        Self::Batch,
+        Self::Resolution,
+        Self::Images,
+        Self::Frames,
+        Self::Strategy,
+        Self::Offload,
+    ];
+
+    /// Its name, that of the key of a case where there is one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Precision => "precision",
+            Self::Optim => "optim",
+            Self::Ckpt => "ckpt",
+            Self::Attn => "attn",
+            Self::Freeze => "freeze",
+            Self::Loss => "loss",
+            Self::Batch => "batch",
+            Self::Resolution => "resolution",
+            Self::Images => "images",
+            Self::Frames => "frames",
+            Self::Strategy => "strategy",
+            Self::Offload => "offload",
+        }
+    }
+
+    /// Whether it stays as it is unless a person allows it: what a sample is, and the use of another memory.
+    pub const fn is_asked_for(self) -> bool {
+        matches!(self, Self::Resolution | Self::Images | Self::Frames | Self::Offload)
+    }
+}
+
+/// What a sample is: the model that takes it, and the entries of a setup that describe it.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// The model; its shape follows the size of images and the frames of some families.
+    pub model: Model,
+    /// The setup that was asked, with this sample.
+    pub setup: Setup,
+    /// How far the sample is from what was asked; 0 for that itself.
+    pub distance: u32,
+}
+
+/// How many samples a step has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Samples {
+    /// So many on all GPUs together, in micro-batches of one size.
+    Effective(u64),
+    /// One micro-batch of as many as fit, up to so many.
+    AsManyAsFit(u64),
+}
 
 /// The values of each entry that a search goes through; the first is the one that was asked.
 #[derive(Debug, Clone)]
 pub struct Space {
+    pub(super) inputs: Vec<Input>,
+    pub(super) parallels: Vec<Option<Parallel>>,
     pub(super) precisions: Vec<Precision>,
     pub(super) optims: Vec<Optimizer>,
     pub(super) ckpts: Vec<Checkpointing>,
+    pub(super) attns: Vec<Attention>,
     pub(super) freezes: Vec<Freeze>,
     pub(super) losses: Vec<Loss>,
-    /// Micro-batches, rising: each divides the samples of a step.
+    /// Micro-batches, rising.
     pub(super) batches: Vec<u64>,
-    /// Samples of a step.
-    pub(super) effective: u64,
+    pub(super) samples: Samples,
+    pub(super) world: u64,
 }
 
-/// Most micro-batches of a step.
+/// Most micro-batches of a step: what [`simulate`](crate::simulate()) takes.
 const MOST_ACCUMULATED: u64 = 64;
 
 impl Space {
     /// Everything that means something for a model, but for entries that have to stay as they are.
     ///
-    /// A step has `effective` samples, in micro-batches of one size.
-    pub fn around(model: &Model, asked: &Setup, effective: u64, kept: &[String]) -> Self {
-        let open = |key: &str| !kept.iter().any(|kept| kept == key);
-        let takes = model.takes();
-        let of = |key: &str| open(key);
-        let batches = (1..=effective)
-            .filter(|batch| effective.is_multiple_of(*batch) && effective / batch <= MOST_ACCUMULATED)
-            .collect();
+    /// `inputs` are the samples that may be trained, the asked one first; `world` is the number of GPUs.
+    pub fn around(inputs: Vec<Input>, samples: Samples, world: u64, kept: &[Entry]) -> Self {
+        let open = |entry| !kept.contains(&entry);
+        let (takes, asked) = match inputs.first() {
+            Some(input) => (input.model.takes(), input.setup.clone()),
+            None => (Takes::default(), Setup::default()),
+        };
         Self {
-            precisions: choices(asked.precision, &precisions(asked.precision), of("precision")),
-            optims: choices(asked.optim, &optims(asked.optim), of("optim")),
-            ckpts: choices(asked.ckpt, &ckpts(takes), of("ckpt")),
-            freezes: choices(asked.freeze, &freezes(takes, asked.freeze), of("freeze")),
-            losses: choices(asked.loss, &[Loss::Full, Loss::FusedLinear], of("loss") && takes.text),
-            batches,
-            effective,
+            parallels: parallels(world, open(Entry::Strategy), open(Entry::Offload)),
+            precisions: choices(asked.precision, &precisions(&asked), open(Entry::Precision)),
+            optims: choices(
+                asked.optim,
+                &optims(asked.optim, open(Entry::Offload)),
+                open(Entry::Optim),
+            ),
+            ckpts: choices(asked.ckpt, &ckpts(takes), open(Entry::Ckpt)),
+            attns: choices(asked.attn, &[Attention::Sdpa, Attention::Eager], open(Entry::Attn)),
+            freezes: choices(asked.freeze, &freezes(takes, asked.freeze), open(Entry::Freeze)),
+            losses: choices(
+                asked.loss,
+                &[Loss::Full, Loss::FusedLinear],
+                open(Entry::Loss) && takes.text,
+            ),
+            batches: batches(&asked, samples, world, open(Entry::Batch)),
+            samples,
+            world: world.max(1),
+            inputs,
         }
     }
 
@@ -51,14 +153,66 @@ impl Space {
         self.passes() * self.optims.len() * self.batches.len()
     }
 
-    /// Whether there is none: more samples than the largest number of micro-batches holds.
+    /// Whether there is none: no micro-batch makes up the samples of a step.
     pub fn is_empty(&self) -> bool {
-        self.batches.is_empty()
+        self.batches.is_empty() || self.inputs.is_empty()
+    }
+
+    /// Micro-batches that are looked at, rising.
+    pub fn batches(&self) -> &[u64] {
+        &self.batches
+    }
+
+    /// Samples of a step on all GPUs, where they were given.
+    pub const fn effective(&self) -> Option<u64> {
+        match self.samples {
+            Samples::Effective(samples) => Some(samples),
+            Samples::AsManyAsFit(_) => None,
+        }
+    }
+
+    /// GPUs.
+    pub const fn world(&self) -> u64 {
+        self.world
+    }
+
+    /// What was asked.
+    pub fn asked(&self) -> &Setup {
+        self.input(0)
+    }
+
+    /// The model that takes an input.
+    pub fn model(&self, input: usize) -> &Model {
+        &self.inputs[input].model
+    }
+
+    /// An input's setup.
+    pub fn input(&self, input: usize) -> &Setup {
+        &self.inputs[input].setup
+    }
+
+    /// A way to share.
+    pub fn parallel(&self, at: usize) -> Option<Parallel> {
+        self.parallels.get(at).copied().flatten()
+    }
+
+    /// Micro-batches of a step of so many samples each.
+    pub fn accum(&self, batch: u64) -> u64 {
+        match self.samples {
+            Samples::Effective(samples) => (samples / (batch * self.world)).max(1),
+            Samples::AsManyAsFit(_) => 1,
+        }
     }
 
     /// How many forwards and backwards are told apart, whatever the micro-batch.
     pub(super) fn passes(&self) -> usize {
-        self.precisions.len() * self.ckpts.len() * self.freezes.len() * self.losses.len()
+        self.inputs.len()
+            * self.parallels.len()
+            * self.precisions.len()
+            * self.ckpts.len()
+            * self.attns.len()
+            * self.freezes.len()
+            * self.losses.len()
     }
 }
 
@@ -67,23 +221,48 @@ fn choices<T: Copy + PartialEq>(asked: T, all: &[T], open: bool) -> Vec<T> {
     std::iter::once(asked).chain(others).collect()
 }
 
-/// More precise than asked costs memory and is no gain to who did not ask for it.
-fn precisions(asked: Precision) -> Vec<Precision> {
-    match asked {
-        Precision::Fp32 => vec![Precision::AmpBf16, Precision::Bf16],
-        Precision::AmpBf16 | Precision::AmpFp16 => vec![Precision::Bf16],
-        Precision::Bf16 => Vec::new(),
+fn batches(asked: &Setup, samples: Samples, world: u64, open: bool) -> Vec<u64> {
+    let most = match samples {
+        Samples::Effective(samples) => samples / world.max(1),
+        Samples::AsManyAsFit(most) => most,
+    };
+    let makes_up = |batch: &u64| match samples {
+        Samples::Effective(samples) => {
+            samples.is_multiple_of(batch * world.max(1)) && samples / (batch * world.max(1)) <= MOST_ACCUMULATED
+        }
+        Samples::AsManyAsFit(_) => true,
+    };
+    let all = if open { 1..=most } else { asked.batch..=asked.batch };
+    all.filter(makes_up).collect()
+}
+
+/// More precise than asked is looked at too: with few samples autocast's copies can take more than fp32.
+fn precisions(asked: &Setup) -> Vec<Precision> {
+    match asked.precision {
+        Precision::AmpFp16 => vec![Precision::AmpFp16, Precision::Fp32],
+        _ => vec![Precision::Bf16, Precision::AmpBf16, Precision::Fp32],
     }
 }
 
-fn optims(asked: Optimizer) -> Vec<Optimizer> {
-    let mut all = vec![Optimizer::Adafactor, Optimizer::Sgd];
-    if is_adam(asked) {
-        all.splice(
-            0..0,
-            [Optimizer::AdamwFused, Optimizer::Adamw8bit, Optimizer::PagedAdamw8bit],
-        );
-    }
+fn optims(asked: Optimizer, offload: bool) -> Vec<Optimizer> {
+    use Optimizer as O;
+    let mut all = match asked {
+        O::Sgd | O::Sgdm => vec![O::Sgd],
+        O::Adafactor | O::AdafactorTorch => vec![O::Adafactor, O::AdafactorTorch, O::Sgdm, O::Sgd],
+        _ => vec![
+            O::AdamwFused,
+            O::Adamw,
+            O::AdamwLoop,
+            O::Adamw8bit,
+            O::PagedAdamw8bit,
+            O::PagedAdamw,
+            O::Adafactor,
+            O::AdafactorTorch,
+            O::Sgdm,
+            O::Sgd,
+        ],
+    };
+    all.retain(|optim| offload || !matches!(optim, O::PagedAdamw | O::PagedAdamw8bit));
     all
 }
 
@@ -109,42 +288,34 @@ fn freezes(takes: Takes, asked: Freeze) -> Vec<Freeze> {
     if takes.parts {
         all.push(Freeze::AllButConnector);
     }
-    let from = all.iter().position(|freeze| *freeze == asked).unwrap_or_default();
-    all.split_off(from)
+    all.retain(|freeze| learned_less(*freeze) >= learned_less(asked));
+    all
 }
 
-const fn is_adam(optim: Optimizer) -> bool {
-    !matches!(
-        optim,
-        Optimizer::Sgd | Optimizer::Sgdm | Optimizer::Adafactor | Optimizer::AdafactorTorch
-    )
-}
-
-/// How far a setup is from what was asked: 0 where it computes the same update but for rounding.
-///
-/// An order, not a measurement: each entry counts by how much of what is learned it touches.
-pub fn distance(asked: &Setup, setup: &Setup) -> u32 {
-    let precision = match (asked.precision, setup.precision) {
-        (asked, now) if asked == now => 0,
-        (_, Precision::AmpBf16 | Precision::AmpFp16) => 1,
-        _ => 2,
-    };
-    let optim = match (asked.optim, setup.optim) {
-        (asked, now) if asked == now => 0,
-        (_, Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::PagedAdamw) => 0,
-        (_, Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit) => 1,
-        (_, Optimizer::Adafactor | Optimizer::AdafactorTorch) => 2,
-        (_, Optimizer::Sgd | Optimizer::Sgdm) => 6,
-    };
-    optim + precision + learned_less(setup.freeze).saturating_sub(learned_less(asked.freeze))
-}
-
-const fn learned_less(freeze: Freeze) -> u32 {
-    match freeze {
-        Freeze::None => 0,
-        Freeze::Vision => 2,
-        Freeze::Lora => 4,
-        Freeze::Qlora => 5,
-        Freeze::AllButConnector => 8,
+/// Every way to share that is simulated: all of it on each GPU, its states sharded, or everything.
+fn parallels(world: u64, open: bool, offload: bool) -> Vec<Option<Parallel>> {
+    if world < 2 {
+        return vec![None];
     }
+    let of = |strategy, mp, offload| {
+        Some(Parallel {
+            strategy,
+            world,
+            mp,
+            offload,
+            ..Parallel::default()
+        })
+    };
+    let mut all = vec![of(Strategy::Ddp, false, false)];
+    if open {
+        all.extend([of(Strategy::DdpView, false, false), of(Strategy::Zero1, false, false)]);
+        for strategy in [Strategy::FsdpNoReshard, Strategy::Fsdp] {
+            for (mp, host) in [(false, false), (true, false), (false, true), (true, true)] {
+                if offload || !host {
+                    all.push(of(strategy, mp, host));
+                }
+            }
+        }
+    }
+    all
 }

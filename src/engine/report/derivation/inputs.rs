@@ -7,7 +7,7 @@ use crate::tape::log::StorageId;
 impl Subject<'_> {
     /// Positions of a micro-batch as it runs: of one row where samples are packed, of rows as long as
     /// the longest where they are padded.
-    pub(super) fn positions(self) -> Option<Derivation> {
+    pub fn positions(self) -> Option<Derivation> {
         if !self.model.takes().text {
             return None;
         }
@@ -24,7 +24,8 @@ impl Subject<'_> {
         Some(Derivation::count(formula, Source::Setup))
     }
 
-    pub(super) fn image_tokens(self) -> Option<Derivation> {
+    /// Positions of one sample that its images take; none where it has none, or images of different sizes.
+    pub fn image_tokens(self) -> Option<Derivation> {
         let tokens = self.model.image_tokens(self.setup);
         let images = match self.model.takes().images {
             true => self.model.prepared(self.setup).images,
@@ -41,7 +42,7 @@ impl Subject<'_> {
     }
 
     /// What the head's product makes in forward.
-    pub(super) fn logits(self) -> Option<Derivation> {
+    pub fn logits(self) -> Option<Derivation> {
         let recorded = self.report.timeline.recorded();
         let id = self.report.timeline.logits()?;
         let (birth, block) = (&recorded.log.births[id as usize], recorded.block_bytes[id as usize]);

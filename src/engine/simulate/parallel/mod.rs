@@ -11,10 +11,13 @@
 mod ddp;
 mod fsdp;
 mod rewrite;
-mod units;
+pub(crate) mod units;
 mod zero;
 
-use super::steps::{Recording, record};
+pub(crate) use rewrite::shard;
+pub(crate) use zero::own;
+
+use super::steps::{Recording, record, record_work};
 use super::{SimulateError, check, replay, report, warnings};
 use crate::allocator::Options;
 use crate::setup::{Optimizer, Parallel, Precision, Strategy};
@@ -44,13 +47,7 @@ pub fn record_parallel(
     gpu: Gpu,
 ) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
-    refuse(setup, parallel)?;
-    let base = Setup {
-        // Gathered parameters are in bf16, and what is computed with them.
-        precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
-        ..setup.clone()
-    };
-    let recording = record(model, &base, gpu);
+    let recording = record(model, &base(setup, parallel)?, gpu);
     if let Some(failure) = &recording.failure {
         return Err(SimulateError(failure.clone()));
     }
@@ -60,6 +57,35 @@ pub fn record_parallel(
         Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
         Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
     })
+}
+
+/// What GPU and host do in a step of a single GPU as one of several would run it, before a strategy adds what it
+/// does.
+///
+/// # Errors
+/// As [`simulate_parallel`].
+pub(crate) fn work_of_one(
+    model: &Model,
+    setup: &Setup,
+    parallel: &Parallel,
+    gpu: Gpu,
+) -> Result<Recording, SimulateError> {
+    record_work(model, &base(setup, parallel)?, gpu)
+}
+
+/// The step of a single GPU that a strategy changes.
+fn base(setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
+    refuse(setup, parallel)?;
+    Ok(Setup {
+        // Gathered parameters are in bf16, and what is computed with them.
+        precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
+        ..setup.clone()
+    })
+}
+
+/// Whether a setup can be shared so.
+pub(crate) fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
+    refuse(setup, parallel).is_ok()
 }
 
 fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {

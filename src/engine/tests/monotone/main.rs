@@ -48,6 +48,13 @@ impl Keys {
         simulate(&model, &setup).unwrap_or_else(|e| panic!("{} {self:?}: {e}", family.name))
     }
 
+    /// How many parameters are trained.
+    fn trained(&self, family: &Family) -> u64 {
+        let (model, setup) = self.model_and_setup(family);
+        let run = record(&model, &setup, Gpu::H200);
+        run.parameters.iter().filter(|(_, trained)| *trained).count() as u64
+    }
+
     /// Highest sum of what tensors asked for in a steady step: allocated bytes have blocks' slack too,
     /// which depends on what was freed before.
     fn peak(&self, family: &Family) -> u64 {
@@ -146,6 +153,26 @@ proptest! {
         for ckpt in ["vision", "language", "full"] {
             let report = Keys { ckpt, ..keys.clone() }.report(family);
             prop_assert!(activations(&report) <= none || explains(&report), "{} {ckpt}", family.name);
+        }
+    }
+
+    /// What a search of setups leaves out because another one beats it.
+    #[test]
+    fn fused_attention_half_precision_and_the_fused_optimizer_never_take_more(family in families(), keys in setups()) {
+        let with = |precision: &str, optim: &str, attn: &str| {
+            let rest = format!(r#""precision":"{precision}","optim":"{optim}","attn":"{attn}""#);
+            Keys { rest, ..keys.clone() }
+        };
+        let peak = |precision, optim, attn| with(precision, optim, attn).peak(family);
+        let best = peak("bf16", "adamw_fused", "sdpa");
+        prop_assert!(best <= peak("bf16", "adamw_fused", "eager"), "{}: eager", family.name);
+        for precision in ["fp32", "amp-bf16"] {
+            prop_assert!(best <= peak(precision, "adamw_fused", "sdpa"), "{}: {precision}", family.name);
+        }
+        for optim in ["adamw", "adamw_loop"] {
+            // The fused form keeps its step counts on the GPU: a block of 512 bytes for each parameter.
+            let steps = with("bf16", optim, "sdpa").trained(family) * 512;
+            prop_assert!(best <= peak("bf16", optim, "sdpa") + steps, "{}: {optim}", family.name);
         }
     }
 

@@ -66,7 +66,7 @@ fn said(key: &str, gaps: impl IntoIterator<Item = Gap>) -> Said {
 }
 
 /// A phrase whose gaps are the same in every language.
-fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
+pub(super) fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
     said(key, gaps.map(Gap::Text))
 }
 

@@ -1,0 +1,89 @@
+use super::segment_source::SegmentSource;
+use super::size::SMALL_SEGMENT;
+
+/// Addresses in an order drawn by a number: where `cudaMalloc` puts a segment among the others depends on
+/// everything that the process and the driver did before, which nobody knows of a run to come.
+///
+/// The large segments lie in the same order whether or not small ones are made between them.
+#[derive(Debug, Clone)]
+pub struct ShuffledAddresses {
+    /// State of the generator.
+    state: u64,
+    /// Of each large segment in place: its slot.
+    taken: Vec<u64>,
+    /// End of the small segments, which all have one size.
+    small_end: u64,
+}
+
+/// Address space of one large segment: more than any card has.
+const SLOT: u64 = 1 << 40;
+/// Places for large segments; small ones lie below them.
+const SLOTS: u64 = 1 << 20;
+
+impl ShuffledAddresses {
+    /// The order of this number.
+    pub const fn new(number: u64) -> Self {
+        Self {
+            // The golden ratio's bits spread neighbouring numbers; a generator's state is never 0.
+            state: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(number.wrapping_add(1)) | 1,
+            taken: Vec::new(),
+            small_end: 0,
+        }
+    }
+
+    /// Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (14), 2003: the triple (13, 7, 17).
+    const fn next(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
+    }
+}
+
+impl SegmentSource for ShuffledAddresses {
+    fn reserve(&mut self, size: u64) -> u64 {
+        if size <= SMALL_SEGMENT {
+            let address = self.small_end;
+            self.small_end += size;
+            return address;
+        }
+        loop {
+            let slot = 1 + self.next() % SLOTS;
+            if !self.taken.contains(&slot) {
+                self.taken.push(slot);
+                return slot * SLOT;
+            }
+        }
+    }
+
+    fn release(&mut self, address: u64, _size: u64) {
+        self.taken.retain(|slot| slot * SLOT != address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_gives_one_order_and_another_number_another() {
+        let order = |number, smalls: usize| {
+            let mut source = ShuffledAddresses::new(number);
+            let addresses: Vec<u64> = (0..12)
+                .map(|_| {
+                    (0..smalls).for_each(|_| {
+                        source.reserve(SMALL_SEGMENT);
+                    });
+                    source.reserve(20 << 20)
+                })
+                .collect();
+            let mut distinct = addresses.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(distinct.len(), addresses.len());
+            addresses
+        };
+        assert_eq!(order(3, 0), order(3, 5));
+        assert_ne!(order(3, 0), order(4, 0));
+    }
+}

@@ -1,0 +1,81 @@
+//! The families beside LLaVA and the decoders of Llama's line. A face that comes in parts, as the page does, can
+//! have them follow: with the feature `models-later` nothing but [`FurtherModels`] reaches their code.
+
+use super::*;
+
+/// Makes the parameters of a model of one of these families.
+pub(super) type Make = fn(&Model, &Builder) -> Box<dyn Forward>;
+
+#[cfg(feature = "models-later")]
+static PROVIDED: std::sync::OnceLock<Make> = std::sync::OnceLock::new();
+
+/// What makes them.
+#[cfg(not(feature = "models-later"))]
+pub(super) fn make() -> Make {
+    further
+}
+
+/// What makes them.
+///
+/// # Panics
+/// Before they were provided: the face has to look at [`Model::is_further`] first.
+#[cfg(feature = "models-later")]
+pub(super) fn make() -> Make {
+    *PROVIDED
+        .get()
+        .expect("the face provides further models before it runs one")
+}
+
+/// The forwards of these families, wherever they are.
+#[derive(Debug, Clone, Copy)]
+pub struct FurtherModels(#[cfg_attr(not(feature = "models-later"), expect(dead_code))] Make);
+
+impl FurtherModels {
+    /// All of them. What calls this holds their code.
+    pub fn all() -> Self {
+        Self(further)
+    }
+
+    /// Lets models of these families run from now on.
+    pub fn provide(self) {
+        #[cfg(feature = "models-later")]
+        // Whoever provided them before provided the same.
+        PROVIDED.set(self.0).ok();
+    }
+}
+
+impl Model {
+    /// Whether it is of one of the families that [`FurtherModels`] provides.
+    pub fn is_further(&self) -> bool {
+        match &self.config {
+            ModelConfig::Decoder(c) => gemma_text::is_gemma(c),
+            ModelConfig::Llava(_) => false,
+            _ => true,
+        }
+    }
+}
+
+fn further(model: &Model, b: &Builder) -> Box<dyn Forward> {
+    match &model.config {
+        ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
+        ModelConfig::Decoder(c) if gemma_text::is_gemma(c) => Box::new(gemma_text::GemmaLm::new(b, c)),
+        ModelConfig::Decoder(c) => Box::new(decoder::CausalLm::new(b, c)),
+        ModelConfig::Mllama(c) => Box::new(mllama::Mllama::new(b, c)),
+        ModelConfig::Phi(c) => Box::new(phi::Phi::new(b, c)),
+        ModelConfig::Opt(c) => Box::new(opt::Opt::new(b, c, "")),
+        ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
+        ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
+        ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
+        ModelConfig::Idefics3(c) => Box::new(idefics3::Idefics3::new(b, c)),
+        ModelConfig::InternVl(c) => Box::new(internvl::InternVl::new(b, c)),
+        ModelConfig::LlavaNext(c) => Box::new(llava_next::LlavaNext::new(b, c)),
+        ModelConfig::Siglip(c) => Box::new(siglip::Siglip::new(b, c)),
+        ModelConfig::Clip(c) => Box::new(clip::Clip::new(b, c)),
+        ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),
+        ModelConfig::VideoMae(c) => Box::new(videomae::VideoMae::new(b, c)),
+        ModelConfig::Blip2(c) => Box::new(blip2::Blip2::new(b, c)),
+        ModelConfig::Qwen2Vl(c) => Box::new(qwen2_vl::model(b, c)),
+        ModelConfig::Qwen25Vl(c) => Box::new(qwen2_5_vl::model(b, c)),
+        ModelConfig::Qwen3Vl(c) => Box::new(qwen3_vl::model(b, c)),
+    }
+}

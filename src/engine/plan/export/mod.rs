@@ -1,0 +1,236 @@
+//! A plan as the configuration of a training tool.
+//!
+//! Each form is what the tool's own reader takes; `tests/exports` reads every one with the real library. What a tool
+//! has no entry for is said in a comment, or refused where leaving it out would train something else.
+
+mod accelerate;
+mod deepspeed;
+mod lightning;
+mod llama_factory;
+mod ms_swift;
+mod transformers;
+mod trl;
+mod yaml;
+
+use super::answer::{Choice, Plan};
+use crate::Setup;
+use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Parallel, Precision, Strategy, Targets};
+
+/// A form that a plan can be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `transformers.TrainingArguments`, as Python.
+    HfPython,
+    /// The same, as YAML for `HfArgumentParser`.
+    HfYaml,
+    /// The configuration file of `accelerate launch`.
+    Accelerate,
+    /// DeepSpeed's JSON, with ZeRO-1 where the plan shards states.
+    Deepspeed,
+    /// The configuration file of `accelerate launch` for FSDP2.
+    Fsdp,
+    /// `Trainer` of PyTorch Lightning, as YAML for `LightningCLI`.
+    Lightning,
+    /// `SFTConfig` and `ModelConfig` of TRL, as YAML for `TrlParser`.
+    Trl,
+    /// LLaMA-Factory's YAML.
+    LlamaFactory,
+    /// ms-swift's YAML.
+    MsSwift,
+}
+
+impl Form {
+    /// All, in the order of a menu.
+    pub const ALL: [Self; 9] = [
+        Self::HfPython,
+        Self::HfYaml,
+        Self::Accelerate,
+        Self::Deepspeed,
+        Self::Fsdp,
+        Self::Lightning,
+        Self::Trl,
+        Self::LlamaFactory,
+        Self::MsSwift,
+    ];
+
+    /// A setup of a plan in this form.
+    ///
+    /// # Errors
+    /// When the tool cannot train the setup; the message says what to keep instead.
+    pub fn write(self, plan: &Plan, choice: &Choice) -> Result<String, String> {
+        let of = Exported { plan, choice };
+        match self {
+            Self::HfPython => transformers::python(&of),
+            Self::HfYaml => transformers::yaml(&of),
+            Self::Accelerate => accelerate::any(&of),
+            Self::Deepspeed => deepspeed::json(&of),
+            Self::Fsdp => accelerate::fsdp(&of),
+            Self::Lightning => lightning::yaml(&of),
+            Self::Trl => trl::yaml(&of),
+            Self::LlamaFactory => llama_factory::yaml(&of),
+            Self::MsSwift => ms_swift::yaml(&of),
+        }
+    }
+}
+
+/// What is written.
+struct Exported<'a> {
+    plan: &'a Plan,
+    choice: &'a Choice,
+}
+
+impl Exported<'_> {
+    fn setup(&self) -> &Setup {
+        &self.choice.setup
+    }
+
+    fn parallel(&self) -> Option<&Parallel> {
+        self.choice.parallel.as_ref()
+    }
+
+    fn is_sharded(&self) -> bool {
+        self.parallel()
+            .is_some_and(|parallel| parallel.strategy.shards_parameters())
+    }
+
+    /// transformers' name of the optimizer.
+    fn optim(&self) -> Result<&'static str, String> {
+        use Optimizer as O;
+        Ok(match self.setup().optim {
+            O::Adamw => "adamw_torch",
+            O::AdamwFused => "adamw_torch_fused",
+            O::Adamw8bit => "adamw_8bit",
+            O::PagedAdamw8bit => "paged_adamw_8bit",
+            O::PagedAdamw => "paged_adamw",
+            O::Adafactor => "adafactor",
+            O::Sgd => "sgd",
+            O::AdamwLoop => return Err(no_optimizer("AdamW one parameter after the other", "adamw_fused")),
+            O::Sgdm => return Err(no_optimizer("SGD with momentum", "sgd")),
+            O::AdafactorTorch => return Err(no_optimizer("PyTorch's Adafactor", "adafactor")),
+        })
+    }
+
+    /// transformers' name of the attention.
+    fn attn(&self) -> &'static str {
+        match self.setup().attn {
+            Attention::Sdpa => "sdpa",
+            Attention::Eager => "eager",
+            Attention::FlashAttention2 => "flash_attention_2",
+        }
+    }
+
+    /// The type that weights are loaded in.
+    fn weights(&self) -> &'static str {
+        match self.setup().precision {
+            Precision::Bf16 => "bfloat16",
+            _ => "float32",
+        }
+    }
+
+    /// Autocast to bf16, and to fp16.
+    fn autocast(&self) -> [bool; 2] {
+        let precision = self.setup().precision;
+        [precision == Precision::AmpBf16, precision == Precision::AmpFp16]
+    }
+
+    fn has_adapters(&self) -> bool {
+        matches!(self.setup().freeze, Freeze::Lora | Freeze::Qlora)
+    }
+
+    /// peft's names of what gets adapters.
+    fn targets(&self) -> Vec<String> {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        match &self.setup().lora_targets {
+            Targets::Projections => names(&[
+                "q_proj",
+                "k_proj",
+                "v_proj",
+                "o_proj",
+                "gate_proj",
+                "up_proj",
+                "down_proj",
+            ]),
+            Targets::Attention => names(&["q_proj", "k_proj", "v_proj", "o_proj"]),
+            Targets::AllLinear => names(&["all-linear"]),
+            Targets::Named(own) => own.clone(),
+        }
+    }
+
+    fn clip(&self) -> f64 {
+        f64::from(u8::from(self.setup().clip))
+    }
+
+    /// Whether any block is checkpointed.
+    fn checkpoints(&self) -> bool {
+        self.setup().ckpt != Checkpointing::None
+    }
+
+    /// What is true of the plan and no entry of the tool's file says, in lines.
+    fn notes(&self, model_too: bool) -> Vec<String> {
+        let setup = self.setup();
+        let mut notes = vec![format!(
+            "{} on {}: {} a micro-batch, {} of them a step{}, made by vramscope plan",
+            self.plan.model,
+            self.plan.card.as_deref().unwrap_or("an allocator's limit"),
+            setup.batch,
+            setup.accum,
+            if self.plan.gpus > 1 {
+                format!(", {} GPUs", self.plan.gpus)
+            } else {
+                String::new()
+            },
+        )];
+        match setup.ckpt {
+            Checkpointing::Vision | Checkpointing::Language => notes.push(format!(
+                "checkpoint the {} alone: call gradient_checkpointing_enable on that part of the model; the tool's own \
+                 switch takes the other part too, which is slower and holds less",
+                if setup.ckpt == Checkpointing::Vision {
+                    "vision tower"
+                } else {
+                    "language model"
+                }
+            )),
+            Checkpointing::None | Checkpointing::Full => {}
+        }
+        if model_too {
+            notes.push(format!(
+                "load the weights in {}, attn_implementation {}",
+                self.weights(),
+                self.attn()
+            ));
+            match setup.freeze {
+                Freeze::None => {}
+                Freeze::Vision => notes.push("freeze the vision tower".to_owned()),
+                Freeze::AllButConnector => notes.push("freeze all but the connector".to_owned()),
+                Freeze::Lora => notes.push(format!("LoRA of rank {} on {}", setup.rank, self.targets().join(", "))),
+                Freeze::Qlora => notes.push(format!(
+                    "weights in 4 bits (NF4, double quantisation), LoRA of rank {} on {}",
+                    setup.rank,
+                    self.targets().join(", ")
+                )),
+            }
+        }
+        notes
+    }
+
+    fn refuse_sharded(&self, tool: &str) -> Result<(), String> {
+        match self.is_sharded() {
+            true => Err(format!(
+                "{tool} takes FSDP2 from accelerate; export fsdp beside it, or keep --keep strategy"
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+fn no_optimizer(what: &str, instead: &str) -> String {
+    format!("the tool has no name for {what}; plan again with --optim {instead}")
+}
+
+/// accelerate's names of how several GPUs share.
+const fn distributed(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",
+        Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
+    }
+}

@@ -1,0 +1,79 @@
+//! What setups are put together from: a pass and an update, each recorded once.
+
+use super::pass::{Pass, Update};
+use super::{Class, Search, UpdateKey};
+use crate::Setup;
+use crate::setup::{Checkpointing, Loss, Optimizer};
+use crate::simulate::SimulateError;
+use crate::units::Bytes;
+
+impl Search<'_> {
+    /// What a step without states takes in its update: weights and gradients, which every update finds there.
+    pub(super) fn floor(&mut self, class: &Class) -> Result<Bytes, SimulateError> {
+        match self.update(class, Optimizer::Sgd) {
+            Some(Ok(update)) => Ok(update.peak),
+            Some(Err(error)) => Err(error),
+            None => Ok(Bytes::ZERO),
+        }
+    }
+
+    pub(super) fn record_pass(&mut self, class: &Class, batch: u64) -> Result<Pass, SimulateError> {
+        let setup = Setup {
+            batch,
+            accum: self.space.accum(batch),
+            ..class.setup.clone()
+        };
+        let model = &self.space.inputs[class.input].model;
+        self.recorder.pass(model, &setup, class.parallel.as_ref(), self.room)
+    }
+
+    /// The update of an optimizer, which depends on what is trained and in what types alone; nothing where it cannot
+    /// run for a reason that was told before.
+    pub(super) fn update(&mut self, class: &Class, optim: Optimizer) -> Option<Result<Update, SimulateError>> {
+        // Of inputs that one and the same model takes, the smallest tells as much as any.
+        let model = &self.space.inputs[class.input].model.config;
+        let same = (0..self.space.inputs.len())
+            .rev()
+            .find(|&input| self.space.inputs[input].model.config == *model);
+        let input = same.unwrap_or(class.input);
+        let key = Setup {
+            batch: 1,
+            accum: 1,
+            optim,
+            freeze: class.setup.freeze,
+            precision: class.setup.precision,
+            ckpt: Checkpointing::None,
+            loss: Loss::Full,
+            ..self.space.inputs[input].setup.clone()
+        };
+        let key = (key, class.parallel, input);
+        if let Some((_, known)) = self.updates.iter().find(|(known, _)| *known == key) {
+            return known.map(Ok);
+        }
+        let update = self.record_update(&key);
+        self.updates.push((key, update.as_ref().ok().copied()));
+        Some(update)
+    }
+
+    fn record_update(&mut self, key: &UpdateKey) -> Result<Update, SimulateError> {
+        let bare = self.bare(key)?;
+        let (setup, parallel, input) = key;
+        let model = &self.space.inputs[*input].model;
+        self.recorder.update(model, setup, parallel.as_ref(), bare)
+    }
+
+    fn bare(&mut self, (setup, parallel, input): &UpdateKey) -> Result<Bytes, SimulateError> {
+        let setup = Setup {
+            optim: Optimizer::Sgd,
+            ..setup.clone()
+        };
+        let key = (setup, *parallel, *input);
+        if let Some((_, Some(known))) = self.bare.iter().find(|(known, _)| *known == key) {
+            return Ok(*known);
+        }
+        let model = &self.space.inputs[*input].model;
+        let bare = self.recorder.bare(model, &key.0, parallel.as_ref())?;
+        self.bare.push((key, Some(bare)));
+        Ok(bare)
+    }
+}

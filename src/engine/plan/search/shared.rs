@@ -1,0 +1,72 @@
+//! The time of a step that several GPUs share: an estimate from the data sheet of what joins them.
+
+use crate::device::Device;
+use crate::setup::{Parallel, Strategy};
+use crate::time::communication::{Collective, Link};
+use crate::units::Bytes;
+
+/// Time of several GPUs.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::plan) struct Shared {
+    link: Option<Link>,
+}
+
+impl Shared {
+    /// GPUs joined by what their data sheet says.
+    pub fn of(device: Option<&Device>) -> Self {
+        Self {
+            link: device.and_then(Link::of),
+        }
+    }
+
+    /// Seconds in which paged states go to the host and come back, at the rate of the bus: what a card without room
+    /// for them waits for at most.
+    pub fn paging(&self, device: Option<&Device>, paged: Bytes) -> f64 {
+        let rate = device.and_then(Device::pcie).map(|rate| rate.as_gb_per_s() * 1e9);
+        rate.map_or(0.0, |rate| 2.0 * paged.get() as f64 / rate)
+    }
+
+    /// An update of shards is that part of the whole.
+    pub fn of_update(parallel: Option<&Parallel>, seconds: f64) -> f64 {
+        match parallel {
+            Some(parallel) if !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView) => {
+                seconds / parallel.world as f64
+            }
+            _ => seconds,
+        }
+    }
+
+    /// Seconds of a step: `micro_batches` passes of `[forward, backward]`, of which the last hides the reduction of
+    /// gradients behind its backward (DDP under `no_sync`), and gathers behind whichever phase needs them (FSDP2
+    /// prefetches); then the update.
+    pub fn step(
+        &self,
+        parallel: Option<&Parallel>,
+        [forward, backward]: [f64; 2],
+        micro_batches: u64,
+        update: f64,
+        trained: Bytes,
+    ) -> Option<f64> {
+        let passes = micro_batches as f64;
+        let Some(parallel) = parallel else {
+            return Some(passes * (forward + backward) + update);
+        };
+        let link = self.link?;
+        let (gpus, bytes) = (parallel.world, trained.get() as f64);
+        let all = |collective| link.ring(collective, bytes, gpus);
+        let (gathered, reduced) = (all(Collective::AllGather), all(Collective::ReduceScatter));
+        Some(match parallel.strategy {
+            Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => {
+                let summed = link.all_reduce(bytes, gpus);
+                let broadcast = if parallel.strategy == Strategy::Zero1 {
+                    gathered
+                } else {
+                    0.0
+                };
+                (passes - 1.0) * (forward + backward) + forward + backward.max(summed) + update + broadcast
+            }
+            Strategy::FsdpNoReshard => passes * (forward.max(gathered) + backward.max(reduced)) + update,
+            Strategy::Fsdp => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
+        })
+    }
+}

@@ -1,0 +1,190 @@
+use super::*;
+use crate::Model;
+use crate::plan::Judge;
+use crate::setup::{Precision, Strategy};
+use crate::simulate_on;
+use crate::tape::Gpu;
+use crate::time::{H200, Measured, Rates};
+
+fn one(name: &str, asked: &Setup) -> Vec<Input> {
+    inputs(|_| Model::from_catalogue(name), asked, &[]).unwrap()
+}
+
+fn asked() -> Setup {
+    Setup {
+        batch: 4,
+        seq: 128,
+        precision: Precision::AmpBf16,
+        ..Setup::default()
+    }
+}
+
+/// Searches, and hands on what was found with a judge of it.
+fn searched<T>(space: &Space, gib: u64, use_it: impl FnOnce(Found, Judge<'_>) -> T) -> T {
+    let measured = Measured::read(H200).unwrap();
+    let device = Device::by_name("H200").unwrap();
+    let costs = Costs::new(Rates::of(device).unwrap(), Some(&measured.kernels), &measured.pace);
+    let question = Question {
+        space: space.clone(),
+        device: Some(device),
+        costs: Some(&costs),
+        room: Bytes::gib(gib),
+    };
+    let found = Search::new(question).finish();
+    let judge = Judge {
+        space,
+        device: Some(device),
+        costs: Some(&costs),
+        limit: Bytes::gib(gib),
+    };
+    use_it(found, judge)
+}
+
+#[test]
+fn what_is_put_together_is_what_a_simulation_says() {
+    let space = Space::around(one("gpt2-medium", &asked()), Samples::Effective(8), 1, &[]);
+    searched(&space, 6, |found, _| {
+        assert!(space.len() > 10 * found.decided.recorded, "{:?}", found.decided);
+        let model = Model::from_catalogue("gpt2-medium").unwrap();
+        for candidate in &found.fitting {
+            let report = simulate_on(&model, &repeated(&candidate.setup), Gpu::H200).unwrap();
+            let (put, simulated) = (candidate.peak.get() as f64, report.peak_allocated.get() as f64);
+            assert!((put - simulated).abs() < 0.02 * simulated, "{candidate:?}: {simulated}");
+        }
+    });
+}
+
+#[test]
+fn every_setup_is_decided_once() {
+    let space = Space::around(
+        one("llava-1.5-7b", &Setup { seq: 700, ..asked() }),
+        Samples::Effective(8),
+        1,
+        &[],
+    );
+    for gib in [20, 60] {
+        searched(&space, gib, |found, _| {
+            let Decided {
+                setups,
+                summed,
+                bounded,
+                dominated,
+                refused,
+                ..
+            } = found.decided;
+            assert_eq!(setups, space.len());
+            assert_eq!(summed + bounded + dominated + refused, setups, "{:?}", found.decided);
+        });
+    }
+}
+
+/// All micro-batches of each class and optimizer, one by one: no bound may hide one that fits.
+#[test]
+fn no_bound_rules_out_what_fits() {
+    let asked = Setup {
+        seq: 256,
+        ..Setup::default()
+    };
+    for samples in [Samples::AsManyAsFit(12), Samples::Effective(12)] {
+        let space = Space::around(one("gpt2", &asked), samples, 1, &[Entry::Attn]);
+        searched(&space, 2, |found, judge| {
+            let room = Bytes::gib(2);
+            let mut compared = 0;
+            for candidate in &found.fitting {
+                let fits = |batch: u64| {
+                    let mut other = candidate.clone();
+                    (other.setup.batch, other.setup.accum) = (batch, space.accum(batch));
+                    judge.figures(&other).unwrap().peak <= room
+                };
+                let largest = space.batches().iter().copied().filter(|&batch| fits(batch)).max();
+                assert_eq!(Some(candidate.setup.batch), largest, "{candidate:?}");
+                compared += 1;
+            }
+            assert!(compared > 2, "{:?}", found.decided);
+        });
+    }
+}
+
+#[test]
+fn a_kept_entry_stays_and_a_front_beats_itself_nowhere() {
+    let setup = Setup {
+        seq: 1024,
+        freeze: Freeze::Lora,
+        ..Setup::default()
+    };
+    let kept = [Entry::Ckpt, Entry::Optim, Entry::Offload];
+    let space = Space::around(one("llava-1.5-7b", &setup), Samples::Effective(4), 1, &kept);
+    searched(&space, 22, |found, _| {
+        assert!(found.fitting.iter().all(|c| c.setup.ckpt == Checkpointing::None));
+        assert!(found.fitting.iter().all(|c| c.setup.optim == setup.optim));
+        assert!(found.fitting.iter().all(|c| c.samples() == 4));
+        let front = front(&found.fitting, Bytes::gib(22));
+        assert!(!front.is_empty());
+        for (at, one) in front.iter().enumerate() {
+            for other in &front[at + 1..] {
+                assert!(
+                    one.time > other.time || one.peak > other.peak,
+                    "{one:?} beats {other:?}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn what_is_recommended_trains_and_its_next_micro_batch_does_not() {
+    let space = Space::around(one("gpt2-medium", &asked()), Samples::AsManyAsFit(64), 1, &[]);
+    searched(&space, 8, |found, judge| {
+        let best = judge.recommend(&found).unwrap().unwrap();
+        assert!(best.settled.trial.trains());
+        assert!(best.settled.trial.peak_reserved <= Bytes::gib(8));
+        assert_eq!(best.settled.candidate.distance, 0);
+        assert_eq!(best.settled.next, Some((best.settled.candidate.setup.batch + 1, false)));
+        // Each change is told, the fused optimizer among them.
+        assert!(best.reasons.iter().any(|reason| reason.key == "optim"));
+    });
+}
+
+#[test]
+fn where_nothing_fits_the_nearest_is_the_leanest() {
+    let asked = Setup {
+        seq: 1024,
+        ..Setup::default()
+    };
+    let space = Space::around(one("llava-1.5-7b", &asked), Samples::Effective(1), 1, &[Entry::Freeze]);
+    searched(&space, 8, |found, judge| {
+        assert!(found.fitting.is_empty());
+        let nearest = found.nearest.unwrap();
+        assert!(nearest.peak > Bytes::gib(8));
+        let of = |optim| {
+            judge.figures(&Candidate {
+                setup: Setup {
+                    optim,
+                    ..nearest.setup.clone()
+                },
+                ..nearest.clone()
+            })
+        };
+        assert!(of(Optimizer::AdamwFused).unwrap().peak >= nearest.peak);
+    });
+}
+
+#[test]
+fn several_gpus_share_what_one_cannot_hold() {
+    let asked = Setup {
+        seq: 512,
+        optim: Optimizer::AdamwFused,
+        ..Setup::default()
+    };
+    let kept = [Entry::Optim, Entry::Freeze, Entry::Offload];
+    let space = Space::around(one("llama3.2-1b", &asked), Samples::Effective(2), 2, &kept);
+    searched(&space, 9, |found, judge| {
+        let best = judge.recommend(&found).unwrap().unwrap().settled.candidate;
+        let strategy = best.parallel.unwrap().strategy;
+        assert!(
+            matches!(strategy, Strategy::Zero1 | Strategy::Fsdp | Strategy::FsdpNoReshard),
+            "{strategy:?}"
+        );
+        assert_eq!(best.samples(), 2);
+    });
+}
