@@ -1,134 +1,217 @@
-//! Files, one after another, and what they mean together.
+//! Files, one after another, the run that they are of, and what they mean together.
 
-use serde::Serialize;
-use vramscope_engine::diagnose::snapshot::Category;
-use vramscope_engine::diagnose::words::{self, Said};
-use vramscope_engine::diagnose::{Context, Evidence, Finding, Piece, Standing, diagnose, read};
+use std::ops::Range;
+
+use vramscope_engine::diagnose::snapshot::{By, Recording};
+use vramscope_engine::diagnose::{Context, Evidence, Piece, diagnose, read_to_look_at};
+use vramscope_engine::plan::WhatIf;
 use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Room;
+
+use super::answer::{Answer, File};
+use super::run::{Fix, Run};
+
+/// Larger files are for the command line: a program in a browser can hold four gibibytes, and a reader up to
+/// four times its file.
+const LARGEST: u64 = 1 << 30;
 
 /// What was read so far.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Session {
-    files: Vec<(String, Result<Vec<Piece>, String>)>,
-}
-
-/// What the page shows.
-#[derive(Serialize)]
-struct Answer<'a> {
-    /// Name, line and kind of each piece.
-    read: Vec<(&'a str, usize, &'static str)>,
-    /// Name and why nothing of it was understood.
-    refused: Vec<(&'a str, &'a str)>,
-    findings: Vec<Told>,
-    recordings: Vec<Recording<'a>>,
-}
-
-#[derive(Serialize)]
-struct Told {
-    code: &'static str,
-    standing: Standing,
-    row: &'static str,
-    title: Said,
-    numbers: Vec<Said>,
-    next: Vec<Said>,
-    gauge: Option<(Bytes, Bytes)>,
-}
-
-/// The curve of a snapshot.
-#[derive(Serialize)]
-struct Recording<'a> {
-    device: u32,
-    events: u32,
-    peak: Bytes,
-    /// In the order in which they are stacked.
-    categories: [Category; Category::ALL.len()],
-    columns: &'a [[Bytes; Category::ALL.len()]],
+    /// The file that is being taken in.
+    open: Option<(String, Vec<u8>)>,
+    files: Vec<File>,
+    recordings: Vec<Recording>,
+    run: Option<Result<Run, String>>,
+    /// Changes that are not tried yet.
+    changes: Option<WhatIf>,
 }
 
 impl Session {
-    /// Takes in a file, unpacked.
-    pub fn add(&mut self, name: &str, bytes: &[u8]) {
-        let pieces = read(bytes).map_err(|refusal| refusal.to_string());
-        self.files.push((name.to_string(), pieces));
+    /// Begins a file of about so many bytes, unpacked; says why, if that is too many.
+    pub fn begin(&mut self, name: &str, size: u64) -> Option<String> {
+        let mut bytes = Vec::new();
+        if size > LARGEST || bytes.try_reserve_exact(size as usize).is_err() {
+            let refusal = format!(
+                "{} MiB are more than a page can hold: `vramscope diagnose` in a terminal reads it",
+                size >> 20
+            );
+            self.files.push((name.to_string(), Err(refusal.clone())));
+            return Some(refusal);
+        }
+        self.open = Some((name.to_string(), bytes));
+        None
+    }
+
+    /// Takes in the next bytes of the file.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if let Some((_, taken)) = &mut self.open {
+            taken.extend_from_slice(bytes);
+        }
+    }
+
+    /// Reads the file that was taken in.
+    pub fn end(&mut self) {
+        let Some((name, bytes)) = self.open.take() else { return };
+        let read = read_to_look_at(&bytes).map_err(|refusal| refusal.to_string());
+        let pieces = read.map(|(pieces, recordings)| {
+            self.recordings.extend(recordings);
+            pieces
+        });
+        self.files.push((name, pieces));
+    }
+
+    /// Takes the run's model and setup; an empty text where they are not known.
+    pub fn know(&mut self, run: &str) {
+        self.run = (!run.is_empty()).then(|| Run::read(run));
+        self.changes = self.known().map(|run| run.changes(self.room()));
+    }
+
+    fn known(&self) -> Option<&Run> {
+        self.run.as_ref()?.as_ref().ok()
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.files
+            .iter()
+            .filter_map(|(_, pieces)| pieces.as_ref().ok())
+            .flatten()
+    }
+
+    /// What the run has, by the card or by the error.
+    fn room(&self) -> Option<Room<'static>> {
+        let told: Option<Bytes> = self.pieces().find_map(|piece| match &piece.evidence {
+            Evidence::Oom(message) => Some(message.reserved_in_all()?.bytes + message.free?.bytes),
+            _ => None,
+        });
+        self.known()?.room(told)
     }
 
     /// What all files together mean, as JSON.
     pub fn answer(&self) -> String {
-        let understood = self
-            .files
-            .iter()
-            .filter_map(|(name, pieces)| Some((name, pieces.as_ref().ok()?)));
-        let all: Vec<(&str, &Piece)> = understood
-            .flat_map(|(name, pieces)| pieces.iter().map(move |piece| (name.as_str(), piece)))
-            .collect();
-        let pieces: Vec<Piece> = all.iter().map(|(_, piece)| (*piece).clone()).collect();
-        let recordings = all.iter().filter_map(|(_, piece)| match &piece.evidence {
-            Evidence::Snapshot(summary) => Some(Recording {
-                device: summary.device,
-                events: summary.events,
-                peak: summary.peak,
-                categories: Category::ALL,
-                columns: &summary.columns,
-            }),
-            _ => None,
-        });
-        let refused = self.files.iter().filter_map(|(name, pieces)| {
-            let refusal = pieces.as_ref().err()?;
-            Some((name.as_str(), refusal.as_str()))
-        });
-        let answer = Answer {
-            read: all
-                .iter()
-                .map(|(name, piece)| (*name, piece.line, piece.evidence.name()))
-                .collect(),
-            refused: refused.collect(),
-            findings: diagnose(&pieces, &Context::default()).iter().map(Told::of).collect(),
-            recordings: recordings.collect(),
+        let run = self.known();
+        let context = Context {
+            capacity: run.and_then(Run::capacity),
+            report: run.map(|run| &run.report),
         };
-        // Plain data into a text: nothing can fail.
-        serde_json::to_string(&answer).unwrap_or_default()
+        let pieces: Vec<Piece> = self.pieces().cloned().collect();
+        let findings = diagnose(&pieces, &context);
+        let fault = self.run.as_ref().and_then(|run| run.as_ref().err());
+        text(&Answer::of(
+            &self.files,
+            (&findings, &pieces),
+            &self.recordings,
+            (run, fault.map(String::as_str)),
+        ))
+    }
+
+    /// Tries the next change of the setup: how many are left, and what it does. Nothing where all are tried.
+    pub fn try_next(&mut self) -> Option<String> {
+        let changes = self.changes.as_mut()?;
+        let tried = changes.next()?;
+        Some(text(&(changes.len(), Fix::of(tried))))
+    }
+
+    /// The limit, and measures one after another until the setup trains under it.
+    pub fn ladder(&self) -> Option<String> {
+        let (run, room) = (self.known()?, self.room()?);
+        Some(text(&run.ladder(room)?))
+    }
+
+    /// Columns of a recording's curve.
+    pub fn columns(&self, recording: usize, by_frame: bool, span: Range<u32>, most: u32) -> String {
+        let by = if by_frame { By::Frame } else { By::Category };
+        let recording = self.recordings.get(recording);
+        text(&recording.map(|recording| recording.columns(by, span, most)))
+    }
+
+    /// What lives after an event of a recording.
+    pub fn instant(&self, recording: usize, event: u32) -> String {
+        text(&self.recordings.get(recording).map(|recording| recording.instant(event)))
     }
 }
 
-impl Told {
-    fn of(finding: &Finding) -> Self {
-        let is_ruled_out = finding.standing == Standing::RuledOut;
-        let steps = finding.steps.iter().filter(|_| !is_ruled_out);
-        Self {
-            code: finding.cause.code(),
-            standing: finding.standing,
-            row: finding.row(),
-            title: words::title(&finding.cause, finding.standing),
-            numbers: words::evidence(&finding.cause),
-            next: steps.map(|step| words::step(*step)).collect(),
-            gauge: finding.cause.gauge(),
-        }
-    }
+/// Plain data into a text: nothing can fail.
+fn text(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    const FULL: &[u8] = b"CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
+
+    fn session(files: &[(&str, &[u8])]) -> Session {
+        let mut session = Session::default();
+        for (name, bytes) in files {
+            assert_eq!(session.begin(name, bytes.len() as u64), None);
+            bytes.chunks(50).for_each(|part| session.feed(part));
+            session.end();
+        }
+        session
+    }
+
+    fn json(text: &str) -> Value {
+        serde_json::from_str(text).expect("JSON")
+    }
 
     #[test]
     fn files_are_answered_together() {
-        let mut session = Session::default();
-        session.add("a.txt", b"CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)");
-        session.add("b.txt", b"nothing");
-        let answer: serde_json::Value = serde_json::from_str(&session.answer()).expect("JSON");
-        assert_eq!(
-            answer["read"][0],
-            serde_json::json!(["a.txt", 1, "out-of-memory error"])
-        );
+        let session = session(&[("a.txt", FULL), ("b.txt", b"nothing")]);
+        let answer = json(&session.answer());
+        assert_eq!(answer["read"][0], json!(["a.txt", 1, "out-of-memory error"]));
         assert_eq!(answer["refused"][0][0], "b.txt");
         assert_eq!(answer["findings"][0]["code"], "out-of-capacity");
         assert_eq!(answer["findings"][0]["title"]["key"], "t_out_of_capacity");
+        let checks = answer["checks"].as_array().expect("a list");
+        assert!(
+            checks
+                .iter()
+                .any(|check| check["item"] == "9.lists/minutes/1" && check["is_done"] == true)
+        );
     }
 
-    /// The page's English is the command line's.
     #[test]
-    fn both_faces_say_the_same_in_english() {
-        let engine = include_str!("../engine/diagnose/finding/words/en.json");
-        assert_eq!(engine, include_str!("../app/locales/en/finding.json"));
+    fn a_named_run_has_fixes_and_a_ladder() {
+        let mut session = session(&[("a.txt", FULL)]);
+        let setup = json!({"batch": 4, "seq": 512});
+        let run = json!({"model": "gpt2", "config": "", "gpu": "H100 SXM", "gpu_is_chosen": false, "setup": setup});
+        session.know(&run.to_string());
+        let answer = json(&session.answer());
+        assert_eq!(answer["fault"], Value::Null);
+        let steps = answer["findings"].to_string();
+        assert!(!steps.contains("s_name_setup") && steps.contains("s_smaller_batch"));
+        assert!(
+            answer["simulated"]["columns"]
+                .as_array()
+                .is_some_and(|columns| columns.len() > 100)
+        );
+        let tried: Vec<Value> = std::iter::from_fn(|| session.try_next().map(|text| json(&text))).collect();
+        let halved = tried
+            .iter()
+            .find(|tried| tried[1]["key"] == "batch" && tried[1]["value"] == "2");
+        let halved = &halved.expect("half the batch")[1];
+        assert!(halved["difference"].as_i64().is_some_and(|bytes| bytes < 0) && halved["step"] == "smaller-batch");
+        assert_eq!(tried.last().expect("changes")[0], 0);
+        // 21.5 + 1.89 GiB, as the error says.
+        let ladder = json(&session.ladder().expect("a ladder"));
+        assert_eq!((ladder[0].as_u64().expect("bytes") as f64 / 1e7).round(), 2511.0);
+        assert_eq!(ladder[1][0]["trains"], true);
+        session.know("{}");
+        assert!(json(&session.answer())["fault"].is_string());
+        assert!(session.try_next().is_none() && session.ladder().is_none());
+    }
+
+    #[test]
+    fn a_file_that_no_page_can_hold_is_sent_to_the_command_line() {
+        let mut session = Session::default();
+        let refusal = session.begin("big.pickle", 5 << 30).expect("too large");
+        assert!(refusal.contains("vramscope diagnose"), "{refusal}");
+        session.feed(b"x");
+        session.end();
+        assert_eq!(json(&session.answer())["refused"][0][1], refusal);
     }
 }

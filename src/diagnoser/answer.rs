@@ -1,0 +1,154 @@
+//! What the page shows of everything that was read.
+
+use serde::Serialize;
+use vramscope_engine::diagnose::snapshot::{Category, Group, Recording, SegmentMap, Summary};
+use vramscope_engine::diagnose::words::{self, Said};
+use vramscope_engine::diagnose::{Check, Evidence, Finding, Piece, Standing, Step, checks};
+use vramscope_engine::units::Bytes;
+
+use super::run::{Run, Simulated};
+
+/// A file by its name: what was understood of it, or why nothing was.
+pub type File = (String, Result<Vec<Piece>, String>);
+
+/// Everything.
+#[derive(Serialize)]
+pub struct Answer<'a> {
+    /// Name, line and kind of each piece.
+    read: Vec<(&'a str, usize, &'static str)>,
+    /// Name and why nothing of it was understood.
+    refused: Vec<(&'a str, &'a str)>,
+    findings: Vec<Told>,
+    checks: Vec<Check>,
+    recordings: Vec<Shown<'a>>,
+    simulated: Option<Simulated>,
+    /// Why the run that was named cannot be simulated.
+    fault: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Told {
+    code: &'static str,
+    standing: Standing,
+    row: &'static str,
+    title: Said,
+    numbers: Vec<Said>,
+    /// What to do, and its name.
+    next: Vec<(Step, Said)>,
+    gauge: Option<(Bytes, Bytes)>,
+}
+
+/// A recording, to be looked at closer on demand.
+#[derive(Serialize)]
+struct Shown<'a> {
+    device: u32,
+    events: u32,
+    peak: Bytes,
+    peak_event: u32,
+    /// In the order in which they are stacked.
+    categories: [Category; Category::ALL.len()],
+    frames: &'a [String],
+    steps: &'a [u32],
+    never_freed: &'a [Group],
+    reserved: Bytes,
+    segments: Vec<SegmentMap>,
+    segment_count: usize,
+}
+
+/// As many segments are drawn.
+const SEGMENTS: usize = 48;
+/// Ends of steps that are marked.
+const STEPS: usize = 200;
+
+impl<'a> Answer<'a> {
+    /// Of files, what they mean, their recordings, and the run.
+    pub fn of(
+        files: &'a [File],
+        (findings, pieces): (&[Finding], &[Piece]),
+        recordings: &'a [Recording],
+        (run, fault): (Option<&Run>, Option<&'a str>),
+    ) -> Self {
+        let understood = files
+            .iter()
+            .filter_map(|(name, pieces)| Some((name, pieces.as_ref().ok()?)));
+        let all: Vec<(&str, &Piece)> = understood
+            .flat_map(|(name, pieces)| pieces.iter().map(move |piece| (name.as_str(), piece)))
+            .collect();
+        // In the same order, one for each.
+        let summaries = all.iter().filter_map(|(_, piece)| match &piece.evidence {
+            Evidence::Snapshot(summary) => Some(&**summary),
+            _ => None,
+        });
+        let refused = files.iter().filter_map(|(name, pieces)| {
+            let refusal = pieces.as_ref().err()?;
+            Some((name.as_str(), refusal.as_str()))
+        });
+        let setup = run.map(|run| &run.setup);
+        Self {
+            read: all
+                .iter()
+                .map(|(name, piece)| (*name, piece.line, piece.evidence.name()))
+                .collect(),
+            refused: refused.collect(),
+            findings: findings
+                .iter()
+                .map(|finding| Told::of(finding, run.is_some()))
+                .collect(),
+            checks: checks(pieces, findings, setup),
+            recordings: summaries
+                .zip(recordings)
+                .map(|(summary, recording)| Shown::of(summary, recording))
+                .collect(),
+            simulated: run.map(Run::simulated),
+            fault,
+        }
+    }
+}
+
+impl Told {
+    fn of(finding: &Finding, is_run_named: bool) -> Self {
+        let is_ruled_out = finding.standing == Standing::RuledOut;
+        let steps = finding.steps.iter().copied().filter(|_| !is_ruled_out);
+        let steps = steps.filter(|step| !(is_run_named && *step == Step::NameSetup));
+        Self {
+            code: finding.cause.code(),
+            standing: finding.standing,
+            row: finding.row(),
+            title: words::title(&finding.cause, finding.standing),
+            numbers: words::evidence(&finding.cause),
+            next: steps.map(|step| (step, said(step))).collect(),
+            gauge: finding.cause.gauge(),
+        }
+    }
+}
+
+/// What to do, by what the page has in the place of flags.
+fn said(step: Step) -> Said {
+    let mut said = words::step(step);
+    match step {
+        Step::NameSetup => said.key = "v_name_setup".into(),
+        Step::NameCard => said.key = "v_name_card".into(),
+        _ => {}
+    }
+    said
+}
+
+impl<'a> Shown<'a> {
+    fn of(summary: &'a Summary, recording: &'a Recording) -> Self {
+        let (segments, segment_count) = recording.segments(SEGMENTS);
+        let steps = recording.steps();
+        Self {
+            device: recording.device,
+            events: recording.events(),
+            peak: summary.peak,
+            peak_event: summary.peak_event,
+            categories: Category::ALL,
+            frames: recording.frames(),
+            steps: &steps[..steps.len().min(STEPS)],
+            never_freed: &summary.never_freed,
+            reserved: summary.holes.reserved,
+            segments,
+            segment_count,
+        }
+    }
+}
