@@ -1,11 +1,14 @@
 //! Where the time of a step comes from: a card's measured kernels, or its data sheet.
 
 use vramscope_engine::device::Device;
-use vramscope_engine::dtype::DType;
 use vramscope_engine::record::Record;
-use vramscope_engine::setup::Precision;
+use vramscope_engine::setup::Parallel;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::{Costs, H200, Kernels, Measured, Pace, Rates, StepTime, TimeAnswer, estimate};
+use vramscope_engine::time::communication::Link;
+use vramscope_engine::time::pipeline::Pipeline;
+use vramscope_engine::time::{
+    Asked, Collectives, Costs, Expense, H200, Kernels, Measured, Milliseconds, Network, Pace, Rates, Run, TimeAnswer,
+};
 use vramscope_engine::{Case, Model, Setup};
 
 use crate::failure::Failure;
@@ -18,6 +21,9 @@ pub struct Clock {
     measured: Measured,
     /// Whether the measured kernels are this card's.
     has_kernels: bool,
+    link: Link,
+    /// Whether the measured collectives went over that link.
+    has_collectives: bool,
     gpu: Gpu,
     sources: [String; 2],
 }
@@ -33,9 +39,10 @@ impl Clock {
             return Ok(None);
         };
         let own = Measured::read(H200).map_err(|error| Failure::Broken(error.to_string()))?;
-        let has_kernels = file.is_some() || names(card, &own.card);
+        let is_own = card.is_called(&own.card);
+        let has_kernels = file.is_some() || is_own;
         let measured = match file {
-            Some(file) => read(file, own.pace)?,
+            Some(file) => read(file, own, is_own)?,
             None => own,
         };
         let kernels = match has_kernels {
@@ -44,6 +51,8 @@ impl Clock {
         };
         let host = format!("single operations measured on a host with an {}", measured.host);
         Ok(Some(Self {
+            link: Link::of(card).unwrap_or_else(|| Link::pcie(rates.pcie)),
+            has_collectives: has_kernels,
             rates,
             measured,
             has_kernels,
@@ -52,58 +61,93 @@ impl Clock {
         }))
     }
 
-    /// The time of a setup's step.
+    /// The same with GPUs that are joined by a network of so many bytes a second, where that was given.
+    #[must_use]
+    pub fn over(self, network: Option<f64>) -> Self {
+        match network {
+            Some(rate) => Self {
+                link: Link::network(rate),
+                has_collectives: false,
+                ..self
+            },
+            None => self,
+        }
+    }
+
+    /// What each kernel and chore takes.
+    pub fn costs(&self) -> Costs<'_> {
+        let kernels = self.has_kernels.then_some(&self.measured.kernels);
+        Costs::new(self.rates, kernels, &self.measured.pace)
+    }
+
+    /// Where kernels' times and the host's pace come from.
+    pub fn sources(&self) -> [&str; 2] {
+        self.sources.each_ref().map(String::as_str)
+    }
+
+    fn run<'a>(
+        &'a self,
+        model: &Model,
+        (setup, parallel): (&'a Setup, Option<&'a Parallel>),
+    ) -> Result<Run<'a>, Failure> {
+        let collectives = self.has_collectives.then_some(&self.measured.collectives);
+        let network = Network::new(self.link, collectives);
+        guarded(|| Run::record(model, setup, parallel, self.gpu, network))
+    }
+
+    /// The time of a case's step, phase by phase.
+    ///
+    /// # Errors
+    /// As [`guarded`], and when the case's model is not known.
+    pub fn time_of_case(&self, case: &Case) -> Result<Milliseconds, Failure> {
+        let model = Model::from_case(case).map_err(Failure::input)?;
+        let run = self.run(&model, (&case.setup, case.parallel.as_ref()))?;
+        Ok(run.time(&self.costs()).together.milliseconds())
+    }
+
+    /// Where a setup's time goes, with data that comes so, and what the run costs.
     ///
     /// # Errors
     /// As [`guarded`].
-    pub fn time(&self, model: &Model, setup: &Setup) -> Result<StepTime, Failure> {
-        let kernels = self.has_kernels.then_some(&self.measured.kernels);
-        let costs = Costs::new(self.rates, kernels, &self.measured.pace);
-        guarded(|| estimate(model, setup, self.gpu, &costs))
-    }
-
-    /// The time of a case's step.
-    ///
-    /// # Errors
-    /// As [`Self::time`], and when the case's model is not known.
-    pub fn time_of_case(&self, case: &Case) -> Result<StepTime, Failure> {
-        let model = Model::from_case(case).map_err(Failure::input)?;
-        self.time(&model, &case.setup)
-    }
-
-    /// Where a setup's time goes.
-    pub fn answer(&self, time: &StepTime, setup: &Setup) -> TimeAnswer<'_> {
-        let dtype = match setup.precision {
-            Precision::Fp32 => DType::F32,
-            Precision::AmpFp16 => DType::F16,
-            Precision::Bf16 | Precision::AmpBf16 => DType::Bf16,
-        };
-        time.answer(
-            setup,
-            self.rates.peak(dtype),
-            self.sources.each_ref().map(String::as_str),
-        )
+    pub fn answer(
+        &self,
+        model: &Model,
+        setup: (&Setup, Option<&Parallel>),
+        data: Option<Pipeline>,
+        expense: Expense,
+    ) -> Result<(Milliseconds, TimeAnswer<'_>), Failure> {
+        let mut run = self.run(model, setup)?;
+        if let Some(data) = data {
+            run = run.with_data(data);
+        }
+        let sources = self.sources();
+        Ok(run.answer(&self.costs(), Asked { sources, expense }))
     }
 }
 
-/// A file of measured kernels, or a benchmark's record, which says nothing of the host's `pace`.
-fn read(file: &Source, pace: Pace) -> Result<Measured, Failure> {
+/// A file of measured kernels, or a benchmark's record, which says nothing of the host's pace; what it lacks of what
+/// cards do together comes from our `own` measurement where `is_own` card is meant.
+fn read(file: &Source, own: Measured, is_own: bool) -> Result<Measured, Failure> {
     let mut text = String::new();
     let mut input = file.open()?;
     std::io::Read::read_to_string(&mut input, &mut text).map_err(|error| file.unreadable(&error))?;
-    match Record::read(&text) {
-        Ok(record) => Ok(Measured {
-            card: record.device.name.clone(),
-            software: format!("{} bench", record.tool.name),
-            host: "Intel Xeon Processor of the reference measurements".to_owned(),
-            kernels: Kernels::of_record(&record),
-            pace,
-        }),
-        Err(_) => Measured::read(&text).map_err(Failure::input),
+    let mut measured = match Record::read(&text) {
+        Ok(record) => of_record(&record, own.pace),
+        Err(_) => Measured::read(&text).map_err(Failure::input)?,
+    };
+    if is_own && measured.collectives.is_empty() {
+        measured.collectives = own.collectives;
     }
+    Ok(measured)
 }
 
-/// Whether a card is the one that a driver calls so.
-fn names(card: &Device, driver: &str) -> bool {
-    card.name == driver || card.aliases.iter().any(|alias| alias == driver)
+fn of_record(record: &Record, pace: Pace) -> Measured {
+    Measured {
+        card: record.device.name.clone(),
+        software: format!("{} bench", record.tool.name),
+        host: "Intel Xeon Processor of the reference measurements".to_owned(),
+        kernels: Kernels::of_record(record),
+        collectives: Collectives::of_record(record),
+        pace,
+    }
 }

@@ -43,6 +43,8 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       any Hugging Face config.json
   vramscope max-batch llava-1.5-7b --ckpt full --freeze lora --gpu 4090
       the largest micro-batch that trains there
+  vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32
+      settings that train there, the fastest nearest to what is asked, and why
   vramscope diagnose train.log snapshot.pickle
       why a run is out of memory, or slow
   vramscope replay gpt2-bf16.trace.json.gz

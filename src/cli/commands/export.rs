@@ -4,19 +4,19 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use vramscope_engine::record::List;
 
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::source::Source;
 use crate::output;
-use crate::records::{Checked, Entry};
+use crate::records::Checked;
 
 /// Write records as static files that a statically hosted page reads
 ///
-/// Writes DIR/records.json, the list as GET /api/records gives it, and DIR/records/ID.json for each record:
-/// the records in the given files, or those of a server's database. Records that are no longer among them
-/// are taken away; other files are left alone.
+/// Writes DIR/records.json, the list as GET /api/records gives it, and DIR/records/ID.json for each record,
+/// of the given files or of a server's database. The page reads them from the folder `data` beside it. Records
+/// that are no longer among them are taken away; other files are left alone.
 #[derive(Debug, Args)]
 #[command(after_help = examples(EXAMPLES))]
 pub struct Export {
@@ -32,7 +32,7 @@ pub struct Export {
 
 const EXAMPLES: &str = "  vramscope export dist/data h200.json rtx-4090.json
       records beside a page, without any server
-  vramscope export public/data --database results.db
+  vramscope export dist/data --database results.db
       all records of a server";
 
 impl Export {
@@ -44,7 +44,10 @@ impl Export {
         let records = if self.files.is_empty() {
             self.stored()?
         } else {
-            self.files.iter().map(read).collect::<Result<_, _>>()?
+            let mut records: Vec<Checked> = self.files.iter().map(read).collect::<Result<_, _>>()?;
+            // Newest first, as a server lists them.
+            records.sort_by(|a, b| b.record.date.cmp(&a.record.date));
+            records
         };
         write(&self.dir, &records).map_err(|error| Failure::Broken(format!("{}: {error}", self.dir.display())))?;
         output::print(&format!("{} records in {}\n", records.len(), self.dir.display()))
@@ -79,16 +82,15 @@ fn read(source: &Source) -> Result<Checked, Failure> {
 fn write(dir: &Path, records: &[Checked]) -> io::Result<()> {
     let folder = dir.join("records");
     fs::create_dir_all(&folder)?;
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+    let mut list = List::default();
     let mut written = BTreeSet::new();
     for record in records {
         if written.insert(record.id.as_str()) {
             put(&folder, &format!("{}.json", record.id), record.text.as_bytes())?;
-            entries.push(Entry::of(record));
+            list.records.push(record.entry());
         }
     }
-    let list = json!({ "records": entries, "next": null });
-    put(dir, "records.json", list.to_string().as_bytes())?;
+    put(dir, "records.json", &serde_json::to_vec(&list)?)?;
     for file in fs::read_dir(&folder)? {
         let path = file?.path();
         let id = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".json"));

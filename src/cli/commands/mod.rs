@@ -8,6 +8,7 @@ mod export;
 mod gpus;
 mod max_batch;
 mod models;
+mod plan;
 mod replay;
 #[cfg(feature = "server")]
 mod serve;
@@ -29,6 +30,7 @@ pub fn examples(lines: &str) -> String {
 pub enum Command {
     Estimate(Box<estimate::Estimate>),
     MaxBatch(Box<max_batch::MaxBatch>),
+    Plan(Box<plan::Plan>),
     Diagnose(Box<diagnose::Diagnose>),
     Replay(replay::Replay),
     Bench(Box<bench::Bench>),
@@ -50,6 +52,7 @@ impl Command {
         match self {
             Self::Estimate(command) => command.run(),
             Self::MaxBatch(command) => command.run(),
+            Self::Plan(command) => command.run(),
             Self::Diagnose(command) => command.run(),
             Self::Replay(command) => command.run(),
             Self::Bench(command) => command.run(),

@@ -10,8 +10,8 @@ use crate::data_folder::data_folder;
 use crate::failure::Failure;
 use crate::input::source::Source;
 use crate::output;
-use crate::records::{Checked, Entry};
-use crate::upload::{Client, Destination, Spool, Token, Trouble, Waiting};
+use crate::records::Checked;
+use crate::upload::{Client, Destination, Keyring, Spool, Token, Trouble, Waiting};
 
 /// Send records of `bench` to a server
 ///
@@ -36,6 +36,12 @@ pub struct Upload {
     /// File with the token, readable by you alone
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Keep the token that was found in this user's keyring, for later uploads to this server
+    #[arg(long)]
+    keep_token: bool,
+    /// Take this server's token out of the keyring; nothing is sent
+    #[arg(long, conflicts_with_all = ["files", "keep_token", "dry_run"])]
+    forget_token: bool,
     /// Certificates to trust in place of the usual authorities', as a PEM file
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
@@ -54,8 +60,9 @@ const EXAMPLES: &str = "  vramscope upload h200.json --to https://vramscope.exam
   vramscope upload --to https://vramscope.example --yes
       what waits from earlier uploads
 
-The token is read from VRAMSCOPE_TOKEN, from --token-file, or from vramscope/token in the user's folder
-of settings; whoever runs the server makes one with `vramscope serve token add`.";
+The token is read from VRAMSCOPE_TOKEN, from --token-file, from the user's keyring (--keep-token puts it
+there; on Linux that is the kernel's, which forgets at a restart), or from vramscope/token in the user's
+folder of settings; whoever runs the server makes one with `vramscope serve token add`.";
 
 /// No record is larger.
 const LARGEST_RECORD: u64 = 256 << 20;
@@ -69,6 +76,8 @@ impl Upload {
             yes,
             dry_run: false,
             token_file: None,
+            keep_token: false,
+            forget_token: false,
             ca: None,
             retries: 4,
             timeout: 60,
@@ -80,6 +89,16 @@ impl Upload {
     /// # Errors
     /// When a file is no record, nobody agreed, or a record was not acknowledged.
     pub fn run(self) -> Result<(), Failure> {
+        if self.forget_token {
+            let said = match Keyring::open()?.forget(&self.to)? {
+                true => "the keyring holds no token for this server any more\n",
+                false => "the keyring held no token for this server\n",
+            };
+            return output::print(said);
+        }
+        if self.keep_token {
+            self.keep()?;
+        }
         let records = self.files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         if self.dry_run {
             return records
@@ -108,7 +127,7 @@ impl Upload {
         if !self.yes && !agreed(self.files.contains(&Source::Stdin))? {
             return output::print("nothing was sent\n");
         }
-        let token = Token::find(self.token_file.as_deref())?;
+        let token = Token::find(&self.to, self.token_file.as_deref())?;
         let timeout = Duration::from_secs(self.timeout);
         let client = Client::new(self.to.clone(), token, self.retries, timeout, self.ca.as_deref())?;
         // From here on nothing is lost, whatever happens to this process.
@@ -121,6 +140,14 @@ impl Upload {
             .waiting_for(&self.to)
             .map_err(|error| spool_failed(&spool, &error))?;
         send_all(&client, &spool, waiting)
+    }
+
+    fn keep(&self) -> Result<(), Failure> {
+        let token = Token::find(&self.to, self.token_file.as_deref())?.ok_or_else(|| {
+            Failure::Input("there is no token to keep; put one into VRAMSCOPE_TOKEN or name a --token-file".into())
+        })?;
+        Keyring::open()?.keep(&self.to, &token)?;
+        output::print(&format!("the keyring holds the token for {}\n", self.to))
     }
 
     fn show(&self, records: &[Checked], waiting: &[Waiting]) -> Result<(), Failure> {
@@ -158,7 +185,7 @@ fn shown(record: &Checked) -> Result<String, Failure> {
         *counts.entry(result.kernel.class.name()).or_insert(0) += 1;
     }
     let counts: Vec<String> = counts.iter().map(|(class, n)| format!("{n} {class}")).collect();
-    let entry = Entry::of(record);
+    let entry = record.entry();
     let results = format!("{} with {} times: {}", entry.results, entry.measured, counts.join(", "));
     fields.insert("results".into(), results.into());
     let fields = serde_json::to_string_pretty(&fields).map_err(Failure::broken)?;

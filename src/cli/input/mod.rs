@@ -6,4 +6,5 @@ pub mod room;
 pub mod setup_flags;
 pub mod source;
 pub mod subject;
+pub mod time_flags;
 pub mod vocabulary;

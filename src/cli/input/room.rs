@@ -43,6 +43,20 @@ impl RoomFlags {
         }))
     }
 
+    /// The same of each of several GPUs, on which communication has its buffers too.
+    ///
+    /// # Errors
+    /// As [`Self::target`].
+    pub fn for_allocator_of(&self, gpus: u64) -> Result<Option<Bytes>, Failure> {
+        Ok(self.target()?.map(|target| match target {
+            Target::Card(card) => {
+                let outside = outside::terms(card, gpus).iter().map(|term| term.bytes).sum();
+                card.usable().saturating_sub(outside)
+            }
+            Target::Limit(bytes) => bytes,
+        }))
+    }
+
     /// What the named card holds outside PyTorch's allocator; the reference card, where none is named.
     ///
     /// # Errors
@@ -88,4 +102,17 @@ pub fn limit(gib: f64, name: &str) -> Result<Bytes, Failure> {
         )));
     }
     Ok(Bytes::new((gib * f64::from(1 << 30)) as u64))
+}
+
+/// What is left of a limit without a margin in percent.
+///
+/// # Errors
+/// When the margin is no part of it.
+pub fn less_margin(limit: Bytes, percent: f64) -> Result<Bytes, Failure> {
+    if !(0.0..=90.0).contains(&percent) {
+        return Err(Failure::Input(format!(
+            "--margin {percent}: give the percentage that stays free, from 0 to 90, such as 5"
+        )));
+    }
+    Ok(Bytes::new((limit.get() as f64 * (1.0 - percent / 100.0)) as u64))
 }

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use clap::Args;
 use vramscope_engine::Setup;
 use vramscope_engine::model::Takes;
+use vramscope_engine::plan::search::Entry;
 use vramscope_engine::setup::{
     AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Targets, ZeroGrad,
 };
@@ -113,6 +114,24 @@ impl SetupFlags {
 }
 
 impl SetupFlags {
+    /// Entries of a plan that were given, and so are wanted as they are.
+    pub fn entries(&self) -> Vec<Entry> {
+        let given = [
+            (Entry::Precision, self.precision.is_some()),
+            (Entry::Optim, self.optim.is_some()),
+            (Entry::Ckpt, self.ckpt.is_some()),
+            (Entry::Attn, self.attn.is_some()),
+            (Entry::Freeze, self.freeze.is_some()),
+            (Entry::Loss, self.loss.is_some()),
+            (Entry::Batch, self.batch.is_some()),
+        ];
+        given
+            .into_iter()
+            .filter(|(_, given)| *given)
+            .map(|(entry, _)| entry)
+            .collect()
+    }
+
     /// Flags that were given and change nothing for a model that takes only these.
     pub fn without_effect(&self, takes: Takes) -> Vec<&'static str> {
         let given = [

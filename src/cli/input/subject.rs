@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::Map;
+use vramscope_engine::model::ModelError;
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::{Case, Model, Setup};
 
@@ -45,6 +46,27 @@ impl Subject {
         Ok((model, setup))
     }
 
+    /// A maker of models, in the shape that a setup asks for: image sizes and frames are a model's own in some
+    /// families; and the setup with the flags put in.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn models(self, flags: &SetupFlags) -> Result<(Models, Setup), Failure> {
+        let mut setup = Setup::default();
+        let of = match (self.model, self.config, self.case) {
+            (Some(name), ..) => Models::Case(Box::new(named(name))),
+            (_, Some(source), _) => Models::Config(source.read_text()?),
+            (.., Some(text)) => {
+                let case = read_case(&text)?;
+                setup = case.setup.clone();
+                Models::Case(Box::new(case))
+            }
+            _ => return Err(Failure::Input("name a model, or give --config or --case".into())),
+        };
+        flags.apply(&mut setup);
+        Ok((of, setup))
+    }
+
     /// The limit that the case states, if it does.
     ///
     /// # Errors
@@ -69,6 +91,30 @@ impl Subject {
             (_, Some(source), _) => from_config(&source, flags),
             (.., Some(text)) => from_case(read_case(&text)?, flags),
             _ => Err(Failure::Input("name a model, or give --config or --case".into())),
+        }
+    }
+}
+
+/// Where models come from.
+pub enum Models {
+    /// A case without its setup.
+    Case(Box<Case>),
+    /// The text of a config.json.
+    Config(String),
+}
+
+impl Models {
+    /// The model in the shape that a setup asks for.
+    ///
+    /// # Errors
+    /// When it is not known, or cannot be read.
+    pub fn of(&self, setup: &Setup) -> Result<Model, ModelError> {
+        match self {
+            Self::Case(case) => Model::from_case(&Case {
+                setup: setup.clone(),
+                ..Case::clone(case)
+            }),
+            Self::Config(text) => Model::from_config_for(text, setup),
         }
     }
 }

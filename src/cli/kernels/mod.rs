@@ -4,7 +4,6 @@
 //! [`random`] says, and runs; [`reference::check`] then draws the same inputs again, place by place, and
 //! compares.
 
-pub mod label;
 pub mod random;
 pub mod reference;
 pub mod suite;

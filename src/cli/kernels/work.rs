@@ -1,43 +1,13 @@
 //! What a kernel moves and computes, and the tensors it works on.
 
-use vramscope_engine::attention::{Algorithm, Call};
-use vramscope_engine::dtype::DType;
+mod attention;
+mod cards;
+mod tensors;
+
+pub use attention::{Extents, blocks};
+pub use tensors::{Element, Fill, Input, Output};
+
 use vramscope_engine::record::{Class, Kernel, Pass, Precision};
-
-/// The standard deviation of inputs is 1, as `torch.randn`'s: uniform from −√3 to √3.
-const UNIT: f32 = 1.732_050_8;
-
-/// How an input is drawn; the seed is its place among the inputs, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Fill {
-    /// Numbers around `offset`, at most `scale` away, of the kernel's type.
-    Uniform {
-        /// Half the width of the range.
-        scale: f32,
-        /// Its middle.
-        offset: f32,
-    },
-    /// 32-bit classes below this.
-    Labels(u64),
-}
-
-/// A tensor that is given.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Input {
-    /// Its elements.
-    pub elements: u64,
-    /// What they are.
-    pub fill: Fill,
-}
-
-/// A tensor that is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Output {
-    /// Its elements.
-    pub elements: u64,
-    /// Whether they are fp32 whatever the kernel's type.
-    pub float: bool,
-}
 
 /// What a kernel moves and computes, and the tensors it works on.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -52,120 +22,28 @@ pub struct Work {
     pub outputs: Vec<Output>,
 }
 
-impl Input {
-    const fn unit(elements: u64) -> Self {
-        Self::around(elements, UNIT, 0.0)
-    }
-
-    const fn around(elements: u64, scale: f32, offset: f32) -> Self {
-        Self {
-            elements,
-            fill: Fill::Uniform { scale, offset },
-        }
-    }
-
-    /// Bytes in memory.
-    pub const fn bytes(&self, precision: Precision) -> u64 {
-        match self.fill {
-            Fill::Uniform { .. } => self.elements * precision.width(),
-            Fill::Labels(_) => self.elements * 4,
-        }
-    }
-}
-
-impl Output {
-    const fn of(elements: u64) -> Self {
-        Self { elements, float: false }
-    }
-
-    const fn float(elements: u64) -> Self {
-        Self { elements, float: true }
-    }
-
-    /// Bytes in memory.
-    pub const fn bytes(&self, precision: Precision) -> u64 {
-        self.elements * if self.float { 4 } else { precision.width() }
-    }
-}
-
 impl Work {
     /// That of a kernel. Extents that are not stated count as 1.
     pub fn of(kernel: &Kernel) -> Self {
         let shape = &kernel.shape;
-        let precision = kernel.precision.unwrap_or(Precision::Fp32);
-        let [bytes, m, n, k] = [shape.bytes, shape.m, shape.n, shape.k].map(|x| x.unwrap_or(1));
-        let [rows, columns, elements] = [shape.rows, shape.columns, shape.elements].map(|x| x.unwrap_or(1));
-        let cells = rows * columns;
-        let (flops, inputs, outputs) = match kernel.class {
-            Class::DeviceCopy => return Self::copy(2 * bytes, bytes),
-            Class::HostToDevice | Class::DeviceToHost | Class::PeerCopy => return Self::copy(bytes, bytes),
-            Class::AllReduce | Class::AllGather | Class::ReduceScatter => return Self::copy(bytes, bytes),
-            Class::Launch => return Self::default(),
-            Class::Gemm => (
-                2 * m * n * k,
-                vec![Input::unit(m * k), Input::unit(k * n)],
-                vec![Output::of(m * n)],
-            ),
-            // Largest, subtract, exponential, sum, multiply.
-            Class::Softmax => (5 * cells, vec![Input::unit(cells)], vec![Output::of(cells)]),
-            // Mean, deviation, square and sum, multiply, weight, bias.
-            Class::LayerNorm => (
-                7 * cells,
-                vec![
-                    Input::around(cells, UNIT, 0.5),
-                    Input::around(columns, 0.5, 1.0),
-                    Input::around(columns, 0.5, 0.0),
-                ],
-                vec![Output::of(cells)],
-            ),
-            Class::RmsNorm => (
-                4 * cells,
-                vec![Input::around(cells, UNIT, 0.5), Input::around(columns, 0.5, 1.0)],
-                vec![Output::of(cells)],
-            ),
-            Class::Gelu => (5 * elements, vec![Input::unit(elements)], vec![Output::of(elements)]),
-            Class::SiluMul => (
-                5 * elements,
-                vec![Input::unit(elements), Input::unit(elements)],
-                vec![Output::of(elements)],
-            ),
-            Class::CrossEntropy => (
-                6 * cells,
-                vec![
-                    Input::unit(cells),
-                    Input {
-                        elements: rows,
-                        fill: Fill::Labels(columns),
-                    },
-                ],
-                vec![Output::of(cells), Output::float(rows)],
-            ),
-            Class::Adamw => (
-                15 * elements,
-                vec![
-                    Input::unit(elements),
-                    Input::unit(elements),
-                    Input::around(elements, 0.1, 0.0),
-                    Input::around(elements, 0.01, 0.02),
-                ],
-                Vec::new(),
-            ),
-            Class::Attention => return Self::attention(kernel),
-        };
-        let mut bytes: u64 = inputs.iter().map(|input| input.bytes(precision)).sum();
-        bytes += outputs
-            .iter()
-            .map(|output: &Output| output.bytes(precision))
-            .sum::<u64>();
-        if kernel.class == Class::Adamw {
-            // Weights and both moments are written in place.
-            bytes += 3 * elements * precision.width();
-        }
-        Self {
-            bytes,
-            flops,
-            inputs,
-            outputs,
+        let bytes = shape.bytes.unwrap_or(1);
+        match kernel.class {
+            Class::DeviceCopy => Self::copy(2 * bytes, bytes),
+            Class::HostToDevice | Class::DeviceToHost => Self::copy(bytes, bytes),
+            class if class == Class::PeerCopy || class.is_collective() => cards::work(kernel),
+            Class::Launch => Self::default(),
+            Class::Attention => attention::work(kernel),
+            Class::Gemm => {
+                let [m, n, k, count] = [shape.m, shape.n, shape.k, shape.batch].map(|x| x.unwrap_or(1));
+                let inputs = vec![Input::unit(count * m * k), Input::unit(count * k * n)];
+                Self::tallied(kernel, 2 * count * m * n * k, inputs, vec![Output::of(count * m * n)])
+            }
+            Class::Embedding | Class::Nll => Self::of_choices(kernel),
+            _ if Class::extents(kernel.class).contains(&"columns") => match kernel.pass {
+                Some(Pass::Backward) => Self::of_rows_backward(kernel),
+                _ => Self::of_rows(kernel),
+            },
+            _ => Self::of_elements(kernel),
         }
     }
 
@@ -178,116 +56,222 @@ impl Work {
         }
     }
 
-    /// Queries, keys, values (and the gradient of the result); the result (and the logarithm of each
-    /// query's sum, and the gradients of queries, keys, values). Operations are those of the products alone,
-    /// four per pair of query and key that is not hidden and element of a head, and ten in backward.
-    fn attention(kernel: &Kernel) -> Self {
-        let extents = Extents::of(kernel);
-        let precision = kernel.precision.unwrap_or(Precision::Bf16);
-        let (queries, keys) = (extents.queries(), extents.keys());
-        let backward = kernel.pass.is_some_and(|pass| pass != Pass::Forward);
-        let mut inputs = vec![Input::unit(queries), Input::unit(keys), Input::unit(keys)];
-        let mut outputs = vec![Output::of(queries)];
-        if backward {
-            inputs.push(Input::unit(queries));
-            let sums = Output::float(extents.batch * extents.heads * extents.length);
-            outputs.extend([sums, Output::of(queries), Output::of(keys), Output::of(keys)]);
-        }
-        let per_pair = match kernel.pass {
-            Some(Pass::Backward) => 10,
-            Some(Pass::ForwardBackward) => 14,
-            _ => 4,
-        };
-        let flops = per_pair * extents.batch * extents.heads * extents.width * extents.pairs(kernel);
-        let moved = |pass| match pass {
-            // q, k, v in; o out.
-            Pass::Forward => 2 * queries + 2 * keys,
-            // q, k, v, o, do in; dq, dk, dv out.
-            _ => 4 * queries + 4 * keys,
-        };
-        let elements = match kernel.pass {
-            Some(Pass::Backward) => moved(Pass::Backward),
-            Some(Pass::ForwardBackward) => moved(Pass::Forward) + moved(Pass::Backward),
-            _ => moved(Pass::Forward),
-        };
+    /// Its bytes are those of inputs and outputs.
+    fn tallied(kernel: &Kernel, flops: u64, inputs: Vec<Input>, outputs: Vec<Output>) -> Self {
+        let precision = kernel.precision.unwrap_or(Precision::Fp32);
+        let read: u64 = inputs.iter().map(|input| input.bytes(precision)).sum();
+        let written: u64 = outputs.iter().map(|output| output.bytes(precision)).sum();
         Self {
-            bytes: elements * precision.width(),
+            bytes: read + written,
             flops,
             inputs,
             outputs,
         }
     }
-}
 
-/// The extents of an attention, all stated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extents {
-    /// Samples.
-    pub batch: u64,
-    /// Query heads.
-    pub heads: u64,
-    /// Key and value heads.
-    pub kv_heads: u64,
-    /// Queries and keys.
-    pub length: u64,
-    /// Elements of a head.
-    pub width: u64,
-    /// No query sees a later key.
-    pub causal: bool,
-}
-
-impl Extents {
-    /// Those of a kernel.
-    pub fn of(kernel: &Kernel) -> Self {
-        let shape = &kernel.shape;
-        let heads = shape.heads.unwrap_or(1);
-        Self {
-            batch: shape.batch.unwrap_or(1),
-            heads,
-            kv_heads: shape.kv_heads.unwrap_or(heads),
-            length: shape.length.unwrap_or(1),
-            width: shape.head_dim.unwrap_or(1),
-            causal: kernel.causal.unwrap_or(false),
-        }
+    fn of_rows(kernel: &Kernel) -> Self {
+        let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|x| x.unwrap_or(1));
+        let cells = rows * columns;
+        let (flops, inputs, outputs) = match kernel.class {
+            // Mean, deviation, square and sum, multiply, weight, bias.
+            Class::LayerNorm => (
+                7 * cells,
+                vec![
+                    Input::around(cells, Input::UNIT, 0.5),
+                    Input::around(columns, 0.5, 1.0),
+                    Input::around(columns, 0.5, 0.0),
+                ],
+                vec![Output::of(cells)],
+            ),
+            Class::RmsNorm => (
+                4 * cells,
+                vec![Input::around(cells, Input::UNIT, 0.5), Input::around(columns, 0.5, 1.0)],
+                vec![Output::of(cells)],
+            ),
+            Class::CrossEntropy => (
+                6 * cells,
+                vec![Input::unit(cells), Input::labels(rows, columns)],
+                vec![Output::of(cells), Output::float(rows)],
+            ),
+            Class::SumRows => (cells, vec![Input::around(cells, 1.0, 0.5)], vec![Output::of(rows)]),
+            Class::SumColumns => (cells, vec![Input::around(cells, 1.0, 0.5)], vec![Output::of(columns)]),
+            // Largest, subtract, exponential, sum, multiply or logarithm.
+            Class::Softmax | Class::LogSoftmax => (5 * cells, vec![Input::unit(cells)], vec![Output::of(cells)]),
+            _ => (cells, vec![Input::unit(cells)], vec![Output::of(cells)]),
+        };
+        Self::tallied(kernel, flops, inputs, outputs)
     }
 
-    /// Elements of the queries.
-    pub const fn queries(&self) -> u64 {
-        self.batch * self.heads * self.length * self.width
-    }
-
-    /// Elements of the keys.
-    pub const fn keys(&self) -> u64 {
-        self.batch * self.kv_heads * self.length * self.width
-    }
-
-    /// Pairs of a query and a key that are computed, of one head.
-    pub fn pairs(&self, kernel: &Kernel) -> u64 {
-        match kernel.algorithm {
-            Some(algorithm @ (Algorithm::Sliding | Algorithm::Chunked)) => {
-                let blocks = blocks(kernel, algorithm);
-                blocks.iter().map(|[queries, keys]| queries * keys).sum()
+    /// The gradient of the result first, then what forward left.
+    fn of_rows_backward(kernel: &Kernel) -> Self {
+        let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|x| x.unwrap_or(1));
+        let cells = rows * columns;
+        let share = 1.0 / columns as f32;
+        let (flops, inputs, outputs) = match kernel.class {
+            // Gradient, input, weight, each row's mean and scale; gradients of input, weight and bias.
+            Class::LayerNorm | Class::RmsNorm => {
+                let mut inputs = vec![
+                    Input::unit(cells),
+                    Input::around(cells, Input::UNIT, 0.5),
+                    Input::around(columns, 0.5, 1.0),
+                    Input::floats(rows, 0.2, 1.0),
+                ];
+                let mut outputs = vec![Output::of(cells)];
+                if kernel.frozen != Some(true) {
+                    outputs.push(Output::of(columns));
+                }
+                if kernel.class == Class::LayerNorm {
+                    inputs.push(Input::floats(rows, 0.2, 0.5));
+                    if kernel.frozen != Some(true) {
+                        outputs.push(Output::of(columns));
+                    }
+                }
+                (12 * cells, inputs, outputs)
             }
-            Some(Algorithm::Flash | Algorithm::Cudnn) if self.causal => self.length * (self.length + 1) / 2,
-            _ => self.length * self.length,
+            // Gradient and probabilities.
+            Class::Softmax => (
+                4 * cells,
+                vec![Input::unit(cells), Input::around(cells, 0.5 * share, share)],
+                vec![Output::of(cells)],
+            ),
+            // Gradient and logarithms of probabilities.
+            _ => (
+                4 * cells,
+                vec![Input::unit(cells), Input::around(cells, 1.0, share.ln())],
+                vec![Output::of(cells)],
+            ),
+        };
+        Self::tallied(kernel, flops, inputs, outputs)
+    }
+
+    /// Rows or columns chosen by labels.
+    fn of_choices(kernel: &Kernel) -> Self {
+        let shape = &kernel.shape;
+        let [rows, columns, entries] = [shape.rows, shape.columns, shape.entries].map(|x| x.unwrap_or(1));
+        let backward = kernel.pass == Some(Pass::Backward);
+        let precision = kernel.precision.unwrap_or(Precision::Fp32);
+        let labels = Input::labels(rows, if kernel.class == Class::Nll { columns } else { entries });
+        let (flops, inputs, outputs) = match (kernel.class, backward) {
+            (Class::Nll, false) => (
+                rows,
+                vec![labels, Input::around(rows * columns, 1.0, -(columns as f32).ln())],
+                vec![Output::float(1)],
+            ),
+            (Class::Nll, true) => (0, vec![labels], vec![Output::of(rows * columns)]),
+            (_, false) => (
+                0,
+                vec![labels, Input::unit(entries * columns)],
+                vec![Output::of(rows * columns)],
+            ),
+            (_, true) => (
+                rows * columns,
+                vec![labels, Input::unit(rows * columns)],
+                vec![Output::of(entries * columns)],
+            ),
+        };
+        let mut work = Self::tallied(kernel, flops, inputs, outputs);
+        // Only the chosen are read.
+        match (kernel.class, backward) {
+            (Class::Nll, false) => work.bytes = 4 * rows + rows * precision.width() + 4,
+            (Class::Embedding, false) => work.bytes = 4 * rows + 2 * rows * columns * precision.width(),
+            _ => {}
         }
+        work
+    }
+
+    fn of_elements(kernel: &Kernel) -> Self {
+        let shape = &kernel.shape;
+        let tensors = shape.tensors.unwrap_or(1);
+        let [batch, length, heads, width] = [shape.batch, shape.length, shape.heads, shape.head_dim];
+        let laid_out = [batch, length, heads, width].map(|x| x.unwrap_or(1)).iter().product();
+        let each = shape.elements.unwrap_or(laid_out);
+        let n = tensors * each;
+        let backward = kernel.pass == Some(Pass::Backward);
+        let precision = kernel.precision.unwrap_or(Precision::Fp32);
+        let unit = || Input::unit(n);
+        let one = || vec![Output::of(n)];
+        // Those that are written in place have no outputs: they write as many of their inputs.
+        let (flops, inputs, outputs, in_place) = match kernel.class {
+            Class::SiluMul if backward => (12 * n, vec![unit(), unit(), unit()], vec![Output::of(n); 2], 0),
+            Class::SiluMul => (5 * n, vec![unit(), unit()], one(), 0),
+            Class::Gelu | Class::GeluTanh | Class::Silu | Class::Tanh if backward => {
+                (8 * n, vec![unit(), unit()], one(), 0)
+            }
+            Class::Gelu | Class::GeluTanh | Class::Silu | Class::Sigmoid => (5 * n, vec![unit()], one(), 0),
+            Class::Add | Class::Mul => (n, vec![unit(), unit()], one(), 0),
+            Class::MaskedFill => (0, vec![unit(), Input::mask(n)], one(), 0),
+            Class::Fill => (0, Vec::new(), one(), 0),
+            Class::Cast => (0, vec![unit()], vec![Output::cast(n, precision)], 0),
+            Class::Dropout => (2 * n, vec![unit()], vec![Output::of(n), Output::bytes_of(n)], 0),
+            Class::Adamw => (
+                15 * n,
+                vec![unit(), unit(), Input::around(n, 0.1, 0.0), Input::around(n, 0.01, 0.02)],
+                Vec::new(),
+                3,
+            ),
+            Class::ForeachScale => (n, vec![unit()], Vec::new(), 1),
+            Class::ForeachLerp => (3 * n, vec![unit(), unit()], Vec::new(), 1),
+            Class::ForeachAddcdiv => (3 * n, vec![unit(), unit(), Input::around(n, 0.5, 1.5)], Vec::new(), 1),
+            Class::ForeachNorm => (2 * n, vec![unit()], vec![Output::float(tensors)], 0),
+            _ => (n, vec![unit()], one(), 0),
+        };
+        let mut work = Self::tallied(kernel, flops, inputs, outputs);
+        work.bytes += in_place * n * precision.width();
+        work
     }
 }
 
-/// Blocks of queries and the keys that each sees, as the engine cuts them.
-pub fn blocks(kernel: &Kernel, algorithm: Algorithm) -> Vec<[u64; 2]> {
-    let extents = Extents::of(kernel);
-    let call = Call {
-        batch: extents.batch,
-        heads: extents.heads,
-        kv_heads: extents.kv_heads,
-        width: extents.width,
-        dtype: DType::Bf16,
-        causal: extents.causal,
-        window: kernel.shape.window.unwrap_or(extents.length),
-        kept_percent: kernel.shape.kept_percent.unwrap_or(100),
-        chunk: kernel.shape.chunk.unwrap_or(extents.length),
-        pass: vramscope_engine::attention::Pass::Forward,
-    };
-    call.blocks(algorithm, extents.length)
+#[cfg(test)]
+mod tests {
+    use vramscope_engine::record::Shape;
+
+    use super::*;
+
+    fn kernel(class: Class, pass: Option<Pass>, shape: Shape) -> Work {
+        Work::of(&Kernel {
+            precision: Some(Precision::Bf16),
+            pass,
+            shape,
+            ..Kernel::of(class)
+        })
+    }
+
+    #[test]
+    fn every_input_and_output_is_counted_once() {
+        let flat = Shape {
+            elements: Some(1000),
+            ..Shape::default()
+        };
+        let bytes = |class, pass| kernel(class, pass, flat.clone()).bytes;
+        assert_eq!(bytes(Class::Scale, None), 4000);
+        assert_eq!(bytes(Class::Add, None), 6000);
+        assert_eq!(bytes(Class::Fill, None), 2000);
+        assert_eq!(bytes(Class::Cast, None), 6000);
+        assert_eq!(bytes(Class::MaskedFill, None), 5000);
+        assert_eq!(bytes(Class::Dropout, None), 5000);
+        assert_eq!(bytes(Class::SiluMul, Some(Pass::Backward)), 10_000);
+        // Four read, three written.
+        assert_eq!(bytes(Class::Adamw, None), 14_000);
+    }
+
+    #[test]
+    fn gradients_of_weights_are_made_where_they_are_trained() {
+        let of = |class, frozen| {
+            Work::of(&Kernel {
+                precision: Some(Precision::Fp32),
+                pass: Some(Pass::Backward),
+                frozen,
+                shape: Shape {
+                    rows: Some(10),
+                    columns: Some(64),
+                    ..Shape::default()
+                },
+                ..Kernel::of(class)
+            })
+            .outputs
+            .len()
+        };
+        assert_eq!([of(Class::LayerNorm, None), of(Class::LayerNorm, Some(true))], [3, 1]);
+        assert_eq!([of(Class::RmsNorm, None), of(Class::RmsNorm, Some(true))], [2, 1]);
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
-use vramscope_engine::record::{Record, unknown_fields};
+use vramscope_engine::record::{Entry, Record, unknown_fields};
 
 /// A record that is as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +69,11 @@ impl Checked {
             text: serde_json::to_string(&record).map_err(no_form)?,
             record,
         })
+    }
+
+    /// What a list says of it.
+    pub fn entry(&self) -> Entry {
+        Entry::of(&self.id, &self.record, self.text.len())
     }
 }
 

@@ -7,6 +7,7 @@ pub mod access;
 mod answer;
 mod gate;
 mod listen;
+mod lists;
 mod metrics;
 mod page;
 mod plausible;
@@ -25,6 +26,7 @@ use tokio::sync::Semaphore;
 
 use crate::failure::Failure;
 use gate::Gate;
+use lists::Lists;
 use metrics::Metrics;
 use page::Page;
 use store::{Database, Store};
@@ -60,6 +62,7 @@ struct Parts {
     store: Store,
     writer: Writer,
     gate: Gate,
+    lists: Lists,
     metrics: Metrics,
     max_record_bytes: usize,
     patience: Duration,
@@ -105,6 +108,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         store: store.clone(),
         writer,
         gate: Gate::new(options.closed, options.per_minute),
+        lists: Lists::default(),
         metrics,
         max_record_bytes: options.max_record_bytes,
         patience: options.patience,

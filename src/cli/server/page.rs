@@ -50,10 +50,12 @@ impl Page {
         })
     }
 
-    /// The policy of what is at this path. What is no document needs none but this.
+    /// The policy of what is at this path. A browser holds a worker to that of its script, so scripts state the
+    /// page's; what is neither document nor script may do nothing.
     pub fn policy(&self, path: &str) -> HeaderValue {
         const NO_DOCUMENT: HeaderValue = HeaderValue::from_static("default-src 'none'");
-        self.policies.get(path).cloned().unwrap_or(NO_DOCUMENT)
+        let stated = if path.ends_with(".js") { "/" } else { path };
+        self.policies.get(stated).cloned().unwrap_or(NO_DOCUMENT)
     }
 }
 

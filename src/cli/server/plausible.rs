@@ -2,7 +2,7 @@
 //! looked at them.
 
 use vramscope_engine::device::Device;
-use vramscope_engine::record::{Class, Measurement, Outcome, Precision, Record, Summary};
+use vramscope_engine::record::{Class, Measurement, Outcome, Record, Summary};
 use vramscope_engine::units::Bytes;
 
 /// How far a board may be above its data sheet. Sheets state rates at a boost clock that boards exceed
@@ -55,19 +55,11 @@ fn too_many_operations(result: &Measurement, card: &Device) -> Option<String> {
     if !matches!(result.kernel.class, Class::Gemm | Class::Attention) {
         return None;
     }
-    let peaks = &card.peak_tflops;
-    let (precision, peak) = match result.kernel.precision? {
-        Precision::Bf16 => ("bf16", peaks.bf16),
-        Precision::Fp16 => ("fp16", peaks.fp16),
-        Precision::Tf32 => ("TF32", peaks.tf32),
-        Precision::Fp32 => ("fp32", peaks.fp32),
-    };
-    let (peak, rate) = (peak?, result.flops_per_s()? / 1e12);
+    let precision = result.kernel.precision?;
+    let (peak, rate) = (card.peak_tflops.of(precision)?, result.flops_per_s()? / 1e12);
     (rate > peak * ABOVE_SHEET).then(|| {
-        format!(
-            "{rate:.0} TFLOP/s in {precision}; the peak of {} is {peak:.0}",
-            card.name
-        )
+        let (precision, card) = (precision.name(), &card.name);
+        format!("{rate:.0} TFLOP/s in {precision}; the peak of {card} is {peak:.0}")
     })
 }
 
@@ -75,18 +67,12 @@ fn too_many_bytes(record: &Record, result: &Measurement, card: &Device) -> Optio
     let (bytes, seconds) = (result.bytes? as f64, result.time()?.get());
     // Where no data sheet states the cache, the driver's word in the record stands.
     let cache = card.l2().map(Bytes::get).or(record.device.l2_bytes);
+    // Just after its inputs were written, a kernel finds up to a cache's worth of them there.
     let (what, link, kept) = match result.kernel.class {
-        // Just after its inputs were written, a kernel finds up to a cache's worth of them there.
-        Class::DeviceCopy
-        | Class::Softmax
-        | Class::LayerNorm
-        | Class::RmsNorm
-        | Class::Gelu
-        | Class::SiluMul
-        | Class::CrossEntropy
-        | Class::Adamw => ("memory", card.bandwidth()?, cache? as f64),
         Class::HostToDevice | Class::DeviceToHost => ("host link", card.pcie()?, 0.0),
-        _ => return None,
+        Class::Launch | Class::Gemm | Class::Attention | Class::PeerCopy => return None,
+        class if class.is_collective() => return None,
+        _ => ("memory", card.bandwidth()?, cache? as f64),
     };
     let peak = link.as_gb_per_s();
     let rate = (bytes - kept) / seconds / 1e9;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
+use super::{Destination, Keyring};
 use crate::failure::Failure;
 
 /// A token. It has no form for debugging.
@@ -13,23 +14,28 @@ use crate::failure::Failure;
 pub struct Token(String);
 
 impl Token {
-    /// From `VRAMSCOPE_TOKEN`, else from the file, else from the usual one; `None` where there is none.
+    /// For a server: from `VRAMSCOPE_TOKEN`, else from the file, else from the keyring, else from the usual
+    /// file; `None` where there is none.
     ///
     /// # Errors
     /// When a file cannot be read, or others may read it too.
-    pub fn find(file: Option<&Path>) -> Result<Option<Self>, Failure> {
+    pub fn find(to: &Destination, file: Option<&Path>) -> Result<Option<Self>, Failure> {
         match env::var("VRAMSCOPE_TOKEN") {
             Ok(text) if !text.trim().is_empty() => return Self::of(&text, "VRAMSCOPE_TOKEN").map(Some),
             _ => {}
         }
-        let usual = usual_file().filter(|path| path.is_file());
-        match file.map(Path::to_owned).or(usual) {
-            Some(path) => from_file(&path).map(Some),
-            None => Ok(None),
+        if let Some(file) = file {
+            return from_file(file).map(Some);
         }
+        // Where the keyring cannot be opened, nothing is kept in it.
+        if let Some(token) = Keyring::open().ok().and_then(|keyring| keyring.token(to)) {
+            return Ok(Some(token));
+        }
+        let usual = usual_file().filter(|path| path.is_file());
+        usual.map(|path| from_file(&path)).transpose()
     }
 
-    fn of(text: &str, source: &str) -> Result<Self, Failure> {
+    pub(super) fn of(text: &str, source: &str) -> Result<Self, Failure> {
         let token = text.trim();
         match token.bytes().all(|b| b.is_ascii_graphic()) && !token.is_empty() {
             true => Ok(Self(token.to_owned())),
@@ -37,6 +43,11 @@ impl Token {
                 "{source} holds no token; one is a line of letters and digits"
             ))),
         }
+    }
+
+    /// The token itself, for the keyring.
+    pub(super) fn secret(&self) -> &str {
+        &self.0
     }
 
     /// The header that states it.

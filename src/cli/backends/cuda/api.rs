@@ -65,6 +65,10 @@ functions! {
         fn cuMemcpyDtoHAsync_v2(*mut c_void, Address, usize, Handle);
         fn cuMemcpyDtoDAsync_v2(Address, Address, usize, Handle);
         fn cuMemsetD8Async(Address, u8, usize, Handle);
+        fn cuDeviceCanAccessPeer(*mut c_int, c_int, c_int);
+        fn cuCtxEnablePeerAccess(Handle, c_uint);
+        fn cuCtxDisablePeerAccess(Handle);
+        fn cuMemcpyPeerAsync(Address, Handle, Address, Handle, usize, Handle);
         fn cuStreamCreate(*mut Handle, c_uint);
         fn cuStreamSynchronize(Handle);
         fn cuStreamDestroy_v2(Handle);
@@ -181,6 +185,23 @@ functions! {
         fn cudnnBackendGetAttribute(Handle, c_int, c_int, i64, *mut i64, *mut c_void);
         fn cudnnBackendFinalize(Handle);
         fn cudnnBackendExecute(Handle, Handle, Handle);
+    }
+}
+
+functions! {
+    /// Collectives.
+    Nccl {
+        fn ncclGetVersion(*mut c_int);
+        fn ncclCommInitAll(*mut Handle, c_int, *const c_int);
+        fn ncclCommDestroy(Handle);
+        fn ncclGroupStart();
+        fn ncclGroupEnd();
+        fn ncclAllReduce(Address, Address, usize, c_int, c_int, Handle, Handle);
+        fn ncclAllGather(Address, Address, usize, c_int, Handle, Handle);
+        fn ncclReduceScatter(Address, Address, usize, c_int, c_int, Handle, Handle);
+        fn ncclBroadcast(Address, Address, usize, c_int, c_int, Handle, Handle);
+        fn ncclSend(Address, usize, c_int, c_int, Handle, Handle);
+        fn ncclRecv(Address, usize, c_int, c_int, Handle, Handle);
     }
 }
 

@@ -10,9 +10,37 @@ use super::api::{Handle, Nvrtc};
 use super::device::{Card, text};
 use crate::backends::Refusal;
 
-const SOURCE: &str = include_str!("kernels.cu");
+/// What stands before each source.
+const COMMON: &str = include_str!("kernels/common.cu");
 
-/// Kernels of one element type.
+/// A source of own kernels. Each is compiled when one of its kernels is first asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Inputs, and what works on each element by itself.
+    Elements,
+    /// Rows, forward.
+    Rows,
+    /// Rows, backward; sums over columns; rows chosen by labels.
+    Gradients,
+    /// Lists of tensors.
+    Lists,
+    /// Attention.
+    Attention,
+}
+
+impl Source {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Elements => include_str!("kernels/elements.cu"),
+            Self::Rows => include_str!("kernels/rows.cu"),
+            Self::Gradients => include_str!("kernels/gradients.cu"),
+            Self::Lists => include_str!("kernels/lists.cu"),
+            Self::Attention => include_str!("kernels/attention.cu"),
+        }
+    }
+}
+
+/// Kernels of one source, for one element type.
 pub struct Module {
     card: Rc<Card>,
     handle: Handle,
@@ -50,13 +78,14 @@ pub struct Function {
 }
 
 impl Module {
-    /// Compiles all kernels for a type.
+    /// Compiles a source for a type.
     ///
     /// # Errors
     /// What the compiler or the driver said.
     pub fn compile(
         nvrtc: &Nvrtc,
         card: &Rc<Card>,
+        source: Source,
         precision: Precision,
         capability: [i32; 2],
     ) -> Result<Self, Refusal> {
@@ -72,7 +101,7 @@ impl Module {
             "--std=c++17".into(),
             "-default-device".into(),
         ];
-        let image = binary(nvrtc, &options).map_err(|why| Refusal::Failed(format!("NVRTC: {why}")))?;
+        let image = binary(nvrtc, source, &options).map_err(|why| Refusal::Failed(format!("NVRTC: {why}")))?;
         let mut handle = null_mut();
         // SAFETY: the image is a whole cubin.
         card.ok(unsafe { (card.api.cuModuleLoadData)(&mut handle, image.as_ptr().cast()) })?;
@@ -142,8 +171,8 @@ impl Function {
     }
 }
 
-fn binary(nvrtc: &Nvrtc, options: &[String]) -> Result<Vec<u8>, String> {
-    let source = CString::new(SOURCE).map_err(|e| e.to_string())?;
+fn binary(nvrtc: &Nvrtc, source: Source, options: &[String]) -> Result<Vec<u8>, String> {
+    let source = CString::new([COMMON, source.text()].concat()).map_err(|e| e.to_string())?;
     let options: Vec<CString> = options.iter().flat_map(|o| CString::new(o.as_str())).collect();
     let pointers: Vec<_> = options.iter().map(|o| o.as_ptr()).collect();
     let mut program = null_mut();

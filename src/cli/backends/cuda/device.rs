@@ -1,20 +1,19 @@
-//! The driver: one card, one stream, memory that is freed with its owner.
+//! The driver: a card, its stream, and events on it.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
 
-use super::api::{Address, Driver, Handle};
+use super::api::{Driver, Handle};
 use crate::backends::Refusal;
-
-/// `CUDA_ERROR_OUT_OF_MEMORY`.
-const OUT_OF_MEMORY: c_int = 2;
 
 /// A card that was opened.
 pub struct Card {
-    pub(super) api: Driver,
-    ordinal: c_int,
-    context: Handle,
+    pub(super) api: Rc<Driver>,
+    /// Its place among the cards that can be seen.
+    pub ordinal: c_int,
+    /// Its primary context, which NVIDIA's libraries use too.
+    pub context: Handle,
     /// All work goes here.
     pub stream: Handle,
 }
@@ -45,9 +44,9 @@ impl Card {
     ///
     /// # Errors
     /// Why there is none, in words.
-    pub fn open(api: Driver) -> Result<Rc<Self>, String> {
-        let mut card = Self {
-            api,
+    pub fn first(api: Driver) -> Result<Rc<Self>, String> {
+        let card = Self {
+            api: Rc::new(api),
             ordinal: 0,
             context: null_mut(),
             stream: null_mut(),
@@ -63,20 +62,46 @@ impl Card {
         if code != 0 || count == 0 {
             return Err("the driver sees no card: look at CUDA_VISIBLE_DEVICES".into());
         }
-        let text = |refusal: Refusal| String::from(refusal);
+        card.start(0).map_err(|refusal| {
+            let why = String::from(refusal);
+            format!("the card does not start ({why}): look at `nvidia-smi` for what holds it")
+        })
+    }
+
+    /// Opens another card, which becomes the current one.
+    ///
+    /// # Errors
+    /// What the driver said.
+    pub fn another(&self, place: c_int) -> Result<Rc<Self>, Refusal> {
+        let card = Self {
+            api: Rc::clone(&self.api),
+            ordinal: place,
+            context: null_mut(),
+            stream: null_mut(),
+        };
+        card.start(place)
+    }
+
+    fn start(mut self, place: c_int) -> Result<Rc<Self>, Refusal> {
         let (mut ordinal, mut context, mut stream) = (0, null_mut(), null_mut());
-        let api = &card.api;
+        let api = &self.api;
         // SAFETY: each handle is written before it is used; the ordinal exists.
         unsafe {
-            card.ok((api.cuDeviceGet)(&mut ordinal, 0)).map_err(text)?;
-            card.ok((api.cuDevicePrimaryCtxRetain)(&mut context, ordinal))
-                .map_err(text)?;
-            card.ok((api.cuCtxSetCurrent)(context)).map_err(text)?;
+            self.ok((api.cuDeviceGet)(&mut ordinal, place))?;
+            self.ok((api.cuDevicePrimaryCtxRetain)(&mut context, ordinal))?;
+            self.ok((api.cuCtxSetCurrent)(context))?;
             // 1: does not wait for the legacy default stream.
-            card.ok((api.cuStreamCreate)(&mut stream, 1)).map_err(text)?;
+            self.ok((api.cuStreamCreate)(&mut stream, 1))?;
         }
-        (card.ordinal, card.context, card.stream) = (ordinal, context, stream);
-        Ok(Rc::new(card))
+        (self.ordinal, self.context, self.stream) = (ordinal, context, stream);
+        Ok(Rc::new(self))
+    }
+
+    /// Makes this card the one that the driver's calls mean. All calls come from one thread; what works on
+    /// several cards comes back to the first.
+    pub fn enter(&self) {
+        // SAFETY: the context lives as long as the card. A broken context shows in the next call.
+        unsafe { (self.api.cuCtxSetCurrent)(self.context) };
     }
 
     /// What the driver tells.
@@ -142,26 +167,9 @@ impl Card {
 
     /// Waits until all work is done.
     pub fn wait(&self) -> Result<(), Refusal> {
+        self.enter();
         // SAFETY: the stream is this card's.
         self.ok(unsafe { (self.api.cuStreamSynchronize)(self.stream) })
-    }
-
-    /// Memory of the card.
-    pub fn allocate(self: &Rc<Self>, bytes: u64) -> Result<Buffer, Refusal> {
-        let mut address = 0;
-        // SAFETY: `address` is written.
-        match unsafe { (self.api.cuMemAlloc_v2)(&mut address, bytes.max(16) as usize) } {
-            OUT_OF_MEMORY => Err(Refusal::OutOfMemory {
-                needed: bytes,
-                free: self.memory()[0],
-            }),
-            code => self.ok(code).map(|()| Buffer {
-                card: Rc::clone(self),
-                whole: None,
-                address,
-                bytes,
-            }),
-        }
     }
 
     /// Nanoseconds that the stream spends on what `work` puts there.
@@ -170,20 +178,12 @@ impl Card {
         begin.record()?;
         work()?;
         end.record()?;
-        let mut milliseconds = 0.0;
-        // SAFETY: both events were recorded on this card's stream.
-        unsafe {
-            self.ok((self.api.cuEventSynchronize)(end.handle))?;
-            self.ok((self.api.cuEventElapsedTime)(
-                &mut milliseconds,
-                begin.handle,
-                end.handle,
-            ))?;
-        }
-        Ok((f64::from(milliseconds) * 1e6) as u64)
+        end.since(&begin)
     }
 
-    fn event(&self) -> Result<Event<'_>, Refusal> {
+    /// An event that is not recorded yet.
+    pub fn event(&self) -> Result<Event<'_>, Refusal> {
+        self.enter();
         let mut handle = null_mut();
         // SAFETY: `handle` is written; 0 is the default, with timing.
         self.ok(unsafe { (self.api.cuEventCreate)(&mut handle, 0) })?;
@@ -203,13 +203,33 @@ impl Drop for Card {
     }
 }
 
-struct Event<'a> {
+/// A moment on a card's stream.
+pub struct Event<'a> {
     card: &'a Card,
     handle: Handle,
 }
 
 impl Event<'_> {
-    fn record(&self) -> Result<(), Refusal> {
+    /// Nanoseconds from an earlier event of the same stream, once both have come.
+    pub fn since(&self, begin: &Self) -> Result<u64, Refusal> {
+        let card = self.card;
+        card.enter();
+        let mut milliseconds = 0.0;
+        // SAFETY: both events were recorded on this card's stream.
+        unsafe {
+            card.ok((card.api.cuEventSynchronize)(self.handle))?;
+            card.ok((card.api.cuEventElapsedTime)(
+                &mut milliseconds,
+                begin.handle,
+                self.handle,
+            ))?;
+        }
+        Ok((f64::from(milliseconds) * 1e6) as u64)
+    }
+
+    /// Puts it at the end of what is on the stream.
+    pub fn record(&self) -> Result<(), Refusal> {
+        self.card.enter();
         // SAFETY: event and stream are this card's.
         self.card
             .ok(unsafe { (self.card.api.cuEventRecord)(self.handle, self.card.stream) })
@@ -220,116 +240,6 @@ impl Drop for Event<'_> {
     fn drop(&mut self) {
         // SAFETY: the event is this card's and is not used again.
         unsafe { (self.card.api.cuEventDestroy_v2)(self.handle) };
-    }
-}
-
-/// Memory of the card.
-pub struct Buffer {
-    card: Rc<Card>,
-    /// The memory that this is a part of.
-    whole: Option<Rc<Self>>,
-    /// Where it begins.
-    pub address: Address,
-    /// Its length.
-    pub bytes: u64,
-}
-
-impl Buffer {
-    /// A part of other memory, which lives as long.
-    pub fn part(whole: &Rc<Self>, start: u64, bytes: u64) -> Self {
-        debug_assert!(start + bytes <= whole.bytes);
-        Self {
-            card: Rc::clone(&whole.card),
-            whole: Some(Rc::clone(whole)),
-            address: whole.address + start,
-            bytes,
-        }
-    }
-
-    /// Sets every byte, in stream order.
-    pub fn set(&self, byte: u8) -> Result<(), Refusal> {
-        let card = &self.card;
-        // SAFETY: the whole buffer.
-        card.ok(unsafe { (card.api.cuMemsetD8Async)(self.address, byte, self.bytes as usize, card.stream) })
-    }
-
-    /// Copies bytes to the host, once the stream is done.
-    pub fn read(&self, start: u64, count: u64) -> Result<Vec<u8>, Refusal> {
-        if start + count > self.bytes {
-            return Err(Refusal::Failed(format!(
-                "byte {} of {} was asked for",
-                start + count,
-                self.bytes
-            )));
-        }
-        self.card.wait()?;
-        let mut bytes = vec![0_u8; count as usize];
-        let card = &self.card;
-        // SAFETY: both ranges are in bounds.
-        card.ok(unsafe {
-            (card.api.cuMemcpyDtoH_v2)(bytes.as_mut_ptr().cast(), self.address + start, count as usize)
-        })?;
-        Ok(bytes)
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        if self.whole.is_none() {
-            // SAFETY: the memory is this buffer's alone; the driver waits for work that uses it.
-            unsafe { (self.card.api.cuMemFree_v2)(self.address) };
-        }
-    }
-}
-
-/// Memory of the host, pinned so that copies need no detour, or plain.
-pub struct HostBuffer {
-    pinned: Option<Rc<Card>>,
-    address: *mut c_void,
-    plain: Vec<u32>,
-}
-
-impl HostBuffer {
-    /// Room for bytes, a multiple of 4.
-    pub fn new(card: &Rc<Card>, bytes: u64, pinned: bool) -> Result<Self, Refusal> {
-        if !pinned {
-            let mut plain = vec![0_u32; (bytes / 4) as usize];
-            let address = plain.as_mut_ptr().cast();
-            return Ok(Self {
-                pinned: None,
-                address,
-                plain,
-            });
-        }
-        let mut address = null_mut();
-        // SAFETY: `address` is written.
-        card.ok(unsafe { (card.api.cuMemAllocHost_v2)(&mut address, bytes as usize) })?;
-        Ok(Self {
-            pinned: Some(Rc::clone(card)),
-            address,
-            plain: Vec::new(),
-        })
-    }
-
-    /// Where it begins.
-    pub fn address(&self) -> *mut c_void {
-        self.address
-    }
-
-    /// Its numbers.
-    pub fn floats(&mut self, count: usize) -> &mut [f32] {
-        debug_assert!(self.pinned.is_some() || self.plain.len() >= count);
-        // SAFETY: the memory holds `count` numbers, any bits are one, and `self` is borrowed whole.
-        unsafe { std::slice::from_raw_parts_mut(self.address.cast(), count) }
-    }
-}
-
-impl Drop for HostBuffer {
-    fn drop(&mut self) {
-        if let Some(card) = &self.pinned {
-            // SAFETY: the memory is this buffer's alone.
-            unsafe { (card.api.cuMemFreeHost)(self.address) };
-        }
     }
 }
 

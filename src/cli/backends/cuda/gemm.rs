@@ -7,7 +7,8 @@ use std::rc::Rc;
 use vramscope_engine::record::{Layout, Precision};
 
 use super::api::{Address, CublasLt, Handle, LtHeuristic};
-use super::device::{Buffer, Card};
+use super::device::Card;
+use super::memory::Buffer;
 use crate::backends::Refusal;
 
 /// Bytes of workspace, as many as PyTorch gives cuBLASLt on Hopper.
@@ -195,13 +196,13 @@ impl Gemm {
         let mut best = (u64::MAX, candidates[0]);
         for candidate in candidates {
             // What the heuristics offer and the library then refuses is passed over.
-            if self.run_with(candidate, operands, 1.0).is_err() {
+            if self.run_with(candidate, operands, 0.0).is_err() {
                 continue;
             }
             let run = |launches: u32| {
                 self.lt
                     .card
-                    .time(|| (0..launches).try_for_each(|_| self.run_with(candidate, operands, 1.0)))
+                    .time(|| (0..launches).try_for_each(|_| self.run_with(candidate, operands, 0.0)))
             };
             let once = run(1)?;
             let launches = (2_000_000 / once.max(1)).clamp(2, 50) as u32;
@@ -217,17 +218,20 @@ impl Gemm {
     ///
     /// # Errors
     /// What cuBLASLt said.
-    pub fn run(&self, operands: [Address; 3], alpha: f32) -> Result<(), Refusal> {
-        self.run_with(&self.heuristic, operands, alpha)
+    pub fn run(&self, operands: [Address; 3]) -> Result<(), Refusal> {
+        self.run_with(&self.heuristic, operands, 0.0)
     }
 
-    fn run_with(
-        &self,
-        heuristic: &LtHeuristic,
-        [left, right, result]: [Address; 3],
-        alpha: f32,
-    ) -> Result<(), Refusal> {
-        let beta = 0_f32;
+    /// The same, added to what the result holds.
+    ///
+    /// # Errors
+    /// What cuBLASLt said.
+    pub fn add(&self, operands: [Address; 3]) -> Result<(), Refusal> {
+        self.run_with(&self.heuristic, operands, 1.0)
+    }
+
+    fn run_with(&self, heuristic: &LtHeuristic, [left, right, result]: [Address; 3], beta: f32) -> Result<(), Refusal> {
+        let alpha = 1_f32;
         let [right_layout, left_layout, result_layout] = self.layouts;
         let lt = &self.lt;
         // SAFETY: the matrices are as the layouts say; the workspace is as large as promised.

@@ -62,12 +62,31 @@ pub const CUDNN: Sought = Sought {
     of_driver: false,
 };
 
+/// Collectives.
+pub const NCCL: Sought = Sought {
+    name: "NCCL",
+    purpose: "collectives of two or more GPUs",
+    stem: "nccl",
+    versions: &["2"],
+    of_driver: false,
+};
+
 /// A library that was opened, or why none was.
 pub struct Opened {
     /// The library.
     pub library: Result<Library, String>,
     /// Where it came from, in words, without a path.
     pub origin: &'static str,
+}
+
+impl Opened {
+    /// None, because it would be of no use here.
+    pub fn not_looked_for(why: &str) -> Self {
+        Self {
+            library: Err(why.into()),
+            origin: "nowhere",
+        }
+    }
 }
 
 impl Sought {

@@ -3,15 +3,48 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use vramscope_engine::record::{BenchedDevice, Kernel, Precision, Reading};
+use vramscope_engine::record::{BenchedDevice, Class, Kernel, Precision, Reading};
 use wgpu::util::DeviceExt;
 
 use crate::backends::{Backend, Prepared, Refusal};
 
-use super::job;
+use super::{host_copy, job};
 
-const KERNELS: &str = include_str!("kernels.wgsl");
-const CROSS_ENTROPY: &str = include_str!("cross_entropy.wgsl");
+/// What stands before each source but that of labels, whose memory is of other types.
+const COMMON: &str = include_str!("kernels/common.wgsl");
+
+/// A source of kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Inputs, copies, and what works on each element by itself.
+    Elements,
+    /// Rows and columns.
+    Rows,
+    /// Matrix products.
+    Products,
+    /// Fused attention.
+    Attention,
+    /// Labels, and fp32 results of any type.
+    Labels,
+}
+
+impl Source {
+    /// Its text for a type.
+    fn text(self, precision: Precision) -> String {
+        let head = match precision {
+            Precision::Fp16 => "enable f16;\nalias E = f16;\n",
+            _ => "alias E = f32;\n",
+        };
+        let (common, text) = match self {
+            Self::Elements => (COMMON, include_str!("kernels/elements.wgsl")),
+            Self::Rows => (COMMON, include_str!("kernels/rows.wgsl")),
+            Self::Products => (COMMON, include_str!("kernels/products.wgsl")),
+            Self::Attention => (COMMON, include_str!("kernels/attention.wgsl")),
+            Self::Labels => ("", include_str!("kernels/labels.wgsl")),
+        };
+        [head, common, text].concat()
+    }
+}
 
 /// An adapter, ready to measure.
 pub struct Gpu {
@@ -21,12 +54,12 @@ pub struct Gpu {
     has_fp16: bool,
     /// Whether the adapter's own clock can be read.
     pub(super) has_clock: bool,
-    modules: RefCell<BTreeMap<(Precision, bool), wgpu::ShaderModule>>,
+    modules: RefCell<BTreeMap<(Source, Precision), wgpu::ShaderModule>>,
 }
 
-/// Numbers that a kernel is given, as its `Numbers`.
+/// Numbers that a kernel is given: its `Numbers`.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Numbers {
+pub struct Given {
     /// Whole ones.
     pub whole: [u32; 4],
     /// Others.
@@ -118,13 +151,12 @@ impl Gpu {
     /// A kernel bound to memory. Memory that it does not name is passed over.
     pub(super) fn step(
         &self,
-        name: &str,
+        (source, name): (Source, &str),
         precision: Precision,
         buffers: [&wgpu::Buffer; 4],
-        numbers: Numbers,
+        numbers: Given,
         groups: [u32; 3],
     ) -> Result<Step, Refusal> {
-        let labels = matches!(name, "cross_entropy" | "fill_labels");
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let kind = wgpu::BindingType::Buffer {
             ty: wgpu::BufferBindingType::Storage { read_only: false },
@@ -154,7 +186,7 @@ impl Gpu {
         let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: None,
             layout: Some(&pipeline_layout),
-            module: &self.module(precision, labels),
+            module: &self.module(source, precision),
             entry_point: Some(name),
             compilation_options: wgpu::PipelineCompilationOptions::default(),
             cache: None,
@@ -189,21 +221,16 @@ impl Gpu {
         }
     }
 
-    fn module(&self, precision: Precision, labels: bool) -> wgpu::ShaderModule {
+    fn module(&self, source: Source, precision: Precision) -> wgpu::ShaderModule {
         let make = || {
-            let (head, element) = match precision {
-                Precision::Fp16 => ("enable f16;\nalias E = f16;\n", "fp16"),
-                _ => ("alias E = f32;\n", "fp32"),
-            };
-            let source = if labels { CROSS_ENTROPY } else { KERNELS };
             self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: Some(element),
-                source: wgpu::ShaderSource::Wgsl(format!("{head}{source}").into()),
+                label: Some(precision.name()),
+                source: wgpu::ShaderSource::Wgsl(source.text(precision).into()),
             })
         };
         self.modules
             .borrow_mut()
-            .entry((precision, labels))
+            .entry((source, precision))
             .or_insert_with(make)
             .clone()
     }
@@ -277,6 +304,9 @@ impl Backend for Gpu {
     }
 
     fn prepare(&self, kernel: &Kernel) -> Result<Box<dyn Prepared + '_>, Refusal> {
-        job::prepare(self, kernel)
+        match kernel.class {
+            Class::HostToDevice | Class::DeviceToHost => host_copy::prepare(self, kernel),
+            _ => job::prepare(self, kernel),
+        }
     }
 }

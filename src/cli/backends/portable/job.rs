@@ -2,32 +2,31 @@
 
 use std::time::Instant;
 
-use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Class, Implementation, Kernel, Layout, Pass, Precision, Timer};
+use vramscope_engine::record::{Class, Implementation, Kernel, Precision, Timer};
 
-use super::gpu::{Gpu, Numbers, Step};
+use super::gpu::{Given, Gpu, Source, Step};
 use crate::backends::{Prepared, Refusal};
 use crate::kernels::random;
-use crate::kernels::reference::{AdamwStep, EPSILON, Place, Reader};
-use crate::kernels::work::{Extents, Fill, Work};
+use crate::kernels::reference::{Place, Reader};
+use crate::kernels::work::{Fill, Work};
 
 /// Groups along one dimension at most: every adapter has this many.
 const MOST_GROUPS: u64 = 65_535;
 /// Threads of a group.
-const WIDTH: u64 = 256;
+pub(super) const WIDTH: u64 = 256;
 /// A result before it is written: no reference is near.
 const POISON: f32 = 30_000.0;
 
-struct Job<'a> {
-    gpu: &'a Gpu,
-    work: Work,
-    precision: Precision,
-    inputs: Vec<wgpu::Buffer>,
-    outputs: Vec<wgpu::Buffer>,
+pub(super) struct Job<'a> {
+    pub(super) gpu: &'a Gpu,
+    pub(super) work: Work,
+    pub(super) precision: Precision,
+    pub(super) inputs: Vec<wgpu::Buffer>,
+    pub(super) outputs: Vec<wgpu::Buffer>,
     /// Bytes beside inputs and outputs.
-    extra: u64,
-    steps: Vec<Step>,
-    name: &'static str,
+    pub(super) extra: u64,
+    pub(super) steps: Vec<Step>,
+    pub(super) name: String,
     kernel: Kernel,
 }
 
@@ -63,7 +62,7 @@ pub fn prepare<'a>(gpu: &'a Gpu, kernel: &Kernel) -> Result<Box<dyn Prepared + '
         outputs,
         extra: 0,
         steps: Vec::new(),
-        name: "",
+        name: String::new(),
         kernel: kernel.clone(),
     };
     job.fill()?;
@@ -72,20 +71,20 @@ pub fn prepare<'a>(gpu: &'a Gpu, kernel: &Kernel) -> Result<Box<dyn Prepared + '
 }
 
 /// A grid of so many groups, in two dimensions.
-fn grid(groups: u64) -> [u32; 3] {
+pub(super) fn grid(groups: u64) -> [u32; 3] {
     let rows = groups.div_ceil(MOST_GROUPS).max(1);
     [groups.div_ceil(rows).max(1) as u32, rows as u32, 1]
 }
 
-fn numbers(whole: [u64; 4], real: [f32; 4]) -> Numbers {
-    Numbers {
+pub(super) fn numbers(whole: [u64; 4], real: [f32; 4]) -> Given {
+    Given {
         whole: whole.map(|n| n as u32),
         real,
     }
 }
 
 impl Job<'_> {
-    fn spare(&self) -> Result<wgpu::Buffer, Refusal> {
+    pub(super) fn spare(&self) -> Result<wgpu::Buffer, Refusal> {
         self.gpu.allocate(16)
     }
 
@@ -99,130 +98,46 @@ impl Job<'_> {
             steps.push(match input.fill {
                 Fill::Uniform { scale, offset } => {
                     let given = numbers([input.elements, seed, 0, 0], [scale, offset, 0.0, 0.0]);
-                    self.gpu
-                        .step("fill", self.precision, [buffer, a, b, c], given, groups)?
+                    self.gpu.step(
+                        (Source::Elements, "fill"),
+                        self.precision,
+                        [buffer, a, b, c],
+                        given,
+                        groups,
+                    )?
                 }
+                Fill::Mask => return Err(Refusal::Unsupported("not measured through this interface".into())),
                 Fill::Labels(classes) => {
                     let given = numbers([input.elements, classes, seed, 0], [0.0; 4]);
-                    self.gpu
-                        .step("fill_labels", self.precision, [a, buffer, b, c], given, groups)?
+                    self.gpu.step(
+                        (Source::Labels, "fill_labels"),
+                        self.precision,
+                        [a, buffer, b, c],
+                        given,
+                        groups,
+                    )?
                 }
             });
         }
         self.submit(&steps, 1, None)
     }
 
-    fn ready(&mut self, kernel: &Kernel) -> Result<(), Refusal> {
-        let shape = &kernel.shape;
-        let [rows, columns, elements] = [shape.rows, shape.columns, shape.elements].map(|n| n.unwrap_or(1));
-        let flat = grid(elements.div_ceil(WIDTH));
-        match kernel.class {
-            Class::DeviceCopy => {
-                let elements = self.work.inputs[0].elements;
-                self.one("copy", [elements, 0, 0, 0], [0.0; 4], grid(elements.div_ceil(WIDTH)))
-            }
-            Class::Launch => self.one("empty", [0; 4], [0.0; 4], [1, 1, 1]),
-            Class::Gelu => self.one("gelu", [elements, 0, 0, 0], [0.0; 4], flat),
-            Class::SiluMul => self.one("silu_mul", [elements, 0, 0, 0], [0.0; 4], flat),
-            Class::Adamw => {
-                let real = [AdamwStep::RATE, AdamwStep::BETA1, AdamwStep::BETA2, AdamwStep::DECAY];
-                self.one("adamw", [elements, 0, 0, 0], real, flat)
-            }
-            Class::Softmax => self.one("softmax", [rows, columns, 0, 0], [1.0, 0.0, 0.0, 0.0], grid(rows)),
-            Class::LayerNorm | Class::RmsNorm => {
-                let real = [EPSILON as f32, 0.0, 0.0, 0.0];
-                self.one(kernel.class.name(), [rows, columns, 0, 0], real, grid(rows))
-            }
-            Class::CrossEntropy => {
-                let real = [1.0 / rows as f32, 0.0, 0.0, 0.0];
-                self.one("cross_entropy", [rows, columns, 0, 0], real, grid(rows))
-            }
-            Class::Gemm => {
-                let [m, n, k] = [shape.m, shape.n, shape.k].map(|n| n.unwrap_or(1));
-                let name = match kernel.layout {
-                    Some(Layout::Nt) => "product_nt",
-                    None | Some(Layout::Nn) => "product_nn",
-                    Some(Layout::Tn) => {
-                        return Err(Refusal::Unsupported(
-                            "products of this layout are not written in WGSL".into(),
-                        ));
-                    }
-                };
-                let groups = [n.div_ceil(64) as u32, m.div_ceil(64) as u32, 1];
-                self.one(name, [m, n, k, 1], [1.0, 0.0, 0.0, 0.0], groups)
-            }
-            Class::Attention => self.attention(kernel),
-            _ => Err(Refusal::Unsupported("not measured through this interface".into())),
-        }
-    }
-
     /// A kernel of one step: inputs, then outputs.
-    fn one(&mut self, name: &'static str, whole: [u64; 4], real: [f32; 4], groups: [u32; 3]) -> Result<(), Refusal> {
+    pub(super) fn one(
+        &mut self,
+        kernel: (Source, &str),
+        whole: [u64; 4],
+        real: [f32; 4],
+        groups: [u32; 3],
+    ) -> Result<(), Refusal> {
         let spares = [self.spare()?, self.spare()?, self.spare()?, self.spare()?];
         let mut buffers = self.inputs.iter().chain(&self.outputs).chain(&spares);
         let four = std::array::from_fn(|i| buffers.next().unwrap_or(&spares[i]));
         let step = self
             .gpu
-            .step(name, self.precision, four, numbers(whole, real), groups)?;
-        self.name = name;
+            .step(kernel, self.precision, four, numbers(whole, real), groups)?;
+        self.name = kernel.1.to_owned();
         self.steps.push(step);
-        Ok(())
-    }
-
-    fn attention(&mut self, kernel: &Kernel) -> Result<(), Refusal> {
-        let e = Extents::of(kernel);
-        if kernel.pass.is_some_and(|pass| pass != Pass::Forward) || e.heads != e.kv_heads {
-            return Err(Refusal::Unsupported(
-                "through this interface only forward with as many key heads as query heads is measured".into(),
-            ));
-        }
-        let scale = 1.0 / (e.width as f32).sqrt();
-        let heads = e.batch * e.heads;
-        match kernel.algorithm {
-            Some(Algorithm::Flash) if e.width <= 128 && e.width.is_multiple_of(4) => {
-                let real = [scale, 0.0, 0.0, if e.causal { 1.0 } else { 0.0 }];
-                let groups = [e.length.div_ceil(64) as u32, heads as u32, 1];
-                self.one("attention", [e.length, e.width, heads, 0], real, groups)
-            }
-            Some(Algorithm::Standard) if !e.causal => self.standard(e, scale),
-            _ => Err(Refusal::Unsupported("this attention is not written in WGSL".into())),
-        }
-    }
-
-    fn standard(&mut self, e: Extents, scale: f32) -> Result<(), Refusal> {
-        let heads = e.batch * e.heads;
-        let bytes = heads * e.length * e.length * self.precision.width();
-        let (scores, shares) = (self.gpu.allocate(bytes)?, self.gpu.allocate(bytes)?);
-        let spare = self.spare()?;
-        let (gpu, precision) = (self.gpu, self.precision);
-        let tiles = |n: u64| n.div_ceil(64) as u32;
-        let [query, key, value] = [0, 1, 2].map(|i| &self.inputs[i]);
-        let steps = [
-            gpu.step(
-                "product_nt",
-                precision,
-                [query, key, &scores, &spare],
-                numbers([e.length, e.length, e.width, heads], [1.0, 0.0, 0.0, 0.0]),
-                [tiles(e.length), tiles(e.length), heads as u32],
-            )?,
-            gpu.step(
-                "softmax",
-                precision,
-                [&scores, &shares, &spare, &self.outputs[0]],
-                numbers([heads * e.length, e.length, 0, 0], [scale, 0.0, 0.0, 0.0]),
-                grid(heads * e.length),
-            )?,
-            gpu.step(
-                "product_nn",
-                precision,
-                [&shares, value, &self.outputs[0], &spare],
-                numbers([e.length, e.width, e.length, heads], [1.0, 0.0, 0.0, 0.0]),
-                [tiles(e.width), tiles(e.length), heads as u32],
-            )?,
-        ];
-        self.name = "product_nt, softmax, product_nn";
-        self.extra = 2 * bytes.next_multiple_of(512);
-        self.steps.extend(steps);
         Ok(())
     }
 
@@ -276,11 +191,11 @@ impl Job<'_> {
 
 impl Reader for Job<'_> {
     fn read(&mut self, place: Place, start: u64, count: u64) -> Result<Vec<f32>, String> {
-        let (buffer, float) = match place {
-            Place::Input(i) => (&self.inputs[i], false),
-            Place::Output(i) => (&self.outputs[i], self.work.outputs[i].float),
+        let (buffer, element) = match place {
+            Place::Input(i) => (&self.inputs[i], self.work.inputs[i].element),
+            Place::Output(i) => (&self.outputs[i], self.work.outputs[i].element),
         };
-        let precision = if float { Precision::Fp32 } else { self.precision };
+        let precision = element.precision(self.precision).unwrap_or(Precision::Fp32);
         let width = precision.width();
         // Copies begin and end at multiples of 4 bytes.
         let begin = start * width / 4 * 4;
@@ -309,7 +224,7 @@ impl Prepared for Job<'_> {
             backend: "wgpu".into(),
             library: "vramscope".into(),
             version: Some(env!("CARGO_PKG_VERSION").into()),
-            kernel: self.name.into(),
+            kernel: self.name.clone(),
             accumulator: (!matches!(self.kernel.class, Class::DeviceCopy | Class::Launch)).then(|| "fp32".into()),
         }
     }
@@ -331,10 +246,12 @@ impl Prepared for Job<'_> {
         let spares = [self.spare()?, self.spare()?, self.spare()?];
         let [a, b, c] = &spares;
         for (output, buffer) in self.work.outputs.iter().zip(&self.outputs) {
-            let precision = if output.float { Precision::Fp32 } else { self.precision };
+            let precision = output.element.precision(self.precision).unwrap_or(Precision::Fp32);
             let given = numbers([output.elements, 0, 0, 0], [0.0, POISON, 0.0, 0.0]);
             let groups = grid(output.elements.div_ceil(WIDTH));
-            let step = self.gpu.step("fill", precision, [buffer, a, b, c], given, groups)?;
+            let step = self
+                .gpu
+                .step((Source::Elements, "fill"), precision, [buffer, a, b, c], given, groups)?;
             self.submit(&[step], 1, None)?;
         }
         self.submit(&self.steps, 1, None)

@@ -5,7 +5,6 @@ use vramscope_engine::attention::Algorithm;
 use vramscope_engine::record::{Class, Kernel, Layout, Pass, Precision, Shape};
 
 use crate::backends::{Backend, Refusal};
-use crate::kernels::label::label;
 use crate::kernels::{reference, suite};
 
 fn kernels(precision: Precision) -> Vec<Kernel> {
@@ -33,19 +32,77 @@ fn kernels(precision: Precision) -> Vec<Kernel> {
             },
         )
     };
-    let mut all = vec![
-        Kernel {
-            shape: Shape {
-                bytes: Some(1 << 20),
-                ..Shape::default()
-            },
-            ..Kernel::of(Class::DeviceCopy)
-        },
-        suite::gemm(precision, [100, 70, 90], Layout::Nt),
-        suite::gemm(precision, [100, 70, 90], Layout::Nn),
+    let mut all: Vec<Kernel> = [None, Some(true), Some(false)]
+        .into_iter()
+        .flat_map(|pinned| {
+            let classes: &[Class] = match pinned {
+                None => &[Class::DeviceCopy],
+                Some(_) => &[Class::HostToDevice, Class::DeviceToHost],
+            };
+            classes.iter().map(move |class| Kernel {
+                shape: Shape {
+                    bytes: Some(1 << 20),
+                    ..Shape::default()
+                },
+                pinned,
+                ..Kernel::of(*class)
+            })
+        })
+        .collect();
+    for layout in [Layout::Nt, Layout::Nn, Layout::Tn] {
+        all.push(suite::gemm(precision, [100, 70, 90], layout));
+        all.push(suite::many(precision, 3, [100, 70, 90], layout));
+    }
+    let backward = |forward: Kernel| Kernel {
+        pass: Some(Pass::Backward),
+        ..forward
+    };
+    let elements = [
+        Class::Scale,
+        Class::Add,
+        Class::Mul,
+        Class::Fill,
+        Class::Gelu,
+        Class::GeluTanh,
+        Class::Silu,
+        Class::SiluMul,
+        Class::Tanh,
+        Class::Sigmoid,
+        Class::Adamw,
     ];
-    all.extend([Class::Gelu, Class::SiluMul, Class::Adamw].map(flat));
-    all.extend([Class::Softmax, Class::LayerNorm, Class::RmsNorm, Class::CrossEntropy].map(rowed));
+    all.extend(elements.map(flat));
+    all.extend([Class::Gelu, Class::GeluTanh, Class::Silu, Class::Tanh].map(|class| backward(flat(class))));
+    let rows = [
+        Class::Softmax,
+        Class::LogSoftmax,
+        Class::LayerNorm,
+        Class::RmsNorm,
+        Class::CrossEntropy,
+        Class::RotateHalf,
+        Class::SumRows,
+        Class::SumColumns,
+    ];
+    all.extend(rows.map(rowed));
+    all.extend([Class::Softmax, Class::LogSoftmax].map(|class| backward(rowed(class))));
+    let shape = Shape {
+        batch: Some(2),
+        length: Some(30),
+        heads: Some(5),
+        head_dim: Some(16),
+        ..Shape::default()
+    };
+    all.push(with(Class::TransposeCopy, shape));
+    for heads in [[3, 64], [2, 128]] {
+        let pass = Pass::ForwardBackward;
+        all.push(suite::attention(
+            Algorithm::Standard,
+            precision,
+            heads,
+            200,
+            false,
+            pass,
+        ));
+    }
     for (algorithm, causal) in [
         (Algorithm::Flash, false),
         (Algorithm::Flash, true),
@@ -78,7 +135,7 @@ fn every_kernel_is_right() {
     let mut compared = 0;
     for precision in [Precision::Fp32, Precision::Fp16] {
         for kernel in kernels(precision) {
-            let name = label(&kernel);
+            let name = kernel.label();
             let mut prepared = match gpu.prepare(&kernel) {
                 Ok(prepared) => prepared,
                 Err(Refusal::Unsupported(_)) if precision == Precision::Fp16 => continue,
@@ -94,4 +151,18 @@ fn every_kernel_is_right() {
         }
     }
     assert!(compared >= kernels(Precision::Fp32).len());
+}
+
+/// What a run measures is what is compared above, at other sizes.
+#[test]
+fn every_class_of_a_run_is_compared() {
+    let compared = kernels(Precision::Fp32);
+    for kernel in suite::portable(false) {
+        let alike = |other: &Kernel| {
+            let parts = |k: &Kernel| (k.class, k.pass, k.algorithm, k.causal, k.layout, k.pinned);
+            parts(other) == parts(&kernel) && other.shape.batch.is_some() == kernel.shape.batch.is_some()
+        };
+        let known = kernel.class == Class::Launch || compared.iter().any(alike);
+        assert!(known, "{}", kernel.label());
+    }
 }

@@ -3,8 +3,6 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use vramscope_engine::record::{Kernel, Measurement, Outcome};
 
-use crate::kernels::label;
-
 /// Progress of a run; nothing where standard error is no terminal.
 pub struct Bar(ProgressBar);
 
@@ -37,7 +35,7 @@ impl Bar {
             _ => None,
         };
         if let Some(said) = said {
-            let line = format!("warning: {}: {said}", label::label(kernel));
+            let line = format!("warning: {}: {said}", kernel.label());
             match self.0.is_hidden() {
                 true => anstream::eprintln!("{line}"),
                 false => self.0.println(line),

@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
     let text = fs::read_to_string(path).map_err(|e| Failure::Input(format!("cannot read {}: {e}", path.display())))?;
     let record = Record::read(&text).map_err(|e| Failure::Input(format!("{}: {e}", path.display())))?;
     let unknown = unknown_fields(&text, &record);
-    if let (1, Some(first)) = (record.schema_version, unknown.first()) {
+    if let (1.., Some(first)) = (record.schema_version, unknown.first()) {
         // Older forms have other fields throughout.
         if text.contains("schema_version") {
             let more = unknown.len() - 1;

@@ -1,13 +1,17 @@
 //! What can be measured here, and what is missing.
 
-use serde::Serialize;
-use vramscope_engine::record::BenchedDevice;
+use std::collections::BTreeSet;
 
+use serde::Serialize;
+use vramscope_engine::record::{BenchedDevice, Class, Kernel};
+
+use super::run::Machine;
 use super::{Bench, Form, Interface};
 use crate::backends::{Backend, cuda};
 use crate::failure::Failure;
-use crate::kernels::label;
+use crate::kernels::work::Work;
 use crate::output;
+use crate::output::list::{Edge, render};
 
 /// The card to measure.
 ///
@@ -80,25 +84,29 @@ pub fn list(bench: &Bench) -> Result<(), Failure> {
         state: portable.as_ref().map_or_else(Clone::clone, |gpu| gpu.device().name),
     });
     let auto = bench.backend == Interface::Auto && found.card.is_ok();
-    let cuda = bench.backend == Interface::Cuda || auto;
-    let device = match (cuda, &found.card) {
-        (true, card) => card.as_ref().map(Backend::device).map_err(Clone::clone),
-        (false, _) => self::portable(bench.backend).map(|gpu| gpu.device()),
+    let by_cuda = bench.backend == Interface::Cuda || auto;
+    let card: Result<Box<dyn Backend>, String> = match (by_cuda, found.card) {
+        (true, card) => card.map(|card| Box::new(card) as Box<dyn Backend>),
+        (false, Ok(_)) => self::portable(bench.backend),
+        (false, Err(nvidia)) => self::portable(bench.backend).map_err(|why| match bench.backend {
+            Interface::Portable => why,
+            _ => format!("NVIDIA: {nvidia}"),
+        }),
     };
-    let by_portable = bench.backend == Interface::Portable || (!cuda && device.is_ok());
-    let nvidia = found.card.err().filter(|_| bench.backend != Interface::Portable);
+    let machine = card
+        .as_ref()
+        .map_or_else(|_| Machine::unknown(bench.backend), |card| Machine::of(card.as_ref()));
+    let chosen = bench.chosen(&machine)?;
     let seen = Seen {
-        reason: device
-            .as_ref()
-            .err()
-            .map(|why| nvidia.map_or_else(|| why.clone(), |nvidia| format!("NVIDIA: {nvidia}"))),
-        device: device.ok(),
+        reason: card.as_ref().err().cloned(),
+        device: card.ok().map(|card| card.device()),
         libraries,
-        kernels: bench.chosen(by_portable)?.iter().map(label::label).collect(),
+        kernels: chosen.iter().map(Kernel::label).collect(),
     };
-    match bench.format {
-        Form::Json => output::print_json(&seen),
-        Form::Csv | Form::Text => output::print(&text(&seen)),
+    match (bench.format, bench.all) {
+        (Form::Json, _) => output::print_json(&seen),
+        (_, true) => output::print(&(text(&seen) + &names(&seen))),
+        (_, false) => output::print(&(text(&seen) + &groups(&chosen))),
     }
 }
 
@@ -130,9 +138,48 @@ fn text(seen: &Seen) -> String {
             library.name, library.state, library.purpose
         );
     }
-    text += &format!("\n{} kernels would run:\n", seen.kernels.len());
+    text
+}
+
+/// Every kernel's name.
+fn names(seen: &Seen) -> String {
+    let mut text = format!("\n{} kernels would run:\n", seen.kernels.len());
     for kernel in &seen.kernels {
         text += &format!("  {kernel}\n");
     }
     text
+}
+
+/// A line for each class: how many kernels, of which types, from the smallest to the largest.
+fn groups(kernels: &[Kernel]) -> String {
+    let rows: Vec<[String; 5]> = Class::ALL
+        .into_iter()
+        .filter_map(|class| {
+            let of_class: Vec<&Kernel> = kernels.iter().filter(|kernel| kernel.class == class).collect();
+            let bytes = |kernel: &&&Kernel| Work::of(kernel).bytes;
+            let ends = [of_class.iter().min_by_key(bytes)?, of_class.iter().max_by_key(bytes)?];
+            let types: BTreeSet<_> = of_class.iter().filter_map(|kernel| kernel.precision).collect();
+            let types: Vec<_> = types.into_iter().map(|precision| precision.name()).collect();
+            let [from, to] = ends.map(|kernel| kernel.extents_label());
+            Some([
+                class.name().to_owned(),
+                of_class.len().to_string(),
+                types.join(" "),
+                from.clone(),
+                if from == to { String::new() } else { to },
+            ])
+        })
+        .collect();
+    let heads = [
+        ("class", Edge::Left),
+        ("kernels", Edge::Right),
+        ("types", Edge::Left),
+        ("from", Edge::Left),
+        ("to", Edge::Left),
+    ];
+    let count = kernels.len();
+    format!(
+        "\n{count} kernels would run; --all names each.\n\n{}",
+        render(heads, &rows)
+    )
 }

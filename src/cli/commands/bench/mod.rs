@@ -36,6 +36,9 @@ pub struct Bench {
     /// Say what was found, what is missing and why, and which kernels would run; measure nothing
     #[arg(long, conflicts_with_all = ["resume", "show", "compare"])]
     list: bool,
+    /// With --list: the name of every kernel instead of a line for each class
+    #[arg(long, requires = "list")]
+    all: bool,
     /// Which interface to the GPU [default: NVIDIA's, else a GPU's by the portable one]
     #[arg(long, value_enum, default_value = "auto", hide_default_value = true)]
     backend: Interface,

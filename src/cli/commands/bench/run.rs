@@ -12,32 +12,67 @@ use super::measure::{Effort, canary, measure};
 use super::{Bench, Interface, file, found};
 use crate::backends::Backend;
 use crate::failure::Failure;
-use crate::kernels::{label, suite};
+use crate::kernels::suite;
 
 /// What a run may take: half a minute and five, less what starting takes.
 const QUICK: Duration = Duration::from_secs(24);
 const FULL: Duration = Duration::from_secs(270);
+/// Cards of a machine that is not known yet: the names of all kernels that may be asked for.
+const MOST_CARDS: u32 = 16;
 /// A drop of the clock that a reader should know of.
 const DRIFT: f64 = 0.05;
+
+/// What the choice of kernels depends on.
+pub struct Machine {
+    /// Through the portable interface.
+    portable: bool,
+    cards: u32,
+    /// Free bytes of a card, where that is known.
+    free: Option<u64>,
+}
+
+impl Machine {
+    /// That of a card.
+    pub fn of(backend: &dyn Backend) -> Self {
+        let device = backend.device();
+        Self {
+            portable: device.backend != "cuda",
+            cards: device.count.unwrap_or(1),
+            free: device
+                .memory_bytes
+                .zip(backend.taken_bytes())
+                .map(|(all, taken)| all.saturating_sub(taken)),
+        }
+    }
+
+    /// One that has not been looked for.
+    pub(super) fn unknown(interface: Interface) -> Self {
+        Self {
+            portable: interface == Interface::Portable,
+            cards: MOST_CARDS,
+            free: None,
+        }
+    }
+}
 
 impl Bench {
     /// The kernels whose names hold the words.
     ///
     /// # Errors
     /// When there is none.
-    pub fn chosen(&self, portable: bool) -> Result<Vec<Kernel>, Failure> {
+    pub fn chosen(&self, machine: &Machine) -> Result<Vec<Kernel>, Failure> {
         let quick = self.quick;
         let holds = |kernel: &Kernel| {
-            let name = label::label(kernel);
+            let name = kernel.label();
             self.filters.iter().any(|filter| match filter.strip_prefix('=') {
                 Some(exact) => name == exact,
                 None => filter.split_whitespace().all(|word| name.contains(word)),
             })
         };
-        let all = if portable {
+        let all = if machine.portable {
             suite::portable(quick)
         } else {
-            suite::kernels(quick)
+            suite::kernels(quick, machine.cards, machine.free)
         };
         let chosen: Vec<Kernel> = all
             .into_iter()
@@ -61,9 +96,9 @@ impl Bench {
 pub fn run(bench: &Bench) -> Result<Record, Failure> {
     let old = bench.resume.as_deref().map(file::read).transpose()?;
     // Before the search for a card, so that a wrong word is told at once.
-    bench.chosen(bench.backend == Interface::Portable)?;
+    bench.chosen(&Machine::unknown(bench.backend))?;
     let backend = found::backend(bench.backend)?;
-    let mut kernels = bench.chosen(backend.device().backend != "cuda")?;
+    let mut kernels = bench.chosen(&Machine::of(backend.as_ref()))?;
     if bench.filters.is_empty() {
         kernels.retain(|kernel| !backend.is_stand_in(kernel));
     }
@@ -84,7 +119,7 @@ pub fn run(bench: &Bench) -> Result<Record, Failure> {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        bar.begin(&label::label(kernel));
+        bar.begin(&kernel.label());
         let effort = effort(all.saturating_sub(begin.elapsed()), left.len() - i);
         let result = measure(backend.as_ref(), kernel, effort);
         bar.end(kernel, &result);

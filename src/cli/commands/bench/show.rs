@@ -4,7 +4,6 @@ use anstyle::Style;
 use vramscope_engine::record::{BenchedDevice, Class, Measurement, Outcome, Record};
 use vramscope_engine::units::Bytes;
 
-use crate::kernels::label::label;
 use crate::output::list::{self, Edge};
 
 /// A card in one line.
@@ -64,7 +63,7 @@ fn cells(result: &Measurement) -> [String; 6] {
         other => why(other),
     };
     [
-        label(&result.kernel),
+        result.kernel.label(),
         summary.map_or_else(|| "-".into(), |s| time(s.median_ns)),
         spread.map_or_else(String::new, |s| format!("±{:.1}%", 100.0 * s)),
         rate(result).unwrap_or_default(),
@@ -91,10 +90,12 @@ pub fn why(outcome: &Outcome) -> String {
     }
 }
 
-/// Operations per second where arithmetic is the work, bytes per second elsewhere.
+/// Operations per second where arithmetic is the work, bytes per second elsewhere; between cards, those that
+/// pass each card's link.
 fn rate(result: &Measurement) -> Option<String> {
     match result.kernel.class {
         Class::Gemm | Class::Attention => Some(format!("{:.1} TFLOP/s", result.flops_per_s()? / 1e12)),
+        class if class.is_collective() => Some(format!("{:.1} GB/s bus", result.bus_bytes_per_s()? / 1e9)),
         _ => Some(format!("{:.1} GB/s", result.bytes_per_s()? / 1e9)),
     }
 }
@@ -143,7 +144,7 @@ pub fn csv(record: &Record) -> String {
             other => why(other),
         };
         let cells = [
-            label(&result.kernel),
+            result.kernel.label(),
             result.kernel.class.name().into(),
             result.kernel.precision.map_or("", |p| p.name()).into(),
             outcome,

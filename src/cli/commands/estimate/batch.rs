@@ -46,10 +46,8 @@ pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
 
 /// What a case's step takes.
 fn time_of(row: &Row, card: &Card) -> Option<Milliseconds> {
-    // several GPUs also wait for one another, which is not estimated
-    let case = row.case.as_ref().ok().filter(|case| case.parallel.is_none())?;
-    let time = card.clock.as_ref()?.time_of_case(case).ok()?;
-    Some(time.milliseconds())
+    let case = row.case.as_ref().ok()?;
+    card.clock.as_ref()?.time_of_case(case).ok()
 }
 
 fn predict_row(row: &Row, gpu: Gpu) -> Result<Report, String> {

@@ -1,7 +1,6 @@
 //! `estimate --phase evaluate` and `--phase generate`: a model that does not train.
 
 use clap::ValueEnum;
-use serde::Serialize;
 use vramscope_engine::simulate::{Inference, evaluate, generate};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Model, Setup};
@@ -11,8 +10,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format, terminal, text};
 
 /// What a model is asked to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Phase {
     /// A training step
     Train,
@@ -20,17 +18,6 @@ pub enum Phase {
     Evaluate,
     /// The whole batch, then token by token with a cache of keys and values
     Generate,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    model: &'a str,
-    setup: &'a Setup,
-    phase: Phase,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    new_tokens: Option<u64>,
-    #[serde(flatten)]
-    figures: &'a Inference,
 }
 
 impl Estimate {
@@ -42,13 +29,7 @@ impl Estimate {
         let (format, gpu, tokens) = (self.format.unwrap_or(Format::Text), self.room.gpu()?, self.new_tokens);
         let (model, setup) = self.subject.read(&self.setup)?;
         let figures = figures(&model, &setup, (phase, tokens), gpu)?;
-        let answer = Answer {
-            model: &model.name,
-            setup: &setup,
-            phase,
-            new_tokens: (phase == Phase::Generate).then_some(tokens),
-            figures: &figures,
-        };
+        let answer = figures.answer((&model, &setup), (phase == Phase::Generate).then_some(tokens));
         match format {
             Format::Text => output::print(&text::inference(&model.name, &setup, &figures, terminal::width())),
             Format::Json => output::print_json(&answer),

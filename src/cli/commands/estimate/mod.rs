@@ -13,6 +13,7 @@ use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
 use crate::input::subject::Subject;
+use crate::input::time_flags::TimeFlags;
 use crate::output::Format;
 
 /// Show what one training step of a model holds in GPU memory
@@ -34,10 +35,6 @@ pub struct Estimate {
     cases: Option<Source>,
     #[command(flatten)]
     room: RoomFlags,
-    /// Kernels measured on the card, from which the time of a step is estimated: a record of `vramscope bench`, or
-    /// a file made through PyTorch [default: for an H200 those that come with the program; else the data sheet]
-    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
-    kernels: Option<Source>,
     /// Form of the result [default: text; jsonl with --cases]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -50,6 +47,8 @@ pub struct Estimate {
     #[command(flatten)]
     parallel: ParallelFlags,
     #[command(flatten)]
+    time: TimeFlags,
+    #[command(flatten)]
     setup: SetupFlags,
 }
 
@@ -59,13 +58,20 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate --config config.json --freeze lora --rank 64
   vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"optim\": \"sgd\"}'
   vramscope estimate llava-1.5-7b --strategy fsdp --world 8 --gpu H200
+  vramscope estimate gpt2 --data read=1,decode=8,workers=8 --samples 1000000
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
 impl Estimate {
     /// What tells the time of the named card, or of the reference card.
     fn clock(&self) -> Result<Option<Clock>, Failure> {
-        Clock::of(self.room.card_or_reference()?, self.room.gpu()?, self.kernels.as_ref())
+        let clock = Clock::of(
+            self.room.card_or_reference()?,
+            self.room.gpu()?,
+            self.time.kernels.as_ref(),
+        )?;
+        let link = self.time.link()?;
+        Ok(clock.map(|clock| clock.over(link)))
     }
 
     /// Predicts one setup or a file of cases.

@@ -32,14 +32,13 @@ impl Estimate {
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
-        // several GPUs also wait for one another, which is not estimated
-        let clock = if parallel.is_none() { self.clock()? } else { None };
+        let (clock, expense) = (self.clock()?, self.time.expense()?);
         let (model, setup) = self.subject.read(&self.setup)?;
         let report = predict(&model, &setup, parallel.as_ref(), gpu)?;
+        let data = self.time.data(setup.batch);
         let time = clock
             .as_ref()
-            .and_then(|clock| Some((clock.time(&model, &setup).ok()?, clock)));
-        let time = time.map(|(time, clock)| (time.milliseconds(), clock.answer(&time, &setup)));
+            .and_then(|clock| clock.answer(&model, (&setup, parallel.as_ref()), data, expense).ok());
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = target.map(|target| (target, Fit::of_each(&report, target.room(), gpus)));
         match format {

@@ -1,7 +1,7 @@
 //! Attention: some queries, and in backward some keys, each against all that it meets.
 
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Check, Kernel, Pass, Precision};
+use vramscope_engine::record::{Check, Kernel, Pass};
 
 use super::rows::{seen, softmax};
 use super::{And, Given, Pairs, Place, Reader, places, rounding};
@@ -177,29 +177,39 @@ impl Reference<'_> {
         Ok(pairs)
     }
 
-    /// Gradients of some keys and values. All queries meet them, so each query's sum and its product of
-    /// result and gradient are needed: both come from the results of forward, which were compared before.
+    /// Gradients of some keys and values of two heads. All queries that see a key meet in them.
     fn key_gradients(&self, reader: &mut dyn Reader) -> Result<Pairs, String> {
         let e = self.extents;
-        if e.heads != e.kv_heads || self.given.precision == Precision::Fp32 {
+        if e.heads != e.kv_heads {
             return Ok(Pairs::default());
         }
         let mut pairs = Pairs::default();
-        let heads = places(e.batch * e.heads, 2);
-        for head in heads {
-            let sums = reader.read(Place::Output(1), head * e.length, e.length)?;
+        for head in places(e.batch * e.heads, 2) {
+            let row = |input| (0..e.length).map(move |i| self.row(input, head, i)).collect();
+            let (queries, upstream): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (row(QUERY), row(OUTPUT_GRADIENT));
+            let Some(rows) = self.rows(head, reader)? else {
+                self.sum_of_value_gradients(head, &upstream, reader, &mut pairs)?;
+                continue;
+            };
             let results = reader.read(Place::Output(0), head * e.length * e.width, e.length * e.width)?;
-            let queries: Vec<Vec<f64>> = (0..e.length).map(|i| self.row(QUERY, head, i)).collect();
-            let upstream: Vec<Vec<f64>> = (0..e.length).map(|i| self.row(OUTPUT_GRADIENT, head, i)).collect();
             for key in places(e.length, 4) {
                 let (of_key, of_value) = (self.row(KEY, head, key), self.row(VALUE, head, key));
                 let width = e.width as usize;
                 let (mut key_gradient, mut value_gradient) = (vec![0.0; width], vec![0.0; width]);
-                for query in (0..e.length).filter(|query| key < seen(&e, *query)) {
-                    let i = query as usize;
+                for (i, row) in rows.iter().enumerate() {
+                    let probability = match row {
+                        Row::Sum(_) if key >= seen(&e, i as u64) => continue,
+                        Row::Sum(sum) => (dot(&queries[i], &of_key) * self.scale() - sum).exp(),
+                        Row::Probabilities(first, all) => match key.checked_sub(*first) {
+                            Some(at) => all.get(at as usize).copied().unwrap_or(0.0),
+                            None => 0.0,
+                        },
+                    };
+                    if probability == 0.0 {
+                        continue;
+                    }
                     let result = results[i * width..][..width].iter().map(|x| f64::from(*x));
                     let mean: f64 = result.zip(&upstream[i]).map(|(o, g)| o * g).sum();
-                    let probability = (dot(&queries[i], &of_key) * self.scale() - f64::from(sums[i])).exp();
                     let of_score = probability * (dot(&upstream[i], &of_value) - mean) * self.scale();
                     for x in 0..width {
                         key_gradient[x] += of_score * queries[i][x];
@@ -213,6 +223,61 @@ impl Reference<'_> {
         }
         Ok(pairs)
     }
+
+    /// What the probabilities of a head's queries follow from. Of kernels that keep each query's sum, that,
+    /// which follows from results that were compared before; of others the probabilities themselves. `None`
+    /// where those would take the CPU too long.
+    fn rows(&self, head: u64, reader: &mut dyn Reader) -> Result<Option<Vec<Row>>, String> {
+        /// Queries and keys of which all pairs are computed.
+        const LONGEST: u64 = 512;
+        let length = self.extents.length;
+        let computed = |query| {
+            let (first, scores) = self.scores(head, query);
+            Row::Probabilities(first, softmax(&scores))
+        };
+        match self.kernel.algorithm {
+            Some(Algorithm::TopK | Algorithm::Chunked | Algorithm::Sliding) if length > LONGEST => Ok(None),
+            Some(Algorithm::TopK | Algorithm::Chunked | Algorithm::Sliding) => {
+                Ok(Some((0..length).map(computed).collect()))
+            }
+            _ => {
+                let sums = reader.read(Place::Output(1), head * length, length)?;
+                Ok(Some(sums.into_iter().map(|sum| Row::Sum(f64::from(sum))).collect()))
+            }
+        }
+    }
+
+    /// Each query's probabilities add up to 1, so a head's gradients of values add up to those of its
+    /// results.
+    fn sum_of_value_gradients(
+        &self,
+        head: u64,
+        upstream: &[Vec<f64>],
+        reader: &mut dyn Reader,
+        pairs: &mut Pairs,
+    ) -> Result<(), String> {
+        let (length, width) = (self.extents.length, self.extents.width as usize);
+        let rows = reader.read(Place::Output(4), head * length * width as u64, length * width as u64)?;
+        let mut sums = vec![0.0; width];
+        for row in rows.chunks(width) {
+            sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += f64::from(*x));
+        }
+        // Over the root of their number, so that they are of the size of the others.
+        let root = (length as f64).sqrt();
+        for (x, sum) in sums.into_iter().enumerate() {
+            let expected: f64 = upstream.iter().map(|row| row[x]).sum();
+            pairs.push((sum / root) as f32, expected / root);
+        }
+        Ok(())
+    }
+}
+
+/// What a query's probabilities follow from.
+enum Row {
+    /// The logarithm of its sum of exponentials.
+    Sum(f64),
+    /// The first key that it sees, and its probabilities from there on.
+    Probabilities(u64, Vec<f64>),
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -1,11 +1,15 @@
 //! Every kernel again, on the CPU in fp64, at places drawn at random.
 
 mod attention;
+mod cards;
+mod elements;
+mod gradients;
 mod rows;
 
-pub use rows::{AdamwStep, EPSILON};
+pub use elements::{AdamwStep, Numbers};
+pub use rows::EPSILON;
 
-use vramscope_engine::record::{Check, Class, Kernel, Layout, Precision};
+use vramscope_engine::record::{Check, Class, Kernel, Layout, Pass, Precision};
 
 use super::random;
 use super::work::{Fill, Work};
@@ -40,12 +44,18 @@ pub fn check(kernel: &Kernel, reader: &mut dyn Reader) -> Result<Option<Check>, 
     };
     let check = match kernel.class {
         Class::Launch => return Ok(None),
-        Class::DeviceCopy | Class::HostToDevice | Class::DeviceToHost | Class::PeerCopy => copied(&given, reader)?,
-        Class::AllReduce | Class::AllGather | Class::ReduceScatter => return Ok(None),
+        Class::DeviceCopy | Class::HostToDevice | Class::DeviceToHost => copied(&given, reader)?,
+        class if class == Class::PeerCopy || class.is_collective() => cards::cards(kernel, &given, reader)?,
         Class::Gemm => product(kernel, &given, reader)?,
-        Class::Softmax | Class::LayerNorm | Class::RmsNorm | Class::CrossEntropy => rows::rows(kernel, &given, reader)?,
-        Class::Gelu | Class::SiluMul | Class::Adamw => rows::elements(kernel, &given, reader)?,
         Class::Attention => attention::attention(kernel, &given, reader)?,
+        Class::Embedding | Class::Nll => gradients::choices(kernel, &given, reader)?,
+        Class::SumColumns => rows::column_sums(kernel, &given, reader)?,
+        Class::ForeachNorm => elements::norms(kernel, &given, reader)?,
+        class if class.extents().contains(&"columns") => match kernel.pass {
+            Some(Pass::Backward) => gradients::rows_backward(kernel, &given, reader)?,
+            _ => rows::rows(kernel, &given, reader)?,
+        },
+        _ => elements::elements(kernel, &given, reader)?,
     };
     Ok(Some(check))
 }
@@ -60,9 +70,12 @@ impl Given<'_> {
     /// An element of an input.
     fn at(&self, input: usize, place: u64) -> f64 {
         let seed = input as u32 + 1;
-        match self.work.inputs[input].fill {
-            Fill::Uniform { scale, offset } => f64::from(random::value(place, seed, scale, offset, self.precision)),
+        let tensor = &self.work.inputs[input];
+        let precision = tensor.element.precision(self.precision).unwrap_or(self.precision);
+        match tensor.fill {
+            Fill::Uniform { scale, offset } => f64::from(random::value(place, seed, scale, offset, precision)),
             Fill::Labels(classes) => random::label(place, seed, classes) as f64,
+            Fill::Mask => f64::from(u8::from(random::draw(place, seed) < 0.0)),
         }
     }
 }
@@ -154,31 +167,33 @@ fn copied(given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     Ok(pairs.check("the copied bytes", 0.0))
 }
 
-/// Matrix products: some rows by some columns.
+/// Matrix products: some rows by some columns, of the first and the last where there are many.
 fn product(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     let shape = &kernel.shape;
-    let [m, n, k] = [shape.m, shape.n, shape.k].map(|x| x.unwrap_or(1));
+    let [m, n, k, count] = [shape.m, shape.n, shape.k, shape.batch].map(|x| x.unwrap_or(1));
     let layout = kernel.layout.unwrap_or(Layout::Nn);
-    let left = |row: u64, i: u64| match layout {
-        Layout::Tn => given.at(0, i * m + row),
-        _ => given.at(0, row * k + i),
+    let left = |matrix: u64, row: u64, i: u64| match layout {
+        Layout::Tn => given.at(0, (matrix * k + i) * m + row),
+        _ => given.at(0, (matrix * m + row) * k + i),
     };
-    let right = |i: u64, column: u64| match layout {
-        Layout::Nt => given.at(1, column * k + i),
-        _ => given.at(1, i * n + column),
+    let right = |matrix: u64, i: u64, column: u64| match layout {
+        Layout::Nt => given.at(1, (matrix * n + column) * k + i),
+        _ => given.at(1, (matrix * k + i) * n + column),
     };
     let (rows, columns) = (places(m, 24), places(n, 24));
-    let drawn: Vec<Vec<f64>> = columns
-        .iter()
-        .map(|&column| (0..k).map(|i| right(i, column)).collect())
-        .collect();
     let mut pairs = Pairs::default();
-    for row in rows {
-        let line: Vec<f64> = (0..k).map(|i| left(row, i)).collect();
-        for (&column, values) in columns.iter().zip(&drawn) {
-            let sum = line.iter().zip(values).map(|(a, b)| a * b).sum();
-            let result = reader.read(Place::Output(0), row * n + column, 1)?;
-            pairs.push(result[0], sum);
+    for matrix in places(count, 2) {
+        let drawn: Vec<Vec<f64>> = columns
+            .iter()
+            .map(|&column| (0..k).map(|i| right(matrix, i, column)).collect())
+            .collect();
+        for &row in &rows {
+            let line: Vec<f64> = (0..k).map(|i| left(matrix, row, i)).collect();
+            for (&column, values) in columns.iter().zip(&drawn) {
+                let sum = line.iter().zip(values).map(|(a, b)| a * b).sum();
+                let result = reader.read(Place::Output(0), (matrix * m + row) * n + column, 1)?;
+                pairs.push(result[0], sum);
+            }
         }
     }
     // The result is rounded once, and sums in fp32 err by the square root of their length. TF32 rounds

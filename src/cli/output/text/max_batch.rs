@@ -4,7 +4,7 @@ use anstyle::Style;
 use vramscope_engine::Setup;
 use vramscope_engine::format::gib;
 use vramscope_engine::plan::MaxBatch as Found;
-use vramscope_engine::simulate::{Stopped, Trial};
+use vramscope_engine::simulate::{ORDERS, SegmentOrder, Stopped, Trial};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
 
@@ -105,6 +105,12 @@ impl MaxBatch<'_> {
         let why = next.and_then(|(batch, trial)| Some((batch, trial.stopped.as_ref()?)));
         [
             why.map(|(batch, at)| format!("Batch {batch} stops {}.", stopped(at))),
+            why.filter(|(_, at)| matches!(at.order, SegmentOrder::Drawn(_))).map(|(batch, _)| {
+                format!(
+                    "Whether batch {batch} trains depends on where the driver puts segments: it does in a fresh process, but \
+                     not in each of {ORDERS} orders that were drawn. The answer is the largest that trains in all.",
+                )
+            }),
             self.found.end.as_ref().map(|why| format!("A larger batch is not simulated: {why}.")),
             best.filter(|(_, trial)| trial.retries > 0).map(|(batch, trial)| {
                 format!(

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use vramscope_engine::format::grouped;
-use vramscope_engine::time::{Bound, Milliseconds, TimeAnswer};
+use vramscope_engine::time::{Bill, Bound, CommunicationAnswer, DataAnswer, Milliseconds, Point, Resource, TimeAnswer};
 use vramscope_engine::units::{Bytes, Seconds};
 
 use super::bar::bar;
+use super::gantt;
 use super::paint::{QUIET, STRONG};
 use super::wrap::wrap;
 
@@ -15,22 +16,38 @@ const LABEL: usize = 22;
 const AMOUNT: usize = 11;
 const NOTE: usize = 8;
 
-/// The phases, the whole, what it waits for, and where the GPU's time goes.
+/// The phases, the whole, what it waits for, where the GPU's time goes, and how data comes.
 pub fn render((ms, time): (&Milliseconds, &TimeAnswer<'_>), width: usize) -> String {
     let mut out = format!("{STRONG}Time of a step{STRONG:#}\n");
-    let phases = [
+    let mut rows = vec![
         ("forward", ms.forward),
         ("backward", ms.backward),
         ("optimizer", ms.optimizer),
     ];
-    let longest = phases.iter().map(|(_, ms)| *ms).fold(0.0, f64::max);
-    for (name, ms) in phases {
+    rows.extend(time.communication.map(|c| ("… communication", c.exposed_ms)));
+    rows.extend(time.data.as_ref().map(|data| ("wait for data", data.wait_ms)));
+    let longest = rows.iter().map(|(_, ms)| *ms).fold(0.0, f64::max);
+    for (name, ms) in rows {
         out += &row(name, ms, longest, width);
     }
-    for sentence in [whole(time), bound(time), sources(time)] {
+    let sentences = [
+        Some(whole(time)),
+        Some(bound(time)),
+        bottleneck(time),
+        Some(roofline(time)),
+        time.communication.as_ref().map(communication),
+        time.data.as_ref().map(data),
+        time.run.as_ref().map(run),
+        Some(sources(time)),
+    ];
+    for sentence in sentences.into_iter().flatten() {
         for line in wrap(&sentence, width.saturating_sub(2)) {
             let _ = writeln!(out, "  {line}");
         }
+    }
+    out += &ways(time);
+    if let Some(data) = &time.data {
+        out += &gantt::render(data, width);
     }
     out
 }
@@ -80,6 +97,137 @@ fn bound(time: &TimeAnswer<'_>) -> String {
             )
         }
     }
+}
+
+/// How near the longest operations come to what the card allows.
+fn roofline(time: &TimeAnswer<'_>) -> String {
+    let near = |point: &Point| {
+        format!(
+            "{} of {} {:.0}%",
+            point.name,
+            point.component,
+            100.0 * point.share_of_roof
+        )
+    };
+    let longest: Vec<String> = time.roofline.iter().take(3).map(near).collect();
+    format!(
+        "Of the roof ({:.0} TFLOP/s of large products, {} GB/s of large copies) they reach: {}.",
+        time.roof.tflops,
+        grouped(time.roof.gb_per_s as u64),
+        longest.join(", "),
+    )
+}
+
+/// The first of what the step waits for, and what its end would give.
+fn bottleneck(time: &TimeAnswer<'_>) -> Option<String> {
+    let first = time.bottlenecks.first()?;
+    let (what, remedy) = match first.resource {
+        Resource::Data => (
+            "data",
+            "more workers, or less work for each sample, before any other change",
+        ),
+        Resource::Communication => (
+            "communication",
+            "larger micro-batches, accumulation or fewer bytes; a faster link",
+        ),
+        Resource::Host => ("the host", "larger micro-batches, `torch.compile` or CUDA graphs"),
+        Resource::Arithmetic => (
+            "arithmetic",
+            "a faster card or more of them, fewer tokens or a lower precision",
+        ),
+        Resource::Memory => (
+            "memory traffic",
+            "fused kernels (`torch.compile`, fused optimizers), lower precision, a card with more bandwidth",
+        ),
+    };
+    let second = time.bottlenecks.get(1).map_or_else(String::new, |next| {
+        format!(
+            "; without {} {}",
+            name(next.resource),
+            Seconds::new(next.step_ms_without / 1e3)
+        )
+    });
+    Some(format!(
+        "Bottleneck: {what}. Without it a step would take {}, {:.2} times as fast{second}. What helps: {remedy}.",
+        Seconds::new(first.step_ms_without / 1e3),
+        first.speedup,
+    ))
+}
+
+const fn name(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Data => "the wait for data",
+        Resource::Communication => "communication",
+        Resource::Host => "the host",
+        Resource::Arithmetic => "arithmetic",
+        Resource::Memory => "memory traffic",
+    }
+}
+
+fn communication(c: &CommunicationAnswer) -> String {
+    let host = match c.bytes_to_and_from_host {
+        0 => String::new(),
+        bytes => format!("; {} between card and host", Bytes::new(bytes)),
+    };
+    format!(
+        "Communication: {} sent by each GPU in {} calls{host}, {} in all, of which {} is not hidden behind the \
+         computation.",
+        Bytes::new(c.bytes_sent),
+        grouped(c.calls),
+        Seconds::new(c.total_ms / 1e3),
+        Seconds::new(c.exposed_ms / 1e3),
+    )
+}
+
+/// Ways to use as many GPUs, fastest first.
+fn ways(time: &TimeAnswer<'_>) -> String {
+    let mut out = String::new();
+    if !time.ways.is_empty() {
+        let _ = writeln!(
+            out,
+            "  {QUIET}on as many GPUs       samples/s     a step    sent by each   waited for{QUIET:#}"
+        );
+    }
+    for way in &time.ways {
+        let _ = writeln!(
+            out,
+            "  {:<20} {:>10.1} {:>10} {:>15} {:>12}",
+            way.name,
+            way.samples_per_s,
+            Seconds::new(way.step_ms / 1e3).to_string(),
+            Bytes::new(way.bytes_sent).to_string(),
+            Seconds::new(way.exposed_ms / 1e3).to_string(),
+        );
+    }
+    out
+}
+
+fn data(data: &DataAnswer) -> String {
+    let best = match data.best_workers {
+        best if best == data.workers => "the fewest that sustain this".to_owned(),
+        best => format!("{best} are the fewest that give the most"),
+    };
+    format!(
+        "Data: a step every {}, the GPU waits {:.0}% of the time with {} workers; {best}.",
+        Seconds::new(data.interval_ms / 1e3),
+        100.0 * data.idle_share,
+        data.workers,
+    )
+}
+
+fn run(bill: &Bill) -> String {
+    let mut out = format!(
+        "The run of {} samples takes {:.1} hours",
+        grouped(bill.samples),
+        bill.hours
+    );
+    if let Some(cost) = bill.cost {
+        let _ = write!(out, ", costs {cost:.2}");
+    }
+    if let Some(kwh) = bill.kwh_at_most {
+        let _ = write!(out, ", draws at most {kwh:.1} kWh");
+    }
+    out + "."
 }
 
 fn sources(time: &TimeAnswer<'_>) -> String {

@@ -23,6 +23,9 @@ pub(super) fn router(app: App, page: Option<Page>) -> Router {
         .route("/api/records", get(records::list).post(records::upload))
         .route("/api/records/{id}", get(records::one))
         .route("/api/records/{id}/release", post(records::release))
+        // Where the page looks, on this server as among the files of `vramscope export`.
+        .route("/data/records.json", get(records::list))
+        .route("/data/records/{name}", get(records::file))
         .route("/metrics", get(about::metrics))
         .layer(from_fn_with_state(app.clone(), gate::pass));
     let all = api

@@ -13,7 +13,7 @@ use crate::records::{Checked, Refused};
 use crate::server::answer::{Problem, json};
 use crate::server::gate::Caller;
 use crate::server::plausible::implausible;
-use crate::server::store::{Filter, List, NewRecord, Role};
+use crate::server::store::{Filter, NewRecord, Role};
 use crate::server::{App, store};
 
 /// `POST /api/records`: stores a record and says so once it is on the disk.
@@ -141,6 +141,7 @@ pub async fn list(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     asked: Result<Query<Asked>, QueryRejection>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let Query(asked) = asked.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     caller.must_be(if asked.quarantined { Role::Admin } else { Role::Read })?;
@@ -156,26 +157,14 @@ pub async fn list(
         before: asked.before,
         limit: limit.into(),
     };
-    let (count, last, entries) = if asked.quarantined {
-        let doubted = app.store.quarantined(&filter).await?;
-        let entries: Vec<String> = doubted
-            .iter()
-            .filter_map(|one| serde_json::to_string(one).ok())
-            .collect();
-        (
-            doubted.len() as i64,
-            doubted.last().map(|last| last.seq),
-            entries.join(","),
-        )
-    } else {
-        let List { count, last, entries } = app.store.list(&filter).await?;
-        (count, last, entries)
-    };
+    if !asked.quarantined {
+        return Ok(app.lists.get(&app.store, filter).await?.answer(&headers));
+    }
+    let doubted = app.store.quarantined(&filter).await?;
     // A list that is not full is the last one.
-    let next = last
-        .filter(|_| count == filter.limit)
-        .map_or("null".to_owned(), |seq| seq.to_string());
-    Ok(json(format!("{{\"records\":[{entries}],\"next\":{next}}}")))
+    let next = doubted.last().filter(|_| doubted.len() as i64 == filter.limit);
+    let list = serde_json::json!({ "records": doubted, "next": next.map(|last| last.seq) });
+    Ok(json(list.to_string()))
 }
 
 /// `GET /api/records/{id}`: a whole record. It never changes, so it can be kept.
@@ -201,6 +190,17 @@ pub async fn one(
         return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
     }
     Ok((kept, json(found.text)).into_response())
+}
+
+/// `GET /data/records/{id}.json`: the same where the page looks for it, as `vramscope export` names files.
+pub async fn file(
+    app: State<App>,
+    caller: Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let id = name.strip_suffix(".json").ok_or_else(no_such)?;
+    one(app, caller, Path(id.to_owned()), headers).await
 }
 
 async fn find(app: &App, id: &str) -> Result<store::Found, Problem> {

@@ -1,5 +1,9 @@
-//! Records and tokens in a database: SQLite in a file, or PostgreSQL. The statements are the same for
-//! both; only the tables are made differently.
+//! Records and tokens in a database: SQLite in a file, or PostgreSQL.
+//!
+//! What the two have in common is sqlx's trait, [`sqlx::Database`], through its driver [`sqlx::Any`]: one [`Store`]
+//! with one text of each statement serves both, and the tests run on both. A trait of our own over a store for
+//! each would hold every statement twice, which could then differ. Only the tables are made differently
+//! (`migrations`), and how a database is opened (`database`).
 
 mod database;
 mod error;
@@ -13,7 +17,7 @@ use sqlx::AnyPool;
 
 pub use database::Database;
 pub use error::StoreError;
-pub use records::{Counts, Doubted, Filter, Found, Inserted, List, NewRecord};
+pub use records::{Counts, Doubted, Filter, Found, Inserted, List, NewRecord, Version};
 pub use tokens::Role;
 
 /// The database, open.

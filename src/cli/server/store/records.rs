@@ -7,7 +7,7 @@ use sqlx::query::Query;
 use sqlx::{Any, AnyConnection, Row};
 
 use super::{Store, StoreError, now_ms};
-use crate::records::{Checked, Entry};
+use crate::records::Checked;
 
 /// A record to be stored.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl NewRecord {
     pub fn of(checked: Checked, quarantine: Option<String>) -> Self {
         Self {
             // Texts, numbers and flags always have a JSON form.
-            entry: serde_json::to_string(&Entry::of(&checked)).unwrap_or_default(),
+            entry: serde_json::to_string(&checked.entry()).unwrap_or_default(),
             device_key: device_key(&checked.record.device.name),
             backend: checked.record.device.backend,
             complete: checked.record.run.complete,
@@ -76,7 +76,7 @@ pub struct List {
     pub count: i64,
     /// The place of the last one.
     pub last: Option<i64>,
-    /// An [`Entry`] each, as JSON, with commas between them.
+    /// An [`Entry`](vramscope_engine::record::Entry) each, as JSON, with commas between them.
     pub entries: String,
 }
 
@@ -86,7 +86,7 @@ pub struct Doubted {
     /// Its place: lists go from high to low.
     #[serde(skip)]
     pub seq: i64,
-    /// An [`Entry`], as JSON.
+    /// An [`Entry`](vramscope_engine::record::Entry), as JSON.
     pub record: Box<RawValue>,
     /// When it came, in milliseconds since 1970.
     pub received_ms: i64,
@@ -101,6 +101,14 @@ pub struct Found {
     pub text: String,
     /// Why it is kept from lists.
     pub quarantine: Option<String>,
+}
+
+/// Changes whenever a list does: no record is ever taken away, each new one has a higher place, and one that
+/// is let out of quarantine is counted there no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    last: Option<i64>,
+    quarantined: i64,
 }
 
 /// How much there is.
@@ -208,6 +216,21 @@ impl Store {
             .execute(&self.writing)
             .await?;
         Ok(done.rows_affected() == 1)
+    }
+
+    /// See [`Version`].
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn version(&self) -> Result<Version, StoreError> {
+        // Each half is one look into an index.
+        const VERSION: &str = "SELECT (SELECT MAX(seq) FROM records), \
+                               (SELECT COUNT(*) FROM records WHERE quarantine IS NOT NULL)";
+        let row = sqlx::query(VERSION).fetch_one(&self.reading).await?;
+        Ok(Version {
+            last: row.try_get(0)?,
+            quarantined: row.try_get(1)?,
+        })
     }
 
     /// How much there is.

@@ -1,190 +1,22 @@
-//! Attention: fused by cuDNN, or of matrix products and softmax as PyTorch computes it.
+//! Attention of matrix products and softmax, as PyTorch computes it: forward.
 
 use std::rc::Rc;
 
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Kernel, Layout, Pass, Precision};
+use vramscope_engine::record::{Kernel, Layout, Precision};
 
-use super::api::Address;
-use super::compile::{Arguments, Function};
-use super::cudnn::{Bound, Plan};
-use super::device::Buffer;
-use super::gemm::{Gemm, Product};
-use super::job::{Ready, Tensors, row_plan, vectors};
-use super::{Cuda, sdpa};
+use super::super::Cuda;
+use super::super::api::Address;
+use super::super::compile::{Arguments, Function, Source};
+use super::super::gemm::{Gemm, Product};
+use super::super::job::{Ready, Tensors};
+use super::super::memory::Buffer;
+use super::super::own::{row_plan, vectors};
 use crate::backends::Refusal;
 use crate::kernels::work::{Extents, blocks};
 
-/// Readies an attention.
-pub fn ready<'a>(
-    cuda: &'a Cuda,
-    kernel: &Kernel,
-    precision: Precision,
-    sets: &mut [Tensors],
-) -> Result<Ready<'a>, Refusal> {
-    match kernel.algorithm {
-        Some(Algorithm::Cudnn) => fused(cuda, kernel, precision, sets),
-        Some(Algorithm::Flash) => flash(cuda, kernel, precision),
-        Some(Algorithm::Efficient) => Err(Refusal::Unsupported(
-            "xFormers' kernels are part of PyTorch; fused attention is measured as cudnn".into(),
-        )),
-        _ if kernel.pass != Some(Pass::Forward) => Err(Refusal::Unsupported(
-            "of unfused attention only forward is measured".into(),
-        )),
-        _ => Unfused::ready(cuda, kernel, precision, sets),
-    }
-}
-
-/// The own fused kernel, for cards without cuDNN.
-fn flash<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Ready<'a>, Refusal> {
-    let e = Extents::of(kernel);
-    if kernel.pass != Some(Pass::Forward) || precision.width() != 2 || !matches!(e.width, 64 | 128) {
-        let reason = "the own fused kernel does forward in bf16 and fp16, heads of 64 and 128; cuDNN does more";
-        return Err(Refusal::Unsupported(reason.into()));
-    }
-    if cuda.facts.capability[0] < 8 {
-        let reason = "the own fused kernel needs compute capability 8.0 or newer";
-        return Err(Refusal::Unsupported(reason.into()));
-    }
-    let name = format!("flash_{}", e.width);
-    let function = cuda.function(precision, &name)?;
-    Ok(Ready {
-        implementation: cuda.implementation("vramscope", name, true),
-        extra: Vec::new(),
-        launch: Box::new(move |_, set| {
-            let mut arguments = Arguments::default();
-            for buffer in set.inputs.iter().chain(&set.outputs) {
-                arguments = arguments.wide(buffer.address);
-            }
-            let arguments = arguments
-                .narrow(e.length as u32)
-                .narrow((e.heads / e.kv_heads) as u32)
-                .float(1.0 / (e.width as f32).sqrt())
-                .narrow(u32::from(e.causal));
-            // A block for 64 queries of a head.
-            function.launch_over([e.length.div_ceil(64), e.batch * e.heads], 128, &arguments)
-        }),
-    })
-}
-
-/// cuDNN's plans, bound to each copy of the tensors.
-struct Fused {
-    forward: Rc<Plan>,
-    backward: Option<Rc<Plan>>,
-    bound: Vec<[Option<Bound>; 2]>,
-    /// Whether forward ran on a copy: backward alone needs what it left, once.
-    ran: Vec<bool>,
-    pass: Pass,
-    _workspace: Buffer,
-    /// fp32 sums of the queries' gradients.
-    sums: Buffer,
-    _products: Buffer,
-    /// Whether the sums must be cleared before: versions before 9.6 leave that to the caller.
-    clears: bool,
-}
-
-impl Fused {
-    // A method, so that the closure that launches holds all memory.
-    fn launch(&mut self, index: usize) -> Result<(), Refusal> {
-        let [forward, backward] = &self.bound[index];
-        if let (Some(bound), true) = (forward, self.pass != Pass::Backward || !self.ran[index]) {
-            self.ran[index] = true;
-            self.forward.run(bound)?;
-        }
-        let (Some(plan), Some(bound)) = (&self.backward, backward) else {
-            return Ok(());
-        };
-        if self.clears {
-            self.sums.set(0)?;
-        }
-        plan.run(bound)
-    }
-}
-
-fn fused<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision, sets: &[Tensors]) -> Result<Ready<'a>, Refusal> {
-    let library = cuda.cudnn()?;
-    let extents = Extents::of(kernel);
-    let pass = kernel.pass.unwrap_or(Pass::Forward);
-    let trains = pass != Pass::Forward;
-    let forward = Rc::new(sdpa::forward(library, extents, precision, trains)?);
-    let backward = match trains {
-        true => Some(Rc::new(sdpa::backward(library, extents, precision)?)),
-        false => None,
-    };
-    let room = forward
-        .workspace
-        .max(backward.as_ref().map_or(0, |plan| plan.workspace));
-    let workspace = cuda.card.allocate(room)?;
-    let queries = extents.batch * extents.heads * extents.length;
-    let (sums, products) = match trains {
-        true => (
-            cuda.card.allocate(4 * queries * extents.width)?,
-            cuda.card.allocate(4 * queries)?,
-        ),
-        false => (cuda.card.allocate(16)?, cuda.card.allocate(16)?),
-    };
-    let mut bound = Vec::new();
-    for set in sets {
-        let input = |i: usize| set.inputs[i].address;
-        let output = |i: usize| set.outputs[i].address;
-        let mut tensors = vec![
-            (sdpa::QUERY, input(0)),
-            (sdpa::KEY, input(1)),
-            (sdpa::VALUE, input(2)),
-            (sdpa::OUTPUT, output(0)),
-        ];
-        if trains {
-            tensors.push((sdpa::SUMS, output(1)));
-        }
-        let of_forward = Some(forward.bind(&tensors, &workspace)?);
-        let of_backward = match &backward {
-            Some(plan) => {
-                tensors.extend([
-                    (sdpa::OUTPUT_GRADIENT, input(3)),
-                    (sdpa::QUERY_GRADIENT, output(2)),
-                    (sdpa::KEY_GRADIENT, output(3)),
-                    (sdpa::VALUE_GRADIENT, output(4)),
-                    (sdpa::QUERY_SUMS, sums.address),
-                    (sdpa::PRODUCTS, products.address),
-                ]);
-                Some(plan.bind(&tensors, &workspace)?)
-            }
-            None => None,
-        };
-        bound.push([of_forward, of_backward]);
-    }
-    let engines = match &backward {
-        Some(plan) => format!("forward engine {}, backward engine {}", forward.engine, plan.engine),
-        None => format!("forward engine {}", forward.engine),
-    };
-    let mut extra = vec![room];
-    if trains {
-        // Beside both workspaces: the gradient of the result, which a training step makes.
-        extra.extend([sums.bytes, products.bytes]);
-        if pass == Pass::ForwardBackward {
-            extra.push(sets[0].inputs[3].bytes);
-        }
-    }
-    let mut fused = Fused {
-        forward,
-        backward,
-        bound,
-        ran: vec![false; sets.len()],
-        pass,
-        _workspace: workspace,
-        sums,
-        _products: products,
-        clears: library.version < 90_600,
-    };
-    Ok(Ready {
-        implementation: cuda.implementation("cuDNN", engines, true),
-        extra,
-        launch: Box::new(move |index, _| fused.launch(index)),
-    })
-}
-
 /// Attention as scores, scale, softmax and product, for one block of queries after the other.
-struct Unfused {
+pub(super) struct Unfused {
     blocks: Vec<Block>,
     /// Softmax of a block's rows.
     softmax: Vec<(Function, u32, u64)>,
@@ -235,10 +67,11 @@ struct Block {
 }
 
 /// Scores begin at multiples of this, as cuBLASLt's heuristics take for granted.
-const ALIGNMENT: u64 = 256;
+pub(super) const ALIGNMENT: u64 = 256;
 
 impl Unfused {
-    fn ready<'a>(
+    /// Readies it.
+    pub(super) fn ready<'a>(
         cuda: &'a Cuda,
         kernel: &Kernel,
         precision: Precision,
@@ -251,17 +84,17 @@ impl Unfused {
         }
         let algorithm = kernel.algorithm.unwrap_or(Algorithm::Standard);
         let cut = blocks(kernel, algorithm);
-        let function = |name: &str| cuda.function(precision, name);
+        let function = |source, name: &str| cuda.function(source, precision, name);
         let (memory, extra) = Self::memory(cuda, extents, precision, &cut, sets)?;
         let kept = (algorithm == Algorithm::TopK)
             .then(|| (extents.length * kernel.shape.kept_percent.unwrap_or(100) / 100).max(1));
         let mut unfused = Self {
             blocks: Vec::new(),
             softmax: Vec::new(),
-            scale: function("scale")?,
-            hide: function("hide_later")?,
-            keep: function("keep_highest")?,
-            together: function("put_together")?,
+            scale: function(Source::Elements, "scale")?,
+            hide: function(Source::Attention, "hide_later")?,
+            keep: function(Source::Attention, "keep_highest")?,
+            together: function(Source::Attention, "put_together")?,
             memory,
             extents,
             precision,
@@ -277,6 +110,7 @@ impl Unfused {
         Ok(Ready {
             implementation: cuda.implementation("cuBLASLt", name, true),
             extra,
+            within: 0,
             launch: Box::new(move |index, set| unfused.run(index, set)),
         })
     }
@@ -406,7 +240,7 @@ impl Unfused {
             None => ("softmax_long".to_owned(), 1024),
         };
         self.softmax
-            .push((cuda.function(self.precision, &name)?, threads, count));
+            .push((cuda.function(Source::Rows, self.precision, &name)?, threads, count));
         Ok(Shaped {
             shape: [queries, keys],
             scores: Rc::new(scores),
@@ -436,7 +270,7 @@ impl Unfused {
         let vectors = rows * count;
         let grid = |n: u64| n.div_ceil(256).min(u64::from(self.multiprocessors) * 32).max(1);
         let &Room { scores, scaled, part } = room;
-        block.shaped.scores.run([query, key, scores], 1.0)?;
+        block.shaped.scores.run([query, key, scores])?;
         let factor = 1.0 / (self.extents.width as f32).sqrt();
         let arguments = Arguments::default()
             .wide(scores)
@@ -465,9 +299,11 @@ impl Unfused {
             .wide(from)
             .wide(to)
             .narrow(*count as u32)
-            .float(1.0);
+            .float(1.0)
+            // No sums are asked for.
+            .wide(0);
         softmax.launch(rows, *threads, &arguments)?;
-        block.shaped.output.run([to, value, part], 1.0)
+        block.shaped.output.run([to, value, part])
     }
 
     /// `[block][matrix][query][width]` to `[matrix][query][width]`.
@@ -487,6 +323,6 @@ impl Unfused {
 }
 
 /// Bytes of a block's scores.
-fn scores_bytes(elements: u64, precision: Precision) -> u64 {
+pub(super) fn scores_bytes(elements: u64, precision: Precision) -> u64 {
     (elements * precision.width()).next_multiple_of(ALIGNMENT)
 }

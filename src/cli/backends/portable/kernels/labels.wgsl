@@ -1,5 +1,5 @@
-// Cross-entropy of rows: the loss of each, and the gradient of their mean. a rows, b columns. `E` as in
-// kernels.wgsl.
+// Kernels with labels, or with results that are fp32 whatever the type of elements, which `E` stands for as in
+// common.wgsl: a rows, b columns.
 
 struct Numbers {
     a: u32, b: u32, c: u32, d: u32,
@@ -26,13 +26,10 @@ fn fill_labels(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups)
     }
 }
 
-@compute @workgroup_size(256)
-fn cross_entropy(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    let row = group.y * groups.x + group.x;
-    let inside = row < n.a;
-    let begin = select(0u, row, inside) * n.b;
+// The highest of a row times y, and the sum of exponentials below it.
+fn statistics(begin: u32, local: u32) -> vec2<f32> {
     var most = LOWEST;
-    for (var i = local; i < n.b; i += WIDTH) { most = max(most, f32(logits[begin + i])); }
+    for (var i = local; i < n.b; i += WIDTH) { most = max(most, f32(logits[begin + i]) * n.y); }
     scratch[local] = most;
     workgroupBarrier();
     for (var o = 128u; o > 0u; o >>= 1u) {
@@ -42,20 +39,38 @@ fn cross_entropy(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroup
     most = scratch[0];
     workgroupBarrier();
     var sum = 0.0;
-    for (var i = local; i < n.b; i += WIDTH) { sum += exp(f32(logits[begin + i]) - most); }
+    for (var i = local; i < n.b; i += WIDTH) { sum += exp(f32(logits[begin + i]) * n.y - most); }
     scratch[local] = sum;
     workgroupBarrier();
     for (var o = 128u; o > 0u; o >>= 1u) {
         if (local < o) { scratch[local] += scratch[local + o]; }
         workgroupBarrier();
     }
-    sum = scratch[0];
+    return vec2<f32>(most, scratch[0]);
+}
+
+// The loss of each row, and the gradient of their mean: x is a row's share, y is 1.
+@compute @workgroup_size(256)
+fn cross_entropy(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let row = group.y * groups.x + group.x;
+    let inside = row < n.a;
+    let begin = select(0u, row, inside) * n.b;
+    let found = statistics(begin, local);
     if (inside) {
         let label = labels[row];
-        if (local == 0u) { loss[row] = log(sum) + most - f32(logits[begin + label]); }
+        if (local == 0u) { loss[row] = log(found.y) + found.x - f32(logits[begin + label]); }
         for (var i = local; i < n.b; i += WIDTH) {
-            let share = exp(f32(logits[begin + i]) - most) / sum;
+            let share = exp(f32(logits[begin + i]) - found.x) / found.y;
             gradient[begin + i] = E((share - select(0.0, 1.0, i == label)) * n.x);
         }
     }
+}
+
+// The logarithm of each row's sum of exponentials, of scores times y: what backward starts from.
+@compute @workgroup_size(256)
+fn sums(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let row = group.y * groups.x + group.x;
+    let inside = row < n.a;
+    let found = statistics(select(0u, row, inside) * n.b, local);
+    if (inside && local == 0u) { loss[row] = log(found.y) + found.x; }
 }

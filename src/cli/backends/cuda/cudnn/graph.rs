@@ -1,32 +1,14 @@
-//! cuDNN's graphs of operations: tensors and operations in, one fused kernel out.
+//! A graph of operations while it is built.
 
-use std::ffi::{c_int, c_void};
-use std::ptr::{from_ref, null_mut};
+use std::ffi::c_int;
 use std::rc::Rc;
 
-use super::api::{Address, Cudnn, Handle};
-use super::device::{Buffer, Card, text};
+use super::super::api::Handle;
+use super::plan::Plan;
+use super::{
+    BOOLEAN, DATA_TYPE, DESCRIPTOR, Descriptor, HANDLE, HEURISTIC_MODE, INT64, Library, POINTWISE_MODE, REDUCTION,
+};
 use crate::backends::Refusal;
-
-/// cuDNN on one card.
-pub struct Library {
-    api: Cudnn,
-    handle: Handle,
-    /// As 91900.
-    pub version: usize,
-    card: Rc<Card>,
-}
-
-// Numbers of cudnnBackendAttributeType_t.
-const HANDLE: c_int = 0;
-const DATA_TYPE: c_int = 1;
-const BOOLEAN: c_int = 2;
-const INT64: c_int = 3;
-const VOID_POINTER: c_int = 6;
-const HEURISTIC_MODE: c_int = 8;
-const POINTWISE_MODE: c_int = 14;
-const DESCRIPTOR: c_int = 15;
-const REDUCTION: c_int = 18;
 
 /// Types of elements, as cudnnDataType_t numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,99 +91,6 @@ impl Tensor {
 /// Steps of a tensor without gaps.
 pub fn packed([_, b, c, d]: [i64; 4]) -> [i64; 4] {
     [b * c * d, c * d, d, 1]
-}
-
-struct Descriptor {
-    library: Rc<Library>,
-    handle: Handle,
-}
-
-impl Library {
-    /// Starts it on a card's stream.
-    ///
-    /// # Errors
-    /// What it said.
-    pub fn start(api: Cudnn, version: usize, card: &Rc<Card>) -> Result<Rc<Self>, Refusal> {
-        let mut handle = null_mut();
-        // SAFETY: the handle is written before it is used.
-        unsafe {
-            ok((api.cudnnCreate)(&mut handle), "cudnnCreate")?;
-            ok((api.cudnnSetStream)(handle, card.stream), "cudnnSetStream")?;
-        }
-        Ok(Rc::new(Self {
-            api,
-            handle,
-            version,
-            card: Rc::clone(card),
-        }))
-    }
-
-    fn descriptor(self: &Rc<Self>, kind: c_int) -> Result<Descriptor, Refusal> {
-        let mut handle = null_mut();
-        // SAFETY: the handle is written.
-        ok(
-            unsafe { (self.api.cudnnBackendCreateDescriptor)(kind, &mut handle) },
-            "a descriptor",
-        )?;
-        Ok(Descriptor {
-            library: Rc::clone(self),
-            handle,
-        })
-    }
-}
-
-impl Library {
-    fn last_error(&self) -> String {
-        let mut words = [0_u8; 512];
-        // SAFETY: the buffer is as long as stated.
-        unsafe { (self.api.cudnnGetLastErrorString)(words.as_mut_ptr().cast(), words.len()) };
-        text(&words)
-    }
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: descriptors hold it, so none is left.
-        unsafe { (self.api.cudnnDestroy)(self.handle) };
-    }
-}
-
-impl Descriptor {
-    fn set<T>(&self, attribute: c_int, kind: c_int, values: &[T]) -> Result<(), Refusal> {
-        let library = &self.library;
-        let (count, values) = (values.len() as i64, values.as_ptr().cast::<c_void>());
-        // SAFETY: callers pass values of the type that `kind` names.
-        let status = unsafe { (library.api.cudnnBackendSetAttribute)(self.handle, attribute, kind, count, values) };
-        ok(status, &format!("attribute {attribute}"))
-    }
-
-    fn get(&self, attribute: c_int, kind: c_int, value: *mut c_void, room: i64) -> Result<i64, Refusal> {
-        let mut count = 0;
-        // SAFETY: callers pass room for as many values of the type that `kind` names.
-        let status = unsafe {
-            (self.library.api.cudnnBackendGetAttribute)(self.handle, attribute, kind, room, &mut count, value)
-        };
-        ok(status, &format!("attribute {attribute}")).map(|()| count)
-    }
-
-    fn finish(self, what: &str) -> Result<Self, Refusal> {
-        // SAFETY: the descriptor is whole.
-        match unsafe { (self.library.api.cudnnBackendFinalize)(self.handle) } {
-            0 => Ok(self),
-            // CUDNN_STATUS_NOT_SUPPORTED and its kinds.
-            status @ 3000..4000 => Err(Refusal::Unsupported(format!(
-                "cuDNN does not support {what} (status {status})"
-            ))),
-            status => ok(status, what).map(|()| self),
-        }
-    }
-}
-
-impl Drop for Descriptor {
-    fn drop(&mut self) {
-        // SAFETY: it was created and is not used again.
-        unsafe { (self.library.api.cudnnBackendDestroyDescriptor)(self.handle) };
-    }
 }
 
 /// A graph while it is built.
@@ -403,70 +292,5 @@ impl Graph {
             kept: vec![configuration],
             values: Vec::new(),
         })
-    }
-}
-
-/// A fused kernel.
-pub struct Plan {
-    library: Rc<Library>,
-    plan: Descriptor,
-    /// The number of cuDNN's engine.
-    pub engine: i64,
-    /// Bytes of memory that it works in.
-    pub workspace: u64,
-    kept: Vec<Descriptor>,
-    values: Vec<(i64, f32)>,
-}
-
-/// A plan's tensors, bound to memory.
-pub struct Bound {
-    pack: Descriptor,
-    _values: Vec<f32>,
-}
-
-impl Plan {
-    /// Binds each tensor in memory, by its number.
-    pub fn bind(&self, tensors: &[(i64, Address)], workspace: &Buffer) -> Result<Bound, Refusal> {
-        debug_assert!(!self.kept.is_empty());
-        let values: Vec<f32> = self.values.iter().map(|(_, value)| *value).collect();
-        let numbers: Vec<i64> = tensors
-            .iter()
-            .map(|(n, _)| *n)
-            .chain(self.values.iter().map(|(n, _)| *n))
-            .collect();
-        let in_memory = tensors.iter().map(|(_, address)| *address as *const c_void);
-        let by_value = values.iter().map(|value| from_ref(value).cast::<c_void>());
-        let pointers: Vec<*const c_void> = in_memory.chain(by_value).collect();
-        // CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR.
-        let pack = self.library.descriptor(16)?;
-        pack.set(1000, INT64, &numbers)?;
-        pack.set(1001, VOID_POINTER, &pointers)?;
-        pack.set(1003, VOID_POINTER, &[workspace.address as *const c_void])?;
-        Ok(Bound {
-            pack: pack.finish("a pack of addresses")?,
-            _values: values,
-        })
-    }
-
-    /// Puts the kernel on the stream.
-    pub fn run(&self, bound: &Bound) -> Result<(), Refusal> {
-        let library = &self.library;
-        debug_assert!(!library.card.stream.is_null());
-        // SAFETY: plan and pack are whole, and their memory is held by the caller.
-        match unsafe { (library.api.cudnnBackendExecute)(library.handle, self.plan.handle, bound.pack.handle) } {
-            0 => Ok(()),
-            status => Err(Refusal::Failed(format!(
-                "cuDNN: its engine {} does not run (status {status}): {}",
-                self.engine,
-                library.last_error()
-            ))),
-        }
-    }
-}
-
-fn ok(status: c_int, what: &str) -> Result<(), Refusal> {
-    match status {
-        0 => Ok(()),
-        _ => Err(Refusal::Failed(format!("cuDNN: {what} gave status {status}"))),
     }
 }

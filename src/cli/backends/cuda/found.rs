@@ -1,0 +1,156 @@
+//! What is there: the driver, a card, and the libraries that work on it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::device::{Card, Facts};
+use super::gemm::Lt;
+use super::libraries::{self, CUBLASLT, CUDNN, DRIVER, NCCL, NVML, NVRTC, Opened};
+use super::nvml::Monitor;
+use super::{Cuda, api, collective, cudnn};
+
+/// The oldest driver that is taken: CUDA 11.
+const OLDEST_CUDA: i32 = 11_000;
+
+/// A library that was looked for.
+pub struct Sighting {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is needed for.
+    pub purpose: &'static str,
+    /// Its version and where it was found, or why it cannot be used.
+    pub state: Result<String, String>,
+}
+
+/// What was found of NVIDIA's.
+pub struct Found {
+    /// Every library, in the order in which they were looked for.
+    pub libraries: Vec<Sighting>,
+    /// The card, or why there is none.
+    pub card: Result<Cuda, String>,
+}
+
+/// Looks for the driver, a card and the libraries.
+pub fn find() -> Found {
+    let mut libraries = Vec::new();
+    let card = DRIVER.open();
+    let opened = card.library.and_then(api::Driver::load).and_then(|driver| {
+        let card = Card::first(driver)?;
+        let facts = card.facts();
+        match facts.cuda < OLDEST_CUDA {
+            true => Err(format!(
+                "the driver is for CUDA {}.{}; 11.0 or newer is needed: update it",
+                facts.cuda / 1000,
+                facts.cuda % 1000 / 10
+            )),
+            false => Ok((card, facts)),
+        }
+    });
+    let state = opened
+        .as_ref()
+        .map(|(_, f)| format!("takes CUDA up to {}.{}", f.cuda / 1000, f.cuda % 1000 / 10));
+    libraries.push(Sighting {
+        name: DRIVER.name,
+        purpose: DRIVER.purpose,
+        state: state.map_err(Clone::clone),
+    });
+    let (card, facts) = match opened {
+        Ok(opened) => opened,
+        Err(why) => {
+            return Found {
+                libraries,
+                card: Err(why),
+            };
+        }
+    };
+    let cuda = Cuda::gather(card, facts, &mut libraries);
+    Found {
+        libraries,
+        card: Ok(cuda),
+    }
+}
+
+impl Cuda {
+    fn gather(card: Rc<Card>, facts: Facts, libraries: &mut Vec<Sighting>) -> Self {
+        let [free, all] = card.memory();
+        let mut versions = BTreeMap::new();
+        let mut see = |sought: libraries::Sought, origin: &str, state: Result<String, String>| {
+            if let Ok(version) = &state {
+                versions.insert(sought.name, version.clone());
+            }
+            libraries.push(Sighting {
+                name: sought.name,
+                purpose: sought.purpose,
+                state: state.map(|version| format!("{version}, of {origin}")),
+            });
+        };
+        let opened = NVML.open();
+        let monitor = opened
+            .library
+            .and_then(api::Nvml::load)
+            .and_then(|api| Monitor::open(api, &facts.bus_id).ok_or_else(|| "it does not know this card".to_owned()));
+        let driver = monitor.as_ref().map(|m| m.driver().unwrap_or_default());
+        see(NVML, "the driver", driver.map_err(Clone::clone));
+
+        // The order matters: cuDNN loads NVRTC and cuBLASLt by name, and finds those opened before.
+        let opened = NVRTC.open();
+        let nvrtc = opened.library.and_then(api::Nvrtc::load);
+        see(
+            NVRTC,
+            opened.origin,
+            nvrtc.as_ref().map(nvrtc_version).map_err(Clone::clone),
+        );
+
+        let opened = CUBLASLT.open();
+        let mut version = None;
+        let lt = opened.library.and_then(|library| {
+            version = api::version_of(&library, "cublasLtGetVersion");
+            let api = api::CublasLt::load(library)?;
+            Lt::start(api, &card).map_err(String::from)
+        });
+        // As 130100 since 13, 121000 before.
+        let dotted = |v: usize| format!("{}.{}.{}", v / 10_000, v / 100 % 100, v % 100);
+        let state = lt.as_ref().map(|_| version.map(dotted).unwrap_or_default());
+        see(CUBLASLT, opened.origin, state.map_err(Clone::clone));
+
+        let opened = CUDNN.open();
+        let cudnn = opened.library.and_then(|library| {
+            let version = api::version_of(&library, "cudnnGetVersion").unwrap_or_default();
+            let api = api::Cudnn::load(library)?;
+            cudnn::Library::start(api, version, &card).map_err(String::from)
+        });
+        let state = cudnn
+            .as_ref()
+            .map(|l| format!("{}.{}.{}", l.version / 10_000, l.version / 100 % 100, l.version % 100));
+        see(CUDNN, opened.origin, state.map_err(Clone::clone));
+
+        let opened = match facts.count {
+            0 | 1 => Opened::not_looked_for("not looked for: needs two GPUs, this process sees one"),
+            _ => NCCL.open(),
+        };
+        let nccl = opened.library.and_then(collective::Library::start);
+        let state = nccl.as_ref().map(|library| library.version());
+        see(NCCL, opened.origin, state.map_err(Clone::clone));
+        Self {
+            card,
+            facts,
+            monitor: monitor.ok(),
+            nvrtc,
+            lt,
+            cudnn,
+            nccl,
+            others: RefCell::default(),
+            versions,
+            modules: RefCell::default(),
+            taken: all.saturating_sub(free),
+        }
+    }
+}
+
+fn nvrtc_version(nvrtc: &api::Nvrtc) -> String {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: both are written.
+    unsafe { (nvrtc.nvrtcVersion)(&mut major, &mut minor) };
+    format!("{major}.{minor}")
+}

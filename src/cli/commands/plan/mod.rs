@@ -1,0 +1,216 @@
+//! `plan`: what to run on this hardware.
+
+mod search;
+
+use clap::{ArgGroup, Args};
+use vramscope_engine::Setup;
+use vramscope_engine::plan::export::Form;
+use vramscope_engine::plan::search::{Entry, Samples, Space, inputs};
+use vramscope_engine::plan::{Judge, Plan as Answer, Target};
+
+use crate::clock::Clock;
+use crate::commands::examples;
+use crate::failure::Failure;
+use crate::input::room::{self, RoomFlags};
+use crate::input::setup_flags::SetupFlags;
+use crate::input::source::Source;
+use crate::input::subject::Subject;
+use crate::output::{self, Format, terminal, text};
+use crate::predict::guarded;
+
+/// Recommend setups for a model, a card and a target
+///
+/// What the setup's flags give stays as it is; everything else may change: precision, optimizer, checkpointing,
+/// attention, what is trained, the loss, and micro-batch with accumulation. The nearest to what was asked that trains
+/// is recommended, then the fastest, with a reason, the bytes and the time of each change.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "vramscope plan <MODEL | --config FILE | --case JSON> <--gpu NAME | --limit-gib X> [OPTIONS]",
+    after_help = examples(EXAMPLES),
+    allow_negative_numbers = true,
+    group = ArgGroup::new("what").required(true).args(["model", "config", "case"]),
+)]
+pub struct Plan {
+    #[command(flatten)]
+    subject: Subject,
+    #[command(flatten)]
+    room: RoomFlags,
+    /// GPUs that train together, all of this card
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    gpus: u64,
+    /// Samples of an optimizer step on all GPUs; without it, one micro-batch of as many as fit
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
+    effective: Option<u64>,
+    /// Part of the allocator's memory that stays free, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    margin: f64,
+    /// Entries that stay as asked, beside those that a flag gives
+    #[arg(long, value_name = "ENTRY,..", value_delimiter = ',', value_parser = entry)]
+    keep: Vec<Entry>,
+    /// Entries that may change although a flag gives them
+    #[arg(long, value_name = "ENTRY,..", value_delimiter = ',', value_parser = entry)]
+    free: Vec<Entry>,
+    /// What may change too: resolution, images, frames (smaller samples), offload (states in the host's memory)
+    #[arg(long, value_name = "ENTRY,..", value_delimiter = ',', value_parser = entry)]
+    allow: Vec<Entry>,
+    /// Setups that are shown of those that no other one beats
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    most: usize,
+    /// Print the recommended setup as the configuration of a tool
+    #[arg(long, value_name = "FORM", value_enum, conflicts_with = "format")]
+    export: Option<ExportForm>,
+    /// Times of kernels: a record of `vramscope bench`, or a file of measured kernels
+    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
+    kernels: Option<Source>,
+    /// Form of the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    setup: SetupFlags,
+}
+
+/// Most samples that one micro-batch is tried with.
+const MOST_SAMPLES: u64 = 256;
+
+const EXAMPLES: &str = "  vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32 --image-sizes 720x1280
+  vramscope plan llava-1.5-7b --gpu 4090 --freeze lora
+  vramscope plan llava-1.5-7b --gpu H200 --gpus 8 --effective 64
+  vramscope plan gpt2 --limit-gib 4 --seq 512 --keep optim,precision
+  vramscope plan gpt2 --limit-gib 4 --seq 512 --export hf-yaml > args.yaml";
+
+/// What a plan can be written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExportForm {
+    /// transformers.TrainingArguments, as Python
+    HfPython,
+    /// The same as YAML for HfArgumentParser
+    HfYaml,
+    /// accelerate's configuration file
+    Accelerate,
+    /// DeepSpeed's JSON
+    Deepspeed,
+    /// accelerate's configuration file for FSDP2
+    Fsdp,
+    /// PyTorch Lightning's Trainer, YAML for LightningCLI
+    Lightning,
+    /// trl's SFTConfig, YAML
+    Trl,
+    /// LLaMA-Factory's YAML
+    LlamaFactory,
+    /// ms-swift's YAML
+    MsSwift,
+}
+
+impl ExportForm {
+    const fn form(self) -> Form {
+        match self {
+            Self::HfPython => Form::HfPython,
+            Self::HfYaml => Form::HfYaml,
+            Self::Accelerate => Form::Accelerate,
+            Self::Deepspeed => Form::Deepspeed,
+            Self::Fsdp => Form::Fsdp,
+            Self::Lightning => Form::Lightning,
+            Self::Trl => Form::Trl,
+            Self::LlamaFactory => Form::LlamaFactory,
+            Self::MsSwift => Form::MsSwift,
+        }
+    }
+}
+
+fn entry(name: &str) -> Result<Entry, String> {
+    let all = Entry::ALL.into_iter();
+    all.clone().find(|entry| entry.name() == name.trim()).ok_or_else(|| {
+        let names: Vec<&str> = all.map(Entry::name).collect();
+        format!("an entry is one of {}", names.join(", "))
+    })
+}
+
+impl Plan {
+    /// Searches, plays what was found through the allocator, and tells it.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn run(self) -> Result<(), Failure> {
+        let target = self.room.target()?.ok_or_else(|| {
+            Failure::Input("name what it has to fit: --gpu NAME (vramscope gpus lists them) or --limit-gib X".into())
+        })?;
+        let limit = self.room.for_allocator_of(self.gpus)?.unwrap_or_default();
+        let planned = room::less_margin(limit, self.margin)?;
+        let card = self.room.card_or_reference()?;
+        let kept = self.kept();
+        let clock = Clock::of(card, self.room.gpu()?, self.kernels.as_ref())?;
+        let costs = clock.as_ref().map(Clock::costs);
+        let (models, setup) = self.subject.models(&self.setup)?;
+        let setup = with_images(setup);
+        let allowed: Vec<Entry> = Entry::ALL.into_iter().filter(|entry| !kept.contains(entry)).collect();
+        let inputs = inputs(|setup| models.of(setup), &setup, &allowed).map_err(Failure::input)?;
+        let name = inputs[0].model.name.clone();
+        let samples = match self.effective {
+            Some(samples) => Samples::Effective(samples),
+            None => Samples::AsManyAsFit(MOST_SAMPLES),
+        };
+        let space = Space::around(inputs, samples, self.gpus, &kept);
+        if space.is_empty() {
+            return Err(Failure::Input(format!(
+                "no micro-batch makes up {} samples on {} GPUs in at most 64 accumulated ones; change --effective, --gpus \
+                 or --batch",
+                self.effective.unwrap_or(0),
+                self.gpus
+            )));
+        }
+        let found = search::run(&space, Some(card), costs.as_ref(), planned)?;
+        let judge = Judge {
+            space: &space,
+            device: Some(card),
+            costs: costs.as_ref(),
+            limit: planned,
+        };
+        let wanted = Target {
+            model: &name,
+            limit,
+            most: self.most,
+            card: matches!(target, output::target::Target::Card(_)).then_some(card),
+        };
+        let answer = guarded(|| Answer::new(&judge, found, &wanted))?;
+        if let Some(form) = self.export {
+            return export(&answer, form.form());
+        }
+        match self.format {
+            Format::Text => {
+                let sources = clock.as_ref().map(Clock::sources);
+                output::print(&text::plan(&answer, sources, terminal::width()))
+            }
+            Format::Json => output::print_json(&answer),
+            Format::Jsonl => output::print_line(&answer),
+        }
+    }
+
+    /// Entries that stay as they are.
+    fn kept(&self) -> Vec<Entry> {
+        let of_setup = self.setup.entries();
+        let stays = |entry: &Entry| {
+            let given = of_setup.contains(entry) || self.keep.contains(entry);
+            let asked_for = entry.is_asked_for() && !self.allow.contains(entry);
+            (given && !self.free.contains(entry)) || (asked_for && !self.free.contains(entry))
+        };
+        Entry::ALL.into_iter().filter(stays).collect()
+    }
+}
+
+/// One size for all images of a sample.
+fn with_images(mut setup: Setup) -> Setup {
+    if let [size] = setup.image_sizes[..] {
+        setup.image_sizes = vec![size; setup.images.max(1) as usize];
+    }
+    setup
+}
+
+fn export(answer: &Answer, form: Form) -> Result<(), Failure> {
+    let Some(best) = &answer.recommended else {
+        return Err(Failure::Input(
+            "nothing fits, so there is nothing to export; run without --export to see what stands in the way".into(),
+        ));
+    };
+    let text = form.write(answer, best).map_err(Failure::Input)?;
+    output::print(&text)
+}

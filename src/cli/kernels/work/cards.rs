@@ -1,0 +1,40 @@
+//! Work between cards: an input for each card that gives something, an output for each that gets something.
+
+use vramscope_engine::record::{Class, Direction, Kernel, Precision};
+
+use super::Work;
+use super::tensors::{Input, Output};
+
+/// That of a copy between cards or of a collective. Its bytes are its size, as NVIDIA's nccl-tests state it:
+/// what each card holds before or after, whichever is more.
+pub(super) fn work(kernel: &Kernel) -> Work {
+    let precision = kernel.precision.unwrap_or(Precision::Fp32);
+    let shape = &kernel.shape;
+    let bytes = shape.bytes.unwrap_or(1);
+    let elements = bytes / precision.width();
+    let cards = shape.devices.unwrap_or(2) as usize;
+    let part = elements / cards.max(1) as u64;
+    let ways = if kernel.direction == Some(Direction::Both) {
+        2
+    } else {
+        1
+    };
+    // How many tensors are given, and how many elements each; the same of those that are made.
+    let (given, made) = match kernel.class {
+        Class::PeerCopy => ((ways, elements), (ways, elements)),
+        Class::AllGather => ((cards, part), (cards, elements)),
+        Class::ReduceScatter => ((cards, elements), (cards, part)),
+        Class::Broadcast => ((1, elements), (cards, elements)),
+        _ => ((cards, elements), (cards, elements)),
+    };
+    let flops = match kernel.class {
+        Class::AllReduce | Class::ReduceScatter => elements * (cards as u64).saturating_sub(1),
+        _ => 0,
+    };
+    Work {
+        bytes: ways as u64 * bytes,
+        flops,
+        inputs: vec![Input::unit(given.1); given.0],
+        outputs: vec![Output::of(made.1); made.0],
+    }
+}

@@ -1,0 +1,315 @@
+//! What to run, and why.
+
+use vramscope_engine::format::{difference, gib, grouped};
+use vramscope_engine::plan::{Choice, Plan, Reason, Step};
+use vramscope_engine::setup::Parallel;
+use vramscope_engine::units::{Bytes, Seconds};
+use vramscope_engine::verdict::Verdict;
+
+use super::paint::{self, QUIET, STRONG};
+use super::row::Row;
+use super::setup_words::setup_words;
+use super::wrap::wrap;
+use crate::input::vocabulary::name;
+
+/// The whole answer: what is recommended, why, what else there is, the ladder, and how it was searched.
+pub fn plan(plan: &Plan, sources: Option<[&str; 2]>, width: usize) -> String {
+    let sections = [
+        heading(plan, width),
+        plan.recommended
+            .as_ref()
+            .map_or_else(|| nothing(plan, width), |best| recommended(plan, best, width)),
+        reasons(plan, width),
+        front(plan, width),
+        ladder(plan, width),
+        searched(plan, sources, width),
+    ];
+    let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    sections.join("\n")
+}
+
+fn heading(plan: &Plan, width: usize) -> String {
+    let room = match &plan.card {
+        Some(card) if plan.gpus > 1 => format!("{} × {card}", plan.gpus),
+        Some(card) => card.clone(),
+        None => "an allocator".to_owned(),
+    };
+    let samples = match plan.effective {
+        Some(samples) => format!("{samples} samples a step"),
+        None => "as many samples a step as fit".to_owned(),
+    };
+    let mut out = format!("{STRONG}{}{STRONG:#}  on {room}, {samples}\n", plan.model);
+    let asked = format!("asked: {}", setup_words(&plan.asked));
+    for line in wrap(&asked, width) {
+        out += &format!("{QUIET}{line}{QUIET:#}\n");
+    }
+    out
+}
+
+fn recommended(plan: &Plan, best: &Choice, width: usize) -> String {
+    let style = paint::verdict(Verdict::Fits);
+    let mut out = format!("{style}RUN{style:#} ");
+    out += &indented(&words(best), 4, width);
+    let peak = best.peak_reserved.unwrap_or(best.live);
+    out += &bar("  reserved at most", peak, plan.limit, "");
+    let mut sentences = vec![format!(
+        "Stays within {} of the {} that PyTorch can have.",
+        gib(plan.planned),
+        gib(plan.limit)
+    )];
+    if let (Some(ms), Some(rate)) = (best.step_ms, best.samples_per_s) {
+        sentences.push(format!(
+            "About {} a step, {rate:.2} samples a second.",
+            Seconds::new(ms / 1e3)
+        ));
+    }
+    match best.next_batch {
+        Some((batch, false)) => sentences.push(format!("A micro-batch of {batch} runs out of memory.")),
+        Some((batch, true)) => sentences.push(format!("A micro-batch of {batch} would train too.")),
+        None => {}
+    }
+    if best.retries.unwrap_or(0) > 0 {
+        sentences.push("It runs close to the limit: the allocator gives its cache back on the way.".to_owned());
+    }
+    out += &paragraph(&sentences.join(" "), width);
+    out
+}
+
+fn nothing(plan: &Plan, width: usize) -> String {
+    let style = paint::verdict(Verdict::Oom);
+    let mut out = format!(
+        "{style}NOTHING FITS{style:#} in {} of what may be changed\n",
+        gib(plan.planned)
+    );
+    let Some(nearest) = &plan.nearest else {
+        return out + &paragraph(&plan.refused.join(". "), width);
+    };
+    out += &paragraph(
+        &format!(
+            "Nearest: {}, {} too much, in {}.",
+            words(&nearest.choice),
+            gib(nearest.short),
+            nearest.phase.label()
+        ),
+        width,
+    );
+    out += "  What stands in the way:\n";
+    for (what, bytes) in &nearest.parts {
+        out += &bar(&format!("    {what}"), *bytes, plan.planned, "");
+    }
+    out
+}
+
+fn reasons(plan: &Plan, width: usize) -> String {
+    if plan.reasons.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("{STRONG}What is changed, and why{STRONG:#}\n");
+    for reason in &plan.reasons {
+        out += &paragraph(&reason_words(reason), width);
+    }
+    out
+}
+
+fn reason_words(reason: &Reason) -> String {
+    let Reason { key, from, to, .. } = reason;
+    let mut parts = vec![format!("{key}: {from} → {to}")];
+    if let Some(saves) = reason.saves {
+        parts.push(match saves {
+            ..0 => format!("takes {} more", gib(Bytes::new(saves.unsigned_abs()))),
+            _ => format!("saves {}", gib(Bytes::new(saves.unsigned_abs()))),
+        });
+    }
+    if let Some(seconds) = reason.seconds {
+        let time = Seconds::new(seconds.abs());
+        parts.push(match seconds > 0.0 {
+            true => format!("costs {time} a sample"),
+            false => format!("is {time} a sample faster"),
+        });
+    }
+    if reason.needed {
+        parts.push("it does not fit without".to_owned());
+    }
+    format!("{}. {}", parts.join(", "), why(key, to))
+}
+
+/// What a change does.
+fn why(key: &str, to: &str) -> &'static str {
+    match (key, to) {
+        ("ckpt", "none") => "Every activation is kept, and nothing computed twice.",
+        ("ckpt", _) => "Only each block's input is kept; backward computes the rest again.",
+        ("optim", "adamw_fused") => "The same update without the temporaries of the foreach form.",
+        ("optim", "adamw_8bit") => "Moments in one byte each, with a scale for each 256.",
+        ("optim", "paged_adamw" | "paged_adamw_8bit") => "Large moments lie in memory that CUDA moves to the host.",
+        ("optim", "adafactor" | "adafactor_torch") => "Second moments by row and column; another optimizer to tune.",
+        ("optim", _) => "It keeps fewer states, and learns in another way.",
+        ("precision", "bf16") => "Weights, gradients and states in two bytes; small updates can round away.",
+        ("precision", _) => "Products in two bytes, weights in four.",
+        ("freeze", "lora") => "Only low-rank adapters are trained: no gradients or states of the rest.",
+        ("freeze", "qlora") => "The same on weights in four bits.",
+        ("freeze", "vision") => "The vision tower stays as it is.",
+        ("freeze", "all-but-connector") => "Only the connector learns.",
+        ("loss", "fused_linear") => "Logits of a few rows at a time, never all (Liger).",
+        ("attn", "eager") => "Scores are kept as a matrix.",
+        ("attn", _) => "Scores are never kept.",
+        ("sample", _) => "A smaller sample, as allowed.",
+        ("strategy", _) => "What each GPU holds of the model, its gradients and states.",
+        _ => "",
+    }
+}
+
+fn front(plan: &Plan, width: usize) -> String {
+    if plan.front.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "{STRONG}What no other setup beats{STRONG:#} in fidelity, time and memory, {} of {}\n",
+        plan.front.len(),
+        plan.front_len
+    );
+    for choice in &plan.front {
+        let speed = choice
+            .samples_per_s
+            .map_or_else(String::new, |rate| format!("{rate:.2}/s"));
+        let label = format!("  distance {}", choice.distance);
+        out += &bar(&label, choice.peak_reserved.unwrap_or(choice.live), plan.limit, &speed);
+        out += &indented(&format!("    {}", differing(plan, choice)), 4, width);
+    }
+    out
+}
+
+fn ladder(plan: &Plan, width: usize) -> String {
+    let highest = plan
+        .ladder
+        .iter()
+        .filter_map(|step| step.peak)
+        .max()
+        .unwrap_or_default();
+    if plan.ladder.len() < 2 {
+        return String::new();
+    }
+    let mut out = format!("{STRONG}The ladder{STRONG:#}: the usual measures in order, until it trains\n");
+    for step in &plan.ladder {
+        let label = match (&step.key, &step.to) {
+            (Some(key), Some(to)) => format!("  {key} {to}"),
+            _ => "  as asked".to_owned(),
+        };
+        let note = match (step.trains, step.kept) {
+            (true, _) => "trains",
+            (_, true) => "",
+            _ => "left out",
+        };
+        out += &bar(&label, step.peak.unwrap_or_default(), highest.max(plan.planned), note);
+        let phase = step
+            .phase
+            .map_or_else(String::new, |phase| format!("peak in {}", phase.label()));
+        let change = if step.key.is_some() {
+            format!("{}, ", difference(step.difference))
+        } else {
+            String::new()
+        };
+        out += &format!("{QUIET}    {change}{phase}{QUIET:#}\n");
+    }
+    out += &paragraph(
+        "A measure saves only what it takes off the phase that holds the peak; one that saves nothing there is left out.",
+        width,
+    );
+    if let Some(offer) = &plan.offer {
+        out += &paragraph(&offered(offer), width);
+    }
+    out
+}
+
+fn offered(offer: &Step) -> String {
+    let (key, to) = (offer.key.as_deref().unwrap_or(""), offer.to.as_deref().unwrap_or(""));
+    let rest = if offer.trains {
+        "with it alone the setup trains"
+    } else {
+        "alone it is not enough"
+    };
+    format!(
+        "What helps most by itself, whatever its place in the order: {key} {to}, {}; {rest}.",
+        difference(offer.difference)
+    )
+}
+
+fn searched(plan: &Plan, sources: Option<[&str; 2]>, width: usize) -> String {
+    let decided = &plan.searched;
+    let mut sentences = vec![format!(
+        "Searched {} setups: {} runs recorded, {} setups put together from them, {} decided by bounds, {} beaten by another \
+         in everything, {} cannot run.",
+        grouped(decided.setups as u64),
+        grouped(decided.recorded as u64),
+        grouped(decided.summed as u64),
+        grouped(decided.bounded as u64),
+        grouped(decided.dominated as u64),
+        grouped(decided.refused as u64),
+    )];
+    match sources {
+        Some([kernels, host]) => sentences.push(format!("Times are estimated from {kernels} and {host}.")),
+        None => sentences.push("The card's rates are not known: times are left out.".to_owned()),
+    }
+    sentences.push(format!("Not searched: {}.", plan.not_searched.join("; ")));
+    let mut out = String::new();
+    for sentence in sentences {
+        for line in wrap(&sentence, width) {
+            out += &format!("{QUIET}{line}{QUIET:#}\n");
+        }
+    }
+    out
+}
+
+fn words(choice: &Choice) -> String {
+    let mut words = setup_words(&choice.setup);
+    if let Some(parallel) = &choice.parallel {
+        words += &format!(" · {}", parallel_words(parallel));
+    }
+    words
+}
+
+fn parallel_words(parallel: &Parallel) -> String {
+    let mut words = format!("strategy {}", name(&parallel.strategy));
+    for (on, word) in [(parallel.mp, " mp"), (parallel.offload, " offload")] {
+        words += if on { word } else { "" };
+    }
+    words
+}
+
+/// What differs from what was asked, and the micro-batch.
+fn differing(plan: &Plan, choice: &Choice) -> String {
+    let asked = setup_words(&plan.asked);
+    let asked: Vec<&str> = asked.split(" · ").collect();
+    let own = words(choice);
+    let batch = format!("batch\u{a0}{}", choice.setup.batch);
+    let differing = own.split(" · ").filter(|word| !asked.contains(word) || *word == batch);
+    differing.collect::<Vec<_>>().join(" · ")
+}
+
+fn bar(label: &str, bytes: Bytes, of: Bytes, note: &str) -> String {
+    let row = Row {
+        label,
+        bytes,
+        of: Some(of),
+        note,
+        bar_style: QUIET,
+        text_style: anstyle::Style::new(),
+    };
+    row.render(super::super::terminal::width())
+}
+
+fn paragraph(text: &str, width: usize) -> String {
+    indented(&format!("  {text}"), 2, width)
+}
+
+/// Lines of a width; those after the first begin further in.
+fn indented(text: &str, by: usize, width: usize) -> String {
+    let first: usize = text.chars().take_while(|c| *c == ' ').count();
+    let lines = wrap(text.trim_start(), width.saturating_sub(by.max(first)));
+    let mut out = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        out += &" ".repeat(if at == 0 { first } else { by });
+        out += line;
+        out.push('\n');
+    }
+    out
+}
