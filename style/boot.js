@@ -3,11 +3,16 @@
 const addresses = document.querySelector("script[data-wasm]").dataset;
 const { js, wasm, worker } = addresses;
 const at = (address) => new URL(address, document.baseURI).href;
+/** Where the chunks of the program are, by name. */
+const chunks = Object.fromEntries(
+  Object.entries(addresses).flatMap(([name, address]) => (name.startsWith("chunk") ? [[name.slice(5), at(address)]] : [])),
+);
+(globalThis.vramscope ??= {}).chunks = chunks;
 
 const module = compile(at(wasm));
 const known = {};
 /** What the page says in a language: a promise of a line for each phrase. */
-(globalThis.vramscope ??= {}).phrases = (language) => {
+vramscope.phrases = (language) => {
   known[language] ??= text(at(addresses[language.toLowerCase().replace("-", "")]));
   // Where it could not be had, the next time is another try.
   known[language].catch(() => delete known[language]);
@@ -28,17 +33,28 @@ vramscope.startWorker = () => {
   return made;
 };
 
-/** Reads files, and a text if there is one, in a worker of its own; `hear` gets progress and the answer. */
-vramscope.diagnose = (files, text, hear) => {
+/** Reads files, and a text if there is one, in a worker of its own, which answers questions afterwards; `hear` gets the
+ * kind of each message, its text, and what it answers. `run` is the run that they are of, as JSON, or empty. */
+vramscope.diagnose = (files, text, run, hear) => {
   const all = [...files];
   if (text.trim()) all.push(new File([text], vramscope.pasted));
   const reader = new Worker(at(addresses.readers));
-  reader.onmessage = ({ data }) => hear(data.done ?? 0, data.of ?? 0, data.answer ?? "", data.fault ?? "");
-  reader.onerror = (event) => hear(0, 0, "", event.message || "the worker was refused");
-  reader.postMessage({ js: at(addresses.readersjs), wasm: at(addresses.readerswasm), files: all });
+  reader.onmessage = ({ data }) => hear(data.kind, data.text, data.id);
+  reader.onerror = (event) => hear("fault", event.message || "the worker was refused", "");
+  reader.postMessage({ js: at(addresses.readersjs), wasm: at(addresses.readerswasm), files: all, run });
   return reader;
 };
 vramscope.pasted = "(pasted)";
+
+/** Asks this page's host: the status, 0 where it cannot be reached, and the text. */
+vramscope.get = async (address, token) => {
+  try {
+    const answer = await fetch(at(address), { headers: token ? { authorization: `Bearer ${token}` } : {} });
+    return [answer.status, await answer.text()];
+  } catch {
+    return [0, ""];
+  }
+};
 
 try {
   const page = await import(at(js));
@@ -86,7 +102,7 @@ function newWorker() {
   const made = new Worker(at(worker));
   made.onerror = () => { made.refused = true; };
   // Where the module cannot be compiled, the page says so.
-  module.then((compiled) => made.postMessage({ js: at(js), module: compiled }), () => {});
+  module.then((compiled) => made.postMessage({ js: at(js), module: compiled, chunks }), () => {});
   return made;
 }
 

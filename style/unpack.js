@@ -7,23 +7,25 @@ const unpacked = (part) => {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 };
 
-const textAddress = async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/plain" }));
+const made = (content, type) => URL.createObjectURL(new Blob([content], { type }));
 
-const address = {
-  en: textAddress,
-  zhcn: textAddress,
-  zhtw: textAddress,
-  courseen: textAddress,
-  coursezhcn: textAddress,
-  coursezhtw: textAddress,
-  wasm: async (part) => URL.createObjectURL(new Blob([await unpacked(part).arrayBuffer()], { type: "application/wasm" })),
-  readerswasm: async (part) => URL.createObjectURL(new Blob([await unpacked(part).arrayBuffer()], { type: "application/wasm" })),
-  readers: async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/javascript" })),
-  readersjs: async (part) => `data:text/javascript,${encodeURIComponent(await unpacked(part).text())}`,
-  worker: async (part) => URL.createObjectURL(new Blob([await unpacked(part).text()], { type: "text/javascript" })),
-  // The worker of a page from a file may import this, but no address made by the page.
-  js: async (part) => `data:text/javascript,${encodeURIComponent(await unpacked(part).text())}`,
+/** An address that holds the content itself: a worker of a page from a file may not fetch what the page made. */
+const holding = (content, type) =>
+  new Promise((resolve) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.readAsDataURL(new Blob([content], { type }));
+  });
+
+/** The address of a part, by its name. */
+const address = async (name, part) => {
+  const content = unpacked(part);
+  if (name === "wasm") return made(await content.arrayBuffer(), "application/wasm");
+  if (name === "readerswasm" || name.startsWith("chunk")) return holding(await content.arrayBuffer(), "application/wasm");
+  const text = await content.text();
+  if (name.endsWith("js")) return holding(text, "text/javascript");
+  return made(text, name === "worker" || name === "readers" ? "text/javascript" : "text/plain");
 };
 
 const parts = document.querySelector("script[data-wasm]").dataset;
-for (const name of Object.keys(parts)) parts[name] = await address[name](document.getElementById(`part-${name}`));
+for (const name of Object.keys(parts)) parts[name] = await address(name, document.getElementById(`part-${name}`));

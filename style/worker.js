@@ -8,7 +8,8 @@ function listen({ data }) {
   else early.push(data);
 }
 
-async function start({ js, module }) {
+async function start({ js, module, chunks }) {
+  globalThis.vramscope = { chunks };
   try {
     const program = await import(js);
     await program.default({ module_or_path: module });

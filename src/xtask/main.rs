@@ -16,6 +16,7 @@ with the system's package manager.
   cargo xtask build          build the page into dist/; --quick: for a look while developing, larger and slower
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
   cargo xtask table          the table of measured against predicted in tests/data, made anew
+  cargo xtask plans          the ready plans in tests/data, made anew: minutes
   cargo xtask bench-wasm     how long the largest estimate takes in WebAssembly, by Node.js
   cargo xtask measure        bytes and times of a visit to the page, in a real browser
   cargo xtask shots          screenshots of the built page into target/shots
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         "build" => Build::of(rest).and_then(commands::build),
         "lint" => commands::lint(),
         "table" => commands::table(),
+        "plans" => commands::plans(),
         "bench-wasm" => commands::bench_wasm(),
         "measure" => commands::measure(),
         "shots" => commands::shots(),

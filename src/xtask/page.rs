@@ -1,8 +1,11 @@
-//! What the built page gets beside what trunk makes of it: its words, its course, its style sheets as one
-//! file, the service worker that keeps it for use offline, and the page as one file.
+//! The published page: its programs, words, course and styles under names that change with their content, the
+//! service worker that keeps it for use offline, and the page as one file.
 
 mod course;
+mod glue;
 mod markup;
+mod program;
+mod published;
 mod service_worker;
 mod single_file;
 mod styles;
@@ -14,7 +17,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::Failure;
+use crate::commands::Build;
+use crate::{Failure, root};
+use program::Program;
+use published::Published;
 
 /// The page, and all of it in one file.
 pub const PAGE: &str = "index.html";
@@ -22,15 +28,65 @@ pub const PAGE: &str = "index.html";
 pub const SINGLE_FILE: &str = "vramscope.html";
 /// What other pages load to show a widget.
 pub const EMBED: &str = "embed.js";
+/// What an installed page is called.
+const MANIFEST: &str = "manifest.webmanifest";
+/// Where the page looks for records: none, until `vramscope export` writes some there.
+const RECORDS: (&str, &str) = ("data/records.json", r#"{"records":[],"next":null}"#);
+/// Where the page names the chunks of its program.
+const CHUNKS: &str = " data-chunks";
 
-/// Completes the page that trunk built into `dist`.
+/// What of `style` is published as it is.
+const AS_IT_IS: [&str; 6] = ["fault.js", "boot.js", "worker.js", "readers.js", "offline.js", EMBED];
+/// The program of the page, and the readers of `#/diagnose`.
+const APP: &str = "vramscope-app";
+const READERS: &str = "vramscope-diagnoser";
+
+/// Builds the page into `dist`, where nothing else stays.
+///
+/// # Errors
+/// When a program cannot be built, a file cannot be read or written, or the page has something that one
+/// file cannot carry.
+pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
+    let (app, readers) = (Program::in_chunks(APP, how)?, Program::whole(READERS, how)?);
+    if dist.exists() {
+        std::fs::remove_dir_all(dist)?;
+    }
+    for folder in ["icons", "data"] {
+        std::fs::create_dir_all(dist.join(folder))?;
+    }
+    std::fs::write(dist.join(RECORDS.0), RECORDS.1)?;
+    let style = root().join("style");
+    for name in AS_IT_IS.into_iter().chain([MANIFEST]) {
+        std::fs::copy(style.join(name), dist.join(name))?;
+    }
+    for icon in std::fs::read_dir(style.join("icons"))? {
+        let icon = icon?;
+        std::fs::copy(icon.path(), dist.join("icons").join(icon.file_name()))?;
+    }
+    let mut page = Published::new(dist, std::fs::read_to_string(root().join(PAGE))?);
+    page.add("style/icon.svg", &std::fs::read(style.join("icon.svg"))?)?;
+    styles::join(&mut page)?;
+    words::write(&mut page)?;
+    course::write(&mut page)?;
+    for (name, program) in [(APP, &app), (READERS, &readers)] {
+        page.add(&format!("{name}.js"), program.glue.as_bytes())?;
+        page.add(&format!("{name}.wasm"), &program.wasm)?;
+    }
+    let mut chunks = String::new();
+    for (name, wasm) in &app.chunks {
+        let file = page.write(&format!("chunks/{name}.wasm"), wasm)?;
+        chunks += &format!(" data-chunk{name}=\"{file}\"");
+    }
+    page.html = page.html.replace(CHUNKS, &chunks);
+    std::fs::write(dist.join(PAGE), &page.html)?;
+    complete(dist)
+}
+
+/// Writes what follows from the files of the page: the service worker that keeps them, and all of them as one.
 ///
 /// # Errors
 /// When a file cannot be read or written, or the page has something that one file cannot carry.
 pub fn complete(dist: &Path) -> Result<(), Failure> {
-    styles::join(dist)?;
-    words::write(dist)?;
-    course::write(dist)?;
     service_worker::write(dist)?;
     let page = single_file::of(dist)?;
     std::fs::write(dist.join(SINGLE_FILE), page)?;
@@ -39,15 +95,6 @@ pub fn complete(dist: &Path) -> Result<(), Failure> {
 
 fn base64(bytes: impl AsRef<[u8]>) -> String {
     STANDARD.encode(bytes)
-}
-
-/// What distinguishes a content in a file's name.
-fn digest(content: &str) -> String {
-    sha256(content)
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 fn sha256(bytes: impl AsRef<[u8]>) -> [u8; 32] {

@@ -4,6 +4,7 @@
 mod axe;
 mod browser;
 mod cargo_tool;
+mod exports;
 mod postgres;
 mod system_package;
 mod vulkan;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 
 pub use axe::axe;
 pub use browser::{Browser, browser};
+pub use exports::exports;
 pub use postgres::postgres;
 pub use vulkan::vulkan;
 
@@ -23,11 +25,10 @@ use cargo_tool::CargoTool;
 /// What the page is compiled to.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-const TRUNK: CargoTool = CargoTool {
-    package: "trunk",
-    binary: "trunk",
-    // Its default features ask the network for a newer trunk and download tools; neither is wanted.
-    options: &["--locked"],
+const WASM_SPLIT: CargoTool = CargoTool {
+    package: "wasm_split_cli_support",
+    binary: "wasm-split-cli",
+    options: &["--locked", "--features", "build-binary"],
 };
 
 const NEXTEST: CargoTool = CargoTool {
@@ -51,7 +52,7 @@ pub fn local_dirs() -> Vec<PathBuf> {
 /// Installs what building the page needs and is missing.
 pub fn for_page() -> Result<(), Failure> {
     wasm_target()?;
-    TRUNK.ensure("0.21.14")?;
+    WASM_SPLIT.ensure_here("0.2.4")?;
     WASM_BINDGEN.ensure(&locked_version("wasm-bindgen")?)?;
     wasm_opt::ensure()
 }

@@ -1,4 +1,3 @@
-use crate::process::{program, run};
 use crate::{Failure, dist, page, tools};
 
 /// How rustc compiles the published page, as a variable of cargo's. Components and attributes are behind
@@ -31,12 +30,11 @@ impl Build {
         }
     }
 
-    /// What is said to trunk beside Trunk.toml, which holds for a published page.
-    fn options(self) -> &'static [&'static str] {
+    /// The profile that cargo builds with.
+    pub const fn profile(self) -> &'static str {
         match self {
-            Self::Published => &[],
-            // Without release, trunk leaves wasm-opt out.
-            Self::Quick => &["--release=false", "--cargo-profile", "quick"],
+            Self::Published => "wasm",
+            Self::Quick => "quick",
         }
     }
 }
@@ -47,14 +45,5 @@ impl Build {
 /// When a tool is missing and cannot be installed, or the build fails.
 pub fn build(how: Build) -> Result<(), Failure> {
     tools::for_page()?;
-    let mut trunk = program("trunk");
-    if how == Build::Published {
-        trunk.env(WASM_RUSTFLAGS.0, WASM_RUSTFLAGS.1);
-    }
-    // trunk 0.21 takes NO_COLOR for a flag of its own and stops at any value but true or false.
-    run(trunk
-        .args(["build", "--offline", "--skip-version-check"])
-        .args(how.options())
-        .env_remove("NO_COLOR"))?;
-    page::complete(&dist())
+    page::build(&dist(), how)
 }

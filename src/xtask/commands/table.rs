@@ -17,9 +17,15 @@ pub fn table() -> Result<(), Failure> {
         "--test",
         "max_batch",
         "--test",
+        "trained_plans",
+        "--test",
+        "ready_plans",
+        "--test",
         "data_parallel",
         "--test",
         "measured_time",
+        "--test",
+        "several_time",
         "the_kept_table_is_todays",
     ];
     run(cargo().args(make).env("UPDATE_TABLE", "1"))

@@ -8,21 +8,32 @@ use crate::{Failure, tools};
 /// When a tool is missing and cannot be installed, the build fails, or a test fails.
 pub fn test(args: &[String]) -> Result<(), Failure> {
     tools::for_tests()?;
+    tools::exports()?;
     super::build(super::Build::Published)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
     // The browser's tests compare the page with the command line, so its binary has to be there.
     run(cargo().args(["build", "--locked", "-p", "vramscope"]))?;
-    portable_kernels()?;
+    portable()?;
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
 }
 
-/// The kernels of the portable backend, which a usual build does not have, on lavapipe or a GPU.
-fn portable_kernels() -> Result<(), Failure> {
+/// The portable backend, which a usual build does not have, on lavapipe or a GPU: its kernels, and the way of
+/// what it measures to the page.
+fn portable() -> Result<(), Failure> {
     if !tools::vulkan()? {
         eprintln!("no Vulkan is installed: the portable backend's kernels are not compared");
         return Ok(());
     }
-    let only = ["--features", "portable", "--bin", "vramscope", "-E", "test(portable)"];
+    let only = [
+        "--features",
+        "portable",
+        "--bin",
+        "vramscope",
+        "--test",
+        "way",
+        "-E",
+        "test(portable) | binary(way)",
+    ];
     run(cargo()
         .args(["nextest", "run", "-p", "vramscope", "--locked"])
         .args(only))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{PAGE, digest};
+use super::published::Published;
 use crate::{Failure, root};
 
 /// Languages, by the names of their folders.
@@ -14,17 +14,12 @@ pub const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 /// Parts, in the order of the course, by the names of their files.
 pub const PARTS: [&str; 4] = ["9", "11", "V", "L"];
 
-/// Writes the languages into `dist` and names them in the page.
-pub fn write(dist: &Path) -> Result<(), Failure> {
-    let mut page = std::fs::read_to_string(dist.join(PAGE))?;
-    std::fs::create_dir_all(dist.join("course"))?;
+/// Writes the languages and names them in the page.
+pub fn write(page: &mut Published) -> Result<(), Failure> {
     for language in LANGUAGES {
         let text = whole(&root().join("src/app/course"), language)?.to_string();
-        let name = format!("course/{language}-{}.json", digest(&text));
-        std::fs::write(dist.join(&name), text)?;
-        page = page.replace(&format!("course/{language}.json"), &name);
+        page.add(&format!("course/{language}.json"), text.as_bytes())?;
     }
-    std::fs::write(dist.join(PAGE), page)?;
     Ok(())
 }
 

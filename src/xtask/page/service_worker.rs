@@ -33,11 +33,11 @@ fn address(name: &str) -> &str {
     if name == PAGE { "./" } else { name }
 }
 
-/// What the page is made of, sorted; not what is there for others.
+/// What the page is made of, sorted; not what is there for others, and no records, which change without it.
 fn kept(dist: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut files = Vec::new();
     collect(dist, "", &mut files)?;
-    files.retain(|(name, _)| ![NAME, SINGLE_FILE, EMBED].contains(&name.as_str()));
+    files.retain(|(name, _)| ![NAME, SINGLE_FILE, EMBED].contains(&name.as_str()) && !name.starts_with("data/"));
     files.sort();
     Ok(files)
 }

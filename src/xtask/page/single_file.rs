@@ -119,7 +119,8 @@ impl Carried {
                     // The address of the program's own script.
                     sources.push("data:".to_owned());
                 }
-                "connect-src" => sources.push("blob:".to_owned()),
+                // Parts of the page's own, in the page and in its workers.
+                "connect-src" => sources.extend(["blob:", "data:"].map(str::to_owned)),
                 "style-src" => sources.push(own(&self.styles)),
                 _ => (),
             }
@@ -153,7 +154,7 @@ mod tests {
             "default-src 'none'; \
              script-src 'wasm-unsafe-eval' 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s=' data:; \
              style-src 'sha256-gG2yISYereRMiG2lMXrbiUgi0Ubw9p7QCeWcroOvy9Y='; \
-             connect-src blob:; worker-src blob:"
+             connect-src blob: data:; worker-src blob:"
         );
     }
 }

@@ -1,25 +1,18 @@
 //! What the page says: a file for each language, under a name that changes with its content.
 
-use std::path::Path;
-
-use super::{PAGE, digest};
+use super::published::Published;
 use crate::{Failure, root};
 
 #[path = "../../app/phrases.rs"]
 mod phrases;
 
-/// Writes the languages into `dist` and names them in the page.
-pub fn write(dist: &Path) -> Result<(), Failure> {
+/// Writes the languages and names them in the page.
+pub fn write(page: &mut Published) -> Result<(), Failure> {
     let all = phrases::read(&root().join("src/app/locales")).map_err(Failure::new)?;
-    let mut page = std::fs::read_to_string(dist.join(PAGE))?;
-    std::fs::create_dir_all(dist.join("words"))?;
     for (place, language) in phrases::LANGUAGES.into_iter().enumerate() {
         let text = phrases::packed(&all, place);
-        let name = format!("words/{language}-{}.txt", digest(&text));
-        std::fs::write(dist.join(&name), text)?;
-        page = page.replace(&format!("words/{language}.txt"), &name);
+        page.add(&format!("words/{language}.txt"), text.as_bytes())?;
     }
-    std::fs::write(dist.join(PAGE), page)?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 use crate::Failure;
 use crate::process::{output, program};
 
-use super::install;
+use super::{home, install};
 
 /// A program that comes as a cargo package.
 pub struct CargoTool {
@@ -17,6 +17,16 @@ impl CargoTool {
     /// Installs exactly this version, unless it is on the search path.
     pub fn ensure(&self, version: &str) -> Result<(), Failure> {
         if self.found().is_some_and(|found| found == version) {
+            return Ok(());
+        }
+        install(self, &format!("={version}"))
+    }
+
+    /// Installs exactly this version, unless it was installed here: for a program that does not say its version.
+    pub fn ensure_here(&self, version: &str) -> Result<(), Failure> {
+        let entry = format!("\"{} {version} ", self.package);
+        let installed = std::fs::read_to_string(home().join(".crates.toml")).unwrap_or_default();
+        if installed.contains(&entry) {
             return Ok(());
         }
         install(self, &format!("={version}"))

@@ -1,0 +1,63 @@
+//! The tools that exported plans are read with, in a Python environment of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::run;
+use crate::{Failure, root};
+
+/// Makes `target/exports` where what it is made from has changed: the pinned packages of
+/// `tests/exports/requirements.txt`, and stand-ins for NVIDIA's libraries, which PyTorch's wheel links and a reader of
+/// configurations never calls.
+///
+/// # Errors
+/// When Python or a package is missing; the message says which.
+pub fn exports() -> Result<(), Failure> {
+    let source = root().join("tests/exports");
+    let folder = root().join("target/exports");
+    let made_from = made_from(&source)?;
+    let stamp = folder.join("made_from");
+    if fs::read_to_string(&stamp).is_ok_and(|known| known == made_from) {
+        return Ok(());
+    }
+    eprintln!("making target/exports: PyTorch, transformers, accelerate, TRL and others, about 700 MB");
+    let _ = fs::remove_dir_all(&folder);
+    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let python = folder.join("bin/python");
+    let requirements = source.join("requirements.txt");
+    run(Command::new(&python)
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-compile",
+            "--disable-pip-version-check",
+            "-r",
+        ])
+        .arg(requirements))?;
+    run(Command::new("python3")
+        .arg(source.join("stand_ins.py"))
+        .arg(torch_libraries(&folder)?))?;
+    fs::write(&stamp, made_from).map_err(|error| Failure::new(format!("{}: {error}", stamp.display())))
+}
+
+fn made_from(source: &Path) -> Result<String, Failure> {
+    let mut all = String::new();
+    for name in ["requirements.txt", "stand_ins.py"] {
+        let path = source.join(name);
+        all += &fs::read_to_string(&path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    }
+    Ok(all)
+}
+
+/// `lib/python3.*/site-packages/torch/lib`.
+fn torch_libraries(folder: &Path) -> Result<PathBuf, Failure> {
+    let versions = fs::read_dir(folder.join("lib")).into_iter().flatten().flatten();
+    versions
+        .map(|version| version.path().join("site-packages/torch/lib"))
+        .find(|path| path.is_dir())
+        .ok_or_else(|| Failure::new("target/exports has no PyTorch; remove the folder and try again"))
+}
