@@ -163,16 +163,6 @@ impl Words {
         text
     }
 
-    /// A phrase of this place with these texts in its gaps, followed as the language changes.
-    pub fn with(self, place: Place, values: &[String]) -> String {
-        let mut text = String::new();
-        pieces(self.phrase(place), &mut |piece| match piece {
-            Piece::Text(piece) => text.push_str(piece),
-            Piece::Gap(gap) => text.push_str(values.get(gap).map_or("", String::as_str)),
-        });
-        text
-    }
-
     /// A phrase with views in its gaps.
     pub fn around<F: Filled<AnyView>>(self, phrase: F) -> AnyView {
         let mut values: Vec<_> = phrase.values().into_iter().map(Some).collect();

@@ -4,8 +4,11 @@
     allow(dead_code, unused_imports, reason = "what uses it runs in the browser")
 )]
 
+mod benchmarks;
 #[cfg(target_arch = "wasm32")]
 mod charts;
+#[cfg(target_arch = "wasm32")]
+mod chunk;
 mod course;
 #[cfg(target_arch = "wasm32")]
 mod i18n;

@@ -133,6 +133,15 @@ impl Simulation {
         }
     }
 
+    /// What the host keeps of what was simulated has this number.
+    pub fn id(self) -> Option<u32> {
+        self.outcome.with(|outcome| match outcome {
+            Outcome::Ready(run) => Some(run.id),
+            Outcome::Inference(pass) => Some(pass.id),
+            _ => None,
+        })
+    }
+
     /// The card of what was simulated, or why there is none.
     pub fn card(self) -> Option<Result<Card, String>> {
         self.outcome.with(|outcome| match outcome {

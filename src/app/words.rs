@@ -141,7 +141,7 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Cards => t_string!(i18n, sweep.cards).to_string(),
         Key::Lang => t_string!(i18n, header.language).to_string(),
         Key::Theme => t_string!(i18n, header.theme).to_string(),
-        Key::Row | Key::Figure | Key::Given | Key::Seed | Key::Present => key.name().to_owned(),
+        Key::Records | Key::Row | Key::Figure | Key::Given | Key::Seed | Key::Present => key.name().to_owned(),
         Key::Embed | Key::Widget | Key::Id => key.name().to_owned(),
     }
 }

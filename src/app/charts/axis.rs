@@ -14,6 +14,14 @@ pub enum Unit {
     Seconds,
     /// Whole numbers.
     Count,
+    /// Floating-point operations.
+    Flops,
+    /// Floating-point operations a second.
+    FlopsPerSecond,
+    /// Bytes a second, in powers of 1000.
+    BytesPerSecond,
+    /// Floating-point operations to a byte.
+    Intensity,
 }
 
 /// One axis.
@@ -38,13 +46,32 @@ impl Unit {
             Self::Bytes => Bytes::new(value.max(0.0) as u64).to_string(),
             Self::Seconds => Seconds::new(value).to_string(),
             Self::Count => grouped(value.max(0.0) as u64),
+            Self::Intensity => format!("{value:.2} FLOP/B"),
+            Self::Flops | Self::FlopsPerSecond | Self::BytesPerSecond => self.scaled(value, 1),
         }
+    }
+
+    /// A value in powers of 1000, with at least so many decimals.
+    fn scaled(self, value: f64, decimals: usize) -> String {
+        const POWERS: [(&str, f64); 6] = [("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0)];
+        let (power, size) = POWERS
+            .into_iter()
+            .find(|(_, size)| value >= *size * 0.9999)
+            .unwrap_or(("", 1.0));
+        let name = match self {
+            Self::Flops => "FLOP",
+            Self::FlopsPerSecond => "FLOP/s",
+            _ => "B/s",
+        };
+        format!("{:.decimals$} {power}{name}", value / size)
     }
 
     /// A value as it stands in a file: whole bytes and counts, milliseconds.
     pub fn exact(self, value: f64) -> String {
         match self {
-            Self::Bytes | Self::Count => (value.max(0.0) as u64).to_string(),
+            Self::Bytes | Self::Count | Self::Flops => (value.max(0.0) as u64).to_string(),
+            Self::FlopsPerSecond | Self::BytesPerSecond => format!("{value:.0}"),
+            Self::Intensity => value.to_string(),
             Self::Seconds => format!("{:.6}", value * 1e3),
         }
     }
@@ -55,6 +82,10 @@ impl Unit {
             Self::Bytes => " (bytes)",
             Self::Seconds => " (ms)",
             Self::Count => "",
+            Self::Flops => " (FLOP)",
+            Self::FlopsPerSecond => " (FLOP/s)",
+            Self::BytesPerSecond => " (B/s)",
+            Self::Intensity => " (FLOP/B)",
         }
     }
 
@@ -83,6 +114,8 @@ impl Unit {
             ),
             Self::Seconds => scaled(value, &[("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)]),
             Self::Count => grouped(value as u64),
+            Self::Intensity => value.to_string(),
+            Self::Flops | Self::FlopsPerSecond | Self::BytesPerSecond => self.scaled(value, 0),
         }
     }
 
@@ -92,6 +125,8 @@ impl Unit {
             Self::Bytes => (4.0, 1.0),
             Self::Seconds => (10.0, 1e-9),
             Self::Count => (2.0, 1.0),
+            Self::Intensity => (10.0, 1e-3),
+            Self::Flops | Self::FlopsPerSecond | Self::BytesPerSecond => (10.0, 1.0),
         }
     }
 
@@ -167,10 +202,12 @@ impl Axis {
     fn log_ticks(&self, wanted: usize) -> Vec<f64> {
         let (factor, mut value) = self.unit.decade();
         let mut all = Vec::new();
+        // Where tens are few, their halves and fifths too.
+        let is_short = factor == 10.0 && self.range.end < 60.0 * self.range.start;
+        let between: &[f64] = if is_short { &[1.0, 2.0, 5.0] } else { &[1.0] };
         while value <= self.range.end && all.len() < 200 {
-            if value >= self.range.start * 0.999 {
-                all.push(value);
-            }
+            let ticks = between.iter().map(|part| part * value);
+            all.extend(ticks.filter(|tick| *tick >= self.range.start * 0.999 && *tick <= self.range.end));
             value *= factor;
         }
         let every = all.len().div_ceil(wanted.max(1)).max(1);

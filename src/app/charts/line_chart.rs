@@ -86,12 +86,14 @@ const DASHES: [&[f64]; 7] = [
     &[1.5, 4.0],
 ];
 
-/// Room at the left for labels of the axis, in CSS pixels.
+/// Room at the left for labels of the axis, in CSS pixels; more where they need it.
 const LEFT: f64 = 66.0;
 /// Room below, for labels and the title.
 const BELOW: f64 = 40.0;
 /// Room above, for the title of the axis at the left.
 const ABOVE: f64 = 24.0;
+/// Labels of the axis at the left, about.
+const TICKS: usize = 6;
 /// Between two lines of text.
 const LINE: f64 = 14.0;
 
@@ -103,7 +105,12 @@ impl LineChart {
 
     /// The shares of the width at which the curves begin and end, for a chart so wide in CSS pixels.
     fn sides(&self, width: f64) -> [f64; 2] {
-        [LEFT, width - self.room_for_names(width)]
+        let labels = self
+            .y
+            .ticks(TICKS)
+            .into_iter()
+            .map(|(_, label)| text_width(&label) + 12.0);
+        [labels.fold(LEFT, f64::max), width - self.room_for_names(width)]
     }
 
     /// Room at the right: the names of the curves, where the chart is wide enough.
@@ -179,7 +186,7 @@ impl LineChart {
     fn grid(&self, brush: &Brush, chart: &Chart) -> Drawn {
         let (columns, rows) = chart.plotting_area().get_pixel_range();
         let style = brush.stroke(brush.palette.line.into(), 1.0);
-        for (value, label) in self.y.ticks(6) {
+        for (value, label) in self.y.ticks(TICKS) {
             let y = self.at(chart, self.x.range.start, value).1;
             brush.line([(columns.start, y), (columns.end, y)], style)?;
             let at = (columns.start - brush.px(8.0), y);

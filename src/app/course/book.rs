@@ -123,6 +123,26 @@ impl<'a> Row<'a> {
         all.map(|text| format!("<p>{}</p>", html::inline(text))).collect()
     }
 
+    /// Names of its lists to tick, in order.
+    pub fn checklists(self) -> impl Iterator<Item = &'a str> {
+        self.blocks
+            .iter()
+            .map(name_of)
+            .filter_map(|(kind, name)| (kind == "checklist").then_some(name))
+    }
+
+    /// The items of a list to tick: the name of each tick, and its text as HTML.
+    pub fn checklist(self, name: &str) -> impl Iterator<Item = (String, String)> {
+        let tick = format!("{}/{name}", self.id);
+        let all = self.list(&format!("{name}.items")).iter().enumerate();
+        all.map(move |(place, item)| {
+            (
+                format!("{tick}/{place}"),
+                html::inline(item.as_str().unwrap_or_default()),
+            )
+        })
+    }
+
     /// The place of the block that has this name.
     pub fn place(self, name: &str) -> Option<usize> {
         self.blocks.iter().position(|block| name_of(block).1 == name)

@@ -8,7 +8,7 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
 
 use super::book::{Book, Row, items, text};
-use super::figure::scrolled;
+use super::figure::{labelled, scrolled};
 use super::given::Input;
 use super::html::{element, escape};
 use crate::worker::view::Summary;
@@ -133,27 +133,29 @@ fn figures(
 ) -> String {
     let peak = summary.figures.peak_allocated;
     let mut out = format!(
-        "<td class=\"course-result\" data-testid=\"course-peak\" data-value=\"{}\">{}</td><td>{}</td><td data-testid=\"course-phase\">{}</td>",
+        "<td class=\"course-result\" data-testid=\"course-peak\" data-value=\"{}\">{}</td><td class=\"wide\">{}</td><td data-testid=\"course-phase\"{}>{}</td>",
         peak.get(),
         gib(peak),
         stack(summary, highest, names),
+        labelled(book, "holds"),
         escape(&(names.phase)(summary.figures.peak_phase))
     );
     if show.course {
-        out += &element("td", "", &escape(text(case, "course")));
+        out += &cell(book, "course", &escape(text(case, "course")));
     }
     if show.measured {
         let measured = case.get("measured").and_then(Value::as_u64).filter(|_| is_own);
-        out += &element(
-            "td",
-            "",
-            &measured.map(|bytes| gib(Bytes::new(bytes))).unwrap_or_default(),
-        );
+        let measured = measured.map(|bytes| gib(Bytes::new(bytes)));
+        out += &cell(book, "measured", &measured.unwrap_or_default());
     }
     if show.verdict {
         out += &verdict(book, summary);
     }
     out
+}
+
+fn cell(book: &Book, column: &str, content: &str) -> String {
+    format!("<td{}>{content}</td>", labelled(book, column))
 }
 
 fn verdict(book: &Book, summary: &Summary) -> String {

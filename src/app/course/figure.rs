@@ -115,6 +115,11 @@ pub fn lines(book: &Book, row: Row, block: &Value, inputs: &[Input], sheet: &She
     ))
 }
 
+/// Names a cell's column where the screen is too narrow for the head of the table.
+pub fn labelled(book: &Book, column: &str) -> String {
+    format!(" data-label=\"{}\"", book.word(column))
+}
+
 /// A table that scrolls by itself where the screen is narrow.
 pub fn scrolled(table: &str) -> String {
     format!("<div class=\"course-scroll\" tabindex=\"0\">{table}</div>")
@@ -139,7 +144,8 @@ fn course_cell(book: &Book, line: &Value, is_own: bool) -> String {
         (true, false) => book.word("agrees"),
     };
     let figure = escape(&figure.replacen('-', "−", 1));
-    format!("<td class=\"{class}\">{figure}{space}{unit}<span class=\"muted small\">{mark}</span></td>")
+    let label = labelled(book, "course");
+    format!("<td class=\"{class}\"{label}>{figure}{space}{unit}<span class=\"muted small\">{mark}</span></td>")
 }
 
 /// What stands in the place of a name where the numbers are put in.

@@ -1,6 +1,7 @@
 //! One folder for each route.
 
 pub mod attention;
+pub mod benchmarks;
 pub mod course;
 pub mod diagnose;
 pub mod plan;

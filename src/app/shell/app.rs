@@ -5,11 +5,9 @@ use super::header::Header;
 use super::install::SingleFileLink;
 use super::notices::Notices;
 use super::update::UpdateNotice;
-use super::{Store, fault, language, theme};
+use super::{MyCard, Store, fault, language, theme};
+use crate::chunk::{Later, LaterPage};
 use crate::i18n::{Language, Words, t, use_i18n};
-use crate::pages::attention::AttentionPage;
-use crate::pages::course::CoursePage;
-use crate::pages::diagnose::DiagnosePage;
 use crate::pages::plan::PlanPage;
 use crate::part::part;
 use crate::state::Route;
@@ -20,6 +18,7 @@ pub fn app(language: Language) -> impl IntoView {
     let i18n = Words::provide(language);
     let store = Store::provide();
     Engine::provide();
+    MyCard::provide();
     language::follow(store, i18n);
     theme::follow(store);
     fault::follow(i18n);
@@ -59,10 +58,11 @@ pub fn Routed() -> impl IntoView {
     let route = Memo::new(move |_| store.route().get());
     part(move || {
         Some(match route.get() {
-            Route::Attention => view! { <AttentionPage /> }.into_any(),
-            Route::Course => view! { <CoursePage /> }.into_any(),
-            Route::Diagnose => view! { <DiagnosePage /> }.into_any(),
-            _ => view! { <PlanPage /> }.into_any(),
+            Route::Attention => view! { <LaterPage of=Later::Attention /> }.into_any(),
+            Route::Benchmarks => view! { <LaterPage of=Later::Benchmarks /> }.into_any(),
+            Route::Course => view! { <LaterPage of=Later::Course /> }.into_any(),
+            Route::Diagnose => view! { <LaterPage of=Later::Diagnose /> }.into_any(),
+            Route::Plan => view! { <PlanPage /> }.into_any(),
         })
     })
 }

@@ -36,7 +36,7 @@ pub fn Header() -> impl IntoView {
     }
 }
 
-/// The pages that are there, each with what is entered now.
+/// The pages, each with what is entered now.
 #[component]
 fn Pages() -> impl IntoView {
     let i18n = use_i18n();
@@ -54,7 +54,8 @@ fn Pages() -> impl IntoView {
             Route::Attention => t_string!(i18n, nav.attention).to_string(),
             Route::Course => t_string!(i18n, nav.course).to_string(),
             Route::Diagnose => t_string!(i18n, nav.diagnose).to_string(),
-            _ => t_string!(i18n, nav.plan).to_string(),
+            Route::Benchmarks => t_string!(i18n, nav.benchmarks).to_string(),
+            Route::Plan => t_string!(i18n, nav.plan).to_string(),
         };
         view! {
             <a href=address aria-current=move || here().then_some("page") data-testid=format!("nav{}", route.path())>
@@ -62,7 +63,7 @@ fn Pages() -> impl IntoView {
             </a>
         }
     };
-    let links: Vec<_> = Route::ALL.into_iter().filter(|r| r.is_built()).map(link).collect();
+    let links: Vec<_> = Route::ALL.into_iter().map(link).collect();
     view! {
         <nav class="pages" aria-label=move || t_string!(i18n, nav.label)>
             {links}

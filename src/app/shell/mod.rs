@@ -10,6 +10,7 @@ mod header;
 mod host;
 mod install;
 mod language;
+mod my_card;
 mod notices;
 pub mod preferences;
 mod store;
@@ -18,6 +19,7 @@ mod update;
 
 pub use clipboard::copy as copy_text;
 pub use copy_button::CopyButton;
+pub use my_card::MyCard;
 pub use store::Store;
 pub use theme::CurrentTheme;
 

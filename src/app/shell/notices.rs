@@ -2,36 +2,24 @@ use leptos::prelude::*;
 
 use super::Store;
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::state::{Route, UrlProblem};
+use crate::state::UrlProblem;
 
 /// What of the URL could not be used; the rest was kept.
 #[component]
 pub fn Notices() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let (problems, route) = (store.problems(), store.route());
-    let missing = move || {
-        Some(route.get())
-            .filter(|r| !r.is_built())
-            .map(|r| UrlProblem::UnknownPage(r.path().into()))
-    };
-    let all = Memo::new(move |_| problems.get().into_iter().chain(missing()).collect::<Vec<_>>());
-    let dismiss = move |_| {
-        problems.set(Vec::new());
-        if !route.get_untracked().is_built() {
-            route.set(Route::default());
-        }
-    };
+    let problems = store.problems();
     view! {
-        <Show when=move || all.with(|p| !p.is_empty())>
+        <Show when=move || problems.with(|p| !p.is_empty())>
             <section class="notice" role="alert" data-testid="url-problems">
                 <p>{t!(i18n, url.kept)}</p>
                 <ul>
                     {move || {
-                        all.get().iter().map(|p| view! { <li>{describe(i18n, p)}</li> }).collect_view()
+                        problems.get().iter().map(|p| view! { <li>{describe(i18n, p)}</li> }).collect_view()
                     }}
                 </ul>
-                <button type="button" class="tool" on:click=dismiss>
+                <button type="button" class="tool" on:click=move |_| problems.set(Vec::new())>
                     {t!(i18n, url.dismiss)}
                 </button>
             </section>

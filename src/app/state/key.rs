@@ -99,6 +99,8 @@ pub enum Key {
     Sweep,
     /// Cards that a sweep is held against.
     Cards,
+    /// Ids of the records that are shown.
+    Records,
     /// The row of the course.
     Row,
     /// One block of that row.
@@ -123,7 +125,7 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 57] = [
+    pub const ALL: [Self; 58] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -171,6 +173,7 @@ impl Key {
         Self::LogY,
         Self::Sweep,
         Self::Cards,
+        Self::Records,
         Self::Row,
         Self::Figure,
         Self::Given,
@@ -236,6 +239,7 @@ impl Key {
             Self::LogY => "log_y",
             Self::Sweep => "sweep",
             Self::Cards => "cards",
+            Self::Records => "records",
             Self::Row => "row",
             Self::Figure => "figure",
             Self::Given => "given",
@@ -304,7 +308,7 @@ impl Key {
             Self::LogX => Form::Switch,
             Self::LogY => Form::Switch,
             Self::Sweep => Form::Choice(&["batch", "seq", "image", "images", "frames"]),
-            Self::Cards | Self::Row | Self::Figure | Self::Given => Form::Text,
+            Self::Cards | Self::Records | Self::Row | Self::Figure | Self::Given => Form::Text,
             Self::Seed => Form::OptionalCount,
             Self::Present => Form::Choice(&["1"]),
             Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
@@ -324,6 +328,7 @@ impl Key {
                 | Self::Phase
                 | Self::NewTokens
                 | Self::Compare
+                | Self::Records
                 | Self::Row
                 | Self::Figure
                 | Self::Given
@@ -399,7 +404,7 @@ impl Key {
             Self::Sweep => "batch",
             Self::Heads | Self::KvHeads | Self::HeadDim | Self::Cards => "",
             Self::Compare | Self::Embed | Self::Widget | Self::Id => "",
-            Self::Row | Self::Figure | Self::Given | Self::Seed | Self::Present => "",
+            Self::Records | Self::Row | Self::Figure | Self::Given | Self::Seed | Self::Present => "",
             Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::ImageSizes | Self::Frames => "",
             Self::Lang | Self::Theme => "",
         }

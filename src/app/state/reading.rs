@@ -184,15 +184,22 @@ fn task(good: &Draft) -> Task {
     }
 }
 
+impl Draft {
+    /// The entries of the setup as a case has them; those that cannot be used are as if not entered.
+    pub fn setup_values(&self) -> Map<String, Value> {
+        Key::ALL
+            .into_iter()
+            .filter(|key| key.in_setup())
+            .filter_map(|key| Some((key, key.form().read(self.get(key)).ok()?)))
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key.name().to_owned(), value))
+            .collect()
+    }
+}
+
 /// The setup of a draft without errors; its keys are those of a case.
 fn setup(good: &Draft) -> Setup {
-    let values: Map<String, Value> = Key::ALL
-        .into_iter()
-        .filter(|key| key.in_setup())
-        .filter_map(|key| Some((key, key.form().read(good.get(key)).ok()?)))
-        .filter(|(_, value)| !value.is_null())
-        .map(|(key, value)| (key.name().to_owned(), value))
-        .collect();
+    let values = good.setup_values();
     // Forms and the engine's vocabulary agree, as the tests below hold; nothing is left to fail.
     Setup::deserialize(Value::Object(values)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-/// The pages. A route without a page yet opens the first page with a message.
+/// The pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Route {
     /// Plan a training run.
@@ -39,10 +39,5 @@ impl Route {
     pub fn of_path(path: &str) -> Option<Self> {
         let path = path.trim_end_matches('/');
         Self::ALL.into_iter().find(|r| r.path().trim_end_matches('/') == path)
-    }
-
-    /// Whether its page is there.
-    pub const fn is_built(self) -> bool {
-        matches!(self, Self::Plan | Self::Attention | Self::Diagnose | Self::Course)
     }
 }

@@ -11,6 +11,7 @@ mod switch;
 pub use choice::{Segments, Select};
 pub use combobox::{ComboOption, Combobox};
 pub use field::error_of;
+pub use help::{Help, HelpButton};
 pub use number::{Entry, Number};
 pub use progress::ProgressLine;
 pub use switch::Switch;

@@ -49,7 +49,7 @@ pub fn help(i18n: Words, key: Key) -> Option<String> {
         Key::LogX => t_string!(i18n, attention.help_log_x),
         Key::LogY => t_string!(i18n, attention.help_log_y),
         Key::Algorithms | Key::Cards => return None,
-        Key::Row | Key::Figure | Key::Given | Key::Seed | Key::Present => return None,
+        Key::Records | Key::Row | Key::Figure | Key::Given | Key::Seed | Key::Present => return None,
         Key::Compare | Key::Lang | Key::Theme | Key::Embed | Key::Widget | Key::Id => return None,
     };
     Some(words.to_string())

@@ -6,6 +6,7 @@ use vramscope_engine::dtype::DType;
 use vramscope_engine::order::sort_by_key;
 use vramscope_engine::tape::Gpu;
 
+use super::coded::Coded;
 use super::host::Parts;
 use super::protocol::{Answer, AttentionCurve};
 use super::run::model;
@@ -119,14 +120,14 @@ impl Parts for AttentionWork {
                 .map_err(|e| e.to_string()),
             None => Err("no card is chosen".into()),
         };
-        Some(Answer::Attention(AttentionCurve {
+        Some(Answer::Attention(Coded::of(&AttentionCurve {
             algorithm: algorithm.name().to_owned(),
             memory: lengths
                 .iter()
                 .map(|&l| (l, bytes(l).map_err(|e| e.to_string())))
                 .collect(),
             time: lengths.iter().map(|&l| (l, seconds(l))).collect(),
-        }))
+        })))
     }
 }
 
@@ -181,6 +182,7 @@ mod tests {
         let Some(Answer::Attention(flash)) = work.next() else {
             panic!("it is asked")
         };
+        let flash = flash.open().expect("it was written just now");
         assert_eq!(flash.algorithm, "flash");
         assert!(flash.memory.iter().all(|(_, bytes)| bytes.is_ok()));
         assert!(flash.time.iter().all(|(_, seconds)| seconds.is_ok()));

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::report::{BreakdownNode, LiveTensor, Report};
+use vramscope_engine::simulate::Inference;
 
 use super::run::Subject;
 use super::view::Card;
+use crate::state::Task;
 
 /// A file that a run can be saved as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,13 +45,27 @@ impl Export {
             Self::Tensors => tensors(report),
         }
     }
+
+    /// The file of a model that does not train, whose tensors are not kept: it has no tables.
+    pub fn write_pass(self, subject: &Subject, figures: &Inference) -> Option<String> {
+        let tokens = match subject.reading.task {
+            Task::Generate { new_tokens } => Some(new_tokens),
+            Task::Train | Task::Evaluate => None,
+        };
+        let answer = figures.answer((&subject.model, &subject.reading.setup), tokens);
+        (self == Self::Json).then(|| pretty(&answer))
+    }
 }
 
 fn json(subject: &Subject, report: &Report, card: Option<&Card>) -> String {
     let target = card.map(|card| (card.name.as_str(), &card.fit));
     let answer = report.answer((&subject.model, &subject.reading.setup), target, subject.outside());
+    pretty(&answer)
+}
+
+fn pretty(answer: &impl Serialize) -> String {
     // Plain data with text keys: there is nothing in it that JSON cannot hold.
-    let text = serde_json::to_string_pretty(&answer).unwrap_or_default();
+    let text = serde_json::to_string_pretty(answer).unwrap_or_default();
     text + "\n"
 }
 

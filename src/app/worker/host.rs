@@ -2,45 +2,68 @@
 
 use vramscope_engine::Report;
 use vramscope_engine::report::Instant;
-use vramscope_engine::report::derivation::{Derivation, Quantity};
+use vramscope_engine::simulate::Inference;
 
-use super::attention::AttentionWork;
-use super::export::Export;
-use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply};
+use super::later::{Here, Need};
+use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::run::Subject;
 use super::setups::SetupsWork;
 use super::slots::Slots;
-use super::sweep::SweepWork;
 use super::view::{Card, Details, Live, Run};
 use super::what_if::WhatIfWork;
-use crate::state::{Draft, Task};
+use crate::state::Task;
 
 /// Questions at work, and the last run.
 #[derive(Default)]
 pub struct Host {
     jobs: Slots<Job>,
     kept: Option<Kept>,
+    here: Here,
 }
 
 /// The run that questions can be about.
-struct Kept {
+pub struct Kept {
     id: u32,
-    subject: Subject,
-    report: Report,
-    card: Option<Card>,
+    /// What ran.
+    pub subject: Subject,
+    /// What came of it.
+    pub ran: Ran,
+    /// How it fits the card.
+    pub card: Option<Card>,
+}
+
+/// What came of a run.
+pub enum Ran {
+    /// A training step.
+    Step(Box<Report>),
+    /// A model that does not train.
+    Pass(Inference),
+}
+
+impl Kept {
+    /// The training step, if it is one.
+    pub fn report(&self) -> Option<&Report> {
+        match &self.ran {
+            Ran::Step(report) => Some(report),
+            Ran::Pass(_) => None,
+        }
+    }
 }
 
 /// One question at work.
 struct Job {
     id: u32,
-    progress: Progress,
+    /// What is answered of it.
+    done: u32,
+    /// What it cannot begin without.
+    need: Option<Need>,
     work: Work,
 }
 
 /// What is left to do for a question.
 enum Work {
-    /// One answer, for which the host's own run may be needed.
-    Whole(Ask),
+    /// All of it.
+    Asked(Ask),
     /// Many answers, one for each slice.
     Parts(Box<dyn Parts>),
 }
@@ -55,17 +78,21 @@ pub trait Parts {
 }
 
 impl Work {
-    /// What a question takes, and how many answers it has.
-    fn of(ask: Ask) -> (Self, u32) {
-        let parts: Box<dyn Parts> = match ask {
-            Ask::WhatIf { entries, now } => Box::new(WhatIfWork::of(&entries, now)),
-            Ask::Setups(all) => Box::new(SetupsWork::of(all)),
-            Ask::Attention(draft) => Box::new(AttentionWork::of(&draft)),
-            Ask::Sweep(draft) => Box::new(SweepWork::of(&draft)),
-            ask => return (Self::Whole(ask), 1),
-        };
-        let of = parts.left().max(1);
-        (Self::Parts(parts), of)
+    /// Begins what comes in parts.
+    fn begun(self, here: Here) -> Self {
+        let Self::Asked(ask) = self else { return self };
+        Self::Parts(match (ask, here) {
+            (Ask::WhatIf { entries, now }, _) => Box::new(WhatIfWork::of(&entries, now)),
+            (Ask::Setups(all), _) => Box::new(SetupsWork::of(all)),
+            (
+                Ask::Attention(entries),
+                Here {
+                    attention: Some(begin), ..
+                },
+            ) => begin(&entries),
+            (Ask::Sweep(entries), Here { sweep: Some(begin), .. }) => begin(&entries),
+            (ask, _) => return Self::Asked(ask),
+        })
     }
 }
 
@@ -74,9 +101,13 @@ impl Host {
     pub fn take(&mut self, order: Order) {
         match order {
             Order::Ask { id, slot, ask } => {
-                let (work, of) = Work::of(ask);
-                let progress = Progress { done: 0, of };
-                self.jobs.insert(slot, Job { id, progress, work });
+                let job = Job {
+                    id,
+                    done: 0,
+                    need: Need::of(&ask, self.here),
+                    work: Work::Asked(ask),
+                };
+                self.jobs.insert(slot, job);
             }
             Order::Cancel(slot) => {
                 self.jobs.remove(slot);
@@ -84,57 +115,107 @@ impl Host {
         }
     }
 
-    /// Whether there is something to do.
+    /// Whether there is something to do now.
     pub fn is_busy(&self) -> bool {
-        !self.jobs.is_empty()
+        self.jobs.iter().any(|(_, job)| job.need.is_none())
+    }
+
+    /// What the most urgent question that cannot begin waits for.
+    pub fn need(&self) -> Option<Need> {
+        self.jobs.iter().find_map(|(_, job)| job.need)
+    }
+
+    /// What of the program is there.
+    pub const fn here(&self) -> Here {
+        self.here
+    }
+
+    /// More of the program came: questions that waited for it can begin.
+    pub fn receive(&mut self, here: Here) {
+        self.here = here;
+        for job in self.jobs.iter_mut() {
+            if let Work::Asked(ask) = &job.work {
+                job.need = Need::of(ask, here);
+            }
+        }
+    }
+
+    /// One question less: what it waits for cannot be had. There is no answer to it.
+    pub fn give_up(&mut self, need: Need) -> Option<Reply> {
+        let (slot, job) = self.jobs.pop_first(|job| job.need == Some(need))?;
+        Some(answered(slot, job.id, Progress::default(), None))
     }
 
     /// Does one slice of the most urgent work: at most one simulation.
     pub fn step(&mut self) -> Option<Reply> {
-        let (slot, mut job) = self.jobs.pop_first()?;
-        job.progress.done += 1;
-        let answer = match &mut job.work {
-            Work::Whole(ask) => self.answer(job.id, ask),
+        let (slot, mut job) = self.jobs.pop_first(|job| job.need.is_none())?;
+        let id = job.id;
+        job.work = job.work.begun(self.here);
+        let (answer, left) = match &mut job.work {
+            Work::Asked(ask) => match self.answer(id, ask) {
+                Ok(answer) => (answer, 0),
+                Err(need) => {
+                    job.need = Some(need);
+                    self.jobs.insert(slot, job);
+                    return None;
+                }
+            },
             Work::Parts(parts) => {
                 let answer = parts.next();
                 // It may end early.
-                job.progress.of = job.progress.done + parts.left();
-                answer
+                (answer, parts.left())
             }
         };
-        let (id, progress) = (job.id, job.progress);
-        if !progress.is_complete() {
+        job.done += 1;
+        let (done, of) = (job.done, job.done + left);
+        if left > 0 {
             self.jobs.insert(slot, job);
         }
-        Some(Reply::Answered {
-            id,
-            slot,
-            progress,
-            answer: answer.map(Box::new),
-        })
+        Some(answered(slot, id, Progress { done, of }, answer))
     }
 
-    fn answer(&mut self, id: u32, ask: &Ask) -> Option<Answer> {
+    /// The answer, if there is one; or what it cannot be given without.
+    fn answer(&mut self, id: u32, ask: &Ask) -> Result<Option<Answer>, Need> {
         match ask {
-            Ask::Run(draft) => Some(self.run(id, draft).unwrap_or_else(|why| Answer::Run(Err(why)))),
-            Ask::Details { run } => {
-                let kept = self.kept(*run)?;
-                Some(Answer::Details(Box::new(Details::of(&kept.report))))
+            Ask::Run(draft) => {
+                // Its memory is needed for the next one.
+                self.kept = None;
+                match Subject::read(draft) {
+                    Ok(subject) if subject.model.is_further() && !self.here.models => Err(Need::Models),
+                    read => {
+                        let run = read.and_then(|subject| self.run(id, subject));
+                        Ok(Some(run.unwrap_or_else(|why| Answer::Run(Err(why)))))
+                    }
+                }
             }
-            Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
-            // These come in parts.
-            Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) => None,
-            Ask::Export { run, file } => self.export(*run, *file).map(Answer::File),
-            Ask::Derive { run, quantity } => self.derive(*run, quantity).map(Answer::Derivation),
+            ask => Ok(self.about(ask)),
         }
     }
 
-    fn run(&mut self, id: u32, draft: &Draft) -> Result<Answer, Refusal> {
-        // Its memory is needed for the next one.
-        self.kept = None;
-        let subject = Subject::read(draft)?;
+    /// What is asked about a run that is kept.
+    fn about(&self, ask: &Ask) -> Option<Answer> {
+        match ask {
+            Ask::Details { run } => {
+                let report = self.kept(*run)?.report()?;
+                Some(Answer::Details(Box::new(Details::of(report))))
+            }
+            Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
+            Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
+            // These are no questions about it.
+            Ask::Run(_) | Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) => None,
+        }
+    }
+
+    fn run(&mut self, id: u32, subject: Subject) -> Result<Answer, Refusal> {
         if subject.reading.task != Task::Train {
-            return subject.inference().map(Answer::Inference);
+            let pass = subject.inference(id)?;
+            self.kept = Some(Kept {
+                id,
+                subject,
+                ran: Ran::Pass(pass.figures),
+                card: pass.card.clone().ok(),
+            });
+            return Ok(Answer::Inference(pass));
         }
         let report = subject.report()?;
         let card = subject.card(&report);
@@ -144,24 +225,14 @@ impl Host {
         self.kept = Some(Kept {
             id,
             subject,
-            report,
+            ran: Ran::Step(Box::new(report)),
             card,
         });
         Ok(Answer::Run(Ok(Box::new(run))))
     }
 
     fn live(&self, run: u32, instant: Instant) -> Option<Live> {
-        Some(Live::of(&self.kept(run)?.report.timeline, instant))
-    }
-
-    fn derive(&self, run: u32, quantity: &Quantity) -> Option<Derivation> {
-        let kept = self.kept(run)?;
-        kept.subject.derivation(&kept.report, kept.card.as_ref(), quantity)
-    }
-
-    fn export(&self, run: u32, file: Export) -> Option<String> {
-        let kept = self.kept(run)?;
-        Some(file.write(&kept.subject, &kept.report, kept.card.as_ref()))
+        Some(Live::of(&self.kept(run)?.report()?.timeline, instant))
     }
 
     fn kept(&self, run: u32) -> Option<&Kept> {
@@ -169,13 +240,23 @@ impl Host {
     }
 }
 
+fn answered(slot: Slot, id: u32, progress: Progress, answer: Option<Answer>) -> Reply {
+    Reply::Answered {
+        id,
+        slot,
+        progress,
+        answer: answer.map(Box::new),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::Key;
-    use crate::worker::Slot;
+    use crate::state::{Draft, Key};
+    use crate::worker::Coded;
     use vramscope_engine::plan::Now;
     use vramscope_engine::report::StepBytes;
+    use vramscope_engine::report::derivation::Quantity;
     use vramscope_engine::units::Bytes;
 
     fn draft(pairs: &[(Key, &str)]) -> Draft {
@@ -185,6 +266,14 @@ mod tests {
             draft.set(*key, *text);
         }
         draft
+    }
+
+    /// A host with all that comes later.
+    fn host() -> Host {
+        Host {
+            here: Here::all(),
+            ..Host::default()
+        }
     }
 
     fn ask(id: u32, slot: Slot, ask: Ask) -> Order {
@@ -203,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_newer_question_of_a_slot_takes_the_place_of_the_older() {
-        let mut host = Host::default();
+        let mut host = host();
         host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
         host.take(ask(2, Slot::Run, Ask::Run(draft(&[(Key::Batch, "2")]))));
         let answers = finish(&mut host);
@@ -216,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_question_is_not_answered() {
-        let mut host = Host::default();
+        let mut host = host();
         host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
         host.take(Order::Cancel(Slot::Run));
         assert_eq!(finish(&mut host), []);
@@ -231,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_run_comes_before_the_rest_of_longer_work_which_says_how_far_it_is() {
-        let mut host = Host::default();
+        let mut host = host();
         let now = Now {
             reserved: Bytes::ZERO,
             steady: StepBytes::default(),
@@ -249,7 +338,7 @@ mod tests {
 
     #[test]
     fn setups_side_by_side_come_in_order_and_one_that_cannot_run_says_why() {
-        let mut host = Host::default();
+        let mut host = host();
         let all = vec![draft(&[]), draft(&[(Key::Batch, "0")]), draft(&[(Key::Batch, "2")])];
         host.take(ask(1, Slot::Setups, Ask::Setups(all)));
         let peaks: Vec<_> = finish(&mut host)
@@ -267,7 +356,7 @@ mod tests {
 
     #[test]
     fn an_instant_is_of_the_run_that_it_names() {
-        let mut host = Host::default();
+        let mut host = host();
         host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
         host.take(ask(1, Slot::Details, Ask::Details { run: 1 }));
         let Some((_, Some(Answer::Details(details)))) = finish(&mut host).pop() else {
@@ -283,27 +372,74 @@ mod tests {
 
     #[test]
     fn a_number_is_explained_for_the_run_that_it_is_of() {
-        let mut host = Host::default();
+        let mut host = host();
         host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
         let Some((_, Some(Answer::Run(Ok(run))))) = finish(&mut host).pop() else {
             panic!("gpt2 runs")
         };
         let derive = |run| Ask::Derive {
             run,
-            quantity: Quantity::PeakAllocated,
+            quantity: Coded::of(&Quantity::PeakAllocated),
         };
         host.take(ask(2, Slot::Derivation, derive(1)));
         let Some((2, Some(Answer::Derivation(found)))) = finish(&mut host).pop() else {
             panic!("it is explained")
         };
+        let found = found.open().expect("it was written just now");
         assert_eq!(found.formula.value(), run.figures.peak_allocated.get());
         host.take(ask(3, Slot::Derivation, derive(9)));
         assert_eq!(finish(&mut host), [(3, None)]);
     }
 
     #[test]
-    fn a_model_that_does_not_train_takes_less() {
+    fn what_comes_later_is_waited_for_while_other_work_goes_on() {
         let mut host = Host::default();
+        host.take(ask(1, Slot::Sweep, Ask::Sweep(draft(&[]))));
+        assert!(!host.is_busy() && host.need() == Some(Need::Sweep));
+        let decoder = draft(&[(Key::Model, "qwen2.5-0.5b"), (Key::Seq, "64")]);
+        host.take(ask(2, Slot::Run, Ask::Run(decoder)));
+        assert_eq!(progress(host.step()).0, 2);
+        assert_eq!(host.step(), None);
+        host.receive(Here::all());
+        assert!(host.is_busy() && host.need().is_none());
+        assert_eq!(progress(host.step()).0, 1);
+    }
+
+    #[test]
+    fn a_run_of_a_further_family_waits_for_its_code() {
+        let mut host = Host::default();
+        host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
+        assert_eq!((host.step(), host.need()), (None, Some(Need::Models)));
+        host.receive(Here::all());
+        assert_eq!(progress(host.step()).0, 1);
+        let mut host = Host::default();
+        host.take(ask(2, Slot::Run, Ask::Run(draft(&[(Key::Model, "qwen2.5-0.5b")]))));
+        assert_eq!(
+            progress(host.step()).0,
+            2,
+            "the decoders of Llama's line are there from the start"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_answered_with_nothing() {
+        let mut host = Host::default();
+        host.take(ask(1, Slot::Attention, Ask::Attention(draft(&[]))));
+        let Some(Reply::Answered {
+            id: 1,
+            answer: None,
+            progress,
+            ..
+        }) = host.give_up(Need::Attention)
+        else {
+            panic!("it is given up")
+        };
+        assert!(progress.is_complete() && host.need().is_none());
+    }
+
+    #[test]
+    fn a_model_that_does_not_train_takes_less() {
+        let mut host = host();
         let mut peak = |phase| {
             host.take(ask(
                 1,
@@ -322,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_model_that_cannot_be_read_is_refused_in_the_engines_words() {
-        let mut host = Host::default();
+        let mut host = host();
         host.take(ask(1, Slot::Run, Ask::Run(draft(&[(Key::Model, "gpt9")]))));
         let answers = finish(&mut host);
         let [(1, Some(Answer::Run(Err(Refusal::Model(message)))))] = &answers[..] else {
@@ -333,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_run_crosses_over_unchanged() {
-        let mut host = Host::default();
+        let mut host = host();
         host.take(ask(7, Slot::Run, Ask::Run(draft(&[(Key::Gpu, "RTX 4090")]))));
         host.take(ask(8, Slot::Details, Ask::Details { run: 7 }));
         for reply in std::iter::from_fn(|| host.step()) {

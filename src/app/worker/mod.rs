@@ -8,8 +8,10 @@
 pub mod attention;
 #[cfg(target_arch = "wasm32")]
 mod client;
+mod coded;
 mod export;
 mod host;
+pub mod later;
 #[cfg(target_arch = "wasm32")]
 mod link;
 pub mod protocol;
@@ -28,7 +30,10 @@ mod wire;
 
 #[cfg(target_arch = "wasm32")]
 pub use client::Engine;
+pub use coded::Coded;
 pub use export::Export;
+#[cfg(target_arch = "wasm32")]
+pub use later::{Begin, Closer};
 pub use protocol::{Answer, Ask, Progress, Refusal, Slot};
 pub use run::model;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use vramscope_engine::plan::{Needed, Now, Point, Tried};
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 
+use super::coded::Coded;
 use super::export::Export;
 use super::view::{Details, Inference, Live, Run, Summary};
 use crate::state::Draft;
@@ -74,7 +75,7 @@ pub enum Ask {
         /// [`Run::id`].
         run: u32,
         /// Which number.
-        quantity: Quantity,
+        quantity: Coded<Quantity>,
     },
     /// The curves of these entries' attention: an [`Answer::Attention`] for each algorithm.
     Attention(Draft),
@@ -123,13 +124,13 @@ pub enum Answer {
     /// What one change does.
     Tried(Tried),
     /// How a number comes about.
-    Derivation(Derivation),
+    Derivation(Coded<Derivation>),
     /// The curves of one algorithm.
-    Attention(AttentionCurve),
+    Attention(Coded<AttentionCurve>),
     /// One value of a sweep.
-    Point(Point),
+    Point(Coded<Point>),
     /// What a sweep found for one card.
-    Largest(Largest),
+    Largest(Coded<Largest>),
     /// The text of a file.
     File(String),
 }

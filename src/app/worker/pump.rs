@@ -8,6 +8,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{MessageChannel, MessagePort};
 
 use super::host::Host;
+use super::later::Need;
 use super::protocol::{Order, Reply};
 
 /// A host at work.
@@ -16,6 +17,8 @@ pub struct Pump {
     /// A message to this port is the next slice: a task of its own, behind those that wait.
     next: MessagePort,
     waiting: Cell<bool>,
+    /// Whether a part of the program is on its way.
+    fetching: Cell<bool>,
     deliver: Box<dyn Fn(Reply)>,
 }
 
@@ -30,6 +33,7 @@ impl Pump {
             host: RefCell::default(),
             next: channel.port2(),
             waiting: Cell::new(false),
+            fetching: Cell::new(false),
             deliver: Box::new(deliver),
         });
         let slice = {
@@ -43,19 +47,39 @@ impl Pump {
     }
 
     /// Takes an order; the work begins once the messages that wait are read.
-    pub fn take(&self, order: Order) {
+    pub fn take(self: &Rc<Self>, order: Order) {
         self.host.borrow_mut().take(order);
         self.go_on();
     }
 
-    fn go_on(&self) {
+    fn go_on(self: &Rc<Self>) {
         if self.host.borrow().is_busy() && !self.waiting.replace(true) {
             // A port of one's own takes any message.
             self.next.post_message(&JsValue::NULL).ok();
         }
+        let need = self.host.borrow().need();
+        if let Some(need) = need.filter(|_| !self.fetching.replace(true)) {
+            wasm_bindgen_futures::spawn_local(self.clone().fetch(need));
+        }
     }
 
-    fn slice(&self) {
+    /// Fetches what a question waits for; where it cannot be had, the question is given up.
+    async fn fetch(self: Rc<Self>, need: Need) {
+        let here = self.host.borrow().here();
+        let come = here.fetch(need).await;
+        self.fetching.set(false);
+        let gone = match come {
+            Some(here) => {
+                self.host.borrow_mut().receive(here);
+                None
+            }
+            None => self.host.borrow_mut().give_up(need),
+        };
+        self.go_on();
+        gone.into_iter().for_each(&self.deliver);
+    }
+
+    fn slice(self: &Rc<Self>) {
         self.waiting.set(false);
         let reply = self.host.borrow_mut().step();
         self.go_on();

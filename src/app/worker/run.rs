@@ -1,7 +1,7 @@
 //! From entries to a run: the only place where the page has the engine simulate one.
 
 use vramscope_engine::device::{Device, REFERENCE, outside};
-use vramscope_engine::report::derivation::{self, Derivation, Quantity};
+use vramscope_engine::report::derivation::{self, Derivation};
 use vramscope_engine::simulate::{evaluate, generate};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
@@ -60,7 +60,7 @@ impl Subject {
     ///
     /// # Errors
     /// When the setup does not fit the model, or the family does not generate.
-    pub fn inference(&self) -> Result<Inference, Refusal> {
+    pub fn inference(&self, id: u32) -> Result<Inference, Refusal> {
         let (model, setup) = (&self.model, &self.reading.setup);
         let figures = match self.reading.task {
             Task::Generate { new_tokens } => generate(model, setup, new_tokens, self.gpu()),
@@ -71,7 +71,7 @@ impl Subject {
             name: device.name.clone(),
             fit: Fit::of_inference(&figures, Room::Card(device)),
         });
-        Ok(Inference { figures, card })
+        Ok(Inference { id, figures, card })
     }
 
     /// Bytes that the card holds outside PyTorch's allocator; the reference card, where there is none.
@@ -82,24 +82,24 @@ impl Subject {
 
     /// What the setup makes the model run.
     pub fn inputs(&self, report: &Report) -> Inputs {
-        let value = |quantity| Some(self.derivation(report, None, &quantity)?.formula.value());
+        let of = self.explained(report, None);
+        let value = |found: Option<Derivation>| Some(found?.formula.value());
         Inputs {
-            positions: value(Quantity::Positions),
-            image_tokens: value(Quantity::ImageTokens),
-            logits: value(Quantity::Logits).map(Bytes::new),
+            positions: value(of.positions()),
+            image_tokens: value(of.image_tokens()),
+            logits: value(of.logits()).map(Bytes::new),
         }
     }
 
-    /// How a number of the report comes about.
-    pub fn derivation(&self, report: &Report, card: Option<&Card>, of: &Quantity) -> Option<Derivation> {
+    /// The report, to ask how its numbers come about.
+    pub fn explained<'a>(&'a self, report: &'a Report, card: Option<&'a Card>) -> derivation::Subject<'a> {
         let device = self.device.as_ref().ok().copied();
-        let subject = derivation::Subject {
+        derivation::Subject {
             model: &self.model,
             setup: &self.reading.setup,
             report,
             card: device.zip(card.map(|card| &card.fit)),
-        };
-        subject.derivation(of)
+        }
     }
 }
 

@@ -28,18 +28,18 @@ impl<T> Slots<T> {
         self.place(slot).ok().map(|at| self.0.remove(at).1)
     }
 
-    /// Takes what the most urgent slot has.
-    pub fn pop_first(&mut self) -> Option<(Slot, T)> {
-        (!self.0.is_empty()).then(|| self.0.remove(0))
+    /// Takes the first that is wanted, the most urgent slot's first.
+    pub fn pop_first(&mut self, is_wanted: impl Fn(&T) -> bool) -> Option<(Slot, T)> {
+        let at = self.0.iter().position(|(_, item)| is_wanted(item))?;
+        Some(self.0.remove(at))
     }
 
-    /// Whether no slot has anything.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Everything, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().map(|(_, item)| item)
     }
 
-    /// Every slot that has something.
-    #[cfg(target_arch = "wasm32")]
+    /// Every slot that has something, the most urgent first.
     pub fn iter(&self) -> impl Iterator<Item = (Slot, &T)> {
         self.0.iter().map(|(slot, item)| (*slot, item))
     }

@@ -10,6 +10,7 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Setup};
 
 pub use self::cards::cards;
+use super::coded::Coded;
 use super::host::Parts;
 use super::protocol::{Answer, Largest};
 use super::run::model;
@@ -150,11 +151,11 @@ impl Parts for SweepWork {
             self.ended = self.sweep.as_ref().is_none_or(|sweep| sweep.left() == 0);
             self.ran
                 .extend(point.outcome.as_ref().ok().map(|needed| (point.value, needed.needed)));
-            return Some(Answer::Point(point));
+            return Some(Answer::Point(Coded::of(&point)));
         }
         self.ended = true;
         let card = self.cards.pop_front()?;
-        Some(Answer::Largest(self.largest(card)))
+        Some(Answer::Largest(Coded::of(&self.largest(card))))
     }
 }
 
@@ -174,8 +175,8 @@ mod tests {
         let (mut values, mut found) = (Vec::new(), Vec::new());
         while work.left() > 0 {
             match work.next() {
-                Some(Answer::Point(point)) => values.push(point.value),
-                Some(Answer::Largest(largest)) => found.push(largest),
+                Some(Answer::Point(point)) => values.extend(point.open().map(|point| point.value)),
+                Some(Answer::Largest(largest)) => found.extend(largest.open()),
                 other => panic!("{other:?}"),
             }
         }

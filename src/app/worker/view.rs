@@ -59,6 +59,8 @@ pub struct Summary {
 /// A model that does not train, held against a card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inference {
+    /// The question that it answers; later ones name it.
+    pub id: u32,
     /// What it takes.
     pub figures: simulate::Inference,
     /// The card; or why there is none, and then no verdict.

@@ -1,9 +1,10 @@
 use leptos::prelude::*;
 use vramscope_engine::attention::{Algorithm, Call, MeasuredPoint};
 use vramscope_engine::device::Device;
+use vramscope_engine::record::Record;
 use vramscope_engine::tape::Gpu;
 
-use crate::shell::Store;
+use crate::shell::{MyCard, Store};
 use crate::state::{Form, Key, Reading};
 use crate::worker::attention::{algorithms, call};
 use crate::worker::protocol::AttentionCurve;
@@ -42,14 +43,16 @@ impl Attention {
             pointed: RwSignal::new(None),
             at: Memo::new(move |_| reading.with(at)),
             chosen: RwSignal::new(Algorithm::Standard),
-            record: RwSignal::new(None),
+            record: RwSignal::new(of_my_card()),
         };
         provide_context(attention);
         let entries = Memo::new(move |_| reading.with(Reading::of_attention));
         let engine = Engine::get();
         Effect::new(move || {
             engine.ask(Slot::Attention, Ask::Attention(entries.get()), move |answer, _| {
-                if let Some(Answer::Attention(curve)) = answer {
+                if let Some(Answer::Attention(curve)) = answer
+                    && let Some(curve) = curve.open()
+                {
                     // The answer may come when another page is open.
                     attention.curves.try_update(|curves| {
                         curves.retain(|known| known.algorithm != curve.algorithm);
@@ -104,6 +107,13 @@ impl Attention {
     pub fn pick(self, length: f64) {
         Store::get().set(Key::At, (length as u64).to_string());
     }
+}
+
+/// The measured points of the card that the person chose as theirs.
+fn of_my_card() -> Option<(String, Vec<MeasuredPoint>)> {
+    let record = Record::read(&MyCard::attention()?).ok()?;
+    let points = MeasuredPoint::all(&record);
+    (!points.is_empty()).then_some((record.device.name, points))
 }
 
 fn at(reading: &Reading) -> u64 {

@@ -12,7 +12,7 @@ use crate::words;
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot};
 
 /// Under this name the browser keeps what a reader ticked.
-pub(super) const KEPT: &str = "course";
+pub const KEPT: &str = "course";
 
 /// Said before any language is there.
 pub const FAILED: &str = "The course could not be loaded. Is the page's folder complete, or the network gone? Reload to try again. 课程未能载入，请刷新重试。課程未能載入，請重新整理。";

@@ -17,12 +17,17 @@ extern "C" {
     fn fetch(language: &str) -> js_sys::Promise;
 }
 
+/// The course in a language; nothing where it cannot be had.
+pub async fn load(locale: Locale) -> Option<Book> {
+    let text = JsFuture::from(fetch(locale.as_str())).await.ok()?;
+    Book::read(&text.as_string()?)
+}
+
 /// Shows the course in a language, as soon as it is there.
 pub fn follow(desk: Desk, locale: Locale) {
     desk.wanted.set_value(Some(locale));
     spawn_local(async move {
-        let text = JsFuture::from(fetch(locale.as_str())).await.ok();
-        let book = text.and_then(|text| Book::read(&text.as_string()?));
+        let book = load(locale).await;
         // The reader may have gone, or chosen another language meanwhile.
         if desk.wanted.try_get_value().flatten() == Some(locale) {
             desk.failed.set(book.is_none());

@@ -18,6 +18,9 @@ use crate::state::Key;
 use crate::worker::{Engine, Slot};
 use desk::Desk;
 
+pub use desk::KEPT;
+pub use fetched::load;
+
 /// Contents at the left, the row at the right; in a frame of another page, one figure alone.
 #[component]
 pub fn CoursePage() -> impl IntoView {

@@ -1,49 +1,93 @@
 use leptos::prelude::*;
 
-use super::curve::Curve;
 use super::finding::FindingView;
-use super::reader::Answer;
+use super::fixes::FixesView;
+use super::reader::Reader;
+use super::recording::RecordingView;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::part;
 
-/// What was read, curves of snapshots, and every finding.
+/// What was read, recordings, every finding, and what the run could change.
 #[component]
-pub fn AnswerView(answer: Answer) -> impl IntoView {
+pub fn AnswerView() -> impl IntoView {
+    let reader = Reader::get();
+    let has_words = Memo::new(move |_| reader.phrases.with(|phrases| !phrases.is_empty()));
+    part(move || {
+        has_words.get().then(|| {
+            view! {
+                <Understood />
+                <Findings />
+                <FixesView />
+                <Recordings />
+            }
+            .into_any()
+        })
+    })
+}
+
+#[component]
+fn Understood() -> impl IntoView {
     let i18n = use_i18n();
-    let read = answer.read.into_iter().map(|(file, line, kind)| {
-        let place = if line == 0 { file } else { format!("{file}:{line}") };
-        view! { <li>{format!("{place}: {kind}")}</li> }
-    });
-    let refused = answer.refused.into_iter().map(|(file, why)| {
-        view! { <li class="diagnose-refused">{format!("{file}: {why}")}</li> }
-    });
-    let files: Vec<_> = read
-        .map(IntoAny::into_any)
-        .chain(refused.map(IntoAny::into_any))
-        .collect();
-    let is_nothing = answer.findings.is_empty();
-    let count = answer.findings.len();
-    let curves: Vec<_> = answer
-        .recordings
-        .into_iter()
-        .map(|recording| view! { <Curve recording /> })
-        .collect();
-    let findings: Vec<_> = answer
-        .findings
-        .into_iter()
-        .map(|finding| view! { <FindingView finding /> })
-        .collect();
-    view! {
-        <section class="card" data-testid="diagnosis" data-value=count.to_string()>
-            <h2>{t!(i18n, diagnose.understood)}</h2>
-            <p class="offscreen" role="status">
-                {move || t_string!(i18n, diagnose.found, count = count.to_string()).to_string()}
-            </p>
-            <ul class="small">{files}</ul>
-            <Show when=move || is_nothing>
-                <p>{t!(i18n, diagnose.nothing)}</p>
-            </Show>
-        </section>
-        {curves}
-        {findings}
-    }
+    let reader = Reader::get();
+    part(move || {
+        let answer = reader.answer.get()?;
+        let read = answer.read.iter().map(|(file, line, kind)| {
+            let place = if *line == 0 {
+                file.clone()
+            } else {
+                format!("{file}:{line}")
+            };
+            view! { <li>{format!("{place}: {kind}")}</li> }.into_any()
+        });
+        let refused = answer
+            .refused
+            .iter()
+            .map(|(file, why)| view! { <li class="diagnose-refused">{format!("{file}: {why}")}</li> }.into_any());
+        let files: Vec<_> = read.chain(refused).collect();
+        let count = answer.findings.len().to_string();
+        let found = count.clone();
+        let nothing = answer
+            .findings
+            .is_empty()
+            .then(|| view! { <p>{t!(i18n, diagnose.nothing)}</p> });
+        let view = view! {
+            <section class="card" data-testid="diagnosis" data-value=count>
+                <h2>{t!(i18n, diagnose.understood)}</h2>
+                <p class="offscreen" role="status">
+                    {move || t_string!(i18n, diagnose.found, count = found.clone()).to_string()}
+                </p>
+                <ul class="small">{files}</ul>
+                {nothing}
+            </section>
+        };
+        Some(view.into_any())
+    })
+}
+
+#[component]
+fn Findings() -> impl IntoView {
+    let reader = Reader::get();
+    part(move || {
+        let answer = reader.answer.get()?;
+        let findings: Vec<_> = answer
+            .findings
+            .iter()
+            .map(|finding| view! { <FindingView finding=finding.clone() /> })
+            .collect();
+        Some(findings.into_any())
+    })
+}
+
+/// The same for every run, so that a look at an instant outlives a change of the setup.
+#[component]
+fn Recordings() -> impl IntoView {
+    let reader = Reader::get();
+    part(move || {
+        let all = reader.recordings.get();
+        let views: Vec<_> = (0..)
+            .zip(all.iter())
+            .map(|(index, recording)| view! { <RecordingView index recording=recording.clone() /> })
+            .collect();
+        Some(views.into_any())
+    })
 }

@@ -1,30 +1,21 @@
 use leptos::prelude::*;
+use vramscope_engine::format::difference;
 
-use super::reader::{Finding, Gap, Said};
-use crate::i18n::{Place, Words, phrases, t, t_string, use_i18n};
-
-/// A phrase of a finding, followed as the language changes.
-pub fn say(words: Words, said: &Said) -> String {
-    let values = said.gaps.iter().map(|gap| match gap {
-        Gap::Text(text) => text.clone(),
-        Gap::Phrase(key) => place(key).map_or_else(|| key.clone(), |place| words.phrase(place).to_owned()),
-    });
-    match place(&said.key) {
-        Some(place) => words.with(place, &values.collect::<Vec<_>>()),
-        None => said.key.clone(),
-    }
-}
-
-/// Where a phrase of this key stands.
-pub fn place(key: &str) -> Option<Place> {
-    let all = phrases::finding::PLACES;
-    all.iter().find(|(known, _)| *known == key).map(|&(_, place)| place)
-}
+use super::answer_data::{Finding, Fix};
+use super::phrases::Said;
+use super::reader::Reader;
+use super::setup::planner;
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::part::{part, text};
+use crate::shell::Store;
+use crate::state::Key;
+use crate::words;
 
 /// One conclusion: how sure, in a sentence, its numbers, what to do, and where the course explains it.
 #[component]
 pub fn FindingView(finding: Finding) -> impl IntoView {
     let i18n = use_i18n();
+    let reader = Reader::get();
     let Finding {
         code,
         standing,
@@ -34,11 +25,12 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
         next,
         gauge,
     } = finding;
-    let list = move |all: Vec<Said>| -> Vec<_> {
-        all.into_iter()
-            .map(|said| view! { <li>{crate::part::text(move || say(i18n, &said))}</li> })
-            .collect()
-    };
+    let say = move |said: Said| text(move || reader.phrases.with(|phrases| phrases.say(&said)));
+    let numbers: Vec<_> = numbers.into_iter().map(|said| view! { <li>{say(said)}</li> }).collect();
+    let next: Vec<_> = next
+        .into_iter()
+        .map(|(step, said)| view! { <li>{say(said)} <Saving step /></li> })
+        .collect();
     let label = {
         let standing = standing.clone();
         move || {
@@ -61,12 +53,67 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
             <h2>
                 <span class="diagnose-standing">{label}</span>
                 " "
-                {crate::part::text(move || say(i18n, &title))}
+                {say(title)}
             </h2>
             {bar}
-            <ul class="diagnose-numbers">{list(numbers)}</ul>
-            <ul class="diagnose-next">{list(next)}</ul>
-            <p class="muted small">{t!(i18n, diagnose.row)} " " {row}</p>
+            <ul class="diagnose-numbers">{numbers}</ul>
+            <ul class="diagnose-next">{next}</ul>
+            <p class="muted small">
+                <a class="diagnose-row" data-testid="finding-row" href=format!("#/course?row={row}")>
+                    {t!(i18n, diagnose.row)}
+                    " "
+                    {row.clone()}
+                </a>
+            </p>
         </section>
+    }
+}
+
+/// What a step saves in the run that was named: the best of the changes that carry it out.
+#[component]
+fn Saving(step: String) -> impl IntoView {
+    let i18n = use_i18n();
+    let (reader, store) = (Reader::get(), Store::get());
+    let best = Memo::new(move |_| {
+        reader.fixes.with(|(fixes, _)| {
+            let own = fixes.iter().filter(|fix| fix.step.as_ref() == Some(&step));
+            own.min_by_key(|fix| fix.difference).cloned()
+        })
+    });
+    part(move || {
+        let fix = best.get()?;
+        if fix.difference >= 0 {
+            return Some(view! { <span class="diagnose-saves muted">{reader.phrase("v_costs")}</span> }.into_any());
+        }
+        let Fix { key, value, .. } = &fix;
+        let (entry, now, then) = entry(i18n, store, key, value);
+        let said = reader.phrase_with("v_saves", [difference(fix.difference), format!("{entry} {now}"), then]);
+        let href = planner(store, &[(key.clone(), value.clone())]);
+        let saving = view! {
+            <span class="diagnose-saves" data-testid="saving" data-name=key.clone() data-value=fix.difference.to_string()>
+                {said} ". " {verdict(reader, &fix)} " " <a href=href>{reader.phrase("v_open")}</a>
+            </span>
+        };
+        Some(saving.into_any())
+    })
+}
+
+/// An entry of the setup: its name, its value now, and another value, as the planner's controls say them.
+pub fn entry(i18n: Words, store: Store, key: &str, value: &str) -> (String, String, String) {
+    let Some(named) = Key::named(key) else {
+        return (key.to_owned(), String::new(), value.to_owned());
+    };
+    let now = store.reading().with(|reading| reading.good.get(named).to_owned());
+    let shown = |value: &str| words::choice(i18n, named, value);
+    (words::label(i18n, named), shown(&now), shown(value))
+}
+
+/// Whether the changed run fits.
+pub fn verdict(reader: Reader, fix: &Fix) -> String {
+    match fix.verdict.as_deref() {
+        Some("fits") => reader.phrase("v_fits"),
+        Some("tight") => reader.phrase("v_tight"),
+        Some("oom") => reader.phrase("v_oom"),
+        _ => String::new(),
     }
 }

@@ -1,32 +1,48 @@
 //! `/diagnose`: whatever a person has after a crash, and what it means.
 
 mod answer;
-mod curve;
+mod answer_data;
+mod checklists;
 mod finding;
+mod fixes;
 mod input;
+mod phrases;
 mod reader;
+mod recording;
+mod segments;
+mod setup;
+mod stack;
 
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
 use answer::AnswerView;
+use checklists::Checklists;
 use input::Input;
 use reader::{Reader, State};
+use setup::RunSetup;
 
-/// What was given at the top, what it means below.
+/// What was given and the run that it is of at the top, what it means below.
 #[component]
 pub fn DiagnosePage() -> impl IntoView {
     let i18n = use_i18n();
     let reader = Reader::provide();
+    Effect::new(move || reader.speak(i18n.locale().as_str()));
     let result = move || match reader.state.get() {
         State::Nothing => None,
         State::Reading(done, of) => Some(
             view! {
                 <p role="status" data-testid="diagnose-progress">
                     {move || {
-                        let (done, of) = (done + 1, of);
-                        t_string!(i18n, diagnose.reading, done = done.to_string(), of = of.to_string()).to_string()
+                        let mib = |bytes: f64| format!("{:.1}", bytes / f64::from(1 << 20));
+                        if of > 0.0 && done >= of {
+                            t_string!(i18n, diagnose.working).to_string()
+                        } else {
+                            t_string!(i18n, diagnose.reading, done = mib(done), of = mib(of) + " MiB").to_string()
+                        }
                     }}
+                    " "
+                    <progress value=done.to_string() max=of.max(1.0).to_string() aria-hidden="true"></progress>
                     " "
                     <button type="button" class="tool" data-testid="diagnose-stop" on:click=move |_| reader.stop()>
                         {t!(i18n, diagnose.stop)}
@@ -43,12 +59,16 @@ pub fn DiagnosePage() -> impl IntoView {
             }
             .into_any(),
         ),
-        State::Answered(answer) => Some(view! { <AnswerView answer /> }.into_any()),
+        State::Answered => Some(view! { <AnswerView /> }.into_any()),
     };
     view! {
         <main class="results diagnose" id="results" tabindex="-1" aria-label=move || t_string!(i18n, nav.diagnose)>
-            <Input />
+            <div class="diagnose-given">
+                <Input />
+                <RunSetup />
+            </div>
             {crate::part::part(result)}
+            <Checklists />
         </main>
     }
 }

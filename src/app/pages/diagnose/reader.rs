@@ -1,17 +1,20 @@
-//! The worker that reads files.
+//! The worker that reads files and answers questions about them.
+
+use std::sync::Arc;
 
 use leptos::prelude::*;
-use serde::Deserialize;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use super::answer_data::{Answer, Climbed, Fix, Recording};
+use super::phrases::Phrases;
+
 #[wasm_bindgen]
 extern "C" {
-    /// `style/boot.js`: reads files in a worker, and a text with them; it is told how many are done, of how
-    /// many, then the answer or a fault.
+    /// `style/boot.js`: reads files in a worker, and a text with them; it is told what the worker says.
     #[wasm_bindgen(js_namespace = vramscope, js_name = diagnose)]
-    fn start(files: &js_sys::Array, text: &str, hear: &js_sys::Function) -> web_sys::Worker;
+    fn start(files: &js_sys::Array, text: &str, run: &str, hear: &js_sys::Function) -> web_sys::Worker;
 }
 
 /// What is read, and what came of it.
@@ -20,78 +23,12 @@ pub enum State {
     /// Nothing was given.
     #[default]
     Nothing,
-    /// So many files are done, of so many.
-    Reading(u32, u32),
+    /// So many bytes are read, of so many.
+    Reading(f64, f64),
     /// It could not be read.
     Fault(String),
-    /// What it means.
-    Answered(Answer),
-}
-
-/// What `diagnoser/session.rs` writes.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Answer {
-    /// Name, line and kind of each piece.
-    pub read: Vec<(String, u32, String)>,
-    /// Name, and why nothing of it was understood.
-    pub refused: Vec<(String, String)>,
-    /// The surest first.
-    pub findings: Vec<Finding>,
-    /// Curves of snapshots.
-    pub recordings: Vec<Recording>,
-}
-
-/// One conclusion.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Finding {
-    /// Its stable name.
-    pub code: String,
-    /// How sure it is.
-    pub standing: String,
-    /// Of the course.
-    pub row: String,
-    /// In one sentence.
-    pub title: Said,
-    /// The numbers that show it.
-    pub numbers: Vec<Said>,
-    /// What to do.
-    pub next: Vec<Said>,
-    /// A part and its whole.
-    pub gauge: Option<(f64, f64)>,
-}
-
-/// A phrase and what goes into its gaps.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Said {
-    /// Of `finding.json`.
-    pub key: String,
-    /// In the order of their names.
-    pub gaps: Vec<Gap>,
-}
-
-/// What goes into a gap.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Gap {
-    /// The same in every language.
-    Text(String),
-    /// A phrase by its key.
-    Phrase(String),
-}
-
-/// The curve of a snapshot.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Recording {
-    /// Number of the device.
-    pub device: u32,
-    /// How many events it has.
-    pub events: u32,
-    /// Highest live bytes.
-    pub peak: f64,
-    /// What is stacked.
-    pub categories: Vec<String>,
-    /// Bytes of each, over time.
-    pub columns: Vec<Vec<f64>>,
+    /// It was read.
+    Answered,
 }
 
 /// The reader, as components reach it.
@@ -99,7 +36,33 @@ pub struct Recording {
 pub struct Reader {
     /// What it is doing.
     pub state: RwSignal<State>,
+    /// What it says, in the language of the reader.
+    pub phrases: RwSignal<Phrases>,
+    /// What everything means; anew when the run is another.
+    pub answer: RwSignal<Option<Arc<Answer>>>,
+    /// What was recorded; the same for every run.
+    pub recordings: RwSignal<Arc<Vec<Recording>>>,
+    /// Changes that were tried for the run, and how many are left.
+    pub fixes: RwSignal<(Vec<Fix>, usize)>,
+    /// The planner's ladder for the run, and its limit.
+    pub ladder: RwSignal<Option<Arc<Climbed>>>,
+    /// The run that everything is of, as the diagnoser reads it; empty while it is not named.
+    pub run: RwSignal<String>,
     worker: StoredValue<Option<web_sys::Worker>, LocalStorage>,
+    questions: StoredValue<Vec<Question>>,
+    language: StoredValue<&'static str>,
+}
+
+/// A question that is asked again and again, as a pointer moves: while one is being answered, only the newest of
+/// those that come waits.
+#[derive(Debug, Clone, Copy)]
+pub struct Question {
+    reader: Reader,
+    id: usize,
+    busy: StoredValue<bool>,
+    waiting: StoredValue<Option<String>>,
+    /// The last answer.
+    pub answer: RwSignal<Option<String>>,
 }
 
 impl Reader {
@@ -107,7 +70,15 @@ impl Reader {
     pub fn provide() -> Self {
         let reader = Self {
             state: RwSignal::default(),
+            phrases: RwSignal::default(),
+            answer: RwSignal::default(),
+            recordings: RwSignal::default(),
+            fixes: RwSignal::default(),
+            ladder: RwSignal::default(),
+            run: RwSignal::default(),
             worker: StoredValue::new_local(None),
+            questions: StoredValue::default(),
+            language: StoredValue::new("en"),
         };
         on_cleanup(move || reader.end());
         provide_context(reader);
@@ -119,25 +90,106 @@ impl Reader {
         expect_context()
     }
 
+    /// A phrase, followed as the language changes.
+    pub fn phrase(self, key: &str) -> String {
+        self.phrases.with(|phrases| phrases.get(key).to_owned())
+    }
+
+    /// A phrase with texts in its gaps, followed as the language changes.
+    pub fn phrase_with<const N: usize>(self, key: &str, gaps: [String; N]) -> String {
+        self.phrases
+            .with(|phrases| phrases.with(key, gaps.iter().map(String::as_str)))
+    }
+
     /// Reads these instead of what was given before.
     pub fn read(self, files: &js_sys::Array, text: &str) {
         self.end();
-        self.state.set(State::Reading(0, files.length().max(1)));
-        let hear = Closure::<dyn Fn(u32, u32, String, String)>::new(move |done, of, answer: String, fault: String| {
-            let state = match (answer.is_empty(), fault.is_empty()) {
-                (_, false) => State::Fault(fault),
-                (true, true) => State::Reading(done, of),
-                (false, true) => match serde_json::from_str(&answer) {
-                    Ok(answer) => State::Answered(answer),
-                    Err(error) => State::Fault(error.to_string()),
-                },
-            };
-            self.state.set(state);
+        self.state.set(State::Reading(0.0, 0.0));
+        let hear = Closure::<dyn Fn(String, String, String)>::new(move |kind: String, text: String, id: String| {
+            self.hear(&kind, text, &id);
         });
-        let worker = start(files, text, hear.as_ref().unchecked_ref());
+        let run = self.run.get_untracked();
+        let worker = start(files, text, &run, hear.as_ref().unchecked_ref());
         // For as long as the worker may speak.
         hear.forget();
         self.worker.set_value(Some(worker));
+        self.send(&format!("{{\"language\":\"{}\"}}", self.language.get_value()));
+    }
+
+    fn hear(self, kind: &str, text: String, id: &str) {
+        match kind {
+            "progress" => {
+                if let Ok((done, of, _)) = serde_json::from_str::<(f64, f64, String)>(&text) {
+                    self.state.set(State::Reading(done, of));
+                }
+            }
+            "answer" => match serde_json::from_str::<Answer>(&text) {
+                Ok(answer) => {
+                    let is_first = !matches!(self.state.get_untracked(), State::Answered);
+                    self.fixes.set((Vec::new(), 0));
+                    self.ladder.set(None);
+                    if is_first {
+                        self.recordings.set(Arc::new(answer.recordings.clone()));
+                    }
+                    self.answer.set(Some(Arc::new(answer)));
+                    if is_first {
+                        self.state.set(State::Answered);
+                    }
+                }
+                Err(error) => self.state.set(State::Fault(error.to_string())),
+            },
+            "phrases" if id == self.language.get_value() => {
+                self.phrases.set(Phrases::read(&text).unwrap_or_default());
+            }
+            "fix" => {
+                if let Ok((left, fix)) = serde_json::from_str::<(usize, Option<Fix>)>(&text) {
+                    self.fixes.update(|(fixes, still)| {
+                        fixes.extend(fix);
+                        *still = left;
+                    });
+                }
+            }
+            "ladder" => self.ladder.set(serde_json::from_str(&text).ok().map(Arc::new)),
+            "fault" => self.state.set(State::Fault(text)),
+            _ => {
+                let id: usize = id.parse().unwrap_or(usize::MAX);
+                if let Some(question) = self.questions.with_value(|all| all.get(id).copied()) {
+                    question.answered(text);
+                }
+            }
+        }
+    }
+
+    /// Everything is of this run now.
+    pub fn know(self, run: String) {
+        if self.run.get_untracked() == run {
+            return;
+        }
+        let message = js_sys::Object::new();
+        // A plain object takes every key.
+        js_sys::Reflect::set(&message, &"run".into(), &run.as_str().into()).ok();
+        self.run.set(run);
+        self.post(&message);
+    }
+
+    /// Speaks this language.
+    pub fn speak(self, language: &'static str) {
+        self.language.set_value(language);
+        self.send(&format!("{{\"language\":\"{language}\"}}"));
+    }
+
+    /// Something that can be asked.
+    pub fn question(self) -> Question {
+        let id = self.questions.with_value(Vec::len);
+        let question = Question {
+            reader: self,
+            id,
+            busy: StoredValue::new(false),
+            waiting: StoredValue::new(None),
+            answer: RwSignal::new(None),
+        };
+        self.questions.update_value(|all| all.push(question));
+        question
     }
 
     /// Reads no further.
@@ -146,9 +198,51 @@ impl Reader {
         self.state.set(State::Nothing);
     }
 
+    fn send(self, json: &str) {
+        if let Ok(message) = js_sys::JSON::parse(json) {
+            self.post(&message);
+        }
+    }
+
+    fn post(self, message: &wasm_bindgen::JsValue) {
+        self.worker.with_value(|worker| {
+            // What cannot be sent is not answered.
+            worker.as_ref().and_then(|worker| worker.post_message(message).ok())
+        });
+    }
+
     fn end(self) {
         if let Some(worker) = self.worker.try_update_value(Option::take).flatten() {
             worker.terminate();
         }
+        self.questions.try_update_value(Vec::clear);
+        self.answer.try_set(None);
+        self.recordings.try_set(Arc::default());
+        self.fixes.try_set((Vec::new(), 0));
+        self.ladder.try_set(None);
+    }
+}
+
+impl Question {
+    /// Asks: a kind and its arguments.
+    pub fn ask(self, kind: &str, args: &[u32]) {
+        let args: Vec<String> = args.iter().map(u32::to_string).collect();
+        let json = format!("{{\"id\":{},\"{kind}\":[{}]}}", self.id, args.join(","));
+        if self.busy.get_value() {
+            self.waiting.set_value(Some(json));
+        } else {
+            self.busy.set_value(true);
+            self.reader.send(&json);
+        }
+    }
+
+    fn answered(self, text: String) {
+        // Its chart may be gone.
+        let next = self.waiting.try_update_value(Option::take).flatten();
+        self.busy.try_set_value(next.is_some());
+        if let Some(json) = next {
+            self.reader.send(&json);
+        }
+        self.answer.try_set(Some(text));
     }
 }

@@ -2,7 +2,6 @@
 
 mod columns;
 mod head;
-mod pin;
 mod rows;
 
 use leptos::prelude::*;
@@ -12,7 +11,6 @@ use crate::state::Key;
 use crate::widgets::error_of;
 use columns::Columns;
 use head::Head;
-pub use pin::PinButton;
 use rows::{Differences, Figures, Parts, Verdicts};
 
 /// Pinned setups side by side with the one in the editor, while there are any.
@@ -22,34 +20,31 @@ pub fn Compare() -> impl IntoView {
     let columns = Columns::follow();
     let error = error_of(Key::Compare);
     let shown = move || columns.all.with(|all| all.len() > 1);
-    let in_sight = move || shown() || error.get().is_some();
     view! {
-        <Show when=in_sight>
-            <section class="card compare" data-testid="compare">
-                <h2>{t!(i18n, compare.title)}</h2>
-                <p class="field-error" data-testid="error-compare">{move || error.get()}</p>
-                <Show when=shown>
-                    <p class="muted small">{t!(i18n, compare.to_first)}</p>
-                    <div class="compare-scroll" tabindex="0" role="region" aria-label=move || t_string!(i18n, compare.title)>
-                        {move || {
-                            let all = columns.all.get();
-                            let count = all.len().to_string();
-                            view! {
-                                <table class="compare-table" style:--columns=count>
-                                    <Head all=all.clone() />
-                                    <tbody>
-                                        <Verdicts all=all.clone() />
-                                        <Parts all=all.clone() />
-                                        <Figures all=all.clone() />
-                                        <Differences all />
-                                    </tbody>
-                                </table>
-                            }
-                            .into_any()
-                        }}
-                    </div>
-                </Show>
-            </section>
-        </Show>
+        <section class="card compare" data-testid="compare">
+            <h2>{t!(i18n, compare.title)}</h2>
+            <p class="field-error" data-testid="error-compare">{move || error.get()}</p>
+            <Show when=shown>
+                <p class="muted small">{t!(i18n, compare.to_first)}</p>
+                <div class="compare-scroll" tabindex="0" role="region" aria-label=move || t_string!(i18n, compare.title)>
+                    {move || {
+                        let all = columns.all.get();
+                        let count = all.len().to_string();
+                        view! {
+                            <table class="compare-table" style:--columns=count>
+                                <Head all=all.clone() />
+                                <tbody>
+                                    <Verdicts all=all.clone() />
+                                    <Parts all=all.clone() />
+                                    <Figures all=all.clone() />
+                                    <Differences all />
+                                </tbody>
+                            </table>
+                        }
+                        .into_any()
+                    }}
+                </div>
+            </Show>
+        </section>
     }
 }

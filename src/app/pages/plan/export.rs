@@ -13,7 +13,8 @@ pub fn ExportCard() -> impl IntoView {
     let i18n = use_i18n();
     let reading = Store::get().reading();
     let command = Memo::new(move |_| reading.with(|r| command(&r.good)));
-    let is_run = Memo::new(move |_| Simulation::get().run().is_some());
+    let simulation = Simulation::get();
+    let is_any = Memo::new(move |_| simulation.id().is_some());
     view! {
         <section class="card export">
             <h2>{t!(i18n, export.title)}</h2>
@@ -27,7 +28,7 @@ pub fn ExportCard() -> impl IntoView {
                     label=|i18n| t_string!(i18n, export.copy)
                     testid="copy-command"
                 />
-                <Show when=move || is_run.get()>
+                <Show when=move || is_any.get()>
                     <Files />
                 </Show>
             </div>
@@ -40,8 +41,8 @@ fn Files() -> impl IntoView {
     let i18n = use_i18n();
     let (simulation, engine) = (Simulation::get(), Engine::get());
     let save = move |file: Export| {
-        let Some(run) = simulation.run() else { return };
-        engine.ask(Slot::Export, Ask::Export { run: run.id, file }, move |answer, _| {
+        let Some(run) = untrack(|| simulation.id()) else { return };
+        engine.ask(Slot::Export, Ask::Export { run, file }, move |answer, _| {
             if let Some(Answer::File(text)) = answer {
                 save_text(&text, file.media_type(), file.file_name());
             }
@@ -51,11 +52,13 @@ fn Files() -> impl IntoView {
         <button type="button" class="tool" data-testid="save-json" on:click=move |_| save(Export::Json)>
             {t!(i18n, export.json)}
         </button>
-        <button type="button" class="tool" data-testid="save-breakdown" on:click=move |_| save(Export::Breakdown)>
-            {t!(i18n, export.breakdown)}
-        </button>
-        <button type="button" class="tool" data-testid="save-tensors" on:click=move |_| save(Export::Tensors)>
-            {t!(i18n, export.tensors)}
-        </button>
+        <Show when=move || simulation.run().is_some()>
+            <button type="button" class="tool" data-testid="save-breakdown" on:click=move |_| save(Export::Breakdown)>
+                {t!(i18n, export.breakdown)}
+            </button>
+            <button type="button" class="tool" data-testid="save-tensors" on:click=move |_| save(Export::Tensors)>
+                {t!(i18n, export.tensors)}
+            </button>
+        </Show>
     }
 }

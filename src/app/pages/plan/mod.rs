@@ -6,6 +6,7 @@ mod compare;
 mod controls;
 mod explain;
 mod export;
+mod in_sight;
 mod inference;
 mod instant;
 mod live;
@@ -14,6 +15,7 @@ mod model_source;
 mod numbers;
 mod peak;
 mod phases;
+mod pin;
 mod results;
 mod shown;
 mod sweep;
@@ -29,12 +31,14 @@ use leptos::prelude::*;
 
 use crate::shell::Store;
 use crate::simulation::Simulation;
-pub use controls::CardChoice;
-use controls::Controls;
-use explain::{Explanation, ExplanationPanel};
+pub use compare::Compare;
+pub use controls::{CardChoice, Controls};
+pub use explain::ExplanationPanel;
+use explain::{Explanation, ExplanationPlace};
 pub use model_source::ModelSource;
 use results::Results;
 
+pub use sweep::SweepPanel;
 pub use widget::PlanWidget;
 
 /// Controls at the left, results at the right; one below the other on a phone.
@@ -47,6 +51,6 @@ pub fn PlanPage() -> impl IntoView {
             <Controls />
             <Results />
         </div>
-        <ExplanationPanel />
+        <ExplanationPlace />
     }
 }

@@ -6,7 +6,7 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Key;
-use crate::widgets::{ComboOption, Combobox};
+use crate::widgets::{ComboOption, Combobox, Help, HelpButton};
 
 /// The model: from the catalogue, or a `config.json` typed, pasted, dropped or opened.
 #[component]
@@ -89,6 +89,7 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
     let store = Store::get();
     let over = RwSignal::new(false);
     let error = model_error();
+    let open_help = RwSignal::new(false);
     let enter = move |entered: String| {
         text.set(entered.clone());
         store.set(Key::Config, entered);
@@ -121,9 +122,13 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
             on:dragleave=move |_| over.set(false)
             on:drop=drop
         >
-            <label class="field-label" for="control-config">
-                {t!(i18n, setup.config)}
-            </label>
+            <div class="field-head">
+                <label class="field-label" for="control-config">
+                    {t!(i18n, setup.config)}
+                </label>
+                <HelpButton key=Key::Config open=open_help />
+            </div>
+            <Help key=Key::Config open=open_help />
             <textarea
                 id="control-config"
                 data-testid="config"
@@ -132,7 +137,7 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
                 autocomplete="off"
                 placeholder=move || t_string!(i18n, model.config_hint).to_string()
                 aria-invalid=move || error.get().is_some().to_string()
-                aria-describedby="error-config"
+                aria-describedby="error-config help-config"
                 prop:value=move || text.get()
                 on:input:target=move |ev| enter(ev.target().value())
             ></textarea>

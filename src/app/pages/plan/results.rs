@@ -1,18 +1,20 @@
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
-use super::compare::{Compare, PinButton};
+
 use super::export::ExportCard;
+use super::in_sight::InSight;
 use super::inference::InferenceNumbers;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
 use super::peak::Peak;
 use super::phases::Phases;
-use super::sweep::SweepPanel;
+use super::pin::{PinButton, Pinned};
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use super::warnings::Warnings;
 use super::what_if::WhatIf;
+use crate::chunk::Later;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 use crate::simulation::{Outcome, Simulation};
@@ -71,7 +73,7 @@ fn Training() -> impl IntoView {
             </div>
             <MemoryBar />
         </section>
-        <Compare />
+        <Pinned />
         <div class="row phases-and-figures">
             <section class="card">
                 <h2>{t!(i18n, plan.phases)}</h2>
@@ -92,7 +94,7 @@ fn Training() -> impl IntoView {
             <h2>{t!(i18n, plan.breakdown)}</h2>
             <Breakdown />
         </section>
-        <SweepPanel />
+        <InSight of=Later::Sweep testid="sweep-place" />
         <ExportCard />
     }
 }

@@ -1,11 +1,7 @@
 use std::time::Duration;
 
-use leptos::html;
 use leptos::prelude::*;
 use vramscope_engine::plan::{Axis, Point};
-use wasm_bindgen::JsCast;
-use wasm_bindgen::closure::Closure;
-use web_sys::IntersectionObserver;
 
 use super::sweep_cards::{CardChips, LargestTable};
 use super::sweep_chart::{SweepChart, figure};
@@ -83,8 +79,8 @@ impl SweepState {
         self.engine
             .ask(Slot::Sweep, Ask::Sweep(entries), move |answer, progress| {
                 match answer {
-                    Some(Answer::Point(point)) => fresh.points.push(point),
-                    Some(Answer::Largest(largest)) => fresh.largest.push(largest),
+                    Some(Answer::Point(point)) => fresh.points.extend(point.open()),
+                    Some(Answer::Largest(largest)) => fresh.largest.extend(largest.open()),
                     _ => {}
                 }
                 let ended = progress.is_complete();
@@ -116,21 +112,9 @@ pub fn SweepPanel() -> impl IntoView {
     let reading = store.reading();
     let model = Simulation::get().model;
     let state = SweepState::new();
-    let seen = RwSignal::new(false);
-    let frame = NodeRef::<html::Div>::new();
-    Effect::new(move || {
-        if let Some(element) = frame.get() {
-            watch(&element, seen);
-        }
-    });
     let swept = Memo::new(move |_| model.with(|m| m.as_ref().map(|m| reading.with(|r| axis(r, m)))));
     let entries = Memo::new(move |_| reading.with(Reading::of_sweep));
-    // Nobody looks at it before it is in sight.
-    Effect::new(move || {
-        if seen.get() {
-            state.ask(swept.get(), entries.get());
-        }
-    });
+    Effect::new(move || state.ask(swept.get(), entries.get()));
     let axes = Signal::derive(move || {
         let all = Axis::ALL.into_iter();
         model.with(|m| {
@@ -139,18 +123,16 @@ pub fn SweepPanel() -> impl IntoView {
         })
     });
     view! {
-        <div node_ref=frame>
-            <ChartFrame figure=figure(i18n, state.shown)>
-                <p class="muted small">{t!(i18n, sweep.explain)}</p>
-                <div class="chart-tools sweep-tools">
-                    <Select key=Key::Sweep choices=axes />
-                    <CardChips />
-                    <RunState state again=Callback::new(move |()| state.ask(swept.get_untracked(), entries.get_untracked())) />
-                </div>
-                <SweepChart shown=state.shown />
-                <LargestTable shown=state.shown />
-            </ChartFrame>
-        </div>
+        <ChartFrame figure=figure(i18n, state.shown)>
+            <p class="muted small">{t!(i18n, sweep.explain)}</p>
+            <div class="chart-tools sweep-tools">
+                <Select key=Key::Sweep choices=axes />
+                <CardChips />
+                <RunState state again=Callback::new(move |()| state.ask(swept.get_untracked(), entries.get_untracked())) />
+            </div>
+            <SweepChart shown=state.shown />
+            <LargestTable shown=state.shown />
+        </ChartFrame>
     }
 }
 
@@ -188,25 +170,4 @@ fn RunState(state: SweepState, again: Callback<()>) -> impl IntoView {
             </Show>
         </div>
     }
-}
-
-/// Notes when an element first comes into sight; at once where the browser cannot tell.
-fn watch(element: &web_sys::Element, seen: RwSignal<bool>) {
-    let notice = Closure::<dyn Fn(js_sys::Array)>::new(move |entries: js_sys::Array| {
-        let any = entries.iter().any(|entry| {
-            entry
-                .dyn_into::<web_sys::IntersectionObserverEntry>()
-                .is_ok_and(|entry| entry.is_intersecting())
-        });
-        if any {
-            seen.try_set(true);
-        }
-    });
-    let Ok(observer) = IntersectionObserver::new(notice.as_ref().unchecked_ref()) else {
-        seen.set(true);
-        return;
-    };
-    observer.observe(element);
-    let kept = StoredValue::new_local((observer, notice));
-    on_cleanup(move || kept.with_value(|(observer, _)| observer.disconnect()));
 }

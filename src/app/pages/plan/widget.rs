@@ -1,7 +1,7 @@
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
-use super::explain::{Explanation, ExplanationPanel};
+use super::explain::{Explanation, ExplanationPlace};
 use super::memory_bar::MemoryBar;
 use super::phases::Phases;
 use super::results::Refusal;
@@ -25,7 +25,7 @@ pub fn PlanWidget(part: Widget) -> impl IntoView {
                 {content(part)}
             </Show>
         </main>
-        <ExplanationPanel />
+        <ExplanationPlace />
     }
 }
 

@@ -1,9 +1,10 @@
 use leptos::prelude::*;
 
 use crate::i18n::{Words, t_string};
+use crate::pages::plan::pin::pins;
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
-use crate::state::{Draft, Key, Pins};
+use crate::state::Draft;
 use crate::worker::view::Summary;
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot};
 
@@ -69,6 +70,7 @@ impl Columns {
                 });
             });
         });
+        on_cleanup(move || engine.cancel(Slot::Setups));
         let all = Memo::new(move |_| {
             let pins = pins.get();
             if pins.all().is_empty() {
@@ -84,12 +86,6 @@ impl Columns {
         });
         Self { all }
     }
-}
-
-/// What is pinned.
-pub fn pins(store: Store) -> Memo<Pins> {
-    let reading = store.reading();
-    Memo::new(move |_| reading.with(|r| Pins::read(r.good.get(Key::Compare)).unwrap_or_default()))
 }
 
 fn editor(simulation: Simulation) -> Column {

@@ -1,7 +1,8 @@
 use leptos::prelude::*;
 
-use super::columns::{Column, letter, pins};
+use super::columns::{Column, letter};
 use crate::i18n::{t, t_string, use_i18n};
+use crate::pages::plan::pin::pins;
 use crate::shell::Store;
 use crate::state::{Key, Reading};
 

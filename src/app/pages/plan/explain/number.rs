@@ -25,7 +25,7 @@ pub fn Explained(
     let open = move |event: leptos::ev::MouseEvent| {
         let element = event.current_target().and_then(|target| target.dyn_into().ok());
         if let Some(element) = element {
-            explanation.open(quantity.clone(), &element);
+            explanation.open(quantity.clone(), element);
         }
     };
     view! {

@@ -1,13 +1,20 @@
+use leptos::html;
 use leptos::prelude::*;
 use vramscope_engine::format::{exact, gib, grouped};
 use vramscope_engine::report::derivation::{Derivation, Source, Unit};
 use vramscope_engine::units::Bytes;
 use wasm_bindgen::{JsCast, JsValue};
+use web_sys::HtmlElement;
 
+use super::Explanation;
 use super::parts::Parts;
-use super::{Explanation, PANEL};
 use crate::i18n::{t, t_string, use_i18n};
+use crate::simulation::Simulation;
 use crate::words;
+use crate::worker::{Answer, Ask, Coded, Engine, Slot};
+
+/// The widest that the panel gets, and room for most of its heights, in CSS pixels.
+const SIZE: [f64; 2] = [608.0, 360.0];
 
 /// The panel that explains a number: formula, numbers, result, source. The browser closes it at
 /// Escape and at a click elsewhere, and gives the focus back.
@@ -16,6 +23,22 @@ pub fn ExplanationPanel() -> impl IntoView {
     let i18n = use_i18n();
     let explanation = Explanation::get();
     let name = move || explanation.now().map(|now| words::quantity(i18n, &now));
+    let found = follow(explanation);
+    let panel = NodeRef::<html::Div>::new();
+    Effect::new(move || {
+        explanation.pressed.track();
+        if let (Some(panel), Some(beside)) = (panel.get(), explanation.beside.get_value()) {
+            place(&panel, &beside);
+            // Refused only where it is open already.
+            panel.show_popover().ok();
+        }
+    });
+    let close = move |_| {
+        if let Some(panel) = panel.get_untracked() {
+            // Refused only where it is closed already.
+            panel.hide_popover().ok();
+        }
+    };
     let on_toggle = move |event: leptos::ev::Event| {
         let state = js_sys::Reflect::get(event.unchecked_ref::<JsValue>(), &"newState".into());
         if state.is_ok_and(|state| state == "closed") {
@@ -24,7 +47,8 @@ pub fn ExplanationPanel() -> impl IntoView {
     };
     view! {
         <div
-            id=PANEL
+            id="derivation"
+            node_ref=panel
             class="derivation"
             popover="auto"
             role="dialog"
@@ -45,16 +69,38 @@ pub fn ExplanationPanel() -> impl IntoView {
                     type="button"
                     class="derivation-close"
                     aria-label=move || t_string!(i18n, derivation.close).to_string()
-                    on:click=move |_| explanation.close()
+                    on:click=close
                 >
                     <svg viewBox="0 0 16 16" aria-hidden="true">
                         <path d="M4 4l8 8M12 4l-8 8" />
                     </svg>
                 </button>
             </div>
-            {move || explanation.found.get().map(|derivation| view! { <Body derivation /> }.into_any())}
+            {move || found.get().map(|derivation| view! { <Body derivation /> }.into_any())}
         </div>
     }
+}
+
+/// How the number comes about, asked whenever it or the run changes.
+fn follow(explanation: Explanation) -> RwSignal<Option<Derivation>> {
+    let (simulation, engine) = (Simulation::get(), Engine::get());
+    let found = RwSignal::new(None);
+    Effect::new(move || {
+        let Some((run, quantity)) = simulation.run().zip(explanation.now()) else {
+            return found.set(None);
+        };
+        let quantity = Coded::of(&quantity);
+        let ask = Ask::Derive { run: run.id, quantity };
+        engine.ask(Slot::Derivation, ask, move |answer, _| {
+            let answer = match answer {
+                Some(Answer::Derivation(answer)) => answer.open(),
+                _ => None,
+            };
+            // The page may have gone meanwhile.
+            found.try_set(answer);
+        });
+    });
+    found
 }
 
 #[component]
@@ -98,5 +144,33 @@ fn Body(derivation: Derivation) -> impl IntoView {
                 {seen.map(|seen| view! { <span class="derivation-seen" lang="en">{seen}</span> })}
             </dd>
         </dl>
+    }
+}
+
+/// Puts the panel below the element, or above it where there is more room.
+fn place(panel: &HtmlElement, beside: &HtmlElement) {
+    let size = |n: Result<wasm_bindgen::JsValue, wasm_bindgen::JsValue>| n.ok().and_then(|n| n.as_f64());
+    let (Some(width), Some(height)) = (size(window().inner_width()), size(window().inner_height())) else {
+        return;
+    };
+    let at = beside.get_bounding_client_rect();
+    let left = at.left().min(width - SIZE[0] - 16.0).max(16.0);
+    let below = height - at.bottom();
+    let is_below = below >= SIZE[1] || below >= at.top();
+    let (top, bottom) = match is_below {
+        true => (format!("{}px", at.bottom() + 6.0), "auto".to_owned()),
+        false => ("auto".to_owned(), format!("{}px", height - at.top() + 6.0)),
+    };
+    let room = if is_below { below } else { at.top() } - 22.0;
+    let style = panel.style();
+    let values = [
+        ("--left", format!("{left}px")),
+        ("--top", top),
+        ("--bottom", bottom),
+        ("--room", format!("{room}px")),
+    ];
+    for (name, value) in values {
+        // A property that cannot be set leaves the panel in the middle.
+        style.set_property(name, &value).ok();
     }
 }

@@ -1,9 +1,18 @@
+//! Setups that are kept beside the one in the editor.
+
 use leptos::prelude::*;
 
-use super::columns::pins;
+use crate::chunk::{Later, LaterPart};
 use crate::i18n::{t_string, use_i18n};
 use crate::shell::Store;
-use crate::state::{Key, Reading};
+use crate::state::{Key, Pins, Reading};
+use crate::widgets::error_of;
+
+/// What is pinned.
+pub fn pins(store: Store) -> Memo<Pins> {
+    let reading = store.reading();
+    Memo::new(move |_| reading.with(|r| Pins::read(r.good.get(Key::Compare)).unwrap_or_default()))
+}
 
 /// Keeps the entered setup beside those to come.
 #[component]
@@ -23,5 +32,18 @@ pub fn PinButton() -> impl IntoView {
         <button type="button" class="tool pin" data-testid="pin" disabled=full title=title on:click=pin>
             {move || t_string!(i18n, compare.pin)}
         </button>
+    }
+}
+
+/// The table of what is pinned; nothing while nothing is.
+#[component]
+pub fn Pinned() -> impl IntoView {
+    let pinned = pins(Store::get());
+    let error = error_of(Key::Compare);
+    let is_any = move || pinned.with(|p| !p.all().is_empty()) || error.get().is_some();
+    view! {
+        <Show when=is_any>
+            <LaterPart of=Later::Compare />
+        </Show>
     }
 }

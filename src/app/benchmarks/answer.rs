@@ -1,0 +1,135 @@
+//! Published records: `vramscope serve` answers at the same addresses, beside the page, at which
+//! `vramscope export` writes files, so that the page asks every host alike.
+
+use vramscope_engine::record::{List, Record};
+
+/// What a host answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer<T> {
+    /// What was asked for.
+    Here(T),
+    /// No records are published beside this page.
+    NothingHere,
+    /// Reading needs a token; `true` where one was given and is not known there.
+    Closed(bool),
+    /// The host cannot be reached.
+    Unreachable,
+    /// It asks to come back later.
+    Busy,
+    /// Something else, in words.
+    Odd(String),
+}
+
+/// A text that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The status of the answer, 0 where there was none.
+    pub status: u16,
+    /// The answer.
+    pub text: &'a str,
+    /// Whether a token was sent along.
+    pub with_token: bool,
+}
+
+/// The address of the list of records, or of those after the place that a list named.
+pub fn list_after(place: Option<i64>) -> String {
+    match place {
+        None => "data/records.json".into(),
+        Some(place) => format!("data/records.json?before={place}"),
+    }
+}
+
+/// The address of a record.
+pub fn record_at(id: &str) -> String {
+    format!("data/records/{id}.json")
+}
+
+impl<T> Answer<T> {
+    /// The same without what was asked for, which `Here` is then without.
+    pub fn without(self) -> Answer<()> {
+        match self {
+            Self::Here(_) => Answer::Here(()),
+            Self::NothingHere => Answer::NothingHere,
+            Self::Closed(with_token) => Answer::Closed(with_token),
+            Self::Unreachable => Answer::Unreachable,
+            Self::Busy => Answer::Busy,
+            Self::Odd(why) => Answer::Odd(why),
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// The answer as a list.
+    pub fn list(self) -> Answer<List> {
+        self.read(|text| serde_json::from_str(text).map_err(|error| error.to_string()))
+    }
+
+    /// The answer as a record.
+    pub fn record(self) -> Answer<Record> {
+        self.read(|text| Record::read(text).map_err(|error| error.to_string()))
+    }
+
+    fn read<T>(self, read: impl Fn(&str) -> Result<T, String>) -> Answer<T> {
+        // A host that has no such file may answer with the page instead.
+        let is_page = self.text.trim_start().starts_with('<');
+        match self.status {
+            0 => Answer::Unreachable,
+            200 if is_page => Answer::NothingHere,
+            200 => read(self.text).map_or_else(Answer::Odd, Answer::Here),
+            401 | 403 => Answer::Closed(self.with_token),
+            404 | 410 => Answer::NothingHere,
+            429 | 502..=504 => Answer::Busy,
+            status => Answer::Odd(status.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, text: &str) -> Asked<'_> {
+        Asked {
+            status,
+            text,
+            with_token: false,
+        }
+    }
+
+    #[test]
+    fn each_answer_is_what_it_means() {
+        let list = r#"{"records":[{"id":"a","device":"NVIDIA H200","backend":"cuda","tool_version":"0.1.0",
+            "quick":true,"complete":true,"results":3,"measured":2,"bytes":900}],"next":7}"#;
+        let Answer::Here(read) = answer(200, list).list() else {
+            panic!("a list")
+        };
+        assert_eq!((read.records[0].device.as_str(), read.next), ("NVIDIA H200", Some(7)));
+        for (status, text, wanted) in [
+            (0, "", Answer::Unreachable),
+            (404, "{}", Answer::NothingHere),
+            (200, "\n<!doctype html>", Answer::NothingHere),
+            (401, "{}", Answer::Closed(false)),
+            (429, "{}", Answer::Busy),
+            (503, "{}", Answer::Busy),
+            (500, "{}", Answer::Odd("500".into())),
+        ] {
+            assert_eq!(answer(status, text).list(), wanted, "{status}");
+        }
+        assert!(matches!(answer(200, "{").list(), Answer::Odd(why) if why.contains("EOF")));
+        assert!(matches!(answer(200, "{}").record(), Answer::Odd(why) if why.contains("missing")));
+        let refused = Asked {
+            with_token: true,
+            ..answer(401, "")
+        };
+        assert_eq!(refused.record(), Answer::Closed(true));
+    }
+
+    #[test]
+    fn what_export_writes_is_read() {
+        let record = include_str!("../../../tests/data/records/example.json");
+        assert!(matches!(answer(200, record).record(), Answer::Here(record) if record.results.len() == 6));
+        assert_eq!(list_after(None), "data/records.json");
+        assert_eq!(list_after(Some(12)), "data/records.json?before=12");
+        assert_eq!(record_at("ab"), "data/records/ab.json");
+    }
+}

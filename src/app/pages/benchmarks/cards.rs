@@ -1,0 +1,203 @@
+use leptos::prelude::*;
+use vramscope_engine::device::Device;
+use vramscope_engine::record::{Precision, Reach, Record};
+
+use super::desk::{Desk, Held, Shown};
+use super::list::day;
+use super::mine::Choose;
+use crate::charts::{LineSwatch, Unit};
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::part::{part, text};
+
+/// The types that products are compared in, in the order of the table.
+pub const PRECISIONS: [Precision; 4] = [Precision::Bf16, Precision::Fp16, Precision::Tf32, Precision::Fp32];
+
+/// One line of the table: its name, and a figure with the data sheet's for each card.
+struct Line {
+    testid: String,
+    name: String,
+    unit: Unit,
+    cells: Vec<(Option<f64>, Option<f64>)>,
+}
+
+/// What each card reaches, side by side.
+#[component]
+pub fn Cards() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let table = move || {
+        let shown = desk.shown.get();
+        let columns = shown.records.len();
+        let heads: Vec<_> = (0..columns).map(|i| view! { <Head shown=shown.clone() i /> }).collect();
+        let rows: Vec<_> = lines(i18n, &shown).into_iter().map(row).collect();
+        let table = view! {
+            <table class="compare-table bench-cards" style:--columns=columns.to_string()>
+                <thead>
+                    <tr>
+                        <td></td>
+                        {heads}
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        };
+        Some(table.into_any())
+    };
+    view! {
+        <section class="card" data-testid="bench-cards">
+            <h2>{t!(i18n, benchmarks.cards)}</h2>
+            <p class="muted small">{t!(i18n, benchmarks.cards_explain)}</p>
+            <div
+                class="compare-scroll"
+                tabindex="0"
+                role="region"
+                aria-label=move || t_string!(i18n, benchmarks.cards)
+            >
+                {part(table)}
+            </div>
+        </section>
+    }
+}
+
+#[component]
+fn Head(shown: Shown, i: usize) -> impl IntoView {
+    let i18n = use_i18n();
+    let held: Held = shown.records[i].clone();
+    let Record {
+        device,
+        date,
+        conditions,
+        ..
+    } = &*held.record;
+    let mut about: Vec<String> = date.iter().map(|date| day(date)).collect();
+    about.push(device.backend.clone());
+    about.extend(device.driver.clone());
+    about.extend(device.libraries.iter().map(|l| format!("{} {}", l.name, l.version)));
+    let warnings = conditions.warnings.join("; ");
+    let has_warnings = !warnings.is_empty();
+    let words = text(move || t_string!(i18n, benchmarks.warned, warnings = warnings.clone()).to_string());
+    view! {
+        <th scope="col" data-testid="bench-column" data-name=held.id.clone()>
+            <span class="bench-name">
+                <LineSwatch style=i />
+                {shown.names[i].clone()}
+            </span>
+            <span class="muted small bench-about">{about.join(" · ")}</span>
+            {has_warnings.then(|| view! { <span class="small bench-warned">{words}</span> })}
+            <Choose held=held.clone() />
+        </th>
+    }
+}
+
+fn lines(i18n: Words, shown: &Shown) -> Vec<Line> {
+    let records = shown.plain();
+    let reach: Vec<Reach> = records.iter().map(|record| Reach::of(record)).collect();
+    let sheets: Vec<Option<&Device>> = records.iter().map(|r| Device::by_name(&r.device.name).ok()).collect();
+    let all = |figure: &dyn Fn(&Reach) -> Option<f64>, sheet: &dyn Fn(&Device) -> Option<f64>| {
+        let of_card = |(reach, card): (&Reach, &Option<&Device>)| (figure(reach), card.and_then(sheet));
+        reach.iter().zip(&sheets).map(of_card).collect::<Vec<_>>()
+    };
+    let line = |testid: &str, name: &str, unit, cells| Line {
+        testid: format!("reach-{testid}"),
+        name: name.to_owned(),
+        unit,
+        cells,
+    };
+    let bytes = |rate: Option<vramscope_engine::units::Bandwidth>| rate.map(|rate| rate.as_gb_per_s() * 1e9);
+    let mut lines = vec![line(
+        "memory",
+        t_string!(i18n, benchmarks.memory_rate),
+        Unit::BytesPerSecond,
+        all(&|reach| reach.memory, &|card| bytes(card.bandwidth())),
+    )];
+    for precision in PRECISIONS {
+        let words = t_string!(i18n, benchmarks.product_rate, precision = precision.name()).to_string();
+        lines.push(line(
+            precision.name(),
+            &words,
+            Unit::FlopsPerSecond,
+            all(&|reach| reach.product(precision), &|card| {
+                card.peak_tflops.of(precision).map(|peak| peak * 1e12)
+            }),
+        ));
+    }
+    for precision in PRECISIONS {
+        let words = t_string!(i18n, benchmarks.attention_rate, precision = precision.name()).to_string();
+        let of = |reach: &Reach| {
+            reach
+                .attention
+                .iter()
+                .find(|(p, _)| *p == precision)
+                .map(|(_, rate)| *rate)
+        };
+        lines.push(line(
+            &format!("attention-{}", precision.name()),
+            &words,
+            Unit::FlopsPerSecond,
+            all(&of, &|card| card.peak_tflops.of(precision).map(|peak| peak * 1e12)),
+        ));
+    }
+    lines.push(line(
+        "to-device",
+        t_string!(i18n, benchmarks.to_device),
+        Unit::BytesPerSecond,
+        all(&|reach| reach.to_device, &|card| bytes(card.pcie())),
+    ));
+    lines.push(line(
+        "to-host",
+        t_string!(i18n, benchmarks.to_host),
+        Unit::BytesPerSecond,
+        all(&|reach| reach.to_host, &|card| bytes(card.pcie())),
+    ));
+    lines.push(line(
+        "launch",
+        t_string!(i18n, benchmarks.launch),
+        Unit::Seconds,
+        all(&|reach| reach.launch.map(|time| time.get()), &|_| None),
+    ));
+    // A line that no card has says nothing.
+    lines.retain(|line| line.cells.iter().any(|(figure, _)| figure.is_some()));
+    lines
+}
+
+fn row(line: Line) -> impl IntoView + use<> {
+    let i18n = use_i18n();
+    let best = line.cells.iter().filter_map(|(figure, _)| *figure).fold(0.0, f64::max);
+    let is_rate = line.unit != Unit::Seconds;
+    let cells: Vec<_> = line
+        .cells
+        .into_iter()
+        .enumerate()
+        .map(|(i, (figure, sheet))| {
+            let share = figure.zip(sheet).map(|(figure, sheet)| 100.0 * figure / sheet);
+            let words = text(move || match (share, sheet) {
+                (Some(share), Some(sheet)) => {
+                    let (share, sheet) = (format!("{share:.0}"), line.unit.words(sheet));
+                    t_string!(i18n, benchmarks.of_sheet, share = share, sheet = sheet).to_string()
+                }
+                _ => String::new(),
+            });
+            let bar = figure.filter(|_| is_rate && best > 0.0).map(|figure| {
+                let width = format!("{:.1}%", 100.0 * figure / best);
+                view! {
+                    <span class=format!("bench-bar series-{}", i + 1) aria-hidden="true">
+                        <span style:width=width></span>
+                    </span>
+                }
+            });
+            view! {
+                <td data-testid=line.testid.clone() data-value=figure.map(|figure| figure.to_string())>
+                    <span class="bench-figure">{figure.map_or_else(|| "—".into(), |f| line.unit.words(f))}</span>
+                    {bar}
+                    <span class="muted small">{words}</span>
+                </td>
+            }
+        })
+        .collect();
+    view! {
+        <tr>
+            <th scope="row">{line.name}</th>
+            {cells}
+        </tr>
+    }
+}

@@ -1,0 +1,59 @@
+//! `/benchmarks`: measured cards beside each other, one record against another, and which of them is mine.
+
+mod cards;
+mod changes;
+mod curves;
+mod desk;
+mod disk;
+mod list;
+mod mine;
+mod roofline;
+mod states;
+
+use leptos::prelude::*;
+
+use crate::i18n::{t_string, use_i18n};
+use crate::part::part;
+use cards::Cards;
+use changes::Changes;
+use curves::FamilyChart;
+use desk::Desk;
+use list::Records;
+use mine::Mine;
+use roofline::Roofline;
+use vramscope_engine::record::Topic;
+
+/// The records at the top, what the chosen ones say below.
+#[component]
+pub fn BenchmarksPage() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::provide();
+    let has_records = Memo::new(move |_| !desk.shown.get().is_empty());
+    let figures = move || {
+        has_records.get().then(|| {
+            view! {
+                <Cards />
+                <Changes />
+                <div class="bench-charts">
+                    <Roofline />
+                    <FamilyChart id="products" topics=&[Topic::Products] />
+                    <FamilyChart id="attention" topics=&[Topic::Attention] />
+                    <FamilyChart id="bandwidth" topics=&[Topic::Copies, Topic::Passes, Topic::Collectives] />
+                </div>
+            }
+            .into_any()
+        })
+    };
+    view! {
+        <main
+            class="results benchmarks"
+            id="results"
+            tabindex="-1"
+            aria-label=move || t_string!(i18n, nav.benchmarks)
+        >
+            <Records />
+            <Mine />
+            {part(figures)}
+        </main>
+    }
+}

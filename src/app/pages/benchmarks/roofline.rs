@@ -1,0 +1,195 @@
+use leptos::prelude::*;
+use vramscope_engine::device::Device;
+use vramscope_engine::order::sort_by;
+use vramscope_engine::record::{Precision, Reach};
+
+use super::cards::PRECISIONS;
+use super::curves::{Menu, Readout};
+use super::desk::{Desk, Shown};
+use crate::charts::{Axis, ChartFrame, Figure, Limit, LineChart, Lines, Measured, Palette, Series, Table, Unit};
+use crate::i18n::{Words, t, t_string, use_i18n};
+
+/// Operations to a byte between which roofs are drawn, where no kernel lies outside.
+const ENDS: [f64; 2] = [0.125, 4096.0];
+/// Points of a roof to each doubling.
+const STEP: f64 = 1.189_207_115_002_721;
+
+/// Every kernel of a type under the roof that its card was measured to have.
+#[component]
+pub fn Roofline() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let wanted = RwSignal::new(String::new());
+    let precisions = Memo::new(move |_| desk.shown.with(precisions));
+    let precision = Memo::new(move |_| {
+        let (all, wanted) = (precisions.get(), wanted.get());
+        all.iter()
+            .copied()
+            .find(|p| p.name() == wanted)
+            .or(all.first().copied())
+    });
+    let chart = Memo::new(move |_| desk.shown.with(|shown| chart(i18n, shown, precision.get())));
+    let (pointed, picked) = (RwSignal::new(None), RwSignal::new(None));
+    let title = Signal::derive(move || t_string!(i18n, benchmarks.roofline).to_string());
+    let figure = Figure {
+        id: "bench-roofline",
+        title,
+        stem: Signal::stored("vramscope-roofline".to_owned()),
+        draw: Callback::new(move |surface| chart.with(|chart| chart.draw(surface, &Palette::read()))),
+        shown: Callback::new(move |()| {
+            desk.shown
+                .with(|shown| table(i18n, shown, precision.get(), Unit::words))
+        }),
+        data: Callback::new(move |()| {
+            desk.shown
+                .with(|shown| table(i18n, shown, precision.get(), Unit::exact))
+        }),
+    };
+    let choices = move || {
+        let name = |p: Precision| (p.name().to_owned(), p.name().to_owned());
+        precisions.get().into_iter().map(name).collect()
+    };
+    let here = Signal::derive(move || pointed.get().or(picked.get()));
+    view! {
+        <ChartFrame figure>
+            <p class="muted small">{t!(i18n, benchmarks.roofline_explain)}</p>
+            <div class="chart-tools">
+                <Menu
+                    testid="bench-precision"
+                    label=Signal::derive(move || t_string!(i18n, benchmarks.precision).to_string())
+                    choices=Signal::derive(choices)
+                    used=Signal::derive(move || precision.get().map(|p| p.name().to_owned()).unwrap_or_default())
+                    choose=Callback::new(move |name| wanted.set(name))
+                />
+            </div>
+            <Lines
+                chart
+                pointed
+                resting=picked
+                on_pick=Callback::new(move |value| picked.set(Some(value)))
+                label=title
+                spoken=Signal::derive(move || super::curves::spoken(&chart.get(), here.get()))
+                testid="bench-roofline-slider"
+            />
+            <Readout chart here />
+        </ChartFrame>
+    }
+}
+
+fn precisions(shown: &Shown) -> Vec<Precision> {
+    let reach: Vec<Reach> = shown.plain().into_iter().map(Reach::of).collect();
+    let has = |precision: &Precision| reach.iter().any(|reach| reach.product(*precision).is_some());
+    PRECISIONS.into_iter().filter(has).collect()
+}
+
+fn chart(i18n: Words, shown: &Shown, precision: Option<Precision>) -> LineChart {
+    let mut series = Vec::new();
+    let mut limits: Vec<Limit> = Vec::new();
+    let [mut begin, mut end] = ENDS;
+    for (i, record) in shown.plain().into_iter().enumerate() {
+        let Some(precision) = precision else { break };
+        let dots = record.dots(precision);
+        for dot in dots.iter().filter(|dot| dot.intensity > 0.0) {
+            begin = f64::min(begin, dot.intensity);
+            end = f64::max(end, dot.intensity);
+        }
+        let measured = dots.into_iter().map(|dot| Measured {
+            x: dot.intensity,
+            y: dot.rate,
+            range: None,
+        });
+        series.push((
+            Reach::of(record),
+            shown.names[i].clone(),
+            i,
+            measured.collect::<Vec<_>>(),
+        ));
+        let card = Device::by_name(&record.device.name).ok();
+        let peak = card.and_then(|card| Some((&card.name, card.peak_tflops.of(precision)?)));
+        if let Some((name, peak)) = peak {
+            let name = t_string!(i18n, benchmarks.sheet_of, name = name.clone()).to_string();
+            let limit = Limit { y: peak * 1e12, name };
+            if !limits.contains(&limit) {
+                limits.push(limit);
+            }
+        }
+    }
+    let mut at = Vec::new();
+    let mut x = begin;
+    while x < end {
+        at.push(x);
+        x *= STEP;
+    }
+    at.push(end);
+    let series: Vec<Series> = series
+        .into_iter()
+        .map(|(reach, name, style, measured)| {
+            let roof = |x: &f64| (*x, precision.and_then(|precision| reach.roof(precision, *x)));
+            Series {
+                name,
+                style,
+                points: at.iter().map(roof).collect(),
+                measured,
+            }
+        })
+        .collect();
+    let heights = series.iter().flat_map(|s| {
+        let roof = s.points.iter().filter_map(|point| point.1);
+        roof.chain(s.measured.iter().map(|m| m.y)).collect::<Vec<_>>()
+    });
+    let heights: Vec<f64> = heights.chain(limits.iter().map(|limit| limit.y)).collect();
+    let words = |words: &'static str| words.to_owned();
+    LineChart {
+        x: Axis::over(
+            Unit::Intensity,
+            true,
+            words(t_string!(i18n, benchmarks.intensity)),
+            at.iter().copied(),
+        )
+        .tight(begin, end),
+        y: Axis::over(
+            Unit::FlopsPerSecond,
+            true,
+            words(t_string!(i18n, benchmarks.reached)),
+            heights,
+        ),
+        series,
+        limits,
+        marks: Vec::new(),
+        pointed: None,
+    }
+}
+
+/// Every kernel with its operations to a byte, and what each card reached.
+fn table(i18n: Words, shown: &Shown, precision: Option<Precision>, words: fn(Unit, f64) -> String) -> Table {
+    let Some(precision) = precision else {
+        return Table::default();
+    };
+    let intensity = format!("{}{}", t_string!(i18n, benchmarks.intensity), Unit::Intensity.suffix());
+    let mut head = vec![t_string!(i18n, benchmarks.kernel).to_owned(), intensity];
+    let rate = |name: &String| format!("{name}{}", Unit::FlopsPerSecond.suffix());
+    head.extend(shown.names.iter().map(rate));
+    let records = shown.plain();
+    let mut rows: Vec<(String, f64, Vec<Option<f64>>)> = Vec::new();
+    for (i, record) in records.iter().enumerate() {
+        for dot in record.dots(precision) {
+            let name = dot.kernel.label();
+            let place = rows.iter().position(|row| row.0 == name).unwrap_or_else(|| {
+                rows.push((name, dot.intensity, vec![None; records.len()]));
+                rows.len() - 1
+            });
+            rows[place].2[i] = Some(dot.rate);
+        }
+    }
+    sort_by(&mut rows, |a, b| a.1.total_cmp(&b.1));
+    let rows = rows.into_iter().map(|(name, intensity, rates)| {
+        let mut row = vec![name, words(Unit::Intensity, intensity)];
+        let rate = |rate: Option<f64>| rate.map_or_else(String::new, |rate| words(Unit::FlopsPerSecond, rate));
+        row.extend(rates.into_iter().map(rate));
+        row
+    });
+    Table {
+        head,
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,96 @@
+use leptos::prelude::*;
+
+use super::desk::{Desk, Published};
+use crate::benchmarks::Answer;
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::part::part;
+
+/// Why no published records are in the list, and what to do about it.
+#[component]
+pub fn State() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    part(move || {
+        let (name, words, again) = said(i18n, &desk.published.get())?;
+        let locked = name == "closed";
+        let state = view! {
+            <div class="bench-state" role="status" data-testid="bench-state" data-value=name>
+                <p class="muted">{words}</p>
+                {commands(name)}
+                {locked.then(|| view! { <Unlock /> })}
+                {again
+                    .then(|| {
+                        view! {
+                            <button type="button" class="tool" data-testid="bench-again" on:click=move |_| desk.ask()>
+                                {t!(i18n, benchmarks.again)}
+                            </button>
+                        }
+                    })}
+            </div>
+        };
+        Some(state.into_any())
+    })
+}
+
+/// The state's stable name, what is said of it, and whether asking again may help.
+fn said(i18n: Words, published: &Published) -> Option<(&'static str, String, bool)> {
+    let fixed = |words: &'static str| words.to_owned();
+    Some(match published {
+        Published::Here(list) if !list.records.is_empty() => return None,
+        Published::Loading => ("loading", fixed(t_string!(i18n, benchmarks.loading)), false),
+        Published::Here(_) => ("empty", fixed(t_string!(i18n, benchmarks.empty)), true),
+        Published::OfFile => ("file", fixed(t_string!(i18n, benchmarks.of_file)), false),
+        Published::Not(Answer::NothingHere | Answer::Here(())) => {
+            ("none", fixed(t_string!(i18n, benchmarks.nothing_here)), false)
+        }
+        Published::Not(Answer::Closed(false)) => ("closed", fixed(t_string!(i18n, benchmarks.closed)), false),
+        Published::Not(Answer::Closed(true)) => ("closed", fixed(t_string!(i18n, benchmarks.wrong_token)), false),
+        Published::Not(Answer::Unreachable) => ("offline", fixed(t_string!(i18n, benchmarks.offline)), true),
+        Published::Not(Answer::Busy) => ("busy", fixed(t_string!(i18n, benchmarks.busy)), true),
+        Published::Not(Answer::Odd(why)) => {
+            let words = t_string!(i18n, benchmarks.odd, why = why.clone()).to_string();
+            ("odd", words, true)
+        }
+    })
+}
+
+/// How records come to be here, where there are none.
+fn commands(state: &str) -> Option<AnyView> {
+    let lines: &[&str] = match state {
+        "empty" => &["vramscope bench --upload URL"],
+        "none" => &["vramscope bench -o card.json", "vramscope export DIR/data card.json"],
+        _ => return None,
+    };
+    let lines: Vec<_> = lines.iter().map(|line| view! { <code>{*line}</code> }).collect();
+    Some(view! { <p class="bench-commands">{lines}</p> }.into_any())
+}
+
+/// Asks for a token, which is kept for this visit alone.
+#[component]
+fn Unlock() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let token = RwSignal::new(String::new());
+    view! {
+        <form
+            class="record-tools"
+            on:submit=move |event: leptos::ev::SubmitEvent| {
+                event.prevent_default();
+                desk.unlock(token.get_untracked());
+            }
+        >
+            <input
+                class="bench-filter"
+                type="password"
+                autocomplete="off"
+                data-testid="bench-token"
+                aria-label=move || t_string!(i18n, benchmarks.token)
+                placeholder=move || t_string!(i18n, benchmarks.token)
+                on:input:target=move |ev| token.set(ev.target().value())
+            />
+            <button type="submit" class="tool" data-testid="bench-unlock">
+                {t!(i18n, benchmarks.unlock)}
+            </button>
+        </form>
+    }
+}

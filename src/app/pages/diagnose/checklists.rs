@@ -1,0 +1,125 @@
+//! The course's checklists: what the evidence answers is ticked, the rest is ticked by hand and kept.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::answer_data::Check;
+use super::reader::Reader;
+use crate::course::{Book, Marks};
+use crate::i18n::{Locale, t, use_i18n};
+use crate::pages::course::{KEPT, load};
+use crate::part::part;
+use crate::shell::preferences;
+
+/// Rows of the course that have them.
+const ROWS: [&str; 3] = ["9.diagnose", "9.lists", "11.lists"];
+
+/// The lists of three rows, which are fetched with the course when they are opened.
+#[component]
+pub fn Checklists() -> impl IntoView {
+    let i18n = use_i18n();
+    let open = RwSignal::new(false);
+    let book = RwSignal::new(None::<Arc<Book>>);
+    let wanted = StoredValue::new(None::<Locale>);
+    let marks = RwSignal::new(Marks::read(&preferences::read(KEPT).unwrap_or_default()));
+    Effect::new(move || {
+        let locale = i18n.locale();
+        if !open.get() {
+            return;
+        }
+        wanted.set_value(Some(locale));
+        spawn_local(async move {
+            let read = load(locale).await;
+            if wanted.try_get_value().flatten() == Some(locale) {
+                book.set(read.map(Arc::new));
+            }
+        });
+    });
+    let lists = part(move || {
+        let book = book.get()?;
+        let all: Vec<_> = ROWS
+            .iter()
+            .filter_map(|id| book.row(id))
+            .map(|row| {
+                let lists: Vec<_> = row
+                    .checklists()
+                    .map(|name| {
+                        let items: Vec<_> = row
+                            .checklist(name)
+                            .map(|(tick, html)| view! { <Item tick html marks /> })
+                            .collect();
+                        view! {
+                            <h4 inner_html=row.line(name)></h4>
+                            <ul class="course-checklist">{items}</ul>
+                        }
+                    })
+                    .collect();
+                view! {
+                    <section class="diagnose-list">
+                        <h3><a href=format!("#/course?row={}", row.id) inner_html=row.title()></a></h3>
+                        {lists}
+                    </section>
+                }
+            })
+            .collect();
+        Some(view! { <div class="diagnose-lists">{all}</div> }.into_any())
+    });
+    let on_toggle = move |event: leptos::ev::Event| {
+        let details: web_sys::HtmlDetailsElement = event_target(&event);
+        open.set(details.open());
+    };
+    view! {
+        <details class="card diagnose-checklists" on:toggle=on_toggle data-testid="checklists">
+            <summary>{t!(i18n, diagnose.checklists)}</summary>
+            <p class="muted small">{t!(i18n, diagnose.checklists_explain)}</p>
+            {lists}
+        </details>
+    }
+}
+
+/// An item, ticked by the evidence or by hand.
+#[component]
+fn Item(tick: String, html: String, marks: RwSignal<Marks>) -> impl IntoView {
+    let reader = Reader::get();
+    let name = tick.clone();
+    let check = Memo::new(move |_| {
+        reader.answer.with(|answer| {
+            let all = &answer.as_ref()?.checks;
+            all.iter()
+                .find(|check| check.item == name)
+                .map(|Check { is_done, said, .. }| (*is_done, reader.phrases.with(|phrases| phrases.say(said))))
+        })
+    });
+    let is_told = move || check.get().is_some_and(|(is_done, _)| is_done);
+    let (name, to_set) = (tick.clone(), tick.clone());
+    let is_marked = Memo::new(move |_| marks.with(|marks| marks.has(&tick)));
+    let by = move || match (is_told(), is_marked.get()) {
+        (true, _) => "evidence",
+        (false, true) => "hand",
+        (false, false) => "",
+    };
+    let set = move |on: bool| {
+        marks.update(|marks| marks.set(&to_set, on));
+        preferences::write(KEPT, Some(&marks.with_untracked(Marks::write)));
+    };
+    let said = part(move || {
+        let (is_done, said) = check.get()?;
+        let from = is_done.then(|| format!(" ({})", reader.phrase("v_ticked")));
+        Some(view! { <span class="diagnose-said small muted">" " {said} {from}</span> }.into_any())
+    });
+    view! {
+        <li data-testid="check" data-name=name data-value=by>
+            <label>
+                <input
+                    type="checkbox"
+                    prop:checked=move || is_told() || is_marked.get()
+                    prop:disabled=is_told
+                    on:change:target=move |event| set(event.target().checked())
+                />
+                <span><span inner_html=html></span>{said}</span>
+            </label>
+        </li>
+    }
+}

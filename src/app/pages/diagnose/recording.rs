@@ -1,0 +1,412 @@
+//! A recording: its curve at any zoom, what lives at an instant, its segments, and what was never freed.
+
+use leptos::ev::{KeyboardEvent, PointerEvent, WheelEvent};
+use leptos::html;
+use leptos::prelude::*;
+use vramscope_engine::format::gib;
+use vramscope_engine::units::Bytes;
+
+use super::answer_data::{Group, Instant, Recording, Simulated};
+use super::reader::Reader;
+use super::segments::Segments;
+use super::stack::{SIDES, paths};
+use crate::i18n::{t_string, use_i18n};
+use crate::part::{part, text};
+
+/// Columns of the curve: more say no more on any screen.
+const COLUMNS: u32 = 800;
+/// The closest look, in events.
+const CLOSEST: u32 = 32;
+
+/// How a recording is looked at.
+#[derive(Debug, Clone, Copy)]
+struct View {
+    events: u32,
+    peak_event: u32,
+    by_frame: RwSignal<bool>,
+    span: RwSignal<(u32, u32)>,
+    pointed: RwSignal<Option<u32>>,
+}
+
+impl View {
+    fn of(recording: &Recording) -> Self {
+        Self {
+            events: recording.events.max(1),
+            peak_event: recording.peak_event,
+            by_frame: RwSignal::new(false),
+            span: RwSignal::new((0, recording.events.max(1))),
+            pointed: RwSignal::new(None),
+        }
+    }
+
+    /// The instant that is listed: the pointed one, else the peak.
+    fn instant(self) -> u32 {
+        self.pointed.get().unwrap_or(self.peak_event)
+    }
+
+    /// Shows `share` of the width now, around the instant.
+    fn zoom(self, share: f64) {
+        let (from, to) = self.span.get_untracked();
+        let width = (f64::from(to - from) * share).round();
+        let width = (width as u32).clamp(CLOSEST.min(self.events), self.events);
+        let centre = self.pointed.get_untracked().unwrap_or(self.peak_event);
+        let centre = if (from..to).contains(&centre) {
+            centre
+        } else {
+            from + (to - from) / 2
+        };
+        let place = f64::from(centre - from) / f64::from((to - from).max(1));
+        self.show(i64::from(centre) - (f64::from(width) * place).round() as i64, width);
+    }
+
+    /// Moves by a share of the width.
+    fn pan(self, share: f64) {
+        let (from, to) = self.span.get_untracked();
+        self.show(i64::from(from) + (f64::from(to - from) * share) as i64, to - from);
+    }
+
+    fn show(self, from: i64, width: u32) {
+        let from = from.clamp(0, i64::from(self.events - width)) as u32;
+        self.span.set((from, from + width));
+    }
+
+    fn point(self, event: u32) {
+        let event = event.min(self.events - 1);
+        let (from, to) = self.span.get_untracked();
+        // The keyboard may lead out of what is seen.
+        if event < from {
+            self.show(i64::from(event), to - from);
+        } else if event >= to {
+            self.show(i64::from(event) + 1 - i64::from(to - from), to - from);
+        }
+        self.pointed.set(Some(event));
+    }
+}
+
+/// Everything about one device's recording.
+#[component]
+pub fn RecordingView(index: u32, recording: Recording) -> impl IntoView {
+    let i18n = use_i18n();
+    let reader = Reader::get();
+    let look = View::of(&recording);
+    let title = {
+        let (device, events) = (recording.device.to_string(), recording.events.to_string());
+        let peak = bytes(recording.peak);
+        move || {
+            let (device, events, peak) = (device.clone(), events.clone(), peak.clone());
+            t_string!(i18n, diagnose.recording, device = device, events = events, peak = peak).to_string()
+        }
+    };
+    let simulated = Memo::new(move |_| {
+        reader
+            .answer
+            .with(|answer| answer.as_ref()?.simulated.as_ref().map(|simulated| simulated.peak))
+    });
+    let peak = recording.peak;
+    let top = Memo::new(move |_| peak.max(simulated.get().unwrap_or(0.0)) * 1.02);
+    let (categories, frames) = (recording.categories.clone(), recording.frames.clone());
+    view! {
+        <section class="card" data-testid="recording" data-value=recording.events.to_string()>
+            <h2>{title}</h2>
+            <Tools look />
+            <Curve index look top categories=categories.clone() frame_count=frames.len() />
+            <Legend look categories frames />
+            <SimulatedCurve top />
+            <InstantList index look />
+        </section>
+        <Segments recording=recording.clone() />
+        <section class="card" data-testid="never-freed">
+            <h2>{move || reader.phrase("v_never_freed")}</h2>
+            {groups(reader, recording.never_freed)}
+        </section>
+    }
+}
+
+/// GiB with two decimals.
+pub fn bytes(bytes: f64) -> String {
+    gib(Bytes::new(bytes as u64))
+}
+
+#[component]
+fn Tools(look: View) -> impl IntoView {
+    let reader = Reader::get();
+    let tool = move |key: &'static str, sign: &'static str, act: Callback<()>| {
+        view! {
+            <button
+                type="button"
+                class="tool"
+                data-testid=key
+                aria-label=move || reader.phrase(key)
+                title=move || reader.phrase(key)
+                on:click=move |_| act.run(())
+            >
+                {sign}
+            </button>
+        }
+    };
+    let by = move |key: &'static str, by_frame: bool| {
+        view! {
+            <button
+                type="button"
+                class="tool"
+                data-testid=key
+                aria-pressed=move || (look.by_frame.get() == by_frame).to_string()
+                on:click=move |_| look.by_frame.set(by_frame)
+            >
+                {move || reader.phrase(key)}
+            </button>
+        }
+    };
+    let span = move || {
+        let (from, to) = look.span.get();
+        reader.phrase_with("v_span", [from.to_string(), to.saturating_sub(1).to_string()])
+    };
+    view! {
+        <div class="record-tools diagnose-tools">
+            {by("v_by_category", false)}
+            {by("v_by_frame", true)}
+            {tool("v_zoom_in", "+", Callback::new(move |()| look.zoom(0.5)))}
+            {tool("v_zoom_out", "−", Callback::new(move |()| look.zoom(2.0)))}
+            {tool("v_earlier", "◀", Callback::new(move |()| look.pan(-0.5)))}
+            {tool("v_later", "▶", Callback::new(move |()| look.pan(0.5)))}
+            {tool("v_whole", "↔", Callback::new(move |()| look.span.set((0, look.events))))}
+            <span class="muted small" data-testid="span">{span}</span>
+        </div>
+    }
+}
+
+/// The look of a layer.
+fn class(by_frame: bool, layer: usize, categories: &[String], frames: usize) -> String {
+    match by_frame {
+        false => format!("diagnose-{}", categories.get(layer).map_or("other", String::as_str)),
+        true if layer + 1 == frames => "diagnose-before".into(),
+        true => format!("diagnose-frame-{layer}"),
+    }
+}
+
+/// The curve, and the instant that the pointer or the keyboard chose.
+#[component]
+fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_count: usize) -> impl IntoView {
+    let reader = Reader::get();
+    let question = reader.question();
+    Effect::new(move || {
+        let (from, to) = look.span.get();
+        question.ask("columns", &[index, u32::from(look.by_frame.get()), from, to, COLUMNS]);
+    });
+    let drawn = Memo::new(move |_| {
+        let columns: Vec<Vec<f64>> = question
+            .answer
+            .with(|text| serde_json::from_str(text.as_deref()?).ok())
+            .unwrap_or_default();
+        // An answer of the other kind may still be on its way.
+        let layers = columns.first().map_or(0, Vec::len);
+        let by_frame = layers == frame_count && (look.by_frame.get_untracked() || layers != categories.len());
+        paths(&columns, top.get(), |layer| {
+            class(by_frame, layer, &categories, frame_count)
+        })
+    });
+    let frame = NodeRef::<html::Div>::new();
+    let event_at = move |x: i32| {
+        let bounds = frame.get_untracked()?.get_bounding_client_rect();
+        let share = (f64::from(x) - bounds.left()) / bounds.width().max(1.0);
+        let (from, to) = look.span.get_untracked();
+        Some(from + (share.clamp(0.0, 1.0) * f64::from(to - from - 1)).round() as u32)
+    };
+    let on_pointer = move |event: PointerEvent| {
+        if let Some(event) = event_at(event.client_x()) {
+            look.pointed.set(Some(event.min(look.events - 1)));
+        }
+    };
+    let on_wheel = move |event: WheelEvent| {
+        // Without a key the page scrolls, as everywhere.
+        if event.ctrl_key() || event.shift_key() {
+            event.prevent_default();
+            look.zoom(if event.delta_y() + event.delta_x() < 0.0 {
+                0.7
+            } else {
+                1.0 / 0.7
+            });
+        }
+    };
+    let on_key = move |event: KeyboardEvent| {
+        let now = untrack(|| look.instant());
+        let (from, to) = look.span.get_untracked();
+        let step = ((to - from) / 100).max(1);
+        match event.key().as_str() {
+            "ArrowRight" => look.point(now.saturating_add(step)),
+            "ArrowLeft" => look.point(now.saturating_sub(step)),
+            "Home" => look.point(from),
+            "End" => look.point(to - 1),
+            "PageUp" => look.pan(-0.5),
+            "PageDown" => look.pan(0.5),
+            "+" | "=" => look.zoom(0.5),
+            "-" => look.zoom(2.0),
+            "Escape" => look.pointed.set(None),
+            _ => return,
+        }
+        event.prevent_default();
+    };
+    let place = move || {
+        let (from, to) = look.span.get();
+        let share = (f64::from(look.instant()) - f64::from(from)) / f64::from((to - from).max(1));
+        format!("{:.4}%", 100.0 * share)
+    };
+    let is_seen = move || {
+        let (from, to) = look.span.get();
+        (from..to).contains(&look.instant())
+    };
+    view! {
+        <div
+            class="cursor diagnose-cursor"
+            node_ref=frame
+            tabindex="0"
+            role="slider"
+            data-testid="instant-slider"
+            aria-label=move || reader.phrase("v_slider")
+            aria-valuemin="0"
+            aria-valuemax=(look.events - 1).to_string()
+            aria-valuenow=move || look.instant().to_string()
+            on:pointermove=on_pointer
+            on:pointerdown=on_pointer
+            on:keydown=on_key
+            on:wheel=on_wheel
+        >
+            <svg
+                class="diagnose-curve"
+                viewBox=format!("0 0 {} {}", SIDES.0, SIDES.1)
+                preserveAspectRatio="none"
+                aria-hidden="true"
+                data-testid="curve"
+                inner_html=move || drawn.get()
+            ></svg>
+            <span class="cursor-line cursor-on" class:offscreen=move || !is_seen() style:left=place></span>
+            <span class="diagnose-top small muted" aria-hidden="true">{move || bytes(top.get())}</span>
+        </div>
+    }
+}
+
+#[component]
+fn Legend(look: View, categories: Vec<String>, frames: Vec<String>) -> impl IntoView {
+    let reader = Reader::get();
+    part(move || {
+        let by_frame = look.by_frame.get();
+        let names = if by_frame { &frames } else { &categories };
+        let items = names.iter().enumerate().map(|(layer, name)| {
+            let words = match (by_frame, name.as_str()) {
+                (true, "") => reader.phrase("v_others"),
+                (true, place) => place.to_owned(),
+                (false, name) => reader.phrase(&format!("c_{}", name.replace('-', "_"))),
+            };
+            let look = class(by_frame, layer, &categories, frames.len());
+            view! {
+                <li>
+                    <span class=format!("diagnose-key {look}") aria-hidden="true"></span>
+                    {words}
+                </li>
+            }
+        });
+        let items: Vec<_> = items.collect();
+        Some(view! { <ul class="diagnose-legend small" data-testid="legend">{items}</ul> }.into_any())
+    })
+}
+
+/// One simulated step of the run that was named, on the scale of the recording.
+#[component]
+fn SimulatedCurve(top: Memo<f64>) -> impl IntoView {
+    let reader = Reader::get();
+    part(move || {
+        let answer = reader.answer.get()?;
+        let Simulated { peak, kinds, columns } = answer.simulated.as_ref()?;
+        let class = |layer: usize| {
+            let kind = kinds.get(layer).map_or("other", String::as_str).replace('_', "-");
+            // Recordings do not tell these from other allocations.
+            let kind = if matches!(kind.as_str(), "workspace" | "input") {
+                "other".into()
+            } else {
+                kind
+            };
+            format!("diagnose-{kind}")
+        };
+        let drawn = paths(columns, top.get(), class);
+        let title = reader.phrase_with("v_simulated", [bytes(*peak)]);
+        let view = view! {
+            <h3>{title}</h3>
+            <svg
+                class="diagnose-curve"
+                viewBox=format!("0 0 {} {}", SIDES.0, SIDES.1)
+                preserveAspectRatio="none"
+                aria-hidden="true"
+                data-testid="simulated"
+                inner_html=drawn
+            ></svg>
+        };
+        Some(view.into_any())
+    })
+}
+
+/// The largest that live at the instant.
+#[component]
+fn InstantList(index: u32, look: View) -> impl IntoView {
+    let reader = Reader::get();
+    let question = reader.question();
+    let instant = Memo::new(move |_| look.instant());
+    Effect::new(move || question.ask("instant", &[index, instant.get()]));
+    part(move || {
+        let now: Instant = question
+            .answer
+            .with(|text| serde_json::from_str(text.as_deref()?).ok())?;
+        let title = reader.phrase_with("v_at", [now.event.to_string(), bytes(now.total), now.count.to_string()]);
+        let list = view! {
+            <div class="diagnose-instant" data-testid="live" data-value=now.total.to_string()>
+                <h3>{title}</h3>
+                {groups(reader, now.largest)}
+            </div>
+        };
+        Some(list.into_any())
+    })
+}
+
+/// What was made in one place together, as a table.
+fn groups(reader: Reader, groups: Vec<Group>) -> AnyView {
+    if groups.is_empty() {
+        return view! { <p>{text(move || reader.phrase("v_none"))}</p> }.into_any();
+    }
+    let say = move |key: &'static str| text(move || reader.phrase(key));
+    let rows: Vec<_> = groups
+        .into_iter()
+        .map(|group| {
+            let kind = format!("c_{}", group.category.replace('-', "_"));
+            let place = match group.stack.is_empty() {
+                true => say("v_no_stack").into_any(),
+                false => view! { <code>{group.stack.join(" ← ")}</code> }.into_any(),
+            };
+            view! {
+                <tr data-testid="group">
+                    <td class="diagnose-bytes">{bytes(group.bytes)}</td>
+                    <td class="diagnose-bytes">{group.count.to_string()}</td>
+                    <td>
+                        <span class=format!("diagnose-key diagnose-{}", group.category) aria-hidden="true"></span>
+                        {text(move || reader.phrase(&kind))}
+                    </td>
+                    <td class="diagnose-place">{place}</td>
+                </tr>
+            }
+        })
+        .collect();
+    view! {
+        <div class="diagnose-scroll" tabindex="0" role="region" aria-label=move || reader.phrase("v_what")>
+            <table class="diagnose-table">
+                <thead>
+                    <tr>
+                        <th scope="col">{say("v_bytes")}</th>
+                        <th scope="col">{say("v_count")}</th>
+                        <th scope="col">{say("v_kind")}</th>
+                        <th scope="col">{say("v_what")}</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,53 @@
+use leptos::prelude::*;
+
+use super::answer_data::Recording;
+use super::reader::Reader;
+use super::recording::bytes;
+
+/// Segments with their holes, the largest first, all on one scale.
+#[component]
+pub fn Segments(recording: Recording) -> impl IntoView {
+    let reader = Reader::get();
+    let Recording {
+        segments,
+        segment_count,
+        reserved,
+        ..
+    } = recording;
+    if segments.is_empty() {
+        return ().into_any();
+    }
+    let (count, shown) = (segment_count.to_string(), segments.len().to_string());
+    let largest = segments.first().map_or(1.0, |segment| segment.size).max(1.0);
+    let bars: Vec<_> = segments
+        .into_iter()
+        .map(|segment| {
+            let words = move || {
+                let gaps = [segment.size, segment.live, segment.largest_hole].map(bytes);
+                reader.phrase_with("v_segment", gaps)
+            };
+            let held: String = segment
+                .held
+                .iter()
+                .map(|(at, len)| format!("<rect x=\"{at}\" width=\"{len}\" height=\"10\"/>"))
+                .collect();
+            let width = format!("{:.2}%", 100.0 * segment.size / largest);
+            view! {
+                <li data-testid="segment" title=words>
+                    <svg class="diagnose-segment" style:width=width viewBox="0 0 1000 10" preserveAspectRatio="none"
+                        role="img" aria-label=words inner_html=held></svg>
+                </li>
+            }
+        })
+        .collect();
+    let title = move || reader.phrase_with("v_segments", [count.clone(), bytes(reserved)]);
+    let explain = move || reader.phrase_with("v_segments_explain", [shown.clone()]);
+    view! {
+        <section class="card" data-testid="segments">
+            <h2>{title}</h2>
+            <p class="muted small">{explain}</p>
+            <ul class="diagnose-segments">{bars}</ul>
+        </section>
+    }
+    .into_any()
+}

@@ -1,0 +1,77 @@
+//! The run that was given, named beside it.
+
+use leptos::prelude::*;
+use serde_json::json;
+
+use super::reader::Reader;
+use crate::i18n::{t, use_i18n};
+use crate::pages::plan::Controls;
+use crate::part::part;
+use crate::shell::Store;
+use crate::simulation::Simulation;
+use crate::state::{Address, Key, Reading, Route};
+
+/// Model, card and setup of the run, where the person names them; open from the start where the address does.
+#[component]
+pub fn RunSetup() -> impl IntoView {
+    let i18n = use_i18n();
+    let (store, reader) = (Store::get(), Reader::get());
+    let is_named = untrack(|| {
+        store
+            .reading()
+            .with(|reading| reading.training().entries().next().is_some())
+    });
+    let open = RwSignal::new(is_named);
+    let run = Memo::new(move |_| if open.get() { named(store) } else { String::new() });
+    Effect::new(move || reader.know(run.get()));
+    let on_toggle = move |event: leptos::ev::Event| {
+        let details: web_sys::HtmlDetailsElement = event_target(&event);
+        open.set(details.open());
+    };
+    let controls = part(move || {
+        open.get().then(|| {
+            Simulation::provide(store);
+            view! { <Controls /> }.into_any()
+        })
+    });
+    view! {
+        <details class="card diagnose-setup" prop:open=is_named on:toggle=on_toggle data-testid="diagnose-setup">
+            <summary>{t!(i18n, diagnose.setup)}</summary>
+            <p class="muted small">{t!(i18n, diagnose.setup_explain)}</p>
+            {controls}
+            {part(move || {
+                let fault = reader.answer.with(|answer| answer.as_ref()?.fault.clone())?;
+                Some(view! { <p class="refusal" role="alert" data-testid="setup-fault">{fault}</p> }.into_any())
+            })}
+        </details>
+    }
+}
+
+/// The run as the diagnoser reads it.
+fn named(store: Store) -> String {
+    let is_chosen = store.has(Key::Gpu);
+    store.reading().with(|Reading { good, gpu, .. }| {
+        json!({
+            "model": good.get(Key::Model).trim(),
+            "config": good.get(Key::Config),
+            "gpu": gpu,
+            "gpu_is_chosen": is_chosen,
+            "setup": good.setup_values(),
+        })
+        .to_string()
+    })
+}
+
+/// The planner with one entry of the run changed.
+pub fn planner(store: Store, changes: &[(String, String)]) -> String {
+    let mut address = Address {
+        route: Route::Plan,
+        ..store.address()
+    };
+    for (key, value) in changes {
+        if let Some(key) = Key::named(key) {
+            address.draft.set(key, value.clone());
+        }
+    }
+    address.to_fragment()
+}

@@ -1,0 +1,132 @@
+//! What the host computes with a chunk of the program that is fetched when it is first needed: what the first
+//! view of a page does not ask for.
+
+use super::attention::AttentionWork;
+use super::coded::Coded;
+use super::host::{Kept, Parts, Ran};
+use super::protocol::{Answer, Ask};
+use super::run::model;
+use super::sweep::SweepWork;
+use crate::state::{Draft, Reading};
+
+/// Begins work in many slices on entries.
+pub type Begin = fn(&Draft) -> Box<dyn Parts>;
+/// Answers a question about a run.
+pub type Closer = fn(&Kept, &Ask) -> Option<Answer>;
+
+/// The curves of attention.
+pub fn attention(entries: &Draft) -> Box<dyn Parts> {
+    Box::new(AttentionWork::of(entries))
+}
+
+/// A sweep.
+pub fn sweep(entries: &Draft) -> Box<dyn Parts> {
+    Box::new(SweepWork::of(entries))
+}
+
+/// How a number comes about, or the run as a file.
+pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
+    match ask {
+        Ask::Export { file, .. } => {
+            let text = match &kept.ran {
+                Ran::Step(report) => file.write(&kept.subject, report, kept.card.as_ref()),
+                Ran::Pass(figures) => file.write_pass(&kept.subject, figures)?,
+            };
+            Some(Answer::File(text))
+        }
+        Ask::Derive { quantity, .. } => {
+            let subject = kept.subject.explained(kept.report()?, kept.card.as_ref());
+            let found = subject.derivation(&quantity.open()?)?;
+            Some(Answer::Derivation(Coded::of(&found)))
+        }
+        _ => None,
+    }
+}
+
+/// A chunk that the host needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// [`attention`].
+    Attention,
+    /// [`sweep`].
+    Sweep,
+    /// [`closer`].
+    Closer,
+    /// What runs most families of models.
+    Models,
+}
+
+impl Need {
+    /// What a question needs of what is not there yet. A run finds out by itself: its model is read just once.
+    pub fn of(ask: &Ask, here: Here) -> Option<Self> {
+        let own = match ask {
+            Ask::Attention(_) => Some(Self::Attention),
+            Ask::Sweep(_) => Some(Self::Sweep),
+            Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
+            _ => None,
+        };
+        let runs = match ask {
+            Ask::Sweep(entries) | Ask::WhatIf { entries, .. } => std::slice::from_ref(entries),
+            Ask::Setups(all) => all,
+            _ => &[],
+        };
+        own.filter(|need| !here.has(*need))
+            .or_else(|| (!here.models && runs.iter().any(is_further)).then_some(Self::Models))
+    }
+}
+
+/// Whether entries are of a model that the first program does not run.
+fn is_further(entries: &Draft) -> bool {
+    model(&Reading::of(entries, &Draft::default())).is_ok_and(|model| model.is_further())
+}
+
+/// The chunks that are there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Here {
+    /// [`attention`].
+    pub attention: Option<Begin>,
+    /// [`sweep`].
+    pub sweep: Option<Begin>,
+    /// [`closer`].
+    pub closer: Option<Closer>,
+    /// Whether models of every family run.
+    pub models: bool,
+}
+
+impl Here {
+    /// All of them: natively nothing is fetched.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn all() -> Self {
+        Self {
+            attention: Some(attention),
+            sweep: Some(sweep),
+            closer: Some(closer),
+            models: true,
+        }
+    }
+
+    /// Whether this one is there.
+    pub const fn has(&self, need: Need) -> bool {
+        match need {
+            Need::Attention => self.attention.is_some(),
+            Need::Sweep => self.sweep.is_some(),
+            Need::Closer => self.closer.is_some(),
+            Need::Models => self.models,
+        }
+    }
+
+    /// Fetches one; in a browser only.
+    #[cfg(target_arch = "wasm32")]
+    pub async fn fetch(mut self, need: Need) -> Option<Self> {
+        match need {
+            Need::Attention => self.attention = Some(crate::chunk::attention_work().await.ok()?),
+            Need::Sweep => self.sweep = Some(crate::chunk::sweep_work().await.ok()?),
+            Need::Closer => self.closer = Some(crate::chunk::closer_work().await.ok()?),
+            Need::Models => {
+                crate::chunk::further_models().await.ok()?.provide();
+                self.models = true;
+            }
+        }
+        Some(self)
+    }
+}
