@@ -10,6 +10,7 @@ use vramscope_engine::attention::{Algorithm, Call, Pass, memory, time};
 use vramscope_engine::device::Device;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::Gpu;
+use vramscope_tests::kept;
 use vramscope_tests::measured::Statistics;
 
 const TABLE: &str = "tests/data/attention_vs_predicted.md";
@@ -138,12 +139,5 @@ fn bytes_are_within_a_thousandth() {
 
 #[test]
 fn the_kept_table_is_todays() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TABLE);
-    let table = render(&rows());
-    if std::env::var_os("UPDATE_TABLE").is_some() {
-        std::fs::write(&path, table).expect("the table can be written");
-        return;
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == table, "{TABLE} differs; make it anew and look at what changed");
+    kept::hold(TABLE, &render(&rows()));
 }

@@ -9,6 +9,7 @@ use vramscope_engine::format;
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report};
+use vramscope_tests::kept;
 use vramscope_tests::measured::Statistics;
 
 const TABLE: &str = "tests/data/data_parallel_vs_predicted.md";
@@ -155,12 +156,5 @@ fn what_fsdp_reserves_is_what_was_measured() {
 
 #[test]
 fn the_kept_table_is_todays() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TABLE);
-    let table = render(&rows());
-    if std::env::var_os("UPDATE_TABLE").is_some() {
-        std::fs::write(&path, table).expect("the table can be written");
-        return;
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == table, "{TABLE} differs; make it anew and look at what changed");
+    kept::hold(TABLE, &render(&rows()));
 }

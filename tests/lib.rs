@@ -3,4 +3,5 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+pub mod kept;
 pub mod measured;

@@ -1,6 +1,7 @@
 //! Nobody is kept out: axe-core finds nothing serious, in any language, theme or width.
 
 use serde_json::json;
+use thirtyfour::By;
 use thirtyfour::error::WebDriverResult;
 use xtask::tools;
 
@@ -17,7 +18,7 @@ const RUN: &str = "
             .map(v => `${v.id}: ${v.nodes.map(n => n.html).join(' ')}`)),
         error => done([String(error)]));";
 
-async fn findings(page: &Page) -> WebDriverResult<Vec<String>> {
+pub async fn findings(page: &Page) -> WebDriverResult<Vec<String>> {
     // What is at work is dimmed, and fades while it begins and ends.
     let media = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
     page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
@@ -41,11 +42,21 @@ pub async fn set_width(page: &Page, width: u32) -> WebDriverResult<()> {
 
 #[tokio::test]
 async fn axe_finds_nothing_serious_in_a_diagnosis() {
-    with_page("#/diagnose", async |page| {
+    with_page("#/diagnose?model=gpt2&batch=4&seq=512", async |page| {
         page.enter("diagnose-text", "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)").await?;
         page.find("diagnose-go").await?.click().await?;
-        page.find("finding").await?;
+        page.find("ladder").await?;
+        page.driver.find(By::Css("[data-testid=checklists] summary")).await?.click().await?;
+        page.find("check").await?;
         assert_eq!(findings(page).await?, Vec::<String>::new());
+        let input = page.driver.find(By::Css("[data-testid=diagnose-files]")).await?;
+        input.send_keys(concat!(env!("CARGO_MANIFEST_DIR"), "/data/snapshots/gpt2-bf16.pickle.gz")).await?;
+        page.find("live").await?;
+        for (width, theme) in [(1440, "light"), (390, "dark")] {
+            set_width(page, width).await?;
+            page.choose("theme", theme).await?;
+            assert_eq!(findings(page).await?, Vec::<String>::new(), "{width} {theme}");
+        }
         Ok(())
     })
     .await;

@@ -1,11 +1,15 @@
 //! The page of diagnoses: what is pasted or opened gives its findings, in every language.
 
+use thirtyfour::error::WebDriverError;
 use thirtyfour::prelude::*;
 
 use crate::page::{Page, with_page};
 
 const FULL: &str = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
 const OTHERS: &str = "CUDA out of memory. Tried to allocate 26.00 MiB. GPU 0 has a total capacity of 15.57 GiB of which 23.06 MiB is free. Process 1001 has 12.57 GiB memory in use. Process 1002 has 2.10 GiB memory in use. Including non-PyTorch memory, this process has 510.00 MiB memory in use. Of the allocated memory 413.55 MiB is allocated by PyTorch, and 12.45 MiB is reserved by PyTorch but unallocated.";
+const LEAK: &str = "Step 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB\nStep 300: GPU memory 18.9 GB\nStep 400: GPU memory 19.4 GB\nStep 500: GPU memory 20.1 GB\nStep 600: GPU memory 20.9 GB\nStep 700: GPU memory 21.8 GB\nStep 800: GPU memory 22.9 GB\nStep 900: GPU memory 24.2 GB";
+const GROWING: &str = "step 1 mem 18.6 GB\nstep 2 mem 18.8 GB\nstep 3 mem 19.0 GB\nstep 4 mem 19.2 GB\nstep 5 mem 19.4 GB\nstep 6 mem 19.6 GB\nstep 7 mem 19.8 GB\nstep 8 mem 20.0 GB\nstep 9 mem 20.2 GB\nstep 10 mem 20.4 GB";
+const TABLE: &str = "Name  CPU %  CUDA %\naten::matmul  45.2%  52.1%\naten::softmax  12.3%  15.2%\nDataLoader  25.1%  0.0%\nnccl:all_reduce  8.5%  18.3%";
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/snapshots/gpt2-bf16.pickle.gz");
 
 /// Name and standing of each finding, in order.
@@ -40,6 +44,88 @@ async fn a_pasted_error_gives_its_cause() {
     .await;
 }
 
+/// Rows 9.8, 9.4 and 11.1, one after another in one page.
+#[tokio::test]
+async fn the_course_s_logs_and_tables_give_their_causes() {
+    with_page("#/diagnose", async |page| {
+        for (text, name, standing) in [(LEAK, "leak", "cause"), (TABLE, "data-loading", "cause")] {
+            page.go("#/diagnose").await?;
+            let found = paste(page, text).await?;
+            assert_eq!(found[0], (name.into(), standing.into()), "{found:?}");
+        }
+        assert_eq!(findings(page).await?[1].0, "communication");
+        let row = page.find("finding-row").await?.attr("href").await?;
+        assert!(row.is_some_and(|href| href.contains("#/course?row=11.")));
+        page.go("#/diagnose?gpu=RTX%203090").await?;
+        paste(page, GROWING).await?;
+        // (22.4 ÷ 23.7 − 0.85) ÷ 0.15, of what the card has for programs.
+        page.until("the risk", || page.text("finding"), |text| text.contains("risk 0.63"))
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The run beside what was pasted: each step says what it saves, and opens the planner with it.
+#[tokio::test]
+async fn a_named_run_gives_each_step_its_bytes() {
+    with_page("#/diagnose?model=gpt2&batch=4&seq=512", async |page| {
+        paste(page, FULL).await?;
+        let saving = page.until("a saving", || page.value("saving"), Option::is_some).await?;
+        assert!(saving.is_some_and(|bytes| bytes.starts_with('-')));
+        let fix = page.until("fixes", || page.value("fix"), Option::is_some).await?;
+        let name = page.find("fix").await?.attr("data-name").await?.unwrap_or_default();
+        page.until(
+            "the ladder",
+            || page.value("rung"),
+            |value| value.as_deref() == Some("true"),
+        )
+        .await?;
+        // What the planner says of the changed run is the difference.
+        let reserved = async |fragment: &str| {
+            page.go(fragment).await?;
+            let shown = page
+                .until("a result", || page.value("peak-reserved"), Option::is_some)
+                .await?;
+            Ok::<i64, WebDriverError>(shown.and_then(|text| text.parse().ok()).unwrap_or_default())
+        };
+        let before = reserved("#/?model=gpt2&batch=4&seq=512").await?;
+        let after = reserved(
+            &format!("#/?model=gpt2&batch=4&seq=512&{name}").replace("&batch=4&seq=512&batch", "&seq=512&batch"),
+        )
+        .await?;
+        assert_eq!(fix, Some((after - before).to_string()), "{name}");
+        Ok(())
+    })
+    .await;
+}
+
+/// What the evidence answers is ticked by it; the rest by hand, and kept.
+#[tokio::test]
+async fn checklists_tick_themselves() {
+    with_page("#/diagnose", async |page| {
+        paste(page, FULL).await?;
+        page.driver.find(By::Css("[data-testid=checklists] summary")).await?.click().await?;
+        let ticked = || async {
+            let script = "return [...document.querySelectorAll('[data-testid=check]')].map((c) => [c.dataset.name, c.dataset.value])";
+            page.driver.execute(script, vec![]).await?.convert::<Vec<(String, String)>>()
+        };
+        let all = page.until("the lists", ticked, |all| all.len() > 20).await?;
+        let of = |all: &[(String, String)], name: &str| all.iter().find(|(n, _)| n == name).map(|(_, by)| by.clone());
+        assert_eq!(of(&all, "9.lists/minutes/1").as_deref(), Some("evidence"));
+        assert_eq!(of(&all, "9.diagnose/five/1").as_deref(), Some("evidence"));
+        assert_eq!(of(&all, "9.lists/after/0").as_deref(), Some(""));
+        let by_hand = "document.querySelector('[data-name=\"9.lists/after/0\"] input').click()";
+        page.driver.execute(by_hand, vec![]).await?;
+        page.go("#/diagnose").await?;
+        page.driver.find(By::Css("[data-testid=checklists] summary")).await?.click().await?;
+        page.until("the tick", ticked, |all| of(all, "9.lists/after/0").as_deref() == Some("hand"))
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn an_opened_snapshot_shows_its_curve_in_every_language() {
     with_page("#/diagnose", async |page| {
@@ -48,6 +134,7 @@ async fn an_opened_snapshot_shows_its_curve_in_every_language() {
         let found = page.until("findings", || findings(page), |all| !all.is_empty()).await?;
         assert!(found.iter().any(|(name, _)| name == "peak"), "{found:?}");
         page.find("recording").await?;
+        look_around(page).await?;
         for (language, words) in [("zh-CN", "激活"), ("zh-TW", "保留")] {
             page.choose("language", language).await?;
             let text = || {
@@ -67,6 +154,34 @@ async fn an_opened_snapshot_shows_its_curve_in_every_language() {
         Ok(())
     })
     .await;
+}
+
+/// The peak is listed first; the keyboard goes to other instants and closer; the other way of stacking has its legend.
+async fn look_around(page: &Page) -> WebDriverResult<()> {
+    let live = || page.value("live");
+    let peak = page.until("the peak", live, Option::is_some).await?;
+    assert_eq!(peak.as_deref(), Some("1984555520"), "as the command line has it");
+    let paths = || async {
+        let script = "return document.querySelectorAll('[data-testid=curve] path').length";
+        page.driver.execute(script, vec![]).await?.convert::<usize>()
+    };
+    page.until("layers", paths, |count| *count >= 4).await?;
+    let slider = page.find("instant-slider").await?;
+    slider.focus().await?;
+    slider.send_keys(Key::Home).await?;
+    page.until("the beginning", live, |now| *now != peak).await?;
+    slider.send_keys("+").await?;
+    let span = || page.text("span");
+    page.until("closer", span, |text| !text.contains("5993")).await?;
+    slider.send_keys(Key::Escape).await?;
+    page.until("the peak again", live, |now| *now == peak).await?;
+    page.find("v_by_frame").await?.click().await?;
+    let legend = || page.text("legend");
+    page.until("places", legend, |text| text.contains("modeling_gpt2.py"))
+        .await?;
+    let segments = "return document.querySelectorAll('[data-testid=segment] rect').length";
+    assert!(page.driver.execute(segments, vec![]).await?.convert::<usize>()? > 3);
+    Ok(())
 }
 
 #[tokio::test]

@@ -56,7 +56,11 @@ async fn the_copied_command_gives_the_same_bytes() {
             page.driver
                 .execute("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }", vec![])
                 .await?;
-            page.find("copy-command").await?.click().await?;
+            // Pressed where it is: the sweep above it comes into sight meanwhile and moves it.
+            let button = page.find("copy-command").await?;
+            page.driver
+                .execute("arguments[0].click()", vec![button.to_json()?])
+                .await?;
             let command: String = page.driver.execute("return window.copied", vec![]).await?.convert()?;
             let said = run(&command, "jsonl");
             for (testid, key) in [
@@ -125,6 +129,12 @@ async fn the_saved_report_is_what_the_command_line_prints() {
             theirs.as_object_mut().expect("an object").remove(key);
         }
         assert_eq!(ours, theirs);
+
+        page.go("#/?model=qwen2.5-0.5b&seq=256&phase=generate&new_tokens=16")
+            .await?;
+        page.find("cache").await?;
+        let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
+        assert_eq!(ours, run(&page.text("command").await?, "json"));
         Ok(())
     })
     .await;

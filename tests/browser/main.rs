@@ -6,7 +6,9 @@
 mod accessible;
 mod attention;
 mod bad_input;
+mod benchmarks;
 mod chromedriver;
+mod chunks;
 mod compare;
 mod controls;
 mod course;

@@ -47,7 +47,7 @@ async fn after_one_visit_the_page_works_without_its_host() {
 }
 
 /// A copy of the built page that a test may change.
-fn copy_of_page(name: &str) -> PathBuf {
+pub fn copy_of_page(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     // Of an earlier run; there need not be one.
     std::fs::remove_dir_all(&folder).ok();
@@ -97,6 +97,8 @@ async fn a_newer_version_is_announced_and_taken_when_asked() {
             "nothing changes before it is asked"
         );
         page.enter("batch", "5").await?;
+        page.until("the address", || page.fragment(), |now| now.contains("batch=5"))
+            .await?;
         page.find("update-now").await?.click().await?;
         page.until("the newer page", || answer::<bool>(page, is_newer), |newer| *newer)
             .await?;

@@ -21,6 +21,18 @@ async fn one_file_is_the_whole_page() {
             "a file has nothing beside it"
         );
 
+        // What comes later, on the page and in its workers.
+        for (route, shown) in [("attention", "memory-chunked"), ("course", "course-row")] {
+            page.go(&format!("#/{route}?model=gpt2")).await?;
+            page.until(route, || page.value(shown), Option::is_some).await?;
+        }
+        page.go("#/diagnose").await?;
+        page.enter("diagnose-text", "CUDA out of memory. Tried to allocate 2.50 GiB")
+            .await?;
+        page.find("diagnose-go").await?.click().await?;
+        page.until("findings", || page.value("finding"), Option::is_some)
+            .await?;
+
         let asked = "return performance.getEntriesByType('resource').map((e) => e.name)\
                      .filter((name) => !/^(blob|data):/.test(name))";
         let asked: Vec<String> = page.driver.execute(asked, vec![]).await?.convert()?;

@@ -11,7 +11,8 @@ use thirtyfour::error::WebDriverResult;
 
 /// Brings the sweep into sight and waits for its end.
 async fn finished(page: &Page) -> WebDriverResult<()> {
-    page.find("sweep-chart").await?.scroll_into_view().await?;
+    page.find("sweep-place").await?.scroll_into_view().await?;
+    page.find("sweep-chart").await?;
     let rows = "return document.querySelectorAll('[data-testid=largest-row]').length";
     let rows = || async { page.driver.execute(rows, vec![]).await?.convert::<usize>() };
     page.until("rows", rows, |n| *n > 0).await?;
@@ -115,6 +116,7 @@ async fn the_last_curve_stays_until_a_new_one_is_there() {
 #[tokio::test]
 async fn only_what_the_model_takes_can_be_varied() {
     with_page("#/?model=videomae-base", async |page| {
+        page.find("sweep-place").await?.scroll_into_view().await?;
         page.find("sweep").await?;
         let options = "return [...document.querySelectorAll('[data-testid=sweep] option')].map(o => o.value)";
         let options: Vec<String> = page.driver.execute(options, vec![]).await?.convert()?;

@@ -43,6 +43,43 @@ fn the_course_s_examples_give_their_causes() {
     assert_eq!(findings(TABLE)[1].0, "communication");
 }
 
+/// Row 9.4: the regression over the last ten readings, looked at ten readings later, against a limit of 24 GiB.
+#[test]
+fn a_log_gives_its_risk() {
+    let log: String = (1..=12)
+        .map(|step| format!("step {step} mem {:.1} GB\n", 18.0 + 0.2 * f64::from(step)))
+        .collect();
+    let answer = answer(&run_on(
+        ["diagnose", "-", "--limit-gib", "24", "--format", "json"],
+        &log,
+    ));
+    let leak = &answer["findings"][0];
+    assert_eq!(leak["code"], "leak");
+    let growth = &leak["cause"]["leak"];
+    // The last reading is 20.4; ten further ones make 22.4.
+    let risk = growth["risk"].as_f64().expect("the card is known");
+    assert!((risk - (22.4 / 24.0 - 0.85) / 0.15).abs() < 0.01, "{growth}");
+    assert_eq!(leak["row"], "9.leak");
+}
+
+/// Every finding names the row of the course that explains it, and the course has that row.
+#[test]
+fn findings_lead_to_the_course() {
+    let rows: Vec<&str> = include_str!("../../src/app/course/rows.txt")
+        .lines()
+        .map(str::trim)
+        .collect();
+    for text in [FULL, OTHERS, LEAK, TABLE] {
+        for finding in answer(&run_on(["diagnose", "-", "--format", "json"], text))["findings"]
+            .as_array()
+            .expect("a list")
+        {
+            let row = finding["row"].as_str().expect("a row");
+            assert!(rows.contains(&row), "{row}");
+        }
+    }
+}
+
 #[test]
 fn a_snapshot_shows_its_peak() {
     let ran = run(["diagnose", SNAPSHOT]);

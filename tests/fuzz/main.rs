@@ -4,13 +4,15 @@
 //! cargo run --release -p vramscope-tests --example fuzz -- READER SECONDS [SEED]
 //! ```
 //!
-//! Every input is read, its findings are drawn and put into words. The program stops at a panic, at an input
+//! Inputs are whole ones with faults; pickles and snapshots are also written anew, most of them well-formed, so that
+//! faults reach what stands behind the first opcodes. Every input is read, its findings are drawn and put into words. The program stops at a panic, at an input
 //! that takes more than two seconds of work, or when it has ever held more than a gibibyte, and leaves the input in
 //! `fuzz-READER.bin`. The same seed gives the same inputs.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 mod mutate;
+mod pickled;
 mod seeds;
 
 use std::process::ExitCode;

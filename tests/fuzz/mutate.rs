@@ -14,35 +14,69 @@ const NUMBERS: [&str; 10] = [
     "512",
 ];
 
-/// Makes input after input from seeds.
-pub struct Mutator {
-    state: u64,
-    seeds: Vec<Vec<u8>>,
-}
+/// Numbers without a pattern, the same ones for the same seed.
+pub struct Random(u64);
 
-impl Mutator {
-    /// Of a number that decides all, and whole inputs to damage.
-    pub fn new(seed: u64, seeds: Vec<Vec<u8>>) -> Self {
-        Self {
-            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-            seeds,
-        }
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// xorshift64* (Vigna 2016).
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// From 0 to below a limit.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+
+    /// True once in so many times.
+    pub fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+}
+
+/// Writes a new input.
+pub type Write = fn(&mut Random) -> Vec<u8>;
+
+/// Makes input after input, from seeds and from what writes new ones.
+pub struct Mutator {
+    random: Random,
+    seeds: Vec<Vec<u8>>,
+    write: Option<Write>,
+}
+
+impl Mutator {
+    /// Of a number that decides all, whole inputs to damage, and what writes more of them.
+    pub fn new(seed: u64, (seeds, write): (Vec<Vec<u8>>, Option<Write>)) -> Self {
+        Self {
+            random: Random::new(seed),
+            seeds,
+            write,
+        }
+    }
+
     fn random(&mut self) -> u64 {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        self.random.next()
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        (self.random() % limit.max(1) as u64) as usize
+        self.random.below(limit)
     }
 
-    /// A seed with one to sixteen faults.
+    /// Mostly one that was written anew, every second with up to three faults; else a seed with one to sixteen.
     pub fn next(&mut self) -> Vec<u8> {
+        if let Some(write) = self.write.filter(|_| !self.random.one_in(8)) {
+            let mut bytes = write(&mut self.random);
+            let faults = if self.random.one_in(2) { self.below(4) } else { 0 };
+            (0..faults).for_each(|_| self.damage(&mut bytes));
+            return bytes;
+        }
         let at = self.below(self.seeds.len());
         let mut bytes = self.seeds[at].clone();
         for _ in 0..=self.below(16) {

@@ -4,6 +4,9 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
+use crate::mutate::Write;
+use crate::pickled::Pickler;
+
 /// The readers by name.
 pub const READERS: [&str; 10] = [
     "oom",
@@ -37,10 +40,11 @@ const CSV: [&str; 2] = [
     "2024/01/01 00:00:00.000, 87 %, 21000 MiB, 24576 MiB\ntime,memory_used_mb,memory_total_mb,gpu_util\n0,21000,24576,87\n",
 ];
 
-const LOG: [&str; 4] = [
+const LOG: [&str; 5] = [
     "Step 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB\nStep 300: GPU memory 18.9 GB\nStep 400: GPU memory 19.4 GB\nStep 500: GPU memory 20.1 GB\nStep 600: GPU memory 24.2 GB\n",
     "{'loss': 2.31, 'memory(GiB)': 18.2, 'global_step': 100}\n{'loss': 2.3, 'memory(GiB)': 18.5, 'global_step': 200}\n",
     "Epoch 0:  10%|█         | 100/1000 [00:10<01:30, 10.00it/s, v_num=0, loss=2.3, gpu_mem=18.2]\n 20%|██ | 200/1000 [00:20<01:20, mem=18.5G]\n",
+    "Step 100: GPU memory 18.2 GB\nstep 200 | loss 2.3 | mem 18.5GB\n{'memory(GiB)': 19.4, 'step': 400}\nStep 500, Allocated: 20.1/24.0 GB\n",
     "step 1 seq_len=512 MA 18.0 GB Max_MA 19.0 GB\nstep 2 seq_len=4096 MA 30.1/40.0 GB Max_MA 31.0 GB\n",
 ];
 
@@ -64,8 +68,17 @@ const PICKLES: [&[u8]; 2] = [
     b"\x80\x04\x95\x45\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01a\x94]\x94(K\x01J\xfe\xff\xff\xffJp\x11\x01\x00\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x10\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00e\x8c\x01b\x94N\x88G?\xf8\x00\x00\x00\x00\x00\x00\x87\x94\x8c\x01c\x94}\x94u.",
 ];
 
-/// The seeds of a reader; `None` for one that there is not.
-pub fn of(reader: &str) -> Option<Vec<Vec<u8>>> {
+/// The seeds of a reader, and what writes more; `None` for a reader that there is not.
+pub fn of(reader: &str) -> Option<(Vec<Vec<u8>>, Option<Write>)> {
+    let write: Option<Write> = match reader {
+        "pickle" => Some(|random| Pickler::anything(random)),
+        "snapshot" => Some(|random| Pickler::snapshot(random)),
+        _ => None,
+    };
+    Some((whole(reader)?, write))
+}
+
+fn whole(reader: &str) -> Option<Vec<Vec<u8>>> {
     let texts = |texts: &[&str]| Some(texts.iter().map(|text| text.as_bytes().to_vec()).collect());
     match reader {
         "oom" => texts(&OOM),

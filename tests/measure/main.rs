@@ -1,10 +1,13 @@
 //! `cargo xtask measure`: what a visit to the built page costs, in a real Chromium over the loopback
-//! interface from a server that packs with Brotli. Prints tables; a KB is 1000 bytes.
+//! interface from a server that packs with Brotli. Prints tables; a KB is 1000 bytes. With a file's name after it,
+//! `cargo run -p vramscope-tests --example measure -- FILE` says what the page of diagnoses takes to read that file;
+//! `large.py` makes large ones.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 #[path = "../browser/chromedriver.rs"]
 mod chromedriver;
+mod opened;
 mod pack;
 #[path = "../browser/page.rs"]
 #[allow(dead_code, reason = "the browser tests use all of it")]
@@ -31,6 +34,10 @@ const VISITS: usize = 7;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
+    if let Some(file) = std::env::args_os().nth(1) {
+        let file = std::path::absolute(file).expect("a file's name");
+        return opened::print(&file, &page::built()).await;
+    }
     let folder = pack::packed_page();
     let mut first = Vec::new();
     let mut again = Vec::new();

@@ -15,7 +15,7 @@ pub struct Limit {
     pub worst_under: Option<f64>,
 }
 
-/// What the engine promises on `training_steps.jsonl`, of every row whose optimizer ran. Tighten here.
+/// What the engine promises of every row whose optimizer ran. Tighten here.
 pub fn limits() -> Vec<Limit> {
     let none = Limit {
         quantity: Quantity::PeakAllocated,

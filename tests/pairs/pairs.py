@@ -1,6 +1,6 @@
 """The same kernels by `vramscope bench` and by PyTorch, in turns on one card; ratios of their medians.
 
-usage: pairs.py VRAMSCOPE OUT.md [OUT.jsonl]
+usage: pairs.py VRAMSCOPE OUT.md [OUT.jsonl [WORDS: only kernels whose name holds them]]
 
 Each pair runs in three rounds, ours and PyTorch's after each other, so that both meet the same clocks and
 temperature; the median of the rounds' medians counts. PyTorch is timed by CUDA events as bench times itself:
@@ -12,6 +12,7 @@ from torch.nn.attention import sdpa_kernel, SDPBackend
 
 binary, table = sys.argv[1], sys.argv[2]
 lines = open(sys.argv[3], "w") if len(sys.argv) > 3 else None
+words = sys.argv[4] if len(sys.argv) > 4 else ""
 torch.backends.cuda.matmul.allow_tf32 = False
 L2 = torch.cuda.get_device_properties(0).L2_cache_size
 ROOT3 = math.sqrt(3.0)
@@ -107,6 +108,36 @@ def standard(length, heads=32, width=128):
     return make
 
 
+def standard_training(length, heads=32, width=128):
+    def make():
+        q, k, v = [uniform(1, heads, length, width).requires_grad_() for _ in range(3)]
+        do = uniform(1, heads, length, width)
+
+        def forward():
+            s = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.size(-1))
+            return torch.matmul(F.softmax(s, dim=-1), v)
+        # The scores are done with when forward returns.
+        return lambda: torch.autograd.grad(forward(), (q, k, v), do)
+    return make
+
+
+def backward(function, count, columns, dtype):
+    """Gradients of the input, and of what `function` gives beside its result."""
+    def make():
+        x = uniform(count, columns, dtype=dtype).requires_grad_()
+        out, others = function(x)
+        gradient = uniform(*out.shape, dtype=dtype)
+        return lambda: torch.autograd.grad(out, (x, *others), gradient, retain_graph=True)
+    return make
+
+
+def norms(tensors, elements, dtype):
+    def make():
+        xs = [uniform(elements, dtype=dtype) for _ in range(tensors)]
+        return lambda: torch._foreach_norm(xs)
+    return make
+
+
 def adamw(elements, dtype):
     def make():
         p = uniform(elements, dtype=dtype).requires_grad_()
@@ -151,19 +182,30 @@ def cases():
     for length in (2048, 8192):
         for causal in (False, True):
             word = " causal" if causal else ""
+            if words and "cudnn" not in words:
+                continue
             name, make, bytes_ = fastest(sdpa, length, causal)
             yield f"attention cudnn bf16 1x32x{length}x128{word} forward", f"SDPA, {name}", make, bytes_, 1.10 if length == 8192 and not causal else None
             name, make, bytes_ = fastest(sdpa_backward, length, causal)
             yield f"attention cudnn bf16 1x32x{length}x128{word} backward", f"SDPA, {name}", make, bytes_, 1.15 if length == 8192 and not causal else None
     for length in (2048, 8192):
         yield f"attention standard bf16 1x32x{length}x128 forward", "matmul, /, softmax, matmul", standard(length), 32 * length * length * 4, 1.10
+        yield f"attention standard bf16 1x32x{length}x128 forward_backward", "the same, autograd", standard_training(length), 32 * length * length * 8, 1.10
     for dtype, word, width in ((fp32, "fp32", 4), (bf16, "bf16", 2)):
         for log in (24, 28):
             yield f"adamw {word} {1 << log}", "AdamW(fused=True).step", adamw(1 << log, dtype), 7 * width << log, 1.10
     yield "softmax bf16 16384x4096", "F.softmax", rows(lambda x: F.softmax(x, -1), 16384, 4096, bf16), 4 * 16384 * 4096, None
     w, b = uniform(4096), uniform(4096)
+    weight, bias = uniform(4096).requires_grad_(), uniform(4096).requires_grad_()
+    other = uniform(16384, 4096)
     yield "layer_norm bf16 16384x4096", "F.layer_norm", rows(lambda x: F.layer_norm(x, (4096,), w, b), 16384, 4096, bf16), 4 * 16384 * 4096, None
     yield "rms_norm bf16 16384x4096", "F.rms_norm", rows(lambda x: F.rms_norm(x, (4096,), w), 16384, 4096, bf16), 4 * 16384 * 4096, None
+    yield "layer_norm bf16 32768x4096 backward", "F.layer_norm's", backward(lambda x: (F.layer_norm(x, (4096,), weight, bias), (weight, bias)), 32768, 4096, bf16), 6 * 32768 * 4096, None
+    yield "softmax bf16 32768x4096 backward", "F.softmax's", backward(lambda x: (F.softmax(x, -1), ()), 32768, 4096, bf16), 6 * 32768 * 4096, None
+    yield "sum_columns bf16 32768x4096", "Tensor.sum(0)", rows(lambda x: x.sum(0), 32768, 4096, bf16), 2 * 32768 * 4096, None
+    yield "add bf16 67108864", "Tensor + Tensor", rows(lambda x: torch.add(x, other), 16384, 4096, bf16), 4 * 16384 * 4096, None
+    yield "cast bf16 67108864", "Tensor.float", rows(lambda x: x.float(), 16384, 4096, bf16), 6 * 16384 * 4096, None
+    yield "foreach_norm bf16 128x1048576", "torch._foreach_norm", norms(128, 1 << 20, bf16), 2 << 27, None
     yield "gelu bf16 67108864", "F.gelu", rows(F.gelu, 16384, 4096, bf16), 4 * 16384 * 4096, None
 
 
@@ -185,6 +227,8 @@ def ours(label):
 def main():
     rows_ = []
     for label, name, make, bytes_, goal in cases():
+        if words not in label:
+            continue
         our, their = [], []
         for _ in range(3):
             ns, extra, ran = ours(label)

@@ -5,12 +5,15 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::support::{EXAMPLE, Scratch, Server, get, raw};
 
-const ROUTES: [&str; 7] = [
+const ROUTES: [&str; 10] = [
     "/api/records",
     "/api/records?limit=5&before=9&device=x&backend=cuda&complete=true&quarantined=false",
     "/api/records/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     "/api/records/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/release",
+    "/api/record.schema.json",
     "/api/openapi.json",
+    "/data/records.json?before=9",
+    "/data/records/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.json",
     "/healthz",
     "/metrics",
 ];

@@ -111,7 +111,7 @@ fn what_is_no_record_is_refused_with_the_reason() {
     raw(server.address, &no_utf8).expect("an answer").is(400);
     let unmeasured = EXAMPLE.replace("\"m\": 8192,", "");
     let named = EXAMPLE.replacen("\"tool\"", "\"user\": \"alice\", \"tool\"", 1);
-    let newer = EXAMPLE.replace("\"schema_version\": 1", "\"schema_version\": 2");
+    let newer = EXAMPLE.replace("\"schema_version\": 1", "\"schema_version\": 9");
     for (text, why) in [
         ("{}", "`variant` is missing"),
         ("[]", ""),
@@ -119,7 +119,7 @@ fn what_is_no_record_is_refused_with_the_reason() {
         ("{\"attention\": []}", "no results"),
         (&unmeasured, "does not state its `m`"),
         (&named, "does not know: user;"),
-        (&newer, "schema_version 2"),
+        (&newer, "schema_version 9"),
     ] {
         let answer = post(server.address, write, text).is(422);
         assert!(

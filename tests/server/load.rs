@@ -61,14 +61,21 @@ fn main() -> Fallible<()> {
     if missing > 0 {
         upload_some(server.address, &token, &template, missing)?;
     }
-    for (what, path) in [
-        ("100 of the records", "/api/records"),
-        ("1000 of the records", "/api/records?limit=1000"),
-        ("10000 records", "/api/records?limit=10000"),
+    for (what, path, changes) in [
+        ("100 of the records", "/api/records", false),
+        ("1000 of the records", "/api/records?limit=1000", false),
+        ("10000 records", "/api/records?limit=10000", false),
+        ("10000 records, changed before each", "/api/records?limit=10000", true),
     ] {
-        let mut times = (0..100)
-            .map(|_| get(server.address, path))
-            .collect::<Fallible<Vec<_>>>()?;
+        let mut connection = Connection::open(server.address)?;
+        let mut text = Varied::new(&template);
+        let mut times = Vec::new();
+        for number in 0..100 {
+            if changes {
+                connection.post(&token, text.number(2_000_000_000 + number))?;
+            }
+            times.push(get(server.address, path)?);
+        }
         times.sort_unstable();
         println!("list of {what}: p50 {}, p99 {}", ms(&times, 50), ms(&times, 99));
     }

@@ -4,6 +4,7 @@
 
 mod api;
 mod crash;
+mod document;
 mod export;
 mod full_disk;
 mod fuzz;

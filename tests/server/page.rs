@@ -27,6 +27,13 @@ fn the_page_is_served_with_its_own_policy_and_nothing_beside_it() {
         let answer = get(server.address, path, None).is(200);
         assert_eq!(answer.header("content-type"), Some(kind));
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        let policy = answer.header("content-security-policy").expect("a policy");
+        // A worker is held to the policy of its script.
+        assert_eq!(
+            policy.contains("script-src 'self'"),
+            path.ends_with(".js"),
+            "{path}: {policy}"
+        );
     }
     for path in [
         "/../secret.txt",

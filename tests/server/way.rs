@@ -32,6 +32,38 @@ on_both! {
     }
 }
 
+/// Where the system lets a test reach its user's keyring: some containers do not.
+#[test]
+fn a_kept_token_is_used_and_can_be_forgotten() {
+    let scratch = Scratch::new();
+    let database = scratch.path("results.db");
+    let server = Server::start(database.to_str().expect("UTF-8"));
+    let file = scratch.file("h200.json", EXAMPLE);
+    let upload = |args: &[&str], token: Option<&str>| {
+        let mut command = vramscope(scratch.folder());
+        command
+            .args(["upload", "--to", &server.url(), "--yes", "--retries", "0"])
+            .args(args);
+        command.envs(token.map(|token| ("VRAMSCOPE_TOKEN", token)));
+        command.output().expect("the binary runs")
+    };
+    let kept = upload(&["--keep-token"], Some(&server.token("write")));
+    if !kept.status.success() {
+        let said = String::from_utf8_lossy(&kept.stderr).into_owned();
+        assert!(
+            said.contains("keyring cannot be used") && said.contains("mode 0600"),
+            "{said}"
+        );
+        return eprintln!("skipped: {said}");
+    }
+    let file = file.to_str().expect("UTF-8");
+    let sent = upload(&[file], None);
+    assert!(String::from_utf8_lossy(&sent.stdout).contains("… stored\n"), "{sent:?}");
+    assert!(upload(&["--forget-token"], None).status.success());
+    let refused = upload(&[file], None);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("401"), "{refused:?}");
+}
+
 #[test]
 fn bench_sends_its_record_where_it_is_told_to() {
     let scratch = Scratch::new();

@@ -21,10 +21,11 @@ use page::{Page, with_page};
 const WIDTHS: [u32; 2] = [1440, 390];
 
 /// Names and paths of the pages, and what stands there once there is a result.
-const PAGES: [(&str, &str, &str); 3] = [
+const PAGES: [(&str, &str, &str); 4] = [
     ("plan", "/", "verdict"),
     ("attention", "/attention", "formula-memory"),
     ("course", "/course", "course-peak"),
+    ("benchmarks", "/benchmarks", "bench-list"),
 ];
 
 /// Single changes and sweeps go on for a while after the verdict.

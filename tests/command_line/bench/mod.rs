@@ -1,5 +1,9 @@
 //! `bench` where no GPU can be seen: what it says, and records that are there already.
 
+mod fake;
+#[cfg(target_os = "linux")]
+mod machines;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -33,8 +37,18 @@ fn the_list_says_what_is_missing_and_what_would_run() {
         "No GPU can be measured here",
         "NVIDIA driver",
         "Vulkan, Metal or DirectX 12",
+        "kernels would run; --all names each",
+        "gemm",
+        "bf16 fp16 tf32 fp32",
+    ] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+    assert!(ran.stdout.lines().count() < 80, "a line for each class");
+    let ran = bench(&["--list", "--all"]);
+    for told in [
         "gemm bf16 8192x8192x8192 nt",
         "attention cudnn bf16 1x32x8192x128 backward",
+        "layer_norm bf16 4096x4096 backward frozen",
     ] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
     }

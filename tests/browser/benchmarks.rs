@@ -1,0 +1,288 @@
+//! The page of measured cards: published records, files from disk, one against another, and the person's own.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use thirtyfour::prelude::*;
+use xtask::static_server::Server;
+
+use crate::accessible::{findings, set_width};
+use crate::offline::copy_of_page;
+use crate::page::{Page, with_browser, with_page};
+use crate::same_bytes::binary;
+
+const H200: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/h200.json");
+const LAVAPIPE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/lavapipe.json");
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/example.json");
+
+/// A built page with records that `vramscope export` put beside it.
+fn published(name: &str, files: &[&str]) -> Server {
+    let folder = copy_of_page(name);
+    let output = Command::new(binary())
+        .arg("export")
+        .arg(folder.join("data"))
+        .args(files)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Server::start(folder, 0).expect("a port is free")
+}
+
+/// A file that only a test has.
+fn file(name: &str, text: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("a file of the test's own");
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+async fn open(page: &Page, file: &str) -> WebDriverResult<()> {
+    let input = page.driver.find(By::Css("[data-testid=bench-files]")).await?;
+    input.send_keys(file).await
+}
+
+async fn count(page: &Page, selector: &str) -> WebDriverResult<usize> {
+    let script = "return document.querySelectorAll(arguments[0]).length";
+    page.driver.execute(script, vec![selector.into()]).await?.convert()
+}
+
+async fn columns(page: &Page, wanted: usize) -> WebDriverResult<()> {
+    let read = || count(page, "[data-testid=bench-column]");
+    page.until("cards", read, |found| *found == wanted).await?;
+    Ok(())
+}
+
+/// H200.json with every time of the first kernels doubled, and a newer driver.
+fn slower() -> String {
+    let mut record: Value = serde_json::from_str(&std::fs::read_to_string(H200).expect("kept")).expect("JSON");
+    record["device"]["driver"] = "999.1".into();
+    record["date"] = "2026-11-30T10:00:00Z".into();
+    for result in record["results"].as_array_mut().expect("results").iter_mut().take(3) {
+        let measured = &mut result["outcome"]["measured"];
+        let double = |value: &Value| Value::from(2 * value.as_u64().expect("nanoseconds"));
+        let samples = measured["samples_ns"].as_array().expect("samples").iter().map(double);
+        measured["samples_ns"] = samples.collect();
+        for name in ["median_ns", "min_ns", "max_ns", "median_deviation_ns"] {
+            measured["summary"][name] = double(&measured["summary"][name]);
+        }
+    }
+    record.to_string()
+}
+
+#[tokio::test]
+async fn published_cards_are_compared_and_the_address_holds_which() {
+    let site = published("bench-published", &[H200, LAVAPIPE, EXAMPLE]);
+    with_browser(&site.origin(), async |page| {
+        page.go("#/benchmarks").await?;
+        // Without a choice, the newest record of each of two cards.
+        columns(page, 2).await?;
+        assert_eq!(page.value("bench-list").await?.as_deref(), Some("3"));
+        let script = "return [...document.querySelectorAll('[data-testid=reach-memory]')].map((e) => +e.dataset.value)";
+        let memory: Vec<f64> = page.driver.execute(script, vec![]).await?.convert()?;
+        // The H200's largest copy: 8 589 934 592 bytes in 2.000 ms.
+        assert!(
+            memory.iter().any(|rate| (rate / 4.295e12 - 1.0).abs() < 0.01),
+            "{memory:?}"
+        );
+        page.driver
+            .find(By::Css("tr:last-child [data-testid=bench-pick]"))
+            .await?
+            .click()
+            .await?;
+        columns(page, 3).await?;
+        let address = page.fragment().await?;
+        assert!(address.contains("records="), "{address}");
+        page.go(&address).await?;
+        columns(page, 3).await?;
+        for chart in ["bench-roofline", "products", "attention", "bandwidth"] {
+            page.find(&format!("{chart}-table"))
+                .await?
+                .find(By::Css("summary"))
+                .await?
+                .click()
+                .await?;
+            let rows = || count(page, "details[open] tbody tr");
+            page.until(chart, rows, |rows| *rows > 0).await?;
+            page.find(&format!("{chart}-table"))
+                .await?
+                .find(By::Css("summary"))
+                .await?
+                .click()
+                .await?;
+        }
+        // None is a choice too.
+        for _ in 0..3 {
+            page.driver
+                .find(By::Css("[data-testid=bench-pick]:checked"))
+                .await?
+                .click()
+                .await?;
+        }
+        columns(page, 0).await?;
+        assert!(page.fragment().await?.contains("records=none"));
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn files_from_disk_say_what_changed_and_become_my_card() {
+    let newer = file("slower.json", &slower());
+    with_page("#/benchmarks", async |page| {
+        page.until(
+            "no records",
+            || page.value("bench-state"),
+            |state| state.as_deref() == Some("empty"),
+        )
+        .await?;
+        open(page, H200).await?;
+        columns(page, 1).await?;
+        open(page, &newer).await?;
+        columns(page, 2).await?;
+        let changed = page
+            .until("changes", || page.value("change-count"), Option::is_some)
+            .await?;
+        assert_eq!(changed.as_deref(), Some("3"), "the three that were made slower");
+        let ratio: f64 = page
+            .value("change")
+            .await?
+            .unwrap_or_default()
+            .parse()
+            .expect("a ratio");
+        assert!((ratio - 2.0).abs() < 1e-9, "{ratio}");
+        assert!(
+            page.text("bench-changes").await?.contains("999.1"),
+            "the driver is not the same"
+        );
+
+        page.find("make-mine").await?.click().await?;
+        page.until(
+            "my card",
+            || page.value("my-card"),
+            |card| card.as_deref() == Some("NVIDIA H200"),
+        )
+        .await?;
+        page.find("plan-on-mine").await?.click().await?;
+        page.find("peak-allocated").await?;
+        assert!(
+            page.fragment().await?.contains("gpu=H200"),
+            "{}",
+            page.fragment().await?
+        );
+        page.go("#/attention?heads=32&kv_heads=32&head_dim=128&pass=forward&causal=false")
+            .await?;
+        page.until(
+            "points",
+            || page.text("record-state"),
+            |text| text.contains("NVIDIA H200"),
+        )
+        .await?;
+        page.go("#/benchmarks").await?;
+        page.find("forget-mine").await?.click().await?;
+        page.until("nobody's card", || page.value("my-card"), Option::is_none)
+            .await?;
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_no_record_is_refused_and_no_text_becomes_markup() {
+    let markup = "<img src=x onerror=window.hacked=1>";
+    let text = std::fs::read_to_string(EXAMPLE)
+        .expect("kept")
+        .replace("NVIDIA H200", markup);
+    let hostile = file("hostile.json", &text.replace("fell by 2%", markup));
+    let (broken, empty) = (file("broken.json", "{"), file("empty.json", "{\"attention\":[]}"));
+    with_page("#/benchmarks", async |page| {
+        for (file, why) in [(&broken, "broken.json: "), (&empty, "empty.json: ")] {
+            open(page, file).await?;
+            page.until(why, || page.text("bench-failed"), |text| text.contains(why))
+                .await?;
+        }
+        open(page, &hostile).await?;
+        columns(page, 1).await?;
+        assert!(
+            page.text("bench-cards").await?.contains("<img"),
+            "it is shown as it stands"
+        );
+        let hacked = "return window.hacked === 1 || document.querySelector('#results img') !== null";
+        assert!(!page.driver.execute(hacked, vec![]).await?.convert::<bool>()?);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_state_of_the_host_is_told() {
+    let site = published("bench-states", &[EXAMPLE]);
+    with_browser(&site.origin(), async |page| {
+        page.go("#/benchmarks").await?;
+        columns(page, 1).await?;
+        // A host that answers otherwise, without one.
+        let answers = [
+            ("closed", "[401, '{}']"),
+            ("busy", "[503, '']"),
+            ("odd", "[200, '{']"),
+            ("none", "[404, '']"),
+            ("empty", "[200, '{\"records\":[],\"next\":null}']"),
+            ("offline", "[0, '']"),
+        ];
+        for (state, answer) in answers {
+            let script = format!("window.vramscope.get = async () => {answer}; location.hash = '#/'");
+            page.driver.execute(&script, vec![]).await?;
+            page.find("peak-allocated").await?;
+            page.driver.execute("location.hash = '#/benchmarks'", vec![]).await?;
+            let shown = || page.value("bench-state");
+            page.until(state, shown, |shown| shown.as_deref() == Some(state))
+                .await?;
+        }
+        // Files work without a host.
+        open(page, H200).await?;
+        columns(page, 1).await?;
+        // With a token, the next try is answered.
+        let script = "window.vramscope.get = async (address, token) => token === 'vrs_1' \
+            ? [200, '{\"records\":[],\"next\":null}'] : [401, '{}']; location.hash = '#/'";
+        page.driver.execute(script, vec![]).await?;
+        page.find("peak-allocated").await?;
+        page.driver.execute("location.hash = '#/benchmarks'", vec![]).await?;
+        page.find("bench-token").await?.send_keys("vrs_1\n").await?;
+        page.until(
+            "unlocked",
+            || page.value("bench-state"),
+            |state| state.as_deref() == Some("empty"),
+        )
+        .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_serious_among_cards() {
+    let site = published("bench-axe", &[H200, LAVAPIPE]);
+    with_browser(&site.origin(), async |page| {
+        for (width, theme, lang) in [(1440, "light", "en"), (390, "dark", "zh-CN"), (390, "light", "zh-TW")] {
+            set_width(page, width).await?;
+            page.go(&format!("#/benchmarks?theme={theme}&lang={lang}")).await?;
+            columns(page, 2).await?;
+            page.find("make-mine").await?.click().await?;
+            page.find("my-card").await?;
+            assert_eq!(
+                findings(page).await?,
+                Vec::<String>::new(),
+                "{theme}, {lang}, {width} px"
+            );
+            let wide = "return document.documentElement.scrollWidth";
+            let wide: u32 = page.driver.execute(wide, vec![]).await?.convert()?;
+            assert!(wide <= width, "{lang}: {wide}");
+        }
+        page.go("#/benchmarks?records=none").await?;
+        page.find("bench-list").await?;
+        assert_eq!(findings(page).await?, Vec::<String>::new(), "nothing chosen");
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,92 @@
+//! Every form that `plan --export` writes, read by the tool that it is for.
+//!
+//! `cargo xtask test` makes the Python environment with the tools: `target/exports`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::program::run;
+
+const FORMS: [&str; 9] = [
+    "hf-python",
+    "hf-yaml",
+    "accelerate",
+    "deepspeed",
+    "fsdp",
+    "lightning",
+    "trl",
+    "llama-factory",
+    "ms-swift",
+];
+
+/// Plans of different kinds: all parameters under autocast, checkpointed, adapters, adapters on 4 bits, several GPUs.
+const PLANS: [(&str, &str); 5] = [
+    (
+        "autocast",
+        "llama3.2-1b --gpu 4090 --precision amp-bf16 --clip --loss full --ckpt none --seq 512",
+    ),
+    ("checkpointed", "gpt2 --limit-gib 4 --seq 512 --ckpt full --optim adamw"),
+    (
+        "adapters",
+        "qwen2.5-vl-3b --gpu 4090 --effective 16 --freeze lora --precision bf16",
+    ),
+    (
+        "quantised",
+        "qwen2.5-1.5b --limit-gib 7 --freeze qlora --optim adamw_8bit",
+    ),
+    (
+        "two-gpus",
+        "gpt2 --gpu 4090 --gpus 2 --effective 8 --seq 256 --keep strategy",
+    ),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn write(folder: &Path, name: &str, plan: &str) -> usize {
+    let args = |more: [&str; 2]| {
+        let all = ["plan"].into_iter().chain(plan.split(' ')).chain(more);
+        all.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let json = run(args(["--format", "json"]));
+    assert_eq!(json.code, Some(0), "{name}: {}", json.stderr);
+    fs::write(folder.join(format!("{name}.json")), json.stdout).expect("the plan is written");
+    for form in FORMS {
+        let exported = run(args(["--export", form]));
+        assert_eq!(exported.code, Some(0), "{name} as {form}: {}", exported.stderr);
+        let ending = match form {
+            "hf-python" => "py",
+            "deepspeed" => "txt",
+            _ => "yaml",
+        };
+        let path = folder.join(format!("{form}-{name}.{ending}"));
+        fs::write(path, exported.stdout).expect("the export is written");
+    }
+    FORMS.len()
+}
+
+#[test]
+fn the_real_tools_read_them() {
+    let python = root().join("target/exports/bin/python");
+    assert!(
+        python.exists(),
+        "the tools are not there: `cargo xtask test` makes target/exports with them, and this test reads nothing without"
+    );
+    let folder = tempfile::tempdir().expect("a folder for the exports");
+    let written: usize = PLANS.iter().map(|(name, plan)| write(folder.path(), name, plan)).sum();
+    let output = Command::new(python)
+        .arg(root().join("tests/exports/load.py"))
+        .arg(folder.path())
+        .output()
+        .expect("Python starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let read = said.lines().filter(|line| line.starts_with("read ")).count();
+    assert!(
+        output.status.success(),
+        "{said}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(read, written, "{said}");
+}
