@@ -44,9 +44,9 @@ pub async fn set_width(page: &Page, width: u32) -> WebDriverResult<()> {
 async fn axe_finds_nothing_serious_in_a_diagnosis() {
     with_page("#/diagnose?model=gpt2&batch=4&seq=512", async |page| {
         page.enter("diagnose-text", "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)").await?;
-        page.find("diagnose-go").await?.click().await?;
+        page.click("diagnose-go").await?;
         page.find("ladder").await?;
-        page.driver.find(By::Css("[data-testid=checklists] summary")).await?.click().await?;
+        page.click_at("[data-testid=checklists] summary").await?;
         page.find("check").await?;
         assert_eq!(findings(page).await?, Vec::<String>::new());
         let input = page.driver.find(By::Css("[data-testid=diagnose-files]")).await?;
@@ -100,7 +100,7 @@ async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
             assert_eq!(findings(page).await?, Vec::<String>::new(), "{route}");
         }
         page.go("#/?lengths=512,2048&freeze=qlora&ema=true").await?;
-        page.find("peak-reserved").await?.click().await?;
+        page.click("peak-reserved").await?;
         page.find("derivation-result").await?;
         assert_eq!(findings(page).await?, Vec::<String>::new(), "a number explained");
         Ok(())

@@ -152,11 +152,11 @@ async fn a_record_is_drawn_and_a_wrong_one_is_explained() {
 #[tokio::test]
 async fn the_pages_are_linked_with_what_is_entered() {
     with_page("#/?model=gpt2&batch=3", async |page| {
-        page.find("nav/attention").await?.click().await?;
+        page.click("nav/attention").await?;
         page.until("curve", || page.value("memory-flash"), Option::is_some)
             .await?;
         assert_eq!(page.fragment().await?, "#/attention?model=gpt2&batch=3");
-        page.find("nav/").await?.click().await?;
+        page.click("nav/").await?;
         page.until("run", || page.value("peak-allocated"), Option::is_some)
             .await?;
         assert_eq!(page.fragment().await?, "#/?model=gpt2&batch=3");

@@ -42,7 +42,7 @@ async fn absurd_sizes_are_refused_in_words() {
 #[tokio::test]
 async fn a_malformed_config_shows_why_and_stays() {
     with_page("", async |page| {
-        page.find("from-config").await?.click().await?;
+        page.click("from-config").await?;
         let broken = "{\"model_type\": \"llama\", \"hidden_size\":";
         page.enter("config", broken).await?;
         let wanted = |m: &String| m.contains("JSON");
@@ -51,10 +51,10 @@ async fn a_malformed_config_shows_why_and_stays() {
         assert!(page.text("refusal").await?.contains("JSON"));
 
         // A look at the catalogue and back loses nothing.
-        page.find("from-catalogue").await?.click().await?;
+        page.click("from-catalogue").await?;
         page.until("peak-allocated", || page.value("peak-allocated"), Option::is_some)
             .await?;
-        page.find("from-config").await?.click().await?;
+        page.click("from-config").await?;
         assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(broken));
         Ok(())
     })
@@ -65,7 +65,7 @@ async fn a_malformed_config_shows_why_and_stays() {
 async fn a_pasted_config_gives_the_catalogues_bytes_and_survives_a_reload() {
     with_page("#/?model=gpt2", async |page| {
         let catalogue = page.value("peak-allocated").await?;
-        page.find("from-config").await?.click().await?;
+        page.click("from-config").await?;
         let config = Model::catalogue_config("gpt2").expect("it is in the catalogue");
         let paste = "const area = document.querySelector('[data-testid=config]'); area.value = arguments[0];\
                      area.dispatchEvent(new Event('input', { bubbles: true }))";

@@ -84,39 +84,21 @@ async fn published_cards_are_compared_and_the_address_holds_which() {
             memory.iter().any(|rate| (rate / 4.295e12 - 1.0).abs() < 0.01),
             "{memory:?}"
         );
-        page.driver
-            .find(By::Css("tr:last-child [data-testid=bench-pick]"))
-            .await?
-            .click()
-            .await?;
+        page.click_at("tr:last-child [data-testid=bench-pick]").await?;
         columns(page, 3).await?;
         let address = page.fragment().await?;
         assert!(address.contains("records="), "{address}");
         page.go(&address).await?;
         columns(page, 3).await?;
         for chart in ["bench-roofline", "products", "attention", "bandwidth"] {
-            page.find(&format!("{chart}-table"))
-                .await?
-                .find(By::Css("summary"))
-                .await?
-                .click()
-                .await?;
+            page.click_at(&format!("[data-testid='{chart}-table'] summary")).await?;
             let rows = || count(page, "details[open] tbody tr");
             page.until(chart, rows, |rows| *rows > 0).await?;
-            page.find(&format!("{chart}-table"))
-                .await?
-                .find(By::Css("summary"))
-                .await?
-                .click()
-                .await?;
+            page.click_at(&format!("[data-testid='{chart}-table'] summary")).await?;
         }
         // None is a choice too.
         for _ in 0..3 {
-            page.driver
-                .find(By::Css("[data-testid=bench-pick]:checked"))
-                .await?
-                .click()
-                .await?;
+            page.click_at("[data-testid=bench-pick]:checked").await?;
         }
         columns(page, 0).await?;
         assert!(page.fragment().await?.contains("records=none"));
@@ -156,14 +138,14 @@ async fn files_from_disk_say_what_changed_and_become_my_card() {
             "the driver is not the same"
         );
 
-        page.find("make-mine").await?.click().await?;
+        page.click("make-mine").await?;
         page.until(
             "my card",
             || page.value("my-card"),
             |card| card.as_deref() == Some("NVIDIA H200"),
         )
         .await?;
-        page.find("plan-on-mine").await?.click().await?;
+        page.click("plan-on-mine").await?;
         page.find("peak-allocated").await?;
         assert!(
             page.fragment().await?.contains("gpu=H200"),
@@ -179,7 +161,7 @@ async fn files_from_disk_say_what_changed_and_become_my_card() {
         )
         .await?;
         page.go("#/benchmarks").await?;
-        page.find("forget-mine").await?.click().await?;
+        page.click("forget-mine").await?;
         page.until("nobody's card", || page.value("my-card"), Option::is_none)
             .await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
@@ -268,7 +250,7 @@ async fn axe_finds_nothing_serious_among_cards() {
             set_width(page, width).await?;
             page.go(&format!("#/benchmarks?theme={theme}&lang={lang}")).await?;
             columns(page, 2).await?;
-            page.find("make-mine").await?.click().await?;
+            page.click("make-mine").await?;
             page.find("my-card").await?;
             assert_eq!(
                 findings(page).await?,

@@ -34,7 +34,7 @@ fn expected(batches: &[u64]) -> Vec<String> {
 }
 
 async fn press(page: &Page, testid: &str) -> WebDriverResult<()> {
-    page.find(testid).await?.click().await
+    page.click(testid).await
 }
 
 #[tokio::test]

@@ -130,12 +130,12 @@ async fn answers_are_judged_and_variants_come_from_the_seed() {
             ("much", "wrong"),
         ] {
             page.enter("course-answer", typed).await?;
-            page.find("course-check").await?.click().await?;
+            page.click("course-check").await?;
             let judged = page.value("course-feedback").await?;
             assert_eq!(judged.as_deref(), Some(wanted), "{typed}");
             assert!(!page.text("course-feedback").await?.is_empty());
         }
-        page.find("course-variant").await?.click().await?;
+        page.click("course-variant").await?;
         let task =
             || async { answer::<String>(page, "return document.querySelector('.course-task').textContent").await };
         page.until("the seed", || page.fragment(), |link| link.contains("seed=1"))

@@ -21,7 +21,7 @@ async fn findings(page: &Page) -> WebDriverResult<Vec<(String, String)>> {
 
 async fn paste(page: &Page, text: &str) -> WebDriverResult<Vec<(String, String)>> {
     page.enter("diagnose-text", text).await?;
-    page.find("diagnose-go").await?.click().await?;
+    page.click("diagnose-go").await?;
     page.until("findings", || findings(page), |all| !all.is_empty()).await
 }
 
@@ -105,7 +105,7 @@ async fn a_named_run_gives_each_step_its_bytes() {
 async fn checklists_tick_themselves() {
     with_page("#/diagnose", async |page| {
         paste(page, FULL).await?;
-        page.driver.find(By::Css("[data-testid=checklists] summary")).await?.click().await?;
+        page.click_at("[data-testid=checklists] summary").await?;
         let ticked = || async {
             let script = "return [...document.querySelectorAll('[data-testid=check]')].map((c) => [c.dataset.name, c.dataset.value])";
             page.driver.execute(script, vec![]).await?.convert::<Vec<(String, String)>>()
@@ -118,7 +118,7 @@ async fn checklists_tick_themselves() {
         let by_hand = "document.querySelector('[data-name=\"9.lists/after/0\"] input').click()";
         page.driver.execute(by_hand, vec![]).await?;
         page.go("#/diagnose").await?;
-        page.driver.find(By::Css("[data-testid=checklists] summary")).await?.click().await?;
+        page.click_at("[data-testid=checklists] summary").await?;
         page.until("the tick", ticked, |all| of(all, "9.lists/after/0").as_deref() == Some("hand"))
             .await?;
         Ok(())
@@ -175,7 +175,7 @@ async fn look_around(page: &Page) -> WebDriverResult<()> {
     page.until("closer", span, |text| !text.contains("5993")).await?;
     slider.send_keys(Key::Escape).await?;
     page.until("the peak again", live, |now| *now == peak).await?;
-    page.find("v_by_frame").await?.click().await?;
+    page.click("v_by_frame").await?;
     let legend = || page.text("legend");
     page.until("places", legend, |text| text.contains("modeling_gpt2.py"))
         .await?;
@@ -188,7 +188,7 @@ async fn look_around(page: &Page) -> WebDriverResult<()> {
 async fn what_is_not_understood_is_answered_with_what_is() {
     with_page("#/diagnose", async |page| {
         page.enter("diagnose-text", "my model does not train").await?;
-        page.find("diagnose-go").await?.click().await?;
+        page.click("diagnose-go").await?;
         let shown = page
             .until("answer", || page.value("diagnosis"), Option::is_some)
             .await?;

@@ -56,11 +56,7 @@ async fn the_copied_command_gives_the_same_bytes() {
             page.driver
                 .execute("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }", vec![])
                 .await?;
-            // Pressed where it is: the sweep above it comes into sight meanwhile and moves it.
-            let button = page.find("copy-command").await?;
-            page.driver
-                .execute("arguments[0].click()", vec![button.to_json()?])
-                .await?;
+            page.click("copy-command").await?;
             let command: String = page.driver.execute("return window.copied", vec![]).await?.convert()?;
             let said = run(&command, "jsonl");
             for (testid, key) in [
@@ -81,7 +77,7 @@ async fn the_copied_command_gives_the_same_bytes() {
 async fn the_command_of_a_pasted_configuration_and_of_generation_gives_the_same_bytes() {
     with_page("", async |page| {
         page.go("#/?phase=generate&new_tokens=32&seq=256").await?;
-        page.find("from-config").await?.click().await?;
+        page.click("from-config").await?;
         let config = r#"{"model_type": "llama", "vocab_size": 4000, "hidden_size": 128, "intermediate_size": 320,
             "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}"#;
         page.find("config").await?.send_keys(config).await?;
@@ -107,7 +103,7 @@ async fn saved(page: &Page, testid: &str) -> WebDriverResult<String> {
         const make = URL.createObjectURL;
         URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text }); return make.call(URL, blob) }";
     page.driver.execute(catch, vec![]).await?;
-    page.find(testid).await?.click().await?;
+    page.click(testid).await?;
     let text = || async {
         page.driver
             .execute("return window.saved", vec![])

@@ -99,7 +99,7 @@ async fn a_newer_version_is_announced_and_taken_when_asked() {
         page.enter("batch", "5").await?;
         page.until("the address", || page.fragment(), |now| now.contains("batch=5"))
             .await?;
-        page.find("update-now").await?.click().await?;
+        page.click("update-now").await?;
         page.until("the newer page", || answer::<bool>(page, is_newer), |newer| *newer)
             .await?;
         let entered = page.find("batch").await?.prop("value").await?;

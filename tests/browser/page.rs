@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use thirtyfour::error::WebDriverErrorInner;
 use thirtyfour::prelude::*;
 use xtask::{dist, static_server, tools};
 
@@ -107,10 +108,47 @@ impl Page {
         self.driver.execute(script, vec![selector]).await?.convert()
     }
 
+    /// Clicks the element of a test id.
+    pub async fn click(&self, testid: &str) -> WebDriverResult<()> {
+        self.click_at(&format!("[data-testid='{testid}']")).await
+    }
+
+    /// Clicks the first element of a selector. What comes into sight above it may move it between the
+    /// pointer's aim and its press, so that the press hits something else: then again.
+    pub async fn click_at(&self, selector: &str) -> WebDriverResult<()> {
+        let begin = Instant::now();
+        loop {
+            let element = self.driver.query(By::Css(selector)).first().await?;
+            match self.press(&element).await {
+                Ok(true) => return Ok(()),
+                // Drawn anew since it was found, or covered while things moved.
+                Err(error) if !is_moved(&error) => return Err(error),
+                Ok(false) | Err(_) => assert!(begin.elapsed() < PATIENCE, "{selector}: every click missed it"),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Aims at an element and presses; whether the press hit it.
+    async fn press(&self, element: &WebElement) -> WebDriverResult<bool> {
+        // A press that loads another page leaves no mark at all.
+        let watch = "window.hit = false;
+            const target = arguments[0];
+            const of_label = e => e.closest?.('label')?.contains(target);
+            addEventListener('click', e => { window.hit = target.contains(e.target) || !!of_label(e.target) },
+                { capture: true, once: true })";
+        self.driver.execute(watch, vec![element.to_json()?]).await?;
+        element.click().await?;
+        self.driver
+            .execute("return window.hit ?? true", vec![])
+            .await?
+            .convert()
+    }
+
     /// Types a text in the place of what a field holds.
     pub async fn enter(&self, testid: &str, text: &str) -> WebDriverResult<()> {
+        self.click(testid).await?;
         let field = self.find(testid).await?;
-        field.click().await?;
         field.send_keys(Key::Control + "a").await?;
         field.send_keys(text).await
     }
@@ -161,4 +199,12 @@ impl Page {
             .filter(|e| e.to_uppercase().contains("SEVERE"))
             .collect())
     }
+}
+
+/// Whether a click failed since its element is not there any more or lies below another.
+fn is_moved(error: &WebDriverError) -> bool {
+    matches!(
+        **error,
+        WebDriverErrorInner::StaleElementReference(_) | WebDriverErrorInner::ElementClickIntercepted(_)
+    )
 }

@@ -29,7 +29,7 @@ async fn each_figure_opens_a_formula_that_comes_to_it() {
         ] {
             let button = page.find(testid).await?;
             let value = button.attr("data-value").await?;
-            button.click().await?;
+            page.click(testid).await?;
             let result = page.until(testid, || derived(page), |found| *found == value).await?;
             assert!(result.is_some(), "{testid}");
             let shown = page.text("derivation").await?;
@@ -55,21 +55,21 @@ async fn a_term_opens_its_own_formula_down_to_the_shapes_and_back() {
             .first()
             .await?;
         let value = line.attr("data-value").await?;
-        line.find(By::Css(".breakdown-bytes button")).await?.click().await?;
+        page.click_at("[data-testid=breakdown-row].depth-2 .breakdown-bytes button")
+            .await?;
         page.until("the kind", || derived(page), |found| *found == value)
             .await?;
         for level in ["a layer", "a tensor"] {
             let before = derived(page).await?;
-            let term = page.driver.query(By::Css(".parts .explained")).first().await?;
-            term.click().await?;
+            page.click_at(".parts .explained").await?;
             page.until(level, || derived(page), |now| *now != before && now.is_some())
                 .await?;
         }
         // Extents, and bytes of an element.
         let numbers = page.text("derivation-numbers").await?;
         assert!(numbers.contains(" × "), "{numbers}");
-        page.find("derivation-back").await?.click().await?;
-        page.find("derivation-back").await?.click().await?;
+        page.click("derivation-back").await?;
+        page.click("derivation-back").await?;
         page.until("back at the kind", || derived(page), |found| *found == value)
             .await?;
         Ok(())
@@ -80,7 +80,7 @@ async fn a_term_opens_its_own_formula_down_to_the_shapes_and_back() {
 #[tokio::test]
 async fn an_open_explanation_follows_the_entries() {
     with_page("#/?model=gpt2", async |page| {
-        page.find("peak-allocated").await?.click().await?;
+        page.click("peak-allocated").await?;
         let before = page.until("the peak", || derived(page), Option::is_some).await?;
         page.driver
             .execute("location.hash = '#/?model=gpt2&batch=8'", vec![])
@@ -100,7 +100,7 @@ async fn why_tensors_live_and_formulas_are_in_each_language() {
         for (lang, kept, formula, weights) in [("zh-CN", "保留", "公式", "权重"), ("zh-TW", "保留", "公式", "權重")]
         {
             page.go(&format!("#/?model=gpt2&lang={lang}")).await?;
-            page.find("peak-allocated").await?.click().await?;
+            page.click("peak-allocated").await?;
             page.until("panel", || page.text("derivation"), |text| text.contains(formula))
                 .await?;
             page.find("breakdown-row").await?;
@@ -173,12 +173,7 @@ async fn each_entry_says_in_a_sentence_what_it_means() {
         assert_eq!(without, Vec::<String>::new());
         let help = page.driver.query(By::Css("#help-optim")).first().await?;
         assert!(!help.is_displayed().await?);
-        page.driver
-            .query(By::Css("[aria-controls=help-optim]"))
-            .first()
-            .await?
-            .click()
-            .await?;
+        page.click_at("[aria-controls=help-optim]").await?;
         assert!(help.is_displayed().await?);
         Ok(())
     })

@@ -29,7 +29,7 @@ async fn one_file_is_the_whole_page() {
         page.go("#/diagnose").await?;
         page.enter("diagnose-text", "CUDA out of memory. Tried to allocate 2.50 GiB")
             .await?;
-        page.find("diagnose-go").await?.click().await?;
+        page.click("diagnose-go").await?;
         page.until("findings", || page.value("finding"), Option::is_some)
             .await?;
 

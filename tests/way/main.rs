@@ -97,7 +97,7 @@ async fn walk(database: &str) {
 
 /// Makes the record this browser's card, which another visit still knows.
 async fn chosen(page: &Page, id: &str) -> WebDriverResult<()> {
-    page.find("make-mine").await?.click().await?;
+    page.click("make-mine").await?;
     page.until("my card", || page.value("my-card"), Option::is_some).await?;
     let kept = "return JSON.parse(localStorage.getItem('vramscope.card')).id";
     let kept: String = page.driver.execute(kept, vec![]).await?.convert()?;
