@@ -80,6 +80,18 @@ fn a_run_whose_scaler_has_settled_is_as_simulated() {
     assert!(excess.is_empty(), "{}", excess.join("\n"));
 }
 
+/// What such a row measured is the engine's first step: whole, where the last measured step is the first that the
+/// scaler let through; up to the optimizer, where there was none.
+#[test]
+fn a_run_whose_scaler_skips_is_the_first_step_over_and_over() {
+    let skipped = [FILE, "course.jsonl"].into_iter().flat_map(Comparison::of_file);
+    for comparison in skipped.filter(Comparison::scaler_skipped) {
+        let error = comparison.error_of_first_step().expect("it trained, and is predicted");
+        let row = &comparison.row;
+        assert!(error.abs() <= 0.015, "row {} ({}): {error:.4}", row.index, row.case.model);
+    }
+}
+
 #[test]
 fn parameters_are_exact_wherever_there_is_a_prediction() {
     for file in [FILE, "course.jsonl", SETTLED_FILE] {

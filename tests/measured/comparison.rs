@@ -41,17 +41,37 @@ impl Comparison {
         let Measured::Trained(row) = &self.row.measured else {
             return false;
         };
-        let setup = &self.row.case.setup;
-        let width = match setup.optim {
+        let number = |row: &Map<String, Value>, key: &str| row.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let began = row.get("steady").and_then(Value::as_object);
+        let began = began.map_or(0, |steady| number(steady, "before_forward"));
+        let is_fp16 = self.row.case.setup.precision == Precision::AmpFp16;
+        is_fp16 && began < number(row, "after_model") + self.states(row) / 2
+    }
+
+    /// Relative error of the engine's first step where the scaler skipped: its peak, against that of the last
+    /// measured step.
+    pub fn error_of_first_step(&self) -> Option<f64> {
+        let Measured::Trained(row) = &self.row.measured else {
+            return None;
+        };
+        let steady = row.get("steady")?.as_object()?;
+        let measured = |key: &str| steady.get(key).and_then(Value::as_u64);
+        let first = self.outcome.as_ref().ok()?.first;
+        // States that this step made outlive it.
+        let is_taken = measured("end")? > measured("before_forward")? + self.states(row) / 2;
+        let predicted = if is_taken { first.peak() } else { first.peak_forward.max(first.peak_backward) };
+        let peak = row.get("peak_steady").and_then(Value::as_u64)? as f64;
+        Some(predicted.get() as f64 / peak - 1.0)
+    }
+
+    /// Bytes of the optimizer's states of a row.
+    fn states(&self, row: &Map<String, Value>) -> u64 {
+        let width = match self.row.case.setup.optim {
             Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop => 8,
             Optimizer::Sgdm => 4,
             _ => 0,
         };
-        let number = |row: &Map<String, Value>, key: &str| row.get(key).and_then(Value::as_u64).unwrap_or(0);
-        let began = row.get("steady").and_then(Value::as_object);
-        let began = began.map_or(0, |steady| number(steady, "before_forward"));
-        let states = width * number(row, "trainable");
-        setup.precision == Precision::AmpFp16 && began < number(row, "after_model") + states / 2
+        width * row.get("trainable").and_then(Value::as_u64).unwrap_or(0)
     }
 
     /// Whether all and trained parameters are as counted; nothing where one side has no count.

@@ -3,6 +3,7 @@
 mod choice;
 mod combobox;
 mod field;
+mod files;
 mod help;
 mod number;
 mod progress;
@@ -11,6 +12,7 @@ mod switch;
 pub use choice::{Segments, Select};
 pub use combobox::{ComboOption, Combobox};
 pub use field::error_of;
+pub use files::{OpenFiles, dropped, read_text};
 pub use help::{Help, HelpButton};
 pub use number::{Entry, Number};
 pub use progress::ProgressLine;

@@ -1,12 +1,12 @@
 use leptos::prelude::*;
 use vramscope_engine::Model;
-use wasm_bindgen_futures::JsFuture;
+use web_sys::File;
 
 use crate::i18n::{t, t_string, use_i18n};
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Key;
-use crate::widgets::{ComboOption, Combobox, Help, HelpButton};
+use crate::widgets::{ComboOption, Combobox, Help, HelpButton, OpenFiles, dropped, read_text};
 
 /// The model: from the catalogue, or a `config.json` typed, pasted, dropped or opened.
 #[component]
@@ -87,40 +87,22 @@ fn CatalogueChoice() -> impl IntoView {
 fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let over = RwSignal::new(false);
     let error = model_error();
     let open_help = RwSignal::new(false);
     let enter = move |entered: String| {
         text.set(entered.clone());
         store.set(Key::Config, entered);
     };
-    let drop = move |event: web_sys::DragEvent| {
-        event.prevent_default();
-        over.set(false);
-        let files = event.data_transfer().and_then(|data| data.files());
-        if let Some(file) = files.and_then(|files| files.get(0)) {
-            read_file(file, enter);
+    let take = Callback::new(move |files: Vec<File>| {
+        if let Some(file) = files.first() {
+            read_text(file, enter);
         }
-    };
-    let drag = move |event: web_sys::DragEvent| {
-        event.prevent_default();
-        over.set(true);
-    };
-    let open = move |input: web_sys::HtmlInputElement| {
-        if let Some(file) = input.files().and_then(|files| files.get(0)) {
-            read_file(file, enter);
-            // So that the same file can be opened again.
-            input.set_value("");
-        }
-    };
+    });
     view! {
         <div
             class="field config"
-            class:config-over=over
             class:field-wrong=move || error.get().is_some()
-            on:dragover=drag
-            on:dragleave=move |_| over.set(false)
-            on:drop=drop
+            use:dropped=take
         >
             <div class="field-head">
                 <label class="field-label" for="control-config">
@@ -141,26 +123,15 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
                 prop:value=move || text.get()
                 on:input:target=move |ev| enter(ev.target().value())
             ></textarea>
-            <label class="tool open-file">
-                {t!(i18n, model.open)}
-                <input
-                    class="offscreen"
-                    type="file"
-                    accept=".json,application/json"
-                    on:change:target=move |ev| open(ev.target())
-                />
-            </label>
+            <OpenFiles
+                label=t!(i18n, model.open).into_any()
+                testid="config-file"
+                accept=".json,application/json"
+                take
+            />
             <p class="field-error" id="error-config" role="alert" data-testid="error-config">
                 {move || error.get()}
             </p>
         </div>
     }
-}
-
-/// Reads a file as text. One that cannot be read comes out empty, and the engine says so.
-fn read_file(file: web_sys::File, then: impl Fn(String) + 'static) {
-    leptos::task::spawn_local(async move {
-        let text = JsFuture::from(file.text()).await;
-        then(text.ok().and_then(|t| t.as_string()).unwrap_or_default());
-    });
 }

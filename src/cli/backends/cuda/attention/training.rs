@@ -18,7 +18,7 @@ use super::super::gemm::{Gemm, Product};
 use super::super::job::{Ready, Tensors};
 use super::super::memory::Buffer;
 use super::super::own::{blocks as grid, row_plan, vectors};
-use super::unfused::scores_bytes;
+use super::unfused::{scores_bytes, ungrouped};
 use crate::backends::Refusal;
 use crate::kernels::work::{Extents, blocks};
 
@@ -72,11 +72,7 @@ impl<'a> Training<'a> {
         precision: Precision,
         sets: &mut [Tensors],
     ) -> Result<Ready<'a>, Refusal> {
-        let extents = Extents::of(kernel);
-        if extents.heads != extents.kv_heads {
-            let reason = "unfused attention of grouped heads is not measured";
-            return Err(Refusal::Unsupported(reason.into()));
-        }
+        let extents = ungrouped(kernel)?;
         let algorithm = kernel.algorithm.unwrap_or(Algorithm::Standard);
         let cut = blocks(kernel, algorithm);
         let matrices = extents.batch * extents.heads;

@@ -69,6 +69,16 @@ struct Block {
 /// Scores begin at multiples of this, as cuBLASLt's heuristics take for granted.
 pub(super) const ALIGNMENT: u64 = 256;
 
+/// The extents of a kernel, each of whose heads has keys of its own.
+pub(super) fn ungrouped(kernel: &Kernel) -> Result<Extents, Refusal> {
+    let extents = Extents::of(kernel);
+    if extents.heads != extents.kv_heads {
+        let reason = "unfused attention of grouped heads is not measured";
+        return Err(Refusal::Unsupported(reason.into()));
+    }
+    Ok(extents)
+}
+
 impl Unfused {
     /// Readies it.
     pub(super) fn ready<'a>(
@@ -77,11 +87,7 @@ impl Unfused {
         precision: Precision,
         sets: &mut [Tensors],
     ) -> Result<Ready<'a>, Refusal> {
-        let extents = Extents::of(kernel);
-        if extents.heads != extents.kv_heads {
-            let reason = "unfused attention of grouped heads is not measured";
-            return Err(Refusal::Unsupported(reason.into()));
-        }
+        let extents = ungrouped(kernel)?;
         let algorithm = kernel.algorithm.unwrap_or(Algorithm::Standard);
         let cut = blocks(kernel, algorithm);
         let function = |source, name: &str| cuda.function(source, precision, name);

@@ -1,0 +1,68 @@
+use leptos::ev;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Element, File, FileList, HtmlInputElement};
+
+/// For `use:`: takes what files are dropped onto an element, which is marked while some are held above it.
+pub fn dropped(area: Element, take: Callback<Vec<File>>) {
+    let mark = {
+        let area = area.clone();
+        move |is_over: bool| drop(area.class_list().toggle_with_force("file-over", is_over))
+    };
+    let (enter, leave) = (mark.clone(), mark.clone());
+    area.on(ev::dragover, move |event| {
+        event.prevent_default();
+        enter(true);
+    });
+    area.on(ev::dragleave, move |_| leave(false));
+    area.on(ev::drop, move |event| {
+        event.prevent_default();
+        mark(false);
+        take.run(all(event.data_transfer().and_then(|data| data.files())));
+    });
+}
+
+/// A button that lets the person choose files.
+#[component]
+pub fn OpenFiles(
+    label: AnyView,
+    testid: &'static str,
+    /// Kinds of files that are offered first; all where empty.
+    #[prop(optional)]
+    accept: &'static str,
+    #[prop(optional)] multiple: bool,
+    take: Callback<Vec<File>>,
+) -> impl IntoView {
+    let open = move |input: HtmlInputElement| {
+        take.run(all(input.files()));
+        // So that the same file can be opened again.
+        input.set_value("");
+    };
+    view! {
+        <label class="tool open-file">
+            {label}
+            <input
+                class="offscreen"
+                type="file"
+                multiple=multiple
+                accept=accept
+                data-testid=testid
+                on:change:target=move |ev| open(ev.target())
+            />
+        </label>
+    }
+}
+
+/// Reads a file as text. One that cannot be read comes out empty, and whoever takes it says so.
+pub fn read_text(file: &File, then: impl FnOnce(String) + 'static) {
+    let text = JsFuture::from(file.text());
+    spawn_local(async move { then(text.await.ok().and_then(|text| text.as_string()).unwrap_or_default()) });
+}
+
+fn all(files: Option<FileList>) -> Vec<File> {
+    let files = files.iter();
+    files
+        .flat_map(|files| (0..files.length()).filter_map(|i| files.get(i)))
+        .collect()
+}
