@@ -1,4 +1,4 @@
-//! Blocks without numbers of their own: lists to tick, notes, questions, tables, trees, samples, links.
+//! Blocks without numbers of their own: lists to tick, notes, questions, tables, samples, links.
 
 use serde_json::Value;
 
@@ -47,24 +47,38 @@ pub fn quiz(row: Row, name: &str) -> String {
     all.map(question).collect()
 }
 
+/// More columns than this are too many for a phone: there each row is a block.
+const NARROW: usize = 3;
+
 /// A table; the first of its rows is the head.
-pub fn table(row: Row, name: &str) -> String {
-    let rows = row
-        .list(&format!("{name}.rows"))
-        .iter()
-        .enumerate()
-        .map(|(place, cells)| {
-            let cells = items(Some(cells)).iter().enumerate().map(|(column, cell)| {
-                let text = inline(cell.as_str().unwrap_or_default());
-                match (place, column) {
-                    (0, _) => format!("<th scope=\"col\">{text}</th>"),
-                    (_, 0) => format!("<th scope=\"row\">{text}</th>"),
-                    _ => element("td", "", &text),
-                }
-            });
-            element("tr", "", &cells.collect::<String>())
+pub fn table<'a>(row: Row<'a>, name: &str) -> String {
+    let mut rows = row.list(&format!("{name}.rows")).iter().map(|cells| items(Some(cells)));
+    let plain = |cell: &'a Value| cell.as_str().unwrap_or_default();
+    let heads: Vec<&str> = rows.next().unwrap_or_default().iter().map(plain).collect();
+    let line = |cells: &'a [Value]| {
+        let cells = cells.iter().zip(&heads).enumerate().map(|(column, (cell, head))| {
+            let text = inline(plain(cell));
+            if column == 0 {
+                format!("<th scope=\"row\">{text}</th>")
+            } else {
+                format!("<td data-label=\"{}\">{text}</td>", escape(&head.replace('`', "")))
+            }
         });
-    scrolled(&element("table", "course-table", &rows.collect::<String>()))
+        element("tr", "", &cells.collect::<String>())
+    };
+    let head: String = heads
+        .iter()
+        .map(|head| format!("<th scope=\"col\">{}</th>", inline(head)))
+        .collect();
+    let body: String = rows.map(line).collect();
+    let class = if heads.len() > NARROW {
+        "course-table course-stacked"
+    } else {
+        "course-table"
+    };
+    scrolled(&format!(
+        "<table class=\"{class}\"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    ))
 }
 
 /// A text to copy.
@@ -81,52 +95,9 @@ pub fn link(row: Row, name: &str, block: &Value) -> String {
     element("p", "", &anchor("", text(block, "to"), &row.line(name)))
 }
 
-fn anchor(testid: &str, to: &str, words: &str) -> String {
+pub(super) fn anchor(testid: &str, to: &str, words: &str) -> String {
     format!(
         "<a class=\"course-link\" data-testid=\"{testid}\" href=\"{}\">{words}</a>",
         escape(to)
     )
-}
-
-/// A decision tree as far as it is walked: `path` holds the nodes so far, the first included.
-pub fn tree(book: &Book, row: Row, (block, name): (&Value, &str), path: &[&str]) -> String {
-    let nodes = |node: &str| block.get("nodes").and_then(|nodes| nodes.get(node));
-    let question = |node: &str| row.line(&format!("{name}.{node}"));
-    let answer = |node: &str, place: usize| {
-        let answers = row.list(&format!("{name}.{node}.to"));
-        inline(answers.get(place).and_then(Value::as_str).unwrap_or_default())
-    };
-    let mut out = String::from("<ol class=\"course-path\">");
-    for pair in path.windows(2) {
-        let place = items(nodes(pair[0]))
-            .iter()
-            .position(|next| next == pair[1])
-            .unwrap_or_default();
-        out += &format!(
-            "<li>{} <strong>{}</strong></li>",
-            question(pair[0]),
-            answer(pair[0], place)
-        );
-    }
-    let last = path.last().copied().unwrap_or("start");
-    out += &format!("<li class=\"course-here\"><p>{}</p>", question(last));
-    match nodes(last) {
-        Some(Value::String(to)) => out += &anchor("course-leaf", to, &book.word("go_there")),
-        next => {
-            for (place, to) in items(next).iter().filter_map(Value::as_str).enumerate() {
-                out += &format!(
-                    "<button type=\"button\" class=\"tool\" data-act=\"go\" data-to=\"{to}\">{}</button>",
-                    answer(last, place)
-                );
-            }
-        }
-    }
-    out += "</li></ol>";
-    if path.len() > 1 {
-        out += &format!(
-            "<button type=\"button\" class=\"tool\" data-act=\"restart\">{}</button>",
-            book.word("restart")
-        );
-    }
-    out
 }

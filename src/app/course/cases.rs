@@ -92,7 +92,7 @@ pub fn table<'a>(
         _ => String::new(),
     };
     scrolled(&format!(
-        "<table class=\"course-cases\"><thead>{}</thead><tbody>{rows}</tbody></table>",
+        "<table class=\"course-cases course-stacked\"><thead>{}</thead><tbody>{rows}</tbody></table>",
         show.head(book)
     )) + &marks
 }
@@ -217,5 +217,7 @@ fn step(book: &Book, summary: &Summary) -> String {
             )
         })
         .collect();
-    scrolled(&format!("<table class=\"course-cases\"><tbody>{rows}</tbody></table>"))
+    scrolled(&format!(
+        "<table class=\"course-cases course-stacked\"><tbody>{rows}</tbody></table>"
+    ))
 }

@@ -111,7 +111,7 @@ pub fn lines(book: &Book, row: Row, block: &Value, inputs: &[Input], sheet: &She
         book.word("result")
     );
     scrolled(&format!(
-        "<table class=\"course-lines\"><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        "<table class=\"course-stacked\"><thead>{head}</thead><tbody>{rows}</tbody></table>"
     ))
 }
 

@@ -19,6 +19,7 @@ mod marks;
 mod page;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 pub use book::Book;
 pub use cases::Names;

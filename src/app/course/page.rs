@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::blocks;
+use super::{blocks, tree};
 use super::book::{Book, Row, name_of};
 use super::cases::{self, Names, Outcome};
 use super::exercise::{self, Verdict};
@@ -77,7 +77,7 @@ impl<'a> Page<'a> {
             "sample" => blocks::sample(self.book, block),
             "tree" => format!(
                 "<div data-out>{}</div>",
-                blocks::tree(self.book, self.row, (block, name), &["start"])
+                tree::tree(self.book, self.row, (block, name), &["start"])
             ),
             _ => return String::new(),
         };
@@ -172,7 +172,7 @@ impl<'a> Page<'a> {
     /// A tree, walked along these nodes.
     pub fn tree(&self, place: usize, path: &[&str]) -> String {
         let (block, _, name) = self.at(place);
-        blocks::tree(self.book, self.row, (block, name), path)
+        tree::tree(self.book, self.row, (block, name), path)
     }
 
     /// The setups of the row of which nothing is known yet, each once.

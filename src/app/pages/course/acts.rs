@@ -182,14 +182,17 @@ fn hint(page: &Page, found: &Found) {
     }
 }
 
-/// One step along a tree, or back to its beginning.
+/// One step along a tree, to any of its nodes, or back to its beginning.
 fn walk(page: &Page, found: &Found, button: &HtmlElement, keep: impl Fn(&str) -> String) {
     let Ok(Some(out)) = found.element.query_selector("[data-out]") else {
         return;
     };
-    let to = button.get_attribute("data-to");
-    let mut path = out.get_attribute("data-path").unwrap_or_else(|| "start".to_owned());
-    path = to.map_or_else(|| "start".to_owned(), |to| format!("{path} {to}"));
+    let start = || "start".to_owned();
+    let path = match (button.get_attribute("data-path"), button.get_attribute("data-to")) {
+        (Some(path), _) => path,
+        (None, Some(to)) => format!("{} {to}", out.get_attribute("data-path").unwrap_or_else(start)),
+        (None, None) => start(),
+    };
     // An attribute of the page's own.
     out.set_attribute("data-path", &path).ok();
     replace(
