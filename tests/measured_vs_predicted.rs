@@ -88,7 +88,12 @@ fn a_run_whose_scaler_skips_is_the_first_step_over_and_over() {
     for comparison in skipped.filter(Comparison::scaler_skipped) {
         let error = comparison.error_of_first_step().expect("it trained, and is predicted");
         let row = &comparison.row;
-        assert!(error.abs() <= 0.015, "row {} ({}): {error:.4}", row.index, row.case.model);
+        assert!(
+            error.abs() <= 0.015,
+            "row {} ({}): {error:.4}",
+            row.index,
+            row.case.model
+        );
     }
 }
 

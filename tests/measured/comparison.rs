@@ -59,7 +59,11 @@ impl Comparison {
         let first = self.outcome.as_ref().ok()?.first;
         // States that this step made outlive it.
         let is_taken = measured("end")? > measured("before_forward")? + self.states(row) / 2;
-        let predicted = if is_taken { first.peak() } else { first.peak_forward.max(first.peak_backward) };
+        let predicted = if is_taken {
+            first.peak()
+        } else {
+            first.peak_forward.max(first.peak_backward)
+        };
         let peak = row.get("peak_steady").and_then(Value::as_u64)? as f64;
         Some(predicted.get() as f64 / peak - 1.0)
     }

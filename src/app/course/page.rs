@@ -1,6 +1,5 @@
 use serde_json::Value;
 
-use super::{blocks, tree};
 use super::book::{Book, Row, name_of};
 use super::cases::{self, Names, Outcome};
 use super::exercise::{self, Verdict};
@@ -8,6 +7,7 @@ use super::figure;
 use super::given::{Given, Input, inputs};
 use super::html::{element, escape};
 use super::marks::Marks;
+use super::{blocks, tree};
 use crate::worker::view::Summary;
 
 /// What is known of setups, by their queries.
