@@ -1,6 +1,7 @@
+use thirtyfour::error::WebDriverResult;
 use vramscope_engine::Model;
 
-use crate::page::with_page;
+use crate::page::{Page, with_page};
 
 #[tokio::test]
 async fn a_text_that_is_no_number_stays_with_a_message_beside_it() {
@@ -76,6 +77,51 @@ async fn a_pasted_config_gives_the_catalogues_bytes_and_survives_a_reload() {
         page.go(&fragment).await?;
         assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(config));
         assert_eq!(page.value("peak-allocated").await?, catalogue);
+        Ok(())
+    })
+    .await;
+}
+
+/// Holds a file above an element, or drops it there.
+const DRAG: &str = "const data = new DataTransfer(); data.items.add(new File([arguments[3]], arguments[2]));\
+    document.querySelector(arguments[0]).dispatchEvent(\
+    new DragEvent(arguments[1], { dataTransfer: data, bubbles: true, cancelable: true }))";
+
+async fn drop_file(page: &Page, area: &str, name: &str, text: &str) -> WebDriverResult<()> {
+    for event in ["dragover", "drop"] {
+        let arguments = [area, event, name, text].map(Into::into).to_vec();
+        page.driver.execute(DRAG, arguments).await?;
+        let marked = || async {
+            let script = "return document.querySelector(arguments[0]).classList.contains('file-over')";
+            page.driver.execute(script, vec![area.into()]).await?.convert::<bool>()
+        };
+        page.until("mark", marked, |marked| *marked == (event == "dragover"))
+            .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dropped_file_is_read_wherever_files_can_be_opened() {
+    with_page("#/?model=gpt2", async |page| {
+        page.click("from-config").await?;
+        page.find("config").await?;
+        drop_file(page, ".config", "config.json", "{\"model_type\": \"flobert\"}").await?;
+        let wanted = |m: &String| m.contains("flobert");
+        page.until("message", || page.text("error-config"), wanted).await?;
+
+        page.go("#/benchmarks").await?;
+        page.find("bench-state").await?;
+        drop_file(page, ".bench-records", "mine.json", "nothing").await?;
+        let failed = || page.text("bench-failed");
+        page.until("refusal", failed, |text| text.contains("mine.json")).await?;
+
+        page.go("#/diagnose").await?;
+        page.find("diagnose-text").await?;
+        let error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity \
+                     of 23.69 GiB of which 1.10 GiB is free.";
+        drop_file(page, ".diagnose-input", "error.txt", error).await?;
+        page.find("finding").await?;
         Ok(())
     })
     .await;

@@ -1,26 +1,22 @@
-use leptos::ev;
+use leptos::attr::Attribute;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Element, File, FileList, HtmlInputElement};
+use web_sys::{DragEvent, File, FileList, HtmlInputElement};
 
-/// For `use:`: takes what files are dropped onto an element, which is marked while some are held above it.
-pub fn dropped(area: Element, take: Callback<Vec<File>>) {
-    let mark = {
-        let area = area.clone();
-        move |is_over: bool| drop(area.class_list().toggle_with_force("file-over", is_over))
+/// What an element needs to take files that are dropped onto it; it is marked while some are held above it.
+pub fn dropped(take: Callback<Vec<File>>) -> impl Attribute {
+    let over = RwSignal::new(false);
+    let hover = move |event: DragEvent| {
+        event.prevent_default();
+        over.set(true);
     };
-    let (enter, leave) = (mark.clone(), mark.clone());
-    area.on(ev::dragover, move |event| {
+    let drop = move |event: DragEvent| {
         event.prevent_default();
-        enter(true);
-    });
-    area.on(ev::dragleave, move |_| leave(false));
-    area.on(ev::drop, move |event| {
-        event.prevent_default();
-        mark(false);
+        over.set(false);
         take.run(all(event.data_transfer().and_then(|data| data.files())));
-    });
+    };
+    view! { <{..} class:file-over=over on:dragover=hover on:dragleave=move |_| over.set(false) on:drop=drop /> }
 }
 
 /// A button that lets the person choose files.

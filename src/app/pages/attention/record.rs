@@ -35,7 +35,7 @@ pub fn RecordEntry() -> impl IntoView {
         }
     };
     view! {
-        <section class="group record" use:dropped=take>
+        <section class="group record" {..dropped(take)}>
             <h2>{t!(i18n, attention.record)}</h2>
             <p class="muted small" role="status" data-testid="record-state">
                 {state}

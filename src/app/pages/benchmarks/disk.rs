@@ -20,7 +20,7 @@ pub fn Disk(children: Children) -> impl IntoView {
         }
     });
     view! {
-        <section class="card bench-records" use:dropped=take>
+        <section class="card bench-records" {..dropped(take)}>
             {children()}
             <div class="record-tools">
                 <OpenFiles

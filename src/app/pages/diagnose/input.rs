@@ -23,7 +23,7 @@ pub fn Input() -> impl IntoView {
         }
     };
     view! {
-        <section class="card diagnose-input" use:dropped=take>
+        <section class="card diagnose-input" {..dropped(take)}>
             <h2>{t!(i18n, diagnose.title)}</h2>
             <p class="muted small" id="diagnose-explain">{t!(i18n, diagnose.explain)}</p>
             <textarea

@@ -102,7 +102,7 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
         <div
             class="field config"
             class:field-wrong=move || error.get().is_some()
-            use:dropped=take
+            {..dropped(take)}
         >
             <div class="field-head">
                 <label class="field-label" for="control-config">
