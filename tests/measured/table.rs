@@ -11,8 +11,9 @@ pub const TABLE_PATH: &str = "tests/data/measured_vs_predicted.md";
 const HEAD: &str = "\
 # Measured against predicted
 
-Every training step of `truth/training_steps.jsonl` and `truth/course.jsonl`, and those of
-`truth/settled_fp16.jsonl`, where fp16 overflows at first, measured on an NVIDIA H200 with PyTorch
+Every training step of `truth/training_steps.jsonl` and `truth/course.jsonl`, those of
+`truth/settled_fp16.jsonl`, where fp16 overflows at first, and those of `truth/held_out.jsonl`, drawn by chance
+among models without a row in the first and predicted before they were measured; measured on an NVIDIA H200 with PyTorch
 2.11 and transformers 5.17 (see [README.md](README.md)), against what the engine says
 of the same case without having seen the measurement. Errors are (predicted − measured) ÷ measured. A
 case that does not say otherwise has no checkpointing, SDPA, nothing frozen, and one micro-batch a
@@ -22,6 +23,9 @@ step. Made by `cargo xtask table`; a test compares it with today's engine.
 
 /// Steps of runs in fp16 once GradScaler takes them, for cases whose first steps it does not take.
 pub const SETTLED_FILE: &str = "settled_fp16.jsonl";
+
+/// Cases drawn by chance, whose predictions were written down before anything was measured.
+pub const HELD_OUT_FILE: &str = "held_out.jsonl";
 
 /// Columns of errors, with a short head each.
 const ERRORS: [(Quantity, &str); 9] = [
@@ -39,7 +43,7 @@ const ERRORS: [(Quantity, &str); 9] = [
 /// The whole table: a summary and the rows, for each file.
 pub fn render_table() -> String {
     let mut out = String::from(HEAD);
-    for file in ["training_steps.jsonl", "course.jsonl", SETTLED_FILE] {
+    for file in ["training_steps.jsonl", "course.jsonl", SETTLED_FILE, HELD_OUT_FILE] {
         let rows = Comparison::of_file(file);
         out += &format!(
             "## {file}\n\n{}\n{}\n{}\n{}",
