@@ -11,8 +11,10 @@ use serde_json::Value;
 use vramscope_engine::Model;
 use vramscope_engine::attention::{Algorithm, Call, Pass, elapsed};
 use vramscope_engine::dtype::DType;
+use vramscope_engine::record::Record;
+use vramscope_engine::simulate::record_work;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::{Costs, H200, Measured as Kernels, Milliseconds, Rates, estimate};
+use vramscope_engine::time::{Costs, H200, Measured as Kernels, Milliseconds, Rates, step};
 use vramscope_tests::kept;
 use vramscope_tests::measured::{Comparison, Measured, Row, Statistics};
 
@@ -24,11 +26,12 @@ const HEAD: &str = "\
 
 The milliseconds of every training step of `truth/training_steps.jsonl` (the last micro-batch's forward
 and backward, and the update), against what the engine estimates of the same case: with the kernels of
-an H200 and the pace of a host that come with the program (see [time/](time/README.md)), and from the
-H200's data sheet in place of the kernels. Nothing is fitted to a step: kernels and operations are
-measured one by one. Errors are (predicted − measured) ÷ measured, of the whole. Hosts differ: the pace
-was measured on another machine of the same kind than the steps, on another day. Made by `cargo xtask
-table`; a test compares it with today's engine.
+an H200 and the pace of a host that come with the program (see [time/](time/README.md)); with the kernels
+of a record of `vramscope bench` in their place ([records/h200.json](records/h200.json)), as
+`estimate --record` and *my card* take them; and from the H200's data sheet. Nothing is fitted to a step:
+kernels and operations are measured one by one. Errors are (predicted − measured) ÷ measured, of the
+whole. Hosts differ: the pace was measured on another machine of the same kind than the steps, on another
+day. Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";
 
@@ -36,13 +39,19 @@ table`; a test compares it with today's engine.
 struct Timed {
     row: Row,
     measured: Milliseconds,
-    with_kernels: Milliseconds,
-    from_data_sheet: Milliseconds,
+    /// In the order of [`KERNELS`].
+    estimated: [Milliseconds; KERNELS.len()],
 }
 
+/// Where kernels' times come from.
+const KERNELS: [&str; 3] = ["measured kernels", "bench's record", "data sheet"];
+const OWN: usize = 0;
+const RECORD: usize = 1;
+const SHEET: usize = 2;
+
 impl Timed {
-    fn errors(&self) -> [f64; 2] {
-        [self.with_kernels, self.from_data_sheet].map(|ms| total(ms) / total(self.measured) - 1.0)
+    fn errors(&self) -> [f64; KERNELS.len()] {
+        self.estimated.map(|ms| total(ms) / total(self.measured) - 1.0)
     }
 }
 
@@ -53,21 +62,21 @@ fn total(ms: Milliseconds) -> f64 {
 /// Rows that trained, without those whose optimizer GradScaler left out.
 static TIMED: LazyLock<Vec<Timed>> = LazyLock::new(|| {
     let own = Kernels::read(H200).expect("the file that comes with the program");
-    let costs = [Some(&own.kernels), None].map(|kernels| Costs::new(Rates::REFERENCE, kernels, &own.pace));
+    let record = Record::read(include_str!("data/records/h200.json")).expect("a record");
+    let record = Kernels::of_record(&record, &own);
+    let kernels = [Some(&own.kernels), Some(&record.kernels), None];
+    let costs = kernels.map(|kernels| Costs::new(Rates::REFERENCE, kernels, &own.pace));
     let rows = Comparison::of_file(FILE).into_iter().filter(|c| !c.scaler_skipped());
     rows.filter_map(|comparison| {
         let row = comparison.row;
         let measured = milliseconds(&row.measured)?;
         let model = Model::from_case(&row.case).ok()?;
-        let [with_kernels, from_data_sheet] = costs.each_ref().map(|costs| {
-            let time = estimate(&model, &row.case.setup, Gpu::H200, costs).expect("its memory is predicted");
-            time.milliseconds()
-        });
+        let recording = record_work(&model, &row.case.setup, Gpu::H200).expect("its memory is predicted");
+        let estimated = costs.each_ref().map(|costs| step(&recording, costs).milliseconds());
         Some(Timed {
             row,
             measured,
-            with_kernels,
-            from_data_sheet,
+            estimated,
         })
     })
     .collect()
@@ -83,7 +92,7 @@ fn milliseconds(measured: &Measured) -> Option<Milliseconds> {
     })
 }
 
-/// Errors of the rows that take at least so long; of the first or the second estimate.
+/// Errors of the rows that take at least so long; of one of the estimates.
 fn statistics(least_ms: f64, estimate: usize) -> Statistics {
     let long = TIMED.iter().filter(|timed| total(timed.measured) >= least_ms);
     Statistics::of(&long.map(|timed| timed.errors()[estimate]).collect::<Vec<_>>()).expect("there are rows")
@@ -91,10 +100,17 @@ fn statistics(least_ms: f64, estimate: usize) -> Statistics {
 
 #[test]
 fn errors_are_within_the_limits() {
-    let (long, all, sheet) = (statistics(50.0, 0), statistics(0.0, 0), statistics(0.0, 1));
+    let (long, all, sheet) = (statistics(50.0, OWN), statistics(0.0, OWN), statistics(0.0, SHEET));
     assert!(long.median <= 0.06 && long.p90 <= 0.14, "50 ms and more: {long:?}");
     assert!(all.median <= 0.06, "all: {all:?}");
     assert!(sheet.median <= 0.20, "from the data sheet: {sheet:?}");
+}
+
+#[test]
+fn a_record_of_our_own_bench_is_within_the_limits_too() {
+    let (long, all) = (statistics(50.0, RECORD), statistics(0.0, RECORD));
+    assert!(long.median <= 0.08 && long.p90 <= 0.25, "50 ms and more: {long:?}");
+    assert!(all.median <= 0.12, "all: {all:?}");
 }
 
 #[test]
@@ -172,29 +188,32 @@ fn table() -> String {
     let mut out = HEAD.to_owned();
     out += "| rows | estimate from | median | 90th percentile | worst |\n| --- | --- | --- | --- | --- |\n";
     let kinds = [
-        ("50 ms and more", 50.0, "measured kernels", 0),
-        ("all", 0.0, "measured kernels", 0),
-        ("all", 0.0, "data sheet", 1),
+        ("50 ms and more", 50.0, OWN),
+        ("all", 0.0, OWN),
+        ("50 ms and more", 50.0, RECORD),
+        ("all", 0.0, RECORD),
+        ("all", 0.0, SHEET),
     ];
-    for (rows, least, from, which) in kinds {
+    for (rows, least, which) in kinds {
+        let from = KERNELS[which];
         let s = statistics(least, which);
         let percent = |x: f64| format!("{:.1}%", 100.0 * x);
         let [median, p90, max] = [s.median, s.p90, s.max].map(percent);
         let _ = writeln!(out, "| {rows} | {from} | {median} | {p90} | {max} |");
     }
-    out += "\n| case | measured: forward, backward, optimizer (ms) | predicted | error | from the data sheet |\n";
-    out += "| --- | --- | --- | --- | --- |\n";
+    out += "\n| case | measured: forward, backward, optimizer (ms) | predicted | error | from bench's record | from the data sheet |\n";
+    out += "| --- | --- | --- | --- | --- | --- |\n";
     let mut rows: Vec<&Timed> = TIMED.iter().collect();
     rows.sort_by(|a, b| b.errors()[0].abs().total_cmp(&a.errors()[0].abs()));
     for timed in rows {
-        let [error, sheet] = timed.errors().map(|e| format!("{:+.0}%", 100.0 * e));
+        let [error, record, sheet] = timed.errors().map(|e| format!("{:+.0}%", 100.0 * e));
         let _ = writeln!(
             out,
-            "| {} {} | {} | {} | {error} | {sheet} |",
+            "| {} {} | {} | {} | {error} | {record} | {sheet} |",
             timed.row.case.model,
             timed.row.options,
             phases(timed.measured),
-            phases(timed.with_kernels),
+            phases(timed.estimated[OWN]),
         );
     }
     out + &attention_table()

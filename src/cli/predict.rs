@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vramscope_engine::setup::Parallel;
-use vramscope_engine::simulate::simulate_parallel;
+use vramscope_engine::simulate::{simulate_parallel, simulate_recorded};
 use vramscope_engine::tape::Gpu;
+use vramscope_engine::time::{Clock, Milliseconds, Run};
 use vramscope_engine::{Case, Model, Report, Setup, SimulateError, simulate_on};
 
 use crate::failure::Failure;
@@ -21,6 +22,24 @@ pub fn predict(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: G
     })
 }
 
+/// Simulates a setup, and asks for the time of its step: both from one recording.
+///
+/// # Errors
+/// As [`predict`].
+pub fn predict_timed<T>(
+    model: &Model,
+    (setup, parallel): (&Setup, Option<&Parallel>),
+    (clock, gpu): (&Clock, Gpu),
+    time: impl FnOnce(&mut Run<'_>) -> T,
+) -> Result<(Report, T), Failure> {
+    guarded(|| {
+        let mut run = Run::record(model, setup, parallel, gpu, clock.network())?;
+        let time = time(&mut run);
+        let report = simulate_recorded(model, (setup, parallel), run.into_recording())?;
+        Ok((report, time))
+    })
+}
+
 /// What the engine answers.
 ///
 /// # Errors
@@ -34,11 +53,17 @@ pub fn guarded<T>(ask: impl FnOnce() -> Result<T, SimulateError>) -> Result<T, F
     }
 }
 
-/// Simulates a case on a GPU.
+/// Simulates a case on a GPU; with what its step takes, phase by phase, where something tells the time.
 ///
 /// # Errors
 /// As [`predict`], and when the case's model is not known.
-pub fn predict_case(case: &Case, gpu: Gpu) -> Result<Report, Failure> {
+pub fn predict_case(case: &Case, gpu: Gpu, clock: Option<&Clock>) -> Result<(Report, Option<Milliseconds>), Failure> {
     let model = Model::from_case(case).map_err(Failure::input)?;
-    predict(&model, &case.setup, case.parallel.as_ref(), gpu)
+    let (setup, parallel) = (&case.setup, case.parallel.as_ref());
+    let Some(clock) = clock else {
+        return Ok((predict(&model, setup, parallel, gpu)?, None));
+    };
+    predict_timed(&model, (setup, parallel), (clock, gpu), |run| {
+        Some(run.time(&clock.costs()).together.milliseconds())
+    })
 }

@@ -18,6 +18,7 @@ mod warnings;
 use std::fmt;
 
 use crate::allocator::Options;
+use crate::setup::Parallel;
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
@@ -67,11 +68,28 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, SimulateError> {
-    check::check(model, setup)?;
-    let recording = record(model, setup, gpu);
-    if let Some(failure) = &recording.failure {
-        return Err(SimulateError(failure.clone()));
-    }
+    played(model, setup, record_checked(model, setup, gpu)?)
+}
+
+/// As [`simulate_on`], or [`simulate_parallel`] where there are several GPUs, of a step of this setup that
+/// [`Run::record`](crate::time::Run::record) recorded.
+///
+/// # Errors
+/// When the allocator refuses the run.
+pub fn simulate_recorded(
+    model: &Model,
+    (setup, parallel): (&Setup, Option<&Parallel>),
+    recording: Recording,
+) -> Result<Report, SimulateError> {
+    let recording = match parallel {
+        Some(parallel) => parallel::of_one(recording, setup, parallel),
+        None => recording,
+    };
+    played(model, setup, recording)
+}
+
+/// The report of a recorded run, played through the allocator.
+fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, SimulateError> {
     let replay = replay::replay(&recording, &Options::default()).map_err(|e| SimulateError(e.to_string()))?;
     let mut report = report::report(recording, replay);
     report.warnings = warnings::warnings(model, setup, &report);

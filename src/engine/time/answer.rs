@@ -1,6 +1,6 @@
 //! The time of a step as scripts read it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::bottleneck::Bottleneck;
 use super::cost::Costs;
@@ -11,10 +11,10 @@ use super::run::{Run, RunTime};
 use super::several::{Together, Way};
 use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
-use crate::Setup;
+use crate::{Setup, report};
 
 /// Milliseconds of each phase, as CUDA events measure them: of the last micro-batch, and the update.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Milliseconds {
     /// From the inputs to the loss.
     pub forward: f64,
@@ -70,6 +70,35 @@ pub struct TimeAnswer<'a> {
     pub roof: Roof,
     /// Where the step's operations stand under them, longest first.
     pub roofline: Vec<Point>,
+}
+
+/// Memory and time of a setup as one document.
+#[derive(Debug, Clone, Serialize)]
+pub struct Estimate<'a> {
+    /// What it takes, where it fits.
+    #[serde(flatten)]
+    pub memory: report::Answer<'a>,
+    /// Milliseconds of each phase; absent where the card's rates are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ms: Option<Milliseconds>,
+    /// Where the time goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeAnswer<'a>>,
+}
+
+/// What a step gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Throughput {
+    /// Samples a second, of all GPUs, with the wait for data.
+    pub samples_per_s: f64,
+    /// Text positions a second, image tokens included; nothing for models without text.
+    pub tokens_per_s: Option<f64>,
+    /// Operations of a GPU's matrix products and attention in a step.
+    pub flops: f64,
+    /// The card's highest rate in the type that they are computed in (operations a second).
+    pub peak: f64,
+    /// The operations over what the card could do in that time.
+    pub flops_utilisation: f64,
 }
 
 /// What goes between GPUs in a step, of one of them.
@@ -135,6 +164,11 @@ impl StepTime {
         }
     }
 
+    /// GPU time by kind of kernel, longest first.
+    pub fn parts(&self) -> Vec<Part> {
+        parts(self.by_class.iter().map(|(name, share)| (*name, share)))
+    }
+
     /// Seconds of a whole step of all its micro-batches, where a phase takes what `of` says.
     fn whole(&self, setup: &Setup, of: impl Fn(Phase) -> f64) -> f64 {
         setup.accum.max(1) as f64 * (of(Phase::Forward) + of(Phase::Backward)) + of(Phase::Optimizer)
@@ -151,16 +185,18 @@ impl Run<'_> {
     pub fn answer<'t>(&self, costs: &Costs<'_>, asked: Asked<'t>) -> (Milliseconds, TimeAnswer<'t>) {
         let (time, setup) = (self.time(costs), self.setup());
         let step = self.counted(&time);
-        let interval = time.interval();
-        let samples_per_s = self.samples() as f64 / interval;
-        let micro_batches = setup.accum.max(1) as f64;
-        let dtype = self.computed_in();
-        let roof = Roof::of(costs, dtype);
+        let Throughput {
+            samples_per_s,
+            tokens_per_s,
+            flops_utilisation,
+            ..
+        } = self.throughput(&time, costs);
+        let roof = Roof::of(costs, self.computed_in());
         let answer = TimeAnswer {
             step_ms: time.step * 1e3,
             samples_per_s,
-            tokens_per_s: (setup.seq > 0).then_some(samples_per_s * setup.seq as f64),
-            flops_utilisation: micro_batches * step.all.flops / (interval * costs.rates.peak(dtype)),
+            tokens_per_s,
+            flops_utilisation,
             gpu_idle_share: step.idle_share(),
             bound: step.bound(),
             step_ms_without_host: step.whole(setup, |phase| step.phase(phase).busy) * 1e3,
@@ -172,7 +208,7 @@ impl Run<'_> {
             run: asked.expense.bill(samples_per_s, self.gpus()),
             kernels_from: asked.sources[0],
             host_from: asked.sources[1],
-            by_kernel: parts(step.by_class.iter().map(|(name, share)| (*name, share))),
+            by_kernel: step.parts(),
             by_component: parts(step.by_component.iter().map(|(c, share)| (c.label(), share))),
             roof,
             roofline: points(step, roof),
@@ -180,7 +216,23 @@ impl Run<'_> {
         (step.milliseconds(), answer)
     }
 
-    fn data(&self, time: &RunTime) -> Option<DataAnswer> {
+    /// What a step of this time gives.
+    pub fn throughput(&self, time: &RunTime, costs: &Costs<'_>) -> Throughput {
+        let interval = time.interval();
+        let samples_per_s = self.samples() as f64 / interval;
+        let flops = self.setup().accum.max(1) as f64 * self.counted(time).all.flops;
+        let peak = costs.rates.peak(self.computed_in());
+        Throughput {
+            samples_per_s,
+            tokens_per_s: (self.setup().seq > 0).then_some(samples_per_s * self.setup().seq as f64),
+            flops,
+            peak,
+            flops_utilisation: flops / (interval * peak),
+        }
+    }
+
+    /// How batches come, where that was said.
+    pub fn data(&self, time: &RunTime) -> Option<DataAnswer> {
         let (flow, workers) = (time.flow.as_ref()?, self.workers()?);
         Some(DataAnswer {
             interval_ms: time.interval() * 1e3,

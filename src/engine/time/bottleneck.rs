@@ -1,12 +1,12 @@
 //! What a step waits for, and what it would take without that.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cost::Costs;
 use super::run::Run;
 
 /// What a step can wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {
     /// Batches that are not there yet.
@@ -27,7 +27,7 @@ impl Resource {
 }
 
 /// One of them, and what it holds up.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bottleneck {
     /// What it is.
     pub resource: Resource,

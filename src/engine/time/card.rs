@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::kernels::Kernels;
-use super::measured::{MeasuredError, kernels_of};
+use super::measured::{Measured, MeasuredError, kernels_of};
 use super::of_record::points;
 use crate::dtype::DType;
 use crate::record::Record;
@@ -68,6 +68,11 @@ impl CardKernels {
             date: file.date,
             kernels: kernels_of(&file.kernels_us)?,
         })
+    }
+
+    /// As a measurement, with the host's pace of another: a record says nothing of the host.
+    pub fn measured(self, pace_of: &Measured) -> Measured {
+        Measured::of_kernels(self.device, self.kernels, pace_of)
     }
 }
 

@@ -10,6 +10,7 @@ use super::kernels::Kernels;
 use super::network::Collectives;
 use super::pace::Pace;
 use crate::dtype::DType;
+use crate::record::Record;
 
 /// What was measured on an H200 through PyTorch, kernel by kernel, and of its host. How, and how far it
 /// held on other hosts, is in `tests/data/time/README.md`.
@@ -95,6 +96,32 @@ impl Measured {
         })
     }
 }
+
+impl Measured {
+    /// What a benchmark's record says of a card's kernels. It says nothing of the host: its pace is that of another
+    /// measurement.
+    pub fn of_record(record: &Record, pace_of: &Self) -> Self {
+        Self {
+            collectives: Collectives::of_record(record),
+            ..Self::of_kernels(record.device.name.clone(), Kernels::of_record(record), pace_of)
+        }
+    }
+
+    /// Kernels that `vramscope bench` measured on one card, with the host's pace of another measurement.
+    pub(super) fn of_kernels(card: String, kernels: Kernels, pace_of: &Self) -> Self {
+        Self {
+            card,
+            software: BENCH.to_owned(),
+            host: pace_of.host.clone(),
+            kernels,
+            pace: pace_of.pace.clone(),
+            collectives: Collectives::default(),
+        }
+    }
+}
+
+/// What measures the kernels of a record.
+const BENCH: &str = "vramscope bench";
 
 /// Kernels by name, each with points of `[extents…, µs]`.
 pub(super) fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Kernels, MeasuredError> {

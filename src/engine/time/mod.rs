@@ -9,9 +9,11 @@
 mod answer;
 mod bottleneck;
 mod card;
+mod clock;
 pub mod communication;
 mod cost;
 mod expense;
+mod feed;
 mod interpolate;
 mod kernels;
 mod kinds;
@@ -29,11 +31,13 @@ mod step;
 mod tests;
 mod timeline;
 
-pub use answer::{Asked, CommunicationAnswer, DataAnswer, Milliseconds, Part, TimeAnswer};
+pub use answer::{Asked, CommunicationAnswer, DataAnswer, Estimate, Milliseconds, Part, Throughput, TimeAnswer};
 pub use bottleneck::{Bottleneck, Resource};
 pub use card::CardKernels;
+pub use clock::{Clock, Origin};
 pub use cost::Costs;
 pub use expense::{Bill, Expense};
+pub use feed::Feed;
 pub use kernels::Kernels;
 pub use measured::{H200, Measured, MeasuredError};
 pub use network::{Collectives, Network};

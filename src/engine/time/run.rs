@@ -66,22 +66,33 @@ impl<'a> Run<'a> {
             Some(parallel) => parallel_work(model, setup, parallel, gpu)?,
             None => record_work(model, setup, gpu)?,
         };
-        Ok(Self {
+        Ok(Self::of(recording, (setup, parallel), network))
+    }
+
+    /// The same of what was recorded before, for the same setup.
+    pub fn of(
+        recording: Recording,
+        (setup, parallel): (&'a Setup, Option<&'a Parallel>),
+        network: Network<'a>,
+    ) -> Self {
+        Self {
             recording,
             setup,
             parallel,
             network,
             data: None,
-        })
+        }
     }
 
-    /// With data that comes through this pipeline; its step is that of the run.
-    #[must_use]
-    pub fn with_data(self, data: Pipeline) -> Self {
-        Self {
-            data: Some(data),
-            ..self
-        }
+    /// What was recorded, for whoever asks for its memory:
+    /// [`simulate_recorded`](crate::simulate::simulate_recorded).
+    pub fn into_recording(self) -> Recording {
+        self.recording
+    }
+
+    /// Has data come through this pipeline, if one is given; its step is that of the run.
+    pub fn feed(&mut self, data: Option<Pipeline>) {
+        self.data = data;
     }
 
     /// Samples of a step, on all GPUs.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cost::Costs;
 use super::rates::flops;
@@ -14,7 +14,7 @@ use crate::tape::{Component, Gpu};
 use crate::{Model, Setup};
 
 /// What a step waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// The GPU: it is busy most of the time.

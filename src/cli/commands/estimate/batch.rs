@@ -4,10 +4,9 @@ use serde::Serialize;
 use vramscope_engine::Report;
 use vramscope_engine::report::Prediction;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::Milliseconds;
+use vramscope_engine::time::{Clock, Milliseconds};
 use vramscope_engine::units::Bytes;
 
-use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
 use crate::input::source::Source;
@@ -33,8 +32,10 @@ pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
     let mut array = JsonArray::default();
     for row in Cases::open(source)? {
         let row = row?;
-        let report = predict_row(&row, card.gpu);
-        let time = report.is_ok().then(|| time_of(&row, card)).flatten();
+        let (report, time) = match predict_row(&row, card) {
+            Ok((report, time)) => (Ok(report), time),
+            Err(why) => (Err(why), None),
+        };
         match format {
             Format::Text => output::print(&text::case_line(&row, &report))?,
             Format::Json => array.push(&Line::new(row.index, &report, card.outside, time))?,
@@ -44,15 +45,10 @@ pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
     if format == Format::Json { array.end() } else { Ok(()) }
 }
 
-/// What a case's step takes.
-fn time_of(row: &Row, card: &Card) -> Option<Milliseconds> {
-    let case = row.case.as_ref().ok()?;
-    card.clock.as_ref()?.time_of_case(case).ok()
-}
-
-fn predict_row(row: &Row, gpu: Gpu) -> Result<Report, String> {
+/// Memory of a case, and what its step takes where the card's rates are known; or why there is none.
+fn predict_row(row: &Row, card: &Card) -> Result<(Report, Option<Milliseconds>), String> {
     let case = row.case.as_ref().map_err(String::clone)?;
-    predict_case(case, gpu).map_err(|failure| failure.to_string())
+    predict_case(case, card.gpu, card.clock.as_ref()).map_err(|failure| failure.to_string())
 }
 
 /// A line of prediction: the case's number, and its figures or why there are none.

@@ -3,9 +3,10 @@ mod inference;
 mod single;
 
 use clap::{ArgGroup, Args};
+use vramscope_engine::time::Clock;
 
 use self::inference::Phase;
-use crate::clock::Clock;
+use crate::clock::clock_of;
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::parallel_flags::ParallelFlags;
@@ -65,13 +66,9 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
 impl Estimate {
     /// What tells the time of the named card, or of the reference card.
     fn clock(&self) -> Result<Option<Clock>, Failure> {
-        let clock = Clock::of(
-            self.room.card_or_reference()?,
-            self.room.gpu()?,
-            self.time.kernels.as_ref(),
-        )?;
-        let link = self.time.link()?;
-        Ok(clock.map(|clock| clock.over(link)))
+        let clock = clock_of(self.room.card_or_reference()?, self.time.kernels.as_ref())?;
+        let network = self.time.link()?;
+        Ok(clock.map(|clock| clock.over(network)))
     }
 
     /// Predicts one setup or a file of cases.

@@ -1,26 +1,13 @@
 //! `estimate` of one setup.
 
-use serde::Serialize;
-use vramscope_engine::report::Answer;
-use vramscope_engine::time::{Milliseconds, TimeAnswer};
+use vramscope_engine::time::{Asked, Estimate as Answer, Run};
 use vramscope_engine::verdict::Fit;
 
 use super::Estimate;
 use super::batch::Line;
 use crate::failure::Failure;
 use crate::output::{self, Format, terminal, text};
-use crate::predict::predict;
-
-/// Memory and time of a setup.
-#[derive(Serialize)]
-struct Whole<'a> {
-    #[serde(flatten)]
-    memory: Answer<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ms: Option<Milliseconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<TimeAnswer<'a>>,
-}
+use crate::predict::{predict, predict_timed};
 
 impl Estimate {
     /// Predicts the one setup that the flags describe.
@@ -34,11 +21,17 @@ impl Estimate {
         let parallel = self.parallel.over(self.subject.parallel()?)?;
         let (clock, expense) = (self.clock()?, self.time.expense()?);
         let (model, setup) = self.subject.read(&self.setup)?;
-        let report = predict(&model, &setup, parallel.as_ref(), gpu)?;
-        let data = self.time.data(setup.batch);
-        let time = clock
-            .as_ref()
-            .and_then(|clock| clock.answer(&model, (&setup, parallel.as_ref()), data, expense).ok());
+        let (report, time) = match &clock {
+            Some(clock) => {
+                let sources = clock.sources();
+                let ask = |run: &mut Run<'_>| {
+                    run.feed(self.time.data(setup.batch));
+                    Some(run.answer(&clock.costs(), Asked { sources, expense }))
+                };
+                predict_timed(&model, (&setup, parallel.as_ref()), (clock, gpu), ask)?
+            }
+            None => (predict(&model, &setup, parallel.as_ref(), gpu)?, None),
+        };
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = target.map(|target| (target, Fit::of_each(&report, target.room(), gpus)));
         match format {
@@ -57,7 +50,7 @@ impl Estimate {
                 let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
                 let (ms, time) = time.unzip();
                 let memory = report.answer((&model, &setup), target, outside);
-                output::print_json(&Whole { memory, ms, time })
+                output::print_json(&Answer { memory, ms, time })
             }
             Format::Jsonl => output::print_line(&Line::new(0, &Ok(report), outside, time.map(|(ms, _)| ms))),
         }

@@ -7,8 +7,9 @@ use vramscope_engine::Setup;
 use vramscope_engine::plan::export::Form;
 use vramscope_engine::plan::search::{Entry, Samples, Space, inputs};
 use vramscope_engine::plan::{Judge, Plan as Answer, Target};
+use vramscope_engine::time::Clock;
 
-use crate::clock::Clock;
+use crate::clock::clock_of;
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::room::{self, RoomFlags};
@@ -138,7 +139,7 @@ impl Plan {
         let planned = room::less_margin(limit, self.margin)?;
         let card = self.room.card_or_reference()?;
         let kept = self.kept();
-        let clock = Clock::of(card, self.room.gpu()?, self.kernels.as_ref())?;
+        let clock = clock_of(card, self.kernels.as_ref())?;
         let costs = clock.as_ref().map(Clock::costs);
         let (models, setup) = self.subject.models(&self.setup)?;
         let setup = with_images(setup);

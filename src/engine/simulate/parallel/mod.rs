@@ -18,8 +18,7 @@ pub(crate) use rewrite::shard;
 pub(crate) use zero::own;
 
 use super::steps::{Recording, record, record_work};
-use super::{SimulateError, check, replay, report, warnings};
-use crate::allocator::Options;
+use super::{SimulateError, check, played};
 use crate::setup::{Optimizer, Parallel, Precision, Strategy};
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
@@ -29,11 +28,7 @@ use crate::{Model, Report, Setup};
 /// # Errors
 /// As [`simulate_on`](super::simulate_on), and for what is not simulated of a strategy.
 pub fn simulate_parallel(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Report, SimulateError> {
-    let recording = record_parallel(model, setup, parallel, gpu)?;
-    let replay = replay::replay(&recording, &Options::default()).map_err(|e| SimulateError(e.to_string()))?;
-    let mut report = report::report(recording, replay);
-    report.warnings = warnings::warnings(model, setup, &report);
-    Ok(report)
+    played(model, setup, record_parallel(model, setup, parallel, gpu)?)
 }
 
 /// The recorded run of the first of several GPUs.
@@ -51,12 +46,17 @@ pub fn record_parallel(
     if let Some(failure) = &recording.failure {
         return Err(SimulateError(failure.clone()));
     }
-    Ok(match parallel.strategy {
+    Ok(of_one(recording, setup, parallel))
+}
+
+/// What a strategy makes of a recorded step of a single GPU, as [`work_of_one`] records it.
+pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -> Recording {
+    match parallel.strategy {
         Strategy::Ddp => ddp::rewrite(recording, parallel, false),
         Strategy::DdpView => ddp::rewrite(recording, parallel, true),
         Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
         Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
-    })
+    }
 }
 
 /// What GPU and host do in a step of a single GPU as one of several would run it, before a strategy adds what it
@@ -70,6 +70,7 @@ pub(crate) fn work_of_one(
     parallel: &Parallel,
     gpu: Gpu,
 ) -> Result<Recording, SimulateError> {
+    check::check(model, setup)?;
     record_work(model, &base(setup, parallel)?, gpu)
 }
 
