@@ -16,9 +16,9 @@ use crate::pages::attention::AttentionPage;
 use crate::pages::benchmarks::BenchmarksPage;
 use crate::pages::course::CoursePage;
 use crate::pages::diagnose::DiagnosePage;
-use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel};
+use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
 use crate::part::part;
-use crate::worker::{Begin, Closer, later};
+use crate::worker::{Begin, Closer, Timer, begin_time, later};
 
 /// Something of a chunk; or the chunk could not be had. The browser's console says why.
 type Come<T> = Result<T, SplitLoaderError>;
@@ -44,6 +44,8 @@ pub enum Later {
     Explanation,
     /// How the need follows one entry.
     Sweep,
+    /// Where the time of a step goes.
+    Time,
 }
 
 impl Later {
@@ -57,6 +59,7 @@ impl Later {
             Self::Compare => Box::pin(compare()),
             Self::Explanation => Box::pin(explanation()),
             Self::Sweep => Box::pin(sweep()),
+            Self::Time => Box::pin(time()),
         }
     }
 }
@@ -91,6 +94,11 @@ fn explanation() -> Come<Make> {
     Ok(|| view! { <ExplanationPanel /> }.into_any())
 }
 
+#[wasm_split(time, fallible)]
+fn time() -> Come<Make> {
+    Ok(|| view! { <TimePanel /> }.into_any())
+}
+
 #[wasm_split(plan, fallible)]
 fn sweep() -> Come<Make> {
     Ok(|| view! { <SweepPanel /> }.into_any())
@@ -112,6 +120,12 @@ pub fn sweep_work() -> Come<Begin> {
 #[wasm_split(plan, fallible)]
 pub fn closer_work() -> Come<Closer> {
     Ok(later::closer)
+}
+
+/// What tells the time of a step.
+#[wasm_split(time, fallible)]
+pub fn time_work() -> Come<Timer> {
+    Ok(begin_time)
 }
 
 /// What runs most families of models.

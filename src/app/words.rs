@@ -120,6 +120,10 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Ema => t_string!(i18n, setup.ema).to_string(),
         Key::Loss => t_string!(i18n, setup.loss).to_string(),
         Key::UseCache => t_string!(i18n, setup.use_cache).to_string(),
+        Key::Data => t_string!(i18n, time.data).to_string(),
+        Key::Samples => t_string!(i18n, time.samples).to_string(),
+        Key::PricePerHour => t_string!(i18n, time.price_per_hour).to_string(),
+        Key::Watts => t_string!(i18n, time.watts).to_string(),
         Key::Accum => t_string!(i18n, setup.accum).to_string(),
         Key::Clip => t_string!(i18n, setup.clip).to_string(),
         Key::Compare => t_string!(i18n, compare.title).to_string(),
@@ -227,6 +231,7 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotLengths => t_string!(i18n, problem.not_lengths, given = given, used = used).to_string(),
         Problem::NotSizes => t_string!(i18n, problem.not_sizes, given = given, used = used).to_string(),
         Problem::NotProbability => t_string!(i18n, problem.not_probability, given = given, used = used).to_string(),
+        Problem::NotAmount => t_string!(i18n, problem.not_amount, given = given, used = used).to_string(),
         Problem::NotSetups => t_string!(i18n, problem.not_setups, given = given, used = used).to_string(),
         Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),
         Problem::NotTargets(words) => {

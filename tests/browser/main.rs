@@ -29,6 +29,7 @@ mod saved;
 mod single_file;
 mod sizes;
 mod sweep;
+mod time;
 mod what_if;
 mod worker;
 

@@ -16,7 +16,7 @@ pub fn command(good: &Draft) -> String {
     words.push(format!("--gpu {}", quoted(good.get(Key::Gpu))));
     let flags = Key::ALL
         .into_iter()
-        .filter(|key| key.in_setup() || matches!(key, Key::Phase | Key::NewTokens));
+        .filter(|key| key.in_setup() || key.of_time() || matches!(key, Key::Phase | Key::NewTokens));
     let changed = flags.filter(|key| good.has(*key) && key.is_meant(good));
     words.extend(changed.filter_map(|key| flag(key, good.get(key))));
     let command = words.join(" ");
@@ -27,9 +27,13 @@ pub fn command(good: &Draft) -> String {
 }
 
 impl Key {
-    /// The number of new tokens says nothing unless some are generated.
+    /// The number of new tokens says nothing unless some are generated, a price nothing without a number of samples.
     fn is_meant(self, good: &Draft) -> bool {
-        self != Self::NewTokens || good.get(Self::Phase) == "generate"
+        match self {
+            Self::NewTokens => good.get(Self::Phase) == "generate",
+            Self::PricePerHour | Self::Watts => good.has(Self::Samples),
+            _ => true,
+        }
     }
 }
 
@@ -101,6 +105,14 @@ mod tests {
         );
         let generating = [(Key::Phase, "generate"), (Key::NewTokens, "64")];
         assert!(of(&generating).ends_with("--phase generate --new-tokens 64"));
+        let priced = [
+            (Key::Data, "read=1,decode=8,workers=4"),
+            (Key::Samples, "1,000,000"),
+            (Key::PricePerHour, "2.5"),
+        ];
+        let flags = "--data 'read=1,decode=8,workers=4' --samples 1000000 --price-per-hour 2.5";
+        assert!(of(&priced).ends_with(flags), "{}", of(&priced));
+        assert!(!of(&[(Key::Watts, "700")]).contains("watts"), "it needs the samples");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub enum Form {
     Sizes,
     /// A number from 0 to 1.
     Probability,
+    /// A number of 0 or more, or nothing.
+    Amount,
     /// `true` or `false`.
     Switch,
     /// `true`, `false`, or as the model's configuration says.
@@ -41,12 +43,15 @@ impl Form {
         let text = text.trim();
         match self {
             Self::Text => Ok(text.into()),
-            Self::OptionalCount | Self::Grid | Self::Lengths | Self::Sizes if text.is_empty() => Ok(Value::Null),
+            Self::OptionalCount | Self::Grid | Self::Lengths | Self::Sizes | Self::Amount if text.is_empty() => {
+                Ok(Value::Null)
+            }
             Self::Count | Self::OptionalCount => count(text).map(Value::from),
             Self::Grid => grid(text),
             Self::Lengths => lengths(text),
             Self::Sizes => sizes(text),
             Self::Probability => probability(text),
+            Self::Amount => decimal(text).map_or(Err(Problem::NotAmount), |n| Ok(Value::from(n))),
             Self::ModelSwitch if matches!(text, "" | "model") => Ok(Value::Null),
             Self::Switch | Self::ModelSwitch => text.parse::<bool>().map(Value::from).map_err(|_| Problem::NotSwitch),
             Self::Targets => match Targets::parse(text) {
@@ -156,6 +161,8 @@ mod tests {
             Ok(json!([[480, 640], [300, 200]]))
         );
         assert_eq!(Form::Sizes.read(""), Ok(Value::Null));
+        assert_eq!(Form::Amount.read("2.5"), Ok(json!(2.5)));
+        assert_eq!(Form::Amount.read(""), Ok(Value::Null));
         assert_eq!(Form::ModelSwitch.read("model"), Ok(Value::Null));
         assert_eq!(Form::ModelSwitch.read("false"), Ok(json!(false)));
         for text in ["0.05", ".1", "1", "0.", "0.30000000000004"] {
@@ -179,6 +186,7 @@ mod tests {
         for text in ["NaN", "1.1", "-0.5", "+0.5", "0.1.1", ".", "0.0000000000000001"] {
             assert_eq!(Form::Probability.read(text), Err(Problem::NotProbability), "{text}");
         }
+        assert_eq!(Form::Amount.read("-1"), Err(Problem::NotAmount));
         assert_eq!(Form::Switch.read("yes"), Err(Problem::NotSwitch));
         assert_eq!(Form::Choice(&["a"]).read("b"), Err(Problem::NotChoice(&["a"])));
     }

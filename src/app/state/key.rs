@@ -65,6 +65,14 @@ pub enum Key {
     Loss,
     /// Whether keys and values of a forward are kept.
     UseCache,
+    /// How data comes, stage by stage.
+    Data,
+    /// Samples of the whole run.
+    Samples,
+    /// Price of a GPU for an hour.
+    PricePerHour,
+    /// What a card draws at most.
+    Watts,
     /// Setups that stand beside the entered one.
     Compare,
     /// Query heads of the attention page.
@@ -125,7 +133,7 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 62] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -156,6 +164,10 @@ impl Key {
         Self::Ema,
         Self::Loss,
         Self::UseCache,
+        Self::Data,
+        Self::Samples,
+        Self::PricePerHour,
+        Self::Watts,
         Self::Compare,
         Self::Heads,
         Self::KvHeads,
@@ -222,6 +234,10 @@ impl Key {
             Self::Ema => "ema",
             Self::Loss => "loss",
             Self::UseCache => "use_cache",
+            Self::Data => "data",
+            Self::Samples => "samples",
+            Self::PricePerHour => "price_per_hour",
+            Self::Watts => "watts",
             Self::Compare => "compare",
             Self::Heads => "heads",
             Self::KvHeads => "kv_heads",
@@ -261,7 +277,9 @@ impl Key {
     /// What a value looks like.
     pub const fn form(self) -> Form {
         match self {
-            Self::Model | Self::Config | Self::Gpu | Self::Id => Form::Text,
+            Self::Model | Self::Config | Self::Gpu | Self::Id | Self::Data => Form::Text,
+            Self::Samples => Form::OptionalCount,
+            Self::PricePerHour | Self::Watts => Form::Amount,
             Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum | Self::NewTokens => Form::Count,
             Self::Lengths => Form::Lengths,
             Self::Packing => Form::Choice(&["padded", "packed"]),
@@ -340,6 +358,12 @@ impl Key {
                 | Self::Widget
                 | Self::Id
         ) && !self.of_charts()
+            && !self.of_time()
+    }
+
+    /// Whether the time of a run, or its price, follows from it, and nothing of its memory.
+    pub const fn of_time(self) -> bool {
+        matches!(self, Self::Data | Self::Samples | Self::PricePerHour | Self::Watts)
     }
 
     /// Whether it says what charts show, not what runs.
@@ -404,6 +428,7 @@ impl Key {
             Self::Sweep => "batch",
             Self::Heads | Self::KvHeads | Self::HeadDim | Self::Cards => "",
             Self::Compare | Self::Embed | Self::Widget | Self::Id => "",
+            Self::Data | Self::Samples | Self::PricePerHour | Self::Watts => "",
             Self::Records | Self::Row | Self::Figure | Self::Given | Self::Seed | Self::Present => "",
             Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::ImageSizes | Self::Frames => "",
             Self::Lang | Self::Theme => "",

@@ -19,6 +19,8 @@ pub enum Problem {
     NotSizes,
     /// Not a number from 0 to 1.
     NotProbability,
+    /// Not a number of 0 or more.
+    NotAmount,
     /// Neither `true` nor `false`.
     NotSwitch,
     /// Neither one of these words nor names of modules.
@@ -114,6 +116,11 @@ impl Reading {
     pub fn entries(&self) -> Draft {
         self.good
             .only(|key| key.decides_run() || matches!(key, Key::Phase | Key::NewTokens))
+    }
+
+    /// The entries that only the time of a run, or its price, rests on.
+    pub fn of_time(&self) -> Draft {
+        self.good.only(Key::of_time)
     }
 
     /// The entries that a training run follows from.

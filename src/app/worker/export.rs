@@ -2,11 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::report::{BreakdownNode, LiveTensor, Report};
-use vramscope_engine::simulate::Inference;
-
-use super::run::Subject;
-use super::view::Card;
-use crate::state::Task;
 
 /// A file that a run can be saved as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,33 +32,18 @@ impl Export {
         }
     }
 
-    /// The file of a run.
-    pub fn write(self, subject: &Subject, report: &Report, card: Option<&Card>) -> String {
+    /// The file of a run that is a table.
+    pub fn table(self, report: &Report) -> Option<String> {
         match self {
-            Self::Json => json(subject, report, card),
-            Self::Breakdown => breakdown(&report.breakdown),
-            Self::Tensors => tensors(report),
+            Self::Json => None,
+            Self::Breakdown => Some(breakdown(&report.breakdown)),
+            Self::Tensors => Some(tensors(report)),
         }
     }
-
-    /// The file of a model that does not train, whose tensors are not kept: it has no tables.
-    pub fn write_pass(self, subject: &Subject, figures: &Inference) -> Option<String> {
-        let tokens = match subject.reading.task {
-            Task::Generate { new_tokens } => Some(new_tokens),
-            Task::Train | Task::Evaluate => None,
-        };
-        let answer = figures.answer((&subject.model, &subject.reading.setup), tokens);
-        (self == Self::Json).then(|| pretty(&answer))
-    }
 }
 
-fn json(subject: &Subject, report: &Report, card: Option<&Card>) -> String {
-    let target = card.map(|card| (card.name.as_str(), &card.fit));
-    let answer = report.answer((&subject.model, &subject.reading.setup), target, subject.outside());
-    pretty(&answer)
-}
-
-fn pretty(answer: &impl Serialize) -> String {
+/// A document of JSON.
+pub fn pretty(answer: &impl Serialize) -> String {
     // Plain data with text keys: there is nothing in it that JSON cannot hold.
     let text = serde_json::to_string_pretty(answer).unwrap_or_default();
     text + "\n"
@@ -124,13 +104,13 @@ fn quoted(field: &str) -> String {
 mod tests {
     use super::*;
     use crate::state::{Draft, Key};
+    use crate::worker::run::Subject;
 
-    fn run() -> (Subject, Report) {
+    fn report() -> Report {
         let mut draft = Draft::default();
         draft.set(Key::Model, "gpt2");
         let subject = Subject::read(&draft).expect("gpt2 is in the catalogue");
-        let report = subject.report().expect("it runs");
-        (subject, report)
+        subject.report().expect("it runs")
     }
 
     fn sum(csv: &str, column: usize) -> u64 {
@@ -143,10 +123,12 @@ mod tests {
 
     #[test]
     fn both_tables_add_up_to_the_peak() {
-        let (subject, report) = run();
+        let report = report();
         let peak = report.peak_allocated.get();
-        assert_eq!(sum(&Export::Breakdown.write(&subject, &report, None), 4), peak);
-        assert_eq!(sum(&Export::Tensors.write(&subject, &report, None), 6), peak);
+        for (file, column) in [(Export::Breakdown, 4), (Export::Tensors, 6)] {
+            let table = file.table(&report).expect("it is a table");
+            assert_eq!(sum(&table, column), peak);
+        }
     }
 
     #[test]

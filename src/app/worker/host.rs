@@ -23,7 +23,8 @@ pub struct Host {
 
 /// The run that questions can be about.
 pub struct Kept {
-    id: u32,
+    /// [`Run::id`].
+    pub id: u32,
     /// What ran.
     pub subject: Subject,
     /// What came of it.
@@ -79,9 +80,12 @@ pub trait Parts {
 
 impl Work {
     /// Begins what comes in parts.
-    fn begun(self, here: Here) -> Self {
+    fn begun(self, here: Here, kept: Option<&Kept>) -> Self {
         let Self::Asked(ask) = self else { return self };
         Self::Parts(match (ask, here) {
+            (ask, Here { timer: Some(begin), .. }) if ask.is_timed() => {
+                begin(kept.filter(|kept| ask.run() == Some(kept.id)), &ask)
+            }
             (Ask::WhatIf { entries, now }, _) => Box::new(WhatIfWork::of(&entries, now)),
             (Ask::Setups(all), _) => Box::new(SetupsWork::of(all)),
             (
@@ -150,7 +154,7 @@ impl Host {
     pub fn step(&mut self) -> Option<Reply> {
         let (slot, mut job) = self.jobs.pop_first(|job| job.need.is_none())?;
         let id = job.id;
-        job.work = job.work.begun(self.here);
+        job.work = job.work.begun(self.here, self.kept.as_ref());
         let (answer, left) = match &mut job.work {
             Work::Asked(ask) => match self.answer(id, ask) {
                 Ok(answer) => (answer, 0),
@@ -203,6 +207,8 @@ impl Host {
             Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
             // These are no questions about it.
             Ask::Run(_) | Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) => None,
+            // That is answered in parts.
+            Ask::Time { .. } => None,
         }
     }
 
@@ -253,10 +259,11 @@ fn answered(slot: Slot, id: u32, progress: Progress, answer: Option<Answer>) -> 
 mod tests {
     use super::*;
     use crate::state::{Draft, Key};
-    use crate::worker::Coded;
+    use crate::worker::{Coded, TimeEntries};
     use vramscope_engine::plan::Now;
     use vramscope_engine::report::StepBytes;
     use vramscope_engine::report::derivation::Quantity;
+    use vramscope_engine::time::Resource;
     use vramscope_engine::units::Bytes;
 
     fn draft(pairs: &[(Key, &str)]) -> Draft {
@@ -389,6 +396,41 @@ mod tests {
         assert_eq!(found.formula.value(), run.figures.peak_allocated.get());
         host.take(ask(3, Slot::Derivation, derive(9)));
         assert_eq!(finish(&mut host), [(3, None)]);
+    }
+
+    #[test]
+    fn the_time_of_a_run_comes_first_without_and_then_with_what_it_waits_for() {
+        let mut host = host();
+        host.take(ask(1, Slot::Run, Ask::Run(draft(&[(Key::Gpu, "H200")]))));
+        finish(&mut host);
+        let mut entered = Draft::default();
+        entered.set(Key::Samples, "1000");
+        entered.set(Key::Data, "decode=900,workers=1");
+        let time = |run| Ask::Time {
+            run,
+            entries: TimeEntries {
+                entered: entered.clone(),
+                card: None,
+            },
+        };
+        host.take(ask(2, Slot::Time, time(1)));
+        let told: Vec<_> = finish(&mut host)
+            .into_iter()
+            .filter_map(|(_, answer)| match answer? {
+                Answer::Time(timing) => Some(timing.open().expect("it was written just now").expect("it is known")),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let [first, whole] = &told[..] else { panic!("{told:?}") };
+        assert!(first.bottlenecks.is_none() && first.step_ms > 0.0);
+        let waits = whole.bottlenecks.as_ref().expect("it comes with the second");
+        assert_eq!(waits[0].resource, Resource::Data);
+        assert!((whole.interval_ms - 900.0).abs() < 1.0 && whole.wait_ms() > 0.0);
+        assert_eq!(whole.bill.map(|bill| bill.samples), Some(1000));
+        let phases: f64 = whole.phases().iter().sum();
+        assert!((phases / whole.step_ms - 1.0).abs() < 1e-9);
+        host.take(ask(3, Slot::Time, time(7)));
+        assert_eq!(finish(&mut host), [(3, None)], "there is no such run");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::attention::AttentionWork;
 use super::coded::Coded;
-use super::host::{Kept, Parts, Ran};
+use super::host::{Kept, Parts};
 use super::protocol::{Answer, Ask};
 use super::run::model;
 use super::sweep::SweepWork;
@@ -13,6 +13,8 @@ use crate::state::{Draft, Reading};
 pub type Begin = fn(&Draft) -> Box<dyn Parts>;
 /// Answers a question about a run.
 pub type Closer = fn(&Kept, &Ask) -> Option<Answer>;
+/// Begins to answer one that needs the time of a run, if it is kept.
+pub type Timer = fn(Option<&Kept>, &Ask) -> Box<dyn Parts>;
 
 /// The curves of attention.
 pub fn attention(entries: &Draft) -> Box<dyn Parts> {
@@ -24,15 +26,12 @@ pub fn sweep(entries: &Draft) -> Box<dyn Parts> {
     Box::new(SweepWork::of(entries))
 }
 
-/// How a number comes about, or the run as a file.
+/// How a number comes about, or the run as a table.
 pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
     match ask {
         Ask::Export { file, .. } => {
-            let text = match &kept.ran {
-                Ran::Step(report) => file.write(&kept.subject, report, kept.card.as_ref()),
-                Ran::Pass(figures) => file.write_pass(&kept.subject, figures)?,
-            };
-            Some(Answer::File(text))
+            let table = file.table(kept.report()?)?;
+            Some(Answer::File(table))
         }
         Ask::Derive { quantity, .. } => {
             let subject = kept.subject.explained(kept.report()?, kept.card.as_ref());
@@ -52,6 +51,8 @@ pub enum Need {
     Sweep,
     /// [`closer`].
     Closer,
+    /// [`time::begin`](super::time::begin).
+    Timer,
     /// What runs most families of models.
     Models,
 }
@@ -62,6 +63,7 @@ impl Need {
         let own = match ask {
             Ask::Attention(_) => Some(Self::Attention),
             Ask::Sweep(_) => Some(Self::Sweep),
+            ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
             _ => None,
         };
@@ -89,6 +91,8 @@ pub struct Here {
     pub sweep: Option<Begin>,
     /// [`closer`].
     pub closer: Option<Closer>,
+    /// [`time::begin`](super::time::begin).
+    pub timer: Option<Timer>,
     /// Whether models of every family run.
     pub models: bool,
 }
@@ -101,6 +105,7 @@ impl Here {
             attention: Some(attention),
             sweep: Some(sweep),
             closer: Some(closer),
+            timer: Some(super::time::begin),
             models: true,
         }
     }
@@ -111,6 +116,7 @@ impl Here {
             Need::Attention => self.attention.is_some(),
             Need::Sweep => self.sweep.is_some(),
             Need::Closer => self.closer.is_some(),
+            Need::Timer => self.timer.is_some(),
             Need::Models => self.models,
         }
     }
@@ -122,6 +128,7 @@ impl Here {
             Need::Attention => self.attention = Some(crate::chunk::attention_work().await.ok()?),
             Need::Sweep => self.sweep = Some(crate::chunk::sweep_work().await.ok()?),
             Need::Closer => self.closer = Some(crate::chunk::closer_work().await.ok()?),
+            Need::Timer => self.timer = Some(crate::chunk::time_work().await.ok()?),
             Need::Models => {
                 crate::chunk::further_models().await.ok()?.provide();
                 self.models = true;

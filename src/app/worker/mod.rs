@@ -23,6 +23,8 @@ pub mod scope;
 mod setups;
 mod slots;
 pub mod sweep;
+mod time;
+pub mod timing;
 pub mod view;
 mod what_if;
 #[cfg(target_arch = "wasm32")]
@@ -33,8 +35,10 @@ pub use client::Engine;
 pub use coded::Coded;
 pub use export::Export;
 #[cfg(target_arch = "wasm32")]
-pub use later::{Begin, Closer};
-pub use protocol::{Answer, Ask, Progress, Refusal, Slot};
+pub use later::{Begin, Closer, Timer};
+pub use protocol::{Answer, Ask, Progress, Refusal, Slot, TimeEntries};
 pub use run::model;
 #[cfg(test)]
 pub use setups::summary;
+#[cfg(target_arch = "wasm32")]
+pub use time::begin as begin_time;

@@ -8,6 +8,7 @@ use vramscope_engine::report::derivation::{Derivation, Quantity};
 
 use super::coded::Coded;
 use super::export::Export;
+use super::timing::{NoTime, Timing};
 use super::view::{Details, Inference, Live, Run, Summary};
 use crate::state::Draft;
 
@@ -25,6 +26,8 @@ pub enum Slot {
     Derivation,
     /// A file of the run.
     Export,
+    /// Where the time of the run's step goes.
+    Time,
     /// The setups side by side.
     Setups,
     /// Single changes.
@@ -59,6 +62,16 @@ pub enum Ask {
         run: u32,
         /// Which file.
         file: Export,
+        /// What the time in it depends on beside the setup.
+        entries: TimeEntries,
+    },
+    /// Where the time of a step of a run that the host still keeps goes: [`Answer::Time`] as soon as it is known,
+    /// and again with what it waits for; else no answer.
+    Time {
+        /// [`Run::id`].
+        run: u32,
+        /// What it depends on beside the setup.
+        entries: TimeEntries,
     },
     /// Figures of each of these setups, in order: as many [`Answer::Setup`].
     Setups(Vec<Draft>),
@@ -82,6 +95,34 @@ pub enum Ask {
     /// A sweep of these entries: an [`Answer::Point`] for each value, then an [`Answer::Largest`] for each
     /// card.
     Sweep(Draft),
+}
+
+impl Ask {
+    /// The run that it is about, where it is about one that is kept.
+    pub const fn run(&self) -> Option<u32> {
+        match self {
+            Self::Details { run }
+            | Self::Live { run, .. }
+            | Self::Export { run, .. }
+            | Self::Time { run, .. }
+            | Self::Derive { run, .. } => Some(*run),
+            _ => None,
+        }
+    }
+
+    /// Whether the answer needs the time of a run.
+    pub const fn is_timed(&self) -> bool {
+        matches!(self, Self::Time { .. } | Self::Export { file: Export::Json, .. })
+    }
+}
+
+/// What the time of a run depends on beside its setup.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TimeEntries {
+    /// How data comes, and what the run costs.
+    pub entered: Draft,
+    /// The kernels of the person's own card, as they are kept.
+    pub card: Option<String>,
 }
 
 /// The curves of one way to compute attention, by length; why there is no value where there is none.
@@ -133,6 +174,8 @@ pub enum Answer {
     Largest(Coded<Largest>),
     /// The text of a file.
     File(String),
+    /// Where the time of a step goes.
+    Time(Coded<Result<Timing, NoTime>>),
 }
 
 /// Why there is no run; the engine's message says what to change.

@@ -74,6 +74,14 @@ impl Subject {
         Ok(Inference { id, figures, card })
     }
 
+    /// Tokens that it generates, if it does.
+    pub const fn new_tokens(&self) -> Option<u64> {
+        match self.reading.task {
+            Task::Generate { new_tokens } => Some(new_tokens),
+            Task::Train | Task::Evaluate => None,
+        }
+    }
+
     /// Bytes that the card holds outside PyTorch's allocator; the reference card, where there is none.
     pub fn outside(&self) -> Bytes {
         let device = self.device.clone().or_else(|_| Device::by_name(REFERENCE));

@@ -10,9 +10,9 @@ use super::log::{ScopeId, StorageId};
 use super::tensor::Tensor;
 use crate::dtype::DType;
 
-/// Whether anyone may ask for time. The page does not, and its download has no room for what nobody asks
+/// Whether anyone may ask for time. Where no face of WebAssembly does, its download has no room for what nobody asks
 /// for: there everything here is compiled away.
-const ASKED: bool = cfg!(not(target_family = "wasm"));
+const ASKED: bool = cfg!(any(not(target_family = "wasm"), feature = "time"));
 
 /// What a kernel computes, as far as its time depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

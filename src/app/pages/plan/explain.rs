@@ -11,7 +11,7 @@ use web_sys::HtmlElement;
 use crate::chunk::{Later, LaterPart};
 
 pub use number::Explained;
-pub use panel::ExplanationPanel;
+pub use panel::{ExplanationPanel, place};
 
 /// The number that is explained, and those from which the person came to it.
 #[derive(Debug, Clone, Copy)]

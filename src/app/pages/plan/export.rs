@@ -1,5 +1,6 @@
 use leptos::prelude::*;
 
+use super::time::time_entries;
 use crate::charts::save_text;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::shell::{CopyButton, Store};
@@ -40,9 +41,11 @@ pub fn ExportCard() -> impl IntoView {
 fn Files() -> impl IntoView {
     let i18n = use_i18n();
     let (simulation, engine) = (Simulation::get(), Engine::get());
+    let entries = time_entries();
     let save = move |file: Export| {
         let Some(run) = untrack(|| simulation.id()) else { return };
-        engine.ask(Slot::Export, Ask::Export { run, file }, move |answer, _| {
+        let entries = entries.get_untracked();
+        engine.ask(Slot::Export, Ask::Export { run, file, entries }, move |answer, _| {
             if let Some(Answer::File(text)) = answer {
                 save_text(&text, file.media_type(), file.file_name());
             }

@@ -21,6 +21,7 @@ mod shown;
 mod sweep;
 mod sweep_cards;
 mod sweep_chart;
+mod time;
 mod timeline;
 mod verdict;
 mod warnings;
@@ -39,6 +40,7 @@ pub use model_source::ModelSource;
 use results::Results;
 
 pub use sweep::SweepPanel;
+pub use time::TimePanel;
 pub use widget::PlanWidget;
 
 /// Controls at the left, results at the right; one below the other on a phone.

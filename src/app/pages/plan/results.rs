@@ -10,6 +10,7 @@ use super::numbers::Numbers;
 use super::peak::Peak;
 use super::phases::Phases;
 use super::pin::{PinButton, Pinned};
+use super::time::TimeCard;
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use super::warnings::Warnings;
@@ -84,6 +85,7 @@ fn Training() -> impl IntoView {
                 <Numbers />
             </section>
         </div>
+        <TimeCard />
         <Warnings />
         <section class="card">
             <h2>{t!(i18n, what_if.title)}</h2>

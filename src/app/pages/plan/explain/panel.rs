@@ -148,7 +148,7 @@ fn Body(derivation: Derivation) -> impl IntoView {
 }
 
 /// Puts the panel below the element, or above it where there is more room.
-fn place(panel: &HtmlElement, beside: &HtmlElement) {
+pub fn place(panel: &HtmlElement, beside: &HtmlElement) {
     let size = |n: Result<wasm_bindgen::JsValue, wasm_bindgen::JsValue>| n.ok().and_then(|n| n.as_f64());
     let (Some(width), Some(height)) = (size(window().inner_width()), size(window().inner_height())) else {
         return;

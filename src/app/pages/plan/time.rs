@@ -1,0 +1,76 @@
+//! The time of a step, and what it waits for: a part of the program that is fetched once it is wanted.
+
+mod chart;
+mod entries;
+mod figures;
+mod follow;
+mod kernels;
+mod panel;
+mod source;
+mod told;
+mod waits;
+
+use leptos::html;
+use leptos::prelude::*;
+use wasm_bindgen::JsValue;
+
+use crate::chunk::{Later, LaterPart};
+use crate::i18n::{t, use_i18n};
+use crate::shell::{MyCard, Store, preferences};
+use crate::state::Key;
+
+pub use follow::entries as time_entries;
+pub use panel::TimePanel;
+
+/// Who asked once is not asked again on this machine.
+const WANTED: &str = "time";
+
+/// The time of a step, or the offer to estimate it: the first visit does not pay for its download.
+#[component]
+pub fn TimeCard() -> impl IntoView {
+    let i18n = use_i18n();
+    let wanted = RwSignal::new(untrack(is_wanted));
+    let card = NodeRef::<html::Section>::new();
+    let ask = move |_| {
+        preferences::write(WANTED, Some("1"));
+        // The button that has the focus goes.
+        if let Some(card) = card.get_untracked() {
+            card.focus().ok();
+        }
+        wanted.set(true);
+    };
+    view! {
+        <section class="card time" node_ref=card tabindex="-1" data-testid="time">
+            <h2>{t!(i18n, time.title)}</h2>
+            <Show
+                when=move || wanted.get()
+                fallback=move || {
+                    view! {
+                        <p class="muted small">{t!(i18n, time.invite)}</p>
+                        <button type="button" class="tool" data-testid="estimate-time" on:click=ask>
+                            {t!(i18n, time.estimate)}
+                        </button>
+                    }
+                }
+            >
+                <LaterPart of=Later::Time />
+            </Show>
+        </section>
+    }
+}
+
+/// Whether nobody has to ask: it costs no download, or something that is entered or chosen is about it.
+fn is_wanted() -> bool {
+    let is_entered = Key::ALL.into_iter().any(|key| key.of_time() && Store::get().has(key));
+    let is_file = window().location().protocol().is_ok_and(|protocol| protocol == "file:");
+    preferences::read(WANTED).is_some() || MyCard::get().kernels().is_some() || is_entered || is_file || is_kept()
+}
+
+/// Whether the browser keeps the whole page on this machine.
+fn is_kept() -> bool {
+    let of = |object: &JsValue, name: &str| js_sys::Reflect::get(object, &name.into()).ok();
+    let workers = of(&window().navigator(), "serviceWorker").filter(|workers| workers.is_object());
+    workers
+        .and_then(|workers| of(&workers, "controller"))
+        .is_some_and(|controller| controller.is_object())
+}

@@ -1,0 +1,219 @@
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use vramscope_engine::time::Phase;
+
+use super::source;
+use super::told::{Number, Told, span};
+use crate::charts::{Bar, Segment};
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::worker::timing::Timing;
+
+/// The step beside its two lines, the GPU's and the host's: whichever is longer decides.
+#[component]
+pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
+    let i18n = use_i18n();
+    let (phases, wait) = (timing.phases(), timing.wait_ms());
+    let host_decides = timing.host_decides();
+    let rows = [
+        (
+            t_string!(i18n, time.step),
+            step(i18n, &timing),
+            "step-ms",
+            phases,
+            false,
+        ),
+        (
+            t_string!(i18n, time.gpu),
+            line(i18n, &timing, true),
+            "gpu-ms",
+            timing.busy(),
+            !host_decides,
+        ),
+        (
+            t_string!(i18n, time.host),
+            line(i18n, &timing, false),
+            "host-ms",
+            timing.host_line(),
+            host_decides,
+        ),
+    ];
+    let scale = rows
+        .iter()
+        .map(|row| row.3.iter().sum::<f64>())
+        .fold(timing.interval_ms, f64::max);
+    let rows = rows.into_iter().map(|(name, told, testid, of, decides)| {
+        let is_step = testid == "step-ms";
+        let value = if is_step {
+            timing.step_ms
+        } else {
+            of.iter().sum::<f64>()
+        };
+        let mut segments: Vec<Segment> = Phase::ALL
+            .into_iter()
+            .zip(of)
+            .map(|(phase, ms)| segment(class(phase), phase_name(i18n, phase), ms, scale))
+            .collect();
+        if is_step && wait > 0.0 {
+            segments.push(segment("time-wait", t_string!(i18n, time.wait), wait, scale));
+        }
+        view! {
+            <tr class:time-decides=decides>
+                <th scope="row">{name}</th>
+                <td class="time-bar">
+                    <Bar segments />
+                </td>
+                <td class="time-value">
+                    <Number told testid value />
+                    {decides.then(|| view! { <span class="offscreen">{t!(i18n, time.decides)}</span> })}
+                </td>
+            </tr>
+        }
+    });
+    let parts = Phase::ALL.into_iter().zip(phases).enumerate().map(|(at, (phase, ms))| {
+        let told = phase_told(i18n, &timing, at, phase_name(i18n, phase), ms);
+        view! { <Part class=class(phase) name=phase_name(i18n, phase) told key=key(phase) ms=exact(&timing, phase) /> }
+    });
+    let waits = (wait > 0.0).then(|| {
+        let told = wait_told(i18n, &timing);
+        view! { <Part class="time-wait" name=t_string!(i18n, time.wait) told key="wait" ms=wait /> }
+    });
+    let share = format!(
+        "{:.0}",
+        100.0
+            * if host_decides {
+                timing.idle_share
+            } else {
+                1.0 - timing.idle_share
+            }
+    );
+    let decides = match host_decides {
+        true => t_string!(i18n, time.host_decides, share = share),
+        false => t_string!(i18n, time.gpu_decides, share = share),
+    };
+    let many =
+        (timing.micro_batches > 1).then(|| t_string!(i18n, time.phases_of, n = timing.micro_batches.to_string()));
+    view! {
+        <table class="time-lines">
+            <colgroup>
+                <col class="time-name" />
+                <col />
+                <col class="time-amount" />
+            </colgroup>
+            <tbody>{rows.collect_view()}</tbody>
+        </table>
+        <ul class="legend">{parts.collect_view()} {waits}</ul>
+        <p class="muted small">{decides} " " {many}</p>
+    }
+}
+
+/// A phase, or the wait for data, with its time.
+#[component]
+fn Part(class: &'static str, name: &'static str, told: Told, key: &'static str, ms: f64) -> impl IntoView {
+    view! {
+        <li data-testid="time-part" data-name=key data-value=ms.to_string()>
+            <span class=format!("swatch {class}") aria-hidden="true"></span>
+            <span class="legend-name">{name}</span>
+            <span class="legend-value">
+                <Number told />
+            </span>
+        </li>
+    }
+}
+
+fn segment(class: &'static str, name: &str, ms: f64, scale: f64) -> Segment {
+    Segment {
+        class,
+        share: ms / scale.max(f64::MIN_POSITIVE),
+        title: format!("{name}: {}", span(ms)),
+    }
+}
+
+const fn class(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Forward => "time-forward",
+        Phase::Backward => "time-backward",
+        Phase::Optimizer => "time-optimizer",
+    }
+}
+
+const fn key(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Forward => "forward",
+        Phase::Backward => "backward",
+        Phase::Optimizer => "optimizer",
+    }
+}
+
+fn phase_name(i18n: Words, phase: Phase) -> &'static str {
+    match phase {
+        Phase::Forward => t_string!(i18n, phase.forward),
+        Phase::Backward => t_string!(i18n, phase.backward),
+        Phase::Optimizer => t_string!(i18n, phase.optimizer),
+    }
+}
+
+/// Of one micro-batch, as the command line's `ms`.
+const fn exact(timing: &Timing, phase: Phase) -> f64 {
+    match phase {
+        Phase::Forward => timing.ms.forward,
+        Phase::Backward => timing.ms.backward,
+        Phase::Optimizer => timing.ms.optimizer,
+    }
+}
+
+fn step(i18n: Words, timing: &Timing) -> Told {
+    let [forward, backward, optimizer] = [timing.ms.forward, timing.ms.backward, timing.ms.optimizer].map(span);
+    Told {
+        name: t_string!(i18n, time.step).to_owned(),
+        result: span(timing.step_ms),
+        formula: t_string!(i18n, time.f_step).to_owned(),
+        numbers: format!("{} × ({forward} + {backward}) + {optimizer}", timing.micro_batches),
+        source: t_string!(i18n, time.s_lines).to_owned(),
+    }
+}
+
+/// The GPU's line, or the host's.
+fn line(i18n: Words, timing: &Timing, is_gpu: bool) -> Told {
+    let of = if is_gpu { timing.busy() } else { timing.host_line() };
+    let [name, formula, source] = match is_gpu {
+        true => [
+            t_string!(i18n, time.gpu).to_owned(),
+            t_string!(i18n, time.f_gpu).to_owned(),
+            source::kernels(i18n, timing),
+        ],
+        false => [
+            t_string!(i18n, time.host).to_owned(),
+            t_string!(i18n, time.f_host).to_owned(),
+            source::host(i18n, timing),
+        ],
+    };
+    Told {
+        name,
+        result: span(of.iter().sum()),
+        formula,
+        numbers: of.map(span).join(" + "),
+        source,
+    }
+}
+
+fn phase_told(i18n: Words, timing: &Timing, at: usize, name: &str, ms: f64) -> Told {
+    let busy = timing.busy()[at];
+    Told {
+        name: name.to_owned(),
+        result: span(ms),
+        formula: t_string!(i18n, time.f_phase).to_owned(),
+        numbers: format!("{} + {}", span(busy), span((ms - busy).max(0.0))),
+        source: t_string!(i18n, time.s_lines).to_owned(),
+    }
+}
+
+fn wait_told(i18n: Words, timing: &Timing) -> Told {
+    Told {
+        name: t_string!(i18n, time.wait).to_owned(),
+        result: span(timing.wait_ms()),
+        formula: t_string!(i18n, time.f_wait).to_owned(),
+        numbers: format!("{} − {}", span(timing.interval_ms), span(timing.step_ms)),
+        source: t_string!(i18n, time.s_entered).to_owned(),
+    }
+}

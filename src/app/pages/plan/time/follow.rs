@@ -1,0 +1,86 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use leptos::prelude::*;
+
+use crate::shell::{MyCard, Store};
+use crate::simulation::Simulation;
+use crate::state::Reading;
+use crate::worker::timing::{NoTime, Timing};
+use crate::worker::{Answer, Ask, Engine, Slot, TimeEntries};
+
+/// A run's time is asked for once it has been on screen for so long: its simulation would delay the next run's.
+const REST: Duration = Duration::from_millis(120);
+
+/// What the time of a run depends on beside its setup, followed as it changes.
+pub fn entries() -> Memo<TimeEntries> {
+    let reading = Store::get().reading();
+    let card = MyCard::get();
+    Memo::new(move |_| TimeEntries {
+        entered: reading.with(Reading::of_time),
+        card: card.kernels().map(|text| text.to_string()),
+    })
+}
+
+/// The time of the run, in step with it.
+#[derive(Clone, Copy)]
+pub struct Times {
+    /// What came last, or why there is none.
+    pub now: RwSignal<Option<Result<Arc<Timing>, NoTime>>>,
+    /// Whether it is of an older run, or not all of it has come.
+    pub is_waiting: RwSignal<bool>,
+    engine: Engine,
+    pending: StoredValue<Option<TimeoutHandle>>,
+}
+
+impl Times {
+    /// Asks after every run, once its details are drawn; an entry ends what was asked before.
+    pub fn follow() -> Self {
+        let simulation = Simulation::get();
+        let times = Self {
+            now: RwSignal::new(None),
+            is_waiting: RwSignal::new(true),
+            engine: Engine::get(),
+            pending: StoredValue::new(None),
+        };
+        let reading = Store::get().reading();
+        let setup = Memo::new(move |_| reading.with(Reading::entries));
+        Effect::new(move || {
+            // The worker is needed for the new run.
+            setup.track();
+            times.stop();
+        });
+        let entries = entries();
+        Effect::new(move || {
+            let Some(detailed) = simulation.detailed.get() else {
+                return;
+            };
+            let (run, entries) = (detailed.run.id, entries.get());
+            times.stop();
+            let ask = move || times.ask(run, entries);
+            times.pending.set_value(set_timeout_with_handle(ask, REST).ok());
+        });
+        on_cleanup(move || times.stop());
+        times
+    }
+
+    fn ask(self, run: u32, entries: TimeEntries) {
+        self.engine
+            .ask(Slot::Time, Ask::Time { run, entries }, move |answer, progress| {
+                if let Some(Answer::Time(answer)) = answer
+                    && let Some(answer) = answer.open()
+                {
+                    self.now.try_set(Some(answer.map(Arc::new)));
+                }
+                self.is_waiting.try_set(!progress.is_complete());
+            });
+    }
+
+    fn stop(self) {
+        self.engine.cancel(Slot::Time);
+        self.is_waiting.try_set(true);
+        if let Some(timer) = self.pending.try_update_value(Option::take).flatten() {
+            timer.clear();
+        }
+    }
+}

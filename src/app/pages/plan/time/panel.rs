@@ -1,0 +1,52 @@
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::chart::Lines;
+use super::entries::RunEntries;
+use super::figures::Figures;
+use super::follow::Times;
+use super::kernels::Kernels;
+use super::source::Sources;
+use super::told::{Telling, ToldPanel};
+use super::waits::Waits;
+use crate::i18n::{t, t_string, use_i18n};
+use crate::part::part;
+use crate::worker::timing::Timing;
+
+/// The time that is shown, for what stands beside it.
+#[derive(Clone, Copy)]
+pub struct Shown(pub Memo<Option<Arc<Timing>>>);
+
+/// Where the time of a step goes, and what the run costs.
+#[component]
+pub fn TimePanel() -> impl IntoView {
+    let i18n = use_i18n();
+    let times = Times::follow();
+    Telling::provide();
+    provide_context(Shown(Memo::new(move |_| times.now.get().and_then(Result::ok))));
+    let body = part(move || {
+        Some(match times.now.get() {
+            None => view! { <p class="muted" role="status">{t!(i18n, time.working)}</p> }.into_any(),
+            Some(Err(why)) => {
+                let words = t_string!(i18n, time.no_card, card = why.0).to_string();
+                view! { <p class="muted" role="status" data-testid="no-time">{words}</p> }.into_any()
+            }
+            Some(Ok(timing)) => view! {
+                <Lines timing=timing.clone() />
+                <Figures timing=timing.clone() />
+                <Waits timing=timing.clone() />
+                <Kernels timing=timing.clone() />
+                <Sources timing />
+            }
+            .into_any(),
+        })
+    });
+    view! {
+        <div class="time-body" aria-busy=move || times.is_waiting.get().to_string() data-testid="time-body">
+            {body}
+        </div>
+        <RunEntries />
+        <ToldPanel />
+    }
+}

@@ -1,0 +1,148 @@
+//! How a time comes about, opened from the number itself.
+
+use leptos::html;
+use leptos::prelude::*;
+use vramscope_engine::units::Seconds;
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
+
+use crate::i18n::{t, t_string, use_i18n};
+use crate::pages::plan::explain::place;
+
+/// How a number comes about, in words.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Told {
+    /// What it is.
+    pub name: String,
+    /// The number as it is shown.
+    pub result: String,
+    /// The formula.
+    pub formula: String,
+    /// The formula with its numbers.
+    pub numbers: String,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// The number that is explained.
+#[derive(Clone, Copy)]
+pub struct Telling {
+    now: RwSignal<Told>,
+    panel: NodeRef<html::Div>,
+}
+
+impl Telling {
+    /// Gives it to every component below.
+    pub fn provide() {
+        provide_context(Self {
+            now: RwSignal::default(),
+            panel: NodeRef::new(),
+        });
+    }
+
+    fn get() -> Self {
+        expect_context()
+    }
+
+    fn open(self, told: Told, beside: &HtmlElement) {
+        self.now.set(told);
+        if let Some(panel) = self.panel.get_untracked() {
+            place(&panel, beside);
+            // Refused only where it is open already.
+            panel.show_popover().ok();
+        }
+    }
+}
+
+/// Milliseconds as a person reads them.
+pub fn span(ms: f64) -> String {
+    Seconds::new(ms / 1e3).to_string()
+}
+
+/// A number that opens how it comes about.
+#[component]
+pub fn Number(
+    /// How it does.
+    told: Told,
+    /// The name by which tests and scripts find it.
+    #[prop(optional, into)]
+    testid: Option<&'static str>,
+    /// Its exact value.
+    #[prop(optional, into)]
+    value: Option<f64>,
+) -> impl IntoView {
+    let i18n = use_i18n();
+    let telling = Telling::get();
+    let text = told.result.clone();
+    let open = move |event: leptos::ev::MouseEvent| {
+        let element = event.current_target().and_then(|target| target.dyn_into().ok());
+        if let Some(element) = element {
+            telling.open(told.clone(), &element);
+        }
+    };
+    view! {
+        <button
+            type="button"
+            class="explained"
+            aria-haspopup="dialog"
+            title=move || t_string!(i18n, derivation.open).to_string()
+            data-testid=testid
+            data-value=value.map(|n| n.to_string())
+            on:click=open
+        >
+            {text}
+        </button>
+    }
+}
+
+/// The panel that explains a number. The browser closes it at Escape and at a click elsewhere, and gives the focus back.
+#[component]
+pub fn ToldPanel() -> impl IntoView {
+    let i18n = use_i18n();
+    let Telling { now, panel } = Telling::get();
+    let close = move |_| {
+        if let Some(panel) = panel.get_untracked() {
+            // Refused only where it is closed already.
+            panel.hide_popover().ok();
+        }
+    };
+    let of = move |part: fn(&Told) -> &String| move || now.with(|told| part(told).clone());
+    view! {
+        <div
+            node_ref=panel
+            class="derivation"
+            popover="auto"
+            role="dialog"
+            aria-labelledby="told-name"
+            tabindex="-1"
+            autofocus
+            data-testid="told"
+        >
+            <div class="derivation-head">
+                <h2 id="told-name">{of(|told| &told.name)}</h2>
+                <button
+                    type="button"
+                    class="derivation-close"
+                    aria-label=move || t_string!(i18n, derivation.close).to_string()
+                    on:click=close
+                >
+                    <svg viewBox="0 0 16 16" aria-hidden="true">
+                        <path d="M4 4l8 8M12 4l-8 8" />
+                    </svg>
+                </button>
+            </div>
+            <p class="derivation-result">
+                <strong data-testid="told-result">{of(|told| &told.result)}</strong>
+                <span class="basis">{t!(i18n, time.estimated)}</span>
+            </p>
+            <dl class="derivation-body">
+                <dt>{t!(i18n, derivation.formula)}</dt>
+                <dd>{of(|told| &told.formula)}</dd>
+                <dt>{t!(i18n, derivation.numbers)}</dt>
+                <dd data-testid="told-numbers">{of(|told| &told.numbers)}</dd>
+                <dt>{t!(i18n, derivation.source)}</dt>
+                <dd>{of(|told| &told.source)}</dd>
+            </dl>
+        </div>
+    }
+}

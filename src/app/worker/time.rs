@@ -1,0 +1,299 @@
+//! The time of a run's step: asked for once its memory is on screen, a slice at a time.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use vramscope_engine::device::Device;
+use vramscope_engine::simulate::Recording;
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::time::{
+    Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, Measured, Origin, Phase, Run, RunTime,
+};
+use vramscope_engine::{Model, Setup};
+
+use super::coded::Coded;
+use super::export::pretty;
+use super::host::{Kept, Parts, Ran};
+use super::protocol::{Answer, Ask, TimeEntries};
+use super::timing::{Basis, KernelTime, Line, NoTime, RunBill, Timing};
+use crate::state::{Draft, Key};
+
+/// Begins to answer a question that needs the time of a run; of a run that is kept no more there is no answer.
+pub fn begin(kept: Option<&Kept>, ask: &Ask) -> Box<dyn Parts> {
+    match (kept, ask) {
+        (Some(kept), Ask::Time { entries, .. }) if kept.report().is_some() => Box::new(TimeWork::of(kept, entries)),
+        (Some(kept), Ask::Export { entries, .. }) => Box::new(Once(Some(document(kept, entries)))),
+        _ => Box::new(Once(None)),
+    }
+}
+
+/// An answer in one part, if there is one.
+struct Once(Option<String>);
+
+impl Parts for Once {
+    fn left(&self) -> u32 {
+        self.0.is_some().into()
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        self.0.take().map(Answer::File)
+    }
+}
+
+/// What is asked of a run's time, as the engine takes it.
+struct Question {
+    feed: Option<Feed>,
+    /// What is wrong with the way of the data that was entered.
+    wrong: Option<String>,
+    expense: Expense,
+}
+
+impl Question {
+    fn of(entered: &Draft) -> Self {
+        let feed = match entered.get(Key::Data).trim() {
+            "" => Ok(None),
+            text => Feed::read(text).map(Some),
+        };
+        let number = |key: Key| key.form().read(entered.get(key)).ok();
+        Self {
+            wrong: feed.as_ref().err().cloned(),
+            feed: feed.unwrap_or_default(),
+            expense: Expense {
+                samples: number(Key::Samples).and_then(|n| n.as_u64()).filter(|n| *n > 0),
+                price_per_hour: number(Key::PricePerHour).and_then(|n| n.as_f64()),
+                watts: number(Key::Watts).and_then(|n| n.as_f64()),
+            },
+        }
+    }
+}
+
+/// A clock, and whose card it was measured on, if a person chose one.
+struct Chosen {
+    clock: Clock,
+    mine: Option<Mine>,
+}
+
+/// The card that a person called theirs.
+struct Mine {
+    device: String,
+    date: Option<String>,
+    /// Whether it is the card that is planned for.
+    is_meant: bool,
+}
+
+/// What tells the time of a card; nothing where its data sheet is silent. The kernels of the person's own card count
+/// where that is the card.
+fn chosen(device: &'static Device, mine: Option<&str>) -> Option<Rc<Chosen>> {
+    type Known = (&'static str, Option<String>, Rc<Chosen>);
+    thread_local!(static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) });
+    let known = KNOWN.with_borrow(|known| {
+        let (name, text, chosen) = known.as_ref()?;
+        (*name == device.name && text.as_deref() == mine).then(|| chosen.clone())
+    });
+    if known.is_some() {
+        return known;
+    }
+    let own = Measured::read(H200).ok()?;
+    // One that cannot be read was written by another version of the page.
+    let kernels = mine.and_then(|text| CardKernels::read(text).ok());
+    let whose = kernels.as_ref().map(|kernels| Mine {
+        device: kernels.device.clone(),
+        date: kernels.date.clone(),
+        is_meant: device.is_called(&kernels.device),
+    });
+    let given = kernels.filter(|kernels| device.is_called(&kernels.device));
+    let given = given.map(|kernels| kernels.measured(&own));
+    let chosen = Rc::new(Chosen {
+        clock: Clock::of(device, own, given)?,
+        mine: whose,
+    });
+    KNOWN.set(Some((&device.name, mine.map(str::to_owned), chosen.clone())));
+    Some(chosen)
+}
+
+/// The time of a run, in three slices: its recording, its time, what it waits for.
+struct TimeWork {
+    run: u32,
+    subject: (Model, Setup, Gpu),
+    question: Question,
+    clock: Result<Rc<Chosen>, NoTime>,
+    recording: Option<Recording>,
+    timing: Option<Timing>,
+    left: u32,
+}
+
+impl TimeWork {
+    fn of(kept: &Kept, entries: &TimeEntries) -> Self {
+        let subject = &kept.subject;
+        let clock = subject
+            .device
+            .as_ref()
+            .ok()
+            .and_then(|device| chosen(device, entries.card.as_deref()));
+        Self {
+            run: kept.id,
+            subject: (subject.model.clone(), subject.reading.setup.clone(), subject.gpu()),
+            question: Question::of(&entries.entered),
+            left: if clock.is_some() { 3 } else { 1 },
+            clock: clock.ok_or(NoTime(subject.reading.gpu.clone())),
+            recording: None,
+            timing: None,
+        }
+    }
+
+    fn record(&self, chosen: &Chosen) -> Option<Recording> {
+        let (model, setup, gpu) = &self.subject;
+        // It was simulated before: nothing is refused now.
+        let run = Run::record(model, setup, None, *gpu, chosen.clock.network()).ok()?;
+        Some(run.into_recording())
+    }
+
+    /// Asks what was recorded.
+    fn ask<T>(&mut self, chosen: &Chosen, ask: impl FnOnce(&Run<'_>) -> T) -> Option<T> {
+        let setup = &self.subject.1;
+        let mut run = Run::of(self.recording.take()?, (setup, None), chosen.clock.network());
+        run.feed(self.question.feed.as_ref().map(|feed| feed.of_batch(setup.batch)));
+        let told = ask(&run);
+        self.recording = Some(run.into_recording());
+        Some(told)
+    }
+
+    fn timing(&mut self, chosen: &Chosen) -> Option<Timing> {
+        let costs = chosen.clock.costs();
+        let (id, expense, wrong) = (self.run, self.question.expense, self.question.wrong.clone());
+        self.ask(chosen, |run| {
+            let time = run.time(&costs);
+            let throughput = run.throughput(&time, &costs);
+            let data = run.data(&time);
+            Timing {
+                run: id,
+                ms: time.together.milliseconds(),
+                micro_batches: run.setup().accum.max(1),
+                samples: run.samples(),
+                positions: run.setup().seq,
+                step_ms: time.step * 1e3,
+                interval_ms: time.interval() * 1e3,
+                lines: lines(run, &time),
+                idle_share: run.counted(&time).idle_share(),
+                samples_per_s: throughput.samples_per_s,
+                tokens_per_s: throughput.tokens_per_s,
+                flops: throughput.flops,
+                peak: throughput.peak,
+                flops_utilisation: throughput.flops_utilisation,
+                by_kernel: by_kernel(run, &time),
+                workers: data.map(|data| [data.workers, data.best_workers]),
+                wrong_data: wrong,
+                bill: expense.bill(throughput.samples_per_s, run.gpus()).map(RunBill::from),
+                price_per_hour: expense.price_per_hour,
+                watts: expense.watts,
+                basis: basis(chosen),
+                host: chosen.clock.measured().host.clone(),
+                unused: unused(chosen),
+                bottlenecks: None,
+            }
+        })
+    }
+}
+
+/// What GPU and host do in each phase.
+fn lines(run: &Run<'_>, time: &RunTime) -> [Line; 3] {
+    Phase::ALL.map(|phase| {
+        let of = run.counted(time).phase(phase);
+        Line {
+            busy_ms: of.busy * 1e3,
+            host_ms: of.host * 1e3,
+            launches: of.launches,
+        }
+    })
+}
+
+/// GPU time by kind of kernel, longest first.
+fn by_kernel(run: &Run<'_>, time: &RunTime) -> Vec<KernelTime> {
+    run.counted(time)
+        .parts()
+        .into_iter()
+        .map(|part| KernelTime {
+            name: part.name.to_owned(),
+            ms: part.ms,
+            launches: part.launches,
+        })
+        .collect()
+}
+
+fn basis(chosen: &Chosen) -> Basis {
+    let measured = chosen.clock.measured();
+    let (card, software) = (measured.card.clone(), measured.software.clone());
+    match (chosen.clock.origin(), &chosen.mine) {
+        (Origin::Given, Some(mine)) => Basis::MyCard {
+            card,
+            date: mine.date.clone(),
+        },
+        (Origin::DataSheet, _) => Basis::DataSheet,
+        _ => Basis::Measured { card, software },
+    }
+}
+
+/// The person's card, where it is another than the one that is planned for.
+fn unused(chosen: &Chosen) -> Option<String> {
+    let mine = chosen.mine.as_ref().filter(|mine| !mine.is_meant)?;
+    Some(mine.device.clone())
+}
+
+impl Parts for TimeWork {
+    fn left(&self) -> u32 {
+        self.left
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        let slice = self.left;
+        self.left = slice.checked_sub(1)?;
+        let chosen = match &self.clock {
+            Ok(chosen) => chosen.clone(),
+            Err(why) => return Some(Answer::Time(Coded::of(&Err(why.clone())))),
+        };
+        match slice {
+            3 => {
+                self.recording = self.record(&chosen);
+                return None;
+            }
+            2 => self.timing = self.timing(&chosen),
+            _ => {
+                let costs = chosen.clock.costs();
+                let bottlenecks = self.ask(&chosen, |run| run.bottlenecks(&costs));
+                if let Some(timing) = &mut self.timing {
+                    timing.bottlenecks = bottlenecks;
+                }
+            }
+        }
+        self.timing.clone().map(|timing| Answer::Time(Coded::of(&Ok(timing))))
+    }
+}
+
+/// The whole answer as the command line's `--format json` has it.
+fn document(kept: &Kept, entries: &TimeEntries) -> String {
+    let subject = &kept.subject;
+    let (model, setup) = (&subject.model, &subject.reading.setup);
+    let report = match &kept.ran {
+        Ran::Step(report) => report,
+        Ran::Pass(figures) => return pretty(&figures.answer((model, setup), subject.new_tokens())),
+    };
+    let question = Question::of(&entries.entered);
+    let device = subject.device.as_ref().ok();
+    let chosen = device.and_then(|device| chosen(device, entries.card.as_deref()));
+    let time = chosen.as_ref().and_then(|chosen| {
+        let mut run = Run::record(model, setup, None, subject.gpu(), chosen.clock.network()).ok()?;
+        run.feed(question.feed.map(|feed| feed.of_batch(setup.batch)));
+        let asked = Asked {
+            sources: chosen.clock.sources(),
+            expense: question.expense,
+        };
+        Some(run.answer(&chosen.clock.costs(), asked))
+    });
+    let target = kept.card.as_ref().map(|card| (card.name.as_str(), &card.fit));
+    let (ms, time) = time.unzip();
+    pretty(&Estimate {
+        memory: report.answer((model, setup), target, subject.outside()),
+        ms,
+        time,
+    })
+}
