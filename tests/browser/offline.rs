@@ -4,7 +4,7 @@ use thirtyfour::error::WebDriverResult;
 use xtask::page::complete;
 use xtask::static_server::Server;
 
-use crate::page::{Page, built, with_browser};
+use crate::page::{Page, built, with_browser, with_page};
 
 /// The service worker has kept everything and answers this page.
 async fn kept(page: &Page) -> WebDriverResult<bool> {
@@ -136,6 +136,39 @@ async fn the_page_can_be_installed() {
         }
         let purposes: Vec<_> = icons.iter().map(|[size, _, purpose]| format!("{size} {purpose}")).collect();
         assert_eq!(purposes, ["192x192 any", "512x512 any", "512x512 maskable"]);
+        Ok(())
+    })
+    .await;
+}
+
+/// Chromium offers when it likes; here its own offers are held back, and the page gets the same event by hand.
+#[tokio::test]
+async fn an_offer_to_install_is_taken_up_by_a_press_once() {
+    with_page("", async |page| {
+        let hold =
+            "addEventListener('beforeinstallprompt', e => { if (e.isTrusted) e.stopImmediatePropagation() }, true)";
+        let cdp = page.driver.cdp();
+        cdp.page().add_script_to_evaluate_on_new_document(hold).await?;
+        page.go("#/?model=gpt2").await?;
+        page.find("peak-allocated").await?;
+        let shown = || answer::<u32>(page, "return document.querySelectorAll('[data-testid=install]').length");
+        assert_eq!(shown().await?, 0, "nothing is offered yet");
+        let offer = "const offer = new Event('beforeinstallprompt', { cancelable: true });
+            window.prompts = 0;
+            offer.prompt = () => { window.prompts += 1; return Promise.resolve({ outcome: 'dismissed' }) };
+            window.dispatchEvent(offer);
+            return offer.defaultPrevented";
+        for number in 1..=2 {
+            assert!(
+                answer::<bool>(page, offer).await?,
+                "the browser's own banner is held back"
+            );
+            page.until("the button", shown, |n| *n == 1).await?;
+            page.click("install").await?;
+            page.until("the button is gone", shown, |n| *n == 0).await?;
+            assert_eq!(answer::<u32>(page, "return window.prompts").await?, 1, "offer {number}");
+        }
+        assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
     .await;
