@@ -76,5 +76,5 @@ fn simulated(recorded: &Value) -> Inference {
         Some(tokens) => generate(&model, &case.setup, tokens, Gpu::H200),
         None => evaluate(&model, &case.setup, Gpu::H200),
     };
-    report.unwrap_or_else(|e| panic!("{}: {e}", case.model))
+    report.unwrap_or_else(|e| panic!("{}: {e}", case.model)).figures
 }

@@ -8,7 +8,7 @@ use vramscope_engine::Model;
 
 use crate::shell::Store;
 use crate::state::{Draft, Reading};
-use crate::worker::view::{Card, Details, Inference, Run};
+use crate::worker::view::{Card, Details, Run};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
 
 /// A figure that is older than this is marked so.
@@ -21,12 +21,8 @@ pub enum Outcome {
     Waiting,
     /// A run.
     Ready(Arc<Run>),
-    /// A model that does not train.
-    Inference(Arc<Inference>),
-    /// The model cannot be read; the message says why.
-    BadModel(String),
-    /// The setup does not fit the model; the message says why.
-    BadSetup(String),
+    /// There is none.
+    Refused(Refusal),
 }
 
 /// A run with its details, which come and are drawn once its figures are on screen.
@@ -71,14 +67,12 @@ impl Simulation {
         let engine = Engine::get();
         let entries = Memo::new(move |_| reading.with(Reading::entries));
         let count = StoredValue::new(0);
-        Effect::watch(
-            move || entries.get(),
-            move |entries, _, _| {
-                count.update_value(|n| *n += 1);
-                simulation.ask(engine, entries.clone(), count.get_value());
-            },
-            true,
-        );
+        // At once, not in turn with the other effects of an entry: the worker simulates while they run.
+        ImmediateEffect::new_scoped(move || {
+            let entries = entries.get();
+            count.update_value(|n| *n += 1);
+            untrack(|| simulation.ask(engine, entries, count.get_value()));
+        });
         simulation
     }
 
@@ -88,13 +82,9 @@ impl Simulation {
             self.waiting.set_value(None);
             self.stale.set(false);
             self.entries.set_value(entries.clone());
-            match answer {
-                Some(Answer::Run(run)) => {
-                    self.outcome.set(run.into());
-                    after_paint(move || self.ask_details(engine));
-                }
-                Some(Answer::Inference(pass)) => self.outcome.set(Outcome::Inference(Arc::new(pass))),
-                _ => {}
+            if let Some(Answer::Run(run)) = answer {
+                self.outcome.set(run.into());
+                after_paint(move || self.ask_details(engine));
             }
         });
         set_timeout(
@@ -133,11 +123,19 @@ impl Simulation {
         }
     }
 
+    /// A text about the run, in step with it; empty while there is none. Where it stays the same, nothing on the
+    /// page is touched.
+    pub fn text(self, words: impl Fn(&Run) -> String + Send + Sync + 'static) -> Signal<String> {
+        Signal::derive(move || match self.outcome.get() {
+            Outcome::Ready(run) => words(&run),
+            _ => String::new(),
+        })
+    }
+
     /// What the host keeps of what was simulated has this number.
     pub fn id(self) -> Option<u32> {
         self.outcome.with(|outcome| match outcome {
             Outcome::Ready(run) => Some(run.id),
-            Outcome::Inference(pass) => Some(pass.id),
             _ => None,
         })
     }
@@ -146,7 +144,6 @@ impl Simulation {
     pub fn card(self) -> Option<Result<Card, String>> {
         self.outcome.with(|outcome| match outcome {
             Outcome::Ready(run) => Some(run.card.clone()),
-            Outcome::Inference(pass) => Some(pass.card.clone()),
             _ => None,
         })
     }
@@ -164,8 +161,7 @@ impl From<Result<Box<Run>, Refusal>> for Outcome {
     fn from(run: Result<Box<Run>, Refusal>) -> Self {
         match run {
             Ok(run) => Self::Ready(Arc::from(run)),
-            Err(Refusal::Model(message)) => Self::BadModel(message),
-            Err(Refusal::Setup(message)) => Self::BadSetup(message),
+            Err(why) => Self::Refused(why),
         }
     }
 }

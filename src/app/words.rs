@@ -3,17 +3,21 @@
 mod amount;
 mod derivation;
 mod help;
+mod refusal;
 
 pub use amount::{count, tensors};
 pub use derivation::{basis, numbers, quantity, row, source, symbols};
 pub use help::help;
+pub use refusal::{refusal, setup as setup_refusal};
 
 use vramscope_engine::attention::Algorithm;
+use vramscope_engine::format::gib;
 use vramscope_engine::report::{Outside, Part, Phase, SegmentLayout, Warning};
 use vramscope_engine::tape::{Component, Kind, Why};
 
 use crate::i18n::{Words, t_string};
 use crate::state::{FieldError, Key, Problem};
+use crate::worker::view::Card;
 
 /// The name of a kind of tensor.
 pub fn kind(i18n: Words, kind: Kind) -> String {
@@ -60,6 +64,14 @@ pub fn part(i18n: Words, part: Part) -> String {
     }
 }
 
+/// What a card is called, and what of it is given.
+pub fn card(i18n: Words, card: &Card) -> String {
+    match card.limit {
+        Some(limit) => t_string!(i18n, verdict.limited, card = card.name.clone(), limit = gib(limit)),
+        None => card.name.clone(),
+    }
+}
+
 /// What a run reserves, in whose process.
 pub fn reserved(i18n: Words, layout: SegmentLayout, bytes: String) -> String {
     match layout {
@@ -95,6 +107,7 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Model => t_string!(i18n, setup.model).to_string(),
         Key::Config => t_string!(i18n, setup.config).to_string(),
         Key::Gpu => t_string!(i18n, setup.gpu).to_string(),
+        Key::LimitGib => t_string!(i18n, setup.limit_gib).to_string(),
         Key::Phase => t_string!(i18n, setup.phase).to_string(),
         Key::NewTokens => t_string!(i18n, setup.new_tokens).to_string(),
         Key::Batch => t_string!(i18n, setup.batch).to_string(),
@@ -232,6 +245,7 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotSizes => t_string!(i18n, problem.not_sizes, given = given, used = used).to_string(),
         Problem::NotProbability => t_string!(i18n, problem.not_probability, given = given, used = used).to_string(),
         Problem::NotAmount => t_string!(i18n, problem.not_amount, given = given, used = used).to_string(),
+        Problem::NotGib => t_string!(i18n, problem.not_gib, given = given, used = used).to_string(),
         Problem::NotSetups => t_string!(i18n, problem.not_setups, given = given, used = used).to_string(),
         Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),
         Problem::NotTargets(words) => {

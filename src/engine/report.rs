@@ -11,8 +11,7 @@ mod reserved;
 mod timeline;
 
 pub use answer::Answer;
-pub use breakdown::BreakdownNode;
-pub(crate) use breakdown::breakdown;
+pub use breakdown::{Breakdown, BreakdownNode};
 pub use footprint::Part;
 pub(crate) use live::{Held, Live};
 pub use prediction::Prediction;
@@ -24,6 +23,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::dtype::DType;
+use crate::tape::dims::Dims;
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
@@ -171,6 +172,15 @@ pub struct OutsideTerm {
     pub source: Cow<'static, str>,
 }
 
+/// What evaluation or generation holds in the end.
+#[derive(Debug, Clone)]
+pub struct Outputs {
+    /// The last instant at which the outputs are held.
+    pub held: Instant,
+    /// Shapes and types of the keys and values of all blocks then; none of an evaluation that keeps none.
+    pub cache: Vec<(Dims, DType)>,
+}
+
 /// The result of one simulation.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -199,9 +209,11 @@ pub struct Report {
     /// The phase that holds the steady peak.
     pub peak_phase: Phase,
     /// What is live at the steady peak: component → kind → layer → tensor.
-    pub breakdown: BreakdownNode,
+    pub breakdown: Breakdown,
     /// Every allocation and free of the steady step.
     pub timeline: Timeline,
+    /// What a model that does not train holds in the end.
+    pub outputs: Option<Outputs>,
     /// What to know and what to do.
     pub warnings: Vec<Warning>,
 }

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::Report;
 use crate::device::{Device, outside};
 use crate::report::OutsideTerm;
-use crate::simulate::Inference;
 use crate::units::Bytes;
 
 /// Whether a run fits.
@@ -53,6 +52,26 @@ pub enum Room<'a> {
     Allocator(Bytes),
 }
 
+impl<'a> Room<'a> {
+    /// A card on which the allocator may reserve so much at most; a limit beyond what the card leaves it
+    /// changes nothing.
+    pub fn limited(card: &'a Device, limit: Option<Bytes>) -> Self {
+        let whole = card.usable().saturating_sub(outside::total(card));
+        match limit.filter(|limit| *limit < whole) {
+            Some(limit) => Self::Allocator(limit),
+            None => Self::Card(card),
+        }
+    }
+
+    /// What it is called in documents.
+    pub fn name(&self) -> &'a str {
+        match self {
+            Self::Card(card) => &card.name,
+            Self::Allocator(_) => "allocator limit",
+        }
+    }
+}
+
 /// A run held against the memory that it is given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fit {
@@ -76,16 +95,7 @@ impl Fit {
     /// Holds the run of one of several GPUs against the memory that it is given; on a card, the buffers of their
     /// communication count too.
     pub fn of_each(report: &Report, room: Room, gpus: u64) -> Self {
-        let allocated = report.first.peak().max(report.steady.peak());
-        Self::of_peaks([allocated, report.peak_reserved], room, gpus)
-    }
-
-    /// Holds a model that does not train against the memory that it is given.
-    pub fn of_inference(figures: &Inference, room: Room) -> Self {
-        Self::of_peaks([figures.peak_allocated, figures.peak_reserved], room, 1)
-    }
-
-    fn of_peaks([allocated, reserved]: [Bytes; 2], room: Room, gpus: u64) -> Self {
+        let (allocated, reserved) = (report.first.peak().max(report.steady.peak()), report.peak_reserved);
         let (room, outside) = match room {
             Room::Card(device) => (device.usable(), outside::terms(device, gpus)),
             Room::Allocator(limit) => (limit, Vec::new()),

@@ -126,3 +126,41 @@ async fn a_dropped_file_is_read_wherever_files_can_be_opened() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn refusals_are_in_the_persons_language_and_name_what_was_given() {
+    with_page("", async |page| {
+        for (entries, parts) in [
+            (
+                "model=gpt2&batch=0",
+                ["must be between", "微批大小", "微批次大小", "65536"],
+            ),
+            (
+                "model=llava-1.5-7b&images=4&seq=2048",
+                ["raise `seq`", "张图像", "張影像", "2304"],
+            ),
+            (
+                "model=gpt2&freeze=lora",
+                ["which has no q_proj", "没有可加适配器", "沒有可加轉接器", "gpt2"],
+            ),
+            (
+                "model=clip-l&phase=generate",
+                ["does not generate", "不生成文本", "不生成文字", "clip-l"],
+            ),
+        ] {
+            let [english, simplified, traditional, given] = parts;
+            for (lang, words) in [("en", english), ("zh-CN", simplified), ("zh-TW", traditional)] {
+                page.go(&format!("#/?{entries}&lang={lang}")).await?;
+                let message = page.until(entries, || page.text("refusal"), |m| !m.is_empty()).await?;
+                assert!(message.contains(words) && message.contains(given), "{lang}: {message}");
+                assert!(lang == "en" || !message.contains(english), "{lang}: {message}");
+            }
+        }
+        // Another language says the same of what is on screen.
+        page.choose("language", "en").await?;
+        page.until("English", || page.text("refusal"), |m| m.contains("does not generate"))
+            .await?;
+        Ok(())
+    })
+    .await;
+}

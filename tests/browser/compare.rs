@@ -97,3 +97,25 @@ async fn garbled_pins_are_named_and_the_rest_is_kept() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_setup_that_does_not_train_stands_beside_one_that_does() {
+    with_page("#/?model=qwen2.5-0.5b&gpu=H200&seq=256&phase=evaluate", async |page| {
+        let evaluated = page
+            .until("the peak", || page.value("peak-reserved"), Option::is_some)
+            .await?;
+        press(page, "pin").await?;
+        page.go(&page.fragment().await?.replace("&phase=evaluate", "")).await?;
+        let both = needed(page, 2).await?;
+        let bytes = |text: &str| text.parse::<u64>().expect("bytes");
+        assert!(bytes(&both[0]) < bytes(&both[1]), "training holds more: {both:?}");
+        let outside = page.value("outside-torch").await?.expect("a card is chosen");
+        let evaluated = evaluated.expect("it is there");
+        assert_eq!(bytes(&both[0]), bytes(&evaluated) + bytes(&outside));
+        let rows = "return [...document.querySelectorAll('[data-testid=compare-key]')].map(row => row.dataset.name)";
+        let rows: Vec<String> = page.driver.execute(rows, vec![]).await?.convert()?;
+        assert_eq!(rows, ["phase"]);
+        Ok(())
+    })
+    .await;
+}

@@ -169,3 +169,46 @@ async fn the_saved_tables_add_up_to_the_peak() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_limit_below_the_cards_memory_counts_in_page_link_and_command() {
+    with_page("#/?model=gpt2&gpu=RTX%204090&limit_gib=2.5", async |page| {
+        let room = || async {
+            let script = "return document.querySelector('.verdict-words')?.textContent ?? ''";
+            page.driver.execute(script, vec![]).await?.convert::<String>()
+        };
+        page.until("the limit", room, |words| words.contains("2.50 GiB of RTX 4090"))
+            .await?;
+        assert_eq!(
+            page.find("limit_gib").await?.prop("value").await?.as_deref(),
+            Some("2.5")
+        );
+        let command = page.text("command").await?;
+        let said = run(&command, "json");
+        assert_eq!(
+            page.value("verdict").await?.as_deref(),
+            said["target"]["verdict"].as_str()
+        );
+        assert_eq!(said["target"]["room"], 5u64 << 29);
+        let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
+        assert_eq!(ours["target"], said["target"]);
+        // What lies outside the allocator is not in its limit.
+        assert_eq!(page.value("outside-torch").await?.as_deref(), Some("0"));
+
+        // More than the card has changes nothing; no amount of memory says so.
+        page.enter("limit_gib", "900").await?;
+        page.until("the card", room, |words| {
+            words.ends_with("RTX 4090") && !words.contains("GiB")
+        })
+        .await?;
+        page.enter("limit_gib", "all").await?;
+        page.until(
+            "a message",
+            || page.text("error-limit_gib"),
+            |text| text.contains("all"),
+        )
+        .await?;
+        Ok(())
+    })
+    .await;
+}

@@ -17,7 +17,7 @@ async fn focused(page: &Page) -> WebDriverResult<String> {
 
 /// Presses Tab until something has the focus.
 async fn tab_to(page: &Page, wanted: &str) -> WebDriverResult<()> {
-    for _ in 0..120 {
+    for _ in 0..160 {
         press(page, Key::Tab).await?;
         if focused(page).await? == wanted {
             return Ok(());
@@ -37,7 +37,7 @@ async fn tab_goes_through_the_page_and_the_focus_is_always_seen() {
             // Radios and switches are drawn by what stands beside or around them.
             return [e, e.closest('label'), e.closest('.number'), e.nextElementSibling].some(ring) ? '' : (e.outerHTML.slice(0, 120))";
         let mut reached = Vec::new();
-        for _ in 0..90 {
+        for _ in 0..140 {
             press(page, Key::Tab).await?;
             let hidden: String = page.driver.execute(unseen, vec![]).await?.convert()?;
             assert_eq!(hidden, "", "the focus is not seen");

@@ -185,9 +185,10 @@ impl Page {
             .await
     }
 
-    /// The fragment of the address bar.
+    /// The fragment of the address bar, as it is when the page is left now.
     pub async fn fragment(&self) -> WebDriverResult<String> {
-        self.driver.execute("return location.hash", vec![]).await?.convert()
+        let script = "window.dispatchEvent(new Event('pagehide')); return location.hash";
+        self.driver.execute(script, vec![]).await?.convert()
     }
 
     /// What the browser logged as an error, breaches of the page's policy among them.

@@ -179,3 +179,92 @@ async fn each_entry_says_in_a_sentence_what_it_means() {
     })
     .await;
 }
+
+/// Presses a number, and waits until its formula comes to its value.
+async fn opens(page: &Page, button: &str, value: &str) -> WebDriverResult<()> {
+    page.click_at(button).await?;
+    let wanted = Some(value.to_owned());
+    page.until(button, || derived(page), |found| *found == wanted).await?;
+    page.driver.action_chain().send_keys(Key::Escape + "").perform().await?;
+    page.until("closed", || is_open(page), |open| !open).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn figures_of_evaluation_and_generation_open_their_formulas() {
+    with_page("", async |page| {
+        for task in ["phase=evaluate&use_cache=true", "phase=generate&new_tokens=16"] {
+            page.go(&format!("#/?model=qwen2.5-0.5b&seq=256&{task}")).await?;
+            for testid in [
+                "peak-allocated",
+                "peak-reserved",
+                "after-model",
+                "with-outputs",
+                "cache",
+                "params",
+            ] {
+                let value = page.until(testid, || page.value(testid), Option::is_some).await?;
+                let value = value.expect("it is there");
+                assert_ne!(value, "0", "{testid}");
+                opens(page, &format!("[data-testid={testid}]"), &value).await?;
+            }
+            // What lives at the peak, and the pass as a curve, are there as for a training step.
+            page.find("breakdown-row").await?;
+            page.find("timeline").await?;
+        }
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_change_does_opens_two_peaks_and_each_of_them_its_segments() {
+    with_page("#/?model=gpt2&seq=512", async |page| {
+        let row = "[data-testid=what-if-row][data-name='optim=sgd']";
+        let bytes = page
+            .driver
+            .query(By::Css(row))
+            .first()
+            .await?
+            .attr("data-value")
+            .await?;
+        let bytes: i64 = bytes.expect("it runs").parse().expect("a whole number");
+        let now: u64 = page
+            .value("peak-reserved")
+            .await?
+            .expect("it runs")
+            .parse()
+            .expect("bytes");
+        page.click_at(&format!(".what-if-line:has({row}) .explained")).await?;
+        let difference = Some(bytes.unsigned_abs().to_string());
+        page.until("the difference", || derived(page), |found| *found == difference)
+            .await?;
+        // The smaller of the two is that of the change.
+        page.click_at(".parts tr:nth-child(2) .explained").await?;
+        let then = Some(now.checked_add_signed(bytes).expect("bytes").to_string());
+        page.until("the peak of the change", || derived(page), |found| *found == then)
+            .await?;
+        assert!(page.text("derivation").await?.contains("changed setup"));
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn figures_of_a_sweep_open_their_formulas() {
+    with_page("#/?model=gpt2&seq=256&gpu=RTX%204060", async |page| {
+        let place = page.find("sweep-place").await?;
+        place.scroll_into_view().await?;
+        let done = || page.value("sweep-state");
+        page.find("largest-row").await?;
+        page.until("the sweep", done, |now| now.as_deref() == Some("done"))
+            .await?;
+        for testid in ["sweep-needed", "sweep-allocated"] {
+            let value = page.value(testid).await?.expect("there is a curve");
+            opens(page, &format!("[data-testid={testid}] .explained"), &value).await?;
+        }
+        Ok(())
+    })
+    .await;
+}

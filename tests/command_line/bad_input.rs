@@ -94,10 +94,6 @@ fn a_missing_file_is_named() {
 #[test]
 fn one_thing_is_asked_at_a_time() {
     refused(&["estimate"], &["MODEL", "--config"]);
-    refused(
-        &["estimate", "gpt2", "--gpu", "4090", "--limit-gib", "20"],
-        &["--limit-gib", "--gpu"],
-    );
     refused(&["estimate", "gpt2", "--case", "{\"model\": \"gpt2\"}"], &["--case"]);
     refused(&["estimate", "--cases", "-", "--batch", "2"], &["--cases"]);
 }

@@ -112,6 +112,21 @@ fn a_limit_just_above_the_need_is_tight_and_one_below_the_tensors_is_out_of_memo
 }
 
 #[test]
+fn a_limit_below_a_cards_memory_counts_and_one_beyond_it_changes_nothing() {
+    let target = |flags: &[&str]| {
+        let answer = gpt2(&[&["--gpu", "RTX 4090", "--format", "json"], flags].concat()).stdout;
+        serde_json::from_str::<Value>(&answer).expect("a document")["target"].clone()
+    };
+    let limited = target(&["--limit-gib", "2.5"]);
+    assert_eq!(
+        (&limited["name"], &limited["room"]),
+        (&"allocator limit".into(), &(5u64 << 29).into())
+    );
+    assert_eq!(limited["outside"], Value::Array(Vec::new()));
+    assert_eq!(target(&["--limit-gib", "900"]), target(&[]));
+}
+
+#[test]
 fn flags_case_and_cases_are_three_ways_to_say_the_same() {
     let by_flags = gpt2(&["--optim", "sgd", "--ckpt", "full", "--format", "jsonl"]).stdout;
     let case = r#"{"model": "gpt2", "batch": 8, "seq": 1024, "optim": "sgd", "ckpt": "full"}"#;

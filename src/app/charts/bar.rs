@@ -11,24 +11,23 @@ pub struct Segment {
     pub title: String,
 }
 
-/// A horizontal bar of segments. The figures stand beside it as text, so it is hidden from readers.
+/// A horizontal bar of segments. The figures stand beside it as text, so it is hidden from readers. A piece stays
+/// the same element while its share changes.
 #[component]
-pub fn Bar(segments: Vec<Segment>) -> impl IntoView {
+pub fn Bar(
+    /// The pieces, from the start of the line.
+    #[prop(into)]
+    segments: Signal<Vec<Segment>>,
+) -> impl IntoView {
+    let pieces = Memo::new(move |_| segments.with(|all| all.iter().map(|s| s.class).collect::<Vec<_>>()));
+    let piece = move |(place, class): (usize, &'static str)| {
+        let width = move || segments.with(|all| format!("{:.4}%", all.get(place).map_or(0.0, |s| s.share) * 100.0));
+        let title = move || segments.with(|all| all.get(place).map(|s| s.title.clone()));
+        view! { <span class=format!("bar-piece {class}") style:width=width title=title></span> }
+    };
     view! {
         <span class="bar" aria-hidden="true">
-            {segments
-                .into_iter()
-                .filter(|s| s.share > 0.0)
-                .map(|s| {
-                    view! {
-                        <span
-                            class=format!("bar-piece {}", s.class)
-                            style:width=format!("{:.4}%", s.share * 100.0)
-                            title=s.title
-                        ></span>
-                    }
-                })
-                .collect_view()}
+            {move || pieces.get().into_iter().enumerate().map(piece).collect_view()}
         </span>
     }
 }

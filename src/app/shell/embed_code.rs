@@ -2,21 +2,22 @@
 
 use leptos::prelude::*;
 
+use super::Store;
 use super::copy_button::CopyButton;
 use crate::i18n::t_string;
-use crate::state::Address;
 
 /// Copies the HTML of a widget that shows what is entered. A page opened from a file has no address
 /// that another page could use, and no button.
 #[component]
 pub fn CopyEmbedCode() -> impl IntoView {
+    let store = Store::get();
     let hosted = home().is_some();
     view! {
         <Show when=move || hosted>
             <CopyButton
                 testid="copy-embed"
                 label=|i18n| t_string!(i18n, embed.copy)
-                text=|| home().map(|home| code(&home)).unwrap_or_default()
+                text=move || home().map(|home| code(store, &home)).unwrap_or_default()
             />
         </Show>
     }
@@ -30,9 +31,7 @@ fn home() -> Option<String> {
     origin.starts_with("http").then(|| format!("{origin}{folder}/"))
 }
 
-fn code(home: &str) -> String {
-    let fragment = window().location().hash().unwrap_or_default();
-    let (address, _) = Address::read(&fragment);
-    let attributes = address.to_attributes();
+fn code(store: Store, home: &str) -> String {
+    let attributes = untrack(|| store.address()).to_attributes();
     format!("<script src=\"{home}embed.js\" async></script>\n<vramscope-widget{attributes}></vramscope-widget>")
 }

@@ -7,12 +7,13 @@ use super::install::InstallButton;
 use super::language;
 use super::theme::{CurrentTheme, Theme};
 use crate::i18n::{Locale, Words, t, t_string, use_i18n};
-use crate::state::{Address, Route};
+use crate::state::Route;
 
 /// Name, what can be copied, theme, language.
 #[component]
 pub fn Header() -> impl IntoView {
     let i18n = use_i18n();
+    let store = Store::get();
     view! {
         <header class="head">
             <h1 class="brand">
@@ -27,7 +28,10 @@ pub fn Header() -> impl IntoView {
                 <CopyButton
                     testid="copy-link"
                     label=|i18n| t_string!(i18n, header.copy_link)
-                    text=|| window().location().href().unwrap_or_default()
+                    text=move || {
+                        store.write_url();
+                        window().location().href().unwrap_or_default()
+                    }
                 />
                 <ThemeMenu />
                 <LanguageMenu />
@@ -41,15 +45,10 @@ pub fn Header() -> impl IntoView {
 fn Pages() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
+    let query = Memo::new(move |_| store.address().draft.to_query());
     let link = move |route: Route| {
         let here = move || store.route().get() == route;
-        let address = move || {
-            Address {
-                route,
-                ..store.address()
-            }
-            .to_fragment()
-        };
+        let address = move || query.with(|query| route.fragment(query));
         let words = move || match route {
             Route::Attention => t_string!(i18n, nav.attention).to_string(),
             Route::Course => t_string!(i18n, nav.course).to_string(),

@@ -4,6 +4,10 @@ use leptos::prelude::*;
 
 use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem};
 
+/// The URL follows once entries have rested so long: browsers take milliseconds to take an address down, and some
+/// take only so many.
+const REST: Duration = Duration::from_millis(150);
+
 /// What was entered, in step with the URL.
 #[derive(Debug, Clone, Copy)]
 pub struct Store {
@@ -11,6 +15,9 @@ pub struct Store {
     route: RwSignal<Route>,
     problems: RwSignal<Vec<UrlProblem>>,
     reading: Memo<Reading>,
+    /// What the URL is to say once entries have rested.
+    wanted: StoredValue<Option<String>>,
+    resting: StoredValue<Option<TimeoutHandle>>,
 }
 
 impl Store {
@@ -26,16 +33,32 @@ impl Store {
                 let nothing = Draft::default();
                 draft.with(|d| Reading::of(d, last.map_or(&nothing, |r| &r.good)))
             }),
+            wanted: StoredValue::new(None),
+            resting: StoredValue::new(None),
         };
         provide_context(store);
         Effect::new(move || {
-            // Once the engine is asked: it works while the browser takes the address down.
-            let wanted = store.address().to_fragment();
-            set_timeout(move || write_url(&wanted), Duration::ZERO);
+            store.wanted.set_value(Some(store.address().to_fragment()));
+            let timer = set_timeout_with_handle(move || store.write_url(), REST).ok();
+            let earlier = store
+                .resting
+                .try_update_value(|resting| std::mem::replace(resting, timer));
+            earlier.flatten().inspect(TimeoutHandle::clear);
         });
-        let listener = window_event_listener(leptos::ev::hashchange, move |_| store.read_url());
-        on_cleanup(move || listener.remove());
+        let changed = window_event_listener(leptos::ev::hashchange, move |_| store.read_url());
+        // Who leaves, or loads the page anew, finds what was entered last.
+        let left = window_event_listener_untyped("pagehide", move |_| store.write_url());
+        on_cleanup(move || {
+            changed.remove();
+            left.remove();
+        });
         store
+    }
+
+    /// The URL says now what was entered.
+    pub fn write_url(self) {
+        let wanted = self.wanted.try_update_value(Option::take).flatten();
+        wanted.inspect(|wanted| write_url(wanted));
     }
 
     /// The store that the page provides.
@@ -95,6 +118,7 @@ impl Store {
 
     /// The person went back, or edited the URL by hand.
     fn read_url(self) {
+        self.wanted.set_value(None);
         let (address, problems) = read_address();
         self.problems.set(problems);
         self.route.set(address.route);

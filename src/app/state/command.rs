@@ -16,7 +16,7 @@ pub fn command(good: &Draft) -> String {
     words.push(format!("--gpu {}", quoted(good.get(Key::Gpu))));
     let flags = Key::ALL
         .into_iter()
-        .filter(|key| key.in_setup() || key.of_time() || matches!(key, Key::Phase | Key::NewTokens));
+        .filter(|key| key.in_setup() || key.of_time() || matches!(key, Key::LimitGib | Key::Phase | Key::NewTokens));
     let changed = flags.filter(|key| good.has(*key) && key.is_meant(good));
     words.extend(changed.filter_map(|key| flag(key, good.get(key))));
     let command = words.join(" ");
@@ -113,6 +113,7 @@ mod tests {
         let flags = "--data 'read=1,decode=8,workers=4' --samples 1000000 --price-per-hour 2.5";
         assert!(of(&priced).ends_with(flags), "{}", of(&priced));
         assert!(!of(&[(Key::Watts, "700")]).contains("watts"), "it needs the samples");
+        assert!(of(&[(Key::LimitGib, "23.50")]).ends_with("--gpu 'H100 SXM' --limit-gib 23.5"));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub enum Form {
     Probability,
     /// A number of 0 or more, or nothing.
     Amount,
+    /// An amount of memory in GiB, or nothing.
+    Gib,
     /// `true` or `false`.
     Switch,
     /// `true`, `false`, or as the model's configuration says.
@@ -43,7 +45,9 @@ impl Form {
         let text = text.trim();
         match self {
             Self::Text => Ok(text.into()),
-            Self::OptionalCount | Self::Grid | Self::Lengths | Self::Sizes | Self::Amount if text.is_empty() => {
+            Self::OptionalCount | Self::Grid | Self::Lengths | Self::Sizes | Self::Amount | Self::Gib
+                if text.is_empty() =>
+            {
                 Ok(Value::Null)
             }
             Self::Count | Self::OptionalCount => count(text).map(Value::from),
@@ -52,6 +56,7 @@ impl Form {
             Self::Sizes => sizes(text),
             Self::Probability => probability(text),
             Self::Amount => decimal(text).map_or(Err(Problem::NotAmount), |n| Ok(Value::from(n))),
+            Self::Gib => gib(text),
             Self::ModelSwitch if matches!(text, "" | "model") => Ok(Value::Null),
             Self::Switch | Self::ModelSwitch => text.parse::<bool>().map(Value::from).map_err(|_| Problem::NotSwitch),
             Self::Targets => match Targets::parse(text) {
@@ -133,6 +138,14 @@ fn probability(text: &str) -> Result<Value, Problem> {
         .map_or(Err(Problem::NotProbability), |p| Ok(Value::from(p)))
 }
 
+/// More than nothing, and no more than any device has: 2⁵⁰ bytes.
+fn gib(text: &str) -> Result<Value, Problem> {
+    let text: String = text.chars().map(plain_digit).collect();
+    decimal(&text)
+        .filter(|gib| *gib > 0.0 && *gib <= 1_048_576.0)
+        .map_or(Err(Problem::NotGib), |gib| Ok(Value::from(gib)))
+}
+
 /// A number such as `0.05`, of at most fifteen digits: so many that the quotient of two whole numbers is
 /// the closest one there is. The standard library's reader has a table of ten kilobytes.
 fn decimal(text: &str) -> Option<f64> {
@@ -187,6 +200,11 @@ mod tests {
             assert_eq!(Form::Probability.read(text), Err(Problem::NotProbability), "{text}");
         }
         assert_eq!(Form::Amount.read("-1"), Err(Problem::NotAmount));
+        assert_eq!(Form::Gib.read(" 23.5 "), Ok(json!(23.5)));
+        assert_eq!(Form::Gib.read(""), Ok(Value::Null));
+        for text in ["0", "-3", "24 GiB", "1048577"] {
+            assert_eq!(Form::Gib.read(text), Err(Problem::NotGib), "{text}");
+        }
         assert_eq!(Form::Switch.read("yes"), Err(Problem::NotSwitch));
         assert_eq!(Form::Choice(&["a"]).read("b"), Err(Problem::NotChoice(&["a"])));
     }

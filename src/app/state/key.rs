@@ -11,6 +11,8 @@ pub enum Key {
     Config,
     /// The card.
     Gpu,
+    /// What the allocator may reserve of it.
+    LimitGib,
     /// What the model does.
     Phase,
     /// Tokens to generate.
@@ -133,10 +135,11 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 62] = [
+    pub const ALL: [Self; 63] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
+        Self::LimitGib,
         Self::Phase,
         Self::NewTokens,
         Self::Batch,
@@ -207,6 +210,7 @@ impl Key {
             Self::Model => "model",
             Self::Config => "config",
             Self::Gpu => "gpu",
+            Self::LimitGib => "limit_gib",
             Self::Phase => "phase",
             Self::NewTokens => "new_tokens",
             Self::Batch => "batch",
@@ -281,6 +285,7 @@ impl Key {
             Self::Samples => Form::OptionalCount,
             Self::PricePerHour | Self::Watts => Form::Amount,
             Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum | Self::NewTokens => Form::Count,
+            Self::LimitGib => Form::Gib,
             Self::Lengths => Form::Lengths,
             Self::Packing => Form::Choice(&["padded", "packed"]),
             Self::Phase => Form::Choice(&["train", "evaluate", "generate"]),
@@ -343,6 +348,7 @@ impl Key {
             Self::Model
                 | Self::Config
                 | Self::Gpu
+                | Self::LimitGib
                 | Self::Phase
                 | Self::NewTokens
                 | Self::Compare
@@ -389,9 +395,13 @@ impl Key {
         )
     }
 
-    /// Whether a training run follows from the value: the setup, the model, the card.
+    /// Whether a run, and how it fits, follows from the value: the setup, the model, the card, the task.
     pub const fn decides_run(self) -> bool {
-        self.in_setup() || matches!(self, Self::Model | Self::Config | Self::Gpu)
+        self.in_setup()
+            || matches!(
+                self,
+                Self::Model | Self::Config | Self::Gpu | Self::LimitGib | Self::Phase | Self::NewTokens
+            )
     }
 
     /// What holds where nothing is entered.
@@ -430,7 +440,13 @@ impl Key {
             Self::Compare | Self::Embed | Self::Widget | Self::Id => "",
             Self::Data | Self::Samples | Self::PricePerHour | Self::Watts => "",
             Self::Records | Self::Row | Self::Figure | Self::Given | Self::Seed | Self::Present => "",
-            Self::Config | Self::Lengths | Self::Image | Self::Grid | Self::ImageSizes | Self::Frames => "",
+            Self::LimitGib
+            | Self::Config
+            | Self::Lengths
+            | Self::Image
+            | Self::Grid
+            | Self::ImageSizes
+            | Self::Frames => "",
             Self::Lang | Self::Theme => "",
         }
     }

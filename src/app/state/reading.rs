@@ -1,6 +1,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use vramscope_engine::Setup;
+use vramscope_engine::units::Bytes;
 
 use super::{Draft, Form, Key};
 
@@ -21,6 +22,8 @@ pub enum Problem {
     NotProbability,
     /// Not a number of 0 or more.
     NotAmount,
+    /// Not an amount of memory.
+    NotGib,
     /// Neither `true` nor `false`.
     NotSwitch,
     /// Neither one of these words nor names of modules.
@@ -74,6 +77,8 @@ pub struct Reading {
     pub source: Source,
     /// Name of the card.
     pub gpu: String,
+    /// What the allocator may reserve, where that is entered.
+    pub limit: Option<Bytes>,
     /// What the model does.
     pub task: Task,
     /// The training setup.
@@ -89,14 +94,14 @@ impl Reading {
     pub fn of(draft: &Draft, last_good: &Draft) -> Self {
         let mut good = draft.clone();
         let mut errors = Vec::new();
-        for key in Key::ALL {
-            if let Err(problem) = key.form().read(draft.get(key)) {
+        // A default has its form.
+        for (key, given) in draft.entries() {
+            if let Err(problem) = key.form().read(given) {
                 let used = usable(last_good, key);
                 good.set(key, used.clone());
-                let given = draft.get(key).to_owned();
                 errors.push(FieldError {
                     key,
-                    given,
+                    given: given.to_owned(),
                     problem,
                     used,
                 });
@@ -105,6 +110,7 @@ impl Reading {
         Self {
             source: source(&good),
             gpu: good.get(Key::Gpu).to_owned(),
+            limit: limit(&good),
             task: task(&good),
             setup: setup(&good),
             errors,
@@ -114,18 +120,12 @@ impl Reading {
 
     /// The entries that the engine's answer rests on.
     pub fn entries(&self) -> Draft {
-        self.good
-            .only(|key| key.decides_run() || matches!(key, Key::Phase | Key::NewTokens))
+        self.good.only(Key::decides_run)
     }
 
     /// The entries that only the time of a run, or its price, rests on.
     pub fn of_time(&self) -> Draft {
         self.good.only(Key::of_time)
-    }
-
-    /// The entries that a training run follows from.
-    pub fn training(&self) -> Draft {
-        self.good.only(Key::decides_run)
     }
 
     /// The entries that the curves of attention rest on.
@@ -176,6 +176,12 @@ fn source(good: &Draft) -> Source {
     }
 }
 
+/// In whole bytes, as the command line has it.
+fn limit(good: &Draft) -> Option<Bytes> {
+    let gib = Key::LimitGib.form().read(good.get(Key::LimitGib)).ok()?.as_f64()?;
+    Some(Bytes::new((gib * f64::from(1 << 30)) as u64))
+}
+
 fn task(good: &Draft) -> Task {
     match good.get(Key::Phase) {
         "evaluate" => Task::Evaluate,
@@ -194,21 +200,25 @@ fn task(good: &Draft) -> Task {
 impl Draft {
     /// The entries of the setup as a case has them; those that cannot be used are as if not entered.
     pub fn setup_values(&self) -> Map<String, Value> {
-        Key::ALL
-            .into_iter()
-            .filter(|key| key.in_setup())
-            .filter_map(|key| Some((key, key.form().read(self.get(key)).ok()?)))
-            .filter(|(_, value)| !value.is_null())
-            .map(|(key, value)| (key.name().to_owned(), value))
-            .collect()
+        values(Key::ALL.into_iter().map(|key| (key, self.get(key))))
     }
 }
 
-/// The setup of a draft without errors; its keys are those of a case.
+/// The setup of a draft without errors; its keys are those of a case. What is not entered is the engine's
+/// default, which is the page's.
 fn setup(good: &Draft) -> Setup {
-    let values = good.setup_values();
+    let values = values(good.entries());
     // Forms and the engine's vocabulary agree, as the tests below hold; nothing is left to fail.
     Setup::deserialize(Value::Object(values)).unwrap_or_default()
+}
+
+/// Texts as a case has them, those of the setup; what cannot be used or says nothing is left out.
+fn values<'a>(texts: impl Iterator<Item = (Key, &'a str)>) -> Map<String, Value> {
+    texts
+        .filter(|(key, _)| key.in_setup())
+        .filter_map(|(key, text)| Some((key.name().to_owned(), key.form().read(text).ok()?)))
+        .filter(|(_, value)| !value.is_null())
+        .collect()
 }
 
 impl Key {
@@ -233,6 +243,12 @@ mod tests {
         assert_eq!(reading.setup, Setup::default());
         assert_eq!(reading.source, Source::Catalogue("llava-1.5-7b".into()));
         assert_eq!(reading.errors, []);
+    }
+
+    #[test]
+    fn the_pages_defaults_are_the_engines() {
+        let written = Value::Object(Draft::default().setup_values());
+        assert_eq!(Setup::deserialize(written).expect("they are a setup"), Setup::default());
     }
 
     #[test]
@@ -271,6 +287,7 @@ mod tests {
     fn every_entered_value_reaches_the_setup() {
         let mut draft = Draft::default();
         for (key, text) in [
+            (Key::LimitGib, "23.5"),
             (Key::Batch, "4"),
             (Key::Seq, "1,024"),
             (Key::Lengths, "100, 900"),
@@ -317,7 +334,9 @@ mod tests {
             use_cache: Some(true),
             ..Setup::default()
         };
-        assert_eq!(Reading::of(&draft, &Draft::default()).setup, expected);
+        let reading = Reading::of(&draft, &Draft::default());
+        assert_eq!(reading.setup, expected);
+        assert_eq!(reading.limit, Some(Bytes::mib(47 * 512)));
     }
 
     #[test]

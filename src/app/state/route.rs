@@ -35,6 +35,12 @@ impl Route {
         }
     }
 
+    /// A fragment that names it, with a query such as `model=gpt2`.
+    pub fn fragment(self, query: &str) -> String {
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("#{}{mark}{query}", self.path())
+    }
+
     /// The route of this path; a slash at the end does not matter.
     pub fn of_path(path: &str) -> Option<Self> {
         let path = path.trim_end_matches('/');

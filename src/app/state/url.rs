@@ -26,9 +26,7 @@ pub struct Address {
 impl Address {
     /// The fragment, `#` included, such as `#/?model=gpt2&batch=4`.
     pub fn to_fragment(&self) -> String {
-        let query = self.draft.to_query();
-        let mark = if query.is_empty() { "" } else { "?" };
-        format!("#{}{mark}{query}", self.route.path())
+        self.route.fragment(&self.draft.to_query())
     }
 
     /// Reads a fragment, with or without `#`. What can be read is kept, the rest is named.

@@ -19,7 +19,7 @@ pub fn Select(
     let i18n = use_i18n();
     let store = Store::get();
     let error = error_of(key);
-    let used = move || store.reading().with(|r| r.good.get(key).to_owned());
+    let used = Memo::new(move |_| store.reading().with(|r| r.good.get(key).to_owned()));
     view! {
         <Field key>
             <select
@@ -35,7 +35,7 @@ pub fn Select(
                         .into_iter()
                         .map(|choice| {
                             view! {
-                                <option value=choice selected=move || used() == choice>
+                                <option value=choice selected=move || used.with(|used| used == choice)>
                                     {move || words::choice(i18n, key, choice)}
                                 </option>
                             }
@@ -57,7 +57,7 @@ pub fn Segments(
     let store = Store::get();
     let error = error_of(key);
     let open = RwSignal::new(false);
-    let used = move || store.reading().with(|r| r.good.get(key).to_owned());
+    let used = Memo::new(move |_| store.reading().with(|r| r.good.get(key).to_owned()));
     let label_id = move || format!("label-{}", key.name());
     view! {
         <div
@@ -80,12 +80,12 @@ pub fn Segments(
                     .iter()
                     .map(|choice| {
                         view! {
-                            <label class="segment" class:segment-on=move || used() == *choice>
+                            <label class="segment" class:segment-on=move || used.with(|used| used == choice)>
                                 <input
                                     type="radio"
                                     name=key.name()
                                     value=*choice
-                                    prop:checked=move || used() == *choice
+                                    prop:checked=move || used.with(|used| used == choice)
                                     on:change=move |_| store.set(key, *choice)
                                 />
                                 <span>{move || words::choice(i18n, key, choice)}</span>

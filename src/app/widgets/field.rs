@@ -25,7 +25,7 @@ pub fn described_by(key: Key) -> String {
 pub fn error_of(key: Key) -> Signal<Option<String>> {
     let i18n = use_i18n();
     let reading = Store::get().reading();
-    Signal::derive(move || reading.with(|r| r.error(key).map(|e| words::field_error(i18n, e))))
+    Memo::new(move |_| reading.with(|r| r.error(key).map(|e| words::field_error(i18n, e)))).into()
 }
 
 /// A label with its help, a control, and room for a message.

@@ -67,6 +67,7 @@ pub fn Number(
 fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static) -> impl IntoView {
     let store = Store::get();
     let error = error_of(key);
+    let text = Memo::new(move |_| store.text(key));
     let on_key = move |event: KeyboardEvent| {
         let up = match event.key().as_str() {
             "ArrowUp" => true,
@@ -86,7 +87,7 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
             data-testid=key.name()
             aria-invalid=move || error.get().is_some().to_string()
             aria-describedby=described_by(key)
-            prop:value=move || store.text(key)
+            prop:value=move || text.get()
             on:input:target=move |ev| store.set(key, ev.target().value())
             on:keydown=on_key
         />

@@ -17,7 +17,7 @@ pub fn Switch(
     let store = Store::get();
     let error = error_of(key);
     let open = RwSignal::new(false);
-    let on = move || store.reading().with(|r| r.good.get(key) == "true");
+    let on = Memo::new(move |_| store.reading().with(|r| r.good.get(key) == "true"));
     view! {
         <div class="field field-switch">
             <div class="field-head">
@@ -28,7 +28,7 @@ pub fn Switch(
                     data-testid=key.name()
                     role="switch"
                     aria-describedby=described_by(key)
-                    prop:checked=on
+                    prop:checked=move || on.get()
                     on:change:target=move |ev| store.set(key, ev.target().checked().to_string())
                 />
                 <span class="switch-track" aria-hidden="true"></span>

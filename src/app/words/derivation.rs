@@ -34,6 +34,11 @@ pub fn quantity(i18n: Words, quantity: &Quantity) -> String {
         Q::Positions => t_string!(i18n, numbers.positions).to_string(),
         Q::ImageTokens => t_string!(i18n, numbers.image_tokens).to_string(),
         Q::Logits => t_string!(i18n, numbers.logits).to_string(),
+        Q::AfterModel => t_string!(i18n, numbers.after_model).to_string(),
+        Q::WithOutputs => t_string!(i18n, numbers.with_outputs).to_string(),
+        Q::Cache => t_string!(i18n, numbers.cache).to_string(),
+        Q::Change => t_string!(i18n, derivation.change).to_string(),
+        Q::Changed(of) => t_string!(i18n, derivation.changed, what = self::quantity(i18n, of)),
     }
 }
 
@@ -72,6 +77,7 @@ pub fn term(i18n: Words, term: &Term) -> String {
         Term::PerThread => t_string!(i18n, derivation.per_thread).to_string(),
         Term::Seen => t_string!(i18n, derivation.seen).to_string(),
         Term::Stated => t_string!(i18n, derivation.stated).to_string(),
+        Term::Limit => t_string!(i18n, derivation.limit).to_string(),
         Term::Samples => t_string!(i18n, derivation.samples).to_string(),
         Term::Positions => t_string!(i18n, derivation.positions).to_string(),
         Term::Images => t_string!(i18n, derivation.images).to_string(),
@@ -159,6 +165,7 @@ pub fn basis(i18n: Words, basis: &Basis) -> String {
     match basis {
         Basis::Simulated => t_string!(i18n, derivation.basis_simulated).to_string(),
         Basis::Counted => t_string!(i18n, derivation.basis_counted).to_string(),
+        Basis::Entered => t_string!(i18n, derivation.basis_entered).to_string(),
         Basis::Stated => t_string!(i18n, derivation.basis_stated).to_string(),
         Basis::Measured => t_string!(i18n, derivation.basis_measured).to_string(),
         Basis::Estimated(range) => {

@@ -7,6 +7,7 @@ pub fn help(i18n: Words, key: Key) -> Option<String> {
         Key::Model => t_string!(i18n, help.model),
         Key::Config => t_string!(i18n, help.config),
         Key::Gpu => t_string!(i18n, help.gpu),
+        Key::LimitGib => t_string!(i18n, help.limit_gib),
         Key::Phase => t_string!(i18n, help.phase),
         Key::NewTokens => t_string!(i18n, help.new_tokens),
         Key::Batch => t_string!(i18n, help.batch),

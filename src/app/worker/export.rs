@@ -110,7 +110,7 @@ mod tests {
         let mut draft = Draft::default();
         draft.set(Key::Model, "gpt2");
         let subject = Subject::read(&draft).expect("gpt2 is in the catalogue");
-        subject.report().expect("it runs")
+        subject.run().expect("it runs").report
     }
 
     fn sum(csv: &str, column: usize) -> u64 {

@@ -1,17 +1,14 @@
 //! Answers questions, a slice at a time. Pure: who calls it decides when the next slice comes.
 
-use vramscope_engine::Report;
 use vramscope_engine::report::Instant;
-use vramscope_engine::simulate::Inference;
 
 use super::later::{Here, Need};
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
-use super::run::Subject;
+use super::run::{Ran, Subject};
 use super::setups::SetupsWork;
 use super::slots::Slots;
 use super::view::{Card, Details, Live, Run};
 use super::what_if::WhatIfWork;
-use crate::state::Task;
 
 /// Questions at work, and the last run.
 #[derive(Default)]
@@ -31,24 +28,6 @@ pub struct Kept {
     pub ran: Ran,
     /// How it fits the card.
     pub card: Option<Card>,
-}
-
-/// What came of a run.
-pub enum Ran {
-    /// A training step.
-    Step(Box<Report>),
-    /// A model that does not train.
-    Pass(Inference),
-}
-
-impl Kept {
-    /// The training step, if it is one.
-    pub fn report(&self) -> Option<&Report> {
-        match &self.ran {
-            Ran::Step(report) => Some(report),
-            Ran::Pass(_) => None,
-        }
-    }
 }
 
 /// One question at work.
@@ -200,8 +179,8 @@ impl Host {
     fn about(&self, ask: &Ask) -> Option<Answer> {
         match ask {
             Ask::Details { run } => {
-                let report = self.kept(*run)?.report()?;
-                Some(Answer::Details(Box::new(Details::of(report))))
+                let kept = self.kept(*run)?;
+                Some(Answer::Details(Box::new(Details::of(&kept.ran.report))))
             }
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
@@ -213,32 +192,17 @@ impl Host {
     }
 
     fn run(&mut self, id: u32, subject: Subject) -> Result<Answer, Refusal> {
-        if subject.reading.task != Task::Train {
-            let pass = subject.inference(id)?;
-            self.kept = Some(Kept {
-                id,
-                subject,
-                ran: Ran::Pass(pass.figures),
-                card: pass.card.clone().ok(),
-            });
-            return Ok(Answer::Inference(pass));
-        }
-        let report = subject.report()?;
-        let card = subject.card(&report);
-        let inputs = subject.inputs(&report);
-        let run = Run::of(id, (&report, inputs), card.clone());
+        let ran = subject.run()?;
+        let card = subject.card(&ran.report);
+        let inputs = subject.inputs(&ran.report);
+        let run = Run::of(id, &ran, inputs, card.clone());
         let card = card.ok();
-        self.kept = Some(Kept {
-            id,
-            subject,
-            ran: Ran::Step(Box::new(report)),
-            card,
-        });
+        self.kept = Some(Kept { id, subject, ran, card });
         Ok(Answer::Run(Ok(Box::new(run))))
     }
 
     fn live(&self, run: u32, instant: Instant) -> Option<Live> {
-        Some(Live::of(&self.kept(run)?.report()?.timeline, instant))
+        Some(Live::of(&self.kept(run)?.ran.report.timeline, instant))
     }
 
     fn kept(&self, run: u32) -> Option<&Kept> {
@@ -386,6 +350,7 @@ mod tests {
         };
         let derive = |run| Ask::Derive {
             run,
+            changed: None,
             quantity: Coded::of(&Quantity::PeakAllocated),
         };
         host.take(ask(2, Slot::Derivation, derive(1)));
@@ -490,7 +455,6 @@ mod tests {
             ));
             match finish(&mut host).pop() {
                 Some((1, Some(Answer::Run(Ok(run))))) => run.figures.peak_allocated,
-                Some((1, Some(Answer::Inference(pass)))) => pass.figures.peak_allocated,
                 other => panic!("{other:?}"),
             }
         };

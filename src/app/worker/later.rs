@@ -5,7 +5,7 @@ use super::attention::AttentionWork;
 use super::coded::Coded;
 use super::host::{Kept, Parts};
 use super::protocol::{Answer, Ask};
-use super::run::model;
+use super::run::{Subject, model};
 use super::sweep::SweepWork;
 use crate::state::{Draft, Reading};
 
@@ -30,12 +30,22 @@ pub fn sweep(entries: &Draft) -> Box<dyn Parts> {
 pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
     match ask {
         Ask::Export { file, .. } => {
-            let table = file.table(kept.report()?)?;
+            let table = file.table(&kept.ran.report)?;
             Some(Answer::File(table))
         }
-        Ask::Derive { quantity, .. } => {
-            let subject = kept.subject.explained(kept.report()?, kept.card.as_ref());
-            let found = subject.derivation(&quantity.open()?)?;
+        Ask::Derive { quantity, changed, .. } => {
+            let quantity = quantity.open()?;
+            let now = kept.subject.explained(&kept.ran.report, kept.card.as_ref());
+            let found = match changed {
+                None => now.derivation(&quantity)?,
+                Some(entries) => {
+                    let subject = Subject::read(entries).ok()?;
+                    let ran = subject.run().ok()?;
+                    let card = subject.card(&ran.report).ok();
+                    let changed = subject.explained(&ran.report, card.as_ref());
+                    now.derivation_beside(changed, &quantity)?
+                }
+            };
             Some(Answer::Derivation(Coded::of(&found)))
         }
         _ => None,

@@ -2,6 +2,7 @@
 //! a version.
 
 use serde::{Deserialize, Serialize};
+pub use vramscope_engine::plan::Refusal;
 use vramscope_engine::plan::{Needed, Now, Point, Tried};
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
@@ -9,7 +10,7 @@ use vramscope_engine::report::derivation::{Derivation, Quantity};
 use super::coded::Coded;
 use super::export::Export;
 use super::timing::{NoTime, Timing};
-use super::view::{Details, Inference, Live, Run, Summary};
+use super::view::{Details, Live, Run, Summary};
 use crate::state::Draft;
 
 /// What a question is for. A newer one of the same slot takes the place of the older, whose answers
@@ -41,8 +42,7 @@ pub enum Slot {
 /// A question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Ask {
-    /// The run of these entries: [`Answer::Run`], or [`Answer::Inference`] of a model that does not
-    /// train. The host keeps its tensors for the questions below.
+    /// The run of these entries: [`Answer::Run`]. The host keeps its tensors for the questions below.
     Run(Draft),
     /// The details of a run that the host still keeps: [`Answer::Details`]; else no answer.
     Details {
@@ -87,6 +87,8 @@ pub enum Ask {
     Derive {
         /// [`Run::id`].
         run: u32,
+        /// The entries of the run beside it that the number is also about.
+        changed: Option<Draft>,
         /// Which number.
         quantity: Coded<Quantity>,
     },
@@ -154,8 +156,6 @@ pub struct Largest {
 pub enum Answer {
     /// The run, or why there is none.
     Run(Result<Box<Run>, Refusal>),
-    /// A model that does not train.
-    Inference(Inference),
     /// The details of a run.
     Details(Box<Details>),
     /// What lives at an instant.
@@ -176,15 +176,6 @@ pub enum Answer {
     File(String),
     /// Where the time of a step goes.
     Time(Coded<Result<Timing, NoTime>>),
-}
-
-/// Why there is no run; the engine's message says what to change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Refusal {
-    /// The model cannot be read.
-    Model(String),
-    /// The setup does not fit the model.
-    Setup(String),
 }
 
 /// How many parts of a question are answered, this one included.

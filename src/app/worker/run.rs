@@ -2,15 +2,23 @@
 
 use vramscope_engine::device::{Device, REFERENCE, outside};
 use vramscope_engine::report::derivation::{self, Derivation};
-use vramscope_engine::simulate::{evaluate, generate};
+use vramscope_engine::simulate::{Inference, Passed, evaluate, generate};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
-use super::view::{Card, Inference, Inputs};
+use super::view::{Card, Inputs};
 use crate::state::{Draft, Reading, Source, Task};
+
+/// What came of a run.
+pub struct Ran {
+    /// A training step, or one pass of a model that does not train.
+    pub report: Report,
+    /// What such a model holds.
+    pub pass: Option<Inference>,
+}
 
 /// The entries as the engine takes them.
 pub struct Subject {
@@ -40,38 +48,44 @@ impl Subject {
         self.device.as_ref().ok().and_then(|d| d.gpu()).unwrap_or_default()
     }
 
-    /// Simulates.
+    /// Simulates what the entries ask for.
     ///
     /// # Errors
-    /// When the setup does not fit the model.
-    pub fn report(&self) -> Result<Report, Refusal> {
-        simulate_on(&self.model, &self.reading.setup, self.gpu()).map_err(|e| Refusal::Setup(e.to_string()))
+    /// When the setup does not fit the model, or the family does not generate.
+    pub fn run(&self) -> Result<Ran, Refusal> {
+        let (model, setup) = (&self.model, &self.reading.setup);
+        let passed = match self.reading.task {
+            Task::Train => {
+                let report = simulate_on(model, setup, self.gpu())?;
+                return Ok(Ran { report, pass: None });
+            }
+            Task::Generate { new_tokens } => generate(model, setup, new_tokens, self.gpu()),
+            Task::Evaluate => evaluate(model, setup, self.gpu()),
+        };
+        let Passed { figures, report } = passed?;
+        let pass = Some(figures);
+        Ok(Ran { report, pass })
+    }
+
+    /// The memory that the run is given.
+    pub fn room(&self) -> Option<Room<'static>> {
+        let device = self.device.as_ref().ok()?;
+        Some(Room::limited(device, self.reading.limit))
     }
 
     /// A report held against the card.
     pub fn card(&self, report: &Report) -> Result<Card, String> {
-        self.device.clone().map(|device| Card {
-            name: device.name.clone(),
-            fit: Fit::of(report, Room::Card(device)),
+        self.device.clone().map(|device| {
+            let room = Room::limited(device, self.reading.limit);
+            Card {
+                name: device.name.clone(),
+                limit: match room {
+                    Room::Allocator(limit) => Some(limit),
+                    Room::Card(_) => None,
+                },
+                fit: Fit::of(report, room),
+            }
         })
-    }
-
-    /// What a model takes that does not train.
-    ///
-    /// # Errors
-    /// When the setup does not fit the model, or the family does not generate.
-    pub fn inference(&self, id: u32) -> Result<Inference, Refusal> {
-        let (model, setup) = (&self.model, &self.reading.setup);
-        let figures = match self.reading.task {
-            Task::Generate { new_tokens } => generate(model, setup, new_tokens, self.gpu()),
-            Task::Train | Task::Evaluate => evaluate(model, setup, self.gpu()),
-        };
-        let figures = figures.map_err(|e| Refusal::Setup(e.to_string()))?;
-        let card = self.device.clone().map(|device| Card {
-            name: device.name.clone(),
-            fit: Fit::of_inference(&figures, Room::Card(device)),
-        });
-        Ok(Inference { id, figures, card })
     }
 
     /// Tokens that it generates, if it does.
@@ -101,12 +115,11 @@ impl Subject {
 
     /// The report, to ask how its numbers come about.
     pub fn explained<'a>(&'a self, report: &'a Report, card: Option<&'a Card>) -> derivation::Subject<'a> {
-        let device = self.device.as_ref().ok().copied();
         derivation::Subject {
             model: &self.model,
             setup: &self.reading.setup,
             report,
-            card: device.zip(card.map(|card| &card.fit)),
+            room: self.room().zip(card.map(|card| &card.fit)),
         }
     }
 }

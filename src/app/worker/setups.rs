@@ -31,6 +31,6 @@ impl Parts for SetupsWork {
 /// Why there are none.
 pub fn summary(entries: &Draft) -> Result<Summary, Refusal> {
     let subject = Subject::read(entries)?;
-    let report = subject.report()?;
+    let report = subject.run()?.report;
     Ok(Summary::of(&report, subject.card(&report)))
 }

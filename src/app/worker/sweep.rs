@@ -4,9 +4,10 @@ mod cards;
 
 use std::collections::VecDeque;
 
-use vramscope_engine::device::Device;
+use vramscope_engine::device::{Device, outside};
 use vramscope_engine::plan::{Axis, Needed, Sweep, largest};
 use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
 
 pub use self::cards::cards;
@@ -30,7 +31,7 @@ pub struct SweepWork {
     sweep: Option<Sweep<Remake>>,
     axis: Axis,
     unit: u64,
-    cards: VecDeque<&'static Device>,
+    cards: VecDeque<(&'static Device, Room<'static>)>,
     /// Values of the curve that ran, with their needs, and the first value that did not.
     ran: Vec<(u64, Bytes)>,
     ended: bool,
@@ -59,6 +60,13 @@ impl SweepWork {
         let beyond = Bytes::new(widest.usable().get() / 10 * 11);
         let device = Device::by_name(&reading.gpu).unwrap_or(widest);
         let unit = axis.unit(&own);
+        // A limit is of the chosen card.
+        let own_room = Room::limited(device, reading.limit);
+        let cards = cards.into_iter().map(|card| match card.name == device.name {
+            true => (card, own_room),
+            false => (card, Room::Card(card)),
+        });
+        let cards = cards.collect();
         let remake: Remake = Box::new(move |setup| {
             let reading = Reading {
                 setup: setup.clone(),
@@ -67,26 +75,33 @@ impl SweepWork {
             model(&reading).map_err(vramscope_engine::model::ModelError)
         });
         Self {
-            sweep: Some(Sweep::new(remake, setup, axis, device, beyond, values)),
+            sweep: Some(Sweep::new(remake, setup, axis, (device, own_room), beyond, values)),
             axis,
             unit,
-            cards: cards.into(),
+            cards,
             ended: false,
             ..nothing
         }
     }
 
-    fn largest(&mut self, card: &'static Device) -> Largest {
-        let room = card.usable();
+    fn largest(&mut self, card: (&'static Device, Room<'static>)) -> Largest {
+        let room = match card.1 {
+            Room::Card(device) => device.usable(),
+            Room::Allocator(limit) => limit,
+        };
         let most = self.axis.most();
         let mut found = None;
         let ran = &self.ran;
         let sweep = &mut self.sweep;
         let highest = ran.last().map_or(0, |last| last.0);
         let mut fits = |value: u64| {
-            // The curve is of another card where this is not the chosen one, but by little: far from the
-            // line it answers without a simulation.
-            let margin = Bytes::new(room.get() / 10);
+            // The curve is of another card where this is not the chosen one, but by little, and may be without
+            // what lies outside the allocator: far from the line it answers without a simulation.
+            let outside = match card.1 {
+                Room::Card(device) => outside::total(device),
+                Room::Allocator(_) => Bytes::ZERO,
+            };
+            let margin = Bytes::new(room.get() / 10) + outside;
             let below = ran.iter().rfind(|point| point.0 >= value && point.1 + margin < room);
             let above = ran.iter().find(|point| point.0 <= value && point.1 > room + margin);
             if below.is_some() && value < highest {
@@ -112,7 +127,7 @@ impl SweepWork {
             Err(never) => match never {},
         };
         Largest {
-            card: card.name.clone(),
+            card: card.0.name.clone(),
             room: room.get(),
             found: self.found(value, found, first, card),
             open: value >= most / self.unit * self.unit,
@@ -124,7 +139,7 @@ impl SweepWork {
         value: u64,
         known: Option<(u64, Needed)>,
         first: u64,
-        card: &'static Device,
+        card: (&'static Device, Room<'static>),
     ) -> Option<(u64, Needed)> {
         if value == 0 || value < first {
             return None;
@@ -163,7 +178,7 @@ impl Parts for SweepWork {
 mod tests {
     use super::*;
     use vramscope_engine::simulate_on;
-    use vramscope_engine::verdict::{Fit, Room};
+    use vramscope_engine::verdict::Fit;
 
     fn work(pairs: &[(Key, &str)]) -> SweepWork {
         let mut draft = Draft::default();

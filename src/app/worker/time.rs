@@ -13,7 +13,7 @@ use vramscope_engine::{Model, Setup};
 
 use super::coded::Coded;
 use super::export::pretty;
-use super::host::{Kept, Parts, Ran};
+use super::host::{Kept, Parts};
 use super::protocol::{Answer, Ask, TimeEntries};
 use super::timing::{Basis, KernelTime, Line, NoTime, RunBill, Timing};
 use crate::state::{Draft, Key};
@@ -21,7 +21,7 @@ use crate::state::{Draft, Key};
 /// Begins to answer a question that needs the time of a run; of a run that is kept no more there is no answer.
 pub fn begin(kept: Option<&Kept>, ask: &Ask) -> Box<dyn Parts> {
     match (kept, ask) {
-        (Some(kept), Ask::Time { entries, .. }) if kept.report().is_some() => Box::new(TimeWork::of(kept, entries)),
+        (Some(kept), Ask::Time { entries, .. }) if kept.ran.pass.is_none() => Box::new(TimeWork::of(kept, entries)),
         (Some(kept), Ask::Export { entries, .. }) => Box::new(Once(Some(document(kept, entries)))),
         _ => Box::new(Once(None)),
     }
@@ -273,10 +273,9 @@ impl Parts for TimeWork {
 fn document(kept: &Kept, entries: &TimeEntries) -> String {
     let subject = &kept.subject;
     let (model, setup) = (&subject.model, &subject.reading.setup);
-    let report = match &kept.ran {
-        Ran::Step(report) => report,
-        Ran::Pass(figures) => return pretty(&figures.answer((model, setup), subject.new_tokens())),
-    };
+    if let Some(figures) = &kept.ran.pass {
+        return pretty(&figures.answer((model, setup), subject.new_tokens()));
+    }
     let question = Question::of(&entries.entered);
     let device = subject.device.as_ref().ok();
     let chosen = device.and_then(|device| chosen(device, entries.card.as_deref()));
@@ -289,10 +288,11 @@ fn document(kept: &Kept, entries: &TimeEntries) -> String {
         };
         Some(run.answer(&chosen.clock.costs(), asked))
     });
-    let target = kept.card.as_ref().map(|card| (card.name.as_str(), &card.fit));
+    let room = subject.room();
+    let target = room.as_ref().zip(kept.card.as_ref()).map(|(room, card)| (room.name(), &card.fit));
     let (ms, time) = time.unzip();
     pretty(&Estimate {
-        memory: report.answer((model, setup), target, subject.outside()),
+        memory: kept.ran.report.answer((model, setup), target, subject.outside()),
         ms,
         time,
     })

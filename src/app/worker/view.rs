@@ -6,10 +6,12 @@ use vramscope_engine::plan::Now;
 use vramscope_engine::report::{
     BreakdownNode, Instant, LiveTensor, Part, Phase, SegmentLayout, StepBytes, Timeline, Warning,
 };
-use vramscope_engine::simulate;
+use vramscope_engine::simulate::Inference;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;
+
+use super::run::Ran;
 
 /// More columns than this say no more on any screen.
 const COLUMNS: usize = 900;
@@ -24,6 +26,8 @@ pub struct Run {
     pub id: u32,
     /// Its peaks and what else is one figure.
     pub figures: Figures,
+    /// What a model holds that does not train; nothing of one that does.
+    pub pass: Option<Inference>,
     /// What the setup makes the model run.
     pub inputs: Inputs,
     /// The card; or why there is none, and then no verdict.
@@ -54,17 +58,6 @@ pub struct Summary {
     pub card: Result<Card, String>,
     /// What the run takes, part by part, outside the allocator too.
     pub parts: Vec<(Part, Bytes)>,
-}
-
-/// A model that does not train, held against a card.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Inference {
-    /// The question that it answers; later ones name it.
-    pub id: u32,
-    /// What it takes.
-    pub figures: simulate::Inference,
-    /// The card; or why there is none, and then no verdict.
-    pub card: Result<Card, String>,
 }
 
 /// The figures of a run; each is that of the engine's [`Report`] of the same name.
@@ -108,6 +101,8 @@ pub struct Inputs {
 pub struct Card {
     /// What people call it.
     pub name: String,
+    /// What the allocator may reserve of it, where that is less than there is.
+    pub limit: Option<Bytes>,
     /// How the run fits.
     pub fit: Fit,
 }
@@ -140,11 +135,13 @@ pub struct Live {
 
 impl Run {
     /// What the page shows of a report.
-    pub fn of(id: u32, (report, inputs): (&Report, Inputs), card: Result<Card, String>) -> Self {
+    pub fn of(id: u32, ran: &Ran, inputs: Inputs, card: Result<Card, String>) -> Self {
+        let report = &ran.report;
         let Summary { figures, card, parts } = Summary::of(report, card);
         Self {
             id,
             figures,
+            pass: ran.pass,
             inputs,
             card,
             parts,
@@ -157,7 +154,7 @@ impl Details {
     /// Those of a report.
     pub fn of(report: &Report) -> Self {
         Self {
-            breakdown: report.breakdown.clone(),
+            breakdown: (*report.breakdown).clone(),
             curve: Curve::of(&report.timeline),
             at_peak: Live::of(&report.timeline, report.timeline.peak_instant()),
         }

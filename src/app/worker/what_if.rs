@@ -1,5 +1,4 @@
 use vramscope_engine::plan::{Now, WhatIf};
-use vramscope_engine::verdict::Room;
 
 use super::host::Parts;
 use super::protocol::Answer;
@@ -15,7 +14,7 @@ impl WhatIfWork {
         let subject = Subject::read(entries).ok();
         Self(subject.map(|subject| {
             let gpu = subject.gpu();
-            let room = subject.device.ok().map(Room::Card);
+            let room = subject.room();
             WhatIf::new(subject.model, subject.reading.setup, gpu, room, now)
         }))
     }

@@ -4,6 +4,7 @@ use clap::Args;
 use vramscope_engine::device::{Device, REFERENCE, outside};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Room;
 
 use crate::failure::Failure;
 use crate::output::target::Target;
@@ -14,8 +15,8 @@ pub struct RoomFlags {
     /// The card that it should fit (see `vramscope gpus`)
     #[arg(long, value_name = "NAME")]
     gpu: Option<String>,
-    /// What PyTorch's allocator may reserve, instead of a whole card
-    #[arg(long, value_name = "GIB", conflicts_with = "gpu")]
+    /// What PyTorch's allocator may reserve, instead of a whole card; of a named card, where it is less
+    #[arg(long, value_name = "GIB")]
     limit_gib: Option<f64>,
 }
 
@@ -25,11 +26,14 @@ impl RoomFlags {
     /// # Errors
     /// When the card is not known or the limit is no amount of memory.
     pub fn target(&self) -> Result<Option<Target>, Failure> {
-        match (self.card()?, self.limit_gib) {
-            (Some(card), _) => Ok(Some(Target::Card(card))),
-            (None, Some(gib)) => limit(gib, "--limit-gib").map(|limit| Some(Target::Limit(limit))),
-            (None, None) => Ok(None),
-        }
+        let limit = self.limit_gib.map(|gib| limit(gib, "--limit-gib")).transpose()?;
+        Ok(match self.card()? {
+            Some(card) => Some(match Room::limited(card, limit) {
+                Room::Card(_) => Target::Card(card),
+                Room::Allocator(limit) => Target::Limit(limit),
+            }),
+            None => limit.map(Target::Limit),
+        })
     }
 
     /// What PyTorch's allocator can have of the card or limit that was named.

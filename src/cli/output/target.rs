@@ -16,10 +16,7 @@ pub enum Target {
 impl Target {
     /// What a person calls it.
     pub fn name(&self) -> &str {
-        match self {
-            Self::Card(device) => &device.name,
-            Self::Limit(_) => "allocator limit",
-        }
+        self.room().name()
     }
 
     /// The memory that it gives.

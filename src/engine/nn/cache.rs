@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::dtype::DType;
+use crate::tape::dims::Dims;
 use crate::tape::{Tape, Tensor};
 
 /// `DynamicCache`: it lives as long as the model's output.
@@ -89,11 +90,11 @@ impl KvCache {
             .map_or(0, |layer| layer.states[0].size(2))
     }
 
-    /// Bytes of keys and values.
-    pub fn bytes(&self) -> u64 {
+    /// Shapes and types of the keys and values, block after block.
+    pub fn states(&self) -> Vec<(Dims, DType)> {
         let layers = self.0.layers.borrow();
         let states = layers.iter().flat_map(|layer| &layer.states);
-        states.map(|x| x.numel() * x.dtype().width()).sum()
+        states.map(|x| (*x.shape(), x.dtype())).collect()
     }
 }
 
@@ -115,6 +116,11 @@ mod tests {
         let (k, v) = (states(1), states(1));
         let (keys, _) = cache.update(&tape, &k, &v);
         assert_eq!(keys.size(2), 11);
-        assert_eq!(cache.bytes(), 2 * (2 * 11 + 2 * 10) * 2 * 4);
+        let bytes = cache
+            .states()
+            .iter()
+            .map(|(shape, dtype)| shape.numel() * dtype.width())
+            .sum::<u64>();
+        assert_eq!(bytes, 2 * (2 * 11 + 2 * 10) * 2 * 4);
     }
 }

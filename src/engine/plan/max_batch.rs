@@ -34,9 +34,7 @@ pub const MOST: u64 = 4096;
 /// When the lengths of the samples decide the batch, or not even one sample could run with more memory.
 pub fn max_batch(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes, steps: u64) -> Result<MaxBatch, SimulateError> {
     if !setup.lengths.is_empty() {
-        return Err(SimulateError(
-            "`lengths` decide the batch; leave them out and set `seq` to the longest sample".into(),
-        ));
+        return Err(SimulateError::LengthsDecide);
     }
     let options = Options {
         limit: Some(limit),
@@ -148,7 +146,7 @@ impl Search {
 
     fn refuse(&mut self, batch: u64, error: SimulateError) {
         self.bad = batch;
-        self.end = Some((batch, error.0));
+        self.end = Some((batch, error.to_string()));
     }
 
     fn result(self) -> MaxBatch {

@@ -21,5 +21,5 @@ pub use ladder::{Ladder, Offer, Rung, ladder};
 pub use largest::largest;
 pub use max_batch::{MOST as MOST_SAMPLES, MaxBatch, max_batch};
 pub use recommend::{Judge, Recommended, Settled};
-pub use sweep::{Needed, Point, Sweep};
+pub use sweep::{Needed, Point, Refusal, Sweep};
 pub use what_if::{Effect, Now, Tried, WhatIf};

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::axis::Axis;
@@ -5,7 +7,7 @@ use crate::device::Device;
 use crate::model::ModelError;
 use crate::units::Bytes;
 use crate::verdict::{Fit, Room};
-use crate::{Model, Setup, simulate_on};
+use crate::{Model, Setup, SimulateError, simulate_on};
 
 /// What a run takes from a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +24,37 @@ pub struct Point {
     /// The value of the axis.
     pub value: u64,
     /// What the run takes; or why it cannot run.
-    pub outcome: Result<Needed, String>,
+    pub outcome: Result<Needed, Refusal>,
+}
+
+/// Why there is no run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// The model cannot be read; the message says what to change.
+    Model(String),
+    /// The setup does not fit the model.
+    Setup(SimulateError),
+}
+
+impl From<ModelError> for Refusal {
+    fn from(why: ModelError) -> Self {
+        Self::Model(why.to_string())
+    }
+}
+
+impl From<SimulateError> for Refusal {
+    fn from(why: SimulateError) -> Self {
+        Self::Setup(why)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model(why) => f.write_str(why),
+            Self::Setup(why) => why.fmt(f),
+        }
+    }
 }
 
 /// A setup of which one entry is varied, on a card. Each [`next`](Iterator::next) simulates once.
@@ -34,7 +66,7 @@ pub struct Sweep<M> {
     model: M,
     setup: Setup,
     axis: Axis,
-    device: &'static Device,
+    room: (&'static Device, Room<'static>),
     beyond: Bytes,
     values: std::vec::IntoIter<u64>,
     ran: bool,
@@ -42,12 +74,19 @@ pub struct Sweep<M> {
 
 impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
     /// Begins at the least of `values`, which come in rising order.
-    pub fn new(model: M, setup: Setup, axis: Axis, device: &'static Device, beyond: Bytes, values: Vec<u64>) -> Self {
+    pub fn new(
+        model: M,
+        setup: Setup,
+        axis: Axis,
+        room: (&'static Device, Room<'static>),
+        beyond: Bytes,
+        values: Vec<u64>,
+    ) -> Self {
         Self {
             model,
             setup,
             axis,
-            device,
+            room,
             beyond,
             values: values.into_iter(),
             ran: false,
@@ -59,18 +98,18 @@ impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
         self.values.len()
     }
 
-    /// What the run takes at one value, on a card of one's choice.
+    /// What the run takes at one value, on a card and in a room of one's choice.
     ///
     /// # Errors
-    /// The engine's message, where the value cannot run.
-    pub fn needed(&mut self, value: u64, device: &'static Device) -> Result<Needed, String> {
+    /// Where the value cannot run.
+    pub fn needed(&mut self, value: u64, (device, room): (&'static Device, Room<'static>)) -> Result<Needed, Refusal> {
         let setup = self.axis.set(&self.setup, value);
-        let model = (self.model)(&setup).map_err(|e| e.to_string())?;
+        let model = (self.model)(&setup)?;
         let gpu = device.gpu().unwrap_or_default();
-        let report = simulate_on(&model, &setup, gpu).map_err(|e| e.to_string())?;
+        let report = simulate_on(&model, &setup, gpu)?;
         Ok(Needed {
             allocated: report.peak_allocated,
-            needed: Fit::of(&report, Room::Card(device)).needed,
+            needed: Fit::of(&report, room).needed,
         })
     }
 }
@@ -80,7 +119,7 @@ impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Iterator for Sweep<M> {
 
     fn next(&mut self) -> Option<Point> {
         let value = self.values.next()?;
-        let outcome = self.needed(value, self.device);
+        let outcome = self.needed(value, self.room);
         let ends = match &outcome {
             Ok(needed) => needed.needed > self.beyond,
             Err(_) => self.ran,
@@ -110,7 +149,7 @@ mod tests {
             })
         };
         let card = Device::by_name("H200").expect("it is known");
-        Sweep::new(model, setup.clone(), axis, card, beyond, values).collect()
+        Sweep::new(model, setup.clone(), axis, (card, Room::Card(card)), beyond, values).collect()
     }
 
     #[test]
@@ -144,7 +183,10 @@ mod tests {
         let setup = Setup::default();
         let points = sweep("tinyllava-1.5b", &setup, Axis::Seq, vec![64, 640], Bytes::gib(999));
         assert!(
-            points[0].outcome.as_ref().is_err_and(|why| why.contains("seq")),
+            points[0]
+                .outcome
+                .as_ref()
+                .is_err_and(|why| why.to_string().contains("seq")),
             "{points:?}"
         );
         assert!(points[1].outcome.is_ok());

@@ -5,7 +5,7 @@ use crate::report::{Phase, StepBytes};
 use crate::tape::Gpu;
 use crate::units::Bytes;
 use crate::verdict::{Fit, Room, Verdict};
-use crate::{Model, Report, Setup, simulate_on};
+use crate::{Model, Report, Setup, SimulateError, simulate_on};
 
 /// The figures of a run that changes are held against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct Tried {
     /// The change.
     pub change: Change,
     /// What it does.
-    pub effect: Result<Effect, String>,
+    pub effect: Result<Effect, SimulateError>,
 }
 
 /// Tries every single change of a setup that makes sense. Each [`next`](Iterator::next) simulates once.
@@ -72,9 +72,7 @@ impl Iterator for WhatIf {
         let report = simulate_on(&self.model, &change.apply(&self.setup), self.gpu);
         Some(Tried {
             change,
-            effect: report
-                .map(|report| self.now.to(&report, self.room))
-                .map_err(|e| e.to_string()),
+            effect: report.map(|report| self.now.to(&report, self.room)),
         })
     }
 
@@ -143,7 +141,7 @@ mod tests {
                     assert_eq!(reserved, Some(alone.peak_reserved.get()), "{change:?}");
                     assert_eq!(effect.peak_phase, alone.peak_phase);
                 }
-                (Err(told), Err(e)) => assert_eq!(*told, e.to_string()),
+                (Err(told), Err(e)) => assert_eq!(*told, e),
                 (told, alone) => panic!("{change:?}: {told:?}, alone {:?}", alone.map(|r| r.peak_reserved)),
             }
         }

@@ -1,8 +1,11 @@
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
+use super::Timeline;
 use super::live::Live;
 use crate::order::{sort_by, sort_by_key};
 use crate::tape::log::ScopeId;
@@ -22,8 +25,45 @@ pub struct BreakdownNode {
     pub children: Vec<BreakdownNode>,
 }
 
+/// What is live at the peak of a step, put together when it is first looked at: most runs are asked for their
+/// figures alone.
+#[derive(Debug, Clone, Default)]
+pub struct Breakdown {
+    timeline: Timeline,
+    root: OnceLock<BreakdownNode>,
+}
+
+impl Breakdown {
+    /// Of a step's peak.
+    pub(crate) fn of(timeline: &Timeline) -> Self {
+        Self {
+            timeline: timeline.clone(),
+            root: OnceLock::new(),
+        }
+    }
+}
+
+impl From<BreakdownNode> for Breakdown {
+    fn from(root: BreakdownNode) -> Self {
+        Self {
+            timeline: Timeline::default(),
+            root: root.into(),
+        }
+    }
+}
+
+impl Deref for Breakdown {
+    type Target = BreakdownNode;
+
+    fn deref(&self) -> &BreakdownNode {
+        let timeline = &self.timeline;
+        self.root
+            .get_or_init(|| breakdown(&timeline.live(timeline.peak_instant())))
+    }
+}
+
 /// Groups what lives by component, then kind, then layer, then tensor.
-pub(crate) fn breakdown(live: &Live<'_>) -> BreakdownNode {
+fn breakdown(live: &Live<'_>) -> BreakdownNode {
     let mut parts: HashMap<Component, HashMap<Kind, Layers>> = HashMap::new();
     for (scope, groups) in groups(live)
         .into_iter()

@@ -1,9 +1,11 @@
 //! How each number that a face shows comes about: a formula, the numbers in it, where they come
 //! from, and whether they are simulated, measured, stated or estimated.
 
+mod beside;
 mod card;
 mod formula;
 mod inputs;
+mod outputs;
 mod parameters;
 mod peaks;
 mod tensors;
@@ -13,9 +15,8 @@ use serde::{Deserialize, Serialize};
 pub use formula::{Formula, Term};
 
 use super::{Instant, Outside, Phase, Report};
-use crate::device::Device;
 use crate::tape::{Component, Kind};
-use crate::verdict::Fit;
+use crate::verdict::{Fit, Room};
 use crate::{Model, Setup};
 
 /// A number that a face shows.
@@ -64,6 +65,16 @@ pub enum Quantity {
     ImageTokens,
     /// The head's output.
     Logits,
+    /// Bytes of the model before anything runs.
+    AfterModel,
+    /// Bytes while a model that does not train holds its outputs.
+    WithOutputs,
+    /// Keys and values that it keeps.
+    Cache,
+    /// What a change of the setup does to the reserved peak.
+    Change,
+    /// A number of the changed run.
+    Changed(Box<Quantity>),
 }
 
 /// What a number counts.
@@ -84,6 +95,8 @@ pub enum Basis {
     Simulated,
     /// Counted from the model's configuration and the setup.
     Counted,
+    /// As the person entered it.
+    Entered,
     /// Stated by a vendor.
     Stated,
     /// Measured.
@@ -156,8 +169,8 @@ pub struct Subject<'a> {
     pub setup: &'a Setup,
     /// What came of them.
     pub report: &'a Report,
-    /// The card and how the run fits it, where there is one.
-    pub card: Option<(&'a Device, &'a Fit)>,
+    /// The memory that the run is given and how it fits, where there is any.
+    pub room: Option<(Room<'a>, &'a Fit)>,
 }
 
 impl Subject<'_> {
@@ -186,6 +199,11 @@ impl Subject<'_> {
             Q::Positions => self.positions(),
             Q::ImageTokens => self.image_tokens(),
             Q::Logits => self.logits(),
+            Q::AfterModel => self.after_model(),
+            Q::WithOutputs => self.with_outputs(),
+            Q::Cache => self.cache(),
+            // These are of two runs.
+            Q::Change | Q::Changed(_) => None,
         }
     }
 }

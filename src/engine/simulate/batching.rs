@@ -9,34 +9,22 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.lengths.is_empty() {
         return Ok(());
     }
-    let refuse = |why: String| Err(SimulateError(why));
+    let name = || model.name.clone();
     if !model.takes().text {
-        return refuse(format!(
-            "`lengths` are of texts, and {} takes none; set `batch`",
-            model.name
-        ));
+        return Err(SimulateError::NoText { model: name() });
     }
     if setup.lengths.contains(&0) {
-        return refuse("`lengths` holds 0; each sample has at least one position".into());
+        return Err(SimulateError::EmptySample);
     }
     let ragged = setup.is_packed() || setup.is_padded();
     if ragged && setup.attn == Attention::FlashAttention2 {
-        return refuse(
-            "samples of different lengths are simulated for `attn` sdpa and eager, not flash_attention_2".into(),
-        );
+        return Err(SimulateError::RaggedFlash);
     }
     if setup.is_packed() && model.takes().parts {
-        return refuse(format!(
-            "`packing` packed is simulated for models of text alone; {} takes images too, use padded",
-            model.name
-        ));
+        return Err(SimulateError::PackedImages { model: name() });
     }
     if setup.is_packed() && setup.use_cache.unwrap_or(model.use_cache) {
-        return refuse(
-            "`packing` is packed, but with `use_cache` transformers does not tell packed samples apart; set `use_cache` to \
-             false"
-                .into(),
-        );
+        return Err(SimulateError::PackedCache);
     }
     Ok(())
 }

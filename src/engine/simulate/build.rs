@@ -6,7 +6,7 @@ use crate::model::forward::Forward;
 use crate::nn::{Adapters, Builder, Trained};
 use crate::optim::Ema;
 use crate::setup::{AdapterType, Freeze, Precision, Setup};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Failure, Tape, Tensor};
 
 /// A model on the GPU, and the copy of it that is averaged, if any.
 pub(super) struct Built {
@@ -20,12 +20,9 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
     let builder = Builder::new(tape, trained(setup));
     let forward = model.build(&builder);
     if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) && builder.attach(&adapters(setup)) == 0 {
-        tape.fail(|| {
-            format!(
-                "`lora_targets` is {}, but no linear map of {} has such a name; use projections or all-linear",
-                String::from(setup.lora_targets.clone()),
-                model.name
-            )
+        tape.fail(|| Failure::NoTargets {
+            targets: String::from(setup.lora_targets.clone()),
+            model: model.name.clone(),
         });
     }
     let ema = setup.ema.then(|| Ema::new(tape, &builder.contents()));

@@ -1,6 +1,6 @@
 //! Whether a setup makes sense for a model, before anything is simulated.
 
-use super::{SimulateError, batching, grid, options};
+use super::{NoFlash, SimulateError, batching, grid, options};
 use crate::model::ModelConfig;
 use crate::setup::{Attention, Precision};
 use crate::{Model, Setup};
@@ -21,10 +21,8 @@ const MOST_PIXELS: u64 = 1 << 14;
 /// Refuses what cannot run.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !model.has_forward() {
-        return Err(SimulateError(format!(
-            "the configuration of {} is read, but this version does not simulate its forward",
-            model.name
-        )));
+        let model = model.name.clone();
+        return Err(SimulateError::NoForward { model });
     }
     batching::check(model, setup)?;
     image_sizes(model, setup)?;
@@ -40,16 +38,18 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     ];
     for ((name, value, least), (_, most)) in given.into_iter().zip(LIMITS) {
         if value < least || value > most {
-            return Err(SimulateError(format!(
-                "`{name}` is {value}; it must be between {least} and {most}"
-            )));
+            return Err(SimulateError::OutOfRange {
+                entry: name.into(),
+                value,
+                least,
+                most,
+            });
         }
     }
     if !(0.0..1.0).contains(&setup.lora_dropout) {
-        return Err(SimulateError(format!(
-            "`lora_dropout` is {}; it is a probability below 1, such as 0.05",
-            setup.lora_dropout
-        )));
+        return Err(SimulateError::Dropout {
+            given: setup.lora_dropout.to_string(),
+        });
     }
     options::check(model, setup)?;
     grid::check(model, setup)?;
@@ -62,19 +62,15 @@ fn image_sizes(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.image_sizes.is_empty() {
         return Ok(());
     }
-    let refuse = |why: String| Err(SimulateError(why));
     if !model.takes().parts {
-        return refuse(format!(
-            "`image_sizes` are of images beside text, and {} takes none; leave them out",
-            model.name
-        ));
+        let model = model.name.clone();
+        return Err(SimulateError::NoImages { model });
     }
     if !model.takes().images && setup.image_sizes.len() > 1 {
-        return refuse(format!(
-            "`image_sizes` has {} images, but {} takes one for each sample",
-            setup.image_sizes.len(),
-            model.name
-        ));
+        return Err(SimulateError::OneImage {
+            model: model.name.clone(),
+            images: setup.image_sizes.len(),
+        });
     }
     let good = |[height, width]: [u64; 2]| {
         let (short, long) = (height.min(width), height.max(width));
@@ -82,10 +78,10 @@ fn image_sizes(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     };
     match setup.image_sizes.iter().find(|&&size| !good(size)) {
         None => Ok(()),
-        Some([height, width]) => refuse(format!(
-            "`image_sizes` holds [{height}, {width}]; a side has 1 to {MOST_PIXELS} pixels, and the longer one at most 200 \
-             times the shorter"
-        )),
+        Some(&size) => Err(SimulateError::ImageSize {
+            size,
+            most: MOST_PIXELS,
+        }),
     }
 }
 
@@ -95,27 +91,23 @@ fn flash_attention_runs(model: &Model, setup: &Setup) -> Result<(), SimulateErro
         return Ok(());
     }
     let why = match &model.config {
-        ModelConfig::Blip2(_) => "transformers refuses it for BLIP-2, whose querying transformer stays in fp32",
-        ModelConfig::Mllama(_) => {
-            "transformers 5.17 fails for Llama-3.2-Vision: the attention of its tower has no `is_causal`"
-        }
-        _ if setup.precision == Precision::Fp32 => "FlashAttention runs in fp16 and bf16 only, and `precision` is fp32",
+        ModelConfig::Blip2(_) => NoFlash::Blip2,
+        ModelConfig::Mllama(_) => NoFlash::Mllama,
+        _ if setup.precision == Precision::Fp32 => NoFlash::Fp32,
         _ => return Ok(()),
     };
-    Err(SimulateError(format!(
-        "`attn` is flash_attention_2, but {why}; set `attn` to sdpa"
-    )))
+    Err(SimulateError::NoFlash(why))
 }
 
 /// The positions of a sample hold its image tokens.
 fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let tokens = model.image_tokens(setup);
     if tokens > setup.seq {
-        return Err(SimulateError(format!(
-            "{} images take {tokens} of the sequence's positions, but `seq` is {}; raise `seq` to at least {tokens} or \
-             lower `images`",
-            setup.images, setup.seq
-        )));
+        return Err(SimulateError::TooShort {
+            images: setup.images,
+            tokens,
+            seq: setup.seq,
+        });
     }
     Ok(())
 }

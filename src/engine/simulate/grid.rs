@@ -25,20 +25,23 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let (mut attentions, mut of_sample) = (0_u64, 0_u64);
     for [rows, columns] in patches.grids(setup) {
         if !whole(rows) || !whole(columns) {
-            return Err(SimulateError(format!(
-                "`grid` is [{rows}, {columns}]; both are patches a side, multiples of {merge} up to {MOST_PATCHES}"
-            )));
+            return Err(SimulateError::Grid {
+                grid: [rows, columns],
+                multiple: merge,
+                most: MOST_PATCHES,
+            });
         }
         attentions = attentions.saturating_add(windows(rows) * windows(columns) * patches.layers);
         of_sample = of_sample.saturating_add(rows * columns);
     }
     let all = |n: u64| n.saturating_mul(setup.batch);
     if all(attentions) > MOST_ATTENTIONS || all(of_sample) > MOST_PATCHES {
-        return Err(SimulateError(format!(
-            "{} samples of {of_sample} patches each are more than is simulated ({MOST_PATCHES} patches, \
-             {MOST_ATTENTIONS} runs of attention in the vision tower); lower `batch`, `images` or `grid`",
-            setup.batch
-        )));
+        return Err(SimulateError::Patches {
+            samples: setup.batch,
+            each: of_sample,
+            most: MOST_PATCHES,
+            attentions: MOST_ATTENTIONS,
+        });
     }
     Ok(())
 }
@@ -48,8 +51,7 @@ mod tests {
     use super::*;
 
     fn check_case(name: &str, setup: &Setup) -> Result<(), SimulateError> {
-        let model = Model::from_catalogue(name).map_err(|e| SimulateError(e.to_string()))?;
-        check(&model, setup)
+        check(&Model::from_catalogue(name).expect("it is known"), setup)
     }
 
     #[test]
@@ -61,10 +63,10 @@ mod tests {
         };
         for model in ["qwen2-vl-2b", "qwen2.5-vl-3b", "qwen3-vl-2b"] {
             assert_eq!(check_case(model, &with([24, 26], 2)), Ok(()));
-            let odd = check_case(model, &with([23, 24], 2)).unwrap_err();
-            assert!(odd.0.contains("[23, 24]") && odd.0.contains("multiples of 2"), "{odd}");
-            let huge = check_case(model, &with([24, 24], 65_536)).unwrap_err();
-            assert!(huge.0.contains("lower `batch`"), "{huge}");
+            let odd = check_case(model, &with([23, 24], 2)).unwrap_err().to_string();
+            assert!(odd.contains("[23, 24]") && odd.contains("multiples of 2"), "{odd}");
+            let huge = check_case(model, &with([24, 24], 65_536)).unwrap_err().to_string();
+            assert!(huge.contains("lower `batch`"), "{huge}");
             assert!(check_case(model, &with([u64::MAX, 2], 1)).is_err());
         }
     }

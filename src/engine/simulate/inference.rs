@@ -5,15 +5,18 @@ use serde::{Deserialize, Serialize};
 use super::SimulateError;
 use super::build::{Built, build, elements};
 use super::check::check;
+use super::player::Player;
 use super::steps::autocast_dtype;
-use crate::allocator::{Block, CachingAllocator, Options, OutOfMemory};
+use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Run};
+use crate::report::{Breakdown, Outputs, Phase, Recorded, Reserved, SegmentLayout, StepBytes, Timeline};
 use crate::setup::{Checkpointing, Loss};
-use crate::tape::log::Event;
+use crate::tape::dims::Dims;
+use crate::tape::log::{Event, StorageId};
 use crate::tape::{Gpu, Tape, Tensor};
 use crate::units::Bytes;
-use crate::{Model, Setup};
+use crate::{Model, Report, Setup};
 
 /// Most tokens that a simulated generation makes.
 pub const MOST_NEW_TOKENS: u64 = 4096;
@@ -65,11 +68,20 @@ impl Inference {
     }
 }
 
+/// A model that does not train, with the record of its pass.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    /// What it takes.
+    pub figures: Inference,
+    /// The same as a report, whose only phase is forward.
+    pub report: Report,
+}
+
 /// One batch in `model.eval()` under `torch.no_grad()`, logits kept until they are dropped.
 ///
 /// # Errors
 /// As [`simulate`](super::simulate).
-pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Inference, SimulateError> {
+pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Passed, SimulateError> {
     run(model, setup, gpu, |pass| {
         let outputs = pass.forward(&pass.batch());
         let held = pass.tape.mark();
@@ -86,17 +98,15 @@ pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Inference, Sim
 ///
 /// # Errors
 /// As [`simulate`](super::simulate), and for models that do not generate.
-pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Result<Inference, SimulateError> {
+pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Result<Passed, SimulateError> {
     if !(1..=MOST_NEW_TOKENS).contains(&new_tokens) {
-        return Err(SimulateError(format!(
-            "{new_tokens} new tokens: generation is simulated for 1 to {MOST_NEW_TOKENS}"
-        )));
+        return Err(SimulateError::NewTokens {
+            given: new_tokens,
+            most: MOST_NEW_TOKENS,
+        });
     }
-    let refused = || {
-        SimulateError(format!(
-            "{} does not generate; take a decoder or a vision-language model",
-            model.name
-        ))
+    let refused = || SimulateError::NoGeneration {
+        model: model.name.clone(),
     };
     if !model.takes().text {
         return Err(refused());
@@ -109,10 +119,10 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
     })
 }
 
-/// The position at which outputs are still held, and the bytes of the cache then.
+/// The position at which outputs are still held, and the keys and values of the cache then.
 struct End {
     held: usize,
-    cache: u64,
+    cache: Vec<(Dims, DType)>,
 }
 
 /// A model that does not train.
@@ -128,7 +138,7 @@ fn run(
     setup: &Setup,
     gpu: Gpu,
     pass: impl FnOnce(&mut Pass) -> Result<End, SimulateError>,
-) -> Result<Inference, SimulateError> {
+) -> Result<Passed, SimulateError> {
     check(model, setup)?;
     // Blocks are checkpointed, and Liger leaves logits out, in training only.
     let setup = &Setup {
@@ -152,17 +162,69 @@ fn run(
     let last = tape.mark();
     let failure = tape.failure();
     let total = params.iter().map(elements).sum();
+    let parameters = params.iter().filter_map(|p| Some((p.storage().id()?, false)));
+    let parameters = parameters.collect();
     drop((this, params, ema));
     if let Some(failure) = failure {
-        return Err(SimulateError(failure));
+        return Err(SimulateError::Fails(failure));
     }
-    let log = tape.finish();
-    let bytes: Vec<u64> = log.births.iter().map(|b| b.bytes).collect();
-    let marks = [after_model, end.held, last];
-    let mut out = replay(&log.events, &bytes, marks).map_err(|e| SimulateError(e.to_string()))?;
-    out.params = total;
-    out.cache = Bytes::new(end.cache);
-    Ok(out)
+    let mut log = tape.finish();
+    let mut events = std::mem::take(&mut log.events);
+    events.truncate(last);
+    let pass = events.split_off(after_model);
+    let replay = replay([&events, &pass], end.held - after_model, &log.births.requests())?;
+    let bytes = |(shape, dtype): &(Dims, DType)| Bytes::new(shape.numel() * dtype.width());
+    let figures = Inference {
+        params: total,
+        after_model: replay.after_model,
+        peak_allocated: replay.peak,
+        peak_reserved: replay.reserved.bytes,
+        with_outputs: replay.with_outputs,
+        cache: end.cache.iter().map(bytes).sum(),
+    };
+    let outputs = Outputs {
+        held: end.held - after_model,
+        cache: end.cache,
+    };
+    let timeline = Timeline::new(Recorded {
+        phases: vec![(Phase::Forward, 0)],
+        log,
+        events: pass,
+        initial: replay.initial,
+        block_bytes: replay.block_bytes,
+        peak: replay.peak_instant,
+        parameters,
+    });
+    let report = report(&figures, replay.reserved, outputs, timeline);
+    Ok(Passed { figures, report })
+}
+
+/// The figures as a report of a step that has nothing but a forward.
+fn report(figures: &Inference, reserved: Reserved, outputs: Outputs, timeline: Timeline) -> Report {
+    let steady = StepBytes {
+        before_forward: figures.after_model,
+        after_forward: figures.with_outputs,
+        peak_forward: figures.peak_allocated,
+        end: figures.after_model,
+        ..StepBytes::default()
+    };
+    Report {
+        params: figures.params,
+        trainable: 0,
+        after_model: figures.after_model,
+        first: steady,
+        steady,
+        peak_allocated: figures.peak_allocated,
+        peak_reserved: figures.peak_reserved,
+        reserved: vec![reserved],
+        fragmentation: figures.peak_reserved.saturating_sub(figures.peak_allocated),
+        paged: Bytes::ZERO,
+        peak_phase: Phase::Forward,
+        breakdown: Breakdown::of(&timeline),
+        timeline,
+        outputs: Some(outputs),
+        warnings: Vec::new(),
+    }
 }
 
 impl Pass {
@@ -204,34 +266,37 @@ impl Pass {
     }
 }
 
-/// The allocator's figures: the model is made, the cache emptied, and the pass run.
-fn replay(events: &[Event], bytes: &[u64], [after_model, held, last]: [usize; 3]) -> Result<Inference, OutOfMemory> {
-    let mut allocator = CachingAllocator::new(Options::default());
-    let mut blocks: Vec<Option<Block>> = vec![None; bytes.len()];
-    let mut play = |allocator: &mut CachingAllocator, events: &[Event]| {
-        events.iter().try_for_each(|event| {
-            let id = event.storage() as usize;
-            if event.is_birth() {
-                blocks[id] = Some(allocator.alloc(bytes[id], 0)?);
-            } else if let Some(block) = blocks[id].take() {
-                allocator.free(block);
-            }
-            Ok(())
-        })
-    };
-    play(&mut allocator, &events[..after_model])?;
-    allocator.empty_cache();
-    allocator.reset_peaks();
-    let made = allocator.allocated();
-    play(&mut allocator, &events[after_model..held])?;
-    let with_outputs = allocator.allocated();
-    play(&mut allocator, &events[held..last])?;
-    Ok(Inference {
-        params: 0,
-        after_model: made,
-        peak_allocated: allocator.peak_allocated(),
-        peak_reserved: allocator.peak_reserved(),
+/// The allocator's figures over a pass.
+struct Replay {
+    after_model: Bytes,
+    with_outputs: Bytes,
+    peak: Bytes,
+    /// How many events of the pass come before its highest total.
+    peak_instant: usize,
+    reserved: Reserved,
+    initial: Vec<StorageId>,
+    block_bytes: Vec<u64>,
+}
+
+/// The model is made, the cache emptied, and the pass run; outputs are held until so many of its events.
+fn replay([build, pass]: [&[Event]; 2], held: usize, requests: &[u64]) -> Result<Replay, OutOfMemory> {
+    let mut player = Player::new(requests, CachingAllocator::new(Options::default()));
+    let after_model = player.build(build)?;
+    let initial = player.lasting().storages();
+    player.restart();
+    player.play(&pass[..held])?;
+    let with_outputs = player.allocator().allocated();
+    player.play(&pass[held..])?;
+    let segments = [PoolKind::Small, PoolKind::Large].map(|kind| player.segments(kind));
+    // Nothing is given back while nothing limits the allocator: what it has reserved in the end is its highest.
+    let reserved = Reserved::new(SegmentLayout::FreshProcess, segments.into_iter().flatten());
+    Ok(Replay {
+        after_model: Bytes::new(after_model),
         with_outputs,
-        cache: Bytes::ZERO,
+        peak: player.allocator().peak_allocated(),
+        peak_instant: player.peak(),
+        reserved,
+        initial,
+        block_bytes: player.into_block_bytes(),
     })
 }

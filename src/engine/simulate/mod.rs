@@ -3,6 +3,7 @@
 mod batching;
 mod build;
 mod check;
+mod error;
 mod grid;
 mod inference;
 mod options;
@@ -15,31 +16,18 @@ mod steps;
 mod trial;
 mod warnings;
 
-use std::fmt;
-
 use crate::allocator::Options;
 use crate::setup::Parallel;
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
-pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, evaluate, generate};
+pub use error::{Missing, NoFlash, SimulateError};
+pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluate, generate};
 pub(crate) use parallel::units::{ROOT, Unit, Units};
 pub(crate) use parallel::{can_share, own as own_parameters, shard, work_of_one as parallel_work};
 pub use parallel::{record_parallel, simulate_parallel};
 pub use steps::{Recording, Step, StepMarks, Work, record, record_work};
 pub use trial::{ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_some_order};
-
-/// Why a setup cannot be simulated: what was given, what is allowed, what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SimulateError(pub String);
-
-impl fmt::Display for SimulateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SimulateError {}
 
 /// Records a run that makes sense and does not fail for another reason than memory.
 ///
@@ -49,7 +37,7 @@ pub fn record_checked(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recordin
     check::check(model, setup)?;
     let recording = record(model, setup, gpu);
     match &recording.failure {
-        Some(failure) => Err(SimulateError(failure.clone())),
+        Some(failure) => Err(SimulateError::Fails(failure.clone())),
         None => Ok(recording),
     }
 }
@@ -90,7 +78,7 @@ pub fn simulate_recorded(
 
 /// The report of a recorded run, played through the allocator.
 fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, SimulateError> {
-    let replay = replay::replay(&recording, &Options::default()).map_err(|e| SimulateError(e.to_string()))?;
+    let replay = replay::replay(&recording, &Options::default())?;
     let mut report = report::report(recording, replay);
     report.warnings = warnings::warnings(model, setup, &report);
     Ok(report)

@@ -1,6 +1,6 @@
 //! Whether the options of a setup mean something for a model.
 
-use super::SimulateError;
+use super::{Missing, SimulateError};
 use crate::model::ModelConfig;
 use crate::setup::{Freeze, Loss, Targets};
 use crate::{Model, Setup};
@@ -16,20 +16,18 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let (possible, missing) = match setup.freeze {
         Freeze::None => return Ok(()),
-        Freeze::Vision => (model.takes().parts, "vision tower beside a language model"),
-        Freeze::AllButConnector => (model.takes().parts, "connector"),
+        Freeze::Vision => (model.takes().parts, Missing::Tower),
+        Freeze::AllButConnector => (model.takes().parts, Missing::Connector),
         Freeze::Lora | Freeze::Qlora => (
             model.takes().text && has_targets(model, &setup.lora_targets),
-            "q_proj to down_proj for adapters",
+            Missing::Maps,
         ),
     };
     if possible {
         return Ok(());
     }
-    Err(SimulateError(format!(
-        "`freeze` does not fit {}, which has no {missing}; use none",
-        model.name
-    )))
+    let model = model.name.clone();
+    Err(SimulateError::Freeze { model, missing })
 }
 
 /// GPT-2's maps are `Conv1D`s; OPT's have names of their own.
@@ -46,10 +44,8 @@ fn quantisable(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.freeze != Freeze::Qlora || model.takes().text {
         return Ok(());
     }
-    Err(SimulateError(format!(
-        "`freeze` qlora is simulated for language models; {} is none, use lora or none",
-        model.name
-    )))
+    let model = model.name.clone();
+    Err(SimulateError::NotQuantised { model })
 }
 
 /// Liger replaces the forward of the families that it knows (`liger_kernel/transformers/model`).
@@ -63,16 +59,12 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         return Ok(());
     }
     if matches!(&model.config, M::PaliGemma(_) | M::Mllama(_)) {
-        return Err(SimulateError(format!(
-            "Liger 0.8.5's forward of {} fails in transformers 5.17; set `loss` to full",
-            model.name
-        )));
+        let model = model.name.clone();
+        return Err(SimulateError::LigerFails { model });
     }
     if !unknown {
         return Ok(());
     }
-    Err(SimulateError(format!(
-        "Liger has no fused linear cross-entropy for {}; set `loss` to full",
-        model.name
-    )))
+    let model = model.name.clone();
+    Err(SimulateError::NoLiger { model })
 }

@@ -2,7 +2,7 @@
 
 use super::replay::Replay;
 use super::steps::{Recording, StepMarks};
-use crate::report::{Phase, Recorded, Report, Timeline, breakdown};
+use crate::report::{Breakdown, Phase, Recorded, Report, Timeline};
 use crate::units::Bytes;
 
 /// The report of the run's last step, without warnings.
@@ -17,7 +17,6 @@ pub(super) fn report(recording: Recording, replay: Replay) -> Report {
         peak: replay.peak,
         parameters: recording.parameters,
     });
-    let breakdown = breakdown(&timeline.live(timeline.peak_instant()));
     let peak_allocated = steady.peak();
     let peak_reserved = replay
         .reserved
@@ -37,8 +36,9 @@ pub(super) fn report(recording: Recording, replay: Replay) -> Report {
         fragmentation: peak_reserved.saturating_sub(peak_allocated),
         paged: recording.paged,
         peak_phase: steady.peak_phase(),
-        breakdown,
+        breakdown: Breakdown::of(&timeline),
         timeline,
+        outputs: None,
         warnings: Vec::new(),
     }
 }

@@ -11,7 +11,7 @@ use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
 use crate::setup::{Precision, Setup, ZeroGrad};
 use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::work::Item;
-use crate::tape::{Gpu, Tape, Tensor};
+use crate::tape::{Failure, Gpu, Tape, Tensor};
 use crate::units::Bytes;
 
 /// Positions among the events of one step.
@@ -59,7 +59,7 @@ pub struct Recording {
     /// Optimizer states in managed memory, which CUDA moves between host and device.
     pub paged: Bytes,
     /// The error that the run would raise.
-    pub failure: Option<String>,
+    pub failure: Option<Failure>,
     /// What GPU and host do in a later step, where it was asked for.
     pub work: Work,
 }
@@ -115,7 +115,7 @@ pub fn record_work(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, 
     tape.write_work();
     let recording = record_on(model, setup, &tape);
     match &recording.failure {
-        Some(failure) => Err(SimulateError(failure.clone())),
+        Some(failure) => Err(SimulateError::Fails(failure.clone())),
         None => Ok(recording),
     }
 }
@@ -237,7 +237,7 @@ impl Trainer {
             if scaled.requires_grad() {
                 t.backward(&scaled);
             } else {
-                t.fail(|| "nothing that is trained leads to the loss: it has no gradient".into());
+                t.fail(|| Failure::NoGradient);
             }
             drop(scaled);
             after_backward = t.mark();

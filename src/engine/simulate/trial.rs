@@ -80,7 +80,7 @@ pub fn attempt(model: &Model, setup: &Setup, gpu: Gpu, options: &Options, steps:
     check(model, setup)?;
     let recording = record(model, setup, gpu);
     if let Some(failure) = recording.failure {
-        return Err(SimulateError(failure));
+        return Err(SimulateError::Fails(failure));
     }
     Ok(attempt_recorded(&recording, options, steps))
 }

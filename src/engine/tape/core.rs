@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::autocast::AutocastState;
 use super::checkpoint::Hook;
 use super::dims::Dims;
+use super::failure::Failure;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
 use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
@@ -37,7 +38,7 @@ pub(super) struct Core {
     /// What GPU and host do, where someone asks for time.
     pub(super) work: RefCell<Option<Vec<Item>>>,
     pub(super) working: Cell<bool>,
-    failure: RefCell<Option<String>>,
+    failure: RefCell<Option<Failure>>,
     /// The GPU's shape, on which some temporaries depend.
     pub gpu: Gpu,
 }
@@ -358,12 +359,12 @@ impl Tape {
     }
 
     /// Notes that the run would raise this error; the first one counts.
-    pub fn fail(&self, message: impl FnOnce() -> String) {
-        self.0.failure.borrow_mut().get_or_insert_with(message);
+    pub fn fail(&self, failure: impl FnOnce() -> Failure) {
+        self.0.failure.borrow_mut().get_or_insert_with(failure);
     }
 
     /// The error that the run would raise, if any.
-    pub fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<Failure> {
         self.0.failure.borrow().clone()
     }
 

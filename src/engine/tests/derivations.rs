@@ -6,9 +6,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, json};
 use vramscope_engine::device::Device;
-use vramscope_engine::report::Phase;
 use vramscope_engine::report::derivation::{Formula, Quantity, Subject, Term};
+use vramscope_engine::simulate::{Passed, evaluate, generate};
 use vramscope_engine::tape::Kind;
+use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Case, Model, Report, Setup, simulate_on};
 
@@ -75,12 +76,11 @@ fn cases() -> impl Strategy<Value = Case> {
 /// What the page shows of a run, with the exact value.
 fn shown(report: &Report, fit: &Fit) -> Vec<(Quantity, u64)> {
     use Quantity as Q;
-    let steady = &report.steady;
-    let mut shown = vec![
+    let phases = report.timeline.phases().iter().map(|(phase, _)| *phase);
+    let phases = phases.map(|phase| (Q::PhasePeak(phase), report.steady.peak_of(phase).get()));
+    let mut shown: Vec<_> = phases.collect();
+    shown.extend([
         (Q::PeakAllocated, report.peak_allocated.get()),
-        (Q::PhasePeak(Phase::Forward), steady.peak_forward.get()),
-        (Q::PhasePeak(Phase::Backward), steady.peak_backward.get()),
-        (Q::PhasePeak(Phase::Optimizer), steady.peak_optimizer.get()),
         (Q::PeakReserved, report.peak_reserved.get()),
         (Q::Reserve, report.fragmentation.get()),
         (Q::OutsideTorch, fit.outside_torch().get()),
@@ -88,7 +88,7 @@ fn shown(report: &Report, fit: &Fit) -> Vec<(Quantity, u64)> {
         (Q::Room, fit.room.get()),
         (Q::Params, report.params),
         (Q::Trainable, report.trainable),
-    ];
+    ]);
     shown.push(match fit.needed > fit.room {
         true => (Q::Short, fit.short().get()),
         false => (Q::Spare, fit.spare().get()),
@@ -147,6 +147,28 @@ fn numbers(formula: &Formula) -> Vec<(Quantity, u64)> {
     }
 }
 
+/// How numbers of a report come about, in the memory of a card.
+fn follow_all(
+    case: &Case,
+    model: &Model,
+    report: &Report,
+    room: Room<'_>,
+    more: &[(Quantity, u64)],
+) -> Result<(), String> {
+    let fit = Fit::of(report, room);
+    let subject = Subject {
+        model,
+        setup: &case.setup,
+        report,
+        room: Some((room, &fit)),
+    };
+    let mut seen = HashSet::new();
+    for (quantity, value) in shown(report, &fit).iter().chain(more) {
+        follow(subject, quantity, *value, &mut seen)?;
+    }
+    Ok(())
+}
+
 fn check(case: &Case, card: &str) -> Result<bool, String> {
     let model = Model::from_case(case).map_err(|e| e.to_string())?;
     let device = Device::by_name(card).map_err(|e| e.to_string())?;
@@ -154,17 +176,7 @@ fn check(case: &Case, card: &str) -> Result<bool, String> {
     let Ok(report) = simulate_on(&model, &case.setup, device.gpu().unwrap_or_default()) else {
         return Ok(false);
     };
-    let fit = Fit::of(&report, Room::Card(device));
-    let subject = Subject {
-        model: &model,
-        setup: &case.setup,
-        report: &report,
-        card: Some((device, &fit)),
-    };
-    let mut seen = HashSet::new();
-    for (quantity, value) in shown(&report, &fit) {
-        follow(subject, &quantity, value, &mut seen)?;
-    }
+    follow_all(case, &model, &report, Room::Card(device), &[])?;
     Ok(true)
 }
 
@@ -193,6 +205,88 @@ fn every_family_shows_numbers_that_add_up() {
     }
 }
 
+fn of(name: &str, setup: Setup) -> (Model, Case) {
+    let case = Case {
+        model: name.into(),
+        shape: Map::new(),
+        setup,
+        limit_gib: None,
+        parallel: None,
+    };
+    (Model::from_case(&case).expect("it is in the catalogue"), case)
+}
+
+#[test]
+fn numbers_of_evaluation_and_generation_come_about_too() {
+    let card = Device::by_name("RTX 4090").expect("it is known");
+    for name in ["gpt2", "google/gemma-3-1b-pt", "tinyllava-1.5b", "qwen2.5-vl-3b"] {
+        let setup = Setup {
+            seq: 1500,
+            use_cache: Some(true),
+            ..Setup::default()
+        };
+        let (model, case) = of(name, setup);
+        let gpu = card.gpu().unwrap_or_default();
+        let passes = [
+            evaluate(&model, &case.setup, gpu).expect("it runs"),
+            generate(&model, &case.setup, 20, gpu).expect("it generates"),
+        ];
+        for Passed { figures, report } in passes {
+            assert_eq!(report.peak_allocated, figures.peak_allocated, "{name}");
+            assert_eq!(
+                report.timeline.total_at(report.timeline.peak_instant()).1,
+                figures.peak_allocated
+            );
+            assert!(figures.cache.get() > 0, "{name}");
+            let own = [
+                (Quantity::AfterModel, figures.after_model.get()),
+                (Quantity::WithOutputs, figures.with_outputs.get()),
+                (Quantity::Cache, figures.cache.get()),
+            ];
+            // A limit of the allocator is a room as a card is.
+            for room in [Room::Card(card), Room::Allocator(Bytes::gib(7))] {
+                assert_eq!(follow_all(&case, &model, &report, room, &own), Ok(()), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_change_is_the_difference_of_two_reserved_peaks_each_of_which_opens() {
+    let gpu = vramscope_engine::tape::Gpu::default();
+    let batch = |batch| Setup {
+        batch,
+        seq: 256,
+        ..Setup::default()
+    };
+    let (model, case) = of("gpt2", batch(1));
+    let [now, then] = [1, 8].map(|n| simulate_on(&model, &batch(n), gpu).expect("it runs"));
+    let subject = |report| Subject {
+        model: &model,
+        setup: &case.setup,
+        report,
+        room: None,
+    };
+    let difference = then.peak_reserved.get() - now.peak_reserved.get();
+    for [run, changed] in [[&now, &then], [&then, &now]] {
+        let derived = |of: &Quantity| {
+            subject(run)
+                .derivation_beside(subject(changed), of)
+                .expect("it is explained")
+        };
+        let change = derived(&Quantity::Change).formula;
+        assert_eq!(change.value(), difference);
+        for (of, value) in numbers(&change) {
+            assert_eq!(derived(&of).formula.value(), value, "{of:?}");
+        }
+        // Terms of the changed run are of the changed run all the way down.
+        let peak = derived(&Quantity::Changed(Box::new(Quantity::PeakAllocated)));
+        assert_eq!(peak.formula.value(), changed.peak_allocated.get());
+        let terms = numbers(&peak.formula);
+        assert!(!terms.is_empty() && terms.iter().all(|(of, n)| derived(of).formula.value() == *n));
+    }
+}
+
 #[test]
 fn what_the_model_runs_is_counted() {
     let model = Model::from_catalogue("llava-1.5-7b").expect("it is in the catalogue");
@@ -208,7 +302,7 @@ fn what_the_model_runs_is_counted() {
             model: &model,
             setup,
             report: &report,
-            card: None,
+            room: None,
         };
         subject.derivation(&quantity).map(|d| d.formula.value())
     };

@@ -9,7 +9,7 @@ use crate::i18n::{Locale, Words};
 use crate::shell::{Store, preferences};
 use crate::state::{Draft, Key};
 use crate::words;
-use crate::worker::{Answer, Ask, Engine, Refusal, Slot};
+use crate::worker::{Answer, Ask, Engine, Slot};
 
 /// Under this name the browser keeps what a reader ticked.
 pub const KEPT: &str = "course";
@@ -164,9 +164,9 @@ impl Desk {
         self.engine.ask(Slot::Setups, ask, move |answer, progress| {
             let place = (progress.done as usize).saturating_sub(1);
             if let (Some(Answer::Setup(outcome)), Some(query)) = (answer, queries.get(place)) {
-                let outcome = outcome.map(|summary| *summary).map_err(|refusal| match refusal {
-                    Refusal::Model(message) | Refusal::Setup(message) => message,
-                });
+                let outcome = outcome
+                    .map(|summary| *summary)
+                    .map_err(|why| words::refusal(self.i18n, &why));
                 self.known.update_value(|known| known.insert(query.clone(), outcome));
                 self.show_cases();
             }

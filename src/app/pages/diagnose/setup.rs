@@ -19,7 +19,7 @@ pub fn RunSetup() -> impl IntoView {
     let is_named = untrack(|| {
         store
             .reading()
-            .with(|reading| reading.training().entries().next().is_some())
+            .with(|reading| reading.entries().entries().next().is_some())
     });
     let open = RwSignal::new(is_named);
     let run = Memo::new(move |_| if open.get() { named(store) } else { String::new() });

@@ -21,14 +21,16 @@ pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
         (path.len(), name, path.join("/"))
     });
     let bytes = Memo::new(move |_| line.with(|line| line.bytes));
-    let segments = move || {
+    let segments = Signal::derive(move || {
         line.with(|line| {
             let segments = line.pieces.iter();
             segments
                 .map(|(kind, bytes)| segment(i18n, *kind, *bytes, line.whole))
                 .collect::<Vec<_>>()
         })
-    };
+    });
+    let text = Signal::derive(move || gib(bytes.get()));
+    let quantity = path.with_value(|path| Quantity::Row(path.clone()));
     view! {
         <tr
             class=format!("depth-{depth}")
@@ -40,9 +42,11 @@ pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
             <th scope="row">
                 <Name line path toggled />
             </th>
-            <td class="breakdown-bar">{move || view! { <Bar segments=segments() /> }.into_any()}</td>
+            <td class="breakdown-bar">
+                <Bar segments />
+            </td>
             <td class="breakdown-bytes">
-                {move || view! { <Explained quantity=Quantity::Row(path.get_value()) text=gib(bytes.get()) /> }.into_any()}
+                <Explained quantity text />
             </td>
             <td class="breakdown-share">{move || line.with(|line| share(line.bytes, line.whole))}</td>
         </tr>

@@ -1,4 +1,5 @@
 use leptos::prelude::*;
+use vramscope_engine::Model;
 use vramscope_engine::device::{Device, DeviceKind, Vendor};
 use vramscope_engine::model::Takes;
 use vramscope_engine::setup::{Freeze, Precision};
@@ -8,7 +9,7 @@ use crate::charts::tick_label;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::shell::Store;
 use crate::simulation::Simulation;
-use crate::state::Key;
+use crate::state::{Key, Source};
 use crate::widgets::{ComboOption, Combobox, Entry, Number, Segments, Select, Switch};
 
 /// Model, card and the setup's entries that mean something for this model.
@@ -21,7 +22,11 @@ pub fn Controls() -> impl IntoView {
     view! {
         <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=move || t_string!(i18n, plan.controls)>
             <ModelSource />
-            <CardChoice />
+            <CardChoice>
+                <Folded name=FoldedName::Limit keys=&[Key::LimitGib]>
+                    <Entry key=Key::LimitGib placeholder="23.5" />
+                </Folded>
+            </CardChoice>
             <section class="group">
                 <h2>{t!(i18n, plan.batch)}</h2>
                 <Segments key=Key::Phase />
@@ -106,9 +111,10 @@ fn Lengths() -> impl IntoView {
     }
 }
 
-/// Shown for every kind of model until one can be read, so that nothing jumps.
+/// Shown for every kind of model until one can be read, so that nothing jumps. Only another model is read anew.
 fn takes() -> Memo<Takes> {
-    let model = Simulation::get().model;
+    let reading = Store::get().reading();
+    let source = Memo::new(move |_| reading.with(|r| r.source.clone()));
     let everything = Takes {
         text: true,
         images: true,
@@ -118,7 +124,11 @@ fn takes() -> Memo<Takes> {
         parts: true,
     };
     Memo::new(move |last: Option<&Takes>| {
-        let now = model.with(|m| m.as_ref().map(|m| m.takes()));
+        let model = source.with(|source| match source {
+            Source::Catalogue(name) => Model::from_catalogue(name),
+            Source::Config(text) => Model::from_config(text),
+        });
+        let now = model.ok().map(|model| model.takes());
         now.or(last.copied()).unwrap_or(everything)
     })
 }
@@ -179,6 +189,7 @@ fn Finer(takes: Memo<Takes>) -> impl IntoView {
 /// What a folded group is called.
 #[derive(Clone, Copy)]
 enum FoldedName {
+    Limit,
     ImageSizes,
     Lengths,
     Finer,
@@ -191,6 +202,7 @@ fn Folded(name: FoldedName, keys: &'static [Key], children: Children) -> impl In
     let store = Store::get();
     let open = untrack(|| keys.iter().any(|&key| store.has(key)));
     let name = move || match name {
+        FoldedName::Limit => t_string!(i18n, plan.limit),
         FoldedName::ImageSizes => t_string!(i18n, plan.image_sizes),
         FoldedName::Lengths => t_string!(i18n, plan.lengths),
         FoldedName::Finer => t_string!(i18n, plan.finer),
@@ -205,7 +217,11 @@ fn Folded(name: FoldedName, keys: &'static [Key], children: Children) -> impl In
 
 /// The card, from a list by maker.
 #[component]
-pub fn CardChoice() -> impl IntoView {
+pub fn CardChoice(
+    /// What else is asked of it.
+    #[prop(optional)]
+    children: Option<Children>,
+) -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
     let options = Signal::derive(move || {
@@ -221,6 +237,7 @@ pub fn CardChoice() -> impl IntoView {
         <section class="group group-single">
             <h2>{t!(i18n, plan.card)}</h2>
             <Combobox key=Key::Gpu options error />
+            {children.map(|children| children())}
         </section>
     }
 }

@@ -9,6 +9,7 @@ use vramscope_engine::report::derivation::Quantity;
 use web_sys::HtmlElement;
 
 use crate::chunk::{Later, LaterPart};
+use crate::state::Draft;
 
 pub use number::Explained;
 pub use panel::{ExplanationPanel, place};
@@ -17,6 +18,8 @@ pub use panel::{ExplanationPanel, place};
 #[derive(Debug, Clone, Copy)]
 pub struct Explanation {
     trail: RwSignal<Vec<Quantity>>,
+    /// The entries of the run beside the page's that the number is also about.
+    changed: RwSignal<Option<Draft>>,
     /// Changes whenever a number is pressed.
     pressed: RwSignal<u32>,
     /// The element that was pressed last.
@@ -28,6 +31,7 @@ impl Explanation {
     pub fn provide() {
         let this = Self {
             trail: RwSignal::new(Vec::new()),
+            changed: RwSignal::new(None),
             pressed: RwSignal::new(0),
             beside: StoredValue::new_local(None),
         };
@@ -45,7 +49,8 @@ impl Explanation {
     }
 
     /// Explains a number in the panel, beside the element that shows it.
-    fn open(self, quantity: Quantity, beside: HtmlElement) {
+    fn open(self, quantity: Quantity, changed: Option<Draft>, beside: HtmlElement) {
+        self.changed.set(changed);
         self.trail.set(vec![quantity]);
         self.beside.set_value(Some(beside));
         self.pressed.update(|n| *n += 1);

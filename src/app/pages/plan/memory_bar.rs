@@ -3,74 +3,117 @@ use vramscope_engine::format::gib;
 use vramscope_engine::report::Part;
 use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Fit;
 
 use super::explain::Explained;
 use crate::charts::{Bar, Segment, part_class};
 use crate::i18n::{t, use_i18n};
-use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
 
-/// What the run takes, part by part, against what the card has.
+/// What the run takes, part by part, against what the card has. Parts stay the same elements while their amounts
+/// change.
 #[component]
 pub fn MemoryBar() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    part(move || {
-        let run = simulation.run()?;
-        let parts = &run.parts;
+    let segments = Signal::derive(move || {
+        let Some(run) = simulation.run() else { return Vec::new() };
         let scale = scale(&run);
-        let segments = parts
-            .iter()
-            .map(|(part, bytes)| Segment {
-                class: part_class(*part),
-                share: ratio(*bytes, scale),
-                title: format!("{}: {}", words::part(i18n, *part), gib(*bytes)),
-            })
-            .collect();
-        let legend = parts.iter().map(|(part, bytes)| {
+        let segment = |(part, bytes): &(Part, Bytes)| Segment {
+            class: part_class(*part),
+            share: ratio(*bytes, scale),
+            title: format!("{}: {}", words::part(i18n, *part), gib(*bytes)),
+        };
+        run.parts.iter().map(segment).collect()
+    });
+    let parts = Memo::new(move |_| {
+        let run = simulation.run();
+        run.map_or_else(Vec::new, |run| run.parts.iter().map(|(part, _)| *part).collect())
+    });
+    let is_free = Memo::new(move |_| simulation.run().is_some_and(|run| spare(&run) > Bytes::ZERO));
+    let legend = move || {
+        let parts = parts.get().into_iter().enumerate().map(|(place, part)| {
+            let bytes = simulation.text(move |run| run.parts.get(place).map_or_else(String::new, |(_, b)| gib(*b)));
             view! {
                 <li>
-                    <span class=format!("swatch {}", part_class(*part)) aria-hidden="true"></span>
-                    <span class="legend-name">{words::part(i18n, *part)}</span>
+                    <span class=format!("swatch {}", part_class(part)) aria-hidden="true"></span>
+                    <span class="legend-name">{move || words::part(i18n, part)}</span>
                     <span class="legend-value">
-                        <Explained quantity=quantity(*part) text=gib(*bytes) />
+                        <Explained quantity=quantity(part) text=bytes />
                     </span>
                 </li>
             }
         });
-        let free = run.card.as_ref().ok().filter(|card| card.fit.spare() > Bytes::ZERO);
-        let free = free.map(|card| {
-            view! {
+        parts.collect_view()
+    };
+    view! {
+        <div class="memory-bar">
+            <Bar segments />
+            <Limit />
+        </div>
+        <ul class="legend">
+            {legend}
+            <Show when=move || is_free.get()>
                 <li>
                     <span class="swatch part-free" aria-hidden="true"></span>
                     <span class="legend-name">{t!(i18n, part.free)}</span>
                     <span class="legend-value">
-                        <Explained quantity=Quantity::Spare text=gib(card.fit.spare()) />
+                        <Explained quantity=Quantity::Spare text=simulation.text(|run| gib(spare(run))) />
                     </span>
                 </li>
-            }
-        });
-        let over = run.card.as_ref().ok().map(|card| {
-            let width = format!("{:.4}%", ratio(card.fit.short(), scale) * 100.0);
-            view! { <span class="over" style:width=width aria-hidden="true"></span> }
-        });
-        let limit = run
-            .card
-            .as_ref()
-            .ok()
-            .map(|card| limit_mark(card.fit.room, scale, &card.name));
-        let bar = view! {
-            <div class="memory-bar">
-                <Bar segments />
-                {over}
-                {limit}
-            </div>
-            <ul class="legend">{legend.collect_view()} {free}</ul>
-        };
-        Some(bar.into_any())
-    })
+            </Show>
+        </ul>
+    }
+}
+
+/// Where the card ends, and what passes it.
+#[component]
+fn Limit() -> impl IntoView {
+    let simulation = Simulation::get();
+    let is_any = Memo::new(move |_| simulation.card().is_some_and(|card| card.is_ok()));
+    let of = move |read: fn(&Run, &Fit) -> String| {
+        simulation.text(move |run| {
+            run.card
+                .as_ref()
+                .map_or_else(|_| String::new(), |card| read(run, &card.fit))
+        })
+    };
+    let short = of(|run, fit| percent(ratio(fit.short(), scale(run))));
+    let place = of(|run, fit| percent(ratio(fit.room, scale(run))));
+    let label = simulation.text(|run| {
+        let card = run.card.as_ref();
+        card.map_or_else(
+            |_| String::new(),
+            |card| format!("{} · {}", card.name, gib(card.fit.room)),
+        )
+    });
+    // Near the left edge there is no room for its label on that side.
+    let early = Memo::new(move |_| {
+        let run = simulation.run();
+        run.is_some_and(|run| {
+            run.card
+                .as_ref()
+                .is_ok_and(|card| ratio(card.fit.room, scale(&run)) < 0.35)
+        })
+    });
+    view! {
+        <Show when=move || is_any.get()>
+            <span class="over" style:width=move || short.get() aria-hidden="true"></span>
+            <span class="limit" class:limit-early=move || early.get() style:left=move || place.get() aria-hidden="true">
+                <span class="limit-label">{move || label.get()}</span>
+            </span>
+        </Show>
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.4}%", share * 100.0)
+}
+
+fn spare(run: &Run) -> Bytes {
+    run.card.as_ref().map_or(Bytes::ZERO, |card| card.fit.spare())
 }
 
 fn quantity(part: Part) -> Quantity {
@@ -91,17 +134,4 @@ fn scale(run: &Run) -> Bytes {
 
 fn ratio(part: Bytes, whole: Bytes) -> f64 {
     part.get() as f64 / whole.get().max(1) as f64
-}
-
-/// Where the card ends.
-fn limit_mark(room: Bytes, scale: Bytes, name: &str) -> impl IntoView + use<> {
-    let place = format!("{:.4}%", ratio(room, scale) * 100.0);
-    // Near the left edge there is no room for its label on that side.
-    let early = ratio(room, scale) < 0.35;
-    let label = format!("{name} · {}", gib(room));
-    view! {
-        <span class="limit" class:limit-early=early style:left=place aria-hidden="true">
-            <span class="limit-label">{label}</span>
-        </span>
-    }
 }

@@ -7,7 +7,6 @@ mod controls;
 mod explain;
 mod export;
 mod in_sight;
-mod inference;
 mod instant;
 mod live;
 mod memory_bar;

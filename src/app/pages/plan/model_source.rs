@@ -7,6 +7,7 @@ use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Key;
 use crate::widgets::{ComboOption, Combobox, Help, HelpButton, OpenFiles, dropped, read_text};
+use crate::worker::Refusal;
 
 /// The model: from the catalogue, or a `config.json` typed, pasted, dropped or opened.
 #[component]
@@ -65,7 +66,7 @@ fn Tab(on: Signal<bool>, pick: impl Fn() + 'static, testid: &'static str, childr
 fn model_error() -> Signal<Option<String>> {
     let outcome = Simulation::get().outcome;
     Signal::derive(move || match outcome.get() {
-        Outcome::BadModel(message) => Some(message),
+        Outcome::Refused(Refusal::Model(message)) => Some(message),
         _ => None,
     })
 }

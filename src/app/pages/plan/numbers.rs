@@ -11,12 +11,13 @@ use crate::words;
 use crate::worker::view::Run;
 
 /// One figure: which number it is, how it is shown, and the name by which tests and scripts find it.
+#[derive(Clone, PartialEq)]
 struct Figure {
     quantity: Quantity,
     shown: String,
     exact: String,
-    /// What else to know of it.
-    note: Option<String>,
+    /// What else to know of it; mostly nothing.
+    note: String,
     testid: &'static str,
     value: u64,
 }
@@ -27,7 +28,7 @@ impl Figure {
             quantity,
             shown: gib(bytes),
             exact: exact(bytes),
-            note: None,
+            note: String::new(),
             testid,
             value: bytes.get(),
         }
@@ -38,7 +39,7 @@ impl Figure {
             quantity,
             shown: words::count(i18n, n),
             exact: grouped(n),
-            note: None,
+            note: String::new(),
             testid,
             value: n,
         }
@@ -49,31 +50,40 @@ impl Figure {
             quantity,
             shown: grouped(n),
             exact: String::new(),
-            note: None,
+            note: String::new(),
             testid,
             value: n,
         }
     }
 }
 
-/// The figures of the run, exact to the byte.
+/// The figures of the run, exact to the byte. A line stays the same element while its figure changes.
 #[component]
 pub fn Numbers() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
+    let figures = Memo::new(move |last: Option<&Vec<Figure>>| match simulation.run() {
+        Some(run) => figures(i18n, &run),
+        None => last.cloned().unwrap_or_default(),
+    });
+    let lines = Memo::new(move |_| figures.with(|all| all.iter().map(|f| f.testid).collect::<Vec<_>>()));
     part(move || {
-        let run = simulation.run()?;
-        let rows = figures(i18n, &run).into_iter().map(|f| {
+        let rows = lines.get().into_iter().enumerate().map(|(place, testid)| {
+            let of = move |read: fn(&Figure) -> String| move || figures.with(|all| all.get(place).map(read));
+            let shown = Signal::derive(move || of(|f| f.shown.clone())().unwrap_or_default());
+            let value = Signal::derive(move || figures.with(|all| all.get(place).map_or(0, |f| f.value)));
+            let quantity = figures.with_untracked(|all| all[place].quantity.clone());
+            let name = quantity.clone();
             view! {
                 <div class="figure">
-                    <dt>{words::quantity(i18n, &f.quantity)}</dt>
+                    <dt>{move || words::quantity(i18n, &name)}</dt>
                     <dd>
                         <strong>
-                            <Explained quantity=f.quantity text=f.shown testid=f.testid value=f.value />
+                            <Explained quantity text=shown testid value />
                         </strong>
-                        <span class="exact">{f.exact}</span>
+                        <span class="exact">{of(|f| f.exact.clone())}</span>
                     </dd>
-                    {f.note.map(|note| view! { <dd class="figure-note">{note}</dd> })}
+                    <dd class="figure-note">{of(|f| f.note.clone())}</dd>
                 </div>
             }
         });
@@ -90,15 +100,23 @@ fn figures(i18n: Words, run: &Run) -> Vec<Figure> {
         Figure {
             note: of
                 .least_reserved
-                .map(|(layout, bytes)| words::reserved(i18n, layout, gib(bytes))),
+                .map(|(layout, bytes)| words::reserved(i18n, layout, gib(bytes)))
+                .unwrap_or_default(),
             ..Figure::bytes(Q::PeakReserved, "peak-reserved", of.peak_reserved)
         },
         Figure::bytes(Q::OutsideTorch, "outside-torch", outside),
     ];
+    if let Some(pass) = &run.pass {
+        figures.push(Figure::bytes(Q::AfterModel, "after-model", pass.after_model));
+        figures.push(Figure::bytes(Q::WithOutputs, "with-outputs", pass.with_outputs));
+        figures.push(Figure::bytes(Q::Cache, "cache", pass.cache));
+    }
     let inputs = run.inputs;
     figures.extend(inputs.logits.map(|bytes| Figure::bytes(Q::Logits, "logits", bytes)));
     figures.push(Figure::weights(i18n, Q::Params, "params", of.params));
-    figures.push(Figure::weights(i18n, Q::Trainable, "trainable", of.trainable));
+    if run.pass.is_none() {
+        figures.push(Figure::weights(i18n, Q::Trainable, "trainable", of.trainable));
+    }
     let positions = |quantity, testid| move |n| Figure::positions(quantity, testid, n);
     figures.extend(inputs.positions.map(positions(Q::Positions, "positions")));
     figures.extend(inputs.image_tokens.map(positions(Q::ImageTokens, "image-tokens")));

@@ -4,7 +4,6 @@ use vramscope_engine::report::derivation::Quantity;
 
 use super::explain::Explained;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
 
@@ -13,19 +12,18 @@ use crate::words;
 pub fn Peak() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    part(move || {
-        let run = simulation.run()?;
-        let figures = &run.figures;
-        let phase = words::phase(i18n, figures.peak_phase);
-        let peak = view! {
-            <p class="peak">
-                <span class="peak-name">{t!(i18n, numbers.allocated)}</span>
-                <strong>
-                    <Explained quantity=Quantity::PeakAllocated text=gib(figures.peak_allocated) />
-                </strong>
-                <span class="peak-name">{t_string!(i18n, numbers.in_phase, phase = phase)}</span>
-            </p>
-        };
-        Some(peak.into_any())
-    })
+    let bytes = simulation.text(|run| gib(run.figures.peak_allocated));
+    let phase = simulation.text(move |run| {
+        let phase = words::phase(i18n, run.figures.peak_phase);
+        t_string!(i18n, numbers.in_phase, phase = phase)
+    });
+    view! {
+        <p class="peak">
+            <span class="peak-name">{t!(i18n, numbers.allocated)}</span>
+            <strong>
+                <Explained quantity=Quantity::PeakAllocated text=bytes />
+            </strong>
+            <span class="peak-name">{move || phase.get()}</span>
+        </p>
+    }
 }

@@ -6,57 +6,60 @@ use vramscope_engine::report::derivation::Quantity;
 use super::explain::Explained;
 use crate::charts::{Bar, Segment};
 use crate::i18n::{t_string, use_i18n};
-use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
+use crate::worker::view::Run;
 
 /// The highest instant of each phase, and which phase decides.
 #[component]
 pub fn Phases() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    part(move || {
-        let run = simulation.run()?;
-        let steady = run.figures.steady;
-        let holder = run.figures.peak_phase;
-        let peaks = [
-            (Phase::Forward, steady.peak_forward),
-            (Phase::Backward, steady.peak_backward),
-            (Phase::Optimizer, steady.peak_optimizer),
-        ];
-        let highest = steady.peak().get().max(1) as f64;
-        let rows = peaks.map(|(phase, bytes)| {
-            let holds = phase == holder;
-            let segment = Segment {
-                class: if holds { "phase-holder" } else { "phase-other" },
-                share: bytes.get() as f64 / highest,
-                title: gib(bytes),
-            };
-            view! {
-                <tr class:phase-holds=holds data-testid="phase-row" data-value=bytes.get().to_string()>
-                    <th scope="row">{words::phase(i18n, phase)}</th>
-                    <td class="phase-bar">
-                        <Bar segments=vec![segment] />
-                    </td>
-                    <td class="phase-value">
-                        <Explained quantity=Quantity::PhasePeak(phase) text=gib(bytes) />
-                    </td>
-                    <td class="phase-mark">{holds.then(|| t_string!(i18n, phase.holds).to_string())}</td>
-                </tr>
-            }
+    let explain = simulation.text(move |run| {
+        let holder = words::phase(i18n, run.figures.peak_phase);
+        t_string!(i18n, phase.explain, phase = holder)
+    });
+    let rows = [Phase::Forward, Phase::Backward, Phase::Optimizer].map(|phase| view! { <Row phase /> });
+    view! {
+        <table class="phases">
+            <colgroup>
+                <col class="col-phase" />
+                <col />
+                <col class="col-bytes" />
+                <col class="col-mark" />
+            </colgroup>
+            <tbody>{rows}</tbody>
+        </table>
+        <p class="muted small">{move || explain.get()}</p>
+    }
+}
+
+#[component]
+fn Row(phase: Phase) -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    let bytes = move |run: &Run| run.figures.steady.peak_of(phase);
+    let holds = Memo::new(move |_| simulation.run().is_some_and(|run| run.figures.peak_phase == phase));
+    let segments = Signal::derive(move || {
+        let run = simulation.run();
+        let segment = run.map(|run| Segment {
+            class: if holds.get() { "phase-holder" } else { "phase-other" },
+            share: bytes(&run).get() as f64 / run.figures.steady.peak().get().max(1) as f64,
+            title: gib(bytes(&run)),
         });
-        let table = view! {
-            <table class="phases">
-                <colgroup>
-                    <col class="col-phase" />
-                    <col />
-                    <col class="col-bytes" />
-                    <col class="col-mark" />
-                </colgroup>
-                <tbody>{rows.collect_view()}</tbody>
-            </table>
-            <p class="muted small">{t_string!(i18n, phase.explain, phase = words::phase(i18n, holder))}</p>
-        };
-        Some(table.into_any())
-    })
+        segment.into_iter().collect()
+    });
+    let value = simulation.text(move |run| bytes(run).get().to_string());
+    view! {
+        <tr class:phase-holds=move || holds.get() data-testid="phase-row" data-value=move || value.get()>
+            <th scope="row">{move || words::phase(i18n, phase)}</th>
+            <td class="phase-bar">
+                <Bar segments />
+            </td>
+            <td class="phase-value">
+                <Explained quantity=Quantity::PhasePeak(phase) text=simulation.text(move |run| gib(bytes(run))) />
+            </td>
+            <td class="phase-mark">{move || holds.get().then(|| t_string!(i18n, phase.holds))}</td>
+        </tr>
+    }
 }

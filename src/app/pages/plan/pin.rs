@@ -22,7 +22,7 @@ pub fn PinButton() -> impl IntoView {
     let pinned = pins(store);
     let full = move || !pinned.with(|p| p.has_room());
     let pin = move |_| {
-        let entries = store.reading().with_untracked(Reading::training);
+        let entries = store.reading().with_untracked(Reading::entries);
         let mut pins = pinned.get_untracked();
         pins.add(entries);
         store.set(Key::Compare, pins.text());

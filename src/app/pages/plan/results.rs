@@ -4,7 +4,6 @@ use super::breakdown::Breakdown;
 
 use super::export::ExportCard;
 use super::in_sight::InSight;
-use super::inference::InferenceNumbers;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
 use super::peak::Peak;
@@ -19,6 +18,8 @@ use crate::chunk::Later;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 use crate::simulation::{Outcome, Simulation};
+use crate::words;
+use crate::worker::Refusal;
 
 /// What came of the entries: a run, or why there is none.
 #[component]
@@ -35,9 +36,9 @@ pub fn Results() -> impl IntoView {
             aria-busy=move || stale.get().to_string()
         >
             {move || match shown.get() {
-                Shown::Nothing => view! { <Refusal /> }.into_any(),
-                Shown::Inference => view! { <Pass /> }.into_any(),
-                Shown::Run => view! { <Training /> }.into_any(),
+                Shown::Nothing => view! { <Refused /> }.into_any(),
+                Shown::Pass => view! { <Ran trains=false /> }.into_any(),
+                Shown::Step => view! { <Ran trains=true /> }.into_any(),
             }}
         </main>
     }
@@ -46,24 +47,27 @@ pub fn Results() -> impl IntoView {
 /// Which of the results there are.
 #[derive(Clone, Copy, PartialEq)]
 enum Shown {
+    /// There is no run.
     Nothing,
-    Inference,
-    Run,
+    /// One of a model that does not train.
+    Pass,
+    /// A training step.
+    Step,
 }
 
 impl Shown {
     fn of(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Ready(_) => Self::Run,
-            Outcome::Inference(_) => Self::Inference,
+            Outcome::Ready(run) if run.pass.is_some() => Self::Pass,
+            Outcome::Ready(_) => Self::Step,
             _ => Self::Nothing,
         }
     }
 }
 
-/// A training step.
+/// A run: what only training has stands there where the model trains.
 #[component]
-fn Training() -> impl IntoView {
+fn Ran(trains: bool) -> impl IntoView {
     let i18n = use_i18n();
     view! {
         <section class="card headline">
@@ -76,10 +80,15 @@ fn Training() -> impl IntoView {
         </section>
         <Pinned />
         <div class="row phases-and-figures">
-            <section class="card">
-                <h2>{t!(i18n, plan.phases)}</h2>
-                <Phases />
-            </section>
+            {trains
+                .then(|| {
+                    view! {
+                        <section class="card">
+                            <h2>{t!(i18n, plan.phases)}</h2>
+                            <Phases />
+                        </section>
+                    }
+                })}
             <section class="card">
                 <h2>{t!(i18n, plan.numbers)}</h2>
                 <Numbers />
@@ -87,56 +96,47 @@ fn Training() -> impl IntoView {
         </div>
         <TimeCard />
         <Warnings />
-        <section class="card">
-            <h2>{t!(i18n, what_if.title)}</h2>
-            <WhatIf />
-        </section>
+        {trains
+            .then(|| {
+                view! {
+                    <section class="card">
+                        <h2>{t!(i18n, what_if.title)}</h2>
+                        <WhatIf />
+                    </section>
+                }
+            })}
         <TimelinePanel />
         <section class="card">
             <h2>{t!(i18n, plan.breakdown)}</h2>
             <Breakdown />
         </section>
-        <InSight of=Later::Sweep testid="sweep-place" />
+        {trains.then(|| view! { <InSight of=Later::Sweep testid="sweep-place" /> })}
         <ExportCard />
     }
 }
 
-/// A model that does not train.
+/// Why there is no run, and that nothing entered is lost.
 #[component]
-fn Pass() -> impl IntoView {
-    let i18n = use_i18n();
-    view! {
-        <section class="card headline">
-            <VerdictLine />
-        </section>
-        <section class="card">
-            <h2>{t!(i18n, plan.numbers)}</h2>
-            <InferenceNumbers />
-        </section>
-        <ExportCard />
-    }
-}
-
-/// The engine's message, and that nothing entered is lost.
-#[component]
-pub fn Refusal() -> impl IntoView {
+pub fn Refused() -> impl IntoView {
     let i18n = use_i18n();
     let outcome = Simulation::get().outcome;
-    let words = move || match outcome.get() {
-        Outcome::BadModel(message) => Some((t_string!(i18n, refusal.model).to_string(), message)),
-        Outcome::BadSetup(message) => Some((t_string!(i18n, refusal.setup).to_string(), message)),
-        _ => None,
-    };
     part(move || {
-        words().map(|(title, message)| {
+        let Outcome::Refused(why) = outcome.get() else {
+            return None;
+        };
+        let title = match why {
+            Refusal::Model(_) => t_string!(i18n, refusal.model),
+            Refusal::Setup(_) => t_string!(i18n, refusal.setup),
+        };
+        Some(
             view! {
                 <section class="card refusal" role="alert" data-testid="refusal">
                     <h2>{title}</h2>
-                    <p class="refusal-message">{message}</p>
+                    <p class="refusal-message">{words::refusal(i18n, &why)}</p>
                     <p class="muted">{t!(i18n, refusal.kept)}</p>
                 </section>
             }
-            .into_any()
-        })
+            .into_any(),
+        )
     })
 }

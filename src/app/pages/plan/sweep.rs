@@ -29,6 +29,20 @@ pub struct Swept {
     pub largest: Vec<Largest>,
 }
 
+impl Swept {
+    /// The entries of one value, on the chosen card or another.
+    pub fn entries_at(&self, entries: &Draft, value: u64, card: Option<&str>) -> Option<Draft> {
+        let mut entries = entries.clone();
+        entries.set(Key::named(self.axis?.name())?, value.to_string());
+        if let Some(card) = card.filter(|card| *card != entries.get(Key::Gpu)) {
+            entries.set(Key::Gpu, card);
+            // A limit is of the chosen card.
+            entries.set(Key::LimitGib, "");
+        }
+        Some(entries)
+    }
+}
+
 /// The sweep of the page.
 #[derive(Clone, Copy)]
 pub struct SweepState {

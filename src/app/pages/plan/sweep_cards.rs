@@ -1,13 +1,16 @@
 use leptos::prelude::*;
 use vramscope_engine::device::Device;
 use vramscope_engine::format::{gib, grouped};
+use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
 
+use super::explain::Explained;
 use super::sweep::Swept;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::Store;
-use crate::state::Key;
+use crate::simulation::Simulation;
+use crate::state::{Draft, Key};
 use crate::worker::protocol::Largest;
 use crate::worker::sweep::cards;
 
@@ -80,10 +83,13 @@ pub fn CardChips() -> impl IntoView {
 #[component]
 pub fn LargestTable(shown: RwSignal<Swept>) -> impl IntoView {
     let i18n = use_i18n();
+    let simulation = Simulation::get();
     part(move || {
-        let largest = shown.with(|swept| swept.largest.clone());
-        (!largest.is_empty()).then(|| {
-            let rows: Vec<_> = largest.into_iter().map(|largest| row(i18n, largest)).collect();
+        let swept = shown.get();
+        (!swept.largest.is_empty()).then(|| {
+            let entries = simulation.entries.get_value();
+            let rows = swept.largest.iter().map(|largest| row(i18n, largest, &swept, &entries));
+            let rows: Vec<_> = rows.collect();
             view! {
                 <table class="readout largest">
                     <thead>
@@ -102,18 +108,29 @@ pub fn LargestTable(shown: RwSignal<Swept>) -> impl IntoView {
     })
 }
 
-fn row(i18n: Words, largest: Largest) -> impl IntoView {
+fn row(i18n: Words, largest: &Largest, swept: &Swept, entries: &Draft) -> impl IntoView + use<> {
+    let number = |of: Quantity, value: u64, bytes: Bytes| {
+        let changed = swept.entries_at(entries, value, Some(&largest.card));
+        let quantity = Quantity::Changed(Box::new(of));
+        view! { <Explained quantity changed text=gib(bytes) /> }.into_any()
+    };
     let value = largest.found.as_ref().map_or(0, |(value, _)| *value);
     let shown = match (&largest.found, largest.open) {
         (None, _) => t_string!(i18n, sweep.none).to_string(),
         (Some((value, _)), true) => t_string!(i18n, sweep.at_least, value = grouped(*value)).to_string(),
         (Some((value, _)), false) => grouped(*value),
     };
-    let takes = largest.found.map_or_else(String::new, |(_, needed)| gib(needed.needed));
+    let takes = largest
+        .found
+        .as_ref()
+        .map(|(value, needed)| number(Quantity::Needed, *value, needed.needed));
+    let any = largest.found.as_ref().map(|(value, _)| *value);
+    let any = any.or(swept.points.first().map(|point| point.value)).unwrap_or(1);
+    let room = number(Quantity::Room, any, Bytes::new(largest.room));
     view! {
         <tr data-testid="largest-row" data-name=largest.card.clone() data-value=value.to_string()>
             <th scope="row">{largest.card.clone()}</th>
-            <td>{gib(Bytes::new(largest.room))}</td>
+            <td>{room}</td>
             <td>{shown}</td>
             <td>{takes}</td>
         </tr>

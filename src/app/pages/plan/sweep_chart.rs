@@ -1,12 +1,15 @@
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::plan::{Axis as Entry, Needed, Point};
+use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
 
+use super::explain::Explained;
 use super::sweep::Swept;
 use crate::charts::{Axis, Figure, Limit, LineChart, LineSwatch, Lines, Mark, Palette, Series, Table, Unit};
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::pages::stem;
+use crate::part::part;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::Key;
@@ -53,7 +56,15 @@ pub fn SweepChart(shown: RwSignal<Swept>) -> impl IntoView {
         let needed = needed().map_or_else(String::new, |n| gib(n.needed));
         format!("{} {value}: {needed}", label.get())
     });
-    let figures = move |of: fn(&Needed) -> Bytes| needed().map_or_else(String::new, |n| gib(of(&n)));
+    let entries = Simulation::get().entries;
+    let figure = move |quantity: Quantity, of: fn(&Needed) -> Bytes| {
+        part(move || {
+            let (value, needed) = here().zip(needed())?;
+            let changed = shown.with(|swept| entries.with_value(|e| swept.entries_at(e, value, None)));
+            let quantity = Quantity::Changed(Box::new(quantity.clone()));
+            Some(view! { <Explained quantity changed text=gib(of(&needed)) /> }.into_any())
+        })
+    };
     view! {
         <Lines chart pointed resting on_pick=Callback::new(move |v| picked.set(Some(v))) label spoken testid="sweep-slider" />
         <dl class="sweep-readout" data-testid="sweep-here" data-value=move || here().map(|v| v.to_string())>
@@ -66,14 +77,14 @@ pub fn SweepChart(shown: RwSignal<Swept>) -> impl IntoView {
                     <LineSwatch style=0 />
                     {move || needed_name(i18n)}
                 </dt>
-                <dd>{move || figures(|n| n.needed)}</dd>
+                <dd>{figure(Quantity::Needed, |n| n.needed)}</dd>
             </div>
             <div data-testid="sweep-allocated" data-value=move || needed().map(|n| n.allocated.get().to_string())>
                 <dt>
                     <LineSwatch style=1 />
                     {move || t_string!(i18n, sweep.allocated).to_string()}
                 </dt>
-                <dd>{move || figures(|n| n.allocated)}</dd>
+                <dd>{figure(Quantity::PeakAllocated, |n| n.allocated)}</dd>
             </div>
         </dl>
         <p class="muted small">{move || shown.with(|swept| refusals(i18n, swept))}</p>
@@ -97,7 +108,10 @@ fn needed_name(i18n: Words) -> String {
 
 /// Why the curve begins late or ends early.
 fn refusals(i18n: Words, swept: &Swept) -> String {
-    let refused = |point: &Point| Some((grouped(point.value), point.outcome.as_ref().err()?.clone()));
+    let refused = |point: &Point| {
+        let why = point.outcome.as_ref().err()?;
+        Some((grouped(point.value), words::refusal(i18n, why)))
+    };
     let last = swept.points.iter().rev().find_map(refused);
     last.map_or_else(String::new, |(value, why)| {
         t_string!(i18n, sweep.refused, value = value, why = why).to_string()
@@ -163,7 +177,7 @@ fn mark(largest: &Largest) -> Option<Mark> {
     })
 }
 
-fn table(i18n: Words, swept: &Swept, words: fn(Bytes) -> String) -> Table {
+fn table(i18n: Words, swept: &Swept, amount: fn(Bytes) -> String) -> Table {
     let head = [
         axis_name(i18n, swept),
         needed_name(i18n),
@@ -173,8 +187,8 @@ fn table(i18n: Words, swept: &Swept, words: fn(Bytes) -> String) -> Table {
     let row = |point: &Point| {
         let value = point.value.to_string();
         match &point.outcome {
-            Ok(needed) => vec![value, words(needed.needed), words(needed.allocated), String::new()],
-            Err(why) => vec![value, String::new(), String::new(), why.clone()],
+            Ok(needed) => vec![value, amount(needed.needed), amount(needed.allocated), String::new()],
+            Err(why) => vec![value, String::new(), String::new(), words::refusal(i18n, why)],
         }
     };
     Table {

@@ -10,6 +10,7 @@ use super::explain::Explained;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::simulation::Simulation;
+use crate::words;
 use crate::worker::view::Card;
 
 /// The verdict is read out once no entry has changed it for so long.
@@ -20,25 +21,31 @@ const QUIET: Duration = Duration::from_millis(1200);
 pub fn VerdictLine() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
+    // What the words are changes seldom; the numbers in them are patched.
+    let kind = Memo::new(move |_| {
+        simulation.card().map(|card| {
+            let verdict = |card: Card| (card.fit.verdict, card.fit.needed > card.fit.room);
+            card.map(verdict)
+        })
+    });
+    let headline = Signal::derive(move || {
+        let card = simulation.card().and_then(Result::ok);
+        card.map_or_else(String::new, |card| headline(i18n, &card))
+    });
     let line = part(move || {
-        Some(match simulation.card()? {
-            Ok(card) => {
-                let verdict = card.fit.verdict;
-                view! {
-                    <div
-                        class=format!("verdict verdict-{}", verdict.name())
-                        data-testid="verdict"
-                        data-value=verdict.name()
-                    >
-                        <Icon verdict />
-                        <h2 class="verdict-words">{headline(i18n, &card)}</h2>
-                        <p class="verdict-detail">
-                            <Detail fit=card.fit />
-                        </p>
-                    </div>
-                }
-                .into_any()
+        // The numbers stand within a phrase.
+        i18n.locale();
+        Some(match kind.get()? {
+            Ok((verdict, is_short)) => view! {
+                <div class=format!("verdict verdict-{}", verdict.name()) data-testid="verdict" data-value=verdict.name()>
+                    <Icon verdict />
+                    <h2 class="verdict-words">{move || headline.get()}</h2>
+                    <p class="verdict-detail">
+                        <Detail is_short />
+                    </p>
+                </div>
             }
+            .into_any(),
             Err(message) => view! { <p class="refusal-message">{message}</p> }.into_any(),
         })
     });
@@ -84,7 +91,7 @@ fn Announcer() -> impl IntoView {
 }
 
 pub(super) fn headline(i18n: Words, card: &Card) -> String {
-    let name = card.name.clone();
+    let name = words::card(i18n, card);
     match card.fit.verdict {
         Verdict::Fits => t_string!(i18n, verdict.fits, card = name).to_string(),
         Verdict::Tight => t_string!(i18n, verdict.tight, card = name).to_string(),
@@ -105,26 +112,25 @@ fn detail(i18n: Words, fit: &Fit) -> String {
 
 /// What is needed, what there is, and the difference; each opens how it comes about.
 #[component]
-fn Detail(fit: Fit) -> impl IntoView {
+fn Detail(is_short: bool) -> impl IntoView {
     let i18n = use_i18n();
-    let needed = number(Quantity::Needed, fit.needed);
-    let room = number(Quantity::Room, fit.room);
-    if fit.needed > fit.room {
-        let short = number(Quantity::Short, fit.short());
+    let needed = number(Quantity::Needed, |fit| fit.needed);
+    let room = number(Quantity::Room, |fit| fit.room);
+    if is_short {
+        let short = number(Quantity::Short, Fit::short);
         t!(i18n, verdict.short, needed = needed, room = room, short = short)
     } else {
-        let spare = number(Quantity::Spare, fit.spare());
+        let spare = number(Quantity::Spare, Fit::spare);
         t!(i18n, verdict.spare, needed = needed, room = room, spare = spare)
     }
 }
 
-fn number(quantity: Quantity, bytes: Bytes) -> AnyView {
-    let simulation = Simulation::get();
-    match simulation.run() {
-        Some(_) => view! { <Explained quantity text=gib(bytes) /> }.into_any(),
-        // A model that does not train is simulated in one go, without a record to explain it by.
-        None => gib(bytes).into_any(),
-    }
+fn number(quantity: Quantity, of: fn(&Fit) -> Bytes) -> AnyView {
+    let text = Simulation::get().text(move |run| {
+        let card = run.card.as_ref();
+        card.map_or_else(|_| String::new(), |card| gib(of(&card.fit)))
+    });
+    view! { <Explained quantity text /> }.into_any()
 }
 
 /// The verdict's shape, so that it does not rest on colour.

@@ -11,9 +11,9 @@ use crate::words;
 pub fn Warnings() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
+    let warnings = Memo::new(move |_| simulation.run().map(|run| run.warnings.clone()).unwrap_or_default());
     part(move || {
-        let run = simulation.run()?;
-        let warnings = &run.warnings;
+        let warnings = warnings.get();
         let rows = warnings.iter().map(|w| {
             let class = match w.severity {
                 Severity::Note => "warning-note",

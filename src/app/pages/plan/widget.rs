@@ -4,7 +4,7 @@ use super::breakdown::Breakdown;
 use super::explain::{Explanation, ExplanationPlace};
 use super::memory_bar::MemoryBar;
 use super::phases::Phases;
-use super::results::Refusal;
+use super::results::Refused;
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use crate::i18n::{t, t_string, use_i18n};
@@ -21,7 +21,7 @@ pub fn PlanWidget(part: Widget) -> impl IntoView {
     let is_run = Memo::new(move |_| outcome.with(|o| matches!(o, Outcome::Ready(_))));
     view! {
         <main class="results" id="results" aria-label=move || t_string!(i18n, plan.results)>
-            <Show when=move || is_run.get() fallback=Refusal>
+            <Show when=move || is_run.get() fallback=Refused>
                 {content(part)}
             </Show>
         </main>

@@ -43,5 +43,5 @@ fn figures(model: &Model, setup: &Setup, (phase, tokens): (Phase, u64), gpu: Gpu
         Phase::Generate => generate(model, setup, tokens, gpu),
         Phase::Train | Phase::Evaluate => evaluate(model, setup, gpu),
     };
-    figures.map_err(Failure::input)
+    figures.map(|passed| passed.figures).map_err(Failure::input)
 }

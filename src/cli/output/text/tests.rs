@@ -83,8 +83,9 @@ fn report() -> Report {
         fragmentation: Bytes::mib(420),
         paged: Bytes::ZERO,
         peak_phase: Phase::Backward,
-        breakdown,
+        breakdown: breakdown.into(),
         timeline: Timeline::default(),
+        outputs: None,
         warnings: vec![
             warning(
                 "a-note",

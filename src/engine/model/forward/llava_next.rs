@@ -6,7 +6,7 @@ use super::llava_vision::{LlavaVision, LlavaVisionConfig};
 use super::{Batch, Forward, Output, Run};
 use crate::model::config::{AnyRes, FeatureSelect, LlavaNextConfig};
 use crate::nn::{self, Builder, Linear};
-use crate::tape::{Component, Kind, Tape, Tensor};
+use crate::tape::{Component, Failure, Kind, Tape, Tensor};
 
 /// `LlavaNextForConditionalGeneration`.
 pub struct LlavaNext {
@@ -119,11 +119,7 @@ impl Forward for LlavaNext {
             unreachable!("a batch has ids and pixels")
         };
         if self.config.feature_select == FeatureSelect::Full {
-            t.fail(|| {
-                "LLaVA-NeXT does not run with `vision_feature_select_strategy` \"full\" and a CLIP tower: \
-                 `pack_image_features` cannot lay the class token out in a grid; take \"default\""
-                    .into()
-            });
+            t.fail(|| Failure::LlavaNextFull);
         }
         let embeds = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.embed(t, run, ids)

@@ -43,6 +43,7 @@ use super::{Model, ModelConfig};
 use crate::dtype::DType;
 use crate::nn::{Builder, KvCache, ids};
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Precision, Setup};
+use crate::tape::dims::Dims;
 use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A model whose parameters are made, ready to run.
@@ -116,10 +117,9 @@ impl Run {
         Some(cache.clone())
     }
 
-    /// The outputs are dropped, and what they hold of keys and values with them; the answer is how many
-    /// bytes these took.
-    pub fn drop_cache(&self) -> u64 {
-        self.cache.take().map_or(0, |cache| cache.bytes())
+    /// The outputs are dropped, and what they hold of keys and values with them: shapes and types of these.
+    pub fn drop_cache(&self) -> Vec<(Dims, DType)> {
+        self.cache.take().map_or_else(Vec::new, |cache| cache.states())
     }
 
     /// Whether blocks of the part of the model that is running are checkpointed.

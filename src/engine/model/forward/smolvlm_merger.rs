@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::nn;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Failure, Tape, Tensor};
 
 /// Image features [tiles, tokens, width] in the places of the image tokens among `embeds`
 /// [batch, seq, width].
@@ -54,14 +54,9 @@ fn check_whole_tiles(t: &Tape, tokens: &Tensor) {
 
 fn check_dtypes(t: &Tape, destination: &Tensor, source: &Tensor) {
     if destination.dtype() != source.dtype() {
-        t.fail(|| {
-            format!(
-                "SmolVLM does not train under autocast: transformers 5.17 puts image features in {} among \
-                 embeddings in {} (`inputs_merger`), which PyTorch refuses (\"Index put requires the source and \
-                 destination dtypes match\"); take precision bf16 or fp32",
-                source.dtype().name(),
-                destination.dtype().name()
-            )
+        t.fail(|| Failure::SmolVlmUnderAutocast {
+            features: source.dtype(),
+            embeddings: destination.dtype(),
         });
     }
 }

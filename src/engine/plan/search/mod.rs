@@ -200,8 +200,9 @@ impl<'a> Search<'a> {
     }
 
     fn refuse(&mut self, error: SimulateError) {
-        if !self.found.refused.contains(&error.0) {
-            self.found.refused.push(error.0);
+        let why = error.to_string();
+        if !self.found.refused.contains(&why) {
+            self.found.refused.push(why);
         }
     }
 

@@ -4,6 +4,7 @@ use super::{Basis, Derivation, Formula, Quantity, Source, Subject, Term, Unit};
 use crate::device::Device;
 use crate::report::{Outside, OutsideTerm};
 use crate::units::Bytes;
+use crate::verdict::Room;
 
 impl Subject<'_> {
     pub(super) fn outside(self) -> Option<Derivation> {
@@ -11,13 +12,15 @@ impl Subject<'_> {
     }
 
     fn outside_terms(self) -> Option<Vec<Formula>> {
-        let (_, fit) = self.card?;
+        let (_, fit) = self.room?;
         let term = |term: &OutsideTerm| Formula::of(Quantity::Outside(term.name), term.bytes);
         Some(fit.outside.iter().map(term).collect())
     }
 
     pub(super) fn outside_term(self, name: Outside) -> Option<Derivation> {
-        let (device, fit) = self.card?;
+        let (Room::Card(device), fit) = self.room? else {
+            return None;
+        };
         let term = fit.outside.iter().find(|term| term.name == name)?;
         Some(Derivation {
             formula: context(device)
@@ -36,7 +39,16 @@ impl Subject<'_> {
     }
 
     pub(super) fn room(self) -> Option<Derivation> {
-        let (device, _) = self.card?;
+        let device = match self.room?.0 {
+            Room::Card(device) => device,
+            Room::Allocator(limit) => {
+                let formula = Formula::Number(Term::Limit, limit.get());
+                return Some(Derivation {
+                    basis: Basis::Entered,
+                    ..Derivation::bytes(formula, Source::Setup)
+                });
+            }
+        };
         let (seen, source) = match &device.visible {
             Some(visible) => (true, &visible.source),
             None => (false, &device.source),
@@ -51,7 +63,7 @@ impl Subject<'_> {
     }
 
     pub(super) fn spare(self) -> Option<Derivation> {
-        let (_, fit) = self.card?;
+        let (_, fit) = self.room?;
         let of = [
             (Quantity::Room, fit.room, fit.needed),
             (Quantity::Needed, fit.needed, fit.room),
@@ -60,7 +72,7 @@ impl Subject<'_> {
     }
 
     pub(super) fn short(self) -> Option<Derivation> {
-        let (_, fit) = self.card?;
+        let (_, fit) = self.room?;
         let of = [
             (Quantity::Needed, fit.needed, fit.room),
             (Quantity::Room, fit.room, fit.needed),

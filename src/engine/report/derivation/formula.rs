@@ -41,6 +41,8 @@ pub enum Term {
     Seen,
     /// An amount that a data sheet states.
     Stated,
+    /// What the allocator may reserve, as entered.
+    Limit,
     /// Samples of a micro-batch.
     Samples,
     /// Positions of one sample.

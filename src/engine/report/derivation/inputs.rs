@@ -56,7 +56,8 @@ impl crate::report::Timeline {
     pub(super) fn logits(&self) -> Option<StorageId> {
         let recorded = self.recorded();
         let begin = |phase| recorded.phases.iter().find(|(p, _)| *p == phase).map(|(_, at)| *at);
-        let forward = begin(Phase::Forward)?..begin(Phase::Backward)?;
+        let end = begin(Phase::Backward).unwrap_or(recorded.events.len());
+        let forward = begin(Phase::Forward)?..end;
         let born = recorded.events[forward].iter().filter(|event| event.is_birth());
         born.map(|event| event.storage()).find(|&id| {
             let birth = &recorded.log.births[id as usize];

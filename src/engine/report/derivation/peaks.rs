@@ -6,6 +6,15 @@ use crate::tape::Kind;
 
 impl Subject<'_> {
     pub(super) fn peak_allocated(self) -> Derivation {
+        // What does not train has one phase.
+        if let Some(only) = self
+            .report
+            .outputs
+            .as_ref()
+            .and_then(|_| self.phase_peak(Phase::Forward))
+        {
+            return only;
+        }
         let peaks = self.report.steady.by_phase();
         let peak = |(phase, bytes)| Formula::of(Quantity::PhasePeak(phase), bytes);
         Derivation::bytes(Formula::Highest(peaks.map(peak).into()), Source::Step)

@@ -19,7 +19,7 @@ impl Subject<'_> {
     }
 
     pub(super) fn row(self, path: &[String]) -> Option<Derivation> {
-        let root = &self.report.breakdown;
+        let root: &BreakdownNode = &self.report.breakdown;
         let node = path.iter().try_fold(root, |node, name| node.child(name))?;
         if let [component, kind, layer, name] = path {
             return Some(self.tensors([component, kind, layer, name]));

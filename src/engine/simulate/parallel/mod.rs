@@ -44,7 +44,7 @@ pub fn record_parallel(
     check::check(model, setup)?;
     let recording = record(model, &base(setup, parallel)?, gpu);
     if let Some(failure) = &recording.failure {
-        return Err(SimulateError(failure.clone()));
+        return Err(SimulateError::Fails(failure.clone()));
     }
     Ok(of_one(recording, setup, parallel))
 }
@@ -90,7 +90,7 @@ pub(crate) fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
 }
 
 fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
-    let refuse = |why: &str| Err(SimulateError(why.to_owned()));
+    let refuse = |why: &str| Err(SimulateError::Parallel(why.to_owned()));
     let Parallel {
         strategy,
         world,
@@ -99,12 +99,12 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         bucket,
     } = *parallel;
     if !(2..=MOST_GPUS).contains(&world) {
-        return Err(SimulateError(format!(
+        return Err(SimulateError::Parallel(format!(
             "`world` is {world}; several GPUs are 2 to {MOST_GPUS}"
         )));
     }
     if !(1..=MOST_BUCKET).contains(&bucket) {
-        return Err(SimulateError(format!(
+        return Err(SimulateError::Parallel(format!(
             "`bucket` is {bucket} MB; it must be between 1 and {MOST_BUCKET}"
         )));
     }

@@ -90,10 +90,9 @@ impl Columns {
 
 fn editor(simulation: Simulation) -> Column {
     let found = match simulation.outcome.get() {
-        Outcome::Waiting | Outcome::Inference(_) => None,
+        Outcome::Waiting => None,
         Outcome::Ready(run) => Some(Ok(Summary::from(&*run))),
-        Outcome::BadModel(message) => Some(Err(Refusal::Model(message))),
-        Outcome::BadSetup(message) => Some(Err(Refusal::Setup(message))),
+        Outcome::Refused(why) => Some(Err(why)),
     };
     Column {
         pin: None,

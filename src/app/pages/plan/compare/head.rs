@@ -40,7 +40,7 @@ fn Tools(i: usize) -> impl IntoView {
         store.set(Key::Compare, pins.text());
     };
     let swap = move |_| {
-        let entered = store.reading().with_untracked(Reading::training);
+        let entered = store.reading().with_untracked(Reading::entries);
         let mut pins = pinned.get_untracked();
         let Some(setup) = pins.replace(i, entered) else { return };
         store.edit(|draft| {

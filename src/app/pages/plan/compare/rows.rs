@@ -10,7 +10,6 @@ use crate::pages::plan::shown::shown;
 use crate::pages::plan::verdict::{Icon, headline};
 use crate::state::{Draft, Key};
 use crate::words;
-use crate::worker::Refusal;
 use crate::worker::view::Summary;
 
 /// Whether each fits its card.
@@ -19,9 +18,7 @@ pub fn Verdicts(all: Vec<Column>) -> impl IntoView {
     let i18n = use_i18n();
     let cells = all.into_iter().map(move |column| match column.found {
         None => view! { <td class="muted">"…"</td> }.into_any(),
-        Some(Err(Refusal::Model(message) | Refusal::Setup(message))) => {
-            view! { <td class="compare-refusal">{message}</td> }.into_any()
-        }
+        Some(Err(why)) => view! { <td class="compare-refusal">{words::refusal(i18n, &why)}</td> }.into_any(),
         Some(Ok(Summary { card: Err(message), .. })) => view! { <td class="muted">{message}</td> }.into_any(),
         Some(Ok(Summary { card: Ok(card), .. })) => {
             let verdict = card.fit.verdict;
@@ -102,7 +99,11 @@ fn Figure(bytes: Option<Bytes>, first: Option<Bytes>) -> impl IntoView {
 pub fn Figures(all: Vec<Column>) -> impl IntoView {
     let i18n = use_i18n();
     [Phase::Forward, Phase::Backward, Phase::Optimizer].map(|phase| {
-        let peak = |column: &Column| column.summary().map(|s| s.figures.steady.peak_of(phase));
+        // What does not train has one phase.
+        let peak = |column: &Column| {
+            let bytes = column.summary().map(|s| s.figures.steady.peak_of(phase));
+            bytes.filter(|bytes| *bytes > Bytes::ZERO)
+        };
         let first = all.first().and_then(peak);
         let cells = all.iter().map(|column| {
             let holds = column.summary().is_some_and(|s| s.figures.peak_phase == phase);

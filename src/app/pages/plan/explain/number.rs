@@ -4,28 +4,32 @@ use wasm_bindgen::JsCast;
 
 use super::Explanation;
 use crate::i18n::{t_string, use_i18n};
+use crate::state::Draft;
 
 /// A number that opens how it comes about.
 #[component]
 pub fn Explained(
     /// Which number.
     quantity: Quantity,
+    /// The entries of the run beside the page's that the number is also about.
+    #[prop(optional_no_strip)]
+    changed: Option<Draft>,
     /// The number as it is shown.
     #[prop(into)]
-    text: String,
+    text: Signal<String>,
     /// The name by which tests and scripts find it.
     #[prop(optional, into)]
     testid: Option<&'static str>,
     /// Its exact value.
     #[prop(optional, into)]
-    value: Option<u64>,
+    value: Option<Signal<u64>>,
 ) -> impl IntoView {
     let i18n = use_i18n();
     let explanation = Explanation::get();
     let open = move |event: leptos::ev::MouseEvent| {
         let element = event.current_target().and_then(|target| target.dyn_into().ok());
         if let Some(element) = element {
-            explanation.open(quantity.clone(), element);
+            explanation.open(quantity.clone(), changed.clone(), element);
         }
     };
     view! {
@@ -33,12 +37,12 @@ pub fn Explained(
             type="button"
             class="explained"
             aria-haspopup="dialog"
-            title=move || t_string!(i18n, derivation.open).to_string()
+            title=move || t_string!(i18n, derivation.open)
             data-testid=testid
-            data-value=value.map(|n| n.to_string())
+            data-value=value.map(|value| move || value.get().to_string())
             on:click=open
         >
-            {text}
+            {move || text.get()}
         </button>
     }
 }

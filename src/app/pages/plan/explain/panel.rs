@@ -89,8 +89,11 @@ fn follow(explanation: Explanation) -> RwSignal<Option<Derivation>> {
         let Some((run, quantity)) = simulation.run().zip(explanation.now()) else {
             return found.set(None);
         };
-        let quantity = Coded::of(&quantity);
-        let ask = Ask::Derive { run: run.id, quantity };
+        let ask = Ask::Derive {
+            run: run.id,
+            changed: explanation.changed.get(),
+            quantity: Coded::of(&quantity),
+        };
         engine.ask(Slot::Derivation, ask, move |answer, _| {
             let answer = match answer {
                 Some(Answer::Derivation(answer)) => answer.open(),

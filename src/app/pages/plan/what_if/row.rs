@@ -2,16 +2,19 @@ use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib, rounds_to_nothing};
 use vramscope_engine::plan::Effect;
 use vramscope_engine::report::Phase;
+use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
 
 use super::trials::Row;
 use crate::i18n::{Words, t_string, use_i18n};
+use crate::pages::plan::explain::Explained;
 use crate::pages::plan::shown::shown;
 use crate::shell::Store;
 use crate::words;
 
-/// One change: its value, what it does to the need, whether it then fits. Pressed, it is applied.
+/// One change: its value, which is applied when pressed, what it does to the need, which opens how that comes
+/// about, and whether it then fits.
 #[component]
 pub fn Line(row: Row) -> impl IntoView {
     let i18n = use_i18n();
@@ -24,10 +27,10 @@ pub fn Line(row: Row) -> impl IntoView {
     let bytes = effect.map(|effect| effect.difference);
     let verdict = effect.and_then(|effect| effect.verdict);
     view! {
-        <li>
+        <li class=format!("what-if-line {}", class(bytes))>
             <button
                 type="button"
-                class=format!("what-if-row {}", class(bytes))
+                class="what-if-row"
                 data-testid="what-if-row"
                 data-name=name
                 data-value=bytes.map(|b| b.to_string())
@@ -36,10 +39,18 @@ pub fn Line(row: Row) -> impl IntoView {
             >
                 <Sign bytes />
                 <span class="what-if-value">{label}</span>
-                <span class="what-if-bytes">{bytes.map(difference)}</span>
-                {verdict.map(|verdict| view! { <Then verdict /> })}
                 <span class="what-if-note">{note(i18n, &row)}</span>
             </button>
+            {bytes
+                .map(|bytes| {
+                    let changed = Some(row.entries.clone());
+                    view! {
+                        <span class="what-if-bytes">
+                            <Explained quantity=Quantity::Change changed text=difference(bytes) />
+                        </span>
+                    }
+                })}
+            {verdict.map(|verdict| view! { <Then verdict /> })}
         </li>
     }
 }
@@ -85,7 +96,10 @@ fn Then(verdict: Verdict) -> impl IntoView {
 fn note(i18n: Words, row: &Row) -> Option<String> {
     let effect = match &row.tried.effect {
         Ok(effect) => effect,
-        Err(reason) => return Some(t_string!(i18n, what_if.impossible, reason = reason.clone()).to_string()),
+        Err(why) => {
+            let reason = words::setup_refusal(i18n, why);
+            return Some(t_string!(i18n, what_if.impossible, reason = reason));
+        }
     };
     let holder = words::phase(i18n, row.holder);
     if rounds_to_nothing(effect.difference) {

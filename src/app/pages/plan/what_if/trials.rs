@@ -7,7 +7,7 @@ use vramscope_engine::report::Phase;
 
 use crate::shell::Store;
 use crate::simulation::Simulation;
-use crate::state::{Key, Reading};
+use crate::state::{Draft, Key, Reading};
 use crate::worker::{Answer, Ask, Engine, Progress, Slot};
 
 /// Changes are tried once the person pauses.
@@ -30,6 +30,8 @@ pub struct Row {
     pub key: Key,
     /// The change and what it does.
     pub tried: Tried,
+    /// The entries with it.
+    pub entries: Draft,
     /// The phase that holds the peak now.
     pub holder: Phase,
 }
@@ -77,12 +79,22 @@ impl Trials {
         let (now, holder) = (run.figures.now(), run.figures.peak_phase);
         let entries = simulation.entries.get_value();
         let mut rows = Vec::new();
+        let base = entries.clone();
         self.progress.set(Some(Progress::default()));
         self.engine
             .ask(Slot::WhatIf, Ask::WhatIf { entries, now }, move |answer, progress| {
                 if let Some(Answer::Tried(tried)) = answer {
                     let key = Key::named(tried.change.key());
-                    rows.extend(key.map(|key| Row { key, tried, holder }));
+                    rows.extend(key.map(|key| {
+                        let mut entries = base.clone();
+                        entries.set(key, tried.change.value());
+                        Row {
+                            key,
+                            tried,
+                            entries,
+                            holder,
+                        }
+                    }));
                 }
                 // What was tried for the last setup stays in sight until all is tried for this one.
                 if progress.is_complete() {

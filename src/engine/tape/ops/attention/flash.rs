@@ -4,6 +4,7 @@ use smallvec::smallvec;
 
 use super::super::super::core::Tape;
 use super::super::super::dims;
+use super::super::super::failure::Failure;
 use super::super::super::gpu::Gpu;
 use super::super::super::tensor::Tensor;
 use super::{SdpaBackend, SdpaInputs};
@@ -52,9 +53,7 @@ impl Tape {
 
     fn refuse_fp32(&self, q: &Tensor) {
         if q.dtype() == DType::F32 {
-            self.fail(|| {
-                "FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention".to_owned()
-            });
+            self.fail(|| Failure::FlashInFp32);
         }
     }
 

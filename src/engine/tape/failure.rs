@@ -1,0 +1,57 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dtype::DType;
+
+/// An error that the run itself would raise, for another reason than memory: what fails, what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// Nothing that is trained leads to the loss.
+    NoGradient,
+    /// No linear map has a name that adapters are to be put on.
+    NoTargets {
+        /// What was asked for.
+        targets: String,
+        /// The model's name.
+        model: String,
+    },
+    /// FlashAttention has no kernel for fp32.
+    FlashInFp32,
+    /// SmolVLM merges image features of one type into embeddings of another.
+    SmolVlmUnderAutocast {
+        /// Type of the image features.
+        features: DType,
+        /// Type of the embeddings.
+        embeddings: DType,
+    },
+    /// LLaVA-NeXT cannot lay the class token of a CLIP tower out in a grid.
+    LlavaNextFull,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoGradient => f.write_str("nothing that is trained leads to the loss: it has no gradient"),
+            Self::NoTargets { targets, model } => write!(
+                f,
+                "`lora_targets` is {targets}, but no linear map of {model} has such a name; use projections or all-linear"
+            ),
+            Self::FlashInFp32 => {
+                f.write_str("FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention")
+            }
+            Self::SmolVlmUnderAutocast { features, embeddings } => write!(
+                f,
+                "SmolVLM does not train under autocast: transformers 5.17 puts image features in {} among embeddings in {} \
+                 (`inputs_merger`), which PyTorch refuses (\"Index put requires the source and destination dtypes \
+                 match\"); take precision bf16 or fp32",
+                features.name(),
+                embeddings.name()
+            ),
+            Self::LlavaNextFull => f.write_str(
+                "LLaVA-NeXT does not run with `vision_feature_select_strategy` \"full\" and a CLIP tower: \
+                 `pack_image_features` cannot lay the class token out in a grid; take \"default\"",
+            ),
+        }
+    }
+}
