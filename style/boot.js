@@ -18,6 +18,8 @@ vramscope.phrases = (language) => {
   known[language].catch(() => delete known[language]);
   return known[language];
 };
+/** Plans that were made before, a line of JSON for each. */
+vramscope.plans = () => text(at(addresses.plans));
 /** The course in a language, which only those fetch who open it. */
 vramscope.course = (language) => text(at(addresses[`course${language.toLowerCase().replace("-", "")}`]));
 // A head start; which language it is, the program decides.

@@ -2,6 +2,8 @@
 
 /** A chunk of the program. */
 const fetchChunk = async (name) => {
+  // The page as one file leaves one out (src/xtask/page/single_file.rs).
+  if (!vramscope.chunks[name]) throw new Error(`this copy of the page is without ${name}`);
   const response = await fetch(vramscope.chunks[name]);
   if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
   const isTyped = response.headers.get("content-type")?.startsWith("application/wasm");

@@ -17,6 +17,7 @@ use crate::pages::benchmarks::BenchmarksPage;
 use crate::pages::course::CoursePage;
 use crate::pages::diagnose::DiagnosePage;
 use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
+use crate::pages::plans::PlansPage;
 use crate::part::part;
 use crate::worker::{Begin, Closer, Timer, begin_time, later};
 
@@ -38,6 +39,8 @@ pub enum Later {
     Course,
     /// The page `/diagnose`.
     Diagnose,
+    /// The page `/recommend`.
+    Recommend,
     /// Setups side by side.
     Compare,
     /// How a number comes about.
@@ -56,6 +59,7 @@ impl Later {
             Self::Benchmarks => Box::pin(benchmarks()),
             Self::Course => Box::pin(course()),
             Self::Diagnose => Box::pin(diagnose()),
+            Self::Recommend => Box::pin(recommend()),
             Self::Compare => Box::pin(compare()),
             Self::Explanation => Box::pin(explanation()),
             Self::Sweep => Box::pin(sweep()),
@@ -82,6 +86,11 @@ fn course() -> Come<Make> {
 #[wasm_split(diagnose, fallible)]
 fn diagnose() -> Come<Make> {
     Ok(|| view! { <DiagnosePage /> }.into_any())
+}
+
+#[wasm_split(recommend, fallible)]
+fn recommend() -> Come<Make> {
+    Ok(|| view! { <PlansPage /> }.into_any())
 }
 
 #[wasm_split(plan, fallible)]
@@ -114,6 +123,12 @@ pub fn attention_work() -> Come<Begin> {
 #[wasm_split(plan, fallible)]
 pub fn sweep_work() -> Come<Begin> {
     Ok(later::sweep)
+}
+
+/// What it searches for `/recommend`.
+#[wasm_split(recommend, fallible)]
+pub fn plan_work() -> Come<Begin> {
+    Ok(later::plan)
 }
 
 /// What it says of a run that is looked at more closely.

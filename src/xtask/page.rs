@@ -32,6 +32,8 @@ pub const EMBED: &str = "embed.js";
 const MANIFEST: &str = "manifest.webmanifest";
 /// Where the page looks for records: none, until `vramscope export` writes some there.
 const RECORDS: (&str, &str) = ("data/records.json", r#"{"records":[],"next":null}"#);
+/// Plans that `cargo xtask plans` made.
+const READY_PLANS: &str = "tests/data/ready_plans.jsonl";
 /// Where the page names the chunks of its program.
 const CHUNKS: &str = " data-chunks";
 
@@ -68,6 +70,7 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     styles::join(&mut page)?;
     words::write(&mut page)?;
     course::write(&mut page)?;
+    page.add("data/plans.jsonl", &std::fs::read(root().join(READY_PLANS))?)?;
     for (name, program) in [(APP, &app), (READERS, &readers)] {
         page.add(&format!("{name}.js"), program.glue.as_bytes())?;
         page.add(&format!("{name}.wasm"), &program.wasm)?;

@@ -89,6 +89,7 @@ async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
     with_page("", async |page| {
         for route in [
             "#/attention",
+            "#/recommend?model=gpt2",
             "#/course?row=9.attn&theme=dark",
             "#/course?row=9.1&lang=zh-CN",
             "#/course?row=L.tree",

@@ -24,6 +24,7 @@ mod look;
 mod offline;
 mod page;
 mod reading;
+mod recommend;
 mod same_bytes;
 mod saved;
 mod single_file;

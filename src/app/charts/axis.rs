@@ -22,6 +22,8 @@ pub enum Unit {
     BytesPerSecond,
     /// Floating-point operations to a byte.
     Intensity,
+    /// Samples a second.
+    SamplesPerSecond,
 }
 
 /// One axis.
@@ -47,6 +49,7 @@ impl Unit {
             Self::Seconds => Seconds::new(value).to_string(),
             Self::Count => grouped(value.max(0.0) as u64),
             Self::Intensity => format!("{value:.2} FLOP/B"),
+            Self::SamplesPerSecond => format!("{value:.2}/s"),
             Self::Flops | Self::FlopsPerSecond | Self::BytesPerSecond => self.scaled(value, 1),
         }
     }
@@ -71,7 +74,7 @@ impl Unit {
         match self {
             Self::Bytes | Self::Count | Self::Flops => (value.max(0.0) as u64).to_string(),
             Self::FlopsPerSecond | Self::BytesPerSecond => format!("{value:.0}"),
-            Self::Intensity => value.to_string(),
+            Self::Intensity | Self::SamplesPerSecond => value.to_string(),
             Self::Seconds => format!("{:.6}", value * 1e3),
         }
     }
@@ -86,6 +89,7 @@ impl Unit {
             Self::FlopsPerSecond => " (FLOP/s)",
             Self::BytesPerSecond => " (B/s)",
             Self::Intensity => " (FLOP/B)",
+            Self::SamplesPerSecond => " (1/s)",
         }
     }
 
@@ -115,6 +119,7 @@ impl Unit {
             Self::Seconds => scaled(value, &[("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)]),
             Self::Count => grouped(value as u64),
             Self::Intensity => value.to_string(),
+            Self::SamplesPerSecond => format!("{value:.2}"),
             Self::Flops | Self::FlopsPerSecond | Self::BytesPerSecond => self.scaled(value, 0),
         }
     }
@@ -125,14 +130,18 @@ impl Unit {
             Self::Bytes => (4.0, 1.0),
             Self::Seconds => (10.0, 1e-9),
             Self::Count => (2.0, 1.0),
-            Self::Intensity => (10.0, 1e-3),
+            Self::Intensity | Self::SamplesPerSecond => (10.0, 1e-3),
             Self::Flops | Self::FlopsPerSecond | Self::BytesPerSecond => (10.0, 1.0),
         }
     }
 
     /// Round steps are one, two, five or ten of these.
     fn step_base(self, rough: f64) -> f64 {
-        let mut base = if self == Self::Seconds { 1e-9 } else { 1.0 };
+        let mut base = match self {
+            Self::Seconds => 1e-9,
+            Self::SamplesPerSecond => 1e-3,
+            _ => 1.0,
+        };
         if self == Self::Bytes {
             while base * KIB <= rough {
                 base *= KIB;

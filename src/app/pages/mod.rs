@@ -5,6 +5,7 @@ pub mod benchmarks;
 pub mod course;
 pub mod diagnose;
 pub mod plan;
+pub mod plans;
 
 use crate::shell::Store;
 use crate::state::Key;

@@ -63,6 +63,7 @@ pub fn Routed() -> impl IntoView {
             Route::Course => view! { <LaterPage of=Later::Course /> }.into_any(),
             Route::Diagnose => view! { <LaterPage of=Later::Diagnose /> }.into_any(),
             Route::Plan => view! { <PlanPage /> }.into_any(),
+            Route::Recommend => view! { <LaterPage of=Later::Recommend /> }.into_any(),
         })
     })
 }

@@ -75,6 +75,14 @@ pub enum Key {
     PricePerHour,
     /// What a card draws at most.
     Watts,
+    /// Samples of an optimizer step on all GPUs that a plan is for.
+    Effective,
+    /// GPUs that a plan is for.
+    Gpus,
+    /// Percent of the memory that a plan leaves free.
+    Margin,
+    /// Entries that a plan may change.
+    Open,
     /// Setups that stand beside the entered one.
     Compare,
     /// Query heads of the attention page.
@@ -135,7 +143,7 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 63] = [
+    pub const ALL: [Self; 67] = [
         Self::Model,
         Self::Config,
         Self::Gpu,
@@ -171,6 +179,10 @@ impl Key {
         Self::Samples,
         Self::PricePerHour,
         Self::Watts,
+        Self::Effective,
+        Self::Gpus,
+        Self::Margin,
+        Self::Open,
         Self::Compare,
         Self::Heads,
         Self::KvHeads,
@@ -242,6 +254,10 @@ impl Key {
             Self::Samples => "samples",
             Self::PricePerHour => "price_per_hour",
             Self::Watts => "watts",
+            Self::Effective => "effective",
+            Self::Gpus => "gpus",
+            Self::Margin => "margin",
+            Self::Open => "open",
             Self::Compare => "compare",
             Self::Heads => "heads",
             Self::KvHeads => "kv_heads",
@@ -281,9 +297,10 @@ impl Key {
     /// What a value looks like.
     pub const fn form(self) -> Form {
         match self {
-            Self::Model | Self::Config | Self::Gpu | Self::Id | Self::Data => Form::Text,
-            Self::Samples => Form::OptionalCount,
+            Self::Model | Self::Config | Self::Gpu | Self::Id | Self::Data | Self::Margin | Self::Open => Form::Text,
+            Self::Samples | Self::Effective => Form::OptionalCount,
             Self::PricePerHour | Self::Watts => Form::Amount,
+            Self::Gpus => Form::Count,
             Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum | Self::NewTokens => Form::Count,
             Self::LimitGib => Form::Gib,
             Self::Lengths => Form::Lengths,
@@ -365,11 +382,17 @@ impl Key {
                 | Self::Id
         ) && !self.of_charts()
             && !self.of_time()
+            && !self.of_plan()
     }
 
     /// Whether the time of a run, or its price, follows from it, and nothing of its memory.
     pub const fn of_time(self) -> bool {
         matches!(self, Self::Data | Self::Samples | Self::PricePerHour | Self::Watts)
+    }
+
+    /// Whether it says what a plan is for.
+    pub const fn of_plan(self) -> bool {
+        matches!(self, Self::Effective | Self::Gpus | Self::Margin | Self::Open)
     }
 
     /// Whether it says what charts show, not what runs.
@@ -409,7 +432,9 @@ impl Key {
         match self {
             Self::Model => "llava-1.5-7b",
             Self::Gpu => "H100 SXM",
-            Self::Batch | Self::Images | Self::Accum => "1",
+            Self::Batch | Self::Images | Self::Accum | Self::Gpus => "1",
+            Self::Margin => "5",
+            Self::Effective | Self::Open => "",
             Self::Seq => "2048",
             Self::Phase => "train",
             Self::NewTokens => "128",

@@ -155,6 +155,11 @@ impl Reading {
             .only(|key| entries.has(key) || matches!(key, Key::Sweep | Key::Cards))
     }
 
+    /// The entries that a plan rests on.
+    pub fn of_plan(&self) -> Draft {
+        self.good.only(|key| key.decides_run() || key.of_plan())
+    }
+
     /// The error of one key.
     pub fn error(&self, key: Key) -> Option<&FieldError> {
         self.errors.iter().find(|e| e.key == key)

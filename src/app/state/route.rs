@@ -6,6 +6,8 @@ pub enum Route {
     Plan,
     /// Memory and time of attention against length.
     Attention,
+    /// What to run on some hardware.
+    Recommend,
     /// What an error message or a log says.
     Diagnose,
     /// Measured runs.
@@ -16,8 +18,9 @@ pub enum Route {
 
 impl Route {
     /// All routes, in the order of the menu.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Plan,
+        Self::Recommend,
         Self::Attention,
         Self::Diagnose,
         Self::Benchmarks,
@@ -28,6 +31,7 @@ impl Route {
     pub const fn path(self) -> &'static str {
         match self {
             Self::Plan => "/",
+            Self::Recommend => "/recommend",
             Self::Attention => "/attention",
             Self::Diagnose => "/diagnose",
             Self::Benchmarks => "/benchmarks",

@@ -51,9 +51,12 @@ pub fn help(i18n: Words, key: Key) -> Option<String> {
         Key::Longest => t_string!(i18n, attention.help_longest),
         Key::At => t_string!(i18n, attention.help_at),
         Key::Sweep => t_string!(i18n, sweep.help_axis),
+        Key::Effective => t_string!(i18n, recommend.help_effective),
+        Key::Gpus => t_string!(i18n, recommend.help_gpus),
+        Key::Margin => t_string!(i18n, recommend.help_margin),
         Key::LogX => t_string!(i18n, attention.help_log_x),
         Key::LogY => t_string!(i18n, attention.help_log_y),
-        Key::Algorithms | Key::Cards => return None,
+        Key::Algorithms | Key::Cards | Key::Open => return None,
         Key::Records | Key::Row | Key::Figure | Key::Given | Key::Seed | Key::Present => return None,
         Key::Compare | Key::Lang | Key::Theme | Key::Embed | Key::Widget | Key::Id => return None,
     };

@@ -74,6 +74,7 @@ impl Work {
                 },
             ) => begin(&entries),
             (Ask::Sweep(entries), Here { sweep: Some(begin), .. }) => begin(&entries),
+            (Ask::Plan(entries), Here { plan: Some(begin), .. }) => begin(&entries),
             (ask, _) => return Self::Asked(ask),
         })
     }
@@ -185,7 +186,9 @@ impl Host {
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
             // These are no questions about it.
-            Ask::Run(_) | Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) => None,
+            Ask::Run(_) | Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) | Ask::Plan(_) => {
+                None
+            }
             // That is answered in parts.
             Ask::Time { .. } => None,
         }

@@ -4,6 +4,7 @@
 use super::attention::AttentionWork;
 use super::coded::Coded;
 use super::host::{Kept, Parts};
+use super::plans::PlanWork;
 use super::protocol::{Answer, Ask};
 use super::run::{Subject, model};
 use super::sweep::SweepWork;
@@ -24,6 +25,11 @@ pub fn attention(entries: &Draft) -> Box<dyn Parts> {
 /// A sweep.
 pub fn sweep(entries: &Draft) -> Box<dyn Parts> {
     Box::new(SweepWork::of(entries))
+}
+
+/// A search for setups that run.
+pub fn plan(entries: &Draft) -> Box<dyn Parts> {
+    Box::new(PlanWork::of(entries))
 }
 
 /// How a number comes about, or the run as a table.
@@ -59,6 +65,8 @@ pub enum Need {
     Attention,
     /// [`sweep`].
     Sweep,
+    /// [`plan`].
+    Plan,
     /// [`closer`].
     Closer,
     /// [`time::begin`](super::time::begin).
@@ -73,12 +81,13 @@ impl Need {
         let own = match ask {
             Ask::Attention(_) => Some(Self::Attention),
             Ask::Sweep(_) => Some(Self::Sweep),
+            Ask::Plan(_) => Some(Self::Plan),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
             _ => None,
         };
         let runs = match ask {
-            Ask::Sweep(entries) | Ask::WhatIf { entries, .. } => std::slice::from_ref(entries),
+            Ask::Sweep(entries) | Ask::Plan(entries) | Ask::WhatIf { entries, .. } => std::slice::from_ref(entries),
             Ask::Setups(all) => all,
             _ => &[],
         };
@@ -99,6 +108,8 @@ pub struct Here {
     pub attention: Option<Begin>,
     /// [`sweep`].
     pub sweep: Option<Begin>,
+    /// [`plan`].
+    pub plan: Option<Begin>,
     /// [`closer`].
     pub closer: Option<Closer>,
     /// [`time::begin`](super::time::begin).
@@ -114,6 +125,7 @@ impl Here {
         Self {
             attention: Some(attention),
             sweep: Some(sweep),
+            plan: Some(plan),
             closer: Some(closer),
             timer: Some(super::time::begin),
             models: true,
@@ -125,6 +137,7 @@ impl Here {
         match need {
             Need::Attention => self.attention.is_some(),
             Need::Sweep => self.sweep.is_some(),
+            Need::Plan => self.plan.is_some(),
             Need::Closer => self.closer.is_some(),
             Need::Timer => self.timer.is_some(),
             Need::Models => self.models,
@@ -137,6 +150,7 @@ impl Here {
         match need {
             Need::Attention => self.attention = Some(crate::chunk::attention_work().await.ok()?),
             Need::Sweep => self.sweep = Some(crate::chunk::sweep_work().await.ok()?),
+            Need::Plan => self.plan = Some(crate::chunk::plan_work().await.ok()?),
             Need::Closer => self.closer = Some(crate::chunk::closer_work().await.ok()?),
             Need::Timer => self.timer = Some(crate::chunk::time_work().await.ok()?),
             Need::Models => {

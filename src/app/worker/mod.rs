@@ -14,6 +14,7 @@ mod host;
 pub mod later;
 #[cfg(target_arch = "wasm32")]
 mod link;
+pub mod plans;
 pub mod protocol;
 #[cfg(target_arch = "wasm32")]
 mod pump;

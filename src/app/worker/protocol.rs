@@ -37,6 +37,8 @@ pub enum Slot {
     Attention,
     /// The sweep of the plan page.
     Sweep,
+    /// The search of the page of recommendations.
+    Plan,
 }
 
 /// A question.
@@ -97,6 +99,8 @@ pub enum Ask {
     /// A sweep of these entries: an [`Answer::Point`] for each value, then an [`Answer::Largest`] for each
     /// card.
     Sweep(Draft),
+    /// A search around these entries: an [`Answer::Plan`] again and again, until the plan is whole.
+    Plan(Draft),
 }
 
 impl Ask {
@@ -176,6 +180,8 @@ pub enum Answer {
     File(String),
     /// Where the time of a step goes.
     Time(Coded<Result<Timing, NoTime>>),
+    /// [`PlanNews`](super::plans::PlanNews) as JSON.
+    Plan(String),
 }
 
 /// How many parts of a question are answered, this one included.

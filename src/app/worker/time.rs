@@ -289,7 +289,10 @@ fn document(kept: &Kept, entries: &TimeEntries) -> String {
         Some(run.answer(&chosen.clock.costs(), asked))
     });
     let room = subject.room();
-    let target = room.as_ref().zip(kept.card.as_ref()).map(|(room, card)| (room.name(), &card.fit));
+    let target = room
+        .as_ref()
+        .zip(kept.card.as_ref())
+        .map(|(room, card)| (room.name(), &card.fit));
     let (ms, time) = time.unzip();
     pretty(&Estimate {
         memory: kept.ran.report.answer((model, setup), target, subject.outside()),

@@ -42,7 +42,7 @@ impl RoomFlags {
     /// As [`Self::target`].
     pub fn for_allocator(&self) -> Result<Option<Bytes>, Failure> {
         Ok(self.target()?.map(|target| match target {
-            Target::Card(card) => card.usable().saturating_sub(outside::total(card)),
+            Target::Card(card) => outside::for_allocator(card, 1),
             Target::Limit(bytes) => bytes,
         }))
     }
@@ -53,10 +53,7 @@ impl RoomFlags {
     /// As [`Self::target`].
     pub fn for_allocator_of(&self, gpus: u64) -> Result<Option<Bytes>, Failure> {
         Ok(self.target()?.map(|target| match target {
-            Target::Card(card) => {
-                let outside = outside::terms(card, gpus).iter().map(|term| term.bytes).sum();
-                card.usable().saturating_sub(outside)
-            }
+            Target::Card(card) => outside::for_allocator(card, gpus),
             Target::Limit(bytes) => bytes,
         }))
     }
@@ -118,5 +115,5 @@ pub fn less_margin(limit: Bytes, percent: f64) -> Result<Bytes, Failure> {
             "--margin {percent}: give the percentage that stays free, from 0 to 90, such as 5"
         )));
     }
-    Ok(Bytes::new((limit.get() as f64 * (1.0 - percent / 100.0)) as u64))
+    Ok(vramscope_engine::plan::less_margin(limit, percent))
 }

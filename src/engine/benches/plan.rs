@@ -53,6 +53,15 @@ fn asked() -> Vec<Asked> {
             22,
             effective,
             data,
+            two_images.clone(),
+        ),
+        of(
+            "qwen2.5-vl-7b, 80 GB, 2 images of 1280×720",
+            "qwen2.5-vl-7b",
+            "A100 80GB",
+            76,
+            effective,
+            data,
             two_images,
         ),
         of(

@@ -87,6 +87,12 @@ fn nccl() -> OutsideTerm {
     }
 }
 
+/// What PyTorch's allocator can have of a card that trains together with `gpus` of its kind.
+pub fn for_allocator(card: &Device, gpus: u64) -> Bytes {
+    let outside = terms(card, gpus).iter().map(|term| term.bytes).sum();
+    card.usable().saturating_sub(outside)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

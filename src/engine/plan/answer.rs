@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ladder::{Ladder, Rung, ladder};
 use super::recommend::{Judge, Settled};
-use super::search::{Candidate, Decided, Found, front};
+use super::search::{Candidate, Decided, Found};
+use super::telling::Telling;
+use crate::Setup;
 use crate::device::Device;
 use crate::report::Phase;
 use crate::setup::Parallel;
-use crate::simulate::{SimulateError, simulate_on, simulate_parallel};
+use crate::simulate::SimulateError;
 use crate::units::Bytes;
-use crate::{Report, Setup};
 
 /// Recommended setups for a model, a card and a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -158,107 +158,26 @@ pub struct Target<'a> {
     pub most: usize,
 }
 
+/// What is left of a limit without a margin in percent.
+pub fn less_margin(limit: Bytes, percent: f64) -> Bytes {
+    Bytes::new((limit.get() as f64 * (1.0 - percent / 100.0)) as u64)
+}
+
 impl Plan {
     /// Plays what was found through the allocator, and tells it.
     ///
     /// # Errors
     /// The first error of a simulation.
     pub fn new(judge: &Judge<'_>, found: Found, target: &Target<'_>) -> Result<Self, SimulateError> {
-        let recommended = judge.recommend(&found)?;
-        let all = front(&found.fitting, judge.limit);
-        let mut shown: Vec<Choice> = Vec::new();
-        for candidate in &all {
-            if shown.len() == target.most {
-                break;
-            }
-            if let Some(settled) = judge.settle(candidate)? {
-                shown.push(settled.into());
-            }
-        }
-        let nearest = match (&recommended, &found.nearest) {
-            (None, Some(candidate)) => nearest(judge, candidate).ok(),
-            _ => None,
-        };
-        let climbed = climb(judge);
-        let space = judge.space;
-        Ok(Self {
-            model: target.model.to_owned(),
-            card: target.card.map(|device| device.name.clone()),
-            limit: target.limit,
-            planned: judge.limit,
-            asked: space.asked().clone(),
-            effective: space.effective(),
-            gpus: space.world(),
-            reasons: recommended.iter().flat_map(|best| &best.reasons).map(reason).collect(),
-            recommended: recommended.map(|best| best.settled.into()),
-            front: shown,
-            front_len: all.len(),
-            nearest,
-            offer: climbed.as_ref().and_then(|ladder| ladder.offer.as_ref()).map(offered),
-            ladder: climbed
-                .map(|ladder| ladder.rungs.iter().map(rung).collect())
-                .unwrap_or_default(),
-            searched: found.decided,
-            not_searched: not_searched(space.world()),
-            refused: found.refused,
-        })
+        let mut telling = Telling::new(judge, found, target);
+        while telling.step(judge)? {}
+        Ok(telling.plan())
     }
-}
-
-/// What this version does not simulate, and so cannot search.
-fn not_searched(gpus: u64) -> Vec<String> {
-    let of_several = [
-        "tensor and pipeline parallelism: their activations and buffers are not simulated",
-        "DeepSpeed's ZeRO-2 and ZeRO-3: the sharded strategies are PyTorch's FSDP2, without and with resharding",
-        "FSDP2 with accumulation, clipping or 8-bit states",
-    ];
-    match gpus {
-        1 => vec!["activations and weights in the host's memory on one GPU".to_owned()],
-        _ => of_several.map(str::to_owned).to_vec(),
-    }
-}
-
-fn climb(judge: &Judge<'_>) -> Option<Ladder> {
-    if judge.space.world() > 1 {
-        return None;
-    }
-    let gpu = judge.device.and_then(Device::gpu).unwrap_or_default();
-    let asked = Setup {
-        batch: judge.space.effective().unwrap_or(judge.space.asked().batch),
-        accum: 1,
-        ..judge.space.asked().clone()
-    };
-    ladder(judge.space.model(0), &asked, gpu, judge.limit).ok()
-}
-
-fn nearest(judge: &Judge<'_>, candidate: &Candidate) -> Result<Nearest, SimulateError> {
-    let gpu = judge.device.and_then(Device::gpu).unwrap_or_default();
-    let model = judge.space.model(candidate.input);
-    let setup = super::search::repeated(&candidate.setup);
-    let report: Report = match &candidate.parallel {
-        None => simulate_on(model, &setup, gpu)?,
-        Some(parallel) => simulate_parallel(model, &setup, parallel, gpu)?,
-    };
-    let live = report.timeline.live(report.timeline.peak_instant());
-    let mut parts: Vec<(String, Bytes)> = Vec::new();
-    for held in live.together() {
-        let name = held.kind().label();
-        match parts.iter_mut().find(|(known, _)| known == name) {
-            Some((_, bytes)) => *bytes += held.bytes,
-            None => parts.push((name.to_owned(), held.bytes)),
-        }
-    }
-    parts.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    Ok(Nearest {
-        choice: Choice::of(candidate),
-        short: report.peak_allocated.max(candidate.peak).saturating_sub(judge.limit),
-        phase: report.peak_phase,
-        parts,
-    })
 }
 
 impl Choice {
-    fn of(candidate: &Candidate) -> Self {
+    /// A setup that was not played.
+    pub(super) fn of(candidate: &Candidate) -> Self {
         let ms = candidate.time.map(|time| time.get() * 1e3);
         Self {
             setup: candidate.setup.clone(),
@@ -285,40 +204,5 @@ impl From<Settled> for Choice {
             next_batch: settled.next,
             ..Self::of(&settled.candidate)
         }
-    }
-}
-
-fn reason(of: &super::reason::Reason) -> Reason {
-    Reason {
-        key: of.key.to_owned(),
-        from: of.from.clone(),
-        to: of.to.clone(),
-        saves: of.saves,
-        seconds: of.costs,
-        needed: of.needed,
-    }
-}
-
-fn rung(of: &Rung) -> Step {
-    Step {
-        key: of.change.map(|change| change.key().to_owned()),
-        to: of.change.map(super::change::Change::value),
-        peak: of.peak,
-        difference: of.difference,
-        phase: of.phase,
-        kept: of.kept,
-        trains: of.trains,
-    }
-}
-
-fn offered(of: &super::ladder::Offer) -> Step {
-    Step {
-        key: Some(of.change.key().to_owned()),
-        to: Some(of.change.value()),
-        peak: None,
-        difference: of.difference,
-        phase: None,
-        kept: true,
-        trains: of.trains,
     }
 }

@@ -1,9 +1,9 @@
 use super::change::Change;
 use super::search::repeated;
 use crate::allocator::Options;
-use crate::report::Phase;
+use crate::report::{Phase, StepBytes};
 use crate::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision};
-use crate::simulate::{SimulateError, attempt, simulate_on};
+use crate::simulate::{SimulateError, attempt, simulate_on, steady_bytes};
 use crate::tape::Gpu;
 use crate::units::Bytes;
 use crate::{Model, Setup};
@@ -64,15 +64,15 @@ pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<La
         // What holds more than the limit need not be played.
         Ok::<_, SimulateError>(peak <= limit && attempt(model, &repeated(setup), gpu, &options, 2)?.trains())
     };
-    let report = simulate_on(model, &repeated(asked), gpu)?;
-    let mut now = (asked.clone(), report.peak_allocated);
+    let first = bytes(model, asked, gpu, limit)?;
+    let mut now = (asked.clone(), first.peak());
     let mut rungs = vec![Rung {
         change: None,
-        peak: Some(report.peak_allocated),
+        peak: Some(first.peak()),
         difference: 0,
-        phase: Some(report.peak_phase),
+        phase: Some(first.peak_phase()),
         kept: true,
-        trains: trains(asked, report.peak_allocated)?,
+        trains: trains(asked, first.peak())?,
     }];
     for change in measures(model, asked) {
         if rungs.last().is_some_and(|rung| rung.trains) {
@@ -82,29 +82,27 @@ pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<La
         if setup == now.0 {
             continue;
         }
-        let Ok(report) = simulate_on(model, &repeated(&setup), gpu) else {
+        let Ok(bytes) = bytes(model, &setup, gpu, limit) else {
             continue;
         };
-        let difference = report.peak_allocated.difference_to(now.1);
+        let difference = bytes.peak().difference_to(now.1);
         let kept = difference < 0 && difference.unsigned_abs() * LEAST >= now.1.get();
         rungs.push(Rung {
             change: Some(change),
-            peak: Some(report.peak_allocated),
+            peak: Some(bytes.peak()),
             difference,
-            phase: Some(report.peak_phase),
+            phase: Some(bytes.peak_phase()),
             kept,
-            trains: kept && trains(&setup, report.peak_allocated)?,
+            trains: kept && trains(&setup, bytes.peak())?,
         });
         if kept {
-            now = (setup, report.peak_allocated);
+            now = (setup, bytes.peak());
         }
     }
     let helpless = rungs.get(1).is_some_and(|rung| !rung.kept);
-    let offer = helpless
-        .then(|| offer(model, asked, gpu, report.peak_allocated))
-        .flatten();
+    let offer = helpless.then(|| offer(model, asked, gpu, first.peak())).flatten();
     let offer = offer.map(|(change, difference)| {
-        let left = Bytes::new(report.peak_allocated.get().saturating_add_signed(difference));
+        let left = Bytes::new(first.peak().get().saturating_add_signed(difference));
         let trains = trains(&apply(change, asked), left)?;
         Ok::<_, SimulateError>(Offer {
             change,
@@ -118,11 +116,21 @@ pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<La
     })
 }
 
+/// The figures of a setup's step: exactly where it may fit, else but for the order of segments.
+fn bytes(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes) -> Result<StepBytes, SimulateError> {
+    let setup = repeated(setup);
+    let bytes = steady_bytes(model, &setup, gpu)?;
+    match bytes.peak() > limit + Bytes::mib(64) {
+        true => Ok(bytes),
+        false => Ok(simulate_on(model, &setup, gpu)?.steady),
+    }
+}
+
 /// The measure that saves most alone; of equal ones the first of the order.
 fn offer(model: &Model, asked: &Setup, gpu: Gpu, peak: Bytes) -> Option<(Change, i64)> {
     let alone = measures(model, asked).into_iter().filter_map(|change| {
-        let report = simulate_on(model, &repeated(&apply(change, asked)), gpu).ok()?;
-        Some((change, report.peak_allocated.difference_to(peak)))
+        let bytes = steady_bytes(model, &repeated(&apply(change, asked)), gpu).ok()?;
+        Some((change, bytes.peak().difference_to(peak)))
     });
     let best = alone.reduce(|best, next| if next.1 < best.1 { next } else { best })?;
     (best.1 < 0 && best.1.unsigned_abs() * LEAST >= peak.get()).then_some(best)

@@ -12,9 +12,10 @@ mod reason;
 mod recommend;
 pub mod search;
 mod sweep;
+mod telling;
 mod what_if;
 
-pub use answer::{Choice, Nearest, Plan, Reason, Step, Target};
+pub use answer::{Choice, Nearest, Plan, Reason, Step, Target, less_margin};
 pub use axis::Axis;
 pub use change::Change;
 pub use ladder::{Ladder, Offer, Rung, ladder};
@@ -22,4 +23,5 @@ pub use largest::largest;
 pub use max_batch::{MOST as MOST_SAMPLES, MaxBatch, max_batch};
 pub use recommend::{Judge, Recommended, Settled};
 pub use sweep::{Needed, Point, Refusal, Sweep};
+pub use telling::Telling;
 pub use what_if::{Effect, Now, Tried, WhatIf};

@@ -9,6 +9,7 @@ mod inference;
 mod options;
 mod parallel;
 mod parts;
+mod peaks;
 mod player;
 mod replay;
 mod report;
@@ -24,9 +25,13 @@ use crate::{Model, Report, Setup};
 pub use error::{Missing, NoFlash, SimulateError};
 pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluate, generate};
 pub(crate) use parallel::units::{ROOT, Unit, Units};
-pub(crate) use parallel::{can_share, own as own_parameters, shard, work_of_one as parallel_work};
+
+pub(crate) use parallel::{
+    can_share, own as own_parameters, record_parallel_notes, shard, work_of_one as parallel_work,
+};
 pub use parallel::{record_parallel, simulate_parallel};
-pub use steps::{Recording, Step, StepMarks, Work, record, record_work};
+pub use peaks::steady_bytes;
+pub use steps::{Notes, Recording, Step, StepMarks, Work, record, record_notes, record_work};
 pub use trial::{ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_some_order};
 
 /// Records a run that makes sense and does not fail for another reason than memory.

@@ -100,6 +100,16 @@ impl WorkMarks {
     }
 }
 
+/// What is written down of a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Notes {
+    /// What GPU and host do, too.
+    pub work: bool,
+    /// What the hundreds of segments of an image hold, as its sum: enough to count live bytes, not to play them
+    /// through an allocator.
+    pub sums: bool,
+}
+
 /// Makes the model and records a step with two optimizer updates.
 pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
     record_on(model, setup, &Tape::new(gpu))
@@ -110,9 +120,26 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
 /// # Errors
 /// When the setup does not fit the model, or the run itself would fail; the message says what to change.
 pub fn record_work(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, SimulateError> {
+    let notes = Notes {
+        work: true,
+        sums: false,
+    };
+    record_notes(model, setup, gpu, notes)
+}
+
+/// As [`record`], with these notes.
+///
+/// # Errors
+/// As [`record_work`].
+pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Result<Recording, SimulateError> {
     check(model, setup)?;
     let tape = Tape::new(gpu);
-    tape.write_work();
+    if notes.work {
+        tape.write_work();
+    }
+    if notes.sums {
+        tape.sum_segments();
+    }
     let recording = record_on(model, setup, &tape);
     match &recording.failure {
         Some(failure) => Err(SimulateError::Fails(failure.clone())),

@@ -9,7 +9,7 @@ use super::dims::Dims;
 use super::failure::Failure;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
-use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
+use super::log::{Birth, Event, LUMP, Log, Scope, ScopeId, StorageId};
 use super::script::{Cast, Described, Script};
 use super::tensor::Tensor;
 use super::why::Why;
@@ -27,6 +27,8 @@ pub(super) struct Core {
     pub(super) grad_enabled: Cell<bool>,
     padded: Cell<bool>,
     pub(super) training: Cell<bool>,
+    /// Whether what hundreds of segments hold is written down as its sum.
+    sums_segments: Cell<bool>,
     /// Set once a recomputation has all that it was started for; nothing is made any more.
     pub(super) stopped: Cell<bool>,
     pub(super) sequence: Cell<u64>,
@@ -148,6 +150,7 @@ impl Tape {
             grad_enabled: Cell::new(true),
             padded: Cell::new(false),
             training: Cell::new(true),
+            sums_segments: Cell::new(false),
             stopped: Cell::new(false),
             sequence: Cell::new(0),
             graph_task: Cell::new(0),
@@ -203,6 +206,38 @@ impl Tape {
             pieces: Some(Box::default()),
             core: self.0.clone(),
         }))
+    }
+
+    /// Whether what hundreds of segments hold is written down as its sum: right to be counted, not to be played
+    /// through an allocator.
+    pub(super) fn sums_segments(&self) -> bool {
+        self.0.sums_segments.get()
+    }
+
+    /// Writes down what segments hold as its sum from here on.
+    pub fn sum_segments(&self) {
+        self.0.sums_segments.set(true);
+    }
+
+    /// Memory of so many bytes that stands for that of many tensors; nothing while nothing is made. It dies by
+    /// [`Self::dies`], or with the bundle that it is put into.
+    pub(super) fn lump(&self, bytes: u64) -> Option<StorageId> {
+        (bytes > 0 && !self.0.stopped.get()).then(|| {
+            self.0.log.borrow_mut().born(Birth {
+                bytes,
+                shape: Dims::new(&[bytes]),
+                dtype: DType::U8,
+                name: LUMP,
+                scope: self.0.scope.get(),
+                kind: Kind::Temporary,
+                why: Why::default(),
+            })
+        })
+    }
+
+    /// Memory that nothing owns dies.
+    pub(super) fn dies(&self, ids: impl IntoIterator<Item = StorageId>) {
+        self.0.log.borrow_mut().events.extend(ids.into_iter().map(Event::death));
     }
 
     /// Whether some samples of the batch are padded, so that their mask is not all true.

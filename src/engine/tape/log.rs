@@ -62,6 +62,16 @@ pub struct Birth {
     pub why: Why,
 }
 
+/// The name of memory that stands for that of many tensors.
+pub(super) const LUMP: &str = "segments";
+
+impl Birth {
+    /// Whether it stands for many tensors, each of the small pool.
+    pub fn is_lump(&self) -> bool {
+        self.name == LUMP
+    }
+}
+
 /// A module: a node of the tree that names layers.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::kind::Kind;
 use super::log::{Birth, Event, Log, ScopeId, StorageId};
 use super::why::Why;
+use crate::allocator::{MIN_BLOCK, PoolKind};
 
 /// Births and deaths among memory that is numbered from 0: first what is known before, then what is
 /// born, in order.
@@ -54,6 +55,33 @@ impl Script {
         at.map(|at| at as u32)
     }
 
+    /// Bytes of each number in blocks of the allocator, of a performance that knows memory of these sizes.
+    pub fn sizes(&self, known: &[u64]) -> Vec<u64> {
+        let born = self.births.iter().map(|birth| birth.bytes.next_multiple_of(MIN_BLOCK));
+        known.iter().copied().chain(born).collect()
+    }
+
+    /// Whether everything that is born lies in the allocator's small pool.
+    pub fn is_small(&self) -> bool {
+        self.births
+            .iter()
+            .all(|birth| PoolKind::of(birth.bytes) == PoolKind::Small)
+    }
+
+    /// How live bytes move while it is performed.
+    pub fn swing(&self, sizes: &[u64]) -> Swing {
+        let mut swing = Swing::default();
+        for event in &self.events {
+            let size = sizes[event.storage() as usize].cast_signed();
+            swing.then(if event.is_birth() {
+                Swing { high: size, net: size }
+            } else {
+                Swing { high: 0, net: -size }
+            });
+        }
+        swing
+    }
+
     /// The same births as temporaries.
     pub fn of_temporaries(mut self) -> Self {
         for birth in &mut self.births {
@@ -77,6 +105,21 @@ impl Script {
         let events = self.events.iter().map(|e| e.renamed(cast.of(e.storage(), known)));
         log.events.extend(events);
         cast
+    }
+}
+
+/// How live bytes move: what comes on top at the highest, and at the end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Swing {
+    pub high: i64,
+    pub net: i64,
+}
+
+impl Swing {
+    /// Another movement follows.
+    pub fn then(&mut self, next: Self) {
+        self.high = self.high.max(self.net + next.high);
+        self.net += next.net;
     }
 }
 

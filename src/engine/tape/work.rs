@@ -4,6 +4,8 @@
 //! say anything: whatever is born is written by a kernel that reads what it is made like. Those that do
 //! more, or less, say so with [`Tape::ran`].
 
+use std::sync::Arc;
+
 use super::core::Tape;
 use super::dims;
 use super::log::{ScopeId, StorageId};
@@ -153,12 +155,35 @@ pub enum Chore {
 }
 
 /// What happens next.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// The host launches a kernel.
     Launch(Launch),
     /// The host does something else.
     Chore(Chore),
+    /// All of these in order, so many times. An image has hundreds of windows that do alike.
+    Repeat(Arc<[Item]>, u64),
+}
+
+impl Item {
+    /// The same with other launches.
+    #[must_use]
+    pub fn map(&self, of: &dyn Fn(&Launch) -> Launch) -> Self {
+        match self {
+            Self::Launch(launch) => Self::Launch(of(launch)),
+            Self::Chore(chore) => Self::Chore(*chore),
+            Self::Repeat(items, times) => Self::Repeat(items.iter().map(|item| item.map(of)).collect(), *times),
+        }
+    }
+
+    /// How many launches there are that `counts`.
+    pub fn launches(&self, counts: &dyn Fn(&Launch) -> bool) -> u64 {
+        match self {
+            Self::Launch(launch) => u64::from(counts(launch)),
+            Self::Chore(_) => 0,
+            Self::Repeat(items, times) => times * items.iter().map(|item| item.launches(counts)).sum::<u64>(),
+        }
+    }
 }
 
 impl Launch {
@@ -233,13 +258,18 @@ impl Tape {
             name,
             class,
             dtype,
-            gradient: self.0.in_backward.get() && !self.0.grad_enabled.get(),
+            gradient: self.is_gradient(),
             scope: self.scope_id(),
             read,
             written,
             extents: [0; 4],
             shared: 1,
         }
+    }
+
+    /// Whether what runs now is part of an operation's gradient.
+    pub(super) fn is_gradient(&self) -> bool {
+        self.0.in_backward.get() && !self.0.grad_enabled.get()
     }
 
     /// Adds a kernel.

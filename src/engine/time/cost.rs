@@ -13,6 +13,15 @@ use crate::tape::work::{Class, Launch};
 /// Kernels of the same name, class, type, bytes and extents take the same time.
 type Key = (&'static str, Class, DType, bool, [u64; 7]);
 
+/// What a launch takes, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Price {
+    /// The host issues it.
+    pub host: f64,
+    /// The GPU computes.
+    pub gpu: f64,
+}
+
 /// Where times come from: a card's data sheet, kernels that were measured on it, and a host's pace.
 pub struct Costs<'a> {
     /// The data sheet.
@@ -23,7 +32,7 @@ pub struct Costs<'a> {
     pub pace: &'a Pace,
     /// Kernels that wait for this take no time.
     without: Option<Resource>,
-    known: RefCell<HashMap<Key, f64>>,
+    known: RefCell<HashMap<Key, Price>>,
 }
 
 impl<'a> Costs<'a> {
@@ -72,6 +81,11 @@ impl<'a> Costs<'a> {
 
     /// Seconds of a kernel.
     pub fn kernel(&self, launch: &Launch) -> f64 {
+        self.price(launch).gpu
+    }
+
+    /// Seconds of a kernel and of what issues it.
+    pub(super) fn price(&self, launch: &Launch) -> Price {
         let [a, b, c, d] = launch.extents;
         let key = (
             launch.name,
@@ -80,15 +94,19 @@ impl<'a> Costs<'a> {
             launch.gradient,
             [launch.read, launch.written, a, b, c, d, launch.shared],
         );
-        if let Some(&time) = self.known.borrow().get(&key) {
-            return time;
+        if let Some(&price) = self.known.borrow().get(&key) {
+            return price;
         }
         let measured = self.kernels.and_then(|kernels| kernels.time(launch));
-        let time = match self.without {
+        let gpu = match self.without {
             Some(resource) if resource == self.resource(launch) => 0.0,
             _ => measured.unwrap_or_else(|| self.rates.time(launch)),
         };
-        self.known.borrow_mut().insert(key, time);
-        time
+        let price = Price {
+            host: self.pace.launch(launch),
+            gpu,
+        };
+        self.known.borrow_mut().insert(key, price);
+        price
     }
 }

@@ -69,16 +69,32 @@ pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
         optimizer,
     } = &recording.work;
     for (phase, items) in Phase::ALL.into_iter().zip([forward, backward, optimizer]) {
-        let time = lines.phase(phase, items, costs, |launch, seconds| {
-            out.count(&recording.log, phase, launch, seconds);
+        let time = lines.phase(phase, items, costs, |launch, seconds, times| {
+            out.count(&recording.log, phase, launch, (seconds, times));
         });
         out.phases.insert(phase, time);
     }
     out
 }
 
+/// Seconds of forward, backward and update of the recorded step, and nothing else: for those who ask often.
+pub fn seconds(recording: &Recording, costs: &Costs<'_>) -> [f64; 3] {
+    let mut lines = Lines::default();
+    let Work {
+        forward,
+        backward,
+        optimizer,
+    } = &recording.work;
+    let phases = [
+        (Phase::Forward, forward),
+        (Phase::Backward, backward),
+        (Phase::Optimizer, optimizer),
+    ];
+    phases.map(|(phase, items)| lines.phase(phase, items, costs, |_, _, _| {}).total)
+}
+
 impl StepTime {
-    pub(super) fn count(&mut self, log: &Log, phase: Phase, launch: &Launch, seconds: f64) {
+    pub(super) fn count(&mut self, log: &Log, phase: Phase, launch: &Launch, (seconds, times): (f64, u64)) {
         let component = match phase {
             Phase::Optimizer => Component::Run,
             _ => log
@@ -94,10 +110,10 @@ impl StepTime {
             &mut self.all,
         ];
         for share in shares {
-            share.seconds += seconds;
-            share.launches += 1;
-            share.flops += flops(launch);
-            share.bytes += launch.bytes() as f64;
+            share.seconds += seconds * times as f64;
+            share.launches += times;
+            share.flops += flops(launch) * times as f64;
+            share.bytes += (launch.bytes() * times) as f64;
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::setup::{Checkpointing, Freeze, Precision};
 use crate::simulate::{record, record_work};
 use crate::tape::Gpu;
-use crate::tape::work::{Class, Item, Launch};
+use crate::tape::work::{Chore, Class, Item, Launch};
 use crate::{Case, Model, Setup};
 
 fn pace(us: &[(&str, f64)]) -> Pace {
@@ -70,9 +70,26 @@ fn the_host_is_at_most_a_queue_ahead() {
     work.extend(kernels(1, 1024));
     let kernel = costs.kernel(match &work[0] {
         Item::Launch(launch) => launch,
-        Item::Chore(_) => unreachable!("they are kernels"),
+        _ => unreachable!("they are kernels"),
     });
     assert!(span(&work, &costs).total > 3000.0 * kernel);
+}
+
+#[test]
+fn what_is_repeated_takes_as_long_as_each_of_it() {
+    let host = pace(&[("pointwise", 9.0), ("view", 3.0)]);
+    let costs = Costs::new(Rates::REFERENCE, None, &host);
+    for bytes in [1024, 400_000_000] {
+        let mut round = kernels(3, bytes);
+        round.extend([Item::Chore(Chore::View), Item::Chore(Chore::Wait)]);
+        let twice = |items: &[Item]| [items, items].concat();
+        let inner = [kernels(1, 4096), twice(&round), kernels(1, 64)].concat();
+        let each: Vec<Item> = (0..700).flat_map(|_| inner.clone()).collect();
+        let folded = [kernels(1, 4096), vec![Item::Repeat(round.into(), 2)], kernels(1, 64)].concat();
+        let folded = Item::Repeat(folded.into(), 700);
+        assert_eq!(folded.launches(&|_| true), 700 * 8);
+        assert_eq!(span(&[folded], &costs), span(&each, &costs));
+    }
 }
 
 #[test]
@@ -96,11 +113,8 @@ fn every_window_of_an_image_has_its_attention() {
     let (model, setup) = case(r#"{"model": "qwen2.5-vl-3b", "batch": 1, "seq": 512, "grid": [16, 24]}"#);
     let recording = record_work(&model, &setup, Gpu::H200).expect("it trains");
     let count = |items: &[Item], backward: bool| {
-        let fused = |item: &&Item| match item {
-            Item::Launch(l) => matches!(l.class, Class::Attention(fused) if fused.backward == backward),
-            Item::Chore(_) => false,
-        };
-        items.iter().filter(fused).count()
+        let fused = |l: &Launch| matches!(l.class, Class::Attention(fused) if fused.backward == backward);
+        items.iter().map(|item| item.launches(&fused)).sum::<u64>()
     };
     // 28 blocks in windows of 8 × 8 patches, 4 over the image, 36 of the language model
     let expected = 28 * 2 * 3 + 4 + 36;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::cost::Costs;
+use super::cost::{Costs, Price};
 use crate::tape::work::{Chore, Item, Launch};
 
 /// A phase of a step.
@@ -42,9 +42,18 @@ const QUEUE: usize = 1024;
 /// Some work by itself, on an idle GPU, as events around it measure it.
 pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
     let (mut lines, mut out) = (Lines::default(), PhaseTime::default());
-    lines.run(items, costs, &mut out, |_, _| {});
+    lines.run(items, costs, &mut out, &mut |_, _, _| {});
     out.total = lines.now(costs) - costs.pace.latency();
     out
+}
+
+/// What an item that is repeated takes, in seconds.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Host(f64),
+    Kernel(f64),
+    /// The host waits for the GPU.
+    Wait,
 }
 
 /// Both lines so far, in seconds from the begin of the step.
@@ -61,57 +70,122 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Runs a phase; `seen` is told of every kernel and its time.
+    /// Runs a phase; `seen` is told of every kernel, its time, and how often it runs.
     pub fn phase(
         &mut self,
         phase: Phase,
         items: &[Item],
         costs: &Costs<'_>,
-        seen: impl FnMut(&Launch, f64),
+        mut seen: impl FnMut(&Launch, f64, u64),
     ) -> PhaseTime {
         let begin = self.now(costs);
         let mut out = PhaseTime::default();
         self.work(costs.pace.phase(phase), &mut out);
-        self.run(items, costs, &mut out, seen);
+        self.run(items, costs, &mut out, &mut seen);
         out.total = self.now(costs) - begin;
         out
     }
 
-    fn run(&mut self, items: &[Item], costs: &Costs<'_>, out: &mut PhaseTime, mut seen: impl FnMut(&Launch, f64)) {
+    fn run(&mut self, items: &[Item], costs: &Costs<'_>, out: &mut PhaseTime, seen: &mut dyn FnMut(&Launch, f64, u64)) {
         for item in items {
-            self.item(item, costs, out, &mut seen);
+            self.item(item, costs, out, seen);
         }
     }
 
     /// What happens next.
-    pub fn item(&mut self, item: &Item, costs: &Costs<'_>, out: &mut PhaseTime, mut seen: impl FnMut(&Launch, f64)) {
+    pub fn item(
+        &mut self,
+        item: &Item,
+        costs: &Costs<'_>,
+        out: &mut PhaseTime,
+        seen: &mut dyn FnMut(&Launch, f64, u64),
+    ) {
         match item {
             Item::Launch(launch) => {
+                let Price { host, gpu } = costs.price(launch);
                 if !self.in_optimizer {
-                    self.work(costs.pace.launch(launch), out);
+                    self.work(host, out);
                 }
-                seen(launch, self.launch(launch, costs, out));
+                self.kernel(gpu, costs, out);
+                seen(launch, gpu, 1);
             }
             Item::Chore(chore) => {
                 self.in_optimizer |= matches!(chore, Chore::Step(_));
                 if *chore == Chore::Wait {
                     self.host = self.host.max(self.gpu);
                 }
-                if !self.in_optimizer || matches!(chore, Chore::Step(_) | Chore::Parameter(..)) {
+                if self.waits_for(*chore) {
                     self.work(costs.pace.chore(*chore), out);
                 }
             }
+            Item::Repeat(items, times) => {
+                let mut round = Vec::new();
+                self.price(items, *times, costs, &mut round, seen);
+                for _ in 0..*times {
+                    round.iter().for_each(|step| self.step(*step, costs, out));
+                }
+            }
+        }
+    }
+
+    /// What each of some items takes, one after the other, of which all run so many times.
+    fn price(
+        &self,
+        items: &[Item],
+        times: u64,
+        costs: &Costs<'_>,
+        round: &mut Vec<Step>,
+        seen: &mut dyn FnMut(&Launch, f64, u64),
+    ) {
+        for item in items {
+            match item {
+                Item::Launch(launch) => {
+                    let Price { host, gpu } = costs.price(launch);
+                    seen(launch, gpu, times);
+                    round.extend((!self.in_optimizer).then_some(Step::Host(host)));
+                    round.push(Step::Kernel(gpu));
+                }
+                Item::Chore(chore) => {
+                    round.extend((*chore == Chore::Wait).then_some(Step::Wait));
+                    let host = || Step::Host(costs.pace.chore(*chore));
+                    round.extend(self.waits_for(*chore).then(host));
+                }
+                Item::Repeat(items, inner) => {
+                    let from = round.len();
+                    self.price(items, times * inner, costs, round, seen);
+                    let to = round.len();
+                    (1..*inner).for_each(|_| round.extend_from_within(from..to));
+                }
+            }
+        }
+    }
+
+    /// Whether the host takes its time for a chore: in an optimizer, what it turns to one parameter for covers the
+    /// rest.
+    fn waits_for(&self, chore: Chore) -> bool {
+        !self.in_optimizer || matches!(chore, Chore::Step(_) | Chore::Parameter(..))
+    }
+
+    fn step(&mut self, step: Step, costs: &Costs<'_>, out: &mut PhaseTime) {
+        match step {
+            Step::Host(seconds) => self.work(seconds, out),
+            Step::Wait => self.host = self.host.max(self.gpu),
+            Step::Kernel(seconds) => self.kernel(seconds, costs, out),
         }
     }
 
     /// The GPU's part of a launch: its seconds.
     pub fn launch(&mut self, launch: &Launch, costs: &Costs<'_>, out: &mut PhaseTime) -> f64 {
         let time = costs.kernel(launch);
-        self.gpu = self.gpu.max(self.host + costs.pace.latency()) + time;
-        self.issued();
-        out.busy += time;
-        out.launches += 1;
+        self.kernel(time, costs, out);
         time
+    }
+
+    fn kernel(&mut self, seconds: f64, costs: &Costs<'_>, out: &mut PhaseTime) {
+        self.gpu = self.gpu.max(self.host + costs.pace.latency()) + seconds;
+        self.issued();
+        out.busy += seconds;
+        out.launches += 1;
     }
 
     /// The kernel that ends at the GPU's present end takes a place in the queue.

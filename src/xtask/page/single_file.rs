@@ -11,6 +11,8 @@ use super::markup::{Element, rewrite};
 use super::{PAGE, base64, sha256};
 use crate::{Failure, root};
 
+/// What the file has no room for: the search of `#/recommend`, whose page then says that it could not be had.
+const LEFT_OUT: &str = "chunkrecommend";
 /// What keeps the page for use offline, which one file needs no help for.
 const OFFLINE: &str = "offline.js";
 
@@ -87,6 +89,9 @@ impl Carried {
         let mut text = std::fs::read_to_string(dist.join(address))?;
         let mut names = String::new();
         for (name, address) in element.data() {
+            if name == LEFT_OUT {
+                continue;
+            }
             let part = base64(gzip(&std::fs::read(dist.join(address))?)?);
             self.parts.push_str(&format!(
                 "<script type=\"text/plain\" id=\"part-{name}\">{part}</script>\n"

@@ -3,7 +3,6 @@
 mod search;
 
 use clap::{ArgGroup, Args};
-use vramscope_engine::Setup;
 use vramscope_engine::plan::export::Form;
 use vramscope_engine::plan::search::{Entry, Samples, Space, inputs};
 use vramscope_engine::plan::{Judge, Plan as Answer, Target};
@@ -69,9 +68,6 @@ pub struct Plan {
     #[command(flatten)]
     setup: SetupFlags,
 }
-
-/// Most samples that one micro-batch is tried with.
-const MOST_SAMPLES: u64 = 256;
 
 const EXAMPLES: &str = "  vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32 --image-sizes 720x1280
   vramscope plan llava-1.5-7b --gpu 4090 --freeze lora
@@ -142,22 +138,12 @@ impl Plan {
         let clock = clock_of(card, self.kernels.as_ref())?;
         let costs = clock.as_ref().map(Clock::costs);
         let (models, setup) = self.subject.models(&self.setup)?;
-        let setup = with_images(setup);
         let allowed: Vec<Entry> = Entry::ALL.into_iter().filter(|entry| !kept.contains(entry)).collect();
         let inputs = inputs(|setup| models.of(setup), &setup, &allowed).map_err(Failure::input)?;
         let name = inputs[0].model.name.clone();
-        let samples = match self.effective {
-            Some(samples) => Samples::Effective(samples),
-            None => Samples::AsManyAsFit(MOST_SAMPLES),
-        };
-        let space = Space::around(inputs, samples, self.gpus, &kept);
-        if space.is_empty() {
-            return Err(Failure::Input(format!(
-                "no micro-batch makes up {} samples on {} GPUs in at most 64 accumulated ones; change --effective, --gpus \
-                 or --batch",
-                self.effective.unwrap_or(0),
-                self.gpus
-            )));
+        let space = Space::around(inputs, Samples::of(self.effective), self.gpus, &kept);
+        if let Some(why) = space.refusal() {
+            return Err(Failure::Input(format!("{why} (--effective, --gpus, --batch)")));
         }
         let found = search::run(&space, Some(card), costs.as_ref(), planned)?;
         let judge = Judge {
@@ -196,14 +182,6 @@ impl Plan {
         };
         Entry::ALL.into_iter().filter(stays).collect()
     }
-}
-
-/// One size for all images of a sample.
-fn with_images(mut setup: Setup) -> Setup {
-    if let [size] = setup.image_sizes[..] {
-        setup.image_sizes = vec![size; setup.images.max(1) as usize];
-    }
-    setup
 }
 
 fn export(answer: &Answer, form: Form) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use crate::tape::log::Event;
 use crate::units::Bytes;
 
 /// Live bytes of the steady step.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::plan) struct Counted {
     /// Highest of forward and backward.
     pub pass: Bytes,

@@ -21,6 +21,7 @@ pub fn inputs(
     asked: &Setup,
     allowed: &[Entry],
 ) -> Result<Vec<Input>, ModelError> {
+    let asked = &with_one_size(asked);
     let first = Input {
         model: model(asked)?,
         setup: asked.clone(),
@@ -43,6 +44,15 @@ pub fn inputs(
         all.extend(smaller);
     }
     Ok(all)
+}
+
+/// One size that was given is that of all images of a sample.
+fn with_one_size(asked: &Setup) -> Setup {
+    let mut setup = asked.clone();
+    if let [size] = setup.image_sizes[..] {
+        setup.image_sizes = vec![size; setup.images.max(1) as usize];
+    }
+    setup
 }
 
 /// Whether a sample has no more of anything than another one.

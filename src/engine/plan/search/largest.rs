@@ -1,6 +1,6 @@
 //! The largest micro-batch of a class of setups that fits.
 
-use super::pass::{Pass, Update};
+use super::pass::Update;
 use super::{Class, Search};
 use crate::units::Bytes;
 
@@ -11,19 +11,19 @@ impl Search<'_> {
         class: &Class,
         update: Update,
         batches: &[u64],
-        passes: &mut [Option<Pass>],
+        passes: &mut [Option<Bytes>],
     ) -> Option<usize> {
         if update.states > self.room {
             return None;
         }
         let room = self.room.saturating_sub(update.states);
-        if passes[0].is_none_or(|pass| pass.peak > room) {
+        if passes[0].is_none_or(|peak| peak > room) {
             return None;
         }
         let (mut good, mut bad) = (0, batches.len());
         for (at, pass) in passes.iter().enumerate() {
             match pass {
-                Some(pass) if pass.peak <= room => good = at,
+                Some(peak) if *peak <= room => good = at,
                 Some(_) => {
                     bad = at;
                     break;
@@ -36,9 +36,9 @@ impl Search<'_> {
                 break;
             };
             match self.record_pass(class, batches[at]) {
-                Ok(pass) => {
-                    passes[at] = Some(pass);
-                    if pass.peak <= room {
+                Ok(peak) => {
+                    passes[at] = Some(peak);
+                    if peak <= room {
                         good = at;
                     } else {
                         bad = at;
@@ -62,7 +62,7 @@ impl Search<'_> {
         update: Update,
         room: Bytes,
         batches: &[u64],
-        passes: &mut [Option<Pass>],
+        passes: &mut [Option<Bytes>],
     ) -> Option<usize> {
         let last = batches.len() - 1;
         if self.space.accum(batches[last]) > 1 || last == 0 || self.space.accum(batches[0]) == 1 {
@@ -71,14 +71,14 @@ impl Search<'_> {
         if passes[last].is_none() {
             let (at, known) = (0..last).rev().find_map(|at| Some((at, passes[at]?)))?;
             let first = passes[0].filter(|_| at > 0)?;
-            let slope = known.peak.saturating_sub(first.peak).get() / (batches[at] - batches[0]);
-            let line = known.peak + Bytes::new(slope * (batches[last] - batches[at]));
+            let slope = known.saturating_sub(first).get() / (batches[at] - batches[0]);
+            let line = known + Bytes::new(slope * (batches[last] - batches[at]));
             if line > room + update.trained {
                 return None;
             }
             passes[last] = self.record_pass(class, batches[last]).ok();
         }
-        passes[last].filter(|pass| pass.peak <= room).map(|_| last)
+        passes[last].filter(|peak| *peak <= room).map(|_| last)
     }
 }
 
@@ -87,8 +87,8 @@ impl Search<'_> {
 /// The peak is convex in the micro-batch: further on it is above the line through the last two that fit, and between
 /// one that fits and one that does not it is below the line through both. The answer lies between where these lines
 /// meet the room.
-fn guess(room: Bytes, batches: &[u64], passes: &[Option<Pass>], good: usize, bad: usize) -> Option<usize> {
-    let point = |at: usize| Some((*batches.get(at)?, passes[at]?.peak.get()));
+fn guess(room: Bytes, batches: &[u64], passes: &[Option<Bytes>], good: usize, bad: usize) -> Option<usize> {
+    let point = |at: usize| Some((*batches.get(at)?, passes[at]?.get()));
     let line = |(b0, p0): (u64, u64), (b1, p1): (u64, u64), at: usize| {
         let slope = u128::from(p1.saturating_sub(p0)) * u128::from(batches[at] - b1) / u128::from((b1 - b0).max(1));
         u128::from(p1) + slope

@@ -29,7 +29,7 @@ use crate::time::Costs;
 use crate::units::{Bytes, Seconds};
 
 pub(super) use front::order;
-pub(super) use pass::{Pass, Recorder, Update, repeated};
+pub(super) use pass::{Recorder, Update, repeated};
 pub(super) use shared::Shared;
 
 /// How far a setup of a space is from what was asked.
@@ -188,9 +188,11 @@ impl<'a> Search<'a> {
                     break;
                 }
                 let class = Class { setup, parallel, input };
-                let pass = self.record_pass(&class, self.space.batches[0]);
-                if let (Ok(pass), Some(Ok(update))) = (pass, self.update(&class, class.setup.optim)) {
-                    let candidate = self.candidate(&class, class.setup.optim, self.space.batches[0], pass, update);
+                let batch = self.space.batches[0];
+                let peak = self.record_pass(&class, batch);
+                if let (Ok(peak), Some(Ok(update))) = (peak, self.update(&class, class.setup.optim)) {
+                    let time = self.time_within(&class, batch, peak);
+                    let candidate = self.candidate(&class, class.setup.optim, batch, (peak, time), update);
                     self.note_nearest(candidate);
                 }
             }
@@ -242,7 +244,8 @@ impl<'a> Search<'a> {
 
     fn look_at(&mut self, class: &Class) -> Result<(), SimulateError> {
         let batches = self.space.batches.clone();
-        let mut passes: Vec<Option<Pass>> = vec![None; batches.len()];
+        let mut passes: Vec<Option<Bytes>> = vec![None; batches.len()];
+        let mut times: Vec<Option<Option<[f64; 2]>>> = vec![None; batches.len()];
         let mut updates: Vec<(Optimizer, Update)> = Vec::new();
         let floor = self.floor(class)?;
         if floor > self.room {
@@ -295,16 +298,17 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 passes[0] = Some(self.record_pass(class, batches[0])?);
-                if let Some(pass) = passes[0] {
-                    self.leasts.push((class.key(), class.input, pass.peak));
+                if let Some(peak) = passes[0] {
+                    self.leasts.push((class.key(), class.input, peak));
                 }
             }
             let best = self.largest(class, update, &batches, &mut passes);
             self.found.decided.summed += 1;
             self.found.decided.bounded += batches.len() - 1;
             let at = best.unwrap_or(0);
-            let Some(pass) = passes[at] else { continue };
-            let candidate = self.candidate(class, optim, batches[at], pass, update);
+            let Some(peak) = passes[at] else { continue };
+            let time = *times[at].get_or_insert_with(|| self.time_within(class, batches[at], peak));
+            let candidate = self.candidate(class, optim, batches[at], (peak, time), update);
             if best.is_some() {
                 self.found.fitting.push(candidate);
             } else {
@@ -354,7 +358,20 @@ impl<'a> Search<'a> {
         all.iter().any(beats)
     }
 
-    fn candidate(&self, class: &Class, optim: Optimizer, batch: u64, pass: Pass, update: Update) -> Candidate {
+    /// Seconds of forward and backward where they fit.
+    fn time_within(&mut self, class: &Class, batch: u64, peak: Bytes) -> Option<[f64; 2]> {
+        (peak <= self.room).then(|| self.time_passes(class, batch)).flatten()
+    }
+
+    /// A setup, put together from the peak and the time of its passes and from its update.
+    fn candidate(
+        &self,
+        class: &Class,
+        optim: Optimizer,
+        batch: u64,
+        (peak, time): (Bytes, Option<[f64; 2]>),
+        update: Update,
+    ) -> Candidate {
         let setup = Setup {
             batch,
             accum: self.space.accum(batch),
@@ -362,12 +379,12 @@ impl<'a> Search<'a> {
             ..class.setup.clone()
         };
         let parallel = class.parallel.as_ref();
-        let time = pass.time.zip(update.time).and_then(|(pass, seconds)| {
+        let time = time.zip(update.time).and_then(|(pass, seconds)| {
             let seconds = seconds + self.shared.paging(self.device, update.paged);
             self.shared.step(parallel, pass, setup.accum, seconds, update.trained)
         });
         Candidate {
-            peak: (pass.peak + update.states).max(update.peak),
+            peak: (peak + update.states).max(update.peak),
             time: time.map(Seconds::new),
             distance: distance_to(&self.space, class.input, &setup, parallel),
             parallel: class.parallel,

@@ -1,6 +1,6 @@
 //! What setups are put together from: a pass and an update, each recorded once.
 
-use super::pass::{Pass, Update};
+use super::pass::Update;
 use super::{Class, Search, UpdateKey};
 use crate::Setup;
 use crate::setup::{Checkpointing, Loss, Optimizer};
@@ -17,14 +17,25 @@ impl Search<'_> {
         }
     }
 
-    pub(super) fn record_pass(&mut self, class: &Class, batch: u64) -> Result<Pass, SimulateError> {
-        let setup = Setup {
+    /// Highest live bytes of forward and backward at a micro-batch.
+    pub(super) fn record_pass(&mut self, class: &Class, batch: u64) -> Result<Bytes, SimulateError> {
+        let setup = self.at(class, batch);
+        let model = &self.space.inputs[class.input].model;
+        self.recorder.peak(model, &setup, class.parallel.as_ref())
+    }
+
+    /// Their seconds.
+    pub(super) fn time_passes(&mut self, class: &Class, batch: u64) -> Option<[f64; 2]> {
+        let setup = self.at(class, batch);
+        self.recorder.passes(&self.space.inputs[class.input].model, &setup)
+    }
+
+    fn at(&self, class: &Class, batch: u64) -> Setup {
+        Setup {
             batch,
             accum: self.space.accum(batch),
             ..class.setup.clone()
-        };
-        let model = &self.space.inputs[class.input].model;
-        self.recorder.pass(model, &setup, class.parallel.as_ref(), self.room)
+        }
     }
 
     /// The update of an optimizer, which depends on what is trained and in what types alone; nothing where it cannot

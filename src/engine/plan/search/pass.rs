@@ -2,22 +2,13 @@
 
 use super::count::{Counted, count};
 use crate::setup::{Optimizer, Parallel};
-use crate::simulate::{SimulateError, record_checked, record_parallel, record_work};
+use crate::simulate::{Notes, Recording, SimulateError, record_notes, record_parallel_notes};
 use crate::tape::Gpu;
-use crate::time::{Costs, Phase, step};
+use crate::time::{Costs, seconds};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
 use super::shared::Shared;
-
-/// Forward and backward at one micro-batch, without the states of an optimizer.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::plan) struct Pass {
-    /// Highest live bytes.
-    pub peak: Bytes,
-    /// Seconds of one micro-batch's forward and backward; nothing where the card's rates are not known.
-    pub time: Option<[f64; 2]>,
-}
 
 /// What an optimizer adds to a pass, and its update.
 #[derive(Debug, Clone, Copy)]
@@ -67,29 +58,30 @@ pub(in crate::plan) fn repeated(setup: &Setup) -> Setup {
     }
 }
 
+/// The same without states of an optimizer.
+fn without_states(setup: &Setup) -> Setup {
+    repeated(&Setup {
+        optim: Optimizer::Sgd,
+        ..setup.clone()
+    })
+}
+
 impl Recorder<'_> {
-    /// Forward and backward of a setup; its time where it fits in the room.
-    pub fn pass(
-        &mut self,
-        model: &Model,
-        setup: &Setup,
-        parallel: Option<&Parallel>,
-        room: Bytes,
-    ) -> Result<Pass, SimulateError> {
-        let setup = repeated(&Setup {
-            optim: Optimizer::Sgd,
-            ..setup.clone()
-        });
-        let (counted, time, _) = self.record(model, &setup, parallel, |counted| counted.pass <= room)?;
-        Ok(Pass {
-            peak: counted.pass,
-            time: time.map(|time| [time[0], time[1]]),
-        })
+    /// Highest live bytes of a setup's forward and backward, without the states of an optimizer.
+    pub fn peak(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Bytes, SimulateError> {
+        Ok(self.counted(model, &without_states(setup), parallel)?.pass)
+    }
+
+    /// Seconds of one micro-batch's forward and backward; nothing where the card's rates are not known.
+    pub fn passes(&mut self, model: &Model, setup: &Setup) -> Option<[f64; 2]> {
+        let costs = self.costs?;
+        let [forward, backward, _] = seconds(&self.work(model, &without_states(setup)).ok()?, costs);
+        Some([forward, backward])
     }
 
     /// A whole step of a setup.
     pub fn whole(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Whole, SimulateError> {
-        self.record(model, &repeated(setup), parallel, |_| true)
+        self.record(model, &repeated(setup), parallel)
             .map(|(counted, time, [paged, trained])| Whole {
                 peak: counted.pass.max(counted.update),
                 time,
@@ -107,7 +99,7 @@ impl Recorder<'_> {
         parallel: Option<&Parallel>,
         bare: Bytes,
     ) -> Result<Update, SimulateError> {
-        let (counted, time, [paged, trained]) = self.record(model, setup, parallel, |_| true)?;
+        let (counted, time, [paged, trained]) = self.record(model, setup, parallel)?;
         Ok(Update {
             states: counted.end.saturating_sub(bare),
             peak: counted.update,
@@ -119,39 +111,43 @@ impl Recorder<'_> {
 
     /// Live bytes once a step without states is over.
     pub fn bare(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Bytes, SimulateError> {
-        self.recorded += 1;
-        let recording = match parallel {
-            None => record_checked(model, setup, self.gpu)?,
-            Some(parallel) => record_parallel(model, setup, parallel, self.gpu)?,
-        };
-        Ok(count(&recording).end)
+        Ok(self.counted(model, setup, parallel)?.end)
     }
 
-    /// One run; its time where `timed` says so.
-    fn record(
-        &mut self,
-        model: &Model,
-        setup: &Setup,
-        parallel: Option<&Parallel>,
-        timed: impl Fn(&Counted) -> bool,
-    ) -> Result<Recorded, SimulateError> {
-        self.recorded += 1;
-        let run = match self.costs {
-            Some(_) => record_work(model, setup, self.gpu)?,
-            None => record_checked(model, setup, self.gpu)?,
-        };
+    /// One run with its time.
+    fn record(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Recorded, SimulateError> {
+        let run = self.work(model, setup)?;
         let counted = match parallel {
             None => count(&run),
-            Some(parallel) => count(&record_parallel(model, setup, parallel, self.gpu)?),
+            Some(_) => self.counted(model, setup, parallel)?,
         };
-        let time = self.costs.filter(|_| timed(&counted)).map(|costs| {
-            let time = step(&run, costs);
-            Phase::ALL.map(|phase| time.phase(phase).total)
-        });
+        let time = self.costs.map(|costs| seconds(&run, costs));
         let trained = run.parameters.iter().filter(|(_, trained)| *trained);
         let trained = trained
             .map(|&(id, _)| Bytes::new(run.log.births[id as usize].bytes))
             .sum();
         Ok((counted, time, [run.paged, trained]))
+    }
+
+    /// A run on one GPU, with what GPU and host do where that has a price.
+    fn work(&mut self, model: &Model, setup: &Setup) -> Result<Recording, SimulateError> {
+        self.recorded += 1;
+        let notes = Notes {
+            work: self.costs.is_some(),
+            sums: true,
+        };
+        record_notes(model, setup, self.gpu, notes)
+    }
+
+    fn counted(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Counted, SimulateError> {
+        self.recorded += 1;
+        let notes = Notes {
+            work: false,
+            sums: true,
+        };
+        Ok(count(&match parallel {
+            None => record_notes(model, setup, self.gpu, notes)?,
+            Some(parallel) => record_parallel_notes(model, setup, parallel, self.gpu, notes)?,
+        }))
     }
 }

@@ -95,6 +95,13 @@ pub enum Samples {
     AsManyAsFit(u64),
 }
 
+impl Samples {
+    /// As many as were asked; where nobody did, as many as fit, up to 256.
+    pub fn of(effective: Option<u64>) -> Self {
+        effective.map_or(Self::AsManyAsFit(256), Self::Effective)
+    }
+}
+
 /// The values of each entry that a search goes through; the first is the one that was asked.
 #[derive(Debug, Clone)]
 pub struct Space {
@@ -151,6 +158,18 @@ impl Space {
     /// How many setups there are.
     pub fn len(&self) -> usize {
         self.passes() * self.optims.len() * self.batches.len()
+    }
+
+    /// Why there is none, where there is none.
+    pub fn refusal(&self) -> Option<String> {
+        let samples = self.effective().unwrap_or(0);
+        self.is_empty().then(|| {
+            format!(
+                "no micro-batch makes up {samples} samples a step on {} GPUs in at most {MOST_ACCUMULATED} accumulated \
+                 ones; change the samples, the GPUs, or the micro-batch where it stays as it is",
+                self.world
+            )
+        })
     }
 
     /// Whether there is none: no micro-batch makes up the samples of a step.

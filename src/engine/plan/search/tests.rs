@@ -1,7 +1,9 @@
+use super::count::count;
 use super::*;
 use crate::Model;
 use crate::plan::Judge;
 use crate::setup::{Precision, Strategy};
+use crate::simulate::{Notes, record_notes, record_parallel_notes};
 use crate::simulate_on;
 use crate::tape::Gpu;
 use crate::time::{H200, Measured, Rates};
@@ -52,6 +54,57 @@ fn what_is_put_together_is_what_a_simulation_says() {
             assert!((put - simulated).abs() < 0.02 * simulated, "{candidate:?}: {simulated}");
         }
     });
+}
+
+/// Segments' memory written down as sums is counted as that of each.
+#[test]
+fn sums_of_segments_count_as_what_they_stand_for() {
+    let setups = [
+        Setup::default(),
+        Setup {
+            batch: 2,
+            accum: 2,
+            ckpt: Checkpointing::Full,
+            precision: Precision::AmpBf16,
+            optim: Optimizer::AdamwFused,
+            ..Setup::default()
+        },
+        Setup {
+            batch: 3,
+            freeze: Freeze::Vision,
+            attn: Attention::Eager,
+            ..Setup::default()
+        },
+        Setup {
+            freeze: Freeze::Lora,
+            ckpt: Checkpointing::Language,
+            loss: Loss::FusedLinear,
+            ..Setup::default()
+        },
+    ];
+    let parallel = Parallel {
+        strategy: Strategy::Fsdp,
+        world: 2,
+        ..Parallel::default()
+    };
+    for name in ["qwen2-vl-2b", "qwen2.5-vl-3b", "qwen3-vl-2b"] {
+        let model = Model::from_catalogue(name).unwrap();
+        for setup in &setups {
+            let setup = &Setup {
+                seq: 700,
+                image_sizes: vec![[308, 420], [252, 252]],
+                ..setup.clone()
+            };
+            let of = |sums| Notes { work: false, sums };
+            let counted = |sums| count(&record_notes(&model, setup, Gpu::H200, of(sums)).unwrap());
+            assert_eq!(counted(true), counted(false), "{name}: {setup:?}");
+            if setup.accum == 1 {
+                let shared =
+                    |sums| count(&record_parallel_notes(&model, setup, &parallel, Gpu::H200, of(sums)).unwrap());
+                assert_eq!(shared(true), shared(false), "{name}: {setup:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ mod zero;
 pub(crate) use rewrite::shard;
 pub(crate) use zero::own;
 
-use super::steps::{Recording, record, record_work};
+use super::steps::{Notes, Recording, record_notes, record_work};
 use super::{SimulateError, check, played};
 use crate::setup::{Optimizer, Parallel, Precision, Strategy};
 use crate::tape::Gpu;
@@ -41,12 +41,26 @@ pub fn record_parallel(
     parallel: &Parallel,
     gpu: Gpu,
 ) -> Result<Recording, SimulateError> {
+    record_parallel_notes(model, setup, parallel, gpu, Notes::default())
+}
+
+/// As [`record_parallel`], with these notes.
+///
+/// # Errors
+/// As [`simulate_parallel`].
+pub(crate) fn record_parallel_notes(
+    model: &Model,
+    setup: &Setup,
+    parallel: &Parallel,
+    gpu: Gpu,
+    notes: Notes,
+) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
-    let recording = record(model, &base(setup, parallel)?, gpu);
-    if let Some(failure) = &recording.failure {
-        return Err(SimulateError::Fails(failure.clone()));
-    }
-    Ok(of_one(recording, setup, parallel))
+    Ok(of_one(
+        record_notes(model, &base(setup, parallel)?, gpu, notes)?,
+        setup,
+        parallel,
+    ))
 }
 
 /// What a strategy makes of a recorded step of a single GPU, as [`work_of_one`] records it.

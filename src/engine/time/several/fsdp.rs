@@ -33,7 +33,7 @@ pub(super) fn step(
     for item in &recording.work.optimizer {
         match item {
             Item::Launch(launch) => player.item_by(&Item::Launch(pass.of_shards(launch)), sharded),
-            Item::Chore(_) => player.item_by(item, sharded),
+            _ => player.item_by(item, sharded),
         }
     }
 }
@@ -123,6 +123,7 @@ impl<'a> Pass<'a> {
     fn unit_of(&self, item: &Item) -> Option<Unit> {
         match item {
             Item::Launch(launch) => Some(self.modules.unit(launch.scope)),
+            Item::Repeat(items, _) => items.iter().find_map(|item| self.unit_of(item)),
             Item::Chore(_) => None,
         }
     }

@@ -94,9 +94,10 @@ impl<'a, 'c> Player<'a, 'c> {
     /// The same where the host's pace is another.
     pub fn item_by(&mut self, item: &Item, costs: &Costs<'_>) {
         let (out, log, phase) = (&mut self.out, self.log, self.phase);
-        self.lines.item(item, costs, &mut self.time, |launch, seconds| {
-            out.count(log, phase, launch, seconds);
-        });
+        self.lines
+            .item(item, costs, &mut self.time, &mut |launch, seconds, times| {
+                out.count(log, phase, launch, (seconds, times));
+            });
     }
 
     /// An optimizer's step.
@@ -120,7 +121,7 @@ impl<'a, 'c> Player<'a, 'c> {
     pub fn copy(&mut self, name: &'static str, dtype: DType, bytes: [u64; 2]) {
         let launch = copy(name, dtype, bytes);
         let seconds = self.lines.launch(&launch, self.costs, &mut self.time);
-        self.out.count(self.log, self.phase, &launch, seconds);
+        self.out.count(self.log, self.phase, &launch, (seconds, 1));
     }
 
     /// Seconds of such a kernel on a stream beside the computation.

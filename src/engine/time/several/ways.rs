@@ -130,14 +130,16 @@ fn tensor(
     let mut phase = |phase, items: &[Item]| {
         let parts: Vec<Item> = items
             .iter()
-            .map(|item| match item {
-                Item::Launch(l) if phase == Phase::Optimizer || blocks.modules.unit(l.scope) != ROOT => {
-                    Item::Launch(share(l, world))
-                }
-                item => *item,
+            .map(|item| {
+                item.map(
+                    &|l| match phase == Phase::Optimizer || blocks.modules.unit(l.scope) != ROOT {
+                        true => share(l, world),
+                        false => *l,
+                    },
+                )
             })
             .collect();
-        lines.phase(phase, &parts, costs, |_, _| {}).total
+        lines.phase(phase, &parts, costs, |_, _, _| {}).total
     };
     let passes = phase(Phase::Forward, &work.forward) + phase(Phase::Backward, &work.backward);
     let update = phase(Phase::Optimizer, &work.optimizer);

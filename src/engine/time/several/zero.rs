@@ -35,7 +35,7 @@ pub(super) fn update(player: &mut Player<'_, '_>, recording: &Recording, paralle
                 }
                 turns += 1;
             }
-            Item::Chore(_) => player.item(item),
+            _ => player.item(item),
         }
     }
     let updated = player.computed();

@@ -6,6 +6,7 @@
 //! its births and deaths are written down for each.
 
 mod rehearsal;
+mod sums;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,8 @@ pub type Attend = dyn Fn(&Tape, [&Tensor; 3]) -> Tensor;
 /// How a sequence is cut, and what is known of its parts; one kind of attention uses it.
 pub struct Cuts {
     lengths: Vec<u64>,
+    /// Segments after which lengths come again in the same order, to the end: those of a sample.
+    period: usize,
     rehearsed: RefCell<Vec<(Conditions, Rc<Rehearsals>)>>,
 }
 
@@ -38,9 +41,20 @@ impl Cuts {
     /// Segments of these lengths.
     pub fn new(lengths: Vec<u64>) -> Self {
         Self {
+            period: period(&lengths),
             lengths,
             rehearsed: RefCell::default(),
         }
+    }
+
+    /// Positions of the segments that come again and again.
+    fn one_period(&self) -> &[u64] {
+        &self.lengths[..self.period]
+    }
+
+    /// How often they come.
+    fn periods(&self) -> u64 {
+        (self.lengths.len() / self.period.max(1)) as u64
     }
 
     /// Positions of each segment.
@@ -83,18 +97,14 @@ impl Tape {
         }
         let under = Conditions::of(self, &q, rec.is_active());
         let rehearsals = cuts.rehearsals(self, under, attend);
-        let (kept, listed) = (self.bundle(), self.bundle());
-        let described = self.describe_all(&rehearsals, |segment| &segment.forward);
-        for &n in cuts.lengths() {
-            let Some((segment, described)) = of_length(&rehearsals, &described, n) else {
-                continue;
-            };
-            if let Some(cast) = self.perform(&segment.forward, described, &[]) {
-                self.repeat_work(&segment.work[0], false);
-                kept.put(segment.kept.iter().map(|&i| cast.of(i, &[])));
-                listed.put(segment.listed.iter().map(|&i| cast.of(i, &[])));
-            }
-        }
+        let [kept, listed] = if self.sums(&rehearsals) {
+            self.sum_forward(&rehearsals, cuts)
+        } else {
+            self.write_forward(&rehearsals, cuts)
+        };
+        self.repeat_work(cuts.one_period().iter(), cuts.periods(), |n| {
+            Some(&segment_of(&rehearsals, n)?.work[0])
+        });
         rec.save(self, &held(kept, &q));
         // autocast computes each part in its own type
         let dtype = self.autocast_dtype().unwrap_or(q.dtype());
@@ -108,6 +118,22 @@ impl Tape {
         (joined, held(listed, &q))
     }
 
+    /// What the graph keeps of each segment, and what only the list of outputs does.
+    fn write_forward(&self, rehearsals: &Rehearsals, cuts: &Cuts) -> [Storage; 2] {
+        let (kept, listed) = (self.bundle(), self.bundle());
+        let described = self.describe_all(rehearsals, |segment| &segment.forward);
+        for &n in cuts.lengths() {
+            let Some((segment, described)) = of_length(rehearsals, &described, n) else {
+                continue;
+            };
+            if let Some(cast) = self.perform(&segment.forward, described, &[]) {
+                kept.put(segment.kept.iter().map(|&i| cast.of(i, &[])));
+                listed.put(segment.listed.iter().map(|&i| cast.of(i, &[])));
+            }
+        }
+        [kept, listed]
+    }
+
     /// What a script of each length gives birth to in the module that is running.
     fn describe_all(&self, rehearsals: &Rehearsals, script: impl Fn(&Rehearsal) -> &Script) -> Vec<Described> {
         rehearsals
@@ -116,18 +142,33 @@ impl Tape {
             .collect()
     }
 
-    /// What a segment makes GPU and host do, once more.
-    fn repeat_work(&self, work: &[Item], gradient: bool) {
+    /// What segments of these lengths make GPU and host do, all of it so many times.
+    fn repeat_work<'a, 'r>(
+        &self,
+        lengths: impl Iterator<Item = &'a u64>,
+        times: u64,
+        work: impl Fn(u64) -> Option<&'r Vec<Item>>,
+    ) {
         let scope = self.scope_id();
+        let gradient = self.is_gradient();
         self.items(|items| {
-            items.extend(work.iter().map(|item| match item {
-                Item::Launch(launch) => Item::Launch(Launch {
-                    scope,
-                    gradient,
-                    ..*launch
-                }),
-                other => *other,
-            }));
+            let mut runs: Vec<(u64, u64)> = Vec::new();
+            for &n in lengths {
+                match runs.last_mut() {
+                    Some((length, run)) if *length == n => *run += 1,
+                    _ => runs.push((n, 1)),
+                }
+            }
+            let here = |launch: &Launch| Launch {
+                scope,
+                gradient,
+                ..*launch
+            };
+            let run = |(n, run): (u64, u64)| {
+                let segment = work(n)?.iter().map(|item| item.map(&here)).collect();
+                Some(Item::Repeat(segment, run))
+            };
+            items.push(Item::Repeat(runs.into_iter().filter_map(run).collect(), times));
         });
     }
 
@@ -142,6 +183,19 @@ impl Tape {
 
     /// From the last segment to the first; each lets go of what forward kept of it.
     fn segments_backward(&self, q: &Tensor, kept: &Storage, rehearsals: &Rehearsals, cuts: &Cuts) -> Grads {
+        let grads = if self.sums(rehearsals) {
+            self.sum_backward(kept, rehearsals, cuts)
+        } else {
+            self.write_backward(kept, rehearsals, cuts)
+        };
+        self.repeat_work(cuts.one_period().iter().rev(), cuts.periods(), |n| {
+            Some(&segment_of(rehearsals, n)?.work[1])
+        });
+        grads.into_iter().map(|grad| Some(held(grad, q))).collect()
+    }
+
+    /// Gradients of queries, keys and values.
+    fn write_backward(&self, kept: &Storage, rehearsals: &Rehearsals, cuts: &Cuts) -> [Storage; 3] {
         let grads = [(); 3].map(|()| self.bundle());
         let described = self.describe_all(rehearsals, |segment| &segment.backward.script);
         let mut known = Vec::new();
@@ -151,14 +205,28 @@ impl Tape {
             };
             kept.take(segment.kept.len(), &mut known);
             if let Some(cast) = self.perform(&segment.backward.script, described, &known) {
-                self.repeat_work(&segment.work[1], true);
                 for (grad, place) in grads.iter().zip(segment.backward.gradients) {
                     grad.put(place.map(|i| cast.of(i, &known)).into_iter());
                 }
             }
         }
-        grads.into_iter().map(|grad| Some(held(grad, q))).collect()
+        grads
     }
+}
+
+/// What a segment of a length writes down.
+fn segment_of(rehearsals: &Rehearsals, n: u64) -> Option<&Rehearsal> {
+    rehearsals
+        .iter()
+        .find(|(length, _)| *length == n)
+        .map(|(_, segment)| segment)
+}
+
+/// The shortest beginning that the whole repeats.
+fn period(lengths: &[u64]) -> usize {
+    let n = lengths.len();
+    let repeats = |p: &usize| n.is_multiple_of(*p) && lengths[*p..] == lengths[..n - p];
+    (1..=n).find(repeats).unwrap_or(n)
 }
 
 fn of_length<'a>(rehearsals: &'a Rehearsals, described: &[Described], n: u64) -> Option<(&'a Rehearsal, Described)> {

@@ -1,0 +1,97 @@
+use leptos::prelude::*;
+use vramscope_engine::plan::search::Entry as Of;
+
+use super::desk::Desk;
+use super::entries::name;
+use crate::i18n::{t, t_string, use_i18n};
+use crate::pages::plan::{CardChoice, ModelSource};
+use crate::shell::Store;
+use crate::state::Key;
+use crate::widgets::{Entry, Number};
+use crate::worker::plans::open;
+
+/// What is asked: model, card, samples, and what may be changed.
+#[component]
+pub fn Controls() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let any = Signal::derive(move || t_string!(i18n, recommend.as_many).to_string());
+    view! {
+        <form
+            class="controls"
+            on:submit=move |event| {
+                event.prevent_default();
+                desk.search();
+            }
+            aria-label=move || t_string!(i18n, nav.recommend)
+        >
+            <ModelSource />
+            <CardChoice />
+            <section class="group">
+                <h2>{t!(i18n, recommend.sample)}</h2>
+                <div class="pair">
+                    <Number key=Key::Seq step=256 />
+                    <Number key=Key::Images least=0 />
+                </div>
+                <Entry key=Key::ImageSizes placeholder="720x1280" />
+                <Number key=Key::Frames step=2 least=2 placeholder="auto" />
+            </section>
+            <section class="group">
+                <h2>{t!(i18n, recommend.target)}</h2>
+                <Number key=Key::Effective step=8 placeholder=any />
+                <div class="pair">
+                    <Number key=Key::Gpus />
+                    <Entry key=Key::Margin />
+                </div>
+            </section>
+            <MayChange />
+            <section class="group">
+                <button type="submit" class="tool plans-go" data-testid="plan-go">
+                    {t!(i18n, recommend.go)}
+                </button>
+            </section>
+        </form>
+    }
+}
+
+/// Which entries may change; the rest stays as it is entered on the first page.
+#[component]
+fn MayChange() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let now = Memo::new(move |_| open(&store.text(Key::Open)));
+    let row = move |entry: Of| {
+        view! {
+            <label class="plans-open">
+                <input
+                    type="checkbox"
+                    data-testid=format!("open-{}", entry.name())
+                    prop:checked=move || now.with(|now| now.contains(&entry))
+                    on:change:target=move |event| store.set(Key::Open, changed(&now.get_untracked(), entry, event.target().checked()))
+                />
+                <span>{move || name(i18n, entry.name())}</span>
+            </label>
+        }
+    };
+    view! {
+        <fieldset class="group plans-fieldset">
+            <legend>{t!(i18n, recommend.open)}</legend>
+            <p class="muted small">{t!(i18n, recommend.open_explain)}</p>
+            <div class="plans-entries">{Of::ALL.map(row)}</div>
+        </fieldset>
+    }
+}
+
+/// The text for these entries with one more, or one less; empty for what holds where nothing is entered.
+fn changed(now: &[Of], entry: Of, is_open: bool) -> String {
+    let wanted = |other: &Of| if *other == entry { is_open } else { now.contains(other) };
+    let all: Vec<Of> = Of::ALL.into_iter().filter(wanted).collect();
+    if all == open("") {
+        return String::new();
+    }
+    if all.is_empty() {
+        return "none".to_owned();
+    }
+    let names: Vec<&str> = all.into_iter().map(Of::name).collect();
+    names.join(",")
+}

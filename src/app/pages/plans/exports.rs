@@ -1,0 +1,88 @@
+use leptos::prelude::*;
+use vramscope_engine::plan::export::Form;
+
+use super::desk::Desk;
+use crate::charts::save_text;
+use crate::i18n::{t, t_string, use_i18n};
+use crate::part::part;
+use crate::shell::CopyButton;
+
+/// Names of the tools, which no language translates, and of the file.
+const fn names(form: Form) -> (&'static str, &'static str, &'static str) {
+    match form {
+        Form::HfPython => (
+            "hf-python",
+            "transformers.TrainingArguments (Python)",
+            "training_args.py",
+        ),
+        Form::HfYaml => ("hf-yaml", "transformers.TrainingArguments (YAML)", "training_args.yaml"),
+        Form::Accelerate => ("accelerate", "accelerate", "accelerate.yaml"),
+        Form::Deepspeed => ("deepspeed", "DeepSpeed", "deepspeed.json"),
+        Form::Fsdp => ("fsdp", "FSDP2 (accelerate)", "fsdp.yaml"),
+        Form::Lightning => ("lightning", "PyTorch Lightning", "lightning.yaml"),
+        Form::Trl => ("trl", "TRL SFTConfig", "sft.yaml"),
+        Form::LlamaFactory => ("llama-factory", "LLaMA-Factory", "llama_factory.yaml"),
+        Form::MsSwift => ("ms-swift", "ms-swift", "ms_swift.yaml"),
+    }
+}
+
+/// The recommended setup as the configuration of a tool.
+#[component]
+pub fn Exports() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let form = RwSignal::new("hf-python".to_owned());
+    let chosen = move || Form::ALL.into_iter().find(|known| names(*known).0 == form.get());
+    let written = Memo::new(move |_| {
+        let form = chosen()?;
+        desk.plan(|plan| plan.recommended.as_ref().map(|best| form.write(plan, best)))?
+    });
+    let text = move || written.get_untracked().and_then(Result::ok).unwrap_or_default();
+    let save = move |_| {
+        if let Some(form) = untrack(chosen) {
+            save_text(&text(), "text/plain", names(form).2);
+        }
+    };
+    let has_any = Memo::new(move |_| written.with(Option::is_some));
+    let shown = part(move || {
+        Some(match written.get()? {
+            Ok(text) => view! {
+                <pre
+                    class="command plans-export"
+                    tabindex="0"
+                    aria-label=move || t_string!(i18n, recommend.exports)
+                    data-testid="plan-export"
+                >
+                    <code>{text}</code>
+                </pre>
+            }
+            .into_any(),
+            Err(why) => view! { <p class="refusal-message" data-testid="plan-export-refused">{why}</p> }.into_any(),
+        })
+    });
+    let option = |known: Form| {
+        let (value, name, _) = names(known);
+        view! { <option value=value>{name}</option> }
+    };
+    view! {
+        <Show when=move || has_any.get()>
+            <section class="card export">
+                <h2>{t!(i18n, recommend.exports)}</h2>
+                <p class="muted small">{t!(i18n, recommend.exports_explain)}</p>
+                <label class="field plans-form">
+                    <span class="field-label">{t!(i18n, recommend.tool)}</span>
+                    <select data-testid="plan-form" on:change:target=move |event| form.set(event.target().value())>
+                        {Form::ALL.map(option)}
+                    </select>
+                </label>
+                {shown.clone()}
+                <div class="export-tools">
+                    <CopyButton text=text label=|i18n| t_string!(i18n, export.copy) testid="plan-copy" />
+                    <button type="button" class="tool" data-testid="plan-save" on:click=save>
+                        {t!(i18n, recommend.save)}
+                    </button>
+                </div>
+            </section>
+        </Show>
+    }
+}

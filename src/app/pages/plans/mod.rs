@@ -1,0 +1,82 @@
+//! `/recommend`: what to run on some hardware, and why.
+
+mod controls;
+mod course_cards;
+mod desk;
+mod entries;
+mod exports;
+mod front;
+mod ladder;
+mod nearest;
+mod ready;
+mod recommended;
+mod searched;
+
+use leptos::prelude::*;
+
+use crate::i18n::{t, t_string, use_i18n};
+use crate::part::part;
+use crate::shell::Store;
+use crate::simulation::Simulation;
+use controls::Controls;
+use course_cards::CourseCards;
+use desk::Desk;
+use exports::Exports;
+use front::Front;
+use ladder::Ladder;
+use nearest::NearestCard;
+use ready::Ready;
+use recommended::Recommended;
+use searched::{Progress, Searched};
+
+/// The question at the left, the plan at the right, plans that are ready below.
+#[component]
+pub fn PlansPage() -> impl IntoView {
+    let i18n = use_i18n();
+    // For the errors of model and card.
+    Simulation::provide(Store::get());
+    let desk = Desk::provide();
+    let refusal = part(move || {
+        let why = desk.news.get()?.refused.clone()?;
+        Some(
+            view! {
+                <section class="card refusal" role="alert" data-testid="plan-refused">
+                    <p class="refusal-message">{why}</p>
+                </section>
+            }
+            .into_any(),
+        )
+    });
+    let has_plan = Memo::new(move |_| desk.plan(|_| ()).is_some());
+    let plan = part(move || {
+        has_plan.get().then(|| {
+            view! {
+                <div class="plans-told" aria-busy=move || desk.is_stale().to_string()>
+                    <Recommended />
+                    <NearestCard />
+                    <Front />
+                    <Ladder />
+                    <Exports />
+                    <Searched />
+                </div>
+            }
+            .into_any()
+        })
+    });
+    view! {
+        <div class="plan plans">
+            <Controls />
+            <main class="results" id="results" tabindex="-1" aria-label=move || t_string!(i18n, nav.recommend)>
+                <section class="card">
+                    <h2>{t!(i18n, recommend.title)}</h2>
+                    <p class="muted small">{t!(i18n, recommend.explain)}</p>
+                    <Progress />
+                </section>
+                {refusal}
+                {plan}
+                <Ready />
+                <CourseCards />
+            </main>
+        </div>
+    }
+}

@@ -1,0 +1,119 @@
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use serde::Deserialize;
+use vramscope_engine::format::gib;
+use vramscope_engine::plan::{Choice, Nearest};
+use vramscope_engine::units::Bytes;
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen_futures::JsFuture;
+
+use super::entries::{planner_of, summary};
+use crate::i18n::{t, t_string, use_i18n};
+use crate::part::part;
+use crate::shell::Store;
+
+#[wasm_bindgen]
+extern "C" {
+    /// `style/boot.js`: plans that were made before, a line of JSON for each.
+    #[wasm_bindgen(js_namespace = vramscope, js_name = plans)]
+    fn fetch() -> js_sys::Promise;
+}
+
+/// A plan that `cargo xtask plans` made.
+#[derive(Debug, Clone, Deserialize)]
+struct Kept {
+    model: String,
+    gb: u64,
+    card: String,
+    planned: Bytes,
+    recommended: Option<Choice>,
+    nearest: Option<Nearest>,
+}
+
+/// Plans for common models and cards: a row for each size of memory, a column for each model.
+#[component]
+pub fn Ready() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let all = RwSignal::new(Arc::<Vec<Kept>>::default());
+    spawn_local(async move {
+        let text = JsFuture::from(fetch()).await.ok().and_then(|text| text.as_string());
+        let read = |line: &str| serde_json::from_str::<Kept>(line).ok();
+        // Without a network and unkept there is none to show; the page may have been left.
+        all.try_set(Arc::new(text.unwrap_or_default().lines().filter_map(read).collect()));
+    });
+    part(move || {
+        let all = all.get();
+        let mut models: Vec<&str> = Vec::new();
+        let mut sizes: Vec<(u64, &str)> = Vec::new();
+        for plan in all.iter() {
+            if !models.contains(&plan.model.as_str()) {
+                models.push(&plan.model);
+            }
+            if !sizes.contains(&(plan.gb, &plan.card)) {
+                sizes.push((plan.gb, &plan.card));
+            }
+        }
+        if models.is_empty() {
+            return None;
+        }
+        let head: Vec<_> = models
+            .iter()
+            .map(|model| view! { <th scope="col">{(*model).to_owned()}</th> })
+            .collect();
+        let cell = |model: &str, card: &str| {
+            let plan = all.iter().find(|plan| plan.model == model && plan.card == card)?;
+            let value = plan.recommended.as_ref().and_then(|best| best.peak_reserved);
+            let inner = match &plan.recommended {
+                Some(best) => {
+                    let words = summary(i18n, best).into_iter().map(|(_, value)| value);
+                    let href = planner_of(store, best, &plan.model, &plan.card);
+                    let rate = best
+                        .samples_per_s
+                        .map(|rate| t_string!(i18n, recommend.rate, rate = format!("{rate:.2}")).to_string());
+                    view! {
+                        <a href=href>{words.collect::<Vec<_>>().join(" · ")}</a>
+                        <small class="muted">
+                            {value.map(gib)} " / " {gib(plan.planned)} {rate.map(|rate| format!(" · {rate}"))}
+                        </small>
+                    }
+                    .into_any()
+                }
+                None => {
+                    let short = plan
+                        .nearest
+                        .as_ref()
+                        .map(|nearest| gib(nearest.short))
+                        .unwrap_or_default();
+                    view! { <span class="muted">{t_string!(i18n, recommend.ready_none, short = short).to_string()}</span> }.into_any()
+                }
+            };
+            let value = value.map(|bytes| bytes.get().to_string());
+            Some(
+                view! { <td data-testid="ready-plan" data-name=format!("{model} {card}") data-value=value>{inner}</td> },
+            )
+        };
+        let rows: Vec<_> = sizes
+            .iter()
+            .map(|(gb, card)| {
+                let cells: Vec<_> = models.iter().map(|model| cell(model, card)).collect();
+                view! { <tr><th scope="row">{format!("{gb} GB")}<small class="muted">{(*card).to_owned()}</small></th>{cells}</tr> }
+            })
+            .collect();
+        let view = view! {
+            <section class="card" data-testid="ready-plans">
+                <h2>{t!(i18n, recommend.ready)}</h2>
+                <p class="muted small">{t!(i18n, recommend.ready_explain)}</p>
+                <div class="plans-scroll" tabindex="0" role="region" aria-label=move || t_string!(i18n, recommend.ready)>
+                    <table class="plans-table plans-ready">
+                        <thead><tr><th scope="col">{t!(i18n, recommend.card)}</th>{head}</tr></thead>
+                        <tbody>{rows}</tbody>
+                    </table>
+                </div>
+            </section>
+        };
+        Some(view.into_any())
+    })
+}

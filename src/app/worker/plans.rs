@@ -1,0 +1,301 @@
+//! The search for setups that run, some classes of setups in a slice; then the plan, setup by setup.
+
+use std::cell::RefCell;
+
+use serde::{Deserialize, Serialize};
+use vramscope_engine::device::{Device, outside};
+use vramscope_engine::model::ModelError;
+use vramscope_engine::plan::search::{Entry, Question, Samples, Search, Space, inputs};
+use vramscope_engine::plan::{Judge, Plan, Target, Telling, less_margin};
+use vramscope_engine::time::{Clock, Costs, H200, Measured};
+use vramscope_engine::units::Bytes;
+
+use super::host::Parts;
+use super::protocol::Answer;
+use super::run::model;
+use crate::state::{Draft, Key, Reading};
+
+/// What is known so far of a search.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PlanNews {
+    /// Setups that are decided, and how many there are.
+    pub setups: [usize; 2],
+    /// Setups that fit, each with its largest micro-batch.
+    pub fitting: usize,
+    /// The plan, as far as it is told.
+    pub plan: Option<Plan>,
+    /// Whether that is all of it.
+    pub is_whole: bool,
+    /// Where kernels' times and the host's pace come from; nothing where the card's rates are not known.
+    pub sources: Option<[String; 2]>,
+    /// Why there is none, in English.
+    pub refused: Option<String>,
+}
+
+/// Classes of setups that one slice deals with at most, and recordings after which it ends.
+const CLASSES: usize = 64;
+const RECORDINGS: usize = 8;
+/// Setups of the front that are told.
+const SHOWN: usize = 8;
+
+/// What tells a card's times, and where it comes from.
+type Priced = (&'static Costs<'static>, [String; 2]);
+
+/// A card's clock stays for as long as the program: a search is asked for again and again, and there are few cards.
+fn priced(card: &'static Device) -> Option<Priced> {
+    thread_local!(static KNOWN: RefCell<Vec<(&'static str, Option<Priced>)>> = const { RefCell::new(Vec::new()) });
+    let known = KNOWN.with_borrow(|all| all.iter().find(|(name, _)| *name == card.name).cloned());
+    if let Some((_, priced)) = known {
+        return priced;
+    }
+    let clock = Measured::read(H200).ok().and_then(|own| Clock::of(card, own, None));
+    let priced = clock.map(|clock| {
+        let clock: &'static Clock = Box::leak(Box::new(clock));
+        let costs: &'static Costs<'static> = Box::leak(Box::new(clock.costs()));
+        (costs, clock.sources().map(str::to_owned))
+    });
+    KNOWN.with_borrow_mut(|all| all.push((&card.name, priced.clone())));
+    priced
+}
+
+/// What is searched, and how far it is.
+pub struct PlanWork {
+    asked: Result<Asked, String>,
+    stage: Stage,
+}
+
+struct Asked {
+    space: Space,
+    card: &'static Device,
+    limit: Bytes,
+    planned: Bytes,
+    priced: Option<Priced>,
+}
+
+enum Stage {
+    Refused,
+    Searching(Box<Search<'static>>),
+    Telling(Box<Telling>),
+    Done,
+}
+
+impl PlanWork {
+    /// Begins; entries that make no question say why.
+    pub fn of(entries: &Draft) -> Self {
+        let asked = Asked::read(&Reading::of(entries, &Draft::default()));
+        let stage = match &asked {
+            Ok(asked) => Stage::Searching(Box::new(Search::new(Question {
+                space: asked.space.clone(),
+                device: Some(asked.card),
+                costs: asked.priced.as_ref().map(|(costs, _)| *costs),
+                room: asked.planned,
+            }))),
+            Err(_) => Stage::Refused,
+        };
+        Self { asked, stage }
+    }
+
+    fn news(&mut self) -> PlanNews {
+        let asked = match &self.asked {
+            Ok(asked) => asked,
+            Err(why) => {
+                self.stage = Stage::Done;
+                return PlanNews {
+                    refused: Some(why.clone()),
+                    ..PlanNews::default()
+                };
+            }
+        };
+        let judge = asked.judge();
+        let told = |plan: Plan, is_whole| PlanNews {
+            setups: [plan.searched.setups, asked.space.len()],
+            fitting: plan.front_len,
+            plan: Some(plan),
+            is_whole,
+            sources: asked.priced.as_ref().map(|(_, sources)| sources.clone()),
+            refused: None,
+        };
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Searching(mut search) => {
+                let before = search.found().decided.recorded;
+                let mut left = true;
+                for _ in 0..CLASSES {
+                    left = search.step();
+                    if !left || search.found().decided.recorded >= before + RECORDINGS {
+                        break;
+                    }
+                }
+                let found = search.found();
+                let news = PlanNews {
+                    setups: [found.decided.setups, asked.space.len()],
+                    fitting: found.fitting.len(),
+                    ..PlanNews::default()
+                };
+                self.stage = if left {
+                    Stage::Searching(search)
+                } else {
+                    Stage::Telling(Box::new(Telling::new(&judge, search.close(), &asked.target())))
+                };
+                news
+            }
+            Stage::Telling(mut telling) => match telling.step(&judge) {
+                Ok(_) if telling.left() > 0 => {
+                    let news = told(telling.so_far().clone(), false);
+                    self.stage = Stage::Telling(telling);
+                    news
+                }
+                Ok(_) => told(telling.plan(), true),
+                Err(error) => PlanNews {
+                    refused: Some(error.to_string()),
+                    ..PlanNews::default()
+                },
+            },
+            Stage::Refused | Stage::Done => PlanNews::default(),
+        }
+    }
+}
+
+impl Parts for PlanWork {
+    fn left(&self) -> u32 {
+        let left = match &self.stage {
+            Stage::Searching(search) => {
+                let (done, all) = search.progress();
+                (all - done).div_ceil(CLASSES) + SHOWN + 2
+            }
+            Stage::Telling(telling) => telling.left().max(1),
+            Stage::Refused => 1,
+            Stage::Done => 0,
+        };
+        left as u32
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        // Plain data always has a JSON form.
+        serde_json::to_string(&self.news()).ok().map(Answer::Plan)
+    }
+}
+
+impl Asked {
+    fn read(reading: &Reading) -> Result<Self, String> {
+        let card = Device::by_name(&reading.gpu).map_err(|error| error.to_string())?;
+        let number = |key: Key| key.form().read(reading.good.get(key)).ok();
+        let gpus = number(Key::Gpus).and_then(|n| n.as_u64()).unwrap_or(1);
+        if !(1..=4096).contains(&gpus) {
+            return Err(format!("{gpus} GPUs: give 1 to 4096"));
+        }
+        let margin = reading.good.get(Key::Margin).parse::<f64>().unwrap_or(f64::NAN);
+        if !(0.0..=90.0).contains(&margin) {
+            return Err("the margin is the percentage that stays free, from 0 to 90, such as 5".to_owned());
+        }
+        let open = open(reading.good.get(Key::Open));
+        let of_setup = |setup: &vramscope_engine::Setup| {
+            let reading = Reading {
+                setup: setup.clone(),
+                ..reading.clone()
+            };
+            model(&reading).map_err(ModelError)
+        };
+        let inputs = inputs(of_setup, &reading.setup, &open).map_err(|error| error.to_string())?;
+        let kept: Vec<Entry> = Entry::ALL.into_iter().filter(|entry| !open.contains(entry)).collect();
+        let samples = Samples::of(number(Key::Effective).and_then(|n| n.as_u64()));
+        let space = Space::around(inputs, samples, gpus, &kept);
+        if let Some(why) = space.refusal() {
+            return Err(why);
+        }
+        let limit = outside::for_allocator(card, gpus);
+        Ok(Self {
+            space,
+            card,
+            limit,
+            planned: less_margin(limit, margin),
+            priced: priced(card),
+        })
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge {
+            space: &self.space,
+            device: Some(self.card),
+            costs: self.priced.as_ref().map(|(costs, _)| *costs),
+            limit: self.planned,
+        }
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target {
+            model: &self.space.model(0).name,
+            limit: self.limit,
+            card: Some(self.card),
+            most: SHOWN,
+        }
+    }
+}
+
+/// Entries that may change: those of the text, or where it says nothing, all that need not be asked for.
+pub fn open(text: &str) -> Vec<Entry> {
+    let named = |name: &str| Entry::ALL.into_iter().find(|entry| entry.name() == name.trim());
+    match text.trim() {
+        "" => Entry::ALL.into_iter().filter(|entry| !entry.is_asked_for()).collect(),
+        text => text.split(',').filter_map(named).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finish(pairs: &[(Key, &str)]) -> Vec<PlanNews> {
+        let mut draft = Draft::default();
+        pairs.iter().for_each(|(key, text)| draft.set(*key, *text));
+        let mut work = PlanWork::of(&draft);
+        let mut all = Vec::new();
+        while work.left() > 0 {
+            let Some(Answer::Plan(text)) = work.next() else {
+                panic!("news are told")
+            };
+            all.push(serde_json::from_str(&text).expect("news are read"));
+        }
+        all
+    }
+
+    #[test]
+    fn a_plan_comes_after_the_search_and_is_whole_at_last() {
+        let news = finish(&[
+            (Key::Model, "gpt2"),
+            (Key::Seq, "256"),
+            (Key::Gpu, "RTX 4060"),
+            (Key::Effective, "16"),
+        ]);
+        assert!(news.len() > 3);
+        assert!(news.windows(2).all(|two| two[0].setups[0] <= two[1].setups[0]));
+        let last = news.last().expect("there are some");
+        assert_eq!(last.setups[0], last.setups[1]);
+        let plan = last.plan.as_ref().expect("GPT-2 trains on 8 GB");
+        assert!(last.is_whole && plan.recommended.as_ref().is_some_and(|best| best.samples == 16));
+        assert!(!plan.front.is_empty() && last.sources.is_some());
+    }
+
+    #[test]
+    fn what_makes_no_question_says_why() {
+        for (pairs, says) in [
+            (&[(Key::Gpu, "RTX 9999")][..], "RTX 9999"),
+            (&[(Key::Model, "gpt2"), (Key::Margin, "95")], "0 to 90"),
+            (
+                &[(Key::Model, "gpt2"), (Key::Gpus, "2"), (Key::Effective, "3")],
+                "3 samples",
+            ),
+        ] {
+            let news = finish(pairs);
+            assert_eq!(news.len(), 1);
+            let why = news[0].refused.clone().expect("it is refused");
+            assert!(why.contains(says), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_may_change_is_named_or_all_that_need_not_be_asked_for() {
+        assert_eq!(open("optim, images"), [Entry::Optim, Entry::Images]);
+        assert!(open("").contains(&Entry::Ckpt) && !open("").contains(&Entry::Offload));
+        assert_eq!(open("none"), []);
+    }
+}

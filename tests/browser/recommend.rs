@@ -1,0 +1,168 @@
+//! The page of recommendations: a search with progress and an end, whose answer is the command line's.
+
+use std::process::Command;
+
+use serde_json::Value;
+use thirtyfour::error::WebDriverResult;
+use vramscope_engine::plan::export::Form;
+
+use crate::Page;
+use crate::page::with_page;
+use crate::same_bytes::binary;
+
+/// Two images of 1280 × 720 on 24 GB, everything open: 100,800 setups.
+const MANY: &str = "#/recommend?model=qwen2.5-vl-7b&gpu=RTX 4090&seq=3072&images=2&image_sizes=720x1280&effective=64\
+                    &open=precision,optim,ckpt,attn,freeze,loss,batch,resolution,images,offload";
+const SMALL: &str = "#/recommend?model=gpt2&gpu=RTX 4060&seq=512&effective=16";
+
+fn command_line(args: &[&str]) -> Value {
+    let output = Command::new(binary())
+        .arg("plan")
+        .args(args)
+        .args(["--format", "json"])
+        .output()
+        .expect("the command line runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
+async fn search(page: &Page) -> WebDriverResult<()> {
+    page.click("plan-go").await?;
+    let done = || page.value("plan-status");
+    page.until("told", done, |now| now.as_deref() == Some("true")).await?;
+    page.until("done", done, |now| now.as_deref() == Some("false")).await?;
+    Ok(())
+}
+
+/// The exact values of all elements of a test id.
+async fn values(page: &Page, testid: &str) -> WebDriverResult<Vec<Option<String>>> {
+    let script = "return [...document.querySelectorAll(arguments[0])].map((at) => at.dataset.value ?? null)";
+    let selector = format!("[data-testid='{testid}']").into();
+    page.driver.execute(script, vec![selector]).await?.convert()
+}
+
+#[tokio::test]
+async fn a_hundred_thousand_setups_say_how_far_they_are_and_can_be_ended() {
+    with_page(MANY, async |page| {
+        page.click("plan-go").await?;
+        let done = || async {
+            let text = page.value("plan-progress").await?;
+            Ok(text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0))
+        };
+        page.until("some are done", done, |done| *done > 0).await?;
+        let all = "return document.querySelector('[data-testid=plan-progress] progress').max";
+        assert_eq!(page.driver.execute(all, vec![]).await?.convert::<f64>()?, 100_800.0);
+        page.click("plan-stop").await?;
+        page.until(
+            "it ends",
+            || page.value("plan-status"),
+            |now| now.as_deref() == Some("false"),
+        )
+        .await?;
+        assert_eq!(page.value("plan-ladder").await?, None, "nothing more is told");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_plan_is_the_command_lines() {
+    with_page(SMALL, async |page| {
+        search(page).await?;
+        let wanted = command_line(&["gpt2", "--gpu", "RTX 4060", "--seq", "512", "--effective", "16"]);
+        let shown = page.value("plan-recommended").await?.expect("it is recommended");
+        let shown: Value = serde_json::from_str(&shown).expect("it is JSON");
+        assert_eq!(shown, wanted["recommended"]);
+        let bytes = |list: &Value, key: &str| -> Vec<Option<String>> {
+            let list = list.as_array().expect("a list");
+            list.iter()
+                .map(|one| one[key].as_u64().map(|n| n.to_string()))
+                .collect()
+        };
+        assert_eq!(
+            values(page, "plan-front-row").await?,
+            bytes(&wanted["front"], "peak_reserved")
+        );
+        assert_eq!(
+            values(page, "plan-reason").await?.len(),
+            wanted["reasons"].as_array().expect("a list").len()
+        );
+        let setups = wanted["searched"]["setups"].to_string();
+        assert_eq!(page.value("plan-searched").await?, Some(setups));
+        // The link opens the planner with the setup.
+        page.click("plan-open").await?;
+        let verdict = page.until("verdict", || page.value("verdict"), Option::is_some).await?;
+        assert!(matches!(verdict.as_deref(), Some("fits" | "tight")), "{verdict:?}");
+        let optim = wanted["recommended"]["setup"]["optim"].as_str().expect("it has one");
+        assert!(page.fragment().await?.contains(optim));
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_fits_nowhere_has_a_nearest_and_a_ladder() {
+    with_page(
+        "#/recommend?model=llava-1.5-7b&gpu=RTX 4060&seq=1024&effective=4&open=ckpt,batch",
+        async |page| {
+            search(page).await?;
+            let args = ["llava-1.5-7b", "--gpu", "RTX 4060", "--seq", "1024", "--effective", "4"];
+            let kept = ["--keep", "precision,optim,attn,freeze,loss"];
+            let wanted = command_line(&[&args[..], &kept].concat());
+            let short = wanted["nearest"]["short"].as_u64().map(|n| n.to_string());
+            assert!(short.is_some() && page.value("plan-nearest").await? == short);
+            let rungs = wanted["ladder"].as_array().expect("a ladder").iter();
+            let peaks: Vec<_> = rungs.map(|rung| rung["peak"].as_u64().map(|n| n.to_string())).collect();
+            assert_eq!(values(page, "plan-rung").await?, peaks);
+            assert_eq!(page.value("plan-recommended").await?, None);
+            Ok(())
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn every_export_is_written_or_says_why_not() {
+    with_page(SMALL, async |page| {
+        search(page).await?;
+        let options = "return [...document.querySelector('[data-testid=plan-form]').options].map((one) => one.value)";
+        let forms: Vec<String> = page.driver.execute(options, vec![]).await?.convert()?;
+        assert_eq!(forms.len(), Form::ALL.len());
+        let mut texts = Vec::new();
+        for form in &forms {
+            page.choose("plan-form", form).await?;
+            let text = || async {
+                let [written, refused] = [page.text("plan-export").await?, page.text("plan-export-refused").await?];
+                Ok(written + refused.as_str())
+            };
+            let before = texts.clone();
+            texts.push(
+                page.until(form, text, |text| !text.is_empty() && !before.contains(text))
+                    .await?,
+            );
+        }
+        assert!(texts.iter().any(|text| text.contains("train_micro_batch_size_per_gpu")));
+        assert!(texts.iter().any(|text| text.contains("TrainingArguments(")));
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_may_change_is_in_the_link_and_ready_plans_stand_below() {
+    with_page("#/recommend?model=gpt2", async |page| {
+        page.click("open-optim").await?;
+        page.until("link", || page.fragment(), |now| now.contains("open=precision%2Cckpt"))
+            .await?;
+        page.click("open-optim").await?;
+        page.until("link", || page.fragment(), |now| !now.contains("open="))
+            .await?;
+        let ready = || values(page, "ready-plan");
+        let all = page.until("ready plans", ready, |all| !all.is_empty()).await?;
+        assert_eq!(all.len(), 48);
+        page.find("course-cards").await?;
+        Ok(())
+    })
+    .await;
+}
