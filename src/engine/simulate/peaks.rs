@@ -174,7 +174,9 @@ mod tests {
         ];
         for name in ["qwen2.5-vl-3b", "qwen2-vl-2b", "llava-1.5-7b", "gpt2-medium"] {
             let model = Model::from_catalogue(name).unwrap();
-            for setup in &setups {
+            // GPT-2 has no layers that adapters go to.
+            let fit = |setup: &&Setup| name != "gpt2-medium" || setup.freeze == Freeze::None;
+            for setup in setups.iter().filter(fit) {
                 let setup = Setup {
                     seq: 700,
                     ..setup.clone()
