@@ -12,7 +12,7 @@ use crate::chunk::{Later, LaterPart};
 use crate::state::Draft;
 
 pub use number::Explained;
-pub use panel::{ExplanationPanel, place};
+pub use panel::{CloseButton, ExplanationPanel, show};
 
 /// The number that is explained, and those from which the person came to it.
 #[derive(Debug, Clone, Copy)]
