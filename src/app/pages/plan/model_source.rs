@@ -3,6 +3,7 @@ use vramscope_engine::Model;
 use web_sys::File;
 
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::Show;
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Key;
