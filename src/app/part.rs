@@ -14,6 +14,14 @@ pub fn text(words: impl FnMut() -> String + Send + 'static) -> Text {
     Arc::new(Mutex::new(words))
 }
 
+/// A yes or no that is asked anew when what it reads changes: for classes.
+pub type Truth = Arc<Mutex<dyn FnMut() -> bool + Send>>;
+
+/// What this function says.
+pub fn truth(holds: impl FnMut() -> bool + Send + 'static) -> Truth {
+    Arc::new(Mutex::new(holds))
+}
+
 /// A part of the page that is made anew when what it reads changes; there may be nothing to show.
 pub type Part = Arc<Mutex<dyn FnMut() -> Option<AnyView> + Send>>;
 

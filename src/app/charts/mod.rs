@@ -9,6 +9,7 @@ mod frame;
 mod line_chart;
 mod lines;
 mod palette;
+mod plane;
 mod scale;
 mod surface;
 mod svg;

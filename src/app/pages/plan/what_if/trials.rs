@@ -30,6 +30,8 @@ pub struct Row {
     pub key: Key,
     /// The change and what it does.
     pub tried: Tried,
+    /// The value of that entry in the run that it would change.
+    pub now: String,
     /// The entries with it.
     pub entries: Draft,
     /// The phase that holds the peak now.
@@ -91,6 +93,7 @@ impl Trials {
                         Row {
                             key,
                             tried,
+                            now: base.get(key).to_owned(),
                             entries,
                             holder,
                         }
