@@ -24,6 +24,6 @@ pub use frame::{ChartFrame, Figure};
 pub use line_chart::{Limit, LineChart, Mark, Measured, Series};
 pub use lines::{LineSwatch, Lines};
 pub use palette::{Palette, kind_class, part_class};
-pub use scale::tick_label;
+pub use scale::{tick_label, ticks};
 pub use table::Table;
 pub use timeline::{Plot, TimelineChart};
