@@ -3,6 +3,7 @@
 
 mod course;
 mod glue;
+mod imports;
 mod markup;
 mod program;
 mod published;
