@@ -33,6 +33,17 @@ pub(super) struct Player<'a, S> {
     streams: HashMap<usize, u32>,
 }
 
+/// The events that the large pool sees. Rounding takes no request across the border between the pools.
+pub(super) fn of_large_pool(requests: &[u64], events: &[Event]) -> Vec<Event> {
+    let mut large = Vec::with_capacity(events.len() / 4);
+    for &event in events {
+        if PoolKind::of(requests[event.storage() as usize]) == PoolKind::Large {
+            large.push(event);
+        }
+    }
+    large
+}
+
 /// What lives between two steps, and the memory behind it.
 ///
 /// Neighbours that are free are always merged, so what lives and the segments decide the layout of a

@@ -1,6 +1,6 @@
 //! Drives the allocator with a recorded run.
 
-use super::player::Player;
+use super::player::{Player, of_large_pool};
 use super::steps::Recording;
 use crate::allocator::{
     AscendingAddresses, CachingAllocator, Options, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses,
@@ -86,29 +86,18 @@ struct Large<'a> {
 
 impl<'a> Large<'a> {
     fn of(recording: &'a Recording, requests: &'a [u64]) -> Self {
-        // Rounding takes no request across the border between the pools.
-        let kinds: Vec<PoolKind> = requests.iter().map(|&bytes| PoolKind::of(bytes)).collect();
-        let is_large = |id: StorageId| kinds[id as usize] == PoolKind::Large;
-        let large = |events: &[Event]| -> Vec<Event> {
-            let mut large = Vec::with_capacity(events.len() / 4);
-            for &event in events {
-                if is_large(event.storage()) {
-                    large.push(event);
-                }
-            }
-            large
-        };
+        let is_large = |id: usize| PoolKind::of(requests[id]) == PoolKind::Large;
         let births = &recording.log.births;
         Self {
             recording,
             requests,
             workspaces: (0..births.len())
-                .filter(|&id| births[id].kind == Kind::Workspace && is_large(id as StorageId))
+                .filter(|&id| births[id].kind == Kind::Workspace && is_large(id))
                 .map(|id| id as StorageId)
                 .collect(),
-            build: large(&recording.build),
-            first: large(&recording.first.events),
-            steady: large(&recording.steady.events),
+            build: of_large_pool(requests, &recording.build),
+            first: of_large_pool(requests, &recording.first.events),
+            steady: of_large_pool(requests, &recording.steady.events),
         }
     }
 

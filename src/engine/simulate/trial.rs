@@ -2,7 +2,7 @@
 
 use super::SimulateError;
 use super::check::check;
-use super::player::Player;
+use super::player::{Player, of_large_pool};
 use super::steps::{Recording, Step, record};
 use crate::allocator::{
     AscendingAddresses, CachingAllocator, DriverAddresses, Options, OutOfMemory, PoolKind, SegmentSource,
@@ -176,10 +176,7 @@ impl Run<'_> {
 
     /// What the large pool sees of making the model and of each step.
     fn large(&self) -> Vec<Vec<Event>> {
-        let of = |events: &[Event]| -> Vec<Event> {
-            let large = |event: &&Event| PoolKind::of(self.requests[event.storage() as usize]) == PoolKind::Large;
-            events.iter().filter(large).copied().collect()
-        };
+        let of = |events: &[Event]| of_large_pool(&self.requests, events);
         let (first, steady) = (of(&self.recording.first.events), of(&self.recording.steady.events));
         let steps = (1..=self.steps).map(|number| if number == 1 { first.clone() } else { steady.clone() });
         std::iter::once(of(&self.recording.build)).chain(steps).collect()
