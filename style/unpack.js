@@ -1,8 +1,26 @@
 // The first half of the single file's script; style/boot.js is the other. The file carries what lies
-// beside the page elsewhere, as base64 of gzip: each part is given an address, which boot.js finds.
+// beside the page elsewhere, as dense text of gzip: each part is given an address, which boot.js finds.
+
+/** Bytes of a text of 91 letters, of which two hold 13 bits or 14: src/xtask/page/dense.rs writes it. */
+const bytesOf = (text) => {
+  const value = (at) => {
+    const code = text.charCodeAt(at);
+    return code - 33 - (code > 38) - (code > 60) - (code > 62);
+  };
+  const bytes = new Uint8Array(Math.ceil((text.length * 14) / 16));
+  let [length, bits, count] = [0, 0, 0];
+  for (let at = 0; at < text.length; at += 2) {
+    const isPair = at + 1 < text.length;
+    const read = value(at) + (isPair ? value(at + 1) * 91 : 0);
+    bits |= read << count;
+    count = isPair ? count + ((read & 8191) < 89 ? 14 : 13) : 8;
+    for (; count > 7; count -= 8, bits >>>= 8) bytes[length++] = bits;
+  }
+  return bytes.subarray(0, length);
+};
 
 const unpacked = (part) => {
-  const bytes = Uint8Array.from(atob(part.textContent), (letter) => letter.charCodeAt(0));
+  const bytes = bytesOf(part.textContent);
   part.remove();
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 };

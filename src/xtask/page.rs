@@ -2,6 +2,7 @@
 //! service worker that keeps it for use offline, and the page as one file.
 
 mod course;
+mod dense;
 mod glue;
 mod markup;
 mod program;

@@ -26,6 +26,11 @@ async fn one_file_is_the_whole_page() {
             page.go(&format!("#/{route}?model=gpt2")).await?;
             page.until(route, || page.value(shown), Option::is_some).await?;
         }
+        page.go("#/recommend?model=gpt2&gpu=RTX 4060&seq=256&effective=8&open=optim,batch")
+            .await?;
+        page.click("plan-go").await?;
+        page.until("a plan", || page.value("plan-recommended"), Option::is_some)
+            .await?;
         page.go("#/diagnose").await?;
         page.enter("diagnose-text", "CUDA out of memory. Tried to allocate 2.50 GiB")
             .await?;

@@ -1,5 +1,5 @@
 //! The page as one file that works from `file://`: styles and scripts inside, the compiled parts as
-//! base64 of gzip, which `style/unpack.js` unpacks, and a policy that names what is inside by digest.
+//! text of gzip ([`dense`]), which `style/unpack.js` unpacks, and a policy that names what is inside by digest.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,12 +7,11 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::dense::dense;
 use super::markup::{Element, rewrite};
 use super::{PAGE, base64, sha256};
 use crate::{Failure, root};
 
-/// What the file has no room for: the search of `#/recommend`, whose page then says that it could not be had.
-const LEFT_OUT: &str = "chunkrecommend";
 /// What keeps the page for use offline, which one file needs no help for.
 const OFFLINE: &str = "offline.js";
 
@@ -89,10 +88,7 @@ impl Carried {
         let mut text = std::fs::read_to_string(dist.join(address))?;
         let mut names = String::new();
         for (name, address) in element.data() {
-            if name == LEFT_OUT {
-                continue;
-            }
-            let part = base64(gzip(&std::fs::read(dist.join(address))?)?);
+            let part = dense(&gzip(&std::fs::read(dist.join(address))?)?);
             self.parts.push_str(&format!(
                 "<script type=\"text/plain\" id=\"part-{name}\">{part}</script>\n"
             ));
