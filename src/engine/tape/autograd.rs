@@ -248,6 +248,7 @@ impl Tape {
         let mut ready = BinaryHeap::new();
         ready.push(Ready(root.node));
         while let Some(Ready(node)) = ready.pop() {
+            self.comes_to(Some(node.sequence));
             let outputs = self.evaluate(&node);
             let next = std::mem::take(&mut *node.next.borrow_mut());
             for (output, edge) in outputs.into_iter().zip(next.iter()) {
@@ -263,6 +264,7 @@ impl Tape {
             }
             *node.next.borrow_mut() = next;
         }
+        self.comes_to(None);
         drop(seed);
     }
 
@@ -335,6 +337,11 @@ impl Tape {
         let mut slot = state.grad.borrow_mut();
         if let Some(held) = slot.as_ref() {
             self.add_in_place(held, &new);
+            return;
+        }
+        if self.holds_gradient(leaf) {
+            // which lies as the parameter does
+            self.add_in_place(leaf, &new);
             return;
         }
         let obeys = if leaf.is_dense() {
