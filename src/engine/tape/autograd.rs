@@ -339,17 +339,18 @@ impl Tape {
             self.add_in_place(held, &new);
             return;
         }
-        if self.holds_gradient(leaf) {
-            // which lies as the parameter does
-            self.add_in_place(leaf, &new);
-            return;
-        }
         let obeys = if leaf.is_dense() {
             same_layout(&new, leaf)
         } else {
             new.is_contiguous()
         };
-        let grad = if new.handles() == 1 && obeys {
+        let is_taken_over = new.handles() == 1 && obeys;
+        if self.holds_gradient(leaf, if is_taken_over { &new } else { leaf }) {
+            // which lies as the parameter does
+            self.add_in_place(leaf, &new);
+            return;
+        }
+        let grad = if is_taken_over {
             new.detach()
         } else {
             self.empty_strided(*leaf.shape(), *leaf.strides(), new.dtype(), "clone of gradient")

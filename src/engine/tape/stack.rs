@@ -39,8 +39,8 @@ pub struct Light {
     stacks: Vec<Stack>,
     /// Whether every block is run.
     whole: bool,
-    /// Gradients of a micro-batch before, which new ones are added to, each with the place of that; nothing where
-    /// there was none.
+    /// Gradients of a micro-batch before, which new ones are added to, each with the place of that and a storage of
+    /// its size; nothing where there was none.
     held: Option<Vec<(usize, StorageId)>>,
     /// Storages before the pass: leaves that are made in it have no gradient from one before.
     before: usize,
@@ -100,7 +100,7 @@ impl Light {
         pieces
     }
 
-    /// Parameters whose gradients were there already, each with the event before which it was added to.
+    /// Storages of the size of gradients that were there already, each with the event before which it was added to.
     pub fn held(&self) -> &[(usize, StorageId)] {
         self.held.as_deref().unwrap_or_default()
     }
@@ -195,13 +195,13 @@ impl Tape {
         }
     }
 
-    /// Whether a gradient of a micro-batch before is there, which this one is added to.
-    pub(super) fn holds_gradient(&self, leaf: &Tensor) -> bool {
-        let (place, id) = (self.mark(), leaf.storage().id());
+    /// Whether a gradient of a micro-batch before is there, which this one is added to; its memory is as that of `like`.
+    pub(super) fn holds_gradient(&self, leaf: &Tensor, like: &Tensor) -> bool {
+        let place = self.mark();
         let mut light = self.0.light.borrow_mut();
         let Some(light) = light.as_mut() else { return false };
-        let of_before = id.filter(|&id| (id as usize) < light.before);
-        let (Some(held), Some(id)) = (light.held.as_mut(), of_before) else {
+        let is_of_before = leaf.storage().id().is_some_and(|id| (id as usize) < light.before);
+        let (Some(held), true, Some(id)) = (light.held.as_mut(), is_of_before, like.storage().id()) else {
             return false;
         };
         held.push((place, id));

@@ -269,6 +269,20 @@ fn a_search_finds_what_looking_at_every_setup_finds() {
         ),
         // The larger micro-batch has no gradients beside it, and fits where the smaller does not.
         ("gpt2", short(1, 64, Freeze::None), Samples::Effective(2), 1, &[]),
+        (
+            "qwen2-vl-2b",
+            short(1, 400, Freeze::Lora),
+            Samples::Effective(4),
+            9,
+            &[Entry::Attn, Entry::Loss],
+        ),
+        (
+            "smolvlm-256m",
+            short(1, 1300, Freeze::None),
+            Samples::Effective(4),
+            4,
+            &[Entry::Attn, Entry::Freeze],
+        ),
     ];
     for (name, asked, samples, gib, kept) in questions {
         let space = Space::around(one(name, &asked), samples, 1, kept);
