@@ -84,6 +84,9 @@ pub fn seconds(work: &Work, costs: &Costs<'_>) -> [f64; 3] {
     [forward, backward, passes.update(&work.optimizer, costs)]
 }
 
+/// Seconds that no host takes for an update.
+const BEHIND: f64 = 1e3;
+
 /// Forward and backward, after which any update can come.
 #[derive(Clone, Default)]
 pub struct Passes {
@@ -99,6 +102,13 @@ impl Passes {
         let phases = [(Phase::Forward, &work.forward), (Phase::Backward, &work.backward)];
         let seconds = phases.map(|(phase, items)| lines.phase(phase, items, costs, |_, _, _| {}).total);
         Self { seconds, lines }
+    }
+
+    /// Passes after which the GPU has more to do than the host takes for any update.
+    pub fn behind() -> Self {
+        let mut passes = Self::default();
+        passes.lines.gpu = BEHIND;
+        passes
     }
 
     /// Seconds of an update that comes next.

@@ -46,9 +46,9 @@ impl Search<'_> {
                 None => self.found.decided.refused += batches.len(),
             }
         }
-        let all = updates.clone();
-        for (optim, update) in updates {
-            if self.is_beaten(optim, &update, &all) {
+        let kept = self.unbeaten(&updates);
+        for (at, (optim, update)) in updates.into_iter().enumerate() {
+            if !kept.contains(&at) {
                 self.found.decided.dominated += batches.len();
                 continue;
             }
@@ -125,28 +125,34 @@ impl Search<'_> {
         }
     }
 
-    /// Whether another optimizer learns as much or more, takes no more memory and is no slower, whatever the pass.
-    fn is_beaten(&self, optim: Optimizer, update: &Update, all: &[(Optimizer, Update)]) -> bool {
-        let distance = |optim| distance::of_optim(self.asked.optim, optim);
-        let time = |update: &Update| {
-            update
-                .time
-                .map(|time| time + self.shared.paging(self.device, update.paged))
+    /// The places of the optimizers but for those beside which another one that stays learns as much or more, takes no
+    /// more memory and is no slower, whatever the pass.
+    fn unbeaten(&self, all: &[(Optimizer, Update)]) -> Vec<usize> {
+        let distance = |at: usize| distance::of_optim(self.asked.optim, all[at].0);
+        let times = |at: usize| {
+            let update = &all[at].1;
+            let paging = self.shared.paging(self.device, update.paged);
+            update.time.map_or([0.0; 2], |times| times.map(|time| time + paging))
         };
-        // As on the front, peaks within a part of the room count as equal; where all is, the one before stays.
+        // As on the front, peaks within a part of the room count as equal.
         let slack = front::equal(self.room);
-        let no_worse = |of: (Optimizer, &Update), than: (Optimizer, &Update)| {
-            distance(of.0) <= distance(than.0)
-                && of.1.states <= than.1.states + slack
-                && of.1.peak <= than.1.peak + slack
-                && time(of.1) <= time(than.1)
+        let no_worse = |at: usize, than: usize| {
+            let (one, other) = (&all[at].1, &all[than].1);
+            distance(at) <= distance(than)
+                && one.states <= other.states + slack
+                && one.peak <= other.peak + slack
+                && times(at).iter().zip(times(than)).all(|(time, other)| *time <= other)
         };
-        let place = |of: Optimizer| all.iter().position(|(other, _)| *other == of);
-        let beats = |(other, by): &(Optimizer, Update)| {
-            let back = no_worse((optim, update), (*other, by));
-            *other != optim && no_worse((*other, by), (optim, update)) && (!back || place(*other) < place(optim))
-        };
-        all.iter().any(beats)
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by(|&a, &b| distance(a).cmp(&distance(b)).then(times(a)[0].total_cmp(&times(b)[0])));
+        let mut kept: Vec<usize> = Vec::new();
+        for at in order {
+            // None that left counts: what is within the slack of it need not be within that of one that stays.
+            if !kept.iter().any(|&other| no_worse(other, at)) {
+                kept.push(at);
+            }
+        }
+        kept
     }
 
     /// What a pass takes, where it fits.
@@ -174,7 +180,7 @@ impl Search<'_> {
         let time = passes.and_then(|passes| {
             let seconds = match parallel {
                 None => passes.clone().update(&update.work, self.recorder.costs?),
-                Some(_) => update.time?,
+                Some(_) => update.time?[0],
             };
             let seconds = seconds + self.shared.paging(self.device, update.paged);
             self.shared

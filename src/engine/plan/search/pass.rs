@@ -25,8 +25,10 @@ pub(in crate::plan) struct Update {
     pub peak: Bytes,
     /// States that CUDA moves between host and card.
     pub paged: Bytes,
-    /// Seconds of the update by itself.
-    pub time: Option<f64>,
+    /// Seconds of the update by itself, and where the GPU is far behind the host. By how much it is behind at the end
+    /// of a pass moves the end of the update by one of these two, whichever is later; so of two updates the one that
+    /// is no slower in both is no slower after any pass.
+    pub time: Option<[f64; 2]>,
     /// What GPU and host do in it, on one GPU: what it takes depends on what runs before it.
     pub work: Rc<[Item]>,
     /// Bytes of what is trained, and of what travels between GPUs.
@@ -120,7 +122,9 @@ impl Recorder<'_> {
             states: update.states,
             peak: update.peak,
             paged: update.paged,
-            time: self.costs.map(|costs| Passes::default().update(&update.work, costs)),
+            time: self.costs.map(|costs| {
+                [Passes::default(), Passes::behind()].map(|mut passes| passes.update(&update.work, costs))
+            }),
             work: update.work.into(),
             trained: update.trained,
         })
@@ -139,7 +143,7 @@ impl Recorder<'_> {
             states: counted.end.saturating_sub(bare),
             peak: counted.update,
             paged,
-            time: time.map(|[.., update]| Shared::of_update(Some(parallel), update)),
+            time: time.map(|[.., update]| [Shared::of_update(Some(parallel), update); 2]),
             work: Rc::default(),
             trained,
         })

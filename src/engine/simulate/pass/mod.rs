@@ -20,7 +20,7 @@ use crate::nn::Builder;
 use crate::setup::ZeroGrad;
 use crate::tape::log::Event;
 use crate::tape::work::Item;
-use crate::tape::{Gpu, Light, Piece, Tape, Tensor};
+use crate::tape::{Gpu, Kind, Light, Piece, Tape, Tensor};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
@@ -39,6 +39,8 @@ pub struct Ground {
     has_gradient: Vec<bool>,
     /// What a pass leaves behind for good: workspaces of libraries.
     left: u64,
+    /// The libraries whose workspaces these are.
+    libraries: Vec<&'static str>,
 }
 
 /// A later step's update.
@@ -126,9 +128,14 @@ pub fn record_ground(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Ground, S
     drop(trainer);
     let log = tape.finish();
     let ledger = Ledger::new(&log, &Light::new(true, false), start..end);
+    let births = (0..log.births.len()).map(|id| &log.births[id]);
+    let libraries = births
+        .filter(|birth| birth.kind == Kind::Workspace)
+        .map(|birth| birth.name);
     Ok(Ground {
         has_gradient,
         left: ledger.left,
+        libraries: libraries.collect(),
     })
 }
 
@@ -167,7 +174,10 @@ pub fn record_update(
     drop(trainer);
     let log = tape.finish();
     let size = |event: &Event| {
-        let bytes = block(log.births[event.storage() as usize].bytes).cast_signed();
+        let birth = &log.births[event.storage() as usize];
+        // What the pass has left is there already.
+        let is_there = birth.kind == Kind::Workspace && ground.libraries.contains(&birth.name);
+        let bytes = if is_there { 0 } else { block(birth.bytes).cast_signed() };
         if event.is_birth() { bytes } else { -bytes }
     };
     let sum = |range: Range<usize>| log.events[range].iter().map(size).sum::<i64>();

@@ -131,6 +131,7 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
             Optimizer::AdamwFused,
             Optimizer::Adamw,
             Optimizer::Adafactor,
+            Optimizer::AdafactorTorch,
             setup.optim,
         ] {
             let ([_, peak, after], work) = counted(&Setup {
