@@ -5,6 +5,8 @@
 // `vramscope:do-install`. What is possible also stands in the root element's data, for a page that
 // begins to listen later.
 const root = document.documentElement;
+/** So long after the page has loaded, what it is made of begins to be kept. */
+const FIRST_LOOK_MS = 2000;
 const offer = (what, possible) => {
   root.toggleAttribute(`data-${what}`, possible);
   window.dispatchEvent(new Event(`vramscope:${what}`));
@@ -52,7 +54,8 @@ window.addEventListener("beforeinstallprompt", (prompt) => {
 // In a frame of another page, and where service workers are forbidden, the page works as any other.
 if (window === window.parent && navigator.serviceWorker) {
   const start = () => keep().catch((reason) => console.info(`The page is not kept for use offline: ${reason}`));
-  // The first look comes first: what is kept is fetched once the page is there.
-  if (document.readyState === "complete") start();
-  else window.addEventListener("load", start);
+  // The engine's first answer comes first: a hundred requests for what is kept would hold it up.
+  const later = () => setTimeout(start, FIRST_LOOK_MS);
+  if (document.readyState === "complete") later();
+  else window.addEventListener("load", later);
 }

@@ -18,37 +18,71 @@ use vramscope_engine::tape::log::{Event, Log, StorageId};
 use vramscope_engine::tape::{Gpu, Kind};
 use vramscope_tests::measured::{Measured, Row};
 
-/// Rows whose reserved bytes are the measured ones.
-const EXACT_AT_LEAST: usize = 85;
-
-/// Largest under-prediction of any row.
-const UNDER: f64 = 0.03;
-
-/// `timed` steps after the three that are measured.
-const TIMED: usize = 3;
+/// One run of `measure.py`.
+struct Expected {
+    file: &'static str,
+    /// `timed` steps after the three that are measured.
+    timed: usize,
+    /// Rows whose reserved bytes are the measured ones.
+    exact_at_least: usize,
+    /// Largest under-prediction of any row.
+    under: f64,
+    /// Rows that a segment left behind by the case before takes far from what they reserve alone.
+    by_history: &'static [usize],
+}
 
 #[test]
 fn reserved_bytes_are_the_measured_ones_of_the_process() {
-    let mut fresh = Process::new(DriverAddresses::default());
-    let mut ascending = Process::new(AscendingAddresses::default());
+    hold(&Expected {
+        file: "training_steps.jsonl",
+        timed: 3,
+        exact_at_least: 85,
+        under: 0.03,
+        by_history: &[70],
+    });
+}
+
+#[test]
+fn reserved_bytes_of_cases_that_were_held_out_are_those_of_their_process() {
+    hold(&Expected {
+        file: "held_out_all_models.jsonl",
+        timed: 1,
+        exact_at_least: 79,
+        under: 0.032,
+        by_history: &[24, 40, 101],
+    });
+}
+
+fn hold(expected: &Expected) {
+    let mut fresh = Process::new(DriverAddresses::default(), expected.timed);
+    let mut ascending = Process::new(AscendingAddresses::default(), expected.timed);
     let (mut exact, mut under) = (0, Vec::new());
-    for row in Row::read_all("training_steps.jsonl") {
+    for row in Row::read_all(expected.file) {
         let Measured::Trained(fields) = &row.measured else {
             continue;
         };
         let run = record(&Model::from_case(&row.case).unwrap(), &row.case.setup, Gpu::H200);
         let measured = fields["reserved_peak"].as_u64().unwrap();
         let reserved = [fresh.train(&run), ascending.train(&run)];
-        exact += usize::from(reserved.contains(&measured));
+        let is_exact = reserved.contains(&measured);
+        exact += usize::from(is_exact);
+        assert!(
+            is_exact || !expected.by_history.contains(&row.index),
+            "row {}",
+            row.index
+        );
         if reserved
             .iter()
-            .all(|&bytes| (bytes as f64) < (1.0 - UNDER) * measured as f64)
+            .all(|&bytes| (bytes as f64) < (1.0 - expected.under) * measured as f64)
         {
             under.push((row.index, row.options.clone(), reserved, measured));
         }
     }
     assert!(under.is_empty(), "{under:#?}");
-    assert!(exact >= EXACT_AT_LEAST, "only {exact} rows reserve what was measured");
+    assert!(
+        exact >= expected.exact_at_least,
+        "only {exact} rows reserve what was measured"
+    );
 }
 
 /// One process, with what lives in it.
@@ -56,11 +90,14 @@ struct Process<S> {
     allocator: CachingAllocator<S>,
     /// Blocks of each storage; a state that is made anew has two for a moment.
     live: HashMap<StorageId, Vec<Block>>,
+    /// Steps after the three that are measured.
+    timed: usize,
 }
 
 impl<S: SegmentSource> Process<S> {
-    fn new(source: S) -> Self {
+    fn new(source: S, timed: usize) -> Self {
         Self {
+            timed,
             allocator: CachingAllocator::with_source(Options::default(), source),
             live: HashMap::new(),
         }
@@ -74,7 +111,7 @@ impl<S: SegmentSource> Process<S> {
         self.play(&run.log, &run.steady.events);
         self.play(&run.log, &run.steady.events);
         let reserved = self.allocator.reserved().get();
-        for _ in 0..TIMED {
+        for _ in 0..self.timed {
             self.play(&run.log, &run.steady.events);
         }
         self.leave(&run.log);

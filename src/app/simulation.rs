@@ -14,6 +14,9 @@ use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
 /// A figure that is older than this is marked so.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// So many runs are remembered: a few times the single changes of a setup.
+const KNOWN: usize = 100;
+
 /// What came of the last entry that was answered.
 #[derive(Debug, Clone)]
 pub enum Outcome {
@@ -47,6 +50,8 @@ pub struct Simulation {
     pub stale: RwSignal<bool>,
     /// The entries of that outcome.
     pub entries: StoredValue<Draft>,
+    /// Runs of entries that were tried or shown before, the latest last.
+    known: StoredValue<Vec<(Draft, Arc<Run>)>>,
     /// Entries that wait for an answer have this number.
     waiting: StoredValue<Option<u32>>,
 }
@@ -61,6 +66,7 @@ impl Simulation {
             detailed: RwSignal::new(None),
             stale: RwSignal::new(false),
             entries: StoredValue::default(),
+            known: StoredValue::default(),
             waiting: StoredValue::new(None),
         };
         provide_context(simulation);
@@ -78,15 +84,25 @@ impl Simulation {
 
     fn ask(self, engine: Engine, entries: Draft, number: u32) {
         self.waiting.set_value(Some(number));
+        let known = self.known(&entries).map(|run| (entries.clone(), run));
         engine.ask(Slot::Run, Ask::Run(entries.clone()), move |answer, _| {
             self.waiting.set_value(None);
             self.stale.set(false);
             self.entries.set_value(entries.clone());
             if let Some(Answer::Run(run)) = answer {
-                self.outcome.set(run.into());
+                let outcome = Outcome::from(run);
+                if let Outcome::Ready(run) = &outcome {
+                    self.remember(entries.clone(), run.clone());
+                }
+                self.outcome.set(outcome);
                 after_paint(move || self.ask_details(engine));
             }
         });
+        // Its figures stand there while the worker simulates it again, for all that is asked about it afterwards.
+        if let Some((entries, run)) = known {
+            self.entries.set_value(entries);
+            self.outcome.set(Outcome::Ready(run));
+        }
         set_timeout(
             move || {
                 let waits = self.waiting.try_get_value().flatten() == Some(number);
@@ -96,6 +112,25 @@ impl Simulation {
             },
             PATIENCE,
         );
+    }
+
+    /// Remembers the run of these entries; the oldest one is forgotten.
+    pub fn remember(self, entries: Draft, run: Arc<Run>) {
+        self.known.update_value(|known| {
+            known.retain(|(of, _)| *of != entries);
+            if known.len() == KNOWN {
+                known.remove(0);
+            }
+            known.push((entries, run));
+        });
+    }
+
+    /// The run of these entries, if it was simulated before: the engine gives the same again.
+    fn known(self, entries: &Draft) -> Option<Arc<Run>> {
+        self.known.with_value(|known| {
+            let found = known.iter().find(|(of, _)| of == entries);
+            found.map(|(_, run)| run.clone())
+        })
     }
 
     fn ask_details(self, engine: Engine) {

@@ -4,6 +4,7 @@
 mod course;
 mod dense;
 mod glue;
+mod imports;
 mod markup;
 mod program;
 mod published;

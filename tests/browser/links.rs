@@ -82,3 +82,26 @@ async fn an_unknown_card_in_a_link_is_named_and_the_bytes_stay() {
     })
     .await;
 }
+
+/// The address is written a moment after an entry: who goes elsewhere in that moment gets there.
+#[tokio::test]
+async fn where_somebody_goes_is_not_written_over_by_an_entry_before() {
+    with_page(LINK, async |page| {
+        let script = "const batch = document.querySelector(\"[data-testid='batch']\");\
+            batch.value = '7';\
+            batch.dispatchEvent(new Event('input', { bubbles: true }));\
+            const begin = performance.now();\
+            const go = () => {\
+              if (performance.now() - begin < 100) return setTimeout(go, 5);\
+              location.hash = '#/attention';\
+              while (performance.now() - begin < 300);\
+            };\
+            setTimeout(go);";
+        page.driver.execute(script, vec![]).await?;
+        tokio::time::sleep(std::time::Duration::from_millis(800)).await;
+        let hash: String = page.driver.execute("return location.hash", vec![]).await?.convert()?;
+        assert!(hash.starts_with("#/attention"), "{hash}");
+        Ok(())
+    })
+    .await;
+}

@@ -8,7 +8,8 @@ use std::process::Command;
 
 use crate::program::run;
 
-const FORMS: [&str; 9] = [
+/// As a person writes them.
+pub const FORMS: [&str; 9] = [
     "hf-python",
     "hf-yaml",
     "accelerate",

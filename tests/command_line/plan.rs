@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::exports::FORMS;
 use crate::program::run;
 
 const GPT2: [&str; 8] = [
@@ -103,17 +104,7 @@ fn a_plan_is_told_in_words_with_its_ladder() {
 
 #[test]
 fn every_form_is_written_for_what_it_takes() {
-    for form in [
-        "hf-python",
-        "hf-yaml",
-        "accelerate",
-        "deepspeed",
-        "fsdp",
-        "lightning",
-        "trl",
-        "llama-factory",
-        "ms-swift",
-    ] {
+    for form in FORMS {
         let ran = run(GPT2.iter().chain(&["--keep", "attn", "--export", form]));
         assert_eq!(ran.code, Some(0), "{form}: {}", ran.stderr);
         assert!(ran.stdout.len() > 100, "{form}: {}", ran.stdout);

@@ -34,9 +34,10 @@ pub fn limits() -> Vec<Limit> {
         quantity: Quantity::PeakReserved,
         median: Some(0.015),
         p90: Some(0.05),
-        // Row 70 (smolvlm-256m) alone is beyond 0.033: a segment of 2370 MiB stayed from the model before
-        // it in its process, with which it is exact (`recorded_process.rs`).
-        worst_under: Some(0.09),
+        // Beyond 0.03 are row 70 of training_steps (smolvlm-256m) and row 24 of held_out_all_models (gpt2) alone:
+        // segments of 2370 and 3296 MiB stayed from the model before each in its process, with which both are
+        // exact (`recorded_process.rs`).
+        worst_under: Some(0.092),
         ..none
     };
     let mark = |quantity| Limit {

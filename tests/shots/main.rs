@@ -20,12 +20,21 @@ use page::{Page, with_page};
 /// Widths in CSS pixels.
 const WIDTHS: [u32; 2] = [1440, 390];
 
-/// Names and paths of the pages, and what stands there once there is a result.
-const PAGES: [(&str, &str, &str); 4] = [
-    ("plan", "/", "verdict"),
-    ("attention", "/attention", "formula-memory"),
-    ("course", "/course", "course-peak"),
-    ("benchmarks", "/benchmarks", "bench-list"),
+/// Languages of the pages.
+const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
+
+/// Names of the pages, their paths and entries, and what stands there once there is a result.
+const PAGES: [(&str, &str, &str); 10] = [
+    ("plan", "/?", "verdict"),
+    ("recommend", "/recommend?", "course-cards"),
+    ("attention", "/attention?", "formula-memory"),
+    ("diagnose", "/diagnose?", "diagnose-text"),
+    ("benchmarks", "/benchmarks?", "nav/benchmarks"),
+    ("course", "/course?", "course-peak"),
+    ("course-budget", "/course?row=9.1&", "course-row"),
+    ("course-stats", "/course?row=9.stats&", "course-row"),
+    ("course-tree", "/course?row=11.tree&", "course-row"),
+    ("course-cards", "/course?row=V.cards&", "course-row"),
 ];
 
 /// Single changes and sweeps go on for a while after the verdict.
@@ -38,10 +47,10 @@ async fn main() {
     with_page("", async |page| {
         for width in WIDTHS {
             for theme in ["light", "dark"] {
-                for lang in ["en", "zh-CN"] {
+                for lang in LANGUAGES {
                     for (name, path, result) in PAGES {
                         let file = folder.join(format!("{name}-{width}-{theme}-{lang}.png"));
-                        page.go(&format!("#{path}?theme={theme}&lang={lang}")).await?;
+                        page.go(&format!("#{path}theme={theme}&lang={lang}")).await?;
                         page.find(result).await?;
                         shot(page, width, &file).await?;
                         println!("{}", file.display());

@@ -55,6 +55,12 @@ impl Brush<'_> {
         Ok(())
     }
 
+    /// What lies within an outline.
+    pub fn area(&self, outline: Vec<Point>, color: RGBColor) -> Drawn {
+        self.root.draw(&Polygon::new(outline, color.filled()))?;
+        Ok(())
+    }
+
     /// A line of dashes and gaps, given in CSS pixels; a whole line where there are none.
     pub fn dashed(&self, points: Vec<Point>, style: ShapeStyle, dash: &'static [f64]) -> Drawn {
         self.root.draw(&Dashed { points, style, dash })?;
@@ -63,7 +69,7 @@ impl Brush<'_> {
 
     /// A text at a point.
     pub fn text(&self, words: &str, at: Point, color: RGBColor, anchor: (HPos, VPos)) -> Drawn {
-        let font = (FACES, TEXT_SIZE * self.ratio).into_font();
+        let font = FontDesc::new(FontFamily::Name(FACES), TEXT_SIZE * self.ratio, FontStyle::Normal);
         let mut style = TextStyle::from(font).pos(Pos::new(anchor.0, anchor.1));
         style.color = color.to_backend_color();
         self.root.draw(&Text::new(words.to_owned(), at, style))?;

@@ -7,7 +7,7 @@ use super::download::{save_png, save_svg, save_text};
 use super::surface::Surface;
 use super::table::Table;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::part;
+use crate::part::{Show, part, text};
 use crate::shell::copy_text;
 
 /// A chart with all that a person can take away of it.
@@ -42,7 +42,7 @@ pub fn ChartFrame(figure: Figure, children: Children) -> impl IntoView {
     view! {
         <section class="card chart-frame" node_ref=frame data-testid=figure.id>
             <div class="chart-head">
-                <h2>{move || figure.title.get()}</h2>
+                <h2>{text(move || figure.title.get())}</h2>
                 <Menu figure frame />
             </div>
             {children()}
@@ -96,7 +96,7 @@ fn Menu(figure: Figure, frame: NodeRef<html::Section>) -> impl IntoView {
                         close();
                     }
                 >
-                    {move || words.get()}
+                    {text(move || words.get())}
                 </button>
             </li>
         }

@@ -2,7 +2,6 @@
 
 mod content;
 
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use vramscope_engine::order::sort_by;
@@ -10,9 +9,8 @@ use vramscope_engine::order::sort_by;
 use super::axis::Axis;
 use super::brush::{Area, Brush, Drawn, Point};
 use super::palette::Palette;
+use super::plane::Plane;
 use super::surface::Surface;
-
-type Chart<'a> = ChartContext<'a, Surface, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,45 +154,40 @@ impl LineChart {
         if self.values().is_empty() {
             return Ok(());
         }
-        let chart = self.axes(&brush, &root)?;
-        self.grid(&brush, &chart)?;
-        self.limits(&brush, &chart)?;
-        self.pointer(&brush, &chart)?;
+        let plane = self.plane(&brush, &root);
+        self.grid(&brush, &plane)?;
+        self.limits(&brush, &plane)?;
+        self.pointer(&brush, &plane)?;
         for series in &self.series {
-            self.curve(&brush, &chart, series)?;
+            self.curve(&brush, &plane, series)?;
         }
-        self.names(&brush, &chart)?;
-        self.marks(&brush, &chart)
+        self.names(&brush, &plane)?;
+        self.marks(&brush, &plane)
     }
 
-    fn axes<'a>(&self, brush: &Brush, root: &'a Area) -> Drawn<Chart<'a>> {
+    fn plane(&self, brush: &Brush, root: &Area) -> Plane {
         let width = f64::from(root.dim_in_pixel().0) / brush.ratio;
         let [begin, end] = self.sides(width);
-        let chart = ChartBuilder::on(root)
-            .margin_left(brush.px(begin))
-            .margin_right(brush.px(width - end))
-            .margin_top(brush.px(ABOVE))
-            .margin_bottom(brush.px(BELOW))
-            .build_cartesian_2d(self.x.places(), self.y.places())?;
-        Ok(chart)
+        let margins = [begin, width - end, ABOVE, BELOW].map(|css| brush.px(css));
+        Plane::within(root, margins, self.x.places(), self.y.places())
     }
 
-    fn at(&self, chart: &Chart, x: f64, y: f64) -> Point {
-        chart.backend_coord(&(self.x.place(x), self.y.place(y.max(self.y.range.start))))
+    fn at(&self, plane: &Plane, x: f64, y: f64) -> Point {
+        plane.place(self.x.place(x), self.y.place(y.max(self.y.range.start)))
     }
 
-    fn grid(&self, brush: &Brush, chart: &Chart) -> Drawn {
-        let (columns, rows) = chart.plotting_area().get_pixel_range();
+    fn grid(&self, brush: &Brush, plane: &Plane) -> Drawn {
+        let Plane { columns, rows, .. } = plane;
         let style = brush.stroke(brush.palette.line.into(), 1.0);
         for (value, label) in self.y.ticks(TICKS) {
-            let y = self.at(chart, self.x.range.start, value).1;
+            let y = self.at(plane, self.x.range.start, value).1;
             brush.line([(columns.start, y), (columns.end, y)], style)?;
             let at = (columns.start - brush.px(8.0), y);
             brush.text(&label, at, brush.palette.muted, (HPos::Right, VPos::Center))?;
         }
         let wanted = f64::from(columns.end - columns.start) / brush.ratio / 72.0;
         for (value, label) in self.x.ticks(wanted as usize) {
-            let x = self.at(chart, value, self.y.range.start).0;
+            let x = self.at(plane, value, self.y.range.start).0;
             brush.line([(x, rows.start), (x, rows.end)], style)?;
             let at = (x, rows.end + brush.px(6.0));
             brush.text(&label, at, brush.palette.muted, (HPos::Center, VPos::Top))?;

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::canvas::Canvas;
 use super::line_chart::LineChart;
 use super::palette::Palette;
+use crate::part::text;
 
 /// A line chart that follows the pointer and the arrow keys.
 #[component]
@@ -70,11 +71,11 @@ pub fn Lines(
             tabindex="0"
             role="slider"
             data-testid=testid
-            aria-label=move || label.get()
-            aria-valuemin=move || end(true)
-            aria-valuemax=move || end(false)
-            aria-valuenow=move || here.get().unwrap_or(0.0).to_string()
-            aria-valuetext=move || spoken.get()
+            aria-label=text(move || label.get())
+            aria-valuemin=text(move || end(true))
+            aria-valuemax=text(move || end(false))
+            aria-valuenow=text(move || here.get().unwrap_or(0.0).to_string())
+            aria-valuetext=text(move || spoken.get())
             on:pointermove=move |event| pointed.set(under(&event))
             on:pointerdown=move |event| {
                 if let Some(value) = under(&event) {

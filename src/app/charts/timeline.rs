@@ -1,6 +1,5 @@
 //! The memory of one step, stacked by kind, drawn on a canvas.
 
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use vramscope_engine::report::Instant;
@@ -9,10 +8,9 @@ use vramscope_engine::units::Bytes;
 
 use super::brush::{Area, Brush, Drawn, Point};
 use super::palette::Palette;
+use super::plane::Plane;
 use super::scale::{tick_label, ticks};
 use super::surface::Surface;
-
-type Chart<'a> = ChartContext<'a, Surface, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// The part of the canvas that holds the curve, in CSS pixels from each side.
 #[derive(Debug, Clone, Copy)]
@@ -65,34 +63,34 @@ impl TimelineChart {
             ratio,
             palette,
         };
-        let mut chart = self.axes(&brush, &root)?;
-        self.grid(&brush, &chart)?;
-        self.stack(&brush, &mut chart)?;
-        self.phases(&brush, &chart)?;
-        self.limit(&brush, &chart)?;
-        self.peak(&brush, &chart)
+        let plane = self.plane(&brush, &root);
+        self.grid(&brush, &plane)?;
+        self.stack(&brush, &plane)?;
+        self.phases(&brush, &plane)?;
+        self.limit(&brush, &plane)?;
+        self.peak(&brush, &plane)
     }
 
     fn top(&self) -> f64 {
         self.peak.1.get() as f64 * 1.12
     }
 
-    fn axes<'a>(&self, brush: &Brush, root: &'a Area) -> Drawn<Chart<'a>> {
-        let plot = Plot::TIMELINE;
-        let chart = ChartBuilder::on(root)
-            .margin_left(brush.px(plot.left))
-            .margin_right(brush.px(plot.right))
-            .margin_top(brush.px(plot.top))
-            .margin_bottom(brush.px(plot.bottom))
-            .build_cartesian_2d(0.0..self.len.max(1) as f64, 0.0..self.top().max(1.0))?;
-        Ok(chart)
+    fn plane(&self, brush: &Brush, root: &Area) -> Plane {
+        let Plot {
+            left,
+            right,
+            top,
+            bottom,
+        } = Plot::TIMELINE;
+        let margins = [left, right, top, bottom].map(|css| brush.px(css));
+        Plane::within(root, margins, 0.0..self.len.max(1) as f64, 0.0..self.top().max(1.0))
     }
 
-    fn grid(&self, brush: &Brush, chart: &Chart) -> Drawn {
+    fn grid(&self, brush: &Brush, plane: &Plane) -> Drawn {
         for tick in ticks(Bytes::new(self.top() as u64), 5) {
-            let (x, y) = place(chart, 0, tick);
+            let (x, y) = place(plane, 0, tick);
             let line = brush.stroke(brush.palette.line.into(), 1.0);
-            brush.line([(x, y), (columns(chart).end, y)], line)?;
+            brush.line([(x, y), (plane.columns.end, y)], line)?;
             let at = (x - brush.px(8.0), y);
             brush.text(&tick_label(tick), at, brush.palette.muted, (HPos::Right, VPos::Center))?;
         }
@@ -101,24 +99,24 @@ impl TimelineChart {
 
     /// Kinds from the top of the stack down, each painted over by those below it, so that no seam
     /// of the background shows between two.
-    fn stack(&self, brush: &Brush, chart: &mut Chart) -> Drawn {
+    fn stack(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let edge = brush.stroke(brush.palette.surface.mix(0.65), 1.0);
         for highest in (0..Kind::COUNT).rev() {
-            let outline = outline(self, |bytes| bytes[..=highest].iter().copied().sum());
-            chart.draw_series([Polygon::new(outline.clone(), brush.palette.kinds[highest].filled())])?;
-            chart.draw_series([PathElement::new(outline, edge)])?;
+            let outline = outline(self, plane, |bytes| bytes[..=highest].iter().copied().sum());
+            brush.area(outline.clone(), brush.palette.kinds[highest])?;
+            brush.line(outline, edge)?;
         }
         Ok(())
     }
 
-    fn phases(&self, brush: &Brush, chart: &Chart) -> Drawn {
+    fn phases(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let mut free_from = i32::MIN;
         for (begin, name) in &self.phases {
-            let (x, foot) = place(chart, *begin, Bytes::ZERO);
+            let (x, foot) = place(plane, *begin, Bytes::ZERO);
             let line = brush.stroke(brush.palette.muted.mix(0.55), 1.0);
             brush.line([(x, brush.px(4.0)), (x, foot)], line)?;
             let width = brush.width(name);
-            let at = (x + brush.px(5.0)).min(columns(chart).end - width);
+            let at = (x + brush.px(5.0)).min(plane.columns.end - width);
             // A name that would run into the last one is left out; the table of phases has it.
             if at >= free_from {
                 brush.label(name, (at, brush.px(18.0)), brush.palette.muted)?;
@@ -129,49 +127,44 @@ impl TimelineChart {
     }
 
     /// Where the card ends, if the curve comes near it.
-    fn limit(&self, brush: &Brush, chart: &Chart) -> Drawn {
+    fn limit(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let near = self
             .limit
             .as_ref()
             .filter(|(bytes, _)| bytes.get() as f64 <= self.top());
         let Some((bytes, name)) = near else { return Ok(()) };
-        let (x, y) = place(chart, 0, *bytes);
+        let (x, y) = place(plane, 0, *bytes);
         let line = brush.stroke(brush.palette.limit.into(), 1.5);
-        brush.line([(x, y), (columns(chart).end, y)], line)?;
+        brush.line([(x, y), (plane.columns.end, y)], line)?;
         brush.label(name, (x + brush.px(6.0), y - brush.px(4.0)), brush.palette.limit)
     }
 
-    fn peak(&self, brush: &Brush, chart: &Chart) -> Drawn {
+    fn peak(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let (instant, bytes, words) = &self.peak;
-        let (x, y) = place(chart, *instant, *bytes);
+        let (x, y) = place(plane, *instant, *bytes);
         brush.dot((x, y))?;
         // Above the mark, but within the plot.
-        let (room, width) = (columns(chart), brush.width(words));
+        let (room, width) = (&plane.columns, brush.width(words));
         let begin = (x - width / 2).min(room.end - width).max(room.start);
         brush.label(words, (begin, y - brush.px(9.0)), brush.palette.ink)
     }
 }
 
-fn place(chart: &Chart, instant: Instant, bytes: Bytes) -> Point {
-    chart.backend_coord(&(instant as f64, bytes.get() as f64))
-}
-
-/// The canvas's columns that hold the curve.
-fn columns(chart: &Chart) -> std::ops::Range<i32> {
-    chart.plotting_area().get_pixel_range().0
+fn place(plane: &Plane, instant: Instant, bytes: Bytes) -> Point {
+    plane.place(instant as f64, bytes.get() as f64)
 }
 
 /// Steps: a total holds from its instant to the next.
-fn outline(shown: &TimelineChart, height: impl Fn(&[Bytes; Kind::COUNT]) -> Bytes) -> Vec<(f64, f64)> {
-    let mut points = vec![(0.0, 0.0)];
+fn outline(shown: &TimelineChart, plane: &Plane, height: impl Fn(&[Bytes; Kind::COUNT]) -> Bytes) -> Vec<Point> {
+    let mut points = vec![place(plane, 0, Bytes::ZERO)];
     let mut last = None;
     for (instant, bytes) in &shown.columns {
-        let (x, y) = (*instant as f64, height(bytes).get() as f64);
-        points.extend(last.map(|before| (x, before)));
-        points.push((x, y));
-        last = Some(y);
+        let bytes = height(bytes);
+        points.extend(last.map(|before| place(plane, *instant, before)));
+        points.push(place(plane, *instant, bytes));
+        last = Some(bytes);
     }
-    points.extend(last.map(|y| (shown.len as f64, y)));
-    points.push((shown.len as f64, 0.0));
+    points.extend(last.map(|bytes| place(plane, shown.len, bytes)));
+    points.push(place(plane, shown.len, Bytes::ZERO));
     points
 }

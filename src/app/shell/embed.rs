@@ -9,6 +9,7 @@ use super::Store;
 use super::app::Routed;
 use crate::i18n::{t, use_i18n};
 use crate::pages::plan::PlanWidget;
+use crate::part::text;
 use crate::state::{Key, Widget};
 
 /// The part that the address asks for while the page is in a frame; `None` for the page itself.
@@ -29,7 +30,7 @@ pub fn Embedded(part: Widget) -> impl IntoView {
     view! {
         <div class="embedded">
             {content}
-            <a class="embedded-home" href=move || whole_page(store) target="_blank" rel="noopener">
+            <a class="embedded-home" href=text(move || whole_page(store)) target="_blank" rel="noopener">
                 {t!(i18n, embed.open)}
             </a>
         </div>

@@ -7,6 +7,7 @@ use super::install::InstallButton;
 use super::language;
 use super::theme::{CurrentTheme, Theme};
 use crate::i18n::{Locale, Words, t, t_string, use_i18n};
+use crate::part::text;
 use crate::state::Route;
 
 /// Name, what can be copied, theme, language.
@@ -65,7 +66,7 @@ fn Pages() -> impl IntoView {
     };
     let links: Vec<_> = Route::ALL.into_iter().map(link).collect();
     view! {
-        <nav class="pages" aria-label=move || t_string!(i18n, nav.label)>
+        <nav class="pages" aria-label=t!(i18n, nav.label)>
             {links}
         </nav>
     }
@@ -97,14 +98,14 @@ fn ThemeMenu() -> impl IntoView {
             <span class="offscreen">{t!(i18n, header.theme)}</span>
             <select
                 data-testid="theme"
-                prop:value=move || current.read().name()
+                prop:value=text(move || current.read().name().to_owned())
                 on:change:target=move |ev| pick(ev.target().value())
             >
                 {Theme::ALL
                     .map(|theme| {
                         view! {
                             <option value=theme.name() selected=move || current.read() == theme>
-                                {move || theme_label(i18n, theme)}
+                                {text(move || theme_label(i18n, theme))}
                             </option>
                         }
                     })}
@@ -135,7 +136,7 @@ fn LanguageMenu() -> impl IntoView {
             <span class="offscreen">{t!(i18n, header.language)}</span>
             <select
                 data-testid="language"
-                prop:value=move || i18n.locale().as_str()
+                prop:value=text(move || i18n.locale().as_str().to_owned())
                 on:change:target=move |ev| pick(ev.target().value())
             >
                 {Locale::ALL

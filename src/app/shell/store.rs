@@ -18,6 +18,9 @@ pub struct Store {
     /// What the URL is to say once entries have rested.
     wanted: StoredValue<Option<String>>,
     resting: StoredValue<Option<TimeoutHandle>>,
+    /// What the URL said when it was last read or written. Where it says something else, somebody goes there, and the
+    /// browser is about to tell: nothing may be written over it.
+    seen: StoredValue<String>,
 }
 
 impl Store {
@@ -35,6 +38,7 @@ impl Store {
             }),
             wanted: StoredValue::new(None),
             resting: StoredValue::new(None),
+            seen: StoredValue::new(fragment()),
         };
         provide_context(store);
         Effect::new(move || {
@@ -58,7 +62,11 @@ impl Store {
     /// The URL says now what was entered.
     pub fn write_url(self) {
         let wanted = self.wanted.try_update_value(Option::take).flatten();
-        wanted.inspect(|wanted| write_url(wanted));
+        let is_where_it_was = self.seen.try_with_value(|seen| *seen == fragment()).unwrap_or(false);
+        if let Some(wanted) = wanted.filter(|_| is_where_it_was) {
+            write_url(&wanted);
+            self.seen.set_value(fragment());
+        }
     }
 
     /// The store that the page provides.
@@ -119,6 +127,7 @@ impl Store {
     /// The person went back, or edited the URL by hand.
     fn read_url(self) {
         self.wanted.set_value(None);
+        self.seen.set_value(fragment());
         let (address, problems) = read_address();
         self.problems.set(problems);
         self.route.set(address.route);

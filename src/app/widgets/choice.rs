@@ -3,6 +3,7 @@ use leptos::prelude::*;
 use super::field::{ErrorText, Field, control_id, described_by, error_of};
 use super::help::{Help, HelpButton};
 use crate::i18n::use_i18n;
+use crate::part::{text, truth};
 use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
@@ -25,7 +26,7 @@ pub fn Select(
             <select
                 id=control_id(key)
                 data-testid=key.name()
-                aria-invalid=move || error.get().is_some().to_string()
+                aria-invalid=text(move || error.get().is_some().to_string())
                 aria-describedby=described_by(key)
                 on:change:target=move |ev| store.set(key, ev.target().value())
             >
@@ -36,7 +37,7 @@ pub fn Select(
                         .map(|choice| {
                             view! {
                                 <option value=choice selected=move || used.with(|used| used == choice)>
-                                    {move || words::choice(i18n, key, choice)}
+                                    {text(move || words::choice(i18n, key, choice))}
                                 </option>
                             }
                         })
@@ -62,14 +63,14 @@ pub fn Segments(
     view! {
         <div
             class="field"
-            class:field-wrong=move || error.get().is_some()
+            class:field-wrong=truth(move || error.get().is_some())
             role="radiogroup"
             aria-labelledby=label_id()
             aria-describedby=described_by(key)
         >
             <div class="field-head">
                 <span class="field-label" id=label_id()>
-                    {move || words::label(i18n, key)}
+                    {text(move || words::label(i18n, key))}
                 </span>
                 <HelpButton key open />
             </div>
@@ -80,7 +81,7 @@ pub fn Segments(
                     .iter()
                     .map(|choice| {
                         view! {
-                            <label class="segment" class:segment-on=move || used.with(|used| used == choice)>
+                            <label class="segment" class:segment-on=truth(move || used.with(|used| used == choice))>
                                 <input
                                     type="radio"
                                     name=key.name()
@@ -88,7 +89,7 @@ pub fn Segments(
                                     prop:checked=move || used.with(|used| used == choice)
                                     on:change=move |_| store.set(key, *choice)
                                 />
-                                <span>{move || words::choice(i18n, key, choice)}</span>
+                                <span>{text(move || words::choice(i18n, key, choice))}</span>
                             </label>
                         }
                     })

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::field::{Field, control_id, described_by};
 use crate::i18n::{t, use_i18n};
+use crate::part::{Show, text};
 use crate::shell::Store;
 use crate::state::Key;
 use search::{Search, option_id};
@@ -58,9 +59,9 @@ pub fn Combobox(
                     data-testid=key.name()
                     aria-autocomplete="list"
                     aria-controls=list.clone()
-                    aria-expanded=move || search.is_open().to_string()
+                    aria-expanded=text(move || search.is_open().to_string())
                     aria-activedescendant=move || search.is_open().then(|| option_id(key, search.marked.get()))
-                    aria-invalid=move || error.get().is_some().to_string()
+                    aria-invalid=text(move || error.get().is_some().to_string())
                     aria-describedby=described_by(key)
                     prop:value=shown
                     on:focus:target=move |ev| ev.target().select()
@@ -75,7 +76,7 @@ pub fn Combobox(
             </div>
             <Show when=move || error.get().is_some()>
                 <p class="field-error" role="alert">
-                    {move || error.get()}
+                    {text(move || error.get().unwrap_or_default())}
                 </p>
             </Show>
         </Field>
@@ -123,7 +124,7 @@ fn OptionRow(search: Search, place: usize, option: ComboOption) -> impl IntoView
             class="combo-option"
             class:combo-marked=marked
             role="option"
-            aria-selected=move || marked().to_string()
+            aria-selected=text(move || marked().to_string())
             on:mousedown=pick
         >
             <span>{label}</span>

@@ -2,6 +2,7 @@ use leptos::prelude::*;
 
 use super::help::{Help, HelpButton};
 use crate::i18n::use_i18n;
+use crate::part::{text, truth};
 use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
@@ -35,10 +36,10 @@ pub fn Field(key: Key, children: Children) -> impl IntoView {
     let error = error_of(key);
     let open = RwSignal::new(false);
     view! {
-        <div class="field" class:field-wrong=move || error.get().is_some()>
+        <div class="field" class:field-wrong=truth(move || error.get().is_some())>
             <div class="field-head">
                 <label class="field-label" for=control_id(key)>
-                    {move || words::label(i18n, key)}
+                    {text(move || words::label(i18n, key))}
                 </label>
                 <HelpButton key open />
             </div>
@@ -54,7 +55,7 @@ pub fn Field(key: Key, children: Children) -> impl IntoView {
 pub fn ErrorText(key: Key, error: Signal<Option<String>>) -> impl IntoView {
     view! {
         <p class="field-error" id=error_id(key) role="alert" data-testid=error_id(key)>
-            {move || error.get()}
+            {text(move || error.get().unwrap_or_default())}
         </p>
     }
 }

@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
 use crate::i18n::{t_string, use_i18n};
+use crate::part::text;
 use crate::state::Key;
 use crate::words;
 
@@ -12,13 +13,13 @@ fn help_id(key: Key) -> String {
 #[component]
 pub fn HelpButton(key: Key, open: RwSignal<bool>) -> impl IntoView {
     let i18n = use_i18n();
-    let name = move || t_string!(i18n, widget.help, what = words::label(i18n, key)).to_string();
+    let name = text(move || t_string!(i18n, widget.help, what = words::label(i18n, key)));
     view! {
         <button
             type="button"
             class="help-button"
             aria-label=name
-            aria-expanded=move || open.get().to_string()
+            aria-expanded=text(move || open.get().to_string())
             aria-controls=help_id(key)
             on:click=move |_| open.update(|open| *open = !*open)
         >
@@ -33,7 +34,7 @@ pub fn Help(key: Key, open: RwSignal<bool>) -> impl IntoView {
     let i18n = use_i18n();
     view! {
         <p class="field-help" id=help_id(key) hidden=move || !open.get()>
-            {move || words::help(i18n, key)}
+            {text(move || words::help(i18n, key).unwrap_or_default())}
         </p>
     }
 }

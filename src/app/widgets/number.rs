@@ -83,11 +83,11 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
             type="text"
             inputmode="decimal"
             autocomplete="off"
-            placeholder=move || placeholder.get()
+            placeholder=crate::part::text(move || placeholder.get())
             data-testid=key.name()
-            aria-invalid=move || error.get().is_some().to_string()
+            aria-invalid=crate::part::text(move || error.get().is_some().to_string())
             aria-describedby=described_by(key)
-            prop:value=move || text.get()
+            prop:value=crate::part::text(move || text.get())
             on:input:target=move |ev| store.set(key, ev.target().value())
             on:keydown=on_key
         />

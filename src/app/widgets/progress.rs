@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::{Show, text};
 use crate::worker::Progress;
 
 /// How far long work is, and a way to stop it. It comes into sight only where the work takes long.
@@ -22,7 +23,7 @@ pub fn ProgressLine(
     view! {
         <Show when=move || at_work.get()>
             <div class="progress" data-testid="progress">
-                <progress max=move || now().of.to_string() value=move || now().done.to_string() aria-label=words></progress>
+                <progress max=text(move || now().of.to_string()) value=text(move || now().done.to_string()) aria-label=words></progress>
                 <span class="muted small">{words}</span>
                 <button type="button" class="tool" on:click=move |_| stop() data-testid="stop">
                     {t!(i18n, progress.stop)}

@@ -3,6 +3,7 @@ use leptos::prelude::*;
 use super::field::{ErrorText, control_id, described_by, error_of};
 use super::help::{Help, HelpButton};
 use crate::i18n::use_i18n;
+use crate::part::text;
 use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
@@ -32,7 +33,7 @@ pub fn Switch(
                     on:change:target=move |ev| store.set(key, ev.target().checked().to_string())
                 />
                 <span class="switch-track" aria-hidden="true"></span>
-                <span>{move || words::label(i18n, key)}</span>
+                <span>{text(move || words::label(i18n, key))}</span>
             </label>
             <HelpButton key open />
             </div>

@@ -38,7 +38,7 @@ pub use coded::Coded;
 pub use export::Export;
 #[cfg(target_arch = "wasm32")]
 pub use later::{Begin, Closer, Timer};
-pub use protocol::{Answer, Ask, Progress, Refusal, Slot, TimeEntries};
+pub use protocol::{Answer, Ask, Progress, Refusal, Slot, Tested, TimeEntries};
 pub use run::model;
 #[cfg(test)]
 pub use setups::summary;

@@ -160,6 +160,15 @@ pub struct Largest {
     pub open: bool,
 }
 
+/// A single change that was simulated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tested {
+    /// What it does.
+    pub tried: Tried,
+    /// The run with it, if there is one; the host does not keep it.
+    pub run: Option<Run>,
+}
+
 /// What an answer says; a question has one answer, or one for each of its parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
@@ -172,7 +181,7 @@ pub enum Answer {
     /// The figures of one setup, or why there are none.
     Setup(Result<Box<Summary>, Refusal>),
     /// What one change does.
-    Tried(Tried),
+    Tried(Box<Tested>),
     /// How a number comes about.
     Derivation(Coded<Derivation>),
     /// The curves of one algorithm.

@@ -134,6 +134,9 @@ pub struct Live {
 }
 
 impl Run {
+    /// The number of a run that no host keeps: questions about it have no answer.
+    pub const NOT_KEPT: u32 = 0;
+
     /// What the page shows of a report.
     pub fn of(id: u32, ran: &Ran, inputs: Inputs, card: Result<Card, String>) -> Self {
         let report = &ran.report;

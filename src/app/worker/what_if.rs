@@ -1,31 +1,103 @@
-use vramscope_engine::plan::{Now, WhatIf};
+use vramscope_engine::Report;
+use vramscope_engine::plan::{Now, Tried, WhatIf};
 
 use super::host::Parts;
-use super::protocol::Answer;
-use super::run::Subject;
+use super::protocol::{Answer, Tested};
+use super::run::{Ran, Subject};
+use super::view::Run;
 use crate::state::Draft;
 
 /// Single changes, one simulation each. A setup that cannot be read has none.
-pub struct WhatIfWork(Option<WhatIf>);
+pub struct WhatIfWork(Option<(Subject, WhatIf)>);
 
 impl WhatIfWork {
     /// Changes of these entries, whose run has the figures of `now`.
     pub fn of(entries: &Draft, now: Now) -> Self {
         let subject = Subject::read(entries).ok();
         Self(subject.map(|subject| {
-            let gpu = subject.gpu();
-            let room = subject.room();
-            WhatIf::new(subject.model, subject.reading.setup, gpu, room, now)
+            let (model, setup) = (subject.model.clone(), subject.reading.setup.clone());
+            let changes = WhatIf::new(model, setup, subject.gpu(), subject.room(), now);
+            (subject, changes)
         }))
     }
 }
 
 impl Parts for WhatIfWork {
     fn left(&self) -> u32 {
-        self.0.as_ref().map_or(0, |changes| changes.len() as u32)
+        self.0.as_ref().map_or(0, |(_, changes)| changes.len() as u32)
     }
 
     fn next(&mut self) -> Option<Answer> {
-        self.0.as_mut()?.next().map(Answer::Tried)
+        let (subject, changes) = self.0.as_mut()?;
+        let (tried, report) = changes.try_next()?;
+        let run = report.map(|report| changed(subject, &tried, report));
+        Some(Answer::Tried(Box::new(Tested { tried, run })))
+    }
+}
+
+/// The run of a setup with a change, as it is answered when it is asked for.
+fn changed(subject: &mut Subject, tried: &Tried, report: Report) -> Run {
+    let setup = tried.change.apply(&subject.reading.setup);
+    let unchanged = std::mem::replace(&mut subject.reading.setup, setup);
+    let (card, inputs) = (subject.card(&report), subject.inputs(&report));
+    subject.reading.setup = unchanged;
+    Run::of(Run::NOT_KEPT, &Ran { report, pass: None }, inputs, card)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Key;
+    use crate::worker::Ask;
+    use crate::worker::host::Host;
+    use crate::worker::later::Here;
+    use crate::worker::protocol::{Order, Reply, Slot};
+    use vramscope_engine::report::StepBytes;
+    use vramscope_engine::units::Bytes;
+
+    fn answer(entries: Draft) -> Option<Answer> {
+        let mut host = Host::default();
+        host.receive(Here::all());
+        host.take(Order::Ask {
+            id: 1,
+            slot: Slot::Run,
+            ask: Ask::Run(entries),
+        });
+        match host.step() {
+            Some(Reply::Answered { answer, .. }) => answer.map(|answer| *answer),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The page shows it when the change is chosen, before the run that is asked for then has come.
+    #[test]
+    fn the_run_of_a_change_is_that_of_the_entries_with_it() {
+        let mut entries = Draft::default();
+        for (key, text) in [(Key::Model, "qwen2.5-0.5b"), (Key::Seq, "96"), (Key::LimitGib, "3")] {
+            entries.set(key, text);
+        }
+        let now = Now {
+            reserved: Bytes::ZERO,
+            steady: StepBytes::default(),
+        };
+        let mut work = WhatIfWork::of(&entries, now);
+        let (mut ran, mut refused) = (0, 0);
+        while let Some(Answer::Tried(tested)) = work.next() {
+            let Tested { tried, run } = *tested;
+            let mut entries = entries.clone();
+            entries.set(
+                Key::named(tried.change.key()).expect("it is an entry"),
+                tried.change.value(),
+            );
+            match (answer(entries), run) {
+                (Some(Answer::Run(Ok(fresh))), Some(run)) => {
+                    assert_eq!(Run { id: fresh.id, ..run }, *fresh, "{:?}", tried.change);
+                    ran += 1;
+                }
+                (Some(Answer::Run(Err(_))), None) => refused += 1,
+                (fresh, run) => panic!("{:?}: {run:?}, alone {fresh:?}", tried.change),
+            }
+        }
+        assert!(ran > 15 && refused < ran, "{ran} ran, {refused} did not");
     }
 }

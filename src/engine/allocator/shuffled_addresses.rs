@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use super::segment_source::SegmentSource;
 use super::size::SMALL_SEGMENT;
 
@@ -9,8 +11,8 @@ use super::size::SMALL_SEGMENT;
 pub struct ShuffledAddresses {
     /// State of the generator.
     state: u64,
-    /// Of each large segment in place: its slot.
-    taken: Vec<u64>,
+    /// The slots of the large segments in place.
+    taken: HashSet<u64>,
     /// End of the small segments, which all have one size.
     small_end: u64,
 }
@@ -22,11 +24,11 @@ const SLOTS: u64 = 1 << 20;
 
 impl ShuffledAddresses {
     /// The order of this number.
-    pub const fn new(number: u64) -> Self {
+    pub fn new(number: u64) -> Self {
         Self {
             // The golden ratio's bits spread neighbouring numbers; a generator's state is never 0.
             state: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(number.wrapping_add(1)) | 1,
-            taken: Vec::new(),
+            taken: HashSet::new(),
             small_end: 0,
         }
     }
@@ -49,15 +51,14 @@ impl SegmentSource for ShuffledAddresses {
         }
         loop {
             let slot = 1 + self.next() % SLOTS;
-            if !self.taken.contains(&slot) {
-                self.taken.push(slot);
+            if self.taken.insert(slot) {
                 return slot * SLOT;
             }
         }
     }
 
     fn release(&mut self, address: u64, _size: u64) {
-        self.taken.retain(|slot| slot * SLOT != address);
+        self.taken.remove(&(address / SLOT));
     }
 }
 

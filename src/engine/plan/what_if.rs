@@ -62,18 +62,23 @@ impl WhatIf {
             changes,
         }
     }
+
+    /// The next change, and the report of the setup with it, where that can run.
+    pub fn try_next(&mut self) -> Option<(Tried, Option<Report>)> {
+        let change = self.changes.next()?;
+        let (effect, report) = match simulate_on(&self.model, &change.apply(&self.setup), self.gpu) {
+            Ok(report) => (Ok(self.now.to(&report, self.room)), Some(report)),
+            Err(why) => (Err(why), None),
+        };
+        Some((Tried { change, effect }, report))
+    }
 }
 
 impl Iterator for WhatIf {
     type Item = Tried;
 
     fn next(&mut self) -> Option<Tried> {
-        let change = self.changes.next()?;
-        let report = simulate_on(&self.model, &change.apply(&self.setup), self.gpu);
-        Some(Tried {
-            change,
-            effect: report.map(|report| self.now.to(&report, self.room)),
-        })
+        self.try_next().map(|(tried, _)| tried)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -2,7 +2,9 @@
 
 use super::player::Player;
 use super::steps::Recording;
-use crate::allocator::{AscendingAddresses, CachingAllocator, Options, OutOfMemory, PoolKind};
+use crate::allocator::{
+    AscendingAddresses, CachingAllocator, Options, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses,
+};
 use crate::report::{Reserved, SegmentLayout, StepBytes};
 use crate::tape::Kind;
 use crate::tape::log::{Event, StorageId};
@@ -47,9 +49,15 @@ pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfM
         small.chain(player.segments(PoolKind::Large)),
     )];
     if !options.expandable_segments {
-        let large = large_in_a_used_process(recording, &requests, options)?;
-        let small = player.segments(PoolKind::Small);
-        reserved.push(Reserved::new(SegmentLayout::UsedProcess, small.chain(large)));
+        let large = Large::of(recording, &requests);
+        let ascending = large.play(options, AscendingAddresses::default())?;
+        let drawn = large.play(options, ShuffledAddresses::new(0))?;
+        for (layout, large) in [
+            (SegmentLayout::UsedProcess, ascending),
+            (SegmentLayout::DrawnOrder, drawn),
+        ] {
+            reserved.push(Reserved::new(layout, player.segments(PoolKind::Small).chain(large)));
+        }
     }
     Ok(Replay {
         after_model,
@@ -61,43 +69,61 @@ pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfM
     })
 }
 
-/// The large segments of a process that has trained before: [`SegmentLayout::UsedProcess`].
+/// What the large pool sees of a run in a process that has trained before.
 ///
 /// The small pool takes segments of one size, 2 MiB, so that their order decides little: it is not
 /// played again.
-fn large_in_a_used_process(
-    recording: &Recording,
-    requests: &[u64],
-    options: &Options,
-) -> Result<Vec<Bytes>, OutOfMemory> {
-    // Rounding takes no request across the border between the pools.
-    let kinds: Vec<PoolKind> = requests.iter().map(|&bytes| PoolKind::of(bytes)).collect();
-    let is_large = |id: StorageId| kinds[id as usize] == PoolKind::Large;
-    let large = |events: &[Event]| -> Vec<Event> {
-        let mut large = Vec::with_capacity(events.len() / 4);
-        for &event in events {
-            if is_large(event.storage()) {
-                large.push(event);
+struct Large<'a> {
+    recording: &'a Recording,
+    /// Bytes that each storage asks for.
+    requests: &'a [u64],
+    /// Left behind by the run before.
+    workspaces: Vec<StorageId>,
+    build: Vec<Event>,
+    first: Vec<Event>,
+    steady: Vec<Event>,
+}
+
+impl<'a> Large<'a> {
+    fn of(recording: &'a Recording, requests: &'a [u64]) -> Self {
+        // Rounding takes no request across the border between the pools.
+        let kinds: Vec<PoolKind> = requests.iter().map(|&bytes| PoolKind::of(bytes)).collect();
+        let is_large = |id: StorageId| kinds[id as usize] == PoolKind::Large;
+        let large = |events: &[Event]| -> Vec<Event> {
+            let mut large = Vec::with_capacity(events.len() / 4);
+            for &event in events {
+                if is_large(event.storage()) {
+                    large.push(event);
+                }
             }
+            large
+        };
+        let births = &recording.log.births;
+        Self {
+            recording,
+            requests,
+            workspaces: (0..births.len())
+                .filter(|&id| births[id].kind == Kind::Workspace && is_large(id as StorageId))
+                .map(|id| id as StorageId)
+                .collect(),
+            build: large(&recording.build),
+            first: large(&recording.first.events),
+            steady: large(&recording.steady.events),
         }
-        large
-    };
-    let births = &recording.log.births;
-    let workspaces: Vec<StorageId> = (0..births.len())
-        .filter(|&id| births[id].kind == Kind::Workspace && is_large(id as StorageId))
-        .map(|id| id as StorageId)
-        .collect();
-    let source = AscendingAddresses::default();
-    let mut player = Player::new(requests, CachingAllocator::with_source(options.clone(), source));
-    player.set_streams(&recording.streams);
-    player.leave_behind(&workspaces)?;
-    player.build(&large(&recording.build))?;
-    player.play(&large(&recording.first.events))?;
-    let before = player.lasting();
-    let steady = large(&recording.steady.events);
-    player.play(&steady)?;
-    if !player.settle(&before) {
-        player.play(&steady)?;
     }
-    Ok(player.segments(PoolKind::Large).collect())
+
+    /// Plays the run with segments where `source` puts them: the bytes of each.
+    fn play(&self, options: &Options, source: impl SegmentSource) -> Result<Vec<Bytes>, OutOfMemory> {
+        let mut player = Player::new(self.requests, CachingAllocator::with_source(options.clone(), source));
+        player.set_streams(&self.recording.streams);
+        player.leave_behind(&self.workspaces)?;
+        player.build(&self.build)?;
+        player.play(&self.first)?;
+        let before = player.lasting();
+        player.play(&self.steady)?;
+        if !player.settle(&before) {
+            player.play(&self.steady)?;
+        }
+        Ok(player.segments(PoolKind::Large).collect())
+    }
 }

@@ -68,7 +68,7 @@ proptest! {
     fn the_layout_that_needs_most_is_reserved((config, setup) in setups()) {
         let case = Case::from_json(&format!(r#"{{"model":"x",{setup}}}"#)).unwrap().unwrap();
         let report = simulate(&Model::from_config(config).unwrap(), &case.setup).unwrap();
-        prop_assert!(report.reserved.len() == 2);
+        prop_assert!(report.reserved.len() == 3);
         for reserved in &report.reserved {
             let sum: u64 = reserved.segments.iter().map(|(bytes, count)| bytes.get() * count).sum();
             prop_assert_eq!(sum, reserved.bytes.get());

@@ -1,7 +1,7 @@
 use crate::process::{cargo, run};
 use crate::{Failure, tools};
 
-/// Draws every built page at two widths, in both themes and two languages, into `target/shots`.
+/// Draws every built page at two widths, in both themes and three languages, into `target/shots`.
 ///
 /// # Errors
 /// When there is no browser or no built page.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::glue;
+use super::{glue, imports};
 use crate::commands::{Build, WASM_RUSTFLAGS};
 use crate::process::{cargo, program, run};
 use crate::{Failure, root, tools};
@@ -47,9 +47,11 @@ impl Program {
         let compiled = compile(package, how)?;
         let folder = empty_folder(package)?;
         bind(&compiled, &folder, &[])?;
+        let glue = std::fs::read_to_string(folder.join("program.js"))?;
+        let (wasm, glue) = imports::shorten(&optimized(&folder.join("program_bg.wasm"), how)?, &glue)?;
         Ok(Self {
-            glue: std::fs::read_to_string(folder.join("program.js"))?,
-            wasm: optimized(&folder.join("program_bg.wasm"), how)?,
+            glue,
+            wasm,
             chunks: Vec::new(),
         })
     }
@@ -70,15 +72,13 @@ impl Program {
             chunks.push((name, optimized(&file, how)?));
         }
         let read = |path: &Path| std::fs::read_to_string(path);
-        Ok(Self {
-            glue: glue::join(
-                &read(&root().join("style/chunks.js"))?,
-                &read(&folder.join(glue::LOADER))?,
-                &read(&folder.join("program.js"))?,
-            )?,
-            wasm: optimized(&folder.join("program_bg.wasm"), how)?,
-            chunks,
-        })
+        let glue = glue::join(
+            &read(&root().join("style/chunks.js"))?,
+            &read(&folder.join(glue::LOADER))?,
+            &read(&folder.join("program.js"))?,
+        )?;
+        let (wasm, glue) = imports::shorten(&optimized(&folder.join("program_bg.wasm"), how)?, &glue)?;
+        Ok(Self { glue, wasm, chunks })
     }
 }
 

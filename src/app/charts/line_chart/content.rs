@@ -4,16 +4,17 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use vramscope_engine::order::sort_by_key;
 
-use super::{Chart, LINE, LineChart, Measured, Series};
+use super::{LINE, LineChart, Measured, Series};
 use crate::charts::brush::{Brush, Drawn, Point};
+use crate::charts::plane::Plane;
 
 impl LineChart {
     /// Limits within the chart; a label that would lie on another one is moved down.
-    pub(super) fn limits(&self, brush: &Brush, chart: &Chart) -> Drawn {
-        let (columns, rows) = chart.plotting_area().get_pixel_range();
+    pub(super) fn limits(&self, brush: &Brush, plane: &Plane) -> Drawn {
+        let Plane { columns, rows, .. } = plane;
         let shown = self.limits.iter().filter(|limit| self.y.range.contains(&limit.y));
         let mut lines: Vec<(i32, &str)> = shown
-            .map(|limit| (self.at(chart, self.x.range.start, limit.y).1, &*limit.name))
+            .map(|limit| (self.at(plane, self.x.range.start, limit.y).1, &*limit.name))
             .collect();
         sort_by_key(&mut lines, |line| *line);
         let labels = spread(lines.iter().map(|line| line.0), brush.px(LINE), rows.end);
@@ -28,20 +29,20 @@ impl LineChart {
         Ok(())
     }
 
-    pub(super) fn pointer(&self, brush: &Brush, chart: &Chart) -> Drawn {
+    pub(super) fn pointer(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let Some(value) = self.pointed else { return Ok(()) };
-        let rows = chart.plotting_area().get_pixel_range().1;
-        let x = self.at(chart, value, self.y.range.start).0;
+        let rows = &plane.rows;
+        let x = self.at(plane, value, self.y.range.start).0;
         let style = brush.stroke(brush.palette.ink.mix(0.6), 1.0);
         brush.line([(x, rows.start), (x, rows.end)], style)
     }
 
-    pub(super) fn curve(&self, brush: &Brush, chart: &Chart, series: &Series) -> Drawn {
+    pub(super) fn curve(&self, brush: &Brush, plane: &Plane, series: &Series) -> Drawn {
         let color = brush.palette.series(series.style);
         for run in series.points.split(|point| point.1.is_none()) {
             let whole: Vec<(f64, f64)> = run.iter().filter_map(|(x, y)| Some((*x, (*y)?))).collect();
             let inside = self.cut(&whole);
-            let points: Vec<Point> = inside.iter().map(|(x, y)| self.at(chart, *x, *y)).collect();
+            let points: Vec<Point> = inside.iter().map(|(x, y)| self.at(plane, *x, *y)).collect();
             match &points[..] {
                 [] => {}
                 [alone] => brush.dot_of(*alone, color)?,
@@ -50,10 +51,10 @@ impl LineChart {
         }
         let here = self.pointed.and_then(|at| series.points.iter().find(|p| p.0 == at));
         if let Some((x, Some(y))) = here.filter(|p| p.1.is_some_and(|y| y <= self.y.range.end)) {
-            brush.dot_of(self.at(chart, *x, *y), color)?;
+            brush.dot_of(self.at(plane, *x, *y), color)?;
         }
         for point in &series.measured {
-            self.measured(brush, chart, point, color)?;
+            self.measured(brush, plane, point, color)?;
         }
         Ok(())
     }
@@ -74,20 +75,20 @@ impl LineChart {
         inside
     }
 
-    fn measured(&self, brush: &Brush, chart: &Chart, point: &Measured, color: RGBColor) -> Drawn {
+    fn measured(&self, brush: &Brush, plane: &Plane, point: &Measured, color: RGBColor) -> Drawn {
         if !self.y.range.contains(&point.y) || point.x < self.x.range.start || point.x > self.x.range.end {
             return Ok(());
         }
         if let Some([low, high]) = point.range {
-            let ends = [low, high].map(|y| self.at(chart, point.x, y.min(self.y.range.end)));
+            let ends = [low, high].map(|y| self.at(plane, point.x, y.min(self.y.range.end)));
             brush.line(ends, brush.stroke(color.into(), 1.25))?;
         }
-        brush.ring(self.at(chart, point.x, point.y), color)
+        brush.ring(self.at(plane, point.x, point.y), color)
     }
 
     /// Each curve's name at its end, where there is room.
-    pub(super) fn names(&self, brush: &Brush, chart: &Chart) -> Drawn {
-        let (columns, rows) = chart.plotting_area().get_pixel_range();
+    pub(super) fn names(&self, brush: &Brush, plane: &Plane) -> Drawn {
+        let Plane { columns, rows, .. } = plane;
         let width = f64::from(brush.root.dim_in_pixel().0) / brush.ratio;
         if self.room_for_names(width) < 15.0 {
             return Ok(());
@@ -97,7 +98,7 @@ impl LineChart {
             .iter()
             .filter_map(|series| {
                 let last = series.points.iter().rev().find_map(|(x, y)| Some((*x, (*y)?)))?;
-                Some((self.at(chart, last.0, last.1.min(self.y.range.end)).1, series))
+                Some((self.at(plane, last.0, last.1.min(self.y.range.end)).1, series))
             })
             .collect();
         sort_by_key(&mut ends, |(y, _)| *y);
@@ -110,10 +111,10 @@ impl LineChart {
         Ok(())
     }
 
-    pub(super) fn marks(&self, brush: &Brush, chart: &Chart) -> Drawn {
-        let columns = chart.plotting_area().get_pixel_range().0;
+    pub(super) fn marks(&self, brush: &Brush, plane: &Plane) -> Drawn {
+        let columns = &plane.columns;
         for mark in self.marks.iter().filter(|mark| mark.y <= self.y.range.end) {
-            let (x, y) = self.at(chart, mark.x, mark.y);
+            let (x, y) = self.at(plane, mark.x, mark.y);
             brush.dot((x, y))?;
             let width = brush.width(&mark.words);
             let right = x + brush.px(8.0);

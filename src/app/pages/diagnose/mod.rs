@@ -6,6 +6,7 @@ mod checklists;
 mod finding;
 mod fixes;
 mod input;
+mod levels;
 mod phrases;
 mod reader;
 mod recording;

@@ -7,6 +7,7 @@ use vramscope_engine::format::gib;
 use vramscope_engine::units::Bytes;
 
 use super::answer_data::{Group, Instant, Recording, Simulated};
+use super::levels::Levels;
 use super::reader::Reader;
 use super::segments::Segments;
 use super::stack::{SIDES, paths};
@@ -280,7 +281,7 @@ fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_
                 inner_html=move || drawn.get()
             ></svg>
             <span class="cursor-line cursor-on" class:offscreen=move || !is_seen() style:left=place></span>
-            <span class="diagnose-top small muted" aria-hidden="true">{move || bytes(top.get())}</span>
+            <Levels top />
         </div>
     }
 }

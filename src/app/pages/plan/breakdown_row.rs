@@ -8,6 +8,7 @@ use super::breakdown::{Line, Toggled};
 use super::explain::Explained;
 use crate::charts::{Bar, Segment, kind_class};
 use crate::i18n::{Words, use_i18n};
+use crate::part::text;
 use crate::words;
 
 /// One line of the tree: name, bar, bytes, share. It stays the same element while its figures
@@ -29,7 +30,7 @@ pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
                 .collect::<Vec<_>>()
         })
     });
-    let text = Signal::derive(move || gib(bytes.get()));
+    let need = Signal::derive(move || gib(bytes.get()));
     let quantity = path.with_value(|path| Quantity::Row(path.clone()));
     view! {
         <tr
@@ -37,7 +38,7 @@ pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
             data-testid="breakdown-row"
             data-name=name
             data-path=joined
-            data-value=move || bytes.get().get().to_string()
+            data-value=text(move || bytes.get().get().to_string())
         >
             <th scope="row">
                 <Name line path toggled />
@@ -46,9 +47,9 @@ pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
                 <Bar segments />
             </td>
             <td class="breakdown-bytes">
-                <Explained quantity text />
+                <Explained quantity text=need />
             </td>
-            <td class="breakdown-share">{move || line.with(|line| share(line.bytes, line.whole))}</td>
+            <td class="breakdown-share">{text(move || line.with(|line| share(line.bytes, line.whole)))}</td>
         </tr>
     }
 }
@@ -57,7 +58,7 @@ pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
 #[component]
 fn Name(line: Memo<Line>, path: StoredValue<Vec<String>>, toggled: Toggled) -> impl IntoView {
     let i18n = use_i18n();
-    let shown = move || path.with_value(|path| words::row(i18n, path));
+    let shown = text(move || path.with_value(|path| words::row(i18n, path)));
     let toggle = move |_| {
         toggled.update(|t| {
             let path = path.get_value();
@@ -73,7 +74,7 @@ fn Name(line: Memo<Line>, path: StoredValue<Vec<String>>, toggled: Toggled) -> i
         <button
             type="button"
             class="twist"
-            aria-expanded=move || line.with(|line| line.is_open).to_string()
+            aria-expanded=text(move || line.with(|line| line.is_open).to_string())
             on:click=toggle
         >
             <svg class="arrow" viewBox="0 0 10 10" aria-hidden="true">

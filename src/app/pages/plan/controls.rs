@@ -7,6 +7,7 @@ use vramscope_engine::setup::{Freeze, Precision};
 use super::model_source::ModelSource;
 use crate::charts::tick_label;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::Show;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Key, Source};
@@ -20,7 +21,7 @@ pub fn Controls() -> impl IntoView {
     let reading = Store::get().reading();
     let task = Memo::new(move |_| reading.with(|r| r.good.get(Key::Phase).to_owned()));
     view! {
-        <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=move || t_string!(i18n, plan.controls)>
+        <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=t!(i18n, plan.controls)>
             <ModelSource />
             <CardChoice>
                 <Folded name=FoldedName::Limit keys=&[Key::LimitGib]>

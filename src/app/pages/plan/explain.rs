@@ -9,10 +9,11 @@ use vramscope_engine::report::derivation::Quantity;
 use web_sys::HtmlElement;
 
 use crate::chunk::{Later, LaterPart};
+use crate::part::Show;
 use crate::state::Draft;
 
 pub use number::Explained;
-pub use panel::{ExplanationPanel, place};
+pub use panel::{CloseButton, ExplanationPanel, show};
 
 /// The number that is explained, and those from which the person came to it.
 #[derive(Debug, Clone, Copy)]

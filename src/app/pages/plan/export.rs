@@ -3,6 +3,7 @@ use leptos::prelude::*;
 use super::time::time_entries;
 use crate::charts::save_text;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::Show;
 use crate::shell::{CopyButton, Store};
 use crate::simulation::Simulation;
 use crate::state::command;
@@ -20,7 +21,7 @@ pub fn ExportCard() -> impl IntoView {
         <section class="card export">
             <h2>{t!(i18n, export.title)}</h2>
             <p class="muted small">{t!(i18n, export.explain)}</p>
-            <pre class="command" tabindex="0" aria-label=move || t_string!(i18n, export.command) data-testid="command">
+            <pre class="command" tabindex="0" aria-label=t!(i18n, export.command) data-testid="command">
                 <code>{command}</code>
             </pre>
             <div class="export-tools">

@@ -8,6 +8,7 @@ use vramscope_engine::verdict::Fit;
 use super::explain::Explained;
 use crate::charts::{Bar, Segment, part_class};
 use crate::i18n::{t, use_i18n};
+use crate::part::{Show, text, truth};
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
@@ -39,7 +40,7 @@ pub fn MemoryBar() -> impl IntoView {
             view! {
                 <li>
                     <span class=format!("swatch {}", part_class(part)) aria-hidden="true"></span>
-                    <span class="legend-name">{move || words::part(i18n, part)}</span>
+                    <span class="legend-name">{text(move || words::part(i18n, part))}</span>
                     <span class="legend-value">
                         <Explained quantity=quantity(part) text=bytes />
                     </span>
@@ -100,9 +101,9 @@ fn Limit() -> impl IntoView {
     });
     view! {
         <Show when=move || is_any.get()>
-            <span class="over" style:width=move || short.get() aria-hidden="true"></span>
-            <span class="limit" class:limit-early=move || early.get() style:left=move || place.get() aria-hidden="true">
-                <span class="limit-label">{move || label.get()}</span>
+            <span class="over" style:width=text(move || short.get()) aria-hidden="true"></span>
+            <span class="limit" class:limit-early=truth(move || early.get()) style:left=text(move || place.get()) aria-hidden="true">
+                <span class="limit-label">{text(move || label.get())}</span>
             </span>
         </Show>
     }

@@ -2,7 +2,8 @@ use leptos::prelude::*;
 use vramscope_engine::Model;
 use web_sys::File;
 
-use crate::i18n::{t, t_string, use_i18n};
+use crate::i18n::{t, use_i18n};
+use crate::part::{Show, truth};
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Key;
@@ -53,7 +54,7 @@ fn Tab(on: Signal<bool>, pick: impl Fn() + 'static, testid: &'static str, childr
             type="button"
             class="segment"
             class:segment-on=on
-            aria-pressed=move || on.get().to_string()
+            aria-pressed=crate::part::text(move || on.get().to_string())
             data-testid=testid
             on:click=move |_| pick()
         >
@@ -102,7 +103,7 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
     view! {
         <div
             class="field config"
-            class:field-wrong=move || error.get().is_some()
+            class:field-wrong=truth(move || error.get().is_some())
             {..dropped(take)}
         >
             <div class="field-head">
@@ -118,10 +119,10 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
                 rows="8"
                 spellcheck="false"
                 autocomplete="off"
-                placeholder=move || t_string!(i18n, model.config_hint).to_string()
-                aria-invalid=move || error.get().is_some().to_string()
+                placeholder=t!(i18n, model.config_hint)
+                aria-invalid=crate::part::text(move || error.get().is_some().to_string())
                 aria-describedby="error-config help-config"
-                prop:value=move || text.get()
+                prop:value=crate::part::text(move || text.get())
                 on:input:target=move |ev| enter(ev.target().value())
             ></textarea>
             <OpenFiles
@@ -131,7 +132,7 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
                 take
             />
             <p class="field-error" id="error-config" role="alert" data-testid="error-config">
-                {move || error.get()}
+                {crate::part::text(move || error.get().unwrap_or_default())}
             </p>
         </div>
     }

@@ -5,7 +5,7 @@ use vramscope_engine::units::Bytes;
 
 use super::explain::Explained;
 use crate::i18n::{Words, use_i18n};
-use crate::part::part;
+use crate::part::{part, text};
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
@@ -76,7 +76,7 @@ pub fn Numbers() -> impl IntoView {
             let name = quantity.clone();
             view! {
                 <div class="figure">
-                    <dt>{move || words::quantity(i18n, &name)}</dt>
+                    <dt>{text(move || words::quantity(i18n, &name))}</dt>
                     <dd>
                         <strong>
                             <Explained quantity text=shown testid value />

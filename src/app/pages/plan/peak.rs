@@ -4,6 +4,7 @@ use vramscope_engine::report::derivation::Quantity;
 
 use super::explain::Explained;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::text;
 use crate::simulation::Simulation;
 use crate::words;
 
@@ -23,7 +24,7 @@ pub fn Peak() -> impl IntoView {
             <strong>
                 <Explained quantity=Quantity::PeakAllocated text=bytes />
             </strong>
-            <span class="peak-name">{move || phase.get()}</span>
+            <span class="peak-name">{text(move || phase.get())}</span>
         </p>
     }
 }

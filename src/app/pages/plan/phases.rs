@@ -6,6 +6,7 @@ use vramscope_engine::report::derivation::Quantity;
 use super::explain::Explained;
 use crate::charts::{Bar, Segment};
 use crate::i18n::{t_string, use_i18n};
+use crate::part::{text, truth};
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
@@ -30,7 +31,7 @@ pub fn Phases() -> impl IntoView {
             </colgroup>
             <tbody>{rows}</tbody>
         </table>
-        <p class="muted small">{move || explain.get()}</p>
+        <p class="muted small">{text(move || explain.get())}</p>
     }
 }
 
@@ -51,8 +52,8 @@ fn Row(phase: Phase) -> impl IntoView {
     });
     let value = simulation.text(move |run| bytes(run).get().to_string());
     view! {
-        <tr class:phase-holds=move || holds.get() data-testid="phase-row" data-value=move || value.get()>
-            <th scope="row">{move || words::phase(i18n, phase)}</th>
+        <tr class:phase-holds=truth(move || holds.get()) data-testid="phase-row" data-value=text(move || value.get())>
+            <th scope="row">{text(move || words::phase(i18n, phase))}</th>
             <td class="phase-bar">
                 <Bar segments />
             </td>

@@ -3,7 +3,8 @@
 use leptos::prelude::*;
 
 use crate::chunk::{Later, LaterPart};
-use crate::i18n::{t_string, use_i18n};
+use crate::i18n::{t, t_string, use_i18n};
+use crate::part::Show;
 use crate::shell::Store;
 use crate::state::{Key, Pins, Reading};
 use crate::widgets::error_of;
@@ -30,7 +31,7 @@ pub fn PinButton() -> impl IntoView {
     let title = move || full().then(|| t_string!(i18n, compare.full));
     view! {
         <button type="button" class="tool pin" data-testid="pin" disabled=full title=title on:click=pin>
-            {move || t_string!(i18n, compare.pin)}
+            {t!(i18n, compare.pin)}
         </button>
     }
 }

@@ -16,7 +16,7 @@ use super::warnings::Warnings;
 use super::what_if::WhatIf;
 use crate::chunk::Later;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::part;
+use crate::part::{part, text};
 use crate::simulation::{Outcome, Simulation};
 use crate::words;
 use crate::worker::Refusal;
@@ -32,8 +32,8 @@ pub fn Results() -> impl IntoView {
             class="results"
             id="results"
             tabindex="-1"
-            aria-label=move || t_string!(i18n, plan.results)
-            aria-busy=move || stale.get().to_string()
+            aria-label=t!(i18n, plan.results)
+            aria-busy=text(move || stale.get().to_string())
         >
             {move || match shown.get() {
                 Shown::Nothing => view! { <Refused /> }.into_any(),

@@ -8,6 +8,7 @@ use super::sweep_cards::{CardChips, LargestTable};
 use super::sweep_chart::{SweepChart, figure};
 use crate::charts::ChartFrame;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::Show;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Draft, Key, Reading};

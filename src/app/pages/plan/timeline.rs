@@ -11,6 +11,7 @@ use super::live;
 use crate::charts::{Canvas, ChartFrame, Figure, Palette, Plot, Table, TimelineChart, kind_class};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::pages::stem;
+use crate::part::{text, truth};
 use crate::shell::Store;
 use crate::simulation::{Detailed, Simulation};
 use crate::words;
@@ -119,7 +120,7 @@ fn KindLegend() -> impl IntoView {
         view! {
             <li>
                 <span class=format!("swatch {}", kind_class(kind)) aria-hidden="true"></span>
-                {move || words::kind(i18n, kind)}
+                {text(move || words::kind(i18n, kind))}
             </li>
         }
     });
@@ -185,10 +186,10 @@ fn Cursor(
             tabindex="0"
             role="slider"
             data-testid="timeline"
-            aria-label=move || t_string!(i18n, timeline.slider).to_string()
+            aria-label=t!(i18n, timeline.slider)
             aria-valuemin="0"
-            aria-valuemax=move || len().to_string()
-            aria-valuenow=move || instant.get().unwrap_or(0).to_string()
+            aria-valuemax=text(move || len().to_string())
+            aria-valuenow=text(move || instant.get().unwrap_or(0).to_string())
             aria-valuetext=move || live.with(|l| l.as_ref().map(|l| spoken(i18n, l)))
             on:pointermove=on_pointer
             on:pointerdown=on_pointer
@@ -196,7 +197,7 @@ fn Cursor(
             on:keydown=on_key
         >
             {children()}
-            <span class="cursor-line" class:cursor-on=move || pointed.get().is_some() style:left=place></span>
+            <span class="cursor-line" class:cursor-on=truth(move || pointed.get().is_some()) style:left=place></span>
         </div>
     }
 }

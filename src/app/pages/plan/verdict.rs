@@ -8,7 +8,7 @@ use vramscope_engine::verdict::{Fit, Verdict};
 
 use super::explain::Explained;
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::part::part;
+use crate::part::{part, text};
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Card;
@@ -39,7 +39,7 @@ pub fn VerdictLine() -> impl IntoView {
             Ok((verdict, is_short)) => view! {
                 <div class=format!("verdict verdict-{}", verdict.name()) data-testid="verdict" data-value=verdict.name()>
                     <Icon verdict />
-                    <h2 class="verdict-words">{move || headline.get()}</h2>
+                    <h2 class="verdict-words">{text(move || headline.get())}</h2>
                     <p class="verdict-detail">
                         <Detail is_short />
                     </p>
@@ -85,7 +85,7 @@ fn Announcer() -> impl IntoView {
     );
     view! {
         <p class="offscreen" role="status" data-testid="announcement">
-            {move || spoken.get()}
+            {text(move || spoken.get())}
         </p>
     }
 }

@@ -7,6 +7,7 @@ mod trials;
 use leptos::prelude::*;
 
 use crate::i18n::{t, use_i18n};
+use crate::part::text;
 use crate::widgets::ProgressLine;
 use group::Group;
 use trials::Trials;
@@ -26,7 +27,7 @@ pub fn WhatIf() -> impl IntoView {
     view! {
         <p class="muted small">{t!(i18n, what_if.explain)}</p>
         <ProgressLine progress=trials.progress stop=move || trials.stop() />
-        <div class="what-if" aria-busy=move || trials.progress.get().is_some().to_string() data-testid="what-if">
+        <div class="what-if" aria-busy=text(move || trials.progress.get().is_some().to_string()) data-testid="what-if">
             {groups}
         </div>
     }

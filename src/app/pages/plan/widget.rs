@@ -7,7 +7,8 @@ use super::phases::Phases;
 use super::results::Refused;
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
-use crate::i18n::{t, t_string, use_i18n};
+use crate::i18n::{t, use_i18n};
+use crate::part::Show;
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Widget;
@@ -20,7 +21,7 @@ pub fn PlanWidget(part: Widget) -> impl IntoView {
     Explanation::provide();
     let is_run = Memo::new(move |_| outcome.with(|o| matches!(o, Outcome::Ready(_))));
     view! {
-        <main class="results" id="results" aria-label=move || t_string!(i18n, plan.results)>
+        <main class="results" id="results" aria-label=t!(i18n, plan.results)>
             <Show when=move || is_run.get() fallback=Refused>
                 {content(part)}
             </Show>

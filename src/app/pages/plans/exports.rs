@@ -4,25 +4,21 @@ use vramscope_engine::plan::export::Form;
 use super::desk::Desk;
 use crate::charts::save_text;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::part;
+use crate::part::{Show, part};
 use crate::shell::CopyButton;
 
-/// Names of the tools, which no language translates, and of the file.
-const fn names(form: Form) -> (&'static str, &'static str, &'static str) {
+/// Names of the tool, which no language translates, and of the file.
+const fn names(form: Form) -> (&'static str, &'static str) {
     match form {
-        Form::HfPython => (
-            "hf-python",
-            "transformers.TrainingArguments (Python)",
-            "training_args.py",
-        ),
-        Form::HfYaml => ("hf-yaml", "transformers.TrainingArguments (YAML)", "training_args.yaml"),
-        Form::Accelerate => ("accelerate", "accelerate", "accelerate.yaml"),
-        Form::Deepspeed => ("deepspeed", "DeepSpeed", "deepspeed.json"),
-        Form::Fsdp => ("fsdp", "FSDP2 (accelerate)", "fsdp.yaml"),
-        Form::Lightning => ("lightning", "PyTorch Lightning", "lightning.yaml"),
-        Form::Trl => ("trl", "TRL SFTConfig", "sft.yaml"),
-        Form::LlamaFactory => ("llama-factory", "LLaMA-Factory", "llama_factory.yaml"),
-        Form::MsSwift => ("ms-swift", "ms-swift", "ms_swift.yaml"),
+        Form::HfPython => ("transformers.TrainingArguments (Python)", "training_args.py"),
+        Form::HfYaml => ("transformers.TrainingArguments (YAML)", "training_args.yaml"),
+        Form::Accelerate => ("accelerate", "accelerate.yaml"),
+        Form::Deepspeed => ("DeepSpeed", "deepspeed.json"),
+        Form::Fsdp => ("FSDP2 (accelerate)", "fsdp.yaml"),
+        Form::Lightning => ("PyTorch Lightning", "lightning.yaml"),
+        Form::Trl => ("TRL SFTConfig", "sft.yaml"),
+        Form::LlamaFactory => ("LLaMA-Factory", "llama_factory.yaml"),
+        Form::MsSwift => ("ms-swift", "ms_swift.yaml"),
     }
 }
 
@@ -31,8 +27,8 @@ const fn names(form: Form) -> (&'static str, &'static str, &'static str) {
 pub fn Exports() -> impl IntoView {
     let i18n = use_i18n();
     let desk = Desk::get();
-    let form = RwSignal::new("hf-python".to_owned());
-    let chosen = move || Form::ALL.into_iter().find(|known| names(*known).0 == form.get());
+    let form = RwSignal::new(Form::HfPython.name().to_owned());
+    let chosen = move || Form::ALL.into_iter().find(|known| known.name() == form.get());
     let written = Memo::new(move |_| {
         let form = chosen()?;
         desk.plan(|plan| plan.recommended.as_ref().map(|best| form.write(plan, best)))?
@@ -40,7 +36,7 @@ pub fn Exports() -> impl IntoView {
     let text = move || written.get_untracked().and_then(Result::ok).unwrap_or_default();
     let save = move |_| {
         if let Some(form) = untrack(chosen) {
-            save_text(&text(), "text/plain", names(form).2);
+            save_text(&text(), "text/plain", names(form).1);
         }
     };
     let has_any = Memo::new(move |_| written.with(Option::is_some));
@@ -61,8 +57,7 @@ pub fn Exports() -> impl IntoView {
         })
     });
     let option = |known: Form| {
-        let (value, name, _) = names(known);
-        view! { <option value=value>{name}</option> }
+        view! { <option value=known.name()>{names(known).0}</option> }
     };
     view! {
         <Show when=move || has_any.get()>

@@ -2,6 +2,7 @@
 
 mod search;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use vramscope_engine::plan::export::Form;
 use vramscope_engine::plan::search::{Entry, Samples, Space, inputs};
@@ -57,8 +58,8 @@ pub struct Plan {
     #[arg(long, value_name = "N", default_value_t = 8)]
     most: usize,
     /// Print the recommended setup as the configuration of a tool
-    #[arg(long, value_name = "FORM", value_enum, conflicts_with = "format")]
-    export: Option<ExportForm>,
+    #[arg(long, value_name = "FORM", value_parser = forms(), conflicts_with = "format")]
+    export: Option<Form>,
     /// Times of kernels: a record of `vramscope bench`, or a file of measured kernels
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
     kernels: Option<Source>,
@@ -75,43 +76,24 @@ const EXAMPLES: &str = "  vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32
   vramscope plan gpt2 --limit-gib 4 --seq 512 --keep optim,precision
   vramscope plan gpt2 --limit-gib 4 --seq 512 --export hf-yaml > args.yaml";
 
-/// What a plan can be written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum ExportForm {
-    /// transformers.TrainingArguments, as Python
-    HfPython,
-    /// The same as YAML for HfArgumentParser
-    HfYaml,
-    /// accelerate's configuration file
-    Accelerate,
-    /// DeepSpeed's JSON
-    Deepspeed,
-    /// accelerate's configuration file for FSDP2
-    Fsdp,
-    /// PyTorch Lightning's Trainer, YAML for LightningCLI
-    Lightning,
-    /// trl's SFTConfig, YAML
-    Trl,
-    /// LLaMA-Factory's YAML
-    LlamaFactory,
-    /// ms-swift's YAML
-    MsSwift,
-}
-
-impl ExportForm {
-    const fn form(self) -> Form {
-        match self {
-            Self::HfPython => Form::HfPython,
-            Self::HfYaml => Form::HfYaml,
-            Self::Accelerate => Form::Accelerate,
-            Self::Deepspeed => Form::Deepspeed,
-            Self::Fsdp => Form::Fsdp,
-            Self::Lightning => Form::Lightning,
-            Self::Trl => Form::Trl,
-            Self::LlamaFactory => Form::LlamaFactory,
-            Self::MsSwift => Form::MsSwift,
-        }
-    }
+/// The forms that a plan can be written in, each with what it is.
+fn forms() -> impl TypedValueParser<Value = Form> {
+    let about = |form| match form {
+        Form::HfPython => "transformers.TrainingArguments, as Python",
+        Form::HfYaml => "The same as YAML for HfArgumentParser",
+        Form::Accelerate => "accelerate's configuration file",
+        Form::Deepspeed => "DeepSpeed's JSON",
+        Form::Fsdp => "accelerate's configuration file for FSDP2",
+        Form::Lightning => "PyTorch Lightning's Trainer, YAML for LightningCLI",
+        Form::Trl => "trl's SFTConfig, YAML",
+        Form::LlamaFactory => "LLaMA-Factory's YAML",
+        Form::MsSwift => "ms-swift's YAML",
+    };
+    let values = Form::ALL.map(|form| PossibleValue::new(form.name()).help(about(form)));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let found = Form::ALL.into_iter().find(|form| form.name() == name);
+        found.ok_or("no such form")
+    })
 }
 
 fn entry(name: &str) -> Result<Entry, String> {
@@ -160,7 +142,7 @@ impl Plan {
         };
         let answer = guarded(|| Answer::new(&judge, found, &wanted))?;
         if let Some(form) = self.export {
-            return export(&answer, form.form());
+            return export(&answer, form);
         }
         match self.format {
             Format::Text => {

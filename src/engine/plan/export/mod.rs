@@ -53,6 +53,21 @@ impl Form {
         Self::MsSwift,
     ];
 
+    /// Its name on the command line and in links.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HfPython => "hf-python",
+            Self::HfYaml => "hf-yaml",
+            Self::Accelerate => "accelerate",
+            Self::Deepspeed => "deepspeed",
+            Self::Fsdp => "fsdp",
+            Self::Lightning => "lightning",
+            Self::Trl => "trl",
+            Self::LlamaFactory => "llama-factory",
+            Self::MsSwift => "ms-swift",
+        }
+    }
+
     /// A setup of a plan in this form.
     ///
     /// # Errors

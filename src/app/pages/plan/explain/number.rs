@@ -3,7 +3,8 @@ use vramscope_engine::report::derivation::Quantity;
 use wasm_bindgen::JsCast;
 
 use super::Explanation;
-use crate::i18n::{t_string, use_i18n};
+use crate::i18n::{t, use_i18n};
+use crate::part;
 use crate::state::Draft;
 
 /// A number that opens how it comes about.
@@ -37,12 +38,12 @@ pub fn Explained(
             type="button"
             class="explained"
             aria-haspopup="dialog"
-            title=move || t_string!(i18n, derivation.open)
+            title=t!(i18n, derivation.open)
             data-testid=testid
-            data-value=value.map(|value| move || value.get().to_string())
+            data-value=value.map(|value| part::text(move || value.get().to_string()))
             on:click=open
         >
-            {move || text.get()}
+            {part::text(move || text.get())}
         </button>
     }
 }

@@ -9,6 +9,7 @@ use web_sys::HtmlElement;
 use super::Explanation;
 use super::parts::Parts;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::Show;
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::{Answer, Ask, Coded, Engine, Slot};
@@ -28,17 +29,9 @@ pub fn ExplanationPanel() -> impl IntoView {
     Effect::new(move || {
         explanation.pressed.track();
         if let (Some(panel), Some(beside)) = (panel.get(), explanation.beside.get_value()) {
-            place(&panel, &beside);
-            // Refused only where it is open already.
-            panel.show_popover().ok();
+            show(&panel, &beside);
         }
     });
-    let close = move |_| {
-        if let Some(panel) = panel.get_untracked() {
-            // Refused only where it is closed already.
-            panel.hide_popover().ok();
-        }
-    };
     let on_toggle = move |event: leptos::ev::Event| {
         let state = js_sys::Reflect::get(event.unchecked_ref::<JsValue>(), &"newState".into());
         if state.is_ok_and(|state| state == "closed") {
@@ -65,20 +58,42 @@ pub fn ExplanationPanel() -> impl IntoView {
                     </button>
                 </Show>
                 <h2 id="derivation-name">{name}</h2>
-                <button
-                    type="button"
-                    class="derivation-close"
-                    aria-label=move || t_string!(i18n, derivation.close).to_string()
-                    on:click=close
-                >
-                    <svg viewBox="0 0 16 16" aria-hidden="true">
-                        <path d="M4 4l8 8M12 4l-8 8" />
-                    </svg>
-                </button>
+                <CloseButton panel />
             </div>
             {move || found.get().map(|derivation| view! { <Body derivation /> }.into_any())}
         </div>
     }
+}
+
+/// Closes a panel.
+#[component]
+pub fn CloseButton(panel: NodeRef<html::Div>) -> impl IntoView {
+    let i18n = use_i18n();
+    let close = move |_| {
+        if let Some(panel) = panel.get_untracked() {
+            // Refused only where it is closed already.
+            panel.hide_popover().ok();
+        }
+    };
+    view! {
+        <button
+            type="button"
+            class="derivation-close"
+            aria-label=move || t_string!(i18n, derivation.close).to_string()
+            on:click=close
+        >
+            <svg viewBox="0 0 16 16" aria-hidden="true">
+                <path d="M4 4l8 8M12 4l-8 8" />
+            </svg>
+        </button>
+    }
+}
+
+/// Opens a panel beside the number that was pressed.
+pub fn show(panel: &HtmlElement, beside: &HtmlElement) {
+    place(panel, beside);
+    // Refused only where it is open already.
+    panel.show_popover().ok();
 }
 
 /// How the number comes about, asked whenever it or the run changes.
@@ -151,7 +166,7 @@ fn Body(derivation: Derivation) -> impl IntoView {
 }
 
 /// Puts the panel below the element, or above it where there is more room.
-pub fn place(panel: &HtmlElement, beside: &HtmlElement) {
+fn place(panel: &HtmlElement, beside: &HtmlElement) {
     let size = |n: Result<wasm_bindgen::JsValue, wasm_bindgen::JsValue>| n.ok().and_then(|n| n.as_f64());
     let (Some(width), Some(height)) = (size(window().inner_width()), size(window().inner_height())) else {
         return;

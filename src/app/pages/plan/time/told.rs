@@ -7,7 +7,7 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use crate::i18n::{t, t_string, use_i18n};
-use crate::pages::plan::explain::place;
+use crate::pages::plan::explain::{CloseButton, show};
 
 /// How a number comes about, in words.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,9 +47,7 @@ impl Telling {
     fn open(self, told: Told, beside: &HtmlElement) {
         self.now.set(told);
         if let Some(panel) = self.panel.get_untracked() {
-            place(&panel, beside);
-            // Refused only where it is open already.
-            panel.show_popover().ok();
+            show(&panel, beside);
         }
     }
 }
@@ -100,12 +98,6 @@ pub fn Number(
 pub fn ToldPanel() -> impl IntoView {
     let i18n = use_i18n();
     let Telling { now, panel } = Telling::get();
-    let close = move |_| {
-        if let Some(panel) = panel.get_untracked() {
-            // Refused only where it is closed already.
-            panel.hide_popover().ok();
-        }
-    };
     let of = move |part: fn(&Told) -> &String| move || now.with(|told| part(told).clone());
     view! {
         <div
@@ -120,16 +112,7 @@ pub fn ToldPanel() -> impl IntoView {
         >
             <div class="derivation-head">
                 <h2 id="told-name">{of(|told| &told.name)}</h2>
-                <button
-                    type="button"
-                    class="derivation-close"
-                    aria-label=move || t_string!(i18n, derivation.close).to_string()
-                    on:click=close
-                >
-                    <svg viewBox="0 0 16 16" aria-hidden="true">
-                        <path d="M4 4l8 8M12 4l-8 8" />
-                    </svg>
-                </button>
+                <CloseButton panel />
             </div>
             <p class="derivation-result">
                 <strong data-testid="told-result">{of(|told| &told.result)}</strong>

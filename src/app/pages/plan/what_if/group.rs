@@ -4,7 +4,7 @@ use super::row::Line;
 use super::trials::Row;
 use crate::i18n::{t_string, use_i18n};
 use crate::pages::plan::shown::shown;
-use crate::shell::Store;
+use crate::part::text;
 use crate::state::Key;
 use crate::words;
 
@@ -12,11 +12,9 @@ use crate::words;
 #[component]
 pub fn Group(key: Key, rows: Vec<Row>) -> impl IntoView {
     let i18n = use_i18n();
-    let store = Store::get();
-    let now = move || {
-        let value = shown(i18n, key, store.reading().with(|r| r.good.get(key).to_owned()));
-        t_string!(i18n, what_if.now, value = value).to_string()
-    };
+    // Of the run that the rows are about: while others are tried, both stay.
+    let value = rows.first().map(|row| row.now.clone()).unwrap_or_default();
+    let now = text(move || t_string!(i18n, what_if.now, value = shown(i18n, key, value.clone())));
     view! {
         <section class="what-if-group">
             <h3>{words::label(i18n, key)} " " <span class="muted">{now}</span></h3>

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use leptos::prelude::*;
@@ -8,7 +9,7 @@ use vramscope_engine::report::Phase;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Draft, Key, Reading};
-use crate::worker::{Answer, Ask, Engine, Progress, Slot};
+use crate::worker::{Answer, Ask, Engine, Progress, Slot, Tested};
 
 /// Changes are tried once the person pauses.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -30,6 +31,8 @@ pub struct Row {
     pub key: Key,
     /// The change and what it does.
     pub tried: Tried,
+    /// The value of that entry in the run that it would change.
+    pub now: String,
     /// The entries with it.
     pub entries: Draft,
     /// The phase that holds the peak now.
@@ -83,14 +86,19 @@ impl Trials {
         self.progress.set(Some(Progress::default()));
         self.engine
             .ask(Slot::WhatIf, Ask::WhatIf { entries, now }, move |answer, progress| {
-                if let Some(Answer::Tried(tried)) = answer {
+                if let Some(Answer::Tried(tested)) = answer {
+                    let Tested { tried, run } = *tested;
                     let key = Key::named(tried.change.key());
                     rows.extend(key.map(|key| {
                         let mut entries = base.clone();
                         entries.set(key, tried.change.value());
+                        if let Some(run) = run {
+                            simulation.remember(entries.clone(), Arc::new(run));
+                        }
                         Row {
                             key,
                             tried,
+                            now: base.get(key).to_owned(),
                             entries,
                             holder,
                         }
