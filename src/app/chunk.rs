@@ -125,6 +125,12 @@ pub fn sweep_work() -> Come<Begin> {
     Ok(later::sweep)
 }
 
+/// What it computes for the largest micro-batch.
+#[wasm_split(plan, fallible)]
+pub fn batches_work() -> Come<Begin> {
+    Ok(later::batches)
+}
+
 /// What it searches for `/recommend`.
 #[wasm_split(recommend, fallible)]
 pub fn plan_work() -> Come<Begin> {

@@ -166,3 +166,18 @@ async fn what_may_change_is_in_the_link_and_ready_plans_stand_below() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_makes_no_question_is_said_in_the_persons_language() {
+    with_page("#/recommend?model=gpt2&gpus=2&effective=3", async |page| {
+        page.click("plan-go").await?;
+        let said = || page.text("plan-refused");
+        page.until("English", said, |text| text.contains("3 samples a step on 2 GPUs"))
+            .await?;
+        page.choose("language", "zh-CN").await?;
+        page.until("Chinese", said, |text| text.contains("每步 3 个样本"))
+            .await?;
+        Ok(())
+    })
+    .await;
+}

@@ -1,11 +1,15 @@
 //! Sweeps of the plan page.
 
+use std::process::Command;
+
+use serde_json::Value;
 use vramscope_engine::device::Device;
 use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Model, Setup, simulate_on};
 
 use crate::Page;
 use crate::page::with_page;
+use crate::same_bytes::binary;
 use crate::saved;
 use thirtyfour::error::WebDriverResult;
 
@@ -121,6 +125,60 @@ async fn only_what_the_model_takes_can_be_varied() {
         let options = "return [...document.querySelectorAll('[data-testid=sweep] option')].map(o => o.value)";
         let options: Vec<String> = page.driver.execute(options, vec![]).await?.convert()?;
         assert_eq!(options, ["batch", "image", "frames"]);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_largest_micro_batch_is_the_command_lines() {
+    with_page("#/?model=gpt2&gpu=RTX 4060&seq=1024", async |page| {
+        page.find("sweep-place").await?.scroll_into_view().await?;
+        let found = || page.value("largest-batch");
+        let batch = page.until("it is found", found, Option::is_some).await?;
+        let args = [
+            "max-batch",
+            "gpt2",
+            "--gpu",
+            "RTX 4060",
+            "--seq",
+            "1024",
+            "--format",
+            "json",
+        ];
+        let output = Command::new(binary())
+            .args(args)
+            .output()
+            .expect("the command line runs");
+        let wanted: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+        assert_eq!(batch, Some(wanted["max_batch"].to_string()));
+        let next = page.text("largest-batch-next").await?;
+        let stopped = wanted["max_batch"].as_u64().map(|batch| format!("{} stop", batch + 1));
+        assert!(next.starts_with(&stopped.expect("a number")), "{next}");
+        // It is another under less memory, and is chosen with one click.
+        page.enter("limit_gib", "5").await?;
+        page.changed("largest-batch", &batch).await?;
+        let less = page
+            .until("it is found again", found, Option::is_some)
+            .await?
+            .expect("it is there");
+        page.click("largest-batch-use").await?;
+        page.until(
+            "batch",
+            || page.fragment(),
+            |now| now.contains(&format!("batch={less}")),
+        )
+        .await?;
+        page.until(
+            "it fits",
+            || page.value("verdict"),
+            |verdict| verdict.as_deref() != Some("oom"),
+        )
+        .await?;
+        page.choose("language", "zh-TW").await?;
+        page.until("words", || page.text("largest-batch"), |text| text.contains("可以訓練"))
+            .await?;
+        assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
     .await;

@@ -27,6 +27,8 @@ use quantiles::Quantiles;
 
 /// The run whose changes are timed.
 const SETUP: &str = "#/?model=llava-1.5-7b&gpu=H200";
+/// Searches that are timed, each 100,800 setups: two images of 1280 × 720, an effective batch of 64, all open.
+const SEARCHES: [&str; 2] = ["RTX 4090", "A100 80GB"];
 /// Changes of this many rounds are timed.
 const ROUNDS: usize = 8;
 /// First visits that are timed, each from an origin that the browser has not seen.
@@ -59,6 +61,11 @@ async fn main() {
         println!("{:<34}{}", "usable, first visit", Quantiles::of(&first));
         println!("{:<34}{}", "usable, kept on the machine", Quantiles::of(&again));
         print_changes(&changes(page).await?);
+        for card in SEARCHES {
+            let [searched, told] = search(page, card).await?;
+            println!("{:<34}{searched:>9.0}", format!("100,800 setups searched, {card}"));
+            println!("{:<34}{told:>9.0}", "  and the plan told");
+        }
         Ok(())
     })
     .await;
@@ -151,6 +158,18 @@ fn list() -> Vec<(&'static str, String)> {
         ]
     };
     (0..ROUNDS).flat_map(round).collect()
+}
+
+/// Milliseconds of a search, and of the whole plan.
+async fn search(page: &Page, card: &str) -> WebDriverResult<[f64; 2]> {
+    let open = "precision,optim,ckpt,attn,freeze,loss,batch,resolution,images,offload";
+    let question = "model=qwen2.5-vl-7b&seq=3072&images=2&image_sizes=720x1280&effective=64";
+    page.go(&format!("#/recommend?{question}&gpu={card}&open={open}"))
+        .await?;
+    page.find("plan-go").await?;
+    page.driver.set_script_timeout(Duration::from_secs(300)).await?;
+    let answer = page.driver.execute_async(include_str!("search.js"), vec![]).await?;
+    answer.convert()
 }
 
 fn print_changes(changes: &[Change]) {

@@ -74,6 +74,12 @@ impl Work {
                 },
             ) => begin(&entries),
             (Ask::Sweep(entries), Here { sweep: Some(begin), .. }) => begin(&entries),
+            (
+                Ask::Batches(entries),
+                Here {
+                    batches: Some(begin), ..
+                },
+            ) => begin(&entries),
             (Ask::Plan(entries), Here { plan: Some(begin), .. }) => begin(&entries),
             (ask, _) => return Self::Asked(ask),
         })
@@ -186,9 +192,13 @@ impl Host {
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
             // These are no questions about it.
-            Ask::Run(_) | Ask::WhatIf { .. } | Ask::Setups(_) | Ask::Attention(_) | Ask::Sweep(_) | Ask::Plan(_) => {
-                None
-            }
+            Ask::Run(_)
+            | Ask::WhatIf { .. }
+            | Ask::Setups(_)
+            | Ask::Attention(_)
+            | Ask::Sweep(_)
+            | Ask::Batches(_)
+            | Ask::Plan(_) => None,
             // That is answered in parts.
             Ask::Time { .. } => None,
         }

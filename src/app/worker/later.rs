@@ -2,6 +2,7 @@
 //! view of a page does not ask for.
 
 use super::attention::AttentionWork;
+use super::batches::BatchWork;
 use super::coded::Coded;
 use super::host::{Kept, Parts};
 use super::plans::PlanWork;
@@ -25,6 +26,11 @@ pub fn attention(entries: &Draft) -> Box<dyn Parts> {
 /// A sweep.
 pub fn sweep(entries: &Draft) -> Box<dyn Parts> {
     Box::new(SweepWork::of(entries))
+}
+
+/// A search for the largest micro-batch.
+pub fn batches(entries: &Draft) -> Box<dyn Parts> {
+    Box::new(BatchWork::of(entries))
 }
 
 /// A search for setups that run.
@@ -65,6 +71,8 @@ pub enum Need {
     Attention,
     /// [`sweep`].
     Sweep,
+    /// [`batches`].
+    Batches,
     /// [`plan`].
     Plan,
     /// [`closer`].
@@ -81,13 +89,16 @@ impl Need {
         let own = match ask {
             Ask::Attention(_) => Some(Self::Attention),
             Ask::Sweep(_) => Some(Self::Sweep),
+            Ask::Batches(_) => Some(Self::Batches),
             Ask::Plan(_) => Some(Self::Plan),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
             _ => None,
         };
         let runs = match ask {
-            Ask::Sweep(entries) | Ask::Plan(entries) | Ask::WhatIf { entries, .. } => std::slice::from_ref(entries),
+            Ask::Sweep(entries) | Ask::Batches(entries) | Ask::Plan(entries) | Ask::WhatIf { entries, .. } => {
+                std::slice::from_ref(entries)
+            }
             Ask::Setups(all) => all,
             _ => &[],
         };
@@ -108,6 +119,8 @@ pub struct Here {
     pub attention: Option<Begin>,
     /// [`sweep`].
     pub sweep: Option<Begin>,
+    /// [`batches`].
+    pub batches: Option<Begin>,
     /// [`plan`].
     pub plan: Option<Begin>,
     /// [`closer`].
@@ -125,6 +138,7 @@ impl Here {
         Self {
             attention: Some(attention),
             sweep: Some(sweep),
+            batches: Some(batches),
             plan: Some(plan),
             closer: Some(closer),
             timer: Some(super::time::begin),
@@ -137,6 +151,7 @@ impl Here {
         match need {
             Need::Attention => self.attention.is_some(),
             Need::Sweep => self.sweep.is_some(),
+            Need::Batches => self.batches.is_some(),
             Need::Plan => self.plan.is_some(),
             Need::Closer => self.closer.is_some(),
             Need::Timer => self.timer.is_some(),
@@ -150,6 +165,7 @@ impl Here {
         match need {
             Need::Attention => self.attention = Some(crate::chunk::attention_work().await.ok()?),
             Need::Sweep => self.sweep = Some(crate::chunk::sweep_work().await.ok()?),
+            Need::Batches => self.batches = Some(crate::chunk::batches_work().await.ok()?),
             Need::Plan => self.plan = Some(crate::chunk::plan_work().await.ok()?),
             Need::Closer => self.closer = Some(crate::chunk::closer_work().await.ok()?),
             Need::Timer => self.timer = Some(crate::chunk::time_work().await.ok()?),

@@ -6,6 +6,7 @@
 //! is in the middle of a long simulation that nobody wants any more, is replaced.
 
 pub mod attention;
+pub mod batches;
 #[cfg(target_arch = "wasm32")]
 mod client;
 mod coded;

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use serde::{Deserialize, Serialize};
 use vramscope_engine::device::{Device, outside};
 use vramscope_engine::model::ModelError;
-use vramscope_engine::plan::search::{Entry, Question, Samples, Search, Space, inputs};
+use vramscope_engine::plan::search::{Entry, NoBatch, Question, Samples, Search, Space, inputs};
 use vramscope_engine::plan::{Judge, Plan, Target, Telling, less_margin};
+use vramscope_engine::simulate::SimulateError;
 use vramscope_engine::time::{Clock, Costs, H200, Measured};
 use vramscope_engine::units::Bytes;
 
@@ -28,13 +29,38 @@ pub struct PlanNews {
     pub is_whole: bool,
     /// Where kernels' times and the host's pace come from; nothing where the card's rates are not known.
     pub sources: Option<[String; 2]>,
-    /// Why there is none, in English.
-    pub refused: Option<String>,
+    /// Why there is none.
+    pub refused: Option<NoPlan>,
 }
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum NoPlan {
+    /// No card, or no one card, is called so.
+    Card {
+        /// What was entered.
+        name: String,
+        /// What is known instead, in English.
+        message: String,
+    },
+    /// So many GPUs are not looked at.
+    Gpus(u64),
+    /// What stays free is no percentage that leaves something.
+    Margin,
+    /// The model cannot be read; in English.
+    Model(String),
+    /// No micro-batch makes up the samples.
+    Batch(NoBatch),
+    /// What was found cannot be simulated after all.
+    Setup(SimulateError),
+}
+
+/// Most GPUs that are looked at.
+pub const MOST_GPUS: u64 = 4096;
 
 /// Classes of setups that one slice deals with at most, and recordings after which it ends.
 const CLASSES: usize = 64;
-const RECORDINGS: usize = 8;
+const RECORDINGS: usize = 24;
 /// Setups of the front that are told.
 const SHOWN: usize = 8;
 
@@ -60,7 +86,7 @@ fn priced(card: &'static Device) -> Option<Priced> {
 
 /// What is searched, and how far it is.
 pub struct PlanWork {
-    asked: Result<Asked, String>,
+    asked: Result<Asked, NoPlan>,
     stage: Stage,
 }
 
@@ -146,7 +172,7 @@ impl PlanWork {
                 }
                 Ok(_) => told(telling.plan(), true),
                 Err(error) => PlanNews {
-                    refused: Some(error.to_string()),
+                    refused: Some(NoPlan::Setup(error)),
                     ..PlanNews::default()
                 },
             },
@@ -176,16 +202,19 @@ impl Parts for PlanWork {
 }
 
 impl Asked {
-    fn read(reading: &Reading) -> Result<Self, String> {
-        let card = Device::by_name(&reading.gpu).map_err(|error| error.to_string())?;
+    fn read(reading: &Reading) -> Result<Self, NoPlan> {
+        let card = Device::by_name(&reading.gpu).map_err(|error| NoPlan::Card {
+            name: reading.gpu.clone(),
+            message: error.to_string(),
+        })?;
         let number = |key: Key| key.form().read(reading.good.get(key)).ok();
         let gpus = number(Key::Gpus).and_then(|n| n.as_u64()).unwrap_or(1);
-        if !(1..=4096).contains(&gpus) {
-            return Err(format!("{gpus} GPUs: give 1 to 4096"));
+        if !(1..=MOST_GPUS).contains(&gpus) {
+            return Err(NoPlan::Gpus(gpus));
         }
         let margin = reading.good.get(Key::Margin).parse::<f64>().unwrap_or(f64::NAN);
         if !(0.0..=90.0).contains(&margin) {
-            return Err("the margin is the percentage that stays free, from 0 to 90, such as 5".to_owned());
+            return Err(NoPlan::Margin);
         }
         let open = open(reading.good.get(Key::Open));
         let of_setup = |setup: &vramscope_engine::Setup| {
@@ -195,12 +224,12 @@ impl Asked {
             };
             model(&reading).map_err(ModelError)
         };
-        let inputs = inputs(of_setup, &reading.setup, &open).map_err(|error| error.to_string())?;
+        let inputs = inputs(of_setup, &reading.setup, &open).map_err(|error| NoPlan::Model(error.to_string()))?;
         let kept: Vec<Entry> = Entry::ALL.into_iter().filter(|entry| !open.contains(entry)).collect();
         let samples = Samples::of(number(Key::Effective).and_then(|n| n.as_u64()));
         let space = Space::around(inputs, samples, gpus, &kept);
         if let Some(why) = space.refusal() {
-            return Err(why);
+            return Err(NoPlan::Batch(why));
         }
         let limit = outside::for_allocator(card, gpus);
         Ok(Self {
@@ -277,19 +306,22 @@ mod tests {
 
     #[test]
     fn what_makes_no_question_says_why() {
-        for (pairs, says) in [
-            (&[(Key::Gpu, "RTX 9999")][..], "RTX 9999"),
-            (&[(Key::Model, "gpt2"), (Key::Margin, "95")], "0 to 90"),
+        let no_batch = NoBatch { samples: 3, gpus: 2 };
+        for (pairs, wanted) in [
+            (&[(Key::Model, "gpt2"), (Key::Margin, "95")][..], NoPlan::Margin),
+            (&[(Key::Model, "gpt2"), (Key::Gpus, "5000")], NoPlan::Gpus(5000)),
             (
                 &[(Key::Model, "gpt2"), (Key::Gpus, "2"), (Key::Effective, "3")],
-                "3 samples",
+                NoPlan::Batch(no_batch),
             ),
         ] {
             let news = finish(pairs);
             assert_eq!(news.len(), 1);
-            let why = news[0].refused.clone().expect("it is refused");
-            assert!(why.contains(says), "{why}");
+            assert_eq!(news[0].refused, Some(wanted));
         }
+        let news = finish(&[(Key::Gpu, "RTX 9999")]);
+        let is_told = |why: &NoPlan| matches!(why, NoPlan::Card { name, message } if name == "RTX 9999" && message.contains(name));
+        assert!(news[0].refused.as_ref().is_some_and(is_told), "{news:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use vramscope_engine::plan::{Needed, Now, Point, Tried};
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 
+use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
 use super::timing::{NoTime, Timing};
@@ -35,6 +36,8 @@ pub enum Slot {
     WhatIf,
     /// The curves of the attention page.
     Attention,
+    /// The largest micro-batch of the plan page.
+    Batches,
     /// The sweep of the plan page.
     Sweep,
     /// The search of the page of recommendations.
@@ -99,6 +102,8 @@ pub enum Ask {
     /// A sweep of these entries: an [`Answer::Point`] for each value, then an [`Answer::Largest`] for each
     /// card.
     Sweep(Draft),
+    /// The largest micro-batch of these entries that trains: an [`Answer::Batches`] again and again, until it is found.
+    Batches(Draft),
     /// A search around these entries: an [`Answer::Plan`] again and again, until the plan is whole.
     Plan(Draft),
 }
@@ -185,6 +190,8 @@ pub enum Answer {
     Point(Coded<Point>),
     /// What a sweep found for one card.
     Largest(Coded<Largest>),
+    /// What is known of the largest micro-batch.
+    Batches(Coded<LargestBatch>),
     /// The text of a file.
     File(String),
     /// Where the time of a step goes.

@@ -211,7 +211,7 @@ struct Answer<'a> {
     max_batch: u64,
     tries: Vec<Try>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<&'a str>,
+    end: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -234,7 +234,7 @@ impl<'a> Answer<'a> {
             steps,
             max_batch: found.max_batch,
             tries: found.tries.iter().map(Try::new).collect(),
-            end: found.end.as_deref(),
+            end: found.end.as_ref().map(ToString::to_string),
         }
     }
 }

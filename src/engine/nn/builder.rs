@@ -130,6 +130,11 @@ impl Builder {
         all
     }
 
+    /// All parameters, each once, in the order in which they were made.
+    pub fn made(&self) -> Vec<Tensor> {
+        self.params.borrow().clone()
+    }
+
     /// All parameters, each once, in the order of `model.parameters()`: a module's own come before
     /// those of its children, whichever were made first.
     pub fn params(&self) -> Vec<Tensor> {

@@ -1,5 +1,9 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use crate::allocator::Options;
-use crate::simulate::{Recording, SimulateError, Trial, attempt_recorded, record_checked, stops_in_some_order};
+use crate::simulate::{ORDERS, Recording, SimulateError, Trial, attempt_recorded, record_checked, stops_in_orders};
 use crate::tape::Gpu;
 use crate::units::Bytes;
 use crate::{Model, Setup};
@@ -12,7 +16,25 @@ pub struct MaxBatch {
     /// Batches that were tried, in rising order, with what became of each.
     pub tries: Vec<(u64, Trial)>,
     /// Why no larger batch was tried, where it was not memory.
-    pub end: Option<String>,
+    pub end: Option<End>,
+}
+
+/// Why no larger batch was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// The next one cannot run with any memory.
+    Refused(SimulateError),
+    /// Nobody tries more than [`MOST`] samples.
+    Most,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => error.fmt(f),
+            Self::Most => write!(f, "no more than {MOST} samples are tried"),
+        }
+    }
 }
 
 /// Most samples of a micro-batch that are tried.
@@ -33,43 +55,112 @@ pub const MOST: u64 = 4096;
 /// # Errors
 /// When the lengths of the samples decide the batch, or not even one sample could run with more memory.
 pub fn max_batch(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes, steps: u64) -> Result<MaxBatch, SimulateError> {
-    if !setup.lengths.is_empty() {
-        return Err(SimulateError::LengthsDecide);
-    }
-    let options = Options {
-        limit: Some(limit),
-        ..Options::default()
-    };
-    let record = |batch| record_checked(model, &Setup { batch, ..setup.clone() }, gpu);
-    let mut search = Search::new(limit);
-    let mut best: Option<(u64, Recording)> = None;
-    while let Some(batch) = search.next() {
-        match record(batch) {
-            Ok(recording) => {
-                let trial = attempt_recorded(&recording, &options, steps);
-                if trial.trains() {
-                    best = Some((batch, recording));
-                }
-                search.note(batch, trial);
-            }
-            Err(error) if batch == 1 => return Err(error),
-            Err(error) => search.refuse(batch, error),
+    let mut batches = Batches::new(model.clone(), setup.clone(), gpu, (limit, steps))?;
+    loop {
+        if let Some(found) = batches.step()? {
+            return Ok(found);
         }
     }
-    while search.good > 0 {
-        let recording = match best.take() {
-            Some((batch, recording)) if batch == search.good => recording,
-            _ => record(search.good)?,
+}
+
+/// [`max_batch`] a run at a time, for those who do something else between.
+pub struct Batches {
+    model: Model,
+    setup: Setup,
+    gpu: Gpu,
+    options: Options,
+    steps: u64,
+    search: Search,
+    /// The largest batch that trains so far, and how many of the drawn orders it has been tried in.
+    best: Option<(u64, Recording, u64)>,
+}
+
+/// Drawn orders that one step of [`Batches`] tries.
+const ORDERS_A_STEP: u64 = 6;
+
+impl Batches {
+    /// Begins; `limit` and `steps` are those of [`max_batch`].
+    ///
+    /// # Errors
+    /// When the lengths of the samples decide the batch.
+    pub fn new(model: Model, setup: Setup, gpu: Gpu, (limit, steps): (Bytes, u64)) -> Result<Self, SimulateError> {
+        if !setup.lengths.is_empty() {
+            return Err(SimulateError::LengthsDecide);
+        }
+        Ok(Self {
+            model,
+            setup,
+            gpu,
+            options: Options {
+                limit: Some(limit),
+                ..Options::default()
+            },
+            steps,
+            search: Search::new(limit),
+            best: None,
+        })
+    }
+
+    /// The next run, or the answer where none is left.
+    ///
+    /// # Errors
+    /// When not even one sample could run with more memory.
+    pub fn step(&mut self) -> Result<Option<MaxBatch>, SimulateError> {
+        if let Some(batch) = self.search.next() {
+            self.attempt(batch)?;
+            return Ok(None);
+        }
+        let good = self.search.good;
+        if good == 0 {
+            return Ok(Some(self.search.result()));
+        }
+        let (recording, tried) = match self.best.take() {
+            Some((batch, recording, tried)) if batch == good => (recording, tried),
+            _ => (self.record(good)?, 0),
         };
-        if !search.knows(search.good) {
-            search.note(search.good, attempt_recorded(&recording, &options, steps));
+        if !self.search.knows(good) {
+            let trial = attempt_recorded(&recording, &self.options, self.steps);
+            self.search.note(good, trial);
         }
-        match stops_in_some_order(&recording, &options, steps) {
-            None => break,
-            Some(stopped) => search.step_down(stopped),
+        let orders = tried..(tried + ORDERS_A_STEP).min(ORDERS);
+        match stops_in_orders(&recording, &self.options, self.steps, orders.clone()) {
+            Some(stopped) => self.search.step_down(stopped),
+            None if orders.end == ORDERS => return Ok(Some(self.search.result())),
+            None => self.best = Some((good, recording, orders.end)),
+        }
+        Ok(None)
+    }
+
+    /// The largest batch that trains and the smallest that does not, so far.
+    pub const fn between(&self) -> [u64; 2] {
+        [self.search.good, self.search.bad]
+    }
+
+    fn record(&self, batch: u64) -> Result<Recording, SimulateError> {
+        let setup = Setup {
+            batch,
+            ..self.setup.clone()
+        };
+        record_checked(&self.model, &setup, self.gpu)
+    }
+
+    fn attempt(&mut self, batch: u64) -> Result<(), SimulateError> {
+        match self.record(batch) {
+            Ok(recording) => {
+                let trial = attempt_recorded(&recording, &self.options, self.steps);
+                if trial.trains() {
+                    self.best = Some((batch, recording, 0));
+                }
+                self.search.note(batch, trial);
+                Ok(())
+            }
+            Err(error) if batch == 1 => Err(error),
+            Err(error) => {
+                self.search.refuse(batch, error);
+                Ok(())
+            }
         }
     }
-    Ok(search.result())
 }
 
 /// Between the largest batch that trains and the smallest that does not.
@@ -78,7 +169,7 @@ struct Search {
     good: u64,
     bad: u64,
     tries: Vec<(u64, Trial)>,
-    end: Option<(u64, String)>,
+    end: Option<(u64, SimulateError)>,
 }
 
 impl Search {
@@ -146,16 +237,17 @@ impl Search {
 
     fn refuse(&mut self, batch: u64, error: SimulateError) {
         self.bad = batch;
-        self.end = Some((batch, error.to_string()));
+        self.end = Some((batch, error));
     }
 
-    fn result(self) -> MaxBatch {
-        let (good, most) = (self.good, format!("no more than {MOST} samples are tried"));
-        let end = self.end.filter(|(batch, _)| *batch == good + 1).map(|(_, why)| why);
+    fn result(&self) -> MaxBatch {
+        let good = self.good;
+        let refused = self.end.clone().filter(|(batch, _)| *batch == good + 1);
+        let most = || (good == MOST).then_some(End::Most);
         MaxBatch {
             max_batch: good,
-            tries: self.tries,
-            end: end.or_else(|| (good == MOST).then_some(most)),
+            tries: self.tries.clone(),
+            end: refused.map(|(_, why)| End::Refused(why)).or_else(most),
         }
     }
 }

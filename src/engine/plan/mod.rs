@@ -20,7 +20,7 @@ pub use axis::Axis;
 pub use change::Change;
 pub use ladder::{Ladder, Offer, Rung, ladder};
 pub use largest::largest;
-pub use max_batch::{MOST as MOST_SAMPLES, MaxBatch, max_batch};
+pub use max_batch::{Batches, End, MOST as MOST_SAMPLES, MaxBatch, max_batch};
 pub use recommend::{Judge, Recommended, Settled};
 pub use sweep::{Needed, Point, Refusal, Sweep};
 pub use telling::Telling;

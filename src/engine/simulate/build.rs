@@ -17,6 +17,11 @@ pub(super) struct Built {
 
 /// Makes the model, its adapters, and the copy that is averaged.
 pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
+    build_with(tape, model, setup, Builder::params)
+}
+
+/// The same, with parameters in the order of `params`.
+pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let builder = Builder::new(tape, trained(setup));
     let forward = model.build(&builder);
     if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) && builder.attach(&adapters(setup)) == 0 {
@@ -28,7 +33,7 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
     let ema = setup.ema.then(|| Ema::new(tape, &builder.contents()));
     Built {
         forward,
-        params: builder.params(),
+        params: params(&builder),
         ema,
     }
 }

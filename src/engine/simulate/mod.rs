@@ -9,6 +9,7 @@ mod inference;
 mod options;
 mod parallel;
 mod parts;
+mod pass;
 mod peaks;
 mod player;
 mod replay;
@@ -30,9 +31,12 @@ pub(crate) use parallel::{
     can_share, own as own_parameters, record_parallel_notes, shard, work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
+pub use pass::{Ground, Pass, Update, record_ground, record_pass, record_update};
 pub use peaks::steady_bytes;
 pub use steps::{Notes, Recording, Step, StepMarks, Work, record, record_notes, record_work};
-pub use trial::{ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_some_order};
+pub use trial::{
+    ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_orders, stops_in_some_order,
+};
 
 /// Records a run that makes sense and does not fail for another reason than memory.
 ///

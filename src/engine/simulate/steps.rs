@@ -1,12 +1,13 @@
 //! Runs training steps on the tape.
 
 use super::SimulateError;
-use super::build::{Built, build, elements};
+use super::build::{Built, build_with, elements};
 use super::check::check;
 use super::parts::{Parts, Passes};
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::Builder;
 use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
 use crate::setup::{Precision, Setup, ZeroGrad};
 use crate::tape::log::{Event, Log, StorageId};
@@ -77,12 +78,12 @@ pub struct Work {
 
 /// Positions among what GPU and host do.
 #[derive(Default)]
-struct WorkMarks {
-    before_forward: usize,
-    after_forward: usize,
-    after_backward: usize,
-    update: usize,
-    end: usize,
+pub(super) struct WorkMarks {
+    pub before_forward: usize,
+    pub after_forward: usize,
+    pub after_backward: usize,
+    pub update: usize,
+    pub end: usize,
 }
 
 impl WorkMarks {
@@ -148,11 +149,8 @@ pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Res
 }
 
 fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
-    let setup = &model.prepared(setup);
     let tape = tape.clone();
-    tape.set_autocast_cache(setup.autocast_cache);
-    tape.set_padded(setup.is_padded());
-    let Built { forward, params, ema } = build(&tape, model, setup);
+    let (mut trainer, params) = Trainer::new(model, setup, &tape);
     let after_model = tape.mark();
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
@@ -160,16 +158,6 @@ fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
         .iter()
         .filter_map(|p| Some((p.storage().id()?, p.requires_grad())))
         .collect();
-    let mut trainer = Trainer {
-        run: Run::new(model, setup),
-        optimizer: Optimizer::new(setup.optim, &params),
-        scaler: GradScaler::new(setup.precision == Precision::AmpFp16),
-        autocast: autocast_dtype(setup.precision),
-        tape: tape.clone(),
-        forward,
-        ema,
-        work: WorkMarks::default(),
-    };
     drop(params);
     let parts = trainer.run();
     let failure = tape.failure();
@@ -203,18 +191,43 @@ pub(super) fn autocast_dtype(precision: Precision) -> Option<DType> {
     }
 }
 
-struct Trainer {
+/// A model on the tape, with what trains it.
+pub(super) struct Trainer {
     tape: Tape,
     forward: Box<dyn Forward>,
     run: Run,
-    optimizer: Optimizer,
+    pub optimizer: Optimizer,
     scaler: GradScaler,
     autocast: Option<DType>,
     ema: Option<Ema>,
-    work: WorkMarks,
+    pub work: WorkMarks,
 }
 
 impl Trainer {
+    /// Makes the model, and gives its parameters beside.
+    pub fn new(model: &Model, setup: &Setup, tape: &Tape) -> (Self, Vec<Tensor>) {
+        Self::with(model, setup, tape, Builder::params)
+    }
+
+    /// The same, with parameters in the order of `params`.
+    pub fn with(model: &Model, setup: &Setup, tape: &Tape, params: fn(&Builder) -> Vec<Tensor>) -> (Self, Vec<Tensor>) {
+        let setup = &model.prepared(setup);
+        tape.set_autocast_cache(setup.autocast_cache);
+        tape.set_padded(setup.is_padded());
+        let Built { forward, params, ema } = build_with(tape, model, setup, params);
+        let trainer = Self {
+            run: Run::new(model, setup),
+            optimizer: Optimizer::new(setup.optim, &params),
+            scaler: GradScaler::new(setup.precision == Precision::AmpFp16),
+            autocast: autocast_dtype(setup.precision),
+            tape: tape.clone(),
+            forward,
+            ema,
+            work: WorkMarks::default(),
+        };
+        (trainer, params)
+    }
+
     fn run(&mut self) -> Parts {
         match self.run.setup.zero_grad {
             ZeroGrad::ToNone => self.run_once(),
@@ -250,7 +263,8 @@ impl Trainer {
         (passes, t.mark())
     }
 
-    fn micro_batches(&mut self, t: &Tape) -> Passes {
+    /// Forward and backward of each micro-batch of a step.
+    pub fn micro_batches(&mut self, t: &Tape) -> Passes {
         let start = t.mark();
         let (mut before_forward, mut after_forward, mut after_backward) = (start, start, start);
         for _ in 0..self.run.setup.accum {
@@ -281,7 +295,7 @@ impl Trainer {
     }
 
     /// Clipping, the optimizer's step, and the moving average.
-    fn update(&mut self, t: &Tape) {
+    pub fn update(&mut self, t: &Tape) {
         self.work.update = t.work_mark();
         if self.run.setup.clip {
             clip_grad_norm(t, self.optimizer.params());

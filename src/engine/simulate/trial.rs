@@ -1,5 +1,7 @@
 //! A run under a limit of the allocator: whether it trains, or where it stops.
 
+use std::ops::Range;
+
 use super::SimulateError;
 use super::check::check;
 use super::player::{Player, of_large_pool};
@@ -111,6 +113,11 @@ pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) ->
 /// What the large pool does is played alone, beside the most that the small pool reserves in a fresh process; where
 /// that stops, the whole is played in the same order and decides.
 pub fn stops_in_some_order(recording: &Recording, options: &Options, steps: u64) -> Option<Trial> {
+    stops_in_orders(recording, options, steps, 0..ORDERS)
+}
+
+/// As [`stops_in_some_order`], of these orders alone.
+pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, orders: Range<u64>) -> Option<Trial> {
     let run = Run {
         recording,
         requests: recording.log.births.requests(),
@@ -129,7 +136,7 @@ pub fn stops_in_some_order(recording: &Recording, options: &Options, steps: u64)
         limit: options.limit.map(|limit| limit.saturating_sub(small)),
         ..options.clone()
     };
-    (0..ORDERS).find_map(|number| {
+    orders.into_iter().find_map(|number| {
         let source = ShuffledAddresses::new(number);
         let mut player = run.player(&rest, source.clone());
         let alone = large.iter().try_for_each(|events| player.play(events));

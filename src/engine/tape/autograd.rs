@@ -248,6 +248,7 @@ impl Tape {
         let mut ready = BinaryHeap::new();
         ready.push(Ready(root.node));
         while let Some(Ready(node)) = ready.pop() {
+            self.comes_to(Some(node.sequence));
             let outputs = self.evaluate(&node);
             let next = std::mem::take(&mut *node.next.borrow_mut());
             for (output, edge) in outputs.into_iter().zip(next.iter()) {
@@ -263,6 +264,7 @@ impl Tape {
             }
             *node.next.borrow_mut() = next;
         }
+        self.comes_to(None);
         drop(seed);
     }
 
@@ -342,7 +344,13 @@ impl Tape {
         } else {
             new.is_contiguous()
         };
-        let grad = if new.handles() == 1 && obeys {
+        let is_taken_over = new.handles() == 1 && obeys;
+        if self.holds_gradient(leaf, if is_taken_over { &new } else { leaf }) {
+            // which lies as the parameter does
+            self.add_in_place(leaf, &new);
+            return;
+        }
+        let grad = if is_taken_over {
             new.detach()
         } else {
             self.empty_strided(*leaf.shape(), *leaf.strides(), new.dtype(), "clone of gradient")

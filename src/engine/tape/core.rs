@@ -11,6 +11,7 @@ use super::gpu::Gpu;
 use super::kind::{Component, Kind};
 use super::log::{Birth, Event, LUMP, Log, Scope, ScopeId, StorageId};
 use super::script::{Cast, Described, Script};
+use super::stack::Light;
 use super::tensor::Tensor;
 use super::why::Why;
 use super::work::{Chore, Class, Item};
@@ -40,6 +41,8 @@ pub(super) struct Core {
     /// What GPU and host do, where someone asks for time.
     pub(super) work: RefCell<Option<Vec<Item>>>,
     pub(super) working: Cell<bool>,
+    /// What is left out, where someone only counts.
+    pub(super) light: RefCell<Option<Light>>,
     failure: RefCell<Option<Failure>>,
     /// The GPU's shape, on which some temporaries depend.
     pub gpu: Gpu,
@@ -160,6 +163,7 @@ impl Tape {
             workspaces: RefCell::new(Vec::new()),
             work: RefCell::new(None),
             working: Cell::new(false),
+            light: RefCell::new(None),
             failure: RefCell::new(None),
             gpu,
         }))
@@ -278,6 +282,11 @@ impl Tape {
     /// Number of events so far: a mark between them.
     pub fn mark(&self) -> usize {
         self.0.log.borrow().events.len()
+    }
+
+    /// Number of storages so far.
+    pub(super) fn births(&self) -> usize {
+        self.0.log.borrow().births.len()
     }
 
     /// Runs `f` with what it makes counted as `kind`.

@@ -6,6 +6,8 @@ use std::rc::{Rc, Weak};
 use super::autograd::{Edge, Node};
 use super::core::{Storage, Tape};
 use super::dims::{self, Dims};
+use super::kind::Kind;
+use super::why::Why;
 use crate::dtype::DType;
 
 /// A handle to a tensor; clones are the same tensor, as in Python. When the last handle goes and
@@ -145,6 +147,19 @@ impl Tensor {
     /// The gradient of a leaf, if there is one now.
     pub fn grad(&self) -> Option<Self> {
         self.0.leaf.as_ref().and_then(|l| l.grad.borrow().clone())
+    }
+
+    /// Has a leaf's gradient be there, in the leaf's layout.
+    pub(crate) fn hold_gradient(&self, t: &Tape) {
+        let strides = match self.is_dense() {
+            true => *self.strides(),
+            false => self.shape().contiguous_strides(),
+        };
+        if let Some(leaf) = &self.0.leaf {
+            let grad = t.empty_strided(*self.shape(), strides, self.dtype(), "gradient");
+            grad.storage().classify(Kind::Gradient, Why::Gradient);
+            leaf.grad.replace(Some(grad));
+        }
     }
 
     /// Drops the gradient of a leaf (`grad = None`).

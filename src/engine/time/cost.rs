@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::bottleneck::Resource;
 use super::kernels::Kernels;
 use super::pace::Pace;
 use super::rates::{Rates, flops};
 use crate::dtype::DType;
-use crate::tape::work::{Class, Launch};
+use crate::tape::work::{Chore, Class, Launch};
 
 /// Kernels of the same name, class, type, bytes and extents take the same time.
 type Key = (&'static str, Class, DType, bool, [u64; 7]);
@@ -32,7 +33,45 @@ pub struct Costs<'a> {
     pub pace: &'a Pace,
     /// Kernels that wait for this take no time.
     without: Option<Resource>,
-    known: RefCell<HashMap<Key, Price>>,
+    known: RefCell<HashMap<Key, Price, Mixed>>,
+    chores: RefCell<HashMap<Chore, f64, Mixed>>,
+}
+
+/// Mixes the few words of a key: there is no one who would choose them to collide.
+type Mixed = BuildHasherDefault<Mixer>;
+
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, word: u8) {
+        self.write_u64(word.into());
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        // the multiplier of Knuth's generator MMIX; high bits are the best mixed, and the table looks at low ones too
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(6_364_136_223_846_793_005);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
 }
 
 impl<'a> Costs<'a> {
@@ -44,6 +83,7 @@ impl<'a> Costs<'a> {
             pace,
             without: None,
             known: RefCell::default(),
+            chores: RefCell::default(),
         }
     }
 
@@ -82,6 +122,20 @@ impl<'a> Costs<'a> {
     /// Seconds of a kernel.
     pub fn kernel(&self, launch: &Launch) -> f64 {
         self.price(launch).gpu
+    }
+
+    /// Seconds of what the host does beside launching.
+    pub(super) fn chore(&self, chore: Chore) -> f64 {
+        // whose gradient it is changes nothing
+        let key = match chore {
+            Chore::Accumulate(_) => Chore::Accumulate(None),
+            chore => chore,
+        };
+        *self
+            .chores
+            .borrow_mut()
+            .entry(key)
+            .or_insert_with(|| self.pace.chore(chore))
     }
 
     /// Seconds of a kernel and of what issues it.

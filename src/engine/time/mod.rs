@@ -46,5 +46,5 @@ pub use rates::Rates;
 pub use roofline::{Point, Roof};
 pub use run::{Run, RunTime};
 pub use several::{Together, Traffic, Way, estimate_together};
-pub use step::{Bound, Share, StepTime, estimate, seconds, step};
+pub use step::{Bound, Passes, Share, StepTime, estimate, seconds, step};
 pub use timeline::{Phase, PhaseTime, span};

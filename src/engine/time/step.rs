@@ -9,7 +9,7 @@ use super::rates::flops;
 use super::timeline::{Lines, Phase, PhaseTime};
 use crate::simulate::{Recording, SimulateError, Work, record_work};
 use crate::tape::log::Log;
-use crate::tape::work::{Class, Launch};
+use crate::tape::work::{Class, Item, Launch};
 use crate::tape::{Component, Gpu};
 use crate::{Model, Setup};
 
@@ -77,20 +77,44 @@ pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
     out
 }
 
-/// Seconds of forward, backward and update of the recorded step, and nothing else: for those who ask often.
-pub fn seconds(recording: &Recording, costs: &Costs<'_>) -> [f64; 3] {
-    let mut lines = Lines::default();
-    let Work {
-        forward,
-        backward,
-        optimizer,
-    } = &recording.work;
-    let phases = [
-        (Phase::Forward, forward),
-        (Phase::Backward, backward),
-        (Phase::Optimizer, optimizer),
-    ];
-    phases.map(|(phase, items)| lines.phase(phase, items, costs, |_, _, _| {}).total)
+/// Seconds of forward, backward and update of what was recorded, and nothing else: for those who ask often.
+pub fn seconds(work: &Work, costs: &Costs<'_>) -> [f64; 3] {
+    let mut passes = Passes::of(work, costs);
+    let [forward, backward] = passes.seconds;
+    [forward, backward, passes.update(&work.optimizer, costs)]
+}
+
+/// Seconds that no host takes for an update.
+const BEHIND: f64 = 1e3;
+
+/// Forward and backward, after which any update can come.
+#[derive(Clone, Default)]
+pub struct Passes {
+    /// Seconds of forward and of backward.
+    pub seconds: [f64; 2],
+    lines: Lines,
+}
+
+impl Passes {
+    /// Of what was recorded.
+    pub fn of(work: &Work, costs: &Costs<'_>) -> Self {
+        let mut lines = Lines::summed();
+        let phases = [(Phase::Forward, &work.forward), (Phase::Backward, &work.backward)];
+        let seconds = phases.map(|(phase, items)| lines.phase(phase, items, costs, |_, _, _| {}).total);
+        Self { seconds, lines }
+    }
+
+    /// Passes after which the GPU has more to do than the host takes for any update.
+    pub fn behind() -> Self {
+        let mut passes = Self::default();
+        passes.lines.gpu = BEHIND;
+        passes
+    }
+
+    /// Seconds of an update that comes next.
+    pub fn update(&mut self, update: &[Item], costs: &Costs<'_>) -> f64 {
+        self.lines.phase(Phase::Optimizer, update, costs, |_, _, _| {}).total
+    }
 }
 
 impl StepTime {

@@ -48,16 +48,46 @@ pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
 }
 
 /// What an item that is repeated takes, in seconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Step {
     Host(f64),
     Kernel(f64),
     /// The host waits for the GPU.
     Wait,
+    /// All of these, so many times.
+    Repeat(Round, u64),
 }
 
+/// Steps that come again and again.
+#[derive(Debug, Default)]
+struct Round {
+    steps: Vec<Step>,
+    /// Kernels in it.
+    kernels: u64,
+}
+
+impl Round {
+    fn push(&mut self, step: Step) {
+        self.kernels += match &step {
+            Step::Kernel(_) => 1,
+            Step::Repeat(round, times) => round.kernels * times,
+            Step::Host(_) | Step::Wait => 0,
+        };
+        self.steps.push(step);
+    }
+}
+
+/// Both lines at the end of a round.
+struct Seen {
+    lines: Lines,
+    time: PhaseTime,
+}
+
+/// Seconds by which a round may differ from the one before and count as the same.
+const SAME: f64 = 1e-11;
+
 /// Both lines so far, in seconds from the begin of the step.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Lines {
     /// When each kernel in flight is done.
     queue: VecDeque<f64>,
@@ -67,9 +97,19 @@ pub(super) struct Lines {
     pub gpu: f64,
     /// In an optimizer, what it turns to one parameter for covers the launches.
     in_optimizer: bool,
+    /// Whether rounds that pass as those before are summed instead of gone through.
+    is_summed: bool,
 }
 
 impl Lines {
+    /// Lines that go through rounds until each passes as the one before, and no further: within rounding the same.
+    pub fn summed() -> Self {
+        Self {
+            is_summed: true,
+            ..Self::default()
+        }
+    }
+
     /// Runs a phase; `seen` is told of every kernel, its time, and how often it runs.
     pub fn phase(
         &mut self,
@@ -115,49 +155,88 @@ impl Lines {
                     self.host = self.host.max(self.gpu);
                 }
                 if self.waits_for(*chore) {
-                    self.work(costs.pace.chore(*chore), out);
+                    self.work(costs.chore(*chore), out);
                 }
             }
             Item::Repeat(items, times) => {
-                let mut round = Vec::new();
-                self.price(items, *times, costs, &mut round, seen);
-                for _ in 0..*times {
-                    round.iter().for_each(|step| self.step(*step, costs, out));
-                }
+                let round = self.price(items, *times, costs, seen);
+                self.play(&round, *times, costs, out);
             }
         }
     }
 
     /// What each of some items takes, one after the other, of which all run so many times.
-    fn price(
-        &self,
-        items: &[Item],
-        times: u64,
-        costs: &Costs<'_>,
-        round: &mut Vec<Step>,
-        seen: &mut dyn FnMut(&Launch, f64, u64),
-    ) {
+    fn price(&self, items: &[Item], times: u64, costs: &Costs<'_>, seen: &mut dyn FnMut(&Launch, f64, u64)) -> Round {
+        let mut round = Round::default();
         for item in items {
             match item {
                 Item::Launch(launch) => {
                     let Price { host, gpu } = costs.price(launch);
                     seen(launch, gpu, times);
-                    round.extend((!self.in_optimizer).then_some(Step::Host(host)));
+                    if !self.in_optimizer {
+                        round.push(Step::Host(host));
+                    }
                     round.push(Step::Kernel(gpu));
                 }
                 Item::Chore(chore) => {
-                    round.extend((*chore == Chore::Wait).then_some(Step::Wait));
-                    let host = || Step::Host(costs.pace.chore(*chore));
-                    round.extend(self.waits_for(*chore).then(host));
+                    if *chore == Chore::Wait {
+                        round.push(Step::Wait);
+                    }
+                    if self.waits_for(*chore) {
+                        round.push(Step::Host(costs.chore(*chore)));
+                    }
                 }
                 Item::Repeat(items, inner) => {
-                    let from = round.len();
-                    self.price(items, times * inner, costs, round, seen);
-                    let to = round.len();
-                    (1..*inner).for_each(|_| round.extend_from_within(from..to));
+                    round.push(Step::Repeat(self.price(items, times * inner, costs, seen), *inner));
                 }
             }
         }
+        round
+    }
+
+    /// A round so many times.
+    fn play(&mut self, round: &Round, times: u64, costs: &Costs<'_>, out: &mut PhaseTime) {
+        // The lines are compared when as many kernels have passed as wait at most: it takes as long as these.
+        let apart = (QUEUE as u64).div_ceil(round.kernels.max(1));
+        let mut before: Option<Seen> = None;
+        let mut left = times;
+        while left > 0 {
+            for step in &round.steps {
+                self.step(step, costs, out);
+            }
+            left -= 1;
+            if !self.is_summed || left < apart || !(times - left).is_multiple_of(apart) {
+                continue;
+            }
+            if let Some(before) = before.as_ref().filter(|before| self.is_like(&before.lines)) {
+                self.skip(left / apart, before, out);
+                left %= apart;
+            }
+            before = Some(Seen {
+                lines: self.clone(),
+                time: *out,
+            });
+        }
+    }
+
+    /// Whether everything lies as it lay then, but later.
+    fn is_like(&self, then: &Self) -> bool {
+        let close = |now: f64, before: f64| ((now - self.gpu) - (before - then.gpu)).abs() < SAME;
+        let mut queues = self.queue.iter().zip(&then.queue);
+        close(self.host, then.host)
+            && self.queue.len() == then.queue.len()
+            && queues.all(|(&now, &was)| close(now, was))
+    }
+
+    /// So many times more what has passed since then.
+    fn skip(&mut self, times: u64, then: &Seen, out: &mut PhaseTime) {
+        let later = (self.gpu - then.lines.gpu) * times as f64;
+        self.host += later;
+        self.gpu += later;
+        self.queue.iter_mut().for_each(|done| *done += later);
+        out.busy += (out.busy - then.time.busy) * times as f64;
+        out.host += (out.host - then.time.host) * times as f64;
+        out.launches += (out.launches - then.time.launches) * times;
     }
 
     /// Whether the host takes its time for a chore: in an optimizer, what it turns to one parameter for covers the
@@ -166,11 +245,12 @@ impl Lines {
         !self.in_optimizer || matches!(chore, Chore::Step(_) | Chore::Parameter(..))
     }
 
-    fn step(&mut self, step: Step, costs: &Costs<'_>, out: &mut PhaseTime) {
+    fn step(&mut self, step: &Step, costs: &Costs<'_>, out: &mut PhaseTime) {
         match step {
-            Step::Host(seconds) => self.work(seconds, out),
+            Step::Host(seconds) => self.work(*seconds, out),
             Step::Wait => self.host = self.host.max(self.gpu),
-            Step::Kernel(seconds) => self.kernel(seconds, costs, out),
+            Step::Kernel(seconds) => self.kernel(*seconds, costs, out),
+            Step::Repeat(round, times) => self.play(round, *times, costs, out),
         }
     }
 

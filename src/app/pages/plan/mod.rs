@@ -8,6 +8,7 @@ mod explain;
 mod export;
 mod in_sight;
 mod instant;
+mod largest_batch;
 mod live;
 mod memory_bar;
 mod model_source;

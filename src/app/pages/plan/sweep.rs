@@ -3,6 +3,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 use vramscope_engine::plan::{Axis, Point};
 
+use super::largest_batch::LargestBatchCard;
 use super::sweep_cards::{CardChips, LargestTable};
 use super::sweep_chart::{SweepChart, figure};
 use crate::charts::ChartFrame;
@@ -138,6 +139,7 @@ pub fn SweepPanel() -> impl IntoView {
         })
     });
     view! {
+        <LargestBatchCard />
         <ChartFrame figure=figure(i18n, state.shown)>
             <p class="muted small">{t!(i18n, sweep.explain)}</p>
             <div class="chart-tools sweep-tools">

@@ -10,6 +10,7 @@ mod ladder;
 mod nearest;
 mod ready;
 mod recommended;
+mod refused;
 mod searched;
 
 use leptos::prelude::*;
@@ -27,6 +28,7 @@ use ladder::Ladder;
 use nearest::NearestCard;
 use ready::Ready;
 use recommended::Recommended;
+use refused::refused;
 use searched::{Progress, Searched};
 
 /// The question at the left, the plan at the right, plans that are ready below.
@@ -41,7 +43,7 @@ pub fn PlansPage() -> impl IntoView {
         Some(
             view! {
                 <section class="card refusal" role="alert" data-testid="plan-refused">
-                    <p class="refusal-message">{why}</p>
+                    <p class="refusal-message">{refused(i18n, &why)}</p>
                 </section>
             }
             .into_any(),

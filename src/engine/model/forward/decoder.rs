@@ -242,18 +242,18 @@ impl Decoder {
             cache,
             _position_ids: Some(position_ids),
         };
-        self.blocks(t, run, embeds, (shared, sliding_mask), |_, _, h| h)
+        self.blocks(t, run, embeds, (shared, sliding_mask), (0, |_: &Tape, _, h| h))
     }
 
     /// As [`Decoder::forward`], at positions [3, batch, seq] of time, height and width; `after` gets
-    /// what each block gives, with the block's number.
+    /// what each block gives, with the block's number, and changes that of the first so many.
     pub fn forward_multimodal(
         &self,
         t: &Tape,
         run: &Run,
         embeds: Tensor,
         (position_ids, layout): (&Tensor, MropeLayout),
-        after: impl Fn(&Tape, usize, Tensor) -> Tensor,
+        after: (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
     ) -> Tensor {
         let cache = run.cache(&self.windows);
         let (mask, sliding_mask) = self.masks(t, run, &embeds, None);
@@ -283,13 +283,24 @@ impl Decoder {
         (full, window.and_then(|window| mask(Pattern::Sliding(window))))
     }
 
+    /// What tells blocks apart: what they see, and what happens after the first `changed`. A cache finds what it keeps
+    /// of a block by its number, and windows are some blocks'.
+    fn kinds(&self, has_cache: bool, changed: usize) -> Vec<u64> {
+        let by_number = has_cache && self.windows.iter().any(|window| *window != self.windows[0]);
+        let kind = |(i, window): (usize, &Option<u64>)| match by_number {
+            true => i as u64,
+            false => window.unwrap_or(0) << 1 | u64::from(i < changed),
+        };
+        self.windows.iter().enumerate().map(kind).collect()
+    }
+
     fn blocks(
         &self,
         t: &Tape,
         run: &Run,
         embeds: Tensor,
         (shared, sliding_mask): (Shared, Option<Mask>),
-        after: impl Fn(&Tape, usize, Tensor) -> Tensor,
+        (changed, after): (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
     ) -> Tensor {
         let sliding = Rc::new(Shared {
             mask: sliding_mask,
@@ -298,21 +309,23 @@ impl Decoder {
         let full = Rc::new(shared);
         let mut h = embeds.clone();
         let mut _block_output = embeds.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
+        let kinds = self.kinds(full.cache.is_some(), changed);
+        t.stack(&kinds, &mut |i| {
             let shared = if self.windows[i].is_some() { &sliding } else { &full };
-            let (layer, shared) = (layer.clone(), shared.clone());
+            let (layer, shared) = (self.layers[i].clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+            let input = std::mem::replace(&mut h, embeds.clone());
             let output = t.layer("layers", i, || {
                 if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
+                    t.checkpoint(input, Rc::new(forward))
                 } else {
-                    forward(t, h)
+                    forward(t, input)
                 }
             });
             // a block's output has a variable of its own, which is there until the next one
             _block_output = output.clone();
             h = after(t, i, output);
-        }
+        });
         let out = t.scope("norm", || self.norm.forward(t, &h));
         drop(embeds);
         out

@@ -93,7 +93,9 @@ impl VisionTower for Qwen25Vision {
                 windows.clone()
             }
         };
-        let last = self.blocks.forward(t, run, h, &positions, segments, |_, _, _| ());
+        let last = self
+            .blocks
+            .forward(t, run, h, &positions, segments, (&[], |_: &Tape, _, _: &Tensor| ()));
         let merged = {
             let by_window = t.component("merger", Component::Connector, || self.merger.forward(t, &last));
             t.index_from_host(&by_window, by_window.size(0))

@@ -71,7 +71,9 @@ impl VisionTower for Qwen2Vision {
         let embedded = run.embedded(t, self.patch_embed.forward(t, pixels));
         let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
         let each = |_| segments.clone();
-        let last = self.blocks.forward(t, run, embedded, &positions, each, |_, _, _| ());
+        let last = self
+            .blocks
+            .forward(t, run, embedded, &positions, each, (&[], |_: &Tape, _, _: &Tensor| ()));
         let merged = t.component("merger", Component::Connector, || self.merger.forward(t, &last));
         VisionOutput {
             last,

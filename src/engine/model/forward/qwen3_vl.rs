@@ -116,9 +116,10 @@ impl VisionTower for Qwen3Vision {
         let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
         let mut deepstack = Vec::with_capacity(self.deepstack_layers.len());
         let each = |_| segments.clone();
-        let last = self.blocks.forward(t, run, h, &positions, each, |t, i, h| {
+        let seen = (&self.deepstack_layers[..], |t: &Tape, i: usize, h: &Tensor| {
             deepstack.extend(self.deepstack(t, i, h));
         });
+        let last = self.blocks.forward(t, run, h, &positions, each, seen);
         let merged = t.component("merger", Component::Connector, || self.merger.forward(t, &last));
         drop(learned);
         VisionOutput {

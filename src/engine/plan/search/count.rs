@@ -10,7 +10,7 @@ use crate::units::Bytes;
 
 /// Live bytes of the steady step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::plan) struct Counted {
+pub(crate) struct Counted {
     /// Highest of forward and backward.
     pub pass: Bytes,
     /// Highest of the update.
@@ -20,7 +20,7 @@ pub(in crate::plan) struct Counted {
 }
 
 /// Counts making the model, the first step and the steady one.
-pub(in crate::plan) fn count(recording: &Recording) -> Counted {
+pub(crate) fn count(recording: &Recording) -> Counted {
     let mut live = Live {
         sizes: recording
             .log

@@ -2,20 +2,22 @@
 
 use super::space::Space;
 use crate::Setup;
-use crate::setup::{Attention, Optimizer, Precision};
+use crate::setup::{Attention, Freeze, Optimizer, Precision};
 
 /// Whether the space has a setup that learns the same, takes no more memory and is no slower.
 ///
 /// - Eager attention keeps scores and probabilities where the fused kernels keep a row of sums, and runs a kernel for
 ///   each step of it.
 /// - Where bf16 was asked, fp32 weights, gradients and states take twice as much, and more precise products as long or
-///   longer.
+///   longer; but adapters in fp32 multiply in fp32 beside weights in bf16, and in half precision under autocast.
 ///
 /// `tests/monotone` holds both over all families.
 pub(super) fn is_dominated(space: &Space, setup: &Setup) -> bool {
     let fused = setup.attn == Attention::Eager && space.attns.contains(&Attention::Sdpa);
     let asked = space.precisions.first();
-    let half = asked == Some(&Precision::Bf16) && setup.precision != Precision::Bf16;
+    let has_adapters = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
+    let may_be_faster = has_adapters && setup.precision != Precision::Fp32;
+    let half = asked == Some(&Precision::Bf16) && setup.precision != Precision::Bf16 && !may_be_faster;
     fused || half
 }
 

@@ -7,6 +7,7 @@
 //! is below every later one, and what it puts beyond the room is out without a recording. An update that does not
 //! fit rules out every pass before it, and a sample that does not fit every larger one. What another setup beats in everything ([`dominated`]) is not recorded.
 
+mod class;
 mod count;
 mod distance;
 mod dominated;
@@ -24,10 +25,12 @@ mod tests;
 use crate::Setup;
 use crate::device::Device;
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision};
-use crate::simulate::SimulateError;
+use crate::simulate::{Ground, SimulateError};
 use crate::time::Costs;
-use crate::units::{Bytes, Seconds};
+use crate::units::Bytes;
 
+#[cfg(test)]
+pub(crate) use count::{Counted, count};
 pub(super) use front::order;
 pub(super) use pass::{Recorder, Update, repeated};
 pub(super) use shared::Shared;
@@ -41,7 +44,7 @@ pub use distance::distance;
 pub use found::{Candidate, Decided, Found};
 pub use front::front;
 pub use inputs::inputs;
-pub use space::{Entry, Input, Samples, Space};
+pub use space::{Entry, Input, MOST_ACCUMULATED, NoBatch, Samples, Space};
 
 /// What is looked for.
 pub struct Question<'a> {
@@ -65,7 +68,10 @@ pub struct Search<'a> {
     recorder: Recorder<'a>,
     next: usize,
     updates: Vec<(UpdateKey, Option<Update>)>,
-    bare: Vec<(UpdateKey, Option<Bytes>)>,
+    bare: Vec<(UpdateKey, Bytes)>,
+    grounds: Vec<(UpdateKey, Ground)>,
+    /// Where the largest micro-batch of the class before lay, by what decides it most and the optimizer.
+    hints: Vec<((Checkpointing, Loss, Optimizer), usize)>,
     /// Peaks of the least micro-batch of each class, by input.
     leasts: Vec<(Key, usize, Bytes)>,
     /// Setups whose update alone passes the room, with its peak.
@@ -128,6 +134,8 @@ impl<'a> Search<'a> {
             next: 0,
             updates: Vec::new(),
             bare: Vec::new(),
+            grounds: Vec::new(),
+            hints: Vec::new(),
             leasts: Vec::new(),
             beyond: Vec::new(),
             found: Found::default(),
@@ -189,10 +197,11 @@ impl<'a> Search<'a> {
                 }
                 let class = Class { setup, parallel, input };
                 let batch = self.space.batches[0];
-                let peak = self.record_pass(&class, batch);
-                if let (Ok(peak), Some(Ok(update))) = (peak, self.update(&class, class.setup.optim)) {
-                    let time = self.time_within(&class, batch, peak);
-                    let candidate = self.candidate(&class, class.setup.optim, batch, (peak, time), update);
+                let pass = self.record_pass(&class, batch);
+                if let (Ok(pass), Some(Ok(update))) = (pass, self.update(&class, class.setup.optim)) {
+                    let time = self.time_within(&pass);
+                    let candidate =
+                        self.candidate(&class, class.setup.optim, batch, (pass.peak, time.as_ref()), &update);
                     self.note_nearest(candidate);
                 }
             }
@@ -240,156 +249,5 @@ impl<'a> Search<'a> {
             ..space.inputs[input].setup.clone()
         };
         (left == 0).then_some(Class { setup, parallel, input })
-    }
-
-    fn look_at(&mut self, class: &Class) -> Result<(), SimulateError> {
-        let batches = self.space.batches.clone();
-        let mut passes: Vec<Option<Bytes>> = vec![None; batches.len()];
-        let mut times: Vec<Option<Option<[f64; 2]>>> = vec![None; batches.len()];
-        let mut updates: Vec<(Optimizer, Update)> = Vec::new();
-        let floor = self.floor(class)?;
-        if floor > self.room {
-            let optim = self.space.optims.last().copied().unwrap_or_default();
-            let setup = Setup {
-                optim,
-                ..class.setup.clone()
-            };
-            self.beyond.push((floor, setup, class.parallel, class.input));
-            self.found.decided.bounded += self.space.optims.len() * batches.len();
-            return Ok(());
-        }
-        for optim in self.space.optims.clone() {
-            if dominated::is_dominated_optimizer(&self.space, optim) {
-                self.found.decided.dominated += batches.len();
-                continue;
-            }
-            match self.update(class, optim) {
-                Some(Ok(update)) => updates.push((optim, update)),
-                Some(Err(error)) => {
-                    self.found.decided.refused += batches.len();
-                    self.refuse(error);
-                }
-                None => self.found.decided.refused += batches.len(),
-            }
-        }
-        let all = updates.clone();
-        for (optim, update) in updates {
-            if self.is_beaten(optim, &update, &all) {
-                self.found.decided.dominated += batches.len();
-                continue;
-            }
-            if update.peak > self.room {
-                let setup = Setup {
-                    optim,
-                    ..class.setup.clone()
-                };
-                self.beyond.push((update.peak, setup, class.parallel, class.input));
-                self.found.decided.bounded += batches.len();
-                continue;
-            }
-            if passes[0].is_none() {
-                if self.is_ruled_out(class, &update) {
-                    self.found.decided.bounded += batches.len();
-                    let setup = Setup {
-                        optim,
-                        ..class.setup.clone()
-                    };
-                    self.beyond.push((update.peak, setup, class.parallel, class.input));
-                    continue;
-                }
-                passes[0] = Some(self.record_pass(class, batches[0])?);
-                if let Some(peak) = passes[0] {
-                    self.leasts.push((class.key(), class.input, peak));
-                }
-            }
-            let best = self.largest(class, update, &batches, &mut passes);
-            self.found.decided.summed += 1;
-            self.found.decided.bounded += batches.len() - 1;
-            let at = best.unwrap_or(0);
-            let Some(peak) = passes[at] else { continue };
-            let time = *times[at].get_or_insert_with(|| self.time_within(class, batches[at], peak));
-            let candidate = self.candidate(class, optim, batches[at], (peak, time), update);
-            if best.is_some() {
-                self.found.fitting.push(candidate);
-            } else {
-                self.note_nearest(candidate);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the least micro-batch of a smaller sample passes the room with these states already.
-    fn is_ruled_out(&self, class: &Class, update: &Update) -> bool {
-        let key = class.key();
-        let input = |at: usize| &self.space.inputs[at].setup;
-        self.leasts.iter().any(|(known, at, peak)| {
-            *known == key && *peak + update.states > self.room && inputs::is_within(input(*at), input(class.input))
-        })
-    }
-
-    fn note_nearest(&mut self, candidate: Candidate) {
-        let nearest = self.found.nearest.as_ref();
-        if nearest.is_none_or(|known| candidate.peak < known.peak) {
-            self.found.nearest = Some(candidate);
-        }
-    }
-
-    /// Whether another optimizer learns as much or more, takes no more memory and is no slower, whatever the pass.
-    fn is_beaten(&self, optim: Optimizer, update: &Update, all: &[(Optimizer, Update)]) -> bool {
-        let distance = |optim| distance::of_optim(self.asked.optim, optim);
-        let time = |update: &Update| {
-            update
-                .time
-                .map(|time| time + self.shared.paging(self.device, update.paged))
-        };
-        // As on the front, peaks within a part of the room count as equal; where all is, the one before stays.
-        let slack = front::equal(self.room);
-        let no_worse = |of: (Optimizer, &Update), than: (Optimizer, &Update)| {
-            distance(of.0) <= distance(than.0)
-                && of.1.states <= than.1.states + slack
-                && of.1.peak <= than.1.peak + slack
-                && time(of.1) <= time(than.1)
-        };
-        let place = |of: Optimizer| all.iter().position(|(other, _)| *other == of);
-        let beats = |&(other, by): &(Optimizer, Update)| {
-            let back = no_worse((optim, update), (other, &by));
-            other != optim && no_worse((other, &by), (optim, update)) && (!back || place(other) < place(optim))
-        };
-        all.iter().any(beats)
-    }
-
-    /// Seconds of forward and backward where they fit.
-    fn time_within(&mut self, class: &Class, batch: u64, peak: Bytes) -> Option<[f64; 2]> {
-        (peak <= self.room).then(|| self.time_passes(class, batch)).flatten()
-    }
-
-    /// A setup, put together from the peak and the time of its passes and from its update.
-    fn candidate(
-        &self,
-        class: &Class,
-        optim: Optimizer,
-        batch: u64,
-        (peak, time): (Bytes, Option<[f64; 2]>),
-        update: Update,
-    ) -> Candidate {
-        let setup = Setup {
-            batch,
-            accum: self.space.accum(batch),
-            optim,
-            ..class.setup.clone()
-        };
-        let parallel = class.parallel.as_ref();
-        let time = time.zip(update.time).and_then(|(pass, seconds)| {
-            let seconds = seconds + self.shared.paging(self.device, update.paged);
-            self.shared.step(parallel, pass, setup.accum, seconds, update.trained)
-        });
-        Candidate {
-            peak: (peak + update.states).max(update.peak),
-            time: time.map(Seconds::new),
-            distance: distance_to(&self.space, class.input, &setup, parallel),
-            parallel: class.parallel,
-            input: class.input,
-            setup,
-        }
     }
 }

@@ -3,8 +3,8 @@
 use super::pass::Update;
 use super::{Class, Search, UpdateKey};
 use crate::Setup;
-use crate::setup::{Checkpointing, Loss, Optimizer};
-use crate::simulate::SimulateError;
+use crate::setup::{Checkpointing, Loss, Optimizer, Parallel};
+use crate::simulate::{Ground, Pass, SimulateError};
 use crate::units::Bytes;
 
 impl Search<'_> {
@@ -17,17 +17,11 @@ impl Search<'_> {
         }
     }
 
-    /// Highest live bytes of forward and backward at a micro-batch.
-    pub(super) fn record_pass(&mut self, class: &Class, batch: u64) -> Result<Bytes, SimulateError> {
+    /// Forward and backward at a micro-batch.
+    pub(super) fn record_pass(&mut self, class: &Class, batch: u64) -> Result<Pass, SimulateError> {
         let setup = self.at(class, batch);
         let model = &self.space.inputs[class.input].model;
-        self.recorder.peak(model, &setup, class.parallel.as_ref())
-    }
-
-    /// Their seconds.
-    pub(super) fn time_passes(&mut self, class: &Class, batch: u64) -> Option<[f64; 2]> {
-        let setup = self.at(class, batch);
-        self.recorder.passes(&self.space.inputs[class.input].model, &setup)
+        self.recorder.pass(model, &setup, class.parallel.as_ref())
     }
 
     fn at(&self, class: &Class, batch: u64) -> Setup {
@@ -59,32 +53,51 @@ impl Search<'_> {
         };
         let key = (key, class.parallel, input);
         if let Some((_, known)) = self.updates.iter().find(|(known, _)| *known == key) {
-            return known.map(Ok);
+            return known.clone().map(Ok);
         }
         let update = self.record_update(&key);
-        self.updates.push((key, update.as_ref().ok().copied()));
+        self.updates.push((key, update.as_ref().ok().cloned()));
         Some(update)
     }
 
     fn record_update(&mut self, key: &UpdateKey) -> Result<Update, SimulateError> {
-        let bare = self.bare(key)?;
         let (setup, parallel, input) = key;
+        let Some(parallel) = parallel else {
+            let ground = self.ground(key)?;
+            let model = &self.space.inputs[*input].model;
+            return self.recorder.update(model, setup, &ground);
+        };
+        let bare = self.bare(key, parallel)?;
         let model = &self.space.inputs[*input].model;
-        self.recorder.update(model, setup, parallel.as_ref(), bare)
+        self.recorder.shared_update(model, setup, parallel, bare)
     }
 
-    fn bare(&mut self, (setup, parallel, input): &UpdateKey) -> Result<Bytes, SimulateError> {
-        let setup = Setup {
-            optim: Optimizer::Sgd,
-            ..setup.clone()
-        };
-        let key = (setup, *parallel, *input);
-        if let Some((_, Some(known))) = self.bare.iter().find(|(known, _)| *known == key) {
+    /// What every update of what is trained finds, whatever the optimizer.
+    fn ground(&mut self, (setup, parallel, input): &UpdateKey) -> Result<Ground, SimulateError> {
+        let key = (without_optimizer(setup), *parallel, *input);
+        if let Some((_, known)) = self.grounds.iter().find(|(known, _)| *known == key) {
+            return Ok(known.clone());
+        }
+        let ground = self.recorder.ground(&self.space.inputs[*input].model, &key.0)?;
+        self.grounds.push((key, ground.clone()));
+        Ok(ground)
+    }
+
+    fn bare(&mut self, (setup, shared, input): &UpdateKey, parallel: &Parallel) -> Result<Bytes, SimulateError> {
+        let key = (without_optimizer(setup), *shared, *input);
+        if let Some((_, known)) = self.bare.iter().find(|(known, _)| *known == key) {
             return Ok(*known);
         }
         let model = &self.space.inputs[*input].model;
-        let bare = self.recorder.bare(model, &key.0, parallel.as_ref())?;
-        self.bare.push((key, Some(bare)));
+        let bare = self.recorder.bare(model, &key.0, parallel)?;
+        self.bare.push((key, bare));
         Ok(bare)
+    }
+}
+
+fn without_optimizer(setup: &Setup) -> Setup {
+    Setup {
+        optim: Optimizer::Sgd,
+        ..setup.clone()
     }
 }

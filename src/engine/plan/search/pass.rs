@@ -1,17 +1,23 @@
 //! Recorded forwards and backwards, and recorded updates.
 
+use std::rc::Rc;
+
 use super::count::{Counted, count};
-use crate::setup::{Optimizer, Parallel};
-use crate::simulate::{Notes, Recording, SimulateError, record_notes, record_parallel_notes};
+use crate::setup::{Freeze, Optimizer, Parallel};
+use crate::simulate::{
+    Ground, Notes, Pass, Recording, SimulateError, record_ground, record_notes, record_parallel_notes, record_pass,
+    record_update,
+};
 use crate::tape::Gpu;
-use crate::time::{Costs, seconds};
+use crate::tape::work::Item;
+use crate::time::{Costs, Passes, seconds};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
 use super::shared::Shared;
 
 /// What an optimizer adds to a pass, and its update.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(in crate::plan) struct Update {
     /// Live bytes of its states.
     pub states: Bytes,
@@ -19,8 +25,12 @@ pub(in crate::plan) struct Update {
     pub peak: Bytes,
     /// States that CUDA moves between host and card.
     pub paged: Bytes,
-    /// Seconds of the update.
-    pub time: Option<f64>,
+    /// Seconds of the update by itself, and where the GPU is far behind the host. By how much it is behind at the end
+    /// of a pass moves the end of the update by one of these two, whichever is later; so of two updates the one that
+    /// is no slower in both is no slower after any pass.
+    pub time: Option<[f64; 2]>,
+    /// What GPU and host do in it, on one GPU: what it takes depends on what runs before it.
+    pub work: Rc<[Item]>,
     /// Bytes of what is trained, and of what travels between GPUs.
     pub trained: Bytes,
 }
@@ -67,16 +77,24 @@ fn without_states(setup: &Setup) -> Setup {
 }
 
 impl Recorder<'_> {
-    /// Highest live bytes of a setup's forward and backward, without the states of an optimizer.
-    pub fn peak(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Bytes, SimulateError> {
-        Ok(self.counted(model, &without_states(setup), parallel)?.pass)
-    }
-
-    /// Seconds of one micro-batch's forward and backward; nothing where the card's rates are not known.
-    pub fn passes(&mut self, model: &Model, setup: &Setup) -> Option<[f64; 2]> {
-        let costs = self.costs?;
-        let [forward, backward, _] = seconds(&self.work(model, &without_states(setup)).ok()?, costs);
-        Some([forward, backward])
+    /// One micro-batch's forward and backward of a setup, without the states of an optimizer: its highest live bytes,
+    /// and what GPU and host do where that has a price.
+    pub fn pass(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Pass, SimulateError> {
+        // What is in four bits does more in its first pass, which is no later one's.
+        if setup.freeze == Freeze::Qlora && setup.accum > 1 && parallel.is_none() {
+            let run = self.work(model, &without_states(setup))?;
+            let peak = count(&run).pass;
+            return Ok(Pass { peak, work: run.work });
+        }
+        self.recorded += 1;
+        let pass = record_pass(model, setup, self.gpu, self.costs.is_some())?;
+        Ok(match parallel {
+            None => pass,
+            Some(_) => Pass {
+                peak: self.counted(model, &without_states(setup), parallel)?.pass,
+                ..pass
+            },
+        })
     }
 
     /// A whole step of a setup.
@@ -90,28 +108,50 @@ impl Recorder<'_> {
             })
     }
 
-    /// The update of a setup, which depends on what is trained and in what types, not on samples; `bare` is what lives
-    /// without states.
-    pub fn update(
+    /// What every update of a setup finds.
+    pub fn ground(&mut self, model: &Model, setup: &Setup) -> Result<Ground, SimulateError> {
+        self.recorded += 1;
+        record_ground(model, setup, self.gpu)
+    }
+
+    /// The update of a setup, which depends on what is trained and in what types, not on samples.
+    pub fn update(&mut self, model: &Model, setup: &Setup, ground: &Ground) -> Result<Update, SimulateError> {
+        self.recorded += 1;
+        let update = record_update(model, setup, self.gpu, (ground, self.costs.is_some()))?;
+        Ok(Update {
+            states: update.states,
+            peak: update.peak,
+            paged: update.paged,
+            time: self.costs.map(|costs| {
+                [Passes::default(), Passes::behind()].map(|mut passes| passes.update(&update.work, costs))
+            }),
+            work: update.work.into(),
+            trained: update.trained,
+        })
+    }
+
+    /// The same on each of several GPUs; `bare` is what lives without states.
+    pub fn shared_update(
         &mut self,
         model: &Model,
         setup: &Setup,
-        parallel: Option<&Parallel>,
+        parallel: &Parallel,
         bare: Bytes,
     ) -> Result<Update, SimulateError> {
-        let (counted, time, [paged, trained]) = self.record(model, setup, parallel)?;
+        let (counted, time, [paged, trained]) = self.record(model, setup, Some(parallel))?;
         Ok(Update {
             states: counted.end.saturating_sub(bare),
             peak: counted.update,
             paged,
-            time: time.map(|[.., update]| Shared::of_update(parallel, update)),
+            time: time.map(|[.., update]| [Shared::of_update(Some(parallel), update); 2]),
+            work: Rc::default(),
             trained,
         })
     }
 
     /// Live bytes once a step without states is over.
-    pub fn bare(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Bytes, SimulateError> {
-        Ok(self.counted(model, setup, parallel)?.end)
+    pub fn bare(&mut self, model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Bytes, SimulateError> {
+        Ok(self.counted(model, setup, Some(parallel))?.end)
     }
 
     /// One run with its time.
@@ -121,7 +161,7 @@ impl Recorder<'_> {
             None => count(&run),
             Some(_) => self.counted(model, setup, parallel)?,
         };
-        let time = self.costs.map(|costs| seconds(&run, costs));
+        let time = self.costs.map(|costs| seconds(&run.work, costs));
         let trained = run.parameters.iter().filter(|(_, trained)| *trained);
         let trained = trained
             .map(|&(id, _)| Bytes::new(run.log.births[id as usize].bytes))

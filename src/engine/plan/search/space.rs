@@ -1,5 +1,9 @@
 //! What may be changed of a setup: the values that a search goes through.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use super::distance::learned_less;
 use crate::model::Takes;
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision, Strategy};
@@ -119,8 +123,28 @@ pub struct Space {
     pub(super) world: u64,
 }
 
+/// No micro-batch makes up the samples of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoBatch {
+    /// Samples of a step on all GPUs.
+    pub samples: u64,
+    /// GPUs.
+    pub gpus: u64,
+}
+
+impl fmt::Display for NoBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { samples, gpus } = self;
+        write!(
+            f,
+            "no micro-batch makes up {samples} samples a step on {gpus} GPUs in at most {MOST_ACCUMULATED} accumulated \
+             ones; change the samples, the GPUs, or the micro-batch where it stays as it is"
+        )
+    }
+}
+
 /// Most micro-batches of a step: what [`simulate`](crate::simulate()) takes.
-const MOST_ACCUMULATED: u64 = 64;
+pub const MOST_ACCUMULATED: u64 = 64;
 
 impl Space {
     /// Everything that means something for a model, but for entries that have to stay as they are.
@@ -161,14 +185,10 @@ impl Space {
     }
 
     /// Why there is none, where there is none.
-    pub fn refusal(&self) -> Option<String> {
-        let samples = self.effective().unwrap_or(0);
-        self.is_empty().then(|| {
-            format!(
-                "no micro-batch makes up {samples} samples a step on {} GPUs in at most {MOST_ACCUMULATED} accumulated \
-                 ones; change the samples, the GPUs, or the micro-batch where it stays as it is",
-                self.world
-            )
+    pub fn refusal(&self) -> Option<NoBatch> {
+        self.is_empty().then(|| NoBatch {
+            samples: self.effective().unwrap_or(0),
+            gpus: self.world,
         })
     }
 
@@ -221,6 +241,12 @@ impl Space {
             Samples::Effective(samples) => (samples / (batch * self.world)).max(1),
             Samples::AsManyAsFit(_) => 1,
         }
+    }
+
+    /// Whether the largest micro-batch alone makes a step, so that no gradients lie beside it, and smaller ones do not.
+    pub(super) fn ends_without_gradients(&self) -> bool {
+        let accum = |batch: Option<&u64>| batch.is_some_and(|batch| self.accum(*batch) > 1);
+        accum(self.batches.first()) && !accum(self.batches.last())
     }
 
     /// How many forwards and backwards are told apart, whatever the micro-batch.

@@ -241,3 +241,137 @@ fn several_gpus_share_what_one_cannot_hold() {
         assert_eq!(best.samples(), 2);
     });
 }
+
+/// Every setup of small spaces by itself, recorded as a whole run: what is found has its figures, and every one that
+/// fits is found or beaten.
+#[test]
+fn a_search_finds_what_looking_at_every_setup_finds() {
+    let short = |batch, seq, freeze| Setup {
+        batch,
+        seq,
+        freeze,
+        ..Setup::default()
+    };
+    let questions = [
+        (
+            "gpt2",
+            short(1, 256, Freeze::None),
+            Samples::Effective(12),
+            2,
+            &[Entry::Attn][..],
+        ),
+        (
+            "gpt2",
+            short(1, 256, Freeze::None),
+            Samples::AsManyAsFit(6),
+            3,
+            &[Entry::Precision],
+        ),
+        // The larger micro-batch has no gradients beside it, and fits where the smaller does not.
+        ("gpt2", short(1, 64, Freeze::None), Samples::Effective(2), 1, &[]),
+        (
+            "qwen2-vl-2b",
+            short(1, 400, Freeze::Lora),
+            Samples::Effective(4),
+            9,
+            &[Entry::Attn, Entry::Loss],
+        ),
+        (
+            "smolvlm-256m",
+            short(1, 1300, Freeze::None),
+            Samples::Effective(4),
+            4,
+            &[Entry::Attn, Entry::Freeze],
+        ),
+    ];
+    for (name, asked, samples, gib, kept) in questions {
+        let space = Space::around(one(name, &asked), samples, 1, kept);
+        searched(&space, gib, |found, judge| {
+            let room = Bytes::gib(gib);
+            let slack = front::equal(room);
+            for own in &found.fitting {
+                let whole = judge.figures(own).unwrap();
+                assert_eq!(own.peak, whole.peak, "{name}: {own:?}");
+                let [own_time, time] = [own, &whole].map(|candidate| candidate.time.unwrap().get());
+                assert!(
+                    (own_time - time).abs() < 1e-9 * time,
+                    "{own_time} for {time}, {name}: {own:?}"
+                );
+            }
+            let mut looked_at = 0;
+            // The largest micro-batch that fits of all that is else alike.
+            let mut largest: Vec<Candidate> = Vec::new();
+            for setup in every_setup(&space) {
+                let candidate = Candidate {
+                    distance: distance_to(&space, 0, &setup, None),
+                    setup,
+                    parallel: None,
+                    input: 0,
+                    peak: Bytes::ZERO,
+                    time: None,
+                };
+                let Ok(whole) = judge.figures(&candidate) else {
+                    continue;
+                };
+                looked_at += 1;
+                // What another one equals within 0.5% of the room may do without it.
+                if whole.peak + slack <= room {
+                    largest.retain(|other| !is_alike(other, &whole));
+                    largest.push(whole);
+                }
+            }
+            for whole in &largest {
+                let beats = |own: &Candidate| {
+                    let slower = own.seconds_a_sample() > whole.seconds_a_sample() * 1.005;
+                    let takes_more = own.peak > whole.peak + slack && own.setup.batch <= whole.setup.batch;
+                    own.distance <= whole.distance && !slower && !takes_more
+                };
+                assert!(found.fitting.iter().any(beats), "{name}: nothing found beats {whole:?}");
+            }
+            assert!(looked_at > 50 && !largest.is_empty(), "{name}: {looked_at}");
+        });
+    }
+}
+
+/// Whether two setups differ in the micro-batch alone.
+fn is_alike(one: &Candidate, other: &Candidate) -> bool {
+    let without = |candidate: &Candidate| Setup {
+        batch: 1,
+        accum: 1,
+        ..candidate.setup.clone()
+    };
+    without(one) == without(other)
+}
+
+/// Every setup of a space of one input and one GPU.
+fn every_setup(space: &Space) -> Vec<Setup> {
+    let mut all = vec![space.asked().clone()];
+    let mut open = |choices: Vec<fn(&mut Setup, &Space, usize) -> bool>| {
+        for choose in choices {
+            all = std::mem::take(&mut all)
+                .into_iter()
+                .flat_map(|setup| {
+                    (0..).map_while(move |at| {
+                        let mut setup = setup.clone();
+                        choose(&mut setup, space, at).then_some(setup)
+                    })
+                })
+                .collect();
+        }
+    };
+    open(vec![
+        |setup, space, at| space.precisions.get(at).map(|one| setup.precision = *one).is_some(),
+        |setup, space, at| space.optims.get(at).map(|one| setup.optim = *one).is_some(),
+        |setup, space, at| space.ckpts.get(at).map(|one| setup.ckpt = *one).is_some(),
+        |setup, space, at| space.attns.get(at).map(|one| setup.attn = *one).is_some(),
+        |setup, space, at| space.freezes.get(at).map(|one| setup.freeze = *one).is_some(),
+        |setup, space, at| space.losses.get(at).map(|one| setup.loss = *one).is_some(),
+        |setup, space, at| {
+            let batch = space.batches.get(at);
+            batch
+                .map(|batch| (setup.batch, setup.accum) = (*batch, space.accum(*batch)))
+                .is_some()
+        },
+    ]);
+    all
+}

@@ -106,30 +106,40 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
         )
     }
 
-    /// [patches, width] → the same; `segments` says what attends to what in each block, `after` sees
-    /// what each block gives.
+    /// [patches, width] → the same; `segments` says what attends to what in each block, `after` sees what each block
+    /// gives and makes something of that of those `seen`.
     pub fn forward(
         &self,
         t: &Tape,
         run: &Run,
-        mut h: Tensor,
+        h: Tensor,
         positions: &Rc<Positions>,
         segments: impl Fn(usize) -> Rc<Segments>,
-        mut after: impl FnMut(&Tape, usize, &Tensor),
+        (seen, mut after): (&[u64], impl FnMut(&Tape, usize, &Tensor)),
     ) -> Tensor {
-        for (i, block) in self.0.iter().enumerate() {
-            let (block, positions, segments) = (block.clone(), positions.clone(), segments(i));
+        let first = segments(0);
+        // what attends to what is one of two, and each block that is seen makes something of its own
+        let kind = |i: usize| match seen.iter().position(|&seen| seen == i as u64) {
+            Some(at) => 2 + at as u64,
+            None => u64::from(Rc::ptr_eq(&segments(i), &first)),
+        };
+        let kinds: Vec<u64> = (0..self.0.len()).map(kind).collect();
+        let mut h = Some(h);
+        t.stack(&kinds, &mut |i| {
+            let (block, positions, segments) = (self.0[i].clone(), positions.clone(), segments(i));
             let attn = run.attn;
             let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &segments, &positions, &x);
-            h = t.layer("blocks", i, || {
+            let Some(x) = h.take() else { return };
+            let out = t.layer("blocks", i, || {
                 if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
+                    t.checkpoint(x, Rc::new(forward))
                 } else {
-                    forward(t, h)
+                    forward(t, x)
                 }
             });
-            after(t, i, &h);
-        }
-        h
+            after(t, i, &out);
+            h = Some(out);
+        });
+        h.expect("blocks hand on what they are given")
     }
 }

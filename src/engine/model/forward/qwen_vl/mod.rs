@@ -112,7 +112,7 @@ impl<V: VisionTower> QwenVl<V> {
         let h = t.component("model.language_model", Component::LanguageModel, || {
             let positions = (&position_ids, V::MROPE);
             self.language_model
-                .forward_multimodal(t, run, embeds, positions, add_features)
+                .forward_multimodal(t, run, embeds, positions, (deepstack.len(), add_features))
         });
         drop(kept);
         h

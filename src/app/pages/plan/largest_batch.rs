@@ -1,0 +1,216 @@
+use std::time::Duration;
+
+use leptos::prelude::*;
+use vramscope_engine::format::{gib, grouped};
+use vramscope_engine::plan::{End, MOST_SAMPLES};
+use vramscope_engine::simulate::SimulateError;
+
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::part::part;
+use crate::shell::Store;
+use crate::state::{Draft, Key, Reading};
+use crate::words;
+use crate::worker::batches::{FoundBatch, LargestBatch, Stop};
+use crate::worker::{Answer, Ask, Engine, Slot};
+
+/// Entries must rest so long before it begins: its simulations would delay the run's own.
+const REST: Duration = Duration::from_millis(600);
+
+/// The largest micro-batch of the entries, in step with them.
+#[derive(Clone, Copy)]
+struct Following {
+    news: RwSignal<Option<LargestBatch>>,
+    /// Whether more is to come.
+    at_work: RwSignal<bool>,
+    /// Whether the person ended it.
+    stopped: RwSignal<bool>,
+    engine: Engine,
+    pending: StoredValue<Option<TimeoutHandle>>,
+}
+
+impl Following {
+    fn new() -> Self {
+        let following = Self {
+            news: RwSignal::new(None),
+            at_work: RwSignal::new(false),
+            stopped: RwSignal::new(false),
+            engine: Engine::get(),
+            pending: StoredValue::new(None),
+        };
+        on_cleanup(move || following.stop());
+        following
+    }
+
+    /// Looks for that of other entries once they have rested.
+    fn ask(self, entries: Draft) {
+        self.stop();
+        let begin = move || {
+            self.at_work.try_set(true);
+            self.engine
+                .ask(Slot::Batches, Ask::Batches(entries.clone()), move |answer, progress| {
+                    if let Some(Answer::Batches(news)) = answer {
+                        self.news.try_set(news.open());
+                    }
+                    self.at_work.try_set(!progress.is_complete());
+                });
+        };
+        self.news.set(None);
+        self.stopped.set(false);
+        self.pending.set_value(set_timeout_with_handle(begin, REST).ok());
+    }
+
+    fn stop(self) {
+        self.engine.cancel(Slot::Batches);
+        self.at_work.try_set(false);
+        if let Some(timer) = self.pending.try_update_value(Option::take).flatten() {
+            timer.clear();
+        }
+    }
+}
+
+/// The largest micro-batch that trains on the card or under the limit, and what stops the next.
+#[component]
+pub fn LargestBatchCard() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let reading = store.reading();
+    let following = Following::new();
+    // It is looked for whichever is entered.
+    let entries = Memo::new(move |_| {
+        let mut entries = reading.with(Reading::entries);
+        entries.set(Key::Batch, "");
+        entries
+    });
+    Effect::new(move || following.ask(entries.get()));
+    let said = part(move || following.news.get().map(|news| told(i18n, &news, store)));
+    let stop = move |_| {
+        following.stop();
+        following.stopped.set(true);
+    };
+    view! {
+        <section class="card largest-batch" aria-busy=move || following.at_work.get().to_string() data-testid="largest-batch-card">
+            <h2>{t!(i18n, sweep.batch_title)}</h2>
+            <p class="muted small">{t!(i18n, sweep.batch_explain)}</p>
+            {said}
+            <Show when=move || following.at_work.get()>
+                <button type="button" class="tool" data-testid="largest-batch-stop-search" on:click=stop>
+                    {t!(i18n, sweep.cancel)}
+                </button>
+            </Show>
+            <Show when=move || following.stopped.get()>
+                <button
+                    type="button"
+                    class="tool"
+                    data-testid="largest-batch-again"
+                    on:click=move |_| following.ask(entries.get_untracked())
+                >
+                    {t!(i18n, sweep.again)}
+                </button>
+            </Show>
+        </section>
+    }
+}
+
+fn told(i18n: Words, news: &LargestBatch, store: Store) -> AnyView {
+    match news {
+        LargestBatch::Between([good, bad]) => {
+            let good = grouped(*good);
+            let words = if *bad > MOST_SAMPLES {
+                t_string!(i18n, sweep.batch_working, good = good).to_string()
+            } else {
+                t_string!(i18n, sweep.batch_trying, good = good, bad = grouped(*bad)).to_string()
+            };
+            view! { <p class="muted" role="status">{words}</p> }.into_any()
+        }
+        LargestBatch::Refused(why) => {
+            let words = match why {
+                SimulateError::LengthsDecide => t_string!(i18n, sweep.batch_lengths).to_string(),
+                why => words::setup_refusal(i18n, why),
+            };
+            view! { <p data-testid="largest-batch-refused">{words}</p> }.into_any()
+        }
+        LargestBatch::Found(found) => {
+            let batch = found.batch;
+            let of = found.batch.to_string();
+            let next =
+                next(i18n, found).map(|words| view! { <p class="muted" data-testid="largest-batch-next">{words}</p> });
+            let label = t_string!(i18n, sweep.batch_use, batch = grouped(batch)).to_string();
+            let used = move || store.reading().with(|reading| reading.setup.batch == batch);
+            let choose = (batch > 0).then(|| {
+                view! {
+                    <button
+                        type="button"
+                        class="tool"
+                        data-testid="largest-batch-use"
+                        disabled=used
+                        on:click=move |_| store.set(Key::Batch, batch.to_string())
+                    >
+                        {label}
+                    </button>
+                }
+            });
+            view! {
+                <p role="status" data-testid="largest-batch" data-value=of>
+                    {headline(i18n, found)}
+                </p>
+                {next}
+                {choose}
+            }
+            .into_any()
+        }
+    }
+}
+
+fn headline(i18n: Words, found: &FoundBatch) -> String {
+    let limit = gib(found.limit);
+    match found.reserved.filter(|_| found.batch > 0) {
+        None => t_string!(i18n, sweep.batch_none, limit = limit).to_string(),
+        Some(reserved) => t_string!(
+            i18n,
+            sweep.batch_trains,
+            batch = grouped(found.batch),
+            reserved = gib(reserved),
+            limit = limit
+        )
+        .to_string(),
+    }
+}
+
+/// What becomes of one sample more.
+fn next(i18n: Words, found: &FoundBatch) -> Option<String> {
+    let batch = grouped(found.batch + 1);
+    match (&found.stop, &found.end) {
+        (Some(stop), _) => Some(stopped(i18n, batch, stop)),
+        (None, Some(End::Most)) => Some(t_string!(i18n, sweep.batch_most, batch = grouped(MOST_SAMPLES)).to_string()),
+        (None, Some(End::Refused(why))) => {
+            let why = words::setup_refusal(i18n, why);
+            Some(t_string!(i18n, sweep.batch_refused, batch = batch, why = why).to_string())
+        }
+        (None, None) => None,
+    }
+}
+
+fn stopped(i18n: Words, batch: String, stop: &Stop) -> String {
+    let (tensor, requested, allocated) = (stop.tensor.clone(), gib(stop.requested), gib(stop.allocated));
+    match stop.phase {
+        None => t_string!(
+            i18n,
+            sweep.batch_unmade,
+            tensor = tensor,
+            requested = requested,
+            allocated = allocated
+        )
+        .to_string(),
+        Some(phase) => t_string!(
+            i18n,
+            sweep.batch_stops,
+            batch = batch,
+            step = stop.step.to_string(),
+            phase = words::phase(i18n, phase),
+            tensor = tensor,
+            requested = requested,
+            allocated = allocated
+        )
+        .to_string(),
+    }
+}

@@ -1,0 +1,38 @@
+use vramscope_engine::format::grouped;
+use vramscope_engine::plan::search::{MOST_ACCUMULATED, NoBatch};
+
+use crate::i18n::{Words, t_string};
+use crate::words;
+use crate::worker::plans::{MOST_GPUS, NoPlan};
+
+/// Why there is no plan, in the person's language; what is said of a configuration that cannot be read is English.
+pub fn refused(i18n: Words, why: &NoPlan) -> String {
+    let count = |n: u64| grouped(n);
+    match why {
+        NoPlan::Card { name, message } => t_string!(
+            i18n,
+            recommend.no_such_card,
+            message = message.clone(),
+            card = name.clone()
+        )
+        .to_string(),
+        NoPlan::Gpus(gpus) => t_string!(
+            i18n,
+            recommend.too_many_gpus,
+            gpus = count(*gpus),
+            most = count(MOST_GPUS)
+        )
+        .to_string(),
+        NoPlan::Margin => t_string!(i18n, recommend.no_margin).to_string(),
+        NoPlan::Model(message) => message.clone(),
+        NoPlan::Batch(NoBatch { samples, gpus }) => t_string!(
+            i18n,
+            recommend.no_batch,
+            samples = count(*samples),
+            gpus = count(*gpus),
+            most = count(MOST_ACCUMULATED)
+        )
+        .to_string(),
+        NoPlan::Setup(why) => words::setup_refusal(i18n, why),
+    }
+}

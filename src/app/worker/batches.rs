@@ -1,0 +1,210 @@
+//! The largest micro-batch that trains: one run a slice, or some orders of segments.
+
+use serde::{Deserialize, Serialize};
+use vramscope_engine::device::outside;
+use vramscope_engine::plan::{Batches, End, MaxBatch};
+use vramscope_engine::report::Phase;
+use vramscope_engine::simulate::{ORDERS, SimulateError, Trial};
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Room;
+
+use super::coded::Coded;
+use super::host::Parts;
+use super::protocol::Answer;
+use super::run::Subject;
+use crate::state::{Draft, Task};
+
+/// Steps that have to run: what `vramscope max-batch` asks for unless told otherwise.
+const STEPS: u64 = 2;
+
+/// What is known of the largest micro-batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LargestBatch {
+    /// It lies between one that trains and one that does not.
+    Between([u64; 2]),
+    /// It is found.
+    Found(FoundBatch),
+    /// Why there is none.
+    Refused(SimulateError),
+}
+
+/// The largest micro-batch, and what stops the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundBatch {
+    /// Samples; 0 where not even one trains.
+    pub batch: u64,
+    /// What PyTorch's allocator may reserve.
+    pub limit: Bytes,
+    /// Highest reserved bytes with it; nothing where there is none.
+    pub reserved: Option<Bytes>,
+    /// Where one sample more runs out of memory.
+    pub stop: Option<Stop>,
+    /// Why one more is not tried, where it is not memory.
+    pub end: Option<End>,
+}
+
+/// Where a run stops.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Which step, from 1; 0 while the model is made.
+    pub step: u64,
+    /// The part of the step.
+    pub phase: Option<Phase>,
+    /// The module and operation whose tensor finds no room.
+    pub tensor: String,
+    /// What it asks for.
+    pub requested: Bytes,
+    /// Allocated then.
+    pub allocated: Bytes,
+}
+
+/// The search at work.
+pub struct BatchWork {
+    search: Option<Batches>,
+    limit: Bytes,
+    refused: Option<SimulateError>,
+}
+
+impl BatchWork {
+    /// Begins; entries that make no model, name no card or do not train have none, which the page says by itself.
+    pub fn of(entries: &Draft) -> Self {
+        let mut work = Self {
+            search: None,
+            limit: Bytes::ZERO,
+            refused: None,
+        };
+        let subject = Subject::read(entries).ok();
+        let Some(subject) = subject.filter(|subject| subject.reading.task == Task::Train) else {
+            return work;
+        };
+        work.limit = match subject.room() {
+            Some(Room::Card(card)) => outside::for_allocator(card, 1),
+            Some(Room::Allocator(limit)) => limit,
+            None => return work,
+        };
+        let gpu = subject.gpu();
+        match Batches::new(subject.model, subject.reading.setup, gpu, (work.limit, STEPS)) {
+            Ok(search) => work.search = Some(search),
+            Err(why) => work.refused = Some(why),
+        }
+        work
+    }
+
+    fn found(&self, found: &MaxBatch) -> FoundBatch {
+        let trial = |batch: u64| {
+            found
+                .tries
+                .iter()
+                .find(|(tried, _)| *tried == batch)
+                .map(|(_, trial)| trial)
+        };
+        FoundBatch {
+            batch: found.max_batch,
+            limit: self.limit,
+            reserved: trial(found.max_batch).map(|trial| trial.peak_reserved),
+            stop: trial(found.max_batch + 1).and_then(stop),
+            end: found.end.clone(),
+        }
+    }
+}
+
+fn stop(trial: &Trial) -> Option<Stop> {
+    let stopped = trial.stopped.as_ref()?;
+    Some(Stop {
+        step: stopped.step,
+        phase: stopped.phase,
+        tensor: stopped.tensor.clone(),
+        requested: stopped.error.requested,
+        allocated: stopped.error.allocated,
+    })
+}
+
+impl Parts for BatchWork {
+    fn left(&self) -> u32 {
+        // About ten runs, and the orders in some slices.
+        if self.search.is_some() {
+            ORDERS as u32
+        } else {
+            self.refused.is_some().into()
+        }
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        if let Some(why) = self.refused.take() {
+            return Some(Answer::Batches(Coded::of(&LargestBatch::Refused(why))));
+        }
+        let search = self.search.as_mut()?;
+        let news = match search.step() {
+            Ok(None) => LargestBatch::Between(search.between()),
+            Ok(Some(found)) => {
+                self.search = None;
+                LargestBatch::Found(self.found(&found))
+            }
+            Err(why) => {
+                self.search = None;
+                LargestBatch::Refused(why)
+            }
+        };
+        Some(Answer::Batches(Coded::of(&news)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Draft, Key};
+    use vramscope_engine::Model;
+    use vramscope_engine::device::Device;
+    use vramscope_engine::plan::max_batch;
+
+    fn finish(pairs: &[(Key, &str)]) -> Vec<LargestBatch> {
+        let mut draft = Draft::default();
+        pairs.iter().for_each(|(key, text)| draft.set(*key, *text));
+        let mut work = BatchWork::of(&draft);
+        let mut all = Vec::new();
+        while work.left() > 0 {
+            let Some(Answer::Batches(news)) = work.next() else {
+                panic!("news are told")
+            };
+            all.extend(news.open());
+        }
+        all
+    }
+
+    #[test]
+    fn it_is_what_the_engine_finds_and_says_what_stops_the_next() {
+        let all = finish(&[(Key::Model, "gpt2"), (Key::Seq, "1024"), (Key::Gpu, "RTX 4060")]);
+        let Some(LargestBatch::Found(found)) = all.last() else {
+            panic!("{all:?}")
+        };
+        let card = Device::by_name("RTX 4060").expect("it is known");
+        let model = Model::from_catalogue("gpt2").expect("it is known");
+        let setup = vramscope_engine::Setup {
+            seq: 1024,
+            ..Default::default()
+        };
+        let limit = outside::for_allocator(card, 1);
+        let wanted = max_batch(&model, &setup, card.gpu().unwrap_or_default(), limit, STEPS).expect("it runs");
+        assert_eq!((found.batch, found.limit), (wanted.max_batch, limit));
+        assert!(found.batch > 0 && found.reserved.is_some_and(|bytes| bytes <= limit));
+        assert!(
+            found
+                .stop
+                .as_ref()
+                .is_some_and(|stop| stop.step <= STEPS && !stop.tensor.is_empty())
+        );
+        assert!(
+            all.len() > 5
+                && all[..all.len() - 1]
+                    .iter()
+                    .all(|news| matches!(news, LargestBatch::Between(_)))
+        );
+    }
+
+    #[test]
+    fn what_has_no_batch_to_look_for_says_why() {
+        let all = finish(&[(Key::Model, "gpt2"), (Key::Lengths, "100,200")]);
+        assert_eq!(all, [LargestBatch::Refused(SimulateError::LengthsDecide)]);
+        assert_eq!(finish(&[(Key::Model, "gpt9")]), []);
+    }
+}

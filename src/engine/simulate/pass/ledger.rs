@@ -1,0 +1,163 @@
+//! Counts live bytes of a pass, blocks that stand for others as often as they come.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::block;
+use crate::tape::log::{Event, Log};
+use crate::tape::{Kind, Light, Piece};
+
+/// What the storages of a pass count.
+pub(super) struct Ledger<'a> {
+    events: &'a [Event],
+    /// Bytes of each storage; none where it is not the pass's to make or to free.
+    sizes: Vec<u64>,
+    /// How often the block comes in which each is made; nothing for what no block makes.
+    times: Vec<Option<u64>>,
+    pieces: Vec<Piece>,
+    /// Live bytes before the pass: the model, gradients of a micro-batch before, and what stays for good.
+    pub base: u64,
+    /// What stays for good.
+    pub left: u64,
+}
+
+impl<'a> Ledger<'a> {
+    /// Of the part `range` of a log, of which some is left out.
+    pub fn new(log: &'a Log, light: &Light, range: Range<usize>) -> Self {
+        let births = log.births.len();
+        let mut sizes: Vec<u64> = log.births.iter().map(|birth| block(birth.bytes)).collect();
+        let pieces = light.pieces(range.start, range.end, |place| place.event);
+        let mut blocks: HashMap<usize, (usize, u64)> = HashMap::new();
+        for piece in pieces.iter().filter(|piece| piece.is_block) {
+            blocks.entry(piece.range.start).or_insert((piece.range.end, 0)).1 += piece.times;
+        }
+        let mut times = vec![None; births];
+        for (&start, &(end, n)) in &blocks {
+            let born = log.events[start..end].iter().filter(|event| event.is_birth());
+            born.for_each(|event| times[event.storage() as usize] = Some(n));
+        }
+        let comes = |place: usize| {
+            let of = blocks.iter().find(|(start, (end, _))| (**start..*end).contains(&place));
+            of.map_or(1, |(_, (_, n))| *n)
+        };
+        let held = light
+            .held()
+            .iter()
+            .map(|&(place, id)| sizes[id as usize] * comes(place));
+        let held: u64 = held.sum();
+        // What is born and dies in the pass is its own.
+        let (mut born, mut dies) = (vec![false; births], vec![false; births]);
+        let mut model = 0;
+        for event in &log.events[..range.start] {
+            let size = sizes[event.storage() as usize];
+            model = if event.is_birth() { model + size } else { model - size };
+        }
+        for (place, event) in range.clone().zip(&log.events[range]) {
+            let id = event.storage() as usize;
+            if event.is_birth() {
+                born[id] = true;
+            } else if born[id] {
+                dies[id] = true;
+            } else {
+                // What the first pass puts something else in the place of.
+                model -= sizes[id] * comes(place);
+            }
+        }
+        let mut left = 0;
+        for (id, size) in sizes.iter_mut().enumerate() {
+            if born[id] && !dies[id] {
+                // A library has one workspace, whichever block uses it first.
+                let once = log.births[id].kind == Kind::Workspace;
+                left += *size * if once { 1 } else { times[id].unwrap_or(1) };
+            }
+            if !(born[id] && dies[id]) {
+                *size = 0;
+            }
+        }
+        Self {
+            events: &log.events,
+            sizes,
+            times,
+            pieces,
+            base: model + held + left,
+            left,
+        }
+    }
+
+    /// Pieces before an event, and from it on.
+    pub fn split(&self, mark: usize) -> (Vec<Piece>, Vec<Piece>) {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for piece in &self.pieces {
+            let middle = mark.clamp(piece.range.start, piece.range.end);
+            for (out, range) in [
+                (&mut before, piece.range.start..middle),
+                (&mut after, middle..piece.range.end),
+            ] {
+                if !range.is_empty() {
+                    out.push(Piece { range, ..piece.clone() });
+                }
+            }
+        }
+        (before, after)
+    }
+}
+
+/// Live bytes over those before the pass.
+#[derive(Default)]
+pub(super) struct Live {
+    /// Now.
+    pub now: i64,
+    /// At the highest so far.
+    pub high: i64,
+}
+
+impl Live {
+    /// Pieces one after the other. What no block makes but one that comes often frees, the last of them frees.
+    pub fn play(&mut self, ledger: &Ledger<'_>, pieces: &[Piece]) {
+        for (at, piece) in pieces.iter().enumerate() {
+            let comes_again = piece.is_block && pieces[at + 1..].iter().any(|other| other.range == piece.range);
+            let alike = piece.times - u64::from(!comes_again);
+            if alike > 0 {
+                self.repeat(ledger.swing(piece, false), alike.cast_signed());
+            }
+            if !comes_again {
+                self.repeat(ledger.swing(piece, true), 1);
+            }
+        }
+    }
+
+    fn repeat(&mut self, Swing { high, net }: Swing, times: i64) {
+        let more = (times - 1) * net;
+        self.high = self.high.max(self.now + high + more.max(0));
+        self.now += net + more;
+    }
+}
+
+impl Ledger<'_> {
+    /// How live bytes move in a piece; `last` where it does not come again.
+    fn swing(&self, piece: &Piece, last: bool) -> Swing {
+        let mut swing = Swing::default();
+        for event in &self.events[piece.range.clone()] {
+            let id = event.storage() as usize;
+            let size = self.sizes[id].cast_signed();
+            let move_by = match (event.is_birth(), self.times[id]) {
+                (true, _) => size,
+                // What the block before made goes with each.
+                (false, Some(_)) if piece.is_block => -size,
+                (false, Some(times)) => -size * times.cast_signed(),
+                (false, None) if last => -size,
+                (false, None) => 0,
+            };
+            swing.net += move_by;
+            swing.high = swing.high.max(swing.net);
+        }
+        swing
+    }
+}
+
+/// How live bytes move: what comes on top at the highest, and at the end.
+#[derive(Default)]
+struct Swing {
+    high: i64,
+    net: i64,
+}
