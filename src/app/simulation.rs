@@ -52,6 +52,8 @@ pub struct Simulation {
     pub entries: StoredValue<Draft>,
     /// Runs of entries that were tried or shown before, the latest last.
     known: StoredValue<Vec<(Draft, Arc<Run>)>>,
+    /// The number of the latest entries.
+    asked: StoredValue<u32>,
     /// Entries that wait for an answer have this number.
     waiting: StoredValue<Option<u32>>,
 }
@@ -67,6 +69,7 @@ impl Simulation {
             stale: RwSignal::new(false),
             entries: StoredValue::default(),
             known: StoredValue::default(),
+            asked: StoredValue::new(0),
             waiting: StoredValue::new(None),
         };
         provide_context(simulation);
@@ -79,19 +82,37 @@ impl Simulation {
         });
         on_cleanup(move || engine.cancel(Slot::Near));
         let entries = Memo::new(move |_| reading.with(Reading::entries));
-        let count = StoredValue::new(0);
         // At once, not in turn with the other effects of an entry: the worker simulates while they run.
         ImmediateEffect::new_scoped(move || {
             let entries = entries.get();
-            count.update_value(|n| *n += 1);
-            untrack(|| simulation.ask(engine, entries, count.get_value()));
+            untrack(|| simulation.follow(engine, entries));
         });
         simulation
     }
 
-    fn ask(self, engine: Engine, entries: Draft, number: u32) {
+    fn follow(self, engine: Engine, entries: Draft) {
+        self.asked.update_value(|n| *n += 1);
+        let Some(run) = self.known(&entries) else {
+            return self.ask(engine, entries);
+        };
+        // Its figures stand there while the worker simulates it again, for all that is asked about it afterwards:
+        // once they are painted, which takes the processor too.
+        engine.cancel(Slot::Run);
+        self.waiting.set_value(None);
+        self.stale.set(false);
+        self.entries.set_value(entries.clone());
+        self.outcome.set(Outcome::Ready(run));
+        let number = self.asked.get_value();
+        after_paint(move || {
+            if self.asked.try_get_value() == Some(number) {
+                self.ask(engine, entries);
+            }
+        });
+    }
+
+    fn ask(self, engine: Engine, entries: Draft) {
+        let number = self.asked.get_value();
         self.waiting.set_value(Some(number));
-        let known = self.known(&entries).map(|run| (entries.clone(), run));
         engine.ask(Slot::Run, Ask::Run(entries.clone()), move |answer, _| {
             self.waiting.set_value(None);
             self.stale.set(false);
@@ -105,11 +126,6 @@ impl Simulation {
                 after_paint(move || self.ask_details(engine));
             }
         });
-        // Its figures stand there while the worker simulates it again, for all that is asked about it afterwards.
-        if let Some((entries, run)) = known {
-            self.entries.set_value(entries);
-            self.outcome.set(Outcome::Ready(run));
-        }
         set_timeout(
             move || {
                 let waits = self.waiting.try_get_value().flatten() == Some(number);

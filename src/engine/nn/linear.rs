@@ -6,7 +6,6 @@ use std::rc::Rc;
 use super::builder::Builder;
 use super::lora::LoraSlot;
 use super::nf4::Nf4;
-use crate::dtype::DType;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// `torch.nn.Linear`.
@@ -39,11 +38,15 @@ impl Linear {
                 Some(compute) => Weight::Nf4(Nf4::new(b, [output, input], compute)),
                 None => Weight::Dense(b.weight("weight", [output, input])),
             };
-            Self {
+            let linear = Self {
                 weight,
                 bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
                 lora: Some(b.slot([input, output], language)),
+            };
+            if b.tape().is_settled() {
+                linear.cast_bias(b.tape());
             }
+            linear
         })
     }
 
@@ -73,9 +76,7 @@ impl Linear {
 
     /// [.., input] → [.., output].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        if let Weight::Nf4(weight) = &self.weight {
-            self.cast_bias(t, weight.compute());
-        }
+        self.cast_bias(t);
         let bias = self.bias.borrow();
         let bias = bias.as_ref();
         let adapter = self.lora.as_ref().and_then(|slot| slot.adapter());
@@ -90,7 +91,9 @@ impl Linear {
 
 impl Linear {
     /// `bias.data = bias.data.to(x.dtype)` of `Linear4bit`.
-    fn cast_bias(&self, t: &Tape, dtype: DType) {
+    fn cast_bias(&self, t: &Tape) {
+        let Weight::Nf4(weight) = &self.weight else { return };
+        let dtype = weight.compute();
         let mut bias = self.bias.borrow_mut();
         if let Some(held) = bias.as_ref().filter(|held| held.dtype() != dtype) {
             let cast = t.as_kind(Kind::Weight, || t.empty_like(held, dtype, "bias"));

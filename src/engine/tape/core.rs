@@ -27,6 +27,8 @@ pub(super) struct Core {
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
     padded: Cell<bool>,
+    /// Whether modules are made as their first forward leaves them.
+    settled: Cell<bool>,
     pub(super) training: Cell<bool>,
     /// Whether what hundreds of segments hold is written down as its sum.
     sums_segments: Cell<bool>,
@@ -152,6 +154,7 @@ impl Tape {
             kind: Cell::new(Kind::Temporary),
             grad_enabled: Cell::new(true),
             padded: Cell::new(false),
+            settled: Cell::new(false),
             training: Cell::new(true),
             sums_segments: Cell::new(false),
             stopped: Cell::new(false),
@@ -252,6 +255,16 @@ impl Tape {
     /// Says whether some samples of the batch are padded.
     pub fn set_padded(&self, padded: bool) {
         self.0.padded.set(padded);
+    }
+
+    /// Modules are made as their first forward leaves them: for those who record a later one.
+    pub fn settle(&self) {
+        self.0.settled.set(true);
+    }
+
+    /// Whether they are.
+    pub fn is_settled(&self) -> bool {
+        self.0.settled.get()
     }
 
     /// Whether modules train, which is what dropout asks (`model.eval()`).

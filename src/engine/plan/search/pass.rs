@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::count::{Counted, count};
-use crate::setup::{Freeze, Optimizer, Parallel};
+use crate::setup::{Optimizer, Parallel};
 use crate::simulate::{
     Ground, Notes, Pass, Recording, SimulateError, record_ground, record_notes, record_parallel_notes, record_pass,
     record_update,
@@ -80,12 +80,6 @@ impl Recorder<'_> {
     /// One micro-batch's forward and backward of a setup, without the states of an optimizer: its highest live bytes,
     /// and what GPU and host do where that has a price.
     pub fn pass(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Pass, SimulateError> {
-        // What is in four bits does more in its first pass, which is no later one's.
-        if setup.freeze == Freeze::Qlora && setup.accum > 1 && parallel.is_none() {
-            let run = self.work(model, &without_states(setup))?;
-            let peak = count(&run).pass;
-            return Ok(Pass { peak, work: run.work });
-        }
         self.recorded += 1;
         let pass = record_pass(model, setup, self.gpu, self.costs.is_some())?;
         Ok(match parallel {

@@ -73,6 +73,9 @@ pub fn record_pass(model: &Model, setup: &Setup, gpu: Gpu, work: bool) -> Result
 fn pass(model: &Model, setup: &Setup, gpu: Gpu, (work, whole): (bool, bool)) -> Result<(Pass, i64), SimulateError> {
     let tape = tape(gpu, work);
     let held = setup.accum > 1 || setup.zero_grad == ZeroGrad::ToZero;
+    if held {
+        tape.settle();
+    }
     let one = Setup {
         accum: 1,
         ..setup.clone()

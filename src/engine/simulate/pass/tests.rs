@@ -38,6 +38,8 @@ fn setups() -> Vec<Setup> {
         with(|s| (s.precision, s.accum, s.loss) = (Precision::AmpBf16, 3, Loss::FusedLinear)),
         with(|s| (s.precision, s.ckpt, s.batch) = (Precision::AmpFp16, Checkpointing::Full, 3)),
         with(|s| (s.freeze, s.ckpt) = (Freeze::Qlora, Checkpointing::Full)),
+        with(|s| (s.freeze, s.accum, s.precision) = (Freeze::Qlora, 3, Precision::AmpBf16)),
+        with(|s| (s.freeze, s.accum, s.ckpt) = (Freeze::Qlora, 2, Checkpointing::Full)),
         with(|s| (s.freeze, s.ckpt, s.use_cache) = (Freeze::AllButConnector, Checkpointing::Vision, Some(true))),
         with(|s| (s.zero_grad, s.optim) = (ZeroGrad::ToZero, Optimizer::Adamw)),
     ]
