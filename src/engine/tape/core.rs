@@ -27,6 +27,7 @@ pub(super) struct Core {
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
     padded: Cell<bool>,
+    group: Cell<u64>,
     pub(super) training: Cell<bool>,
     /// Whether what hundreds of segments hold is written down as its sum.
     sums_segments: Cell<bool>,
@@ -152,6 +153,7 @@ impl Tape {
             kind: Cell::new(Kind::Temporary),
             grad_enabled: Cell::new(true),
             padded: Cell::new(false),
+            group: Cell::new(1),
             training: Cell::new(true),
             sums_segments: Cell::new(false),
             stopped: Cell::new(false),
@@ -247,6 +249,16 @@ impl Tape {
     /// Whether some samples of the batch are padded, so that their mask is not all true.
     pub fn is_padded(&self) -> bool {
         self.0.padded.get()
+    }
+
+    /// GPUs that share the linear maps of a language model (tensor parallelism); 1 where it is whole.
+    pub fn group(&self) -> u64 {
+        self.0.group.get()
+    }
+
+    /// Says how many GPUs share the linear maps of the model that is made next.
+    pub fn set_group(&self, gpus: u64) {
+        self.0.group.set(gpus);
     }
 
     /// Says whether some samples of the batch are padded.

@@ -78,6 +78,7 @@ impl Pace {
             Chore::Pack => self.named("pack"),
             Chore::Unpack => self.named("unpack"),
             Chore::Wait => self.named("wait"),
+            Chore::Shared(..) => 0.0,
             Chore::Step(name) => self.us.get(&format!("{name} step")).copied().unwrap_or(0.0) / 1e6,
             Chore::Parameter(name, matrix) => {
                 let kind = if matrix { "matrix" } else { "vector" };

@@ -245,7 +245,7 @@ fn no_optimizer(what: &str, instead: &str) -> String {
 /// accelerate's names of how several GPUs share.
 const fn distributed(strategy: Strategy) -> &'static str {
     match strategy {
-        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",
+        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 | Strategy::Tensor => "MULTI_GPU",
         Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
     }
 }

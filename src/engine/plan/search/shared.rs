@@ -29,7 +29,9 @@ impl Shared {
     /// An update of shards is that part of the whole.
     pub fn of_update(parallel: Option<&Parallel>, seconds: f64) -> f64 {
         match parallel {
-            Some(parallel) if !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView) => {
+            Some(parallel)
+                if !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView | Strategy::Tensor) =>
+            {
                 seconds / parallel.world as f64
             }
             _ => seconds,
@@ -67,6 +69,8 @@ impl Shared {
             }
             Strategy::FsdpNoReshard => passes * (forward.max(gathered) + backward.max(reduced)) + update,
             Strategy::Fsdp => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
+            // What goes between the GPUs is in the phases: each waits for it.
+            Strategy::Tensor => passes * (forward + backward) + update,
         })
     }
 }

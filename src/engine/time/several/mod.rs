@@ -10,6 +10,7 @@
 mod ddp;
 mod fsdp;
 mod player;
+mod tensor;
 #[cfg(test)]
 mod tests;
 mod ways;
@@ -101,7 +102,10 @@ fn compressed(
     let (instant, _) = play(recording, setup, shared, (costs, &network.instant()));
     Together {
         exposed: (last.total() - instant.total()).max(0.0),
-        before: (setup.accum > 1).then(|| step(recording, costs)),
+        before: (setup.accum > 1).then(|| match shared.0.strategy {
+            Strategy::Tensor => last.clone(),
+            _ => step(recording, costs),
+        }),
         last,
         traffic,
     }
@@ -127,6 +131,10 @@ fn play(
         Strategy::Fsdp | Strategy::FsdpNoReshard => {
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
             fsdp::step(&mut player, recording, (setup, parallel), &sharded);
+        }
+        Strategy::Tensor => {
+            let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
+            tensor::step(&mut player, recording, &sharded);
         }
     }
     player.done()
