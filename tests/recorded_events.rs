@@ -78,7 +78,7 @@ fn simulated_events_are_the_recorded_ones() {
 #[test]
 fn simulated_events_of_one_of_several_are_the_recorded_ones() {
     let recordings = recordings_in("data/recorded/tensor");
-    assert_eq!(recordings.len(), 6);
+    assert_eq!(recordings.len(), 8);
     let wrong: Vec<String> = recordings.iter().flat_map(|path| compare(path)).collect();
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -51,11 +51,17 @@ def run(c, rank, world, events):
     gc.collect()
     if CUDA: torch.cuda.empty_cache()
     r["after_model"] = M.A(); r["reserved_after_model"] = torch.cuda.memory_reserved()
-    opt = M.optimizer(model, c)
+    opt = M.optimizer(model, c) if c["optim"] == "adamw_loop" else torch.optim.SGD(
+        [p for p in model.parameters() if p.requires_grad], lr=1e-6, momentum=0.9 if c["optim"] == "sgdm" else 0.0, foreach=False)
     amp = {"amp-bf16": torch.bfloat16}.get(c["precision"])
 
     def step(meter, record=False):
-        out = {}; e = [torch.cuda.Event(enable_timing=True) for _ in range(4)] if CUDA else [Mute()] * 4
+        out = {}; accum = c.get("accum", 1); e = [torch.cuda.Event(enable_timing=True) for _ in range(4)] if CUDA else [Mute()] * 4
+        for _ in range(accum - 1):
+            batch = {k: (v.to(M.DT[c["precision"]]) if (k == "pixel_values" and amp is None) else v) for k, v in inp().items()}
+            with torch.autocast("cuda" if CUDA else "cpu", dtype=amp, enabled=amp is not None): loss = model(**batch).loss
+            (loss / accum).backward()
+            del loss, batch
         batch = {k: (v.to(M.DT[c["precision"]]) if (k == "pixel_values" and amp is None) else v) for k, v in inp().items()}
         if record: torch.cuda.memory._record_memory_history(context="alloc", stacks="python", max_entries=400000)
         cut = lambda: out.setdefault("cuts", []).append(traces()) if record else None
@@ -65,7 +71,7 @@ def run(c, rank, world, events):
         e[1].record()
         cut()
         if meter: out["after_forward"] = M.A(); out["peak_forward"] = M.P(); M.R()
-        loss.backward(); e[2].record()
+        (loss / accum if accum > 1 else loss).backward(); e[2].record()
         cut()
         if meter: out["after_backward"] = M.A(); out["peak_backward"] = M.P(); M.R()
         del loss, batch

@@ -14,7 +14,7 @@ pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
         Some(Strategy::FsdpNoReshard) => 2,
         Some(Strategy::Fsdp) => 3,
         Some(Strategy::Tensor) => {
-            return Err("the plan's tensor parallelism is transformers' own; export hf-python".into());
+            return Err(super::no_parts("deepspeed"));
         }
     };
     let mut zero = json!({"stage": stage});

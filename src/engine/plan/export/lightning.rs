@@ -21,7 +21,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         }
         Some(Strategy::Fsdp | Strategy::FsdpNoReshard) => "fsdp",
         Some(Strategy::Tensor) => {
-            return Err("the plan's tensor parallelism is transformers' own; export hf-python".into());
+            return Err(super::no_parts("lightning"));
         }
     };
     let mut trainer = json!({

@@ -146,10 +146,10 @@ fn no_bound_rules_out_what_fits() {
             for candidate in &found.fitting {
                 let fits = |batch: u64| {
                     let mut other = candidate.clone();
-                    (other.setup.batch, other.setup.accum) = (batch, space.accum(batch));
+                    (other.setup.batch, other.setup.accum) = (batch, space.accum(batch, None));
                     judge.figures(&other).unwrap().peak <= room
                 };
-                let largest = space.batches().iter().copied().filter(|&batch| fits(batch)).max();
+                let largest = space.batches_of(None).iter().copied().filter(|&batch| fits(batch)).max();
                 assert_eq!(Some(candidate.setup.batch), largest, "{candidate:?}");
                 compared += 1;
             }
@@ -369,7 +369,7 @@ fn every_setup(space: &Space) -> Vec<Setup> {
         |setup, space, at| {
             let batch = space.batches.get(at);
             batch
-                .map(|batch| (setup.batch, setup.accum) = (*batch, space.accum(*batch)))
+                .map(|batch| (setup.batch, setup.accum) = (*batch, space.accum(*batch, None)))
                 .is_some()
         },
     ]);

@@ -17,6 +17,7 @@ pub(crate) mod units;
 mod zero;
 
 pub(crate) use rewrite::shard;
+pub(crate) use tensor::parts as tensor_parts;
 pub(crate) use zero::own;
 
 use super::steps::{Notes, Recording, record_shared};
@@ -104,12 +105,21 @@ pub(crate) fn work_of_one(
     record_shared(model, &base, gpu, (notes, group(parallel)))
 }
 
+/// What one of several GPUs that share each linear map records.
+///
+/// # Errors
+/// For what is not simulated of it.
+pub(crate) fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
+    refuse(setup, parallel)?;
+    tensor::base(model, setup, parallel.world)
+}
+
 /// The step of a single GPU that a strategy changes.
 fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
-    refuse(setup, parallel)?;
     if parallel.strategy == Strategy::Tensor {
-        return tensor::base(model, setup, parallel);
+        return base_of_parts(model, setup, parallel);
     }
+    refuse(setup, parallel)?;
     Ok(Setup {
         // Gathered parameters are in bf16, and what is computed with them.
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },

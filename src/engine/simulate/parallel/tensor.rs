@@ -12,21 +12,29 @@
 use super::super::SimulateError;
 use crate::model::ModelConfig;
 use crate::model::config::{DecoderConfig, DecoderFamily};
-use crate::setup::{Freeze, Loss, Optimizer, Parallel};
+use crate::setup::{Freeze, Loss, Optimizer};
 use crate::{Model, Setup};
 
 /// The step of one GPU that is recorded.
 ///
 /// Fused and foreach kernels refuse a list of `DTensor`s and plain tensors. `Trainer` sees that and steps `AdamW` one
 /// parameter after the other (`trainer_optimizer.py`); SGD runs where a script says `foreach=False`.
-pub(super) fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
-    let (text, gathers) = planned(model)?;
-    divides(text, gathers, parallel.world)?;
+pub(super) fn base(model: &Model, setup: &Setup, world: u64) -> Result<Setup, SimulateError> {
+    parts(model, world)?;
     let optim = match setup.optim {
         Optimizer::Adamw | Optimizer::AdamwFused => Optimizer::AdamwLoop,
         other => other,
     };
     Ok(Setup { optim, ..setup.clone() })
+}
+
+/// Whether so many GPUs can share a model's linear maps.
+///
+/// # Errors
+/// When transformers has no plan for the model, or the number divides what is cut into parts that are not equal.
+pub(crate) fn parts(model: &Model, world: u64) -> Result<(), SimulateError> {
+    let (text, gathers) = planned(model)?;
+    divides(text, gathers, world)
 }
 
 /// What cannot be shared so, whatever the model.

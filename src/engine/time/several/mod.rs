@@ -27,6 +27,7 @@ use crate::{Model, Setup};
 use ddp::Compression;
 use player::Player;
 pub use player::Traffic;
+pub(crate) use tensor::collective as of_parts;
 pub use ways::{Way, ways};
 
 /// The time of a step on one of several GPUs.

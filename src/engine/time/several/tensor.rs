@@ -30,7 +30,7 @@ fn play(player: &mut Player<'_, '_>, item: &Item) {
 }
 
 /// What goes between the GPUs.
-pub(in crate::time) const fn collective(what: Shared) -> Collective {
+pub(crate) const fn collective(what: Shared) -> Collective {
     match what {
         Shared::Summed => Collective::AllReduce,
         Shared::Gathered => Collective::AllGather,
