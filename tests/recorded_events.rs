@@ -49,18 +49,11 @@ const WORKSPACES: &[(&str, &str)] = &[
 const NEWLINE: (&str, &str) = ("llavanext-vision-frozen-sgd", "backward");
 
 /// Phases in which frees come elsewhere, and why.
-const FREES: &[(&str, &str, &str)] = &[
-    (
-        "qlora-qwen2-vl-2b-ampbf16-ckpt",
-        "backward",
-        "the first block of the tower that is computed again lets go of queries, keys and values earlier",
-    ),
-    (
-        "tensor-2-qwen2.5-0.5b-bf16-none",
-        "backward",
-        "the gradient of the whole table is there until its part has been added to that of the head",
-    ),
-];
+const FREES: &[(&str, &str, &str)] = &[(
+    "qlora-qwen2-vl-2b-ampbf16-ckpt",
+    "backward",
+    "the first block of the tower that is computed again lets go of queries, keys and values earlier",
+)];
 
 /// Recordings in which random weights overflow in fp16, so that GradScaler skips the optimizer; later
 /// ones say so themselves.

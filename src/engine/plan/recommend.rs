@@ -163,12 +163,7 @@ impl Judge<'_> {
     pub(super) fn figures(&self, candidate: &Candidate) -> Result<Candidate, SimulateError> {
         let gpu = self.device.and_then(Device::gpu).unwrap_or_default();
         let shared = Shared::of(self.device);
-        let mut recorder = Recorder {
-            gpu,
-            costs: self.costs,
-            shared,
-            recorded: 0,
-        };
+        let mut recorder = Recorder::new(gpu, self.costs, shared);
         let model = self.space.model(candidate.input);
         let (setup, parallel) = (&candidate.setup, candidate.parallel.as_ref());
         let whole = recorder.whole(model, setup, parallel)?;

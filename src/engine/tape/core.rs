@@ -205,6 +205,12 @@ impl Tape {
         }))
     }
 
+    /// Bytes of the memory that a tensor looks at.
+    pub(super) fn bytes_of_storage(&self, x: &Tensor) -> u64 {
+        let id = x.storage().id();
+        id.map_or(0, |id| self.0.log.borrow().births[id as usize].bytes)
+    }
+
     /// Memory in many pieces, of which there are none yet.
     pub(super) fn bundle(&self) -> Storage {
         Storage(Rc::new(Owned {

@@ -159,6 +159,11 @@ pub enum Chore {
     Choose,
     /// GPUs that share linear maps do something together, over so many bytes in all.
     Shared(Shared, u64),
+    /// A linear map that several GPUs share is called, or else backward comes to it: Python around `DTensor`s.
+    SharedMap {
+        /// Backward does.
+        gradient: bool,
+    },
     /// An optimizer's step begins.
     Step(&'static str),
     /// An optimizer turns to one parameter; whether it is a matrix.

@@ -189,7 +189,7 @@ impl Search<'_> {
         let time = passes.and_then(|passes| {
             let seconds = match parallel {
                 Some(parallel) if !has_parts(parallel) => update.time?[0],
-                _ => passes.clone().update(&update.work, self.recorder.costs?),
+                _ => passes.clone().update(&update.work, &self.recorder.of_update(parallel)?),
             };
             let seconds = seconds + self.shared.paging(self.device, update.paged);
             self.shared

@@ -127,12 +127,7 @@ impl<'a> Search<'a> {
             shared,
             device,
             room,
-            recorder: Recorder {
-                gpu: device.and_then(Device::gpu).unwrap_or_default(),
-                costs,
-                shared,
-                recorded: 0,
-            },
+            recorder: Recorder::new(device.and_then(Device::gpu).unwrap_or_default(), costs, shared),
             next: 0,
             updates: Vec::new(),
             bare: Vec::new(),

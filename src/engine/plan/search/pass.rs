@@ -10,7 +10,7 @@ use crate::simulate::{
 };
 use crate::tape::Gpu;
 use crate::tape::work::Item;
-use crate::time::{Costs, Passes, seconds};
+use crate::time::{Costs, Pace, Passes, seconds};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
@@ -56,6 +56,8 @@ pub(in crate::plan) struct Recorder<'a> {
     pub gpu: Gpu,
     pub costs: Option<&'a Costs<'a>>,
     pub shared: Shared,
+    /// The host's pace over `DTensor`s.
+    pub sharded: Option<Pace>,
     /// Recordings so far.
     pub recorded: usize,
 }
@@ -82,7 +84,25 @@ pub(super) fn has_parts(parallel: &Parallel) -> bool {
     parallel.strategy == Strategy::Tensor
 }
 
-impl Recorder<'_> {
+impl<'a> Recorder<'a> {
+    /// One that has recorded nothing yet, for cards that are joined so.
+    pub fn new(gpu: Gpu, costs: Option<&'a Costs<'a>>, shared: Shared) -> Self {
+        Self {
+            gpu,
+            costs,
+            shared,
+            sharded: costs.map(|costs| costs.pace.sharded()),
+            recorded: 0,
+        }
+    }
+
+    /// Costs of an update: of tensors, or of `DTensor`s.
+    pub fn of_update(&self, parallel: Option<&Parallel>) -> Option<Costs<'_>> {
+        let (costs, sharded) = self.costs.zip(self.sharded.as_ref())?;
+        let parts = parallel.is_some_and(has_parts);
+        Some(costs.with_pace(if parts { sharded } else { costs.pace }))
+    }
+
     /// One micro-batch's forward and backward of a setup, without the states of an optimizer: its highest live bytes,
     /// and what GPU and host do where that has a price.
     pub fn pass(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Pass, SimulateError> {
@@ -158,8 +178,8 @@ impl Recorder<'_> {
             states: update.states,
             peak: update.peak,
             paged: update.paged,
-            time: self.costs.map(|costs| {
-                [Passes::default(), Passes::behind()].map(|mut passes| passes.update(&update.work, costs))
+            time: self.of_update(parallel).map(|costs| {
+                [Passes::default(), Passes::behind()].map(|mut passes| passes.update(&update.work, &costs))
             }),
             work: update.work.into(),
             trained: update.trained,

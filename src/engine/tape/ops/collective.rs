@@ -15,7 +15,9 @@ impl Tape {
     /// (`DTensor.from_local(x, [Replicate()])`).
     pub fn share(&self, x: &Tensor) -> Tensor {
         let rec = self.record("FromTorchTensorBackward", &[x]);
+        self.chore(Chore::SharedMap { gradient: false });
         rec.finish(self, x.alias(*x.shape(), *x.strides()), |t, b| {
+            t.chore(Chore::SharedMap { gradient: true });
             smallvec![Some(t.all_reduce(b.grad()))]
         })
     }
@@ -23,8 +25,12 @@ impl Tape {
     /// The sum over all GPUs (`Partial` to `Replicate`).
     pub fn sum_shared(&self, x: &Tensor) -> Tensor {
         let rec = self.record("RedistributeBackward", &[x]);
+        self.chore(Chore::SharedMap { gradient: false });
         let out = self.all_reduce(x);
-        rec.finish(self, out, |_, b| smallvec![Some(b.grad().clone())])
+        rec.finish(self, out, |t, b| {
+            t.chore(Chore::SharedMap { gradient: true });
+            smallvec![Some(b.grad().clone())]
+        })
     }
 
     /// The parts of all GPUs side by side in the last dimension (`Shard(-1)` to `Replicate`): gathered one after the
@@ -46,8 +52,8 @@ impl Tape {
     }
 
     /// Rows of a table of which each GPU has a part, for ids [..]: [.., width]. What lies in another part is masked,
-    /// then all are summed (`MaskPartial`); backward makes the gradient of the whole table and keeps a copy of its
-    /// part.
+    /// then all are summed (`MaskPartial`); backward makes the gradient of the whole table, of which each adds
+    /// its part to that of the head.
     pub fn embedding_shared(&self, weight: &Tensor, ids: &Tensor) -> Tensor {
         let places = {
             let below = self.compute(ids, DType::Bool, "ids below the part");

@@ -60,11 +60,8 @@ impl Tape {
                 extents,
             );
             drop(g);
-            smallvec![Some(if parts == 1 {
-                out
-            } else {
-                t.contiguous_copy(&out.narrow_raw(0, part[0]))
-            })]
+            // The own part, in the memory of the whole.
+            smallvec![Some(out.narrow_raw(0, part[0]))]
         })
     }
 
