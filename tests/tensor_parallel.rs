@@ -14,7 +14,7 @@ Every case of `truth/tensor_parallel.jsonl`, one of two or four NVIDIA H200, aga
 case: the third step, and the highest reserved bytes of the run. Errors are (predicted − measured) ÷ measured.
 
 512 bytes that the measuring program holds beside training (`base` in a row) are left out. The reserved bytes of the
-run are those of loading too, where that takes more: `from_pretrained` warms the allocator up and draws random weights.
+run are those of loading too, which can leave more reserved than training takes: `reserved_after_model` in a row.
 Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";
