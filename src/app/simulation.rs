@@ -6,7 +6,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 use vramscope_engine::Model;
 
-use crate::shell::Store;
+use crate::shell::{Near, Store};
 use crate::state::{Draft, Reading};
 use crate::worker::view::{Card, Details, Run};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
@@ -71,6 +71,13 @@ impl Simulation {
         };
         provide_context(simulation);
         let engine = Engine::get();
+        Effect::new(move || {
+            let near = store.near().get();
+            simulation.outcome.track();
+            near.into_iter()
+                .for_each(|near| untrack(|| simulation.ask_near(engine, &near)));
+        });
+        on_cleanup(move || engine.cancel(Slot::Near));
         let entries = Memo::new(move |_| reading.with(Reading::entries));
         let count = StoredValue::new(0);
         // At once, not in turn with the other effects of an entry: the worker simulates while they run.
@@ -112,6 +119,29 @@ impl Simulation {
             },
             PATIENCE,
         );
+    }
+
+    /// Has the runs ready that one press on an entry asks for.
+    fn ask_near(self, engine: Engine, Near { key, texts }: &Near) {
+        if !key.decides_run() || !matches!(self.outcome.get(), Outcome::Ready(_)) {
+            return;
+        }
+        let with = |text: String| {
+            let mut entries = self.entries.get_value();
+            entries.set(*key, text);
+            entries
+        };
+        let mut wanted: Vec<Draft> = texts().into_iter().map(with).collect();
+        wanted.retain(|entries| self.known(entries).is_none());
+        if wanted.is_empty() {
+            return engine.cancel(Slot::Near);
+        }
+        let mut asked = wanted.clone().into_iter();
+        engine.ask(Slot::Near, Ask::Near(wanted), move |answer, _| {
+            if let (Some(entries), Some(Answer::Near(Some(run)))) = (asked.next(), answer) {
+                self.remember(entries, Arc::from(run));
+            }
+        });
     }
 
     /// Remembers the run of these entries; the oldest one is forgotten.

@@ -84,16 +84,16 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     }
     page.html = page.html.replace(CHUNKS, &chunks);
     std::fs::write(dist.join(PAGE), &page.html)?;
-    complete(dist)
+    complete(dist, how)
 }
 
 /// Writes what follows from the files of the page: the service worker that keeps them, and all of them as one.
 ///
 /// # Errors
 /// When a file cannot be read or written, or the page has something that one file cannot carry.
-pub fn complete(dist: &Path) -> Result<(), Failure> {
+pub fn complete(dist: &Path, how: Build) -> Result<(), Failure> {
     service_worker::write(dist)?;
-    let page = single_file::of(dist)?;
+    let page = single_file::of(dist, how)?;
     std::fs::write(dist.join(SINGLE_FILE), page)?;
     Ok(())
 }

@@ -95,3 +95,32 @@ async fn pointing_at_the_timeline_lists_what_is_live_there() {
     })
     .await;
 }
+
+/// While an entry has the focus, the runs that one press asks for are simulated: the press is answered before the
+/// browser does anything else. A quarter of a second later there is no other way to know them: single changes are only
+/// tried once entries have rested for longer.
+#[tokio::test]
+async fn what_a_press_asks_for_is_ready() {
+    let press = "const done = arguments[arguments.length - 1];\
+        const field = document.querySelector('[data-testid=seq]');\
+        const shown = () => document.querySelector('[data-testid=peak-allocated]').dataset.value;\
+        field.focus();\
+        setTimeout(async () => {\
+            const before = shown();\
+            field.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowUp', bubbles: true }));\
+            for (let turn = 0; turn < 50; turn += 1) await null;\
+            done(shown() !== before);\
+        }, 250)";
+    with_page("#/?model=gpt2&seq=64", async |page| {
+        page.value("peak-allocated").await?;
+        let mut answered = 0;
+        for _ in 0..6 {
+            answered += u32::from(page.driver.execute_async(press, vec![]).await?.convert::<bool>()?);
+        }
+        assert!(answered > 0, "no press was answered at once");
+        let is_there = |fragment: &String| fragment == "#/?model=gpt2&seq=1536";
+        page.until("six steps up", || page.fragment(), is_there).await?;
+        Ok(())
+    })
+    .await;
+}

@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use thirtyfour::error::WebDriverResult;
+use xtask::commands::Build;
 use xtask::page::complete;
 use xtask::static_server::Server;
 
@@ -76,7 +77,7 @@ fn release(folder: &Path) {
     let newer = html.replacen("<title>", "<meta name=\"release\" content=\"newer\"><title>", 1);
     assert_ne!(html, newer);
     std::fs::write(page, newer).expect("the page can be changed");
-    complete(folder).expect("the changed page is whole");
+    complete(folder, Build::Quick).expect("the changed page is whole");
 }
 
 #[tokio::test]

@@ -156,6 +156,7 @@ async fn the_largest_micro_batch_is_the_command_lines() {
         let stopped = wanted["max_batch"].as_u64().map(|batch| format!("{} stop", batch + 1));
         assert!(next.starts_with(&stopped.expect("a number")), "{next}");
         // It is another under less memory, and is chosen with one click.
+        page.click_at("details:has([data-testid=limit_gib]) summary").await?;
         page.enter("limit_gib", "5").await?;
         page.changed("largest-batch", &batch).await?;
         let less = page

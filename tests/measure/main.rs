@@ -60,7 +60,9 @@ async fn main() {
         println!("\n{:<34}{:>9}{:>9}{:>9}", "ms", "median", "p95", "most");
         println!("{:<34}{}", "usable, first visit", Quantiles::of(&first));
         println!("{:<34}{}", "usable, kept on the machine", Quantiles::of(&again));
-        print_changes(&changes(page).await?);
+        print_changes("typed", &changes(page, false).await?);
+        page.go(SETUP).await?;
+        print_changes("stepped or chosen", &changes(page, true).await?);
         for card in SEARCHES {
             let [searched, told] = search(page, card).await?;
             println!("{:<34}{searched:>9.0}", format!("100,800 setups searched, {card}"));
@@ -131,10 +133,13 @@ struct Change(
     f64,
 );
 
-async fn changes(page: &Page) -> WebDriverResult<Vec<Change>> {
+async fn changes(page: &Page, focused: bool) -> WebDriverResult<Vec<Change>> {
     page.driver.set_script_timeout(Duration::from_secs(120)).await?;
     let script = include_str!("changes.js");
-    let answer = page.driver.execute_async(script, vec![json!(list())]).await?;
+    let answer = page
+        .driver
+        .execute_async(script, vec![json!(list()), json!(focused)])
+        .await?;
     // A text says which change went wrong.
     if let Some(message) = answer.json().as_str() {
         panic!("{message}");
@@ -172,14 +177,14 @@ async fn search(page: &Page, card: &str) -> WebDriverResult<[f64; 2]> {
     answer.convert()
 }
 
-fn print_changes(changes: &[Change]) {
+fn print_changes(how: &str, changes: &[Change]) {
     let column = |of: fn(&Change) -> f64| Quantiles::of(&changes.iter().map(of).collect::<Vec<_>>());
     println!(
         "{:<34}{}",
-        format!("change to result, {} changes", changes.len()),
+        format!("{how} to result, {} changes", changes.len()),
         column(|c| c.2)
     );
-    println!("{:<34}{}", "change to painted frame", column(|c| c.3));
+    println!("{:<34}{}", format!("{how} to painted frame"), column(|c| c.3));
     let mut entries: Vec<_> = changes.iter().map(|c| c.0.as_str()).collect();
     entries.sort_unstable();
     entries.dedup();

@@ -20,7 +20,7 @@ mod update;
 pub use clipboard::copy as copy_text;
 pub use copy_button::CopyButton;
 pub use my_card::MyCard;
-pub use store::Store;
+pub use store::{Near, Store};
 pub use theme::CurrentTheme;
 
 use crate::i18n::Language;

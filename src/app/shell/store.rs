@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use leptos::prelude::*;
@@ -8,6 +9,15 @@ use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem};
 /// take only so many.
 const REST: Duration = Duration::from_millis(150);
 
+/// An entry that may change soon.
+#[derive(Clone)]
+pub struct Near {
+    /// Which.
+    pub key: Key,
+    /// The texts that one press changes it to, as it stands now.
+    pub texts: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+}
+
 /// What was entered, in step with the URL.
 #[derive(Debug, Clone, Copy)]
 pub struct Store {
@@ -15,6 +25,7 @@ pub struct Store {
     route: RwSignal<Route>,
     problems: RwSignal<Vec<UrlProblem>>,
     reading: Memo<Reading>,
+    near: RwSignal<Option<Near>>,
     /// What the URL is to say once entries have rested.
     wanted: StoredValue<Option<String>>,
     resting: StoredValue<Option<TimeoutHandle>>,
@@ -36,6 +47,7 @@ impl Store {
                 let nothing = Draft::default();
                 draft.with(|d| Reading::of(d, last.map_or(&nothing, |r| &r.good)))
             }),
+            near: RwSignal::new(None),
             wanted: StoredValue::new(None),
             resting: StoredValue::new(None),
             seen: StoredValue::new(fragment()),
@@ -104,6 +116,11 @@ impl Store {
     /// What was entered, as values.
     pub fn reading(self) -> Memo<Reading> {
         self.reading
+    }
+
+    /// The entry that somebody points at or has the focus on, or had last.
+    pub fn near(self) -> RwSignal<Option<Near>> {
+        self.near
     }
 
     /// The page that the URL names.

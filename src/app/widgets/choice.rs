@@ -1,7 +1,10 @@
+use std::sync::Arc;
+
 use leptos::prelude::*;
 
 use super::field::{ErrorText, Field, control_id, described_by, error_of};
 use super::help::{Help, HelpButton};
+use super::near::tells;
 use crate::i18n::use_i18n;
 use crate::part::{text, truth};
 use crate::shell::Store;
@@ -21,8 +24,9 @@ pub fn Select(
     let store = Store::get();
     let error = error_of(key);
     let used = Memo::new(move |_| store.reading().with(|r| r.good.get(key).to_owned()));
+    let texts = Arc::new(move || choices.get_untracked().into_iter().map(str::to_owned).collect());
     view! {
-        <Field key>
+        <Field key texts>
             <select
                 id=control_id(key)
                 data-testid=key.name()
@@ -67,6 +71,7 @@ pub fn Segments(
             role="radiogroup"
             aria-labelledby=label_id()
             aria-describedby=described_by(key)
+            {..tells(key, Arc::new(move || key.choices().iter().map(|choice| choice.to_string()).collect()))}
         >
             <div class="field-head">
                 <span class="field-label" id=label_id()>

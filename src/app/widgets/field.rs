@@ -1,6 +1,7 @@
 use leptos::prelude::*;
 
 use super::help::{Help, HelpButton};
+use super::near::{Texts, none, tells};
 use crate::i18n::use_i18n;
 use crate::part::{text, truth};
 use crate::shell::Store;
@@ -31,12 +32,18 @@ pub fn error_of(key: Key) -> Signal<Option<String>> {
 
 /// A label with its help, a control, and room for a message.
 #[component]
-pub fn Field(key: Key, children: Children) -> impl IntoView {
+pub fn Field(
+    key: Key,
+    /// What one press changes it to.
+    #[prop(default = none())]
+    texts: Texts,
+    children: Children,
+) -> impl IntoView {
     let i18n = use_i18n();
     let error = error_of(key);
     let open = RwSignal::new(false);
     view! {
-        <div class="field" class:field-wrong=truth(move || error.get().is_some())>
+        <div class="field" class:field-wrong=truth(move || error.get().is_some()) {..tells(key, texts)}>
             <div class="field-head">
                 <label class="field-label" for=control_id(key)>
                     {text(move || words::label(i18n, key))}

@@ -5,6 +5,7 @@ mod combobox;
 mod field;
 mod files;
 mod help;
+mod near;
 mod number;
 mod progress;
 mod switch;

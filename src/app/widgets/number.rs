@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 
@@ -40,15 +42,13 @@ pub fn Number(
 ) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let go = move |up: bool| {
-        if let Some(next) = stepped(&store.text(key), step, least, up) {
-            store.set(key, next);
-        }
-    };
+    let next = move |up: bool| stepped(&store.text(key), step, least, up);
+    let go = move |up: bool| next(up).into_iter().for_each(|next| store.set(key, next));
+    let texts = Arc::new(move || untrack(|| [true, false].into_iter().filter_map(next).collect()));
     let less = move || t_string!(i18n, widget.less, what = words::label(i18n, key)).to_string();
     let more = move || t_string!(i18n, widget.more, what = words::label(i18n, key)).to_string();
     view! {
-        <Field key>
+        <Field key texts>
             <div class="number">
                 <button type="button" tabindex="-1" aria-label=less on:click=move |_| go(false)>
                     "−"

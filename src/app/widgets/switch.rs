@@ -1,7 +1,10 @@
+use std::sync::Arc;
+
 use leptos::prelude::*;
 
 use super::field::{ErrorText, control_id, described_by, error_of};
 use super::help::{Help, HelpButton};
+use super::near::tells;
 use crate::i18n::use_i18n;
 use crate::part::text;
 use crate::shell::Store;
@@ -19,8 +22,9 @@ pub fn Switch(
     let error = error_of(key);
     let open = RwSignal::new(false);
     let on = Memo::new(move |_| store.reading().with(|r| r.good.get(key) == "true"));
+    let texts = Arc::new(move || vec![(!on.get_untracked()).to_string()]);
     view! {
-        <div class="field field-switch">
+        <div class="field field-switch" {..tells(key, texts)}>
             <div class="field-head">
             <label class="switch">
                 <input

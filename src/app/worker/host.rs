@@ -3,11 +3,12 @@
 use vramscope_engine::report::Instant;
 
 use super::later::{Here, Need};
+use super::near::NearWork;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::run::{Ran, Subject};
 use super::setups::SetupsWork;
 use super::slots::Slots;
-use super::view::{Card, Details, Live, Run};
+use super::view::{Card, Details, Live};
 use super::what_if::WhatIfWork;
 
 /// Questions at work, and the last run.
@@ -67,6 +68,7 @@ impl Work {
             }
             (Ask::WhatIf { entries, now }, _) => Box::new(WhatIfWork::of(&entries, now)),
             (Ask::Setups(all), _) => Box::new(SetupsWork::of(all)),
+            (Ask::Near(all), _) => Box::new(NearWork::of(all)),
             (
                 Ask::Attention(entries),
                 Here {
@@ -195,6 +197,7 @@ impl Host {
             Ask::Run(_)
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
+            | Ask::Near(_)
             | Ask::Attention(_)
             | Ask::Sweep(_)
             | Ask::Batches(_)
@@ -206,10 +209,8 @@ impl Host {
 
     fn run(&mut self, id: u32, subject: Subject) -> Result<Answer, Refusal> {
         let ran = subject.run()?;
-        let card = subject.card(&ran.report);
-        let inputs = subject.inputs(&ran.report);
-        let run = Run::of(id, &ran, inputs, card.clone());
-        let card = card.ok();
+        let run = subject.told(id, &ran);
+        let card = run.card.clone().ok();
         self.kept = Some(Kept { id, subject, ran, card });
         Ok(Answer::Run(Ok(Box::new(run))))
     }

@@ -99,7 +99,7 @@ impl Need {
             Ask::Sweep(entries) | Ask::Batches(entries) | Ask::Plan(entries) | Ask::WhatIf { entries, .. } => {
                 std::slice::from_ref(entries)
             }
-            Ask::Setups(all) => all,
+            Ask::Setups(all) | Ask::Near(all) => all,
             _ => &[],
         };
         own.filter(|need| !here.has(*need))

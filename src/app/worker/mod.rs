@@ -15,6 +15,7 @@ mod host;
 pub mod later;
 #[cfg(target_arch = "wasm32")]
 mod link;
+mod near;
 pub mod plans;
 pub mod protocol;
 #[cfg(target_arch = "wasm32")]

@@ -28,6 +28,8 @@ pub enum Slot {
     Derivation,
     /// A file of the run.
     Export,
+    /// Runs of what the entry that somebody is about to change may become.
+    Near,
     /// Where the time of the run's step goes.
     Time,
     /// The setups side by side.
@@ -80,6 +82,8 @@ pub enum Ask {
     },
     /// Figures of each of these setups, in order: as many [`Answer::Setup`].
     Setups(Vec<Draft>),
+    /// The run of each of these entries, in order: as many [`Answer::Near`].
+    Near(Vec<Draft>),
     /// What single changes do: an [`Answer::Tried`] for each.
     WhatIf {
         /// What is changed.
@@ -180,6 +184,8 @@ pub enum Answer {
     Live(Live),
     /// The figures of one setup, or why there are none.
     Setup(Result<Box<Summary>, Refusal>),
+    /// The run of entries that may be asked for next, if there is one; the host does not keep it.
+    Near(Option<Box<Run>>),
     /// What one change does.
     Tried(Box<Tested>),
     /// How a number comes about.

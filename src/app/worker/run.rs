@@ -9,7 +9,7 @@ use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
-use super::view::{Card, Inputs};
+use super::view::{Card, Inputs, Run};
 use crate::state::{Draft, Reading, Source, Task};
 
 /// What came of a run.
@@ -65,6 +65,11 @@ impl Subject {
         let Passed { figures, report } = passed?;
         let pass = Some(figures);
         Ok(Ran { report, pass })
+    }
+
+    /// What came of a run, held against the card, as the page shows it.
+    pub fn told(&self, id: u32, ran: &Ran) -> Run {
+        Run::of(id, ran, self.inputs(&ran.report), self.card(&ran.report))
     }
 
     /// The memory that the run is given.

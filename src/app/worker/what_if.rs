@@ -39,9 +39,9 @@ impl Parts for WhatIfWork {
 fn changed(subject: &mut Subject, tried: &Tried, report: Report) -> Run {
     let setup = tried.change.apply(&subject.reading.setup);
     let unchanged = std::mem::replace(&mut subject.reading.setup, setup);
-    let (card, inputs) = (subject.card(&report), subject.inputs(&report));
+    let run = subject.told(Run::NOT_KEPT, &Ran { report, pass: None });
     subject.reading.setup = unchanged;
-    Run::of(Run::NOT_KEPT, &Ran { report, pass: None }, inputs, card)
+    run
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //! checkpointing; so each is recorded by itself and they are put together by addition. In the micro-batch, the peak
 //! of a pass is the highest of many lines, one for each instant, and so convex: the line through two recorded peaks
 //! is below every later one, and what it puts beyond the room is out without a recording. An update that does not
-//! fit rules out every pass before it, and a sample that does not fit every larger one. What another setup beats in everything ([`dominated`]) is not recorded.
+//! fit rules out every pass before it, and a sample that does not fit every larger one. What another setup beats in
+//! everything ([`dominated`]) is not recorded.
 
 mod class;
 mod count;
