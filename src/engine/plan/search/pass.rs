@@ -225,8 +225,9 @@ impl<'a> Recorder<'a> {
             _ => count(&run),
         };
         let between = self.shared.between(parts, &run.work);
-        let time = self.costs.zip(between).map(|(costs, [in_forward, in_backward])| {
-            let [forward, backward, update] = seconds(&run.work, costs);
+        let costs = self.costs.zip(self.of_update(parallel));
+        let time = costs.zip(between).map(|((costs, of_update), [in_forward, in_backward])| {
+            let [forward, backward, update] = seconds(&run.work, costs, &of_update);
             [forward + in_forward, backward + in_backward, update]
         });
         let trained = run.parameters.iter().filter(|(_, trained)| *trained);

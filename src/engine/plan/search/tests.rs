@@ -242,6 +242,51 @@ fn several_gpus_share_what_one_cannot_hold() {
     });
 }
 
+/// GPUs that share each linear map train one micro-batch, so that a step may be a single sample; what is found has the
+/// figures of the whole run.
+#[test]
+fn maps_that_are_shared_are_searched_as_they_are_recorded() {
+    let asked = Setup {
+        seq: 512,
+        optim: Optimizer::AdamwFused,
+        ..Setup::default()
+    };
+    let kept = [Entry::Freeze, Entry::Offload, Entry::Loss, Entry::Precision];
+    let space = Space::around(one("tinyllama-1.1b", &asked), Samples::Effective(6), 2, &kept);
+    searched(&space, 60, |found, judge| {
+        let is_shared = |candidate: &&Candidate| {
+            candidate
+                .parallel
+                .is_some_and(|parallel| parallel.strategy == Strategy::Tensor)
+        };
+        let shared: Vec<&Candidate> = found.fitting.iter().filter(is_shared).collect();
+        assert!(shared.len() > 1, "{:?}", found.refused);
+        for candidate in shared {
+            assert_eq!(candidate.samples(), 6, "{candidate:?}");
+            assert_eq!((candidate.setup.batch, candidate.setup.accum), (6, 1));
+            let whole = judge.figures(candidate).unwrap();
+            assert_eq!(whole.peak, candidate.peak, "{candidate:?}");
+            let (time, sum) = (whole.time.unwrap().get(), candidate.time.unwrap().get());
+            assert!((time / sum - 1.0).abs() < 0.02, "{time} {sum}: {candidate:?}");
+        }
+    });
+    let alone = Space::around(one("tinyllama-1.1b", &asked), Samples::Effective(1), 2, &kept);
+    assert_eq!(alone.refusal(), None);
+    searched(&alone, 60, |found, _| {
+        assert!(found.fitting.iter().all(|candidate| candidate.samples() == 1));
+        let Decided {
+            setups,
+            summed,
+            bounded,
+            dominated,
+            refused,
+            ..
+        } = found.decided;
+        assert_eq!((setups, summed + bounded + dominated + refused), (alone.len(), alone.len()));
+        assert!(!found.fitting.is_empty());
+    });
+}
+
 /// Every setup of a small space by itself, recorded as a whole run: what is found has its figures, and every one that
 /// fits is found or beaten.
 fn finds_what_looking_at_every_setup_finds(
