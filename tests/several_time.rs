@@ -79,7 +79,11 @@ impl Row {
             words: format!(
                 "{:?}{}{}{}",
                 parallel.strategy,
-                if parallel.world == 2 { String::new() } else { format!(" of {}", parallel.world) },
+                if parallel.world == 2 {
+                    String::new()
+                } else {
+                    format!(" of {}", parallel.world)
+                },
                 told(parallel.mp, "mp"),
                 told(parallel.offload, "offload")
             ),

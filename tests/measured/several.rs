@@ -122,8 +122,7 @@ impl Rows {
     /// The table of all cases, under `head`.
     pub fn table(&self, head: &str) -> String {
         let mut out = head.to_owned();
-        out +=
-            "| case | before fwd | after fwd | peak fwd | after bwd | peak bwd | peak opt | end | **peak** | reserved |\n";
+        out += "| case | before fwd | after fwd | peak fwd | after bwd | peak bwd | peak opt | end | **peak** | reserved |\n";
         out += "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n";
         for row in &self.rows {
             let setup = &row.case.setup;

@@ -136,7 +136,10 @@ fn gpus_that_share_each_map_hold_less_the_more_they_are() {
     let [two, four, eight] = [2, 4, 8].map(of);
     let params = [&alone, &two, &four, &eight].map(|report| report.params);
     let peaks = [&alone, &two, &four, &eight].map(|report| report.peak_allocated);
-    assert!(params.is_sorted_by(|a, b| a > b) && peaks.is_sorted_by(|a, b| a > b), "{params:?} {peaks:?}");
+    assert!(
+        params.is_sorted_by(|a, b| a > b) && peaks.is_sorted_by(|a, b| a > b),
+        "{params:?} {peaks:?}"
+    );
     // the table of tokens and the norms are whole on each
     let whole = 128_256 * 4096 + 65 * 4096;
     assert_eq!(two.params - whole, (alone.params - whole) / 2);

@@ -262,7 +262,9 @@ impl Exported<'_> {
 
 /// What only transformers reads.
 fn no_parts(tool: &str) -> String {
-    format!("{tool} has no entry for transformers' own tensor parallelism; export hf-python, or plan with --keep strategy")
+    format!(
+        "{tool} has no entry for transformers' own tensor parallelism; export hf-python, or plan with --keep strategy"
+    )
 }
 
 fn no_optimizer(what: &str, instead: &str) -> String {

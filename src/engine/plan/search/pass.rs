@@ -226,10 +226,12 @@ impl<'a> Recorder<'a> {
         };
         let between = self.shared.between(parts, &run.work);
         let costs = self.costs.zip(self.of_update(parallel));
-        let time = costs.zip(between).map(|((costs, of_update), [in_forward, in_backward])| {
-            let [forward, backward, update] = seconds(&run.work, costs, &of_update);
-            [forward + in_forward, backward + in_backward, update]
-        });
+        let time = costs
+            .zip(between)
+            .map(|((costs, of_update), [in_forward, in_backward])| {
+                let [forward, backward, update] = seconds(&run.work, costs, &of_update);
+                [forward + in_forward, backward + in_backward, update]
+            });
         let trained = run.parameters.iter().filter(|(_, trained)| *trained);
         let trained = trained
             .map(|&(id, _)| Bytes::new(run.log.births[id as usize].bytes))

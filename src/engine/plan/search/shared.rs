@@ -40,9 +40,7 @@ impl Shared {
     /// An update of shards is that part of the whole.
     pub fn of_update(parallel: Option<&Parallel>, seconds: f64) -> f64 {
         match parallel {
-            Some(parallel)
-                if !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView | Strategy::Tensor) =>
-            {
+            Some(parallel) if !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView | Strategy::Tensor) => {
                 seconds / parallel.world as f64
             }
             _ => seconds,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::distance::learned_less;
 use crate::model::Takes;
-use crate::simulate::tensor_parts;
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision, Strategy};
+use crate::simulate::tensor_parts;
 use crate::{Model, Setup};
 
 /// An entry of a setup that a search may change.
@@ -159,7 +159,9 @@ impl Space {
             Some(input) => (input.model.takes(), input.setup.clone()),
             None => (Takes::default(), Setup::default()),
         };
-        let cut = inputs.first().is_some_and(|input| tensor_parts(&input.model, world).is_ok());
+        let cut = inputs
+            .first()
+            .is_some_and(|input| tensor_parts(&input.model, world).is_ok());
         Self {
             parallels: parallels(world, open(Entry::Strategy), open(Entry::Offload), cut),
             precisions: choices(asked.precision, &precisions(&asked), open(Entry::Precision)),

@@ -149,7 +149,12 @@ fn no_bound_rules_out_what_fits() {
                     (other.setup.batch, other.setup.accum) = (batch, space.accum(batch, None));
                     judge.figures(&other).unwrap().peak <= room
                 };
-                let largest = space.batches_of(None).iter().copied().filter(|&batch| fits(batch)).max();
+                let largest = space
+                    .batches_of(None)
+                    .iter()
+                    .copied()
+                    .filter(|&batch| fits(batch))
+                    .max();
                 assert_eq!(Some(candidate.setup.batch), largest, "{candidate:?}");
                 compared += 1;
             }
@@ -282,7 +287,10 @@ fn maps_that_are_shared_are_searched_as_they_are_recorded() {
             refused,
             ..
         } = found.decided;
-        assert_eq!((setups, summed + bounded + dominated + refused), (alone.len(), alone.len()));
+        assert_eq!(
+            (setups, summed + bounded + dominated + refused),
+            (alone.len(), alone.len())
+        );
         assert!(!found.fitting.is_empty());
     });
 }

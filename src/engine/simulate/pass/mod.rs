@@ -173,12 +173,7 @@ pub(crate) fn record_ground_of(model: &Model, setup: &Setup, place: Place) -> Re
 ///
 /// # Errors
 /// As [`record_pass`].
-pub fn record_update(
-    model: &Model,
-    setup: &Setup,
-    gpu: Gpu,
-    given: (&Ground, bool),
-) -> Result<Update, SimulateError> {
+pub fn record_update(model: &Model, setup: &Setup, gpu: Gpu, given: (&Ground, bool)) -> Result<Update, SimulateError> {
     record_update_of(model, setup, gpu.into(), given)
 }
 
