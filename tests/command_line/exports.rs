@@ -74,10 +74,17 @@ fn write(folder: &Path, name: &str, plan: &str, forms: &[&str]) -> usize {
 #[test]
 fn a_tool_that_cannot_share_maps_says_so() {
     for form in &FORMS[2..] {
-        let args = ["plan"].into_iter().chain(SHARED_MAPS.split(' ')).chain(["--export", form]);
+        let args = ["plan"]
+            .into_iter()
+            .chain(SHARED_MAPS.split(' '))
+            .chain(["--export", form]);
         let exported = run(args.map(str::to_owned).collect::<Vec<_>>());
         assert_ne!(exported.code, Some(0), "{form}");
-        assert!(exported.stderr.contains("export hf-python"), "{form}: {}", exported.stderr);
+        assert!(
+            exported.stderr.contains("export hf-python"),
+            "{form}: {}",
+            exported.stderr
+        );
     }
 }
 
@@ -89,7 +96,9 @@ fn the_real_tools_read_them() {
         "the tools are not there: `cargo xtask test` makes target/exports with them, and this test reads nothing without"
     );
     let folder = tempfile::tempdir().expect("a folder for the exports");
-    let written = PLANS.iter().map(|(name, plan)| write(folder.path(), name, plan, &FORMS));
+    let written = PLANS
+        .iter()
+        .map(|(name, plan)| write(folder.path(), name, plan, &FORMS));
     let written = written.sum::<usize>() + write(folder.path(), "shared-maps", SHARED_MAPS, &FORMS[..2]);
     let output = Command::new(python)
         .arg(root().join("tests/exports/load.py"))
