@@ -36,8 +36,8 @@ const TENSOR_HEAD: &str = "\
 The milliseconds of every case of `truth/tensor_parallel.jsonl`, one of two or four NVIDIA H200, against what the
 engine estimates of it: the kernels of one GPU's part, sums and gathers that all wait for, and the host's pace as in
 [time/](time/README.md). Nothing is fitted to a step. Errors are (predicted − measured) ÷ measured, of the whole.
-Python around `DTensor`s decides these steps: it takes half a millisecond for each shared map forward and again
-backward, and differs by a factor of three between runs of one case on one machine.
+Python around `DTensor`s decides these steps: it takes about half a millisecond for each shared map forward and again
+backward, 0.2 to 0.7 in the chains by which the pace was measured, and the steps ran on another machine.
 Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";
