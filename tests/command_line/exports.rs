@@ -42,11 +42,14 @@ const PLANS: [(&str, &str); 5] = [
     ),
 ];
 
+/// A plan whose GPUs share each linear map, which only transformers' own forms can say: one sample a step on two GPUs.
+const SHARED_MAPS: &str = "llama3.2-1b --gpu 4090 --gpus 2 --effective 1 --seq 512";
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn write(folder: &Path, name: &str, plan: &str) -> usize {
+fn write(folder: &Path, name: &str, plan: &str, forms: &[&str]) -> usize {
     let args = |more: [&str; 2]| {
         let all = ["plan"].into_iter().chain(plan.split(' ')).chain(more);
         all.map(str::to_owned).collect::<Vec<_>>()
@@ -54,7 +57,7 @@ fn write(folder: &Path, name: &str, plan: &str) -> usize {
     let json = run(args(["--format", "json"]));
     assert_eq!(json.code, Some(0), "{name}: {}", json.stderr);
     fs::write(folder.join(format!("{name}.json")), json.stdout).expect("the plan is written");
-    for form in FORMS {
+    for form in forms.iter().copied() {
         let exported = run(args(["--export", form]));
         assert_eq!(exported.code, Some(0), "{name} as {form}: {}", exported.stderr);
         let ending = match form {
@@ -65,7 +68,24 @@ fn write(folder: &Path, name: &str, plan: &str) -> usize {
         let path = folder.join(format!("{form}-{name}.{ending}"));
         fs::write(path, exported.stdout).expect("the export is written");
     }
-    FORMS.len()
+    forms.len()
+}
+
+#[test]
+fn a_tool_that_cannot_share_maps_says_so() {
+    for form in &FORMS[2..] {
+        let args = ["plan"]
+            .into_iter()
+            .chain(SHARED_MAPS.split(' '))
+            .chain(["--export", form]);
+        let exported = run(args.map(str::to_owned).collect::<Vec<_>>());
+        assert_ne!(exported.code, Some(0), "{form}");
+        assert!(
+            exported.stderr.contains("export hf-python"),
+            "{form}: {}",
+            exported.stderr
+        );
+    }
 }
 
 #[test]
@@ -76,7 +96,10 @@ fn the_real_tools_read_them() {
         "the tools are not there: `cargo xtask test` makes target/exports with them, and this test reads nothing without"
     );
     let folder = tempfile::tempdir().expect("a folder for the exports");
-    let written: usize = PLANS.iter().map(|(name, plan)| write(folder.path(), name, plan)).sum();
+    let written = PLANS
+        .iter()
+        .map(|(name, plan)| write(folder.path(), name, plan, &FORMS));
+    let written = written.sum::<usize>() + write(folder.path(), "shared-maps", SHARED_MAPS, &FORMS[..2]);
     let output = Command::new(python)
         .arg(root().join("tests/exports/load.py"))
         .arg(folder.path())

@@ -44,6 +44,10 @@ def hf_python(path, plan):
     exec(compile(open(path).read(), path, "exec"), names)
     arguments(names["args"], plan)
     assert names["model_kwargs"]["attn_implementation"] == plan["recommended"]["setup"]["attn"]
+    parts = (plan["recommended"].get("parallel") or {}).get("strategy") == "tensor"
+    assert ("distributed_config" in names["model_kwargs"]) == parts
+    if parts:
+        assert names["model_kwargs"]["distributed_config"].tp_size == plan["gpus"]
     if "lora" in names:
         from peft import LoraConfig
 

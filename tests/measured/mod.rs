@@ -5,6 +5,7 @@ mod comparison;
 mod limits;
 mod quantity;
 mod row;
+pub mod several;
 mod statistics;
 mod table;
 

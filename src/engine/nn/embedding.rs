@@ -6,6 +6,8 @@ use crate::tape::{Tape, Tensor};
 /// `torch.nn.Embedding`.
 pub struct Embedding {
     weight: Tensor,
+    /// Each GPU of a group has a part of the entries.
+    shared: bool,
 }
 
 impl Embedding {
@@ -13,7 +15,17 @@ impl Embedding {
     pub fn new(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         b.tape().scope(name, || Self {
             weight: b.weight("weight", [entries, width]),
+            shared: false,
         })
+    }
+
+    /// The same with the entries shared by the GPUs of a group (`embedding_rowwise`).
+    pub fn shared(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
+        let group = b.tape().group();
+        Self {
+            shared: group > 1,
+            ..Self::new(b, name, entries / group, width)
+        }
     }
 
     /// The table, for a head that shares it.
@@ -23,7 +35,11 @@ impl Embedding {
 
     /// [..] → [.., width].
     pub fn forward(&self, t: &Tape, ids: &Tensor) -> Tensor {
-        t.embedding(&self.weight, ids)
+        if self.shared {
+            t.embedding_shared(&self.weight, ids)
+        } else {
+            t.embedding(&self.weight, ids)
+        }
     }
 }
 

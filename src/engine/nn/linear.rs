@@ -14,6 +14,20 @@ pub struct Linear {
     /// Beside a weight in 4 bits, it is cast to the type of products when it is first used.
     bias: RefCell<Option<Tensor>>,
     lora: Option<Rc<LoraSlot>>,
+    split: Split,
+}
+
+/// How the GPUs of a group share a map (`transformers/distributed/tensor_parallel.py`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Split {
+    /// Each has all of it.
+    Whole,
+    /// Each has some outputs (`colwise`).
+    Columns,
+    /// The same, and the outputs are gathered (`colwise_gather_output`).
+    Gathered,
+    /// Each has some inputs, and the outputs are summed (`rowwise`).
+    Rows,
 }
 
 enum Weight {
@@ -32,6 +46,31 @@ impl Linear {
         Self::make(b, name, [input, output], bias, true)
     }
 
+    /// As [`Linear::adapted`]; the GPUs of a group share its outputs.
+    pub fn columns(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
+        Self::adapted(b, name, input, output / b.tape().group(), bias).split(b, Split::Columns)
+    }
+
+    /// As [`Linear::adapted`]; the GPUs of a group share its inputs.
+    pub fn rows(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
+        Self::adapted(b, name, input / b.tape().group(), output, bias).split(b, Split::Rows)
+    }
+
+    /// A head whose outputs the GPUs of a group share and gather.
+    pub fn gathered(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
+        Self::new(b, name, input, output / b.tape().group(), false).split(b, Split::Gathered)
+    }
+
+    /// The same for a head that shares its weight with the token embedding.
+    pub fn gathered_tied(b: &Builder, name: &'static str, weight: &Tensor) -> Self {
+        Self::tied(b, name, weight).split(b, Split::Gathered)
+    }
+
+    fn split(self, b: &Builder, split: Split) -> Self {
+        let split = if b.tape().group() > 1 { split } else { Split::Whole };
+        Self { split, ..self }
+    }
+
     fn make(b: &Builder, name: &'static str, [input, output]: [u64; 2], bias: bool, language: bool) -> Self {
         b.tape().scope(name, || {
             let weight = match b.nf4(name) {
@@ -42,6 +81,7 @@ impl Linear {
                 weight,
                 bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
                 lora: Some(b.slot([input, output], language)),
+                split: Split::Whole,
             };
             if b.tape().is_settled() {
                 linear.cast_bias(b.tape());
@@ -56,6 +96,7 @@ impl Linear {
             weight: Weight::Dense(b.tied("weight", weight)),
             bias: RefCell::default(),
             lora: None,
+            split: Split::Whole,
         })
     }
 
@@ -76,6 +117,21 @@ impl Linear {
 
     /// [.., input] → [.., output].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        match self.split {
+            Split::Whole => self.multiplied(t, x),
+            Split::Columns => self.multiplied(t, &t.share(x)),
+            Split::Gathered => {
+                let part = self.multiplied(t, &t.share(x));
+                t.gather_shared(&part)
+            }
+            Split::Rows => {
+                let part = self.multiplied(t, x);
+                t.sum_shared(&part)
+            }
+        }
+    }
+
+    fn multiplied(&self, t: &Tape, x: &Tensor) -> Tensor {
         self.cast_bias(t);
         let bias = self.bias.borrow();
         let bias = bias.as_ref();

@@ -84,7 +84,7 @@ impl Judge<'_> {
     /// # Errors
     /// The first error of a simulation.
     pub fn settle(&self, candidate: &Candidate) -> Result<Option<Settled>, SimulateError> {
-        let batches = self.space.batches();
+        let batches = self.space.batches_of(candidate.parallel.as_ref());
         let Some(at) = batches.iter().position(|batch| *batch == candidate.setup.batch) else {
             return Ok(None);
         };
@@ -131,7 +131,8 @@ impl Judge<'_> {
     /// drawn order of segments.
     fn attempt(&self, candidate: &Candidate, batch: u64) -> Result<Trial, SimulateError> {
         let mut candidate = candidate.clone();
-        (candidate.setup.batch, candidate.setup.accum) = (batch, self.space.accum(batch));
+        let accum = self.space.accum(batch, candidate.parallel.as_ref());
+        (candidate.setup.batch, candidate.setup.accum) = (batch, accum);
         let recording = self.recording(&candidate)?;
         let options = Options {
             limit: Some(self.limit),
@@ -161,15 +162,11 @@ impl Judge<'_> {
     /// When it cannot be recorded.
     pub(super) fn figures(&self, candidate: &Candidate) -> Result<Candidate, SimulateError> {
         let gpu = self.device.and_then(Device::gpu).unwrap_or_default();
-        let mut recorder = Recorder {
-            gpu,
-            costs: self.costs,
-            recorded: 0,
-        };
+        let shared = Shared::of(self.device);
+        let mut recorder = Recorder::new(gpu, self.costs, shared);
         let model = self.space.model(candidate.input);
         let (setup, parallel) = (&candidate.setup, candidate.parallel.as_ref());
         let whole = recorder.whole(model, setup, parallel)?;
-        let shared = Shared::of(self.device);
         let time = whole.time.and_then(|[forward, backward, update]| {
             let update = Shared::of_update(parallel, update) + shared.paging(self.device, whole.paged);
             shared.step(parallel, [forward, backward], setup.accum, update, whole.trained)
@@ -187,7 +184,8 @@ impl Judge<'_> {
             return Ok(candidate.clone());
         }
         let mut other = candidate.clone();
-        (other.setup.batch, other.setup.accum) = (batch, self.space.accum(batch));
+        let accum = self.space.accum(batch, candidate.parallel.as_ref());
+        (other.setup.batch, other.setup.accum) = (batch, accum);
         self.figures(&other)
     }
 }

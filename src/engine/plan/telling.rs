@@ -3,9 +3,9 @@
 use super::answer::{Choice, Nearest, Plan, Reason, Step, Target};
 use super::ladder::{Ladder, Rung, ladder};
 use super::recommend::{Judge, Settled};
-use super::search::{Candidate, Found, front};
+use super::search::{Candidate, Found, Space, front};
 use crate::device::Device;
-use crate::simulate::{SimulateError, simulate_on, simulate_parallel};
+use crate::simulate::{SimulateError, simulate_on, simulate_parallel, tensor_parts};
 use crate::units::Bytes;
 use crate::{Report, Setup};
 
@@ -44,7 +44,7 @@ impl Telling {
             ladder: Vec::new(),
             offer: None,
             searched: found.decided,
-            not_searched: not_searched(space.world()),
+            not_searched: not_searched(space),
             refused: found.refused.clone(),
         };
         waiting.reverse();
@@ -124,16 +124,18 @@ impl Telling {
 }
 
 /// What this version does not simulate, and so cannot search.
-fn not_searched(gpus: u64) -> Vec<String> {
+fn not_searched(space: &Space) -> Vec<String> {
+    if space.world() == 1 {
+        return vec!["activations and weights in the host's memory on one GPU".to_owned()];
+    }
+    let tensor = tensor_parts(space.model(0), space.world()).err();
     let of_several = [
-        "tensor and pipeline parallelism: their activations and buffers are not simulated",
+        "pipeline parallelism: its stages are not simulated",
         "DeepSpeed's ZeRO-2 and ZeRO-3: the sharded strategies are PyTorch's FSDP2, without and with resharding",
         "FSDP2 with accumulation, clipping or 8-bit states",
     ];
-    match gpus {
-        1 => vec!["activations and weights in the host's memory on one GPU".to_owned()],
-        _ => of_several.map(str::to_owned).to_vec(),
-    }
+    let tensor = tensor.map(|why| why.to_string());
+    tensor.into_iter().chain(of_several.map(str::to_owned)).collect()
 }
 
 fn climb(judge: &Judge<'_>) -> Option<Ladder> {

@@ -18,6 +18,9 @@ pub enum Strategy {
     /// The same with `reshard_after_forward=False`: gathered parameters stay until backward is done with them
     /// (ZeRO-2).
     FsdpNoReshard,
+    /// Tensor parallelism by the model's own plan (`DistributedConfig(tp_size=…)` of transformers): each GPU keeps some
+    /// heads and some of the MLP's width of every block, and all work on one batch.
+    Tensor,
 }
 
 /// Several GPUs that train together.
@@ -44,6 +47,16 @@ impl Default for Parallel {
             mp: false,
             offload: false,
             bucket: 25,
+        }
+    }
+}
+
+impl Parallel {
+    /// Micro-batches that are trained at once: GPUs that share each map work on one.
+    pub const fn replicas(&self) -> u64 {
+        match self.strategy {
+            Strategy::Tensor => 1,
+            _ => self.world,
         }
     }
 }

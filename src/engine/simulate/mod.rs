@@ -28,10 +28,12 @@ pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluat
 pub(crate) use parallel::units::{ROOT, Unit, Units};
 
 pub(crate) use parallel::{
-    can_share, own as own_parameters, record_parallel_notes, shard, work_of_one as parallel_work,
+    base_of_parts, can_share, own as own_parameters, record_parallel_notes, shard, tensor_parts,
+    work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
 pub use pass::{Ground, Pass, Update, record_ground, record_pass, record_update};
+pub(crate) use pass::{Place, record_ground_of, record_pass_of, record_update_of};
 pub use peaks::steady_bytes;
 pub use steps::{Notes, Recording, Step, StepMarks, Work, record, record_notes, record_work};
 pub use trial::{

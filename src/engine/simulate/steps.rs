@@ -133,8 +133,22 @@ pub fn record_work(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, 
 /// # Errors
 /// As [`record_work`].
 pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Result<Recording, SimulateError> {
+    record_shared(model, setup, gpu, (notes, 1))
+}
+
+/// As [`record_notes`], on one of so many GPUs that share the linear maps of a language model.
+///
+/// # Errors
+/// As [`record_work`].
+pub(super) fn record_shared(
+    model: &Model,
+    setup: &Setup,
+    gpu: Gpu,
+    (notes, group): (Notes, u64),
+) -> Result<Recording, SimulateError> {
     check(model, setup)?;
     let tape = Tape::new(gpu);
+    tape.set_group(group);
     if notes.work {
         tape.write_work();
     }

@@ -361,6 +361,13 @@ impl Tape {
 }
 
 impl Tape {
+    /// Whether the gradient of a parameter that GPUs share lies in the memory of the whole parameter's.
+    fn is_part_of_whole(&self, edge: &Edge, grad: &Tensor) -> bool {
+        self.group() > 1
+            && matches!(*edge.node.action.borrow(), Action::Accumulate(_))
+            && self.bytes_of_storage(grad) > grad.numel() * grad.dtype().width()
+    }
+
     /// `held += x`.
     pub(super) fn add_in_place(&self, held: &Tensor, x: &Tensor) {
         if self.works() {
@@ -391,6 +398,10 @@ fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
             old
         }
         Some(old) => {
+            // Of the gradient of a whole table each GPU adds a copy of its part (`Replicate` to `Shard`).
+            let _part = tape
+                .is_part_of_whole(edge, &grad)
+                .then(|| tape.empty(*grad.shape(), grad.dtype(), "part of a gradient"));
             let strides = dims::dense_strides_like(old.shape(), old.strides());
             let sum = tape.empty_strided(*old.shape(), strides, old.dtype(), "sum of gradients");
             if tape.works() {

@@ -29,6 +29,7 @@ pub(super) struct Core {
     padded: Cell<bool>,
     /// Whether modules are made as their first forward leaves them.
     settled: Cell<bool>,
+    group: Cell<u64>,
     pub(super) training: Cell<bool>,
     /// Whether what hundreds of segments hold is written down as its sum.
     sums_segments: Cell<bool>,
@@ -155,6 +156,7 @@ impl Tape {
             grad_enabled: Cell::new(true),
             padded: Cell::new(false),
             settled: Cell::new(false),
+            group: Cell::new(1),
             training: Cell::new(true),
             sums_segments: Cell::new(false),
             stopped: Cell::new(false),
@@ -206,6 +208,12 @@ impl Tape {
         }))
     }
 
+    /// Bytes of the memory that a tensor looks at.
+    pub(super) fn bytes_of_storage(&self, x: &Tensor) -> u64 {
+        let id = x.storage().id();
+        id.map_or(0, |id| self.0.log.borrow().births[id as usize].bytes)
+    }
+
     /// Memory in many pieces, of which there are none yet.
     pub(super) fn bundle(&self) -> Storage {
         Storage(Rc::new(Owned {
@@ -250,6 +258,16 @@ impl Tape {
     /// Whether some samples of the batch are padded, so that their mask is not all true.
     pub fn is_padded(&self) -> bool {
         self.0.padded.get()
+    }
+
+    /// GPUs that share the linear maps of a language model (tensor parallelism); 1 where it is whole.
+    pub fn group(&self) -> u64 {
+        self.0.group.get()
+    }
+
+    /// Says how many GPUs share the linear maps of the model that is made next.
+    pub fn set_group(&self, gpus: u64) {
+        self.0.group.set(gpus);
     }
 
     /// Says whether some samples of the batch are padded.

@@ -125,6 +125,15 @@ pub struct Launch {
     pub shared: u64,
 }
 
+/// What GPUs that share linear maps do together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Shared {
+    /// An all-reduce.
+    Summed,
+    /// An all-gather.
+    Gathered,
+}
+
 /// What the host does beside launching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Chore {
@@ -148,6 +157,13 @@ pub enum Chore {
     Wait,
     /// Python names which fused attention may run (`torch.nn.attention.sdpa_kernel`).
     Choose,
+    /// GPUs that share linear maps do something together, over so many bytes in all.
+    Shared(Shared, u64),
+    /// A linear map that several GPUs share is called, or else backward comes to it: Python around `DTensor`s.
+    SharedMap {
+        /// Backward does.
+        gradient: bool,
+    },
     /// An optimizer's step begins.
     Step(&'static str),
     /// An optimizer turns to one parameter; whether it is a matrix.

@@ -120,3 +120,53 @@ fn what_is_not_simulated_is_refused_by_name() {
     };
     assert!(refused(setup(), offload).contains("`offload`"));
 }
+
+#[test]
+fn gpus_that_share_each_map_hold_less_the_more_they_are() {
+    let setup = Setup { seq: 1024, ..setup() };
+    let of = |world| {
+        let parallel = Parallel {
+            strategy: Strategy::Tensor,
+            world,
+            ..Parallel::default()
+        };
+        on("llama3.1-8b", &setup, parallel)
+    };
+    let alone = simulate(&Model::from_catalogue("llama3.1-8b").unwrap(), &setup).unwrap();
+    let [two, four, eight] = [2, 4, 8].map(of);
+    let params = [&alone, &two, &four, &eight].map(|report| report.params);
+    let peaks = [&alone, &two, &four, &eight].map(|report| report.peak_allocated);
+    assert!(
+        params.is_sorted_by(|a, b| a > b) && peaks.is_sorted_by(|a, b| a > b),
+        "{params:?} {peaks:?}"
+    );
+    // the table of tokens and the norms are whole on each
+    let whole = 128_256 * 4096 + 65 * 4096;
+    assert_eq!(two.params - whole, (alone.params - whole) / 2);
+    assert_eq!(four.params - whole, (alone.params - whole) / 4);
+    assert!(two.steady.end <= two.steady.before_forward);
+}
+
+#[test]
+fn maps_that_cannot_be_shared_are_refused_by_name() {
+    let refused = |name: &str, world, setup: &Setup| {
+        let model = Model::from_catalogue(name).unwrap();
+        let parallel = Parallel {
+            strategy: Strategy::Tensor,
+            world,
+            ..Parallel::default()
+        };
+        let error = simulate_parallel(&model, setup, &parallel, Gpu::default());
+        error.map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(refused("llama3.1-8b", 16, &setup()).contains("`num_key_value_heads` of 8"));
+    assert!(refused("qwen2.5-7b", 3, &setup()).contains("`num_key_value_heads` of 4"));
+    assert!(refused("gpt2", 2, &setup()).contains("gpt2"));
+    let adafactor = Setup {
+        optim: Optimizer::Adafactor,
+        ..setup()
+    };
+    assert!(refused("llama3.1-8b", 2, &adafactor).contains("`optim`"));
+    let clipped = Setup { clip: true, ..setup() };
+    assert!(refused("llama3.1-8b", 2, &clipped).contains("`clip`"));
+}

@@ -88,7 +88,7 @@ impl<'a> Costs<'a> {
     }
 
     /// The same with another host.
-    pub(super) fn with_pace<'b>(&self, pace: &'b Pace) -> Costs<'b>
+    pub(crate) fn with_pace<'b>(&self, pace: &'b Pace) -> Costs<'b>
     where
         'a: 'b,
     {

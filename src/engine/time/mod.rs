@@ -45,6 +45,7 @@ pub use pace::Pace;
 pub use rates::Rates;
 pub use roofline::{Point, Roof};
 pub use run::{Run, RunTime};
+pub(crate) use several::of_parts;
 pub use several::{Together, Traffic, Way, estimate_together};
 pub use step::{Bound, Passes, Share, StepTime, estimate, seconds, step};
 pub use timeline::{Phase, PhaseTime, span};

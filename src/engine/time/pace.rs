@@ -78,6 +78,9 @@ impl Pace {
             Chore::Pack => self.named("pack"),
             Chore::Unpack => self.named("unpack"),
             Chore::Wait => self.named("wait"),
+            Chore::Shared(..) => 0.0,
+            Chore::SharedMap { gradient: false } => self.named("shared map"),
+            Chore::SharedMap { gradient: true } => self.named("shared map gradient"),
             Chore::Step(name) => self.us.get(&format!("{name} step")).copied().unwrap_or(0.0) / 1e6,
             Chore::Parameter(name, matrix) => {
                 let kind = if matrix { "matrix" } else { "vector" };

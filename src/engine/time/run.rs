@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
 
     /// Samples of a step, on all GPUs.
     pub fn samples(&self) -> u64 {
-        self.setup.batch * self.micro_batches() * self.gpus()
+        self.setup.batch * self.micro_batches() * self.parallel.map_or(1, Parallel::replicas)
     }
 
     fn micro_batches(&self) -> u64 {

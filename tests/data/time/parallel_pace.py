@@ -3,7 +3,8 @@
 One GPU is enough. DDP runs over NCCL with one rank, so that its hooks and calls are real; FSDP2 and ZeRO-1 run as one of
 two ranks over PyTorch's fake process group, which returns at once, so that only Python and dispatch count. Chains of
 tiny blocks are run with and without; slopes over the number of blocks and of parameters in a block are kept.
-usage: parallel_pace.py OUT.json"""
+Linear maps that two GPUs share are those of transformers, as one of two ranks of the fake process group too.
+usage: parallel_pace.py OUT.json [PART…]: all parts, or those that are named"""
 import gc
 import json
 import os
@@ -25,6 +26,8 @@ def median(values):
 
 
 def part(name, f):
+    if sys.argv[2:] and name not in sys.argv[2:]:
+        return
     try:
         value = f()
         out[name] = value
@@ -241,5 +244,48 @@ part("sharded tensors", lambda: updates(shards, OPTIMIZERS))
 part("zero1", lambda: updates(lambda n: [nn.Parameter(torch.ones(W, W, device=dev)) for _ in range(n)], {
     "adamw": lambda p: ZeroRedundancyOptimizer(p, optimizer_class=torch.optim.AdamW, lr=1e-6),
     "adamw_fused": lambda p: ZeroRedundancyOptimizer(p, optimizer_class=torch.optim.AdamW, lr=1e-6, fused=True)}))
+
+
+class Maps(nn.Module):
+    """So many maps that share their outputs, then one that shares its inputs."""
+
+    def __init__(self, columns):
+        super().__init__()
+        self.columns = nn.ModuleList([nn.Linear(W, W, bias=False, device=dev) for _ in range(columns)])
+        self.row = nn.Linear(W, W, bias=False, device=dev)
+
+    def forward(self, x):
+        return self.row(sum(map(lambda map: map(x), self.columns)))
+
+
+class MapChain(nn.Module):
+    def __init__(self, blocks, columns):
+        super().__init__()
+        self.blocks = nn.ModuleList([Maps(columns) for _ in range(blocks)])
+
+    def forward(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x.sum()
+
+
+def shared_maps():
+    """(blocks, columns): forward and backward of whole maps and of shared ones."""
+    from transformers.distributed.tensor_parallel import ColwiseParallel, RowwiseParallel
+
+    def shared(model):
+        for b in model.blocks:
+            for map, style in [(map, ColwiseParallel()) for map in b.columns] + [(b.row, RowwiseParallel())]:
+                style.shard_param(map, "weight", mesh)
+                style.install_forward(map, mesh)
+        return model
+
+    rows = []
+    for blocks, columns in ((4, 1), (12, 1), (4, 3), (12, 3)):
+        rows.append(dict(blocks=blocks, columns=columns, plain=passes(MapChain(blocks, columns)), wrapped=passes(shared(MapChain(blocks, columns)))))
+    return rows
+
+
+part("shared maps", shared_maps)
 out["errors"] = errors
 json.dump(out, open(sys.argv[1], "w"), indent=1)

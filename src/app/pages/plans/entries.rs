@@ -90,6 +90,7 @@ fn strategy(parallel: &Parallel) -> String {
         Strategy::Zero1 => "ZeRO-1",
         Strategy::Fsdp => "FSDP2",
         Strategy::FsdpNoReshard => "FSDP2 (reshard_after_forward=False)",
+        Strategy::Tensor => "DistributedConfig(tp_size)",
     }
     .to_owned();
     for (on, word) in [

@@ -91,10 +91,22 @@ pub fn is_simulated(c: &DecoderConfig) -> bool {
 
 impl CausalLm {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
-        let model = b
-            .tape()
-            .component("model", Component::LanguageModel, || Decoder::new(b, c));
-        let lm_head = head(b, c, &model);
+        // Where GPUs share the maps of a model of text, they share its head, and the table that is tied to it.
+        let table = if c.tie_word_embeddings {
+            Embedding::shared
+        } else {
+            Embedding::new
+        };
+        let model = b.tape().component("model", Component::LanguageModel, || {
+            Decoder::with_table(b, c, table(b, "embed_tokens", c.vocab, c.hidden))
+        });
+        let lm_head = b.tape().component("", Component::Head, || {
+            if c.tie_word_embeddings {
+                Linear::gathered_tied(b, "lm_head", model.embed_tokens.weight())
+            } else {
+                Linear::gathered(b, "lm_head", c.hidden, c.vocab)
+            }
+        });
         Self { model, lm_head }
     }
 }
@@ -184,9 +196,13 @@ impl Forward for CausalLm {
 
 impl Decoder {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        Self::with_table(b, c, Embedding::new(b, "embed_tokens", c.vocab, c.hidden))
+    }
+
+    fn with_table(b: &Builder, c: &DecoderConfig, embed_tokens: Embedding) -> Self {
         let t = b.tape();
         Self {
-            embed_tokens: Embedding::new(b, "embed_tokens", c.vocab, c.hidden),
+            embed_tokens,
             layers: (0..c.layers as usize)
                 .map(|i| t.layer("layers", i, || block(b, c)))
                 .collect(),
@@ -383,10 +399,10 @@ impl SelfAttention {
     fn new(b: &Builder, c: &DecoderConfig) -> Self {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         Self {
-            q_proj: Linear::adapted(b, "q_proj", c.hidden, q, c.qkv_bias),
-            k_proj: Linear::adapted(b, "k_proj", c.hidden, kv, c.qkv_bias),
-            v_proj: Linear::adapted(b, "v_proj", c.hidden, kv, c.qkv_bias),
-            o_proj: Linear::adapted(b, "o_proj", q, c.hidden, c.o_bias),
+            q_proj: Linear::columns(b, "q_proj", c.hidden, q, c.qkv_bias),
+            k_proj: Linear::columns(b, "k_proj", c.hidden, kv, c.qkv_bias),
+            v_proj: Linear::columns(b, "v_proj", c.hidden, kv, c.qkv_bias),
+            o_proj: Linear::rows(b, "o_proj", q, c.hidden, c.o_bias),
             qk_norm: c
                 .qk_norm
                 .then(|| ["q_norm", "k_norm"].map(|name| RmsNorm::new(b, name, c.head_dim))),
@@ -445,9 +461,9 @@ impl SelfAttention {
 impl Mlp {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
         Self {
-            gate_proj: Linear::adapted(b, "gate_proj", c.hidden, c.intermediate, c.mlp_bias),
-            up_proj: Linear::adapted(b, "up_proj", c.hidden, c.intermediate, c.mlp_bias),
-            down_proj: Linear::adapted(b, "down_proj", c.intermediate, c.hidden, c.mlp_bias),
+            gate_proj: Linear::columns(b, "gate_proj", c.hidden, c.intermediate, c.mlp_bias),
+            up_proj: Linear::columns(b, "up_proj", c.hidden, c.intermediate, c.mlp_bias),
+            down_proj: Linear::rows(b, "down_proj", c.intermediate, c.hidden, c.mlp_bias),
             activation: c.activation,
         }
     }

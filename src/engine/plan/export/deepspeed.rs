@@ -13,6 +13,9 @@ pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
         Some(Strategy::Zero1) => 1,
         Some(Strategy::FsdpNoReshard) => 2,
         Some(Strategy::Fsdp) => 3,
+        Some(Strategy::Tensor) => {
+            return Err(super::no_parts("deepspeed"));
+        }
     };
     let mut zero = json!({"stage": stage});
     if of.parallel().is_some_and(|parallel| parallel.offload) {

@@ -20,6 +20,9 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
             return Err("Lightning has no ZeroRedundancyOptimizer; plan with --keep strategy".into());
         }
         Some(Strategy::Fsdp | Strategy::FsdpNoReshard) => "fsdp",
+        Some(Strategy::Tensor) => {
+            return Err(super::no_parts("lightning"));
+        }
     };
     let mut trainer = json!({
         "accelerator": "gpu",

@@ -74,6 +74,9 @@ impl Form {
     /// When the tool cannot train the setup; the message says what to keep instead.
     pub fn write(self, plan: &Plan, choice: &Choice) -> Result<String, String> {
         let of = Exported { plan, choice };
+        if of.has_parts() && !matches!(self, Self::HfPython | Self::HfYaml) {
+            return Err(no_parts(self.name()));
+        }
         match self {
             Self::HfPython => transformers::python(&of),
             Self::HfYaml => transformers::yaml(&of),
@@ -108,10 +111,21 @@ impl Exported<'_> {
             .is_some_and(|parallel| parallel.strategy.shards_parameters())
     }
 
+    /// Whether each GPU has a part of every linear map.
+    fn has_parts(&self) -> bool {
+        self.parallel()
+            .is_some_and(|parallel| parallel.strategy == Strategy::Tensor)
+    }
+
     /// transformers' name of the optimizer.
     fn optim(&self) -> Result<&'static str, String> {
         use Optimizer as O;
         Ok(match self.setup().optim {
+            // `Trainer` steps one parameter after the other where some are shared.
+            O::AdamwLoop if self.has_parts() => "adamw_torch",
+            O::Sgd | O::Sgdm if self.has_parts() => {
+                return Err(no_optimizer("SGD of whole and shared parameters", "adamw_fused"));
+            }
             O::Adamw => "adamw_torch",
             O::AdamwFused => "adamw_torch_fused",
             O::Adamw8bit => "adamw_8bit",
@@ -195,6 +209,14 @@ impl Exported<'_> {
                 String::new()
             },
         )];
+        if self.has_parts() {
+            notes.push(format!(
+                "torchrun --nproc-per-node {gpus} the script, and load the model with \
+                 distributed_config=DistributedConfig(tp_size={gpus}) of transformers.distributed: all GPUs train one \
+                 micro-batch together",
+                gpus = self.plan.gpus
+            ));
+        }
         match setup.ckpt {
             Checkpointing::Vision | Checkpointing::Language => notes.push(format!(
                 "checkpoint the {} alone: call gradient_checkpointing_enable on that part of the model; the tool's own \
@@ -238,6 +260,13 @@ impl Exported<'_> {
     }
 }
 
+/// What only transformers reads.
+fn no_parts(tool: &str) -> String {
+    format!(
+        "{tool} has no entry for transformers' own tensor parallelism; export hf-python, or plan with --keep strategy"
+    )
+}
+
 fn no_optimizer(what: &str, instead: &str) -> String {
     format!("the tool has no name for {what}; plan again with --optim {instead}")
 }
@@ -245,7 +274,7 @@ fn no_optimizer(what: &str, instead: &str) -> String {
 /// accelerate's names of how several GPUs share.
 const fn distributed(strategy: Strategy) -> &'static str {
     match strategy {
-        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",
+        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 | Strategy::Tensor => "MULTI_GPU",
         Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
     }
 }

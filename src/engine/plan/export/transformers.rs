@@ -36,7 +36,7 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
                 out.push(("ddp_find_unused_parameters", json!(false)));
             }
             Strategy::Zero1 => return Err("TrainingArguments has no ZeroRedundancyOptimizer; export deepspeed".into()),
-            Strategy::Fsdp | Strategy::FsdpNoReshard => {}
+            Strategy::Fsdp | Strategy::FsdpNoReshard | Strategy::Tensor => {}
         }
     }
     Ok(out)
@@ -52,9 +52,16 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
     of.refuse_sharded("TrainingArguments")?;
     let setup = of.setup();
     let mut out: String = of.notes(false).iter().map(|note| format!("# {note}\n")).collect();
-    out += "from transformers import TrainingArguments\n\n";
+    out += "from transformers import TrainingArguments\n";
+    let parts = match of.has_parts() {
+        true => {
+            out += "from transformers.distributed import DistributedConfig\n";
+            format!(", distributed_config=DistributedConfig(tp_size={})", of.plan.gpus)
+        }
+        false => String::new(),
+    };
     out += &format!(
-        "model_kwargs = dict(dtype=\"{}\", attn_implementation=\"{}\")\n",
+        "\nmodel_kwargs = dict(dtype=\"{}\", attn_implementation=\"{}\"{parts})\n",
         of.weights(),
         of.attn()
     );

@@ -1,7 +1,7 @@
 //! What is made of a class of setups: the largest micro-batch of each optimizer.
 
 use super::inputs::is_within;
-use super::pass::Update;
+use super::pass::{Update, has_parts};
 use super::{Candidate, Class, Search, distance, distance_to, dominated, front};
 use crate::Setup;
 use crate::setup::Optimizer;
@@ -17,7 +17,10 @@ fn peak(pass: &Option<Pass>) -> Option<Bytes> {
 impl Search<'_> {
     /// Every optimizer and micro-batch of a class.
     pub(super) fn look_at(&mut self, class: &Class) -> Result<(), SimulateError> {
-        let batches = self.space.batches.clone();
+        let batches = self.space.batches_of(class.parallel.as_ref()).to_vec();
+        if batches.is_empty() {
+            return Ok(());
+        }
         let mut passes: Vec<Option<Pass>> = batches.iter().map(|_| None).collect();
         let mut times: Vec<Option<Option<Passes>>> = vec![None; batches.len()];
         let mut updates: Vec<(Optimizer, Update)> = Vec::new();
@@ -91,7 +94,7 @@ impl Search<'_> {
             };
             let Some(at) = best.or_else(least) else { continue };
             let Some(pass) = &passes[at] else { continue };
-            let time = times[at].get_or_insert_with(|| self.time_within(pass));
+            let time = times[at].get_or_insert_with(|| self.time_within(class, pass));
             let candidate = self.candidate(class, optim, batches[at], (pass.peak, time.as_ref()), &update);
             if best.is_some() {
                 self.found.fitting.push(candidate);
@@ -107,7 +110,7 @@ impl Search<'_> {
         let key = class.key();
         let input = |at: usize| &self.space.inputs[at].setup;
         // Less than these gradients would not help either, where the largest micro-batch has none beside it.
-        let spared = if self.space.ends_without_gradients() {
+        let spared = if self.space.ends_without_gradients(class.parallel.as_ref()) {
             update.trained
         } else {
             Bytes::ZERO
@@ -156,9 +159,15 @@ impl Search<'_> {
     }
 
     /// What a pass takes, where it fits.
-    pub(super) fn time_within(&self, pass: &Pass) -> Option<Passes> {
+    pub(super) fn time_within(&self, class: &Class, pass: &Pass) -> Option<Passes> {
         let costs = self.recorder.costs.filter(|_| pass.peak <= self.room)?;
-        Some(Passes::of(&pass.work, costs))
+        let parts = class.parallel.as_ref().filter(|parallel| has_parts(parallel));
+        let between = self.shared.between(parts, &pass.work)?;
+        let mut passes = Passes::of(&pass.work, costs);
+        for (seconds, more) in passes.seconds.iter_mut().zip(between) {
+            *seconds += more;
+        }
+        Some(passes)
     }
 
     /// A setup, put together from the peak and the time of its passes and from its update.
@@ -172,15 +181,15 @@ impl Search<'_> {
     ) -> Candidate {
         let setup = Setup {
             batch,
-            accum: self.space.accum(batch),
+            accum: self.space.accum(batch, class.parallel.as_ref()),
             optim,
             ..class.setup.clone()
         };
         let parallel = class.parallel.as_ref();
         let time = passes.and_then(|passes| {
             let seconds = match parallel {
-                None => passes.clone().update(&update.work, self.recorder.costs?),
-                Some(_) => update.time?[0],
+                Some(parallel) if !has_parts(parallel) => update.time?[0],
+                _ => passes.clone().update(&update.work, &self.recorder.of_update(parallel)?),
             };
             let seconds = seconds + self.shared.paging(self.device, update.paged);
             self.shared

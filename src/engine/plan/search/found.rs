@@ -26,7 +26,7 @@ pub struct Candidate {
 impl Candidate {
     /// Samples of a step, on all GPUs.
     pub fn samples(&self) -> u64 {
-        self.setup.batch * self.setup.accum * self.parallel.map_or(1, |parallel| parallel.world)
+        self.setup.batch * self.setup.accum * self.parallel.map_or(1, |parallel| parallel.replicas())
     }
 
     /// Estimated seconds for each sample; 0 where the time is not known, so that it decides nothing.

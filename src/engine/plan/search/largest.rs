@@ -18,7 +18,7 @@ impl Search<'_> {
     pub(super) fn hint(&self, class: &Class, optim: Optimizer, batches: &[u64]) -> Option<usize> {
         let key = (class.setup.ckpt, class.setup.loss, optim);
         let (_, at) = self.hints.iter().find(|(known, _)| *known == key)?;
-        let most = batches.len() - 1 - usize::from(self.space.ends_without_gradients());
+        let most = batches.len() - 1 - usize::from(self.space.ends_without_gradients(class.parallel.as_ref()));
         let at = (*at).min(most);
         (at > 0).then_some(at)
     }
@@ -80,7 +80,7 @@ impl Search<'_> {
         passes: &mut [Option<Pass>],
     ) -> Option<usize> {
         let last = batches.len() - 1;
-        if !self.space.ends_without_gradients() {
+        if !self.space.ends_without_gradients(class.parallel.as_ref()) {
             return None;
         }
         if passes[last].is_none() {

@@ -116,6 +116,7 @@ impl<'a> Search<'a> {
             costs,
             room,
         } = question;
+        let shared = Shared::of(device);
         let asked = space
             .inputs
             .first()
@@ -124,14 +125,10 @@ impl<'a> Search<'a> {
         Self {
             space,
             asked,
-            shared: Shared::of(device),
+            shared,
             device,
             room,
-            recorder: Recorder {
-                gpu: device.and_then(Device::gpu).unwrap_or_default(),
-                costs,
-                recorded: 0,
-            },
+            recorder: Recorder::new(device.and_then(Device::gpu).unwrap_or_default(), costs, shared),
             next: 0,
             updates: Vec::new(),
             bare: Vec::new(),
@@ -154,7 +151,7 @@ impl<'a> Search<'a> {
             return false;
         };
         self.next += 1;
-        let setups = self.space.optims.len() * self.space.batches.len();
+        let setups = self.space.optims.len() * self.space.batches_of(class.parallel.as_ref()).len();
         self.found.decided.setups += setups;
         let before = self.found.decided;
         if dominated::is_dominated(&self.space, &class.setup) {
@@ -197,10 +194,12 @@ impl<'a> Search<'a> {
                     break;
                 }
                 let class = Class { setup, parallel, input };
-                let batch = self.space.batches[0];
+                let Some(&batch) = self.space.batches_of(class.parallel.as_ref()).first() else {
+                    continue;
+                };
                 let pass = self.record_pass(&class, batch);
                 if let (Ok(pass), Some(Ok(update))) = (pass, self.update(&class, class.setup.optim)) {
-                    let time = self.time_within(&pass);
+                    let time = self.time_within(&class, &pass);
                     let candidate =
                         self.candidate(&class, class.setup.optim, batch, (pass.peak, time.as_ref()), &update);
                     self.note_nearest(candidate);

@@ -1,6 +1,6 @@
 //! What setups are put together from: a pass and an update, each recorded once.
 
-use super::pass::Update;
+use super::pass::{Update, has_parts};
 use super::{Class, Search, UpdateKey};
 use crate::Setup;
 use crate::setup::{Checkpointing, Loss, Optimizer, Parallel};
@@ -27,7 +27,7 @@ impl Search<'_> {
     fn at(&self, class: &Class, batch: u64) -> Setup {
         Setup {
             batch,
-            accum: self.space.accum(batch),
+            accum: self.space.accum(batch, class.parallel.as_ref()),
             ..class.setup.clone()
         }
     }
@@ -62,10 +62,10 @@ impl Search<'_> {
 
     fn record_update(&mut self, key: &UpdateKey) -> Result<Update, SimulateError> {
         let (setup, parallel, input) = key;
-        let Some(parallel) = parallel else {
+        let Some(parallel) = parallel.as_ref().filter(|parallel| !has_parts(parallel)) else {
             let ground = self.ground(key)?;
             let model = &self.space.inputs[*input].model;
-            return self.recorder.update(model, setup, &ground);
+            return self.recorder.update(model, (setup, parallel.as_ref()), &ground);
         };
         let bare = self.bare(key, parallel)?;
         let model = &self.space.inputs[*input].model;
@@ -78,7 +78,8 @@ impl Search<'_> {
         if let Some((_, known)) = self.grounds.iter().find(|(known, _)| *known == key) {
             return Ok(known.clone());
         }
-        let ground = self.recorder.ground(&self.space.inputs[*input].model, &key.0)?;
+        let model = &self.space.inputs[*input].model;
+        let ground = self.recorder.ground(model, &key.0, parallel.as_ref())?;
         self.grounds.push((key, ground.clone()));
         Ok(ground)
     }

@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use super::count::{Counted, count};
-use crate::setup::{Optimizer, Parallel};
+use crate::setup::{Optimizer, Parallel, Strategy};
 use crate::simulate::{
-    Ground, Notes, Pass, Recording, SimulateError, record_ground, record_notes, record_parallel_notes, record_pass,
-    record_update,
+    Ground, Notes, Pass, Place, Recording, SimulateError, base_of_parts, record_ground_of, record_notes,
+    record_parallel_notes, record_pass_of, record_update_of,
 };
 use crate::tape::Gpu;
 use crate::tape::work::Item;
-use crate::time::{Costs, Passes, seconds};
+use crate::time::{Costs, Pace, Passes, seconds};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
@@ -55,6 +55,9 @@ type Recorded = (Counted, Option<[f64; 3]>, [Bytes; 2]);
 pub(in crate::plan) struct Recorder<'a> {
     pub gpu: Gpu,
     pub costs: Option<&'a Costs<'a>>,
+    pub shared: Shared,
+    /// The host's pace over `DTensor`s.
+    pub sharded: Option<Pace>,
     /// Recordings so far.
     pub recorded: usize,
 }
@@ -76,19 +79,60 @@ fn without_states(setup: &Setup) -> Setup {
     })
 }
 
-impl Recorder<'_> {
+/// Whether each GPU has a part of every linear map, so that its own part of a step is recorded.
+pub(super) fn has_parts(parallel: &Parallel) -> bool {
+    parallel.strategy == Strategy::Tensor
+}
+
+impl<'a> Recorder<'a> {
+    /// One that has recorded nothing yet, for cards that are joined so.
+    pub fn new(gpu: Gpu, costs: Option<&'a Costs<'a>>, shared: Shared) -> Self {
+        Self {
+            gpu,
+            costs,
+            shared,
+            sharded: costs.map(|costs| costs.pace.sharded()),
+            recorded: 0,
+        }
+    }
+
+    /// Costs of an update: of tensors, or of `DTensor`s.
+    pub fn of_update(&self, parallel: Option<&Parallel>) -> Option<Costs<'_>> {
+        let (costs, sharded) = self.costs.zip(self.sharded.as_ref())?;
+        let parts = parallel.is_some_and(has_parts);
+        Some(costs.with_pace(if parts { sharded } else { costs.pace }))
+    }
+
     /// One micro-batch's forward and backward of a setup, without the states of an optimizer: its highest live bytes,
     /// and what GPU and host do where that has a price.
     pub fn pass(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Pass, SimulateError> {
+        let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        let pass = record_pass(model, setup, self.gpu, self.costs.is_some())?;
+        let pass = record_pass_of(model, &setup, place, self.costs.is_some())?;
         Ok(match parallel {
-            None => pass,
-            Some(_) => Pass {
-                peak: self.counted(model, &without_states(setup), parallel)?.pass,
+            Some(parallel) if !has_parts(parallel) => Pass {
+                peak: self.counted(model, &without_states(&setup), Some(parallel))?.pass,
                 ..pass
             },
+            _ => pass,
         })
+    }
+
+    /// Where a setup is recorded, and as what: one of several GPUs that share each linear map records its own part of a
+    /// step, any other a step of a single one.
+    fn place(
+        &self,
+        model: &Model,
+        setup: &Setup,
+        parallel: Option<&Parallel>,
+    ) -> Result<(Place, Setup), SimulateError> {
+        let parts = parallel.filter(|parallel| has_parts(parallel));
+        let setup = match parts {
+            Some(parallel) => base_of_parts(model, setup, parallel)?,
+            None => setup.clone(),
+        };
+        let group = parts.map_or(1, |parallel| parallel.world);
+        Ok((Place { gpu: self.gpu, group }, setup))
     }
 
     /// A whole step of a setup.
@@ -103,21 +147,33 @@ impl Recorder<'_> {
     }
 
     /// What every update of a setup finds.
-    pub fn ground(&mut self, model: &Model, setup: &Setup) -> Result<Ground, SimulateError> {
+    pub fn ground(
+        &mut self,
+        model: &Model,
+        setup: &Setup,
+        parallel: Option<&Parallel>,
+    ) -> Result<Ground, SimulateError> {
+        let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        record_ground(model, setup, self.gpu)
+        record_ground_of(model, &setup, place)
     }
 
     /// The update of a setup, which depends on what is trained and in what types, not on samples.
-    pub fn update(&mut self, model: &Model, setup: &Setup, ground: &Ground) -> Result<Update, SimulateError> {
+    pub fn update(
+        &mut self,
+        model: &Model,
+        (setup, parallel): (&Setup, Option<&Parallel>),
+        ground: &Ground,
+    ) -> Result<Update, SimulateError> {
+        let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        let update = record_update(model, setup, self.gpu, (ground, self.costs.is_some()))?;
+        let update = record_update_of(model, &setup, place, (ground, self.costs.is_some()))?;
         Ok(Update {
             states: update.states,
             peak: update.peak,
             paged: update.paged,
-            time: self.costs.map(|costs| {
-                [Passes::default(), Passes::behind()].map(|mut passes| passes.update(&update.work, costs))
+            time: self.of_update(parallel).map(|costs| {
+                [Passes::default(), Passes::behind()].map(|mut passes| passes.update(&update.work, &costs))
             }),
             work: update.work.into(),
             trained: update.trained,
@@ -150,12 +206,26 @@ impl Recorder<'_> {
 
     /// One run with its time.
     fn record(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Recorded, SimulateError> {
-        let run = self.work(model, setup)?;
-        let counted = match parallel {
-            None => count(&run),
-            Some(_) => self.counted(model, setup, parallel)?,
+        let parts = parallel.filter(|parallel| has_parts(parallel));
+        let run = match parts {
+            Some(parallel) => {
+                self.recorded += 1;
+                record_parallel_notes(model, setup, parallel, self.gpu, self.notes())?
+            }
+            None => self.work(model, setup)?,
         };
-        let time = self.costs.map(|costs| seconds(&run.work, costs));
+        let counted = match parallel {
+            Some(_) if parts.is_none() => self.counted(model, setup, parallel)?,
+            _ => count(&run),
+        };
+        let between = self.shared.between(parts, &run.work);
+        let costs = self.costs.zip(self.of_update(parallel));
+        let time = costs
+            .zip(between)
+            .map(|((costs, of_update), [in_forward, in_backward])| {
+                let [forward, backward, update] = seconds(&run.work, costs, &of_update);
+                [forward + in_forward, backward + in_backward, update]
+            });
         let trained = run.parameters.iter().filter(|(_, trained)| *trained);
         let trained = trained
             .map(|&(id, _)| Bytes::new(run.log.births[id as usize].bytes))
@@ -166,11 +236,14 @@ impl Recorder<'_> {
     /// A run on one GPU, with what GPU and host do where that has a price.
     fn work(&mut self, model: &Model, setup: &Setup) -> Result<Recording, SimulateError> {
         self.recorded += 1;
-        let notes = Notes {
+        record_notes(model, setup, self.gpu, self.notes())
+    }
+
+    fn notes(&self) -> Notes {
+        Notes {
             work: self.costs.is_some(),
             sums: true,
-        };
-        record_notes(model, setup, self.gpu, notes)
+        }
     }
 
     fn counted(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Counted, SimulateError> {

@@ -2,7 +2,10 @@
 
 use crate::device::Device;
 use crate::setup::{Parallel, Strategy};
+use crate::simulate::Work;
+use crate::tape::work::{Chore, Item};
 use crate::time::communication::{Collective, Link};
+use crate::time::of_parts;
 use crate::units::Bytes;
 
 /// Time of several GPUs.
@@ -26,10 +29,18 @@ impl Shared {
         rate.map_or(0.0, |rate| 2.0 * paged.get() as f64 / rate)
     }
 
+    /// Seconds in which GPUs that share each linear map sum and gather, in forward and in backward: each waits for it.
+    /// None where nothing joins them.
+    pub fn between(&self, parts: Option<&Parallel>, work: &Work) -> Option<[f64; 2]> {
+        let Some(parallel) = parts else { return Some([0.0; 2]) };
+        let link = self.link?;
+        Some([&work.forward, &work.backward].map(|items| together(items, &link, parallel.world)))
+    }
+
     /// An update of shards is that part of the whole.
     pub fn of_update(parallel: Option<&Parallel>, seconds: f64) -> f64 {
         match parallel {
-            Some(parallel) if !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView) => {
+            Some(parallel) if !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView | Strategy::Tensor) => {
                 seconds / parallel.world as f64
             }
             _ => seconds,
@@ -67,6 +78,18 @@ impl Shared {
             }
             Strategy::FsdpNoReshard => passes * (forward.max(gathered) + backward.max(reduced)) + update,
             Strategy::Fsdp => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
+            // What goes between the GPUs is in the phases: each waits for it.
+            Strategy::Tensor => passes * (forward + backward) + update,
         })
     }
+}
+
+/// Seconds of what GPUs do together.
+fn together(items: &[Item], link: &Link, gpus: u64) -> f64 {
+    let seconds = |item: &Item| match item {
+        Item::Chore(Chore::Shared(what, bytes)) => link.seconds(of_parts(*what), *bytes as f64, gpus),
+        Item::Repeat(items, times) => *times as f64 * together(items, link, gpus),
+        _ => 0.0,
+    };
+    items.iter().map(seconds).sum()
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::distance::learned_less;
 use crate::model::Takes;
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision, Strategy};
+use crate::simulate::tensor_parts;
 use crate::{Model, Setup};
 
 /// An entry of a setup that a search may change.
@@ -117,8 +118,10 @@ pub struct Space {
     pub(super) attns: Vec<Attention>,
     pub(super) freezes: Vec<Freeze>,
     pub(super) losses: Vec<Loss>,
-    /// Micro-batches, rising.
+    /// Micro-batches, rising, where each GPU trains its own.
     pub(super) batches: Vec<u64>,
+    /// The same where all GPUs train one.
+    pub(super) common: Vec<u64>,
     pub(super) samples: Samples,
     pub(super) world: u64,
 }
@@ -156,8 +159,11 @@ impl Space {
             Some(input) => (input.model.takes(), input.setup.clone()),
             None => (Takes::default(), Setup::default()),
         };
+        let cut = inputs
+            .first()
+            .is_some_and(|input| tensor_parts(&input.model, world).is_ok());
         Self {
-            parallels: parallels(world, open(Entry::Strategy), open(Entry::Offload)),
+            parallels: parallels(world, open(Entry::Strategy), open(Entry::Offload), cut),
             precisions: choices(asked.precision, &precisions(&asked), open(Entry::Precision)),
             optims: choices(
                 asked.optim,
@@ -173,6 +179,7 @@ impl Space {
                 open(Entry::Loss) && takes.text,
             ),
             batches: batches(&asked, samples, world, open(Entry::Batch)),
+            common: batches(&asked, samples, 1, open(Entry::Batch)),
             samples,
             world: world.max(1),
             inputs,
@@ -181,7 +188,9 @@ impl Space {
 
     /// How many setups there are.
     pub fn len(&self) -> usize {
-        self.passes() * self.optims.len() * self.batches.len()
+        let batches = |parallel: &Option<Parallel>| self.batches_of(parallel.as_ref()).len();
+        let all: usize = self.parallels.iter().map(batches).sum();
+        self.passes() / self.parallels.len().max(1) * self.optims.len() * all
     }
 
     /// Why there is none, where there is none.
@@ -194,12 +203,16 @@ impl Space {
 
     /// Whether there is none: no micro-batch makes up the samples of a step.
     pub fn is_empty(&self) -> bool {
-        self.batches.is_empty() || self.inputs.is_empty()
+        let has_none = |parallel: &Option<Parallel>| self.batches_of(parallel.as_ref()).is_empty();
+        self.parallels.iter().all(has_none) || self.inputs.is_empty()
     }
 
-    /// Micro-batches that are looked at, rising.
-    pub fn batches(&self) -> &[u64] {
-        &self.batches
+    /// Micro-batches that are looked at where it is shared so, rising.
+    pub fn batches_of(&self, parallel: Option<&Parallel>) -> &[u64] {
+        match parallel.map_or(self.world, Parallel::replicas) {
+            1 => &self.common,
+            _ => &self.batches,
+        }
     }
 
     /// Samples of a step on all GPUs, where they were given.
@@ -235,18 +248,20 @@ impl Space {
         self.parallels.get(at).copied().flatten()
     }
 
-    /// Micro-batches of a step of so many samples each.
-    pub fn accum(&self, batch: u64) -> u64 {
+    /// Micro-batches of a step of so many samples each, where it is shared so.
+    pub fn accum(&self, batch: u64, parallel: Option<&Parallel>) -> u64 {
+        let at_once = parallel.map_or(self.world, Parallel::replicas);
         match self.samples {
-            Samples::Effective(samples) => (samples / (batch * self.world)).max(1),
+            Samples::Effective(samples) => (samples / (batch * at_once)).max(1),
             Samples::AsManyAsFit(_) => 1,
         }
     }
 
     /// Whether the largest micro-batch alone makes a step, so that no gradients lie beside it, and smaller ones do not.
-    pub(super) fn ends_without_gradients(&self) -> bool {
-        let accum = |batch: Option<&u64>| batch.is_some_and(|batch| self.accum(*batch) > 1);
-        accum(self.batches.first()) && !accum(self.batches.last())
+    pub(super) fn ends_without_gradients(&self, parallel: Option<&Parallel>) -> bool {
+        let batches = self.batches_of(parallel);
+        let accum = |batch: Option<&u64>| batch.is_some_and(|batch| self.accum(*batch, parallel) > 1);
+        accum(batches.first()) && !accum(batches.last())
     }
 
     /// How many forwards and backwards are told apart, whatever the micro-batch.
@@ -337,8 +352,9 @@ fn freezes(takes: Takes, asked: Freeze) -> Vec<Freeze> {
     all
 }
 
-/// Every way to share that is simulated: all of it on each GPU, its states sharded, or everything.
-fn parallels(world: u64, open: bool, offload: bool) -> Vec<Option<Parallel>> {
+/// Every way to share that is simulated: all of it on each GPU, its states sharded, or everything; or, where the model
+/// can be `cut`, each linear map.
+fn parallels(world: u64, open: bool, offload: bool, cut: bool) -> Vec<Option<Parallel>> {
     if world < 2 {
         return vec![None];
     }
@@ -360,6 +376,9 @@ fn parallels(world: u64, open: bool, offload: bool) -> Vec<Option<Parallel>> {
                     all.push(of(strategy, mp, host));
                 }
             }
+        }
+        if cut {
+            all.push(of(Strategy::Tensor, false, false));
         }
     }
     all

@@ -146,10 +146,15 @@ fn no_bound_rules_out_what_fits() {
             for candidate in &found.fitting {
                 let fits = |batch: u64| {
                     let mut other = candidate.clone();
-                    (other.setup.batch, other.setup.accum) = (batch, space.accum(batch));
+                    (other.setup.batch, other.setup.accum) = (batch, space.accum(batch, None));
                     judge.figures(&other).unwrap().peak <= room
                 };
-                let largest = space.batches().iter().copied().filter(|&batch| fits(batch)).max();
+                let largest = space
+                    .batches_of(None)
+                    .iter()
+                    .copied()
+                    .filter(|&batch| fits(batch))
+                    .max();
                 assert_eq!(Some(candidate.setup.batch), largest, "{candidate:?}");
                 compared += 1;
             }
@@ -239,6 +244,54 @@ fn several_gpus_share_what_one_cannot_hold() {
             "{strategy:?}"
         );
         assert_eq!(best.samples(), 2);
+    });
+}
+
+/// GPUs that share each linear map train one micro-batch, so that a step may be a single sample; what is found has the
+/// figures of the whole run.
+#[test]
+fn maps_that_are_shared_are_searched_as_they_are_recorded() {
+    let asked = Setup {
+        seq: 512,
+        optim: Optimizer::AdamwFused,
+        ..Setup::default()
+    };
+    let kept = [Entry::Freeze, Entry::Offload, Entry::Loss, Entry::Precision];
+    let space = Space::around(one("tinyllama-1.1b", &asked), Samples::Effective(6), 2, &kept);
+    searched(&space, 60, |found, judge| {
+        let is_shared = |candidate: &&Candidate| {
+            candidate
+                .parallel
+                .is_some_and(|parallel| parallel.strategy == Strategy::Tensor)
+        };
+        let shared: Vec<&Candidate> = found.fitting.iter().filter(is_shared).collect();
+        assert!(shared.len() > 1, "{:?}", found.refused);
+        for candidate in shared {
+            assert_eq!(candidate.samples(), 6, "{candidate:?}");
+            assert_eq!((candidate.setup.batch, candidate.setup.accum), (6, 1));
+            let whole = judge.figures(candidate).unwrap();
+            assert_eq!(whole.peak, candidate.peak, "{candidate:?}");
+            let (time, sum) = (whole.time.unwrap().get(), candidate.time.unwrap().get());
+            assert!((time / sum - 1.0).abs() < 0.02, "{time} {sum}: {candidate:?}");
+        }
+    });
+    let alone = Space::around(one("tinyllama-1.1b", &asked), Samples::Effective(1), 2, &kept);
+    assert_eq!(alone.refusal(), None);
+    searched(&alone, 60, |found, _| {
+        assert!(found.fitting.iter().all(|candidate| candidate.samples() == 1));
+        let Decided {
+            setups,
+            summed,
+            bounded,
+            dominated,
+            refused,
+            ..
+        } = found.decided;
+        assert_eq!(
+            (setups, summed + bounded + dominated + refused),
+            (alone.len(), alone.len())
+        );
+        assert!(!found.fitting.is_empty());
     });
 }
 
@@ -371,7 +424,7 @@ fn every_setup(space: &Space) -> Vec<Setup> {
         |setup, space, at| {
             let batch = space.batches.get(at);
             batch
-                .map(|batch| (setup.batch, setup.accum) = (*batch, space.accum(*batch)))
+                .map(|batch| (setup.batch, setup.accum) = (*batch, space.accum(*batch, None)))
                 .is_some()
         },
     ]);

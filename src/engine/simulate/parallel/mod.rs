@@ -1,4 +1,5 @@
-//! A training step on one of several GPUs: what a recorded step of one GPU becomes under DDP, ZeRO-1 and FSDP2.
+//! A training step on one of several GPUs: what a recorded step of one GPU becomes under DDP, ZeRO-1 and
+//! FSDP2, and what is recorded of one under tensor parallelism.
 //!
 //! Forward and backward of a rank are those of a single GPU. What a strategy adds lies between their operations:
 //! buckets, gathered parameters, reduced gradients; and what it takes away are whole tensors: states of another
@@ -11,13 +12,15 @@
 mod ddp;
 mod fsdp;
 mod rewrite;
+mod tensor;
 pub(crate) mod units;
 mod zero;
 
 pub(crate) use rewrite::shard;
+pub(crate) use tensor::parts as tensor_parts;
 pub(crate) use zero::own;
 
-use super::steps::{Notes, Recording, record_notes, record_work};
+use super::steps::{Notes, Recording, record_shared};
 use super::{SimulateError, check, played};
 use crate::setup::{Optimizer, Parallel, Precision, Strategy};
 use crate::tape::Gpu;
@@ -56,11 +59,18 @@ pub(crate) fn record_parallel_notes(
     notes: Notes,
 ) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
-    Ok(of_one(
-        record_notes(model, &base(setup, parallel)?, gpu, notes)?,
-        setup,
-        parallel,
-    ))
+    let base = base(model, setup, parallel)?;
+    let recording = record_shared(model, &base, gpu, (notes, group(parallel)))?;
+    Ok(of_one(recording, setup, parallel))
+}
+
+/// GPUs that share the linear maps of a model.
+fn group(parallel: &Parallel) -> u64 {
+    if parallel.strategy == Strategy::Tensor {
+        parallel.world
+    } else {
+        1
+    }
 }
 
 /// What a strategy makes of a recorded step of a single GPU, as [`work_of_one`] records it.
@@ -70,6 +80,8 @@ pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -
         Strategy::DdpView => ddp::rewrite(recording, parallel, true),
         Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
         Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
+        // Recorded so: each operation is that of one GPU.
+        Strategy::Tensor => recording,
     }
 }
 
@@ -85,11 +97,28 @@ pub(crate) fn work_of_one(
     gpu: Gpu,
 ) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
-    record_work(model, &base(setup, parallel)?, gpu)
+    let notes = Notes {
+        work: true,
+        sums: false,
+    };
+    let base = base(model, setup, parallel)?;
+    record_shared(model, &base, gpu, (notes, group(parallel)))
+}
+
+/// What one of several GPUs that share each linear map records.
+///
+/// # Errors
+/// For what is not simulated of it.
+pub(crate) fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
+    refuse(setup, parallel)?;
+    tensor::base(model, setup, parallel.world)
 }
 
 /// The step of a single GPU that a strategy changes.
-fn base(setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
+fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
+    if parallel.strategy == Strategy::Tensor {
+        return base_of_parts(model, setup, parallel);
+    }
     refuse(setup, parallel)?;
     Ok(Setup {
         // Gathered parameters are in bf16, and what is computed with them.
@@ -98,7 +127,7 @@ fn base(setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     })
 }
 
-/// Whether a setup can be shared so.
+/// Whether a setup can be shared so, whatever the model.
 pub(crate) fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
     refuse(setup, parallel).is_ok()
 }
@@ -133,6 +162,9 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         setup.optim,
         Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
     );
+    if strategy == Strategy::Tensor {
+        return tensor::refuse(setup);
+    }
     if (sharded || strategy == Strategy::Zero1) && !stateless {
         return refuse("sharded states are simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm");
     }

@@ -24,6 +24,20 @@ use crate::tape::{Gpu, Kind, Light, Piece, Tape, Tensor};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
+/// Where it runs: on a GPU, alone or with others that share the linear maps of a language model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub gpu: Gpu,
+    /// GPUs that share them; 1 where one has them whole.
+    pub group: u64,
+}
+
+impl From<Gpu> for Place {
+    fn from(gpu: Gpu) -> Self {
+        Self { gpu, group: 1 }
+    }
+}
+
 /// Forward and backward of a later step's last micro-batch.
 pub struct Pass {
     /// Highest live bytes, without states of an optimizer.
@@ -62,16 +76,24 @@ pub struct Update {
 /// # Errors
 /// When the setup does not fit the model, or the run itself would fail; the message says what to change.
 pub fn record_pass(model: &Model, setup: &Setup, gpu: Gpu, work: bool) -> Result<Pass, SimulateError> {
+    record_pass_of(model, setup, gpu.into(), work)
+}
+
+/// As [`record_pass`], on one of several GPUs.
+///
+/// # Errors
+/// As [`record_pass`].
+pub(crate) fn record_pass_of(model: &Model, setup: &Setup, place: Place, work: bool) -> Result<Pass, SimulateError> {
     check(model, setup)?;
-    match pass(model, setup, gpu, (work, false))? {
+    match pass(model, setup, place, (work, false))? {
         (pass, 0) => Ok(pass),
-        _ => Ok(pass(model, setup, gpu, (work, true))?.0),
+        _ => Ok(pass(model, setup, place, (work, true))?.0),
     }
 }
 
 /// The pass, and how many bytes of what it makes are left in the end.
-fn pass(model: &Model, setup: &Setup, gpu: Gpu, (work, whole): (bool, bool)) -> Result<(Pass, i64), SimulateError> {
-    let tape = tape(gpu, work);
+fn pass(model: &Model, setup: &Setup, place: Place, (work, whole): (bool, bool)) -> Result<(Pass, i64), SimulateError> {
+    let tape = tape(place, work);
     let held = setup.accum > 1 || setup.zero_grad == ZeroGrad::ToZero;
     if held {
         tape.settle();
@@ -118,8 +140,16 @@ fn pass(model: &Model, setup: &Setup, gpu: Gpu, (work, whole): (bool, bool)) -> 
 /// # Errors
 /// As [`record_pass`].
 pub fn record_ground(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Ground, SimulateError> {
+    record_ground_of(model, setup, gpu.into())
+}
+
+/// As [`record_ground`], on one of several GPUs.
+///
+/// # Errors
+/// As [`record_pass`].
+pub(crate) fn record_ground_of(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
     check(model, setup)?;
-    let tape = tape(gpu, false);
+    let tape = tape(place, false);
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
     drop(params);
     let start = tape.mark();
@@ -146,14 +176,22 @@ pub fn record_ground(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Ground, S
 ///
 /// # Errors
 /// As [`record_pass`].
-pub fn record_update(
+pub fn record_update(model: &Model, setup: &Setup, gpu: Gpu, given: (&Ground, bool)) -> Result<Update, SimulateError> {
+    record_update_of(model, setup, gpu.into(), given)
+}
+
+/// As [`record_update`], on one of several GPUs.
+///
+/// # Errors
+/// As [`record_pass`].
+pub(crate) fn record_update_of(
     model: &Model,
     setup: &Setup,
-    gpu: Gpu,
+    place: Place,
     (ground, work): (&Ground, bool),
 ) -> Result<Update, SimulateError> {
     check(model, setup)?;
-    let tape = tape(gpu, work);
+    let tape = tape(place, work);
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
     let trained: Vec<_> = params
         .iter()
@@ -207,8 +245,9 @@ pub fn record_update(
     })
 }
 
-fn tape(gpu: Gpu, work: bool) -> Tape {
-    let tape = Tape::new(gpu);
+fn tape(place: Place, work: bool) -> Tape {
+    let tape = Tape::new(place.gpu);
+    tape.set_group(place.group);
     if work {
         tape.write_work();
     }

@@ -78,12 +78,12 @@ fn one_block_stands_for_all_that_do_alike() {
         &measured.pace,
     );
     each(|model, setup| {
-        let (light, left) = pass(model, setup, Gpu::H200, (true, false)).unwrap();
-        let (whole, _) = pass(model, setup, Gpu::H200, (true, true)).unwrap();
+        let (light, left) = pass(model, setup, Gpu::H200.into(), (true, false)).unwrap();
+        let (whole, _) = pass(model, setup, Gpu::H200.into(), (true, true)).unwrap();
         let told = format!("{}: {setup:?}", model.name);
         assert_eq!(left, 0, "{told}");
         assert_eq!(light.peak, whole.peak, "{told}");
-        let [one, other] = [&light.work, &whole.work].map(|work| seconds(work, &costs));
+        let [one, other] = [&light.work, &whole.work].map(|work| seconds(work, &costs, &costs));
         for (one, other) in one.into_iter().zip(other) {
             assert!(
                 (one - other).abs() < 1e-9 * other.max(1e-6),

@@ -19,6 +19,11 @@ const ROWS_PER_PARTIAL: u64 = 10;
 impl Tape {
     /// `torch.nn.functional.embedding(ids, weight)`: [..] → [.., width].
     pub fn embedding(&self, weight: &Tensor, ids: &Tensor) -> Tensor {
+        self.embedding_in(weight, ids, 1)
+    }
+
+    /// As [`Tape::embedding`], of one of so many parts of a table, whose gradient is made of the whole.
+    pub(super) fn embedding_in(&self, weight: &Tensor, ids: &Tensor, parts: u64) -> Tensor {
         let mut rec = self.record("EmbeddingBackward0", &[weight]);
         rec.save(self, ids);
         let mut shape = *ids.shape();
@@ -33,7 +38,9 @@ impl Tape {
             [bytes, bytes],
             rows_of(&out),
         );
-        let rows = *weight.shape();
+        let part = *weight.shape();
+        let mut rows = part;
+        rows[0] *= parts;
         rec.finish(self, out, move |t, bw| {
             let g = t.contiguous(bw.grad());
             let n = bw.saved[0].numel();
@@ -53,7 +60,8 @@ impl Tape {
                 extents,
             );
             drop(g);
-            smallvec![Some(out)]
+            // The own part, in the memory of the whole.
+            smallvec![Some(out.narrow_raw(0, part[0]))]
         })
     }
 

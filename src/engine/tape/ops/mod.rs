@@ -4,6 +4,7 @@
 //! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).
 
 mod attention;
+mod collective;
 mod conv;
 mod cub;
 mod cudnn_conv;

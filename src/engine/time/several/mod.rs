@@ -10,6 +10,7 @@
 mod ddp;
 mod fsdp;
 mod player;
+mod tensor;
 #[cfg(test)]
 mod tests;
 mod ways;
@@ -26,6 +27,7 @@ use crate::{Model, Setup};
 use ddp::Compression;
 use player::Player;
 pub use player::Traffic;
+pub(crate) use tensor::collective as of_parts;
 pub use ways::{Way, ways};
 
 /// The time of a step on one of several GPUs.
@@ -101,7 +103,10 @@ fn compressed(
     let (instant, _) = play(recording, setup, shared, (costs, &network.instant()));
     Together {
         exposed: (last.total() - instant.total()).max(0.0),
-        before: (setup.accum > 1).then(|| step(recording, costs)),
+        before: (setup.accum > 1).then(|| match shared.0.strategy {
+            Strategy::Tensor => last.clone(),
+            _ => step(recording, costs),
+        }),
         last,
         traffic,
     }
@@ -127,6 +132,10 @@ fn play(
         Strategy::Fsdp | Strategy::FsdpNoReshard => {
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
             fsdp::step(&mut player, recording, (setup, parallel), &sharded);
+        }
+        Strategy::Tensor => {
+            let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
+            tensor::step(&mut player, recording, &sharded);
         }
     }
     player.done()

@@ -32,8 +32,8 @@ pub struct Way {
     pub bubble: f64,
 }
 
-/// All that this setup could use, fastest first. Data parallel ways are simulated. Tensor and pipeline parallelism
-/// follow their papers' formulas over the simulated kernels, with all blocks alike and nothing hidden:
+/// All that this setup could use, fastest first. Data parallel ways are simulated, and so is tensor parallelism where it
+/// is what was asked, then alone. Otherwise tensor and pipeline parallelism follow their papers' formulas over the simulated kernels, with all blocks alike and nothing hidden:
 ///
 /// - tensor: every kernel of a block does its part of the work, sequence parallelism included, and each block gathers
 ///   and scatters its activations twice forward and twice backward (arXiv 1909.08053, 2205.05198); all GPUs work on
@@ -46,6 +46,22 @@ pub fn ways(
     parallel: &Parallel,
     (costs, network): (&Costs<'_>, &Network<'_>),
 ) -> Vec<Way> {
+    let simulated = |name, parallel: &Parallel, compression| {
+        let together = compressed(recording, setup, (parallel, compression), (costs, network));
+        let seconds = together.step_seconds(setup);
+        Way {
+            name,
+            step_ms: seconds * 1e3,
+            samples_per_s: samples(setup, parallel.replicas()) / seconds,
+            bytes_sent: together.traffic.bytes as u64,
+            exposed_ms: together.exposed * 1e3,
+            bubble: 0.0,
+        }
+    };
+    // Where the step is one GPU's part of every map, no other way can be told from it.
+    if parallel.strategy == Strategy::Tensor {
+        return vec![simulated("tensor", parallel, Compression::None)];
+    }
     let mut out = Vec::new();
     for (name, strategy, compression) in [
         ("ddp", Strategy::DdpView, Compression::None),
@@ -59,16 +75,7 @@ pub fn ways(
         if !can_share(setup, &parallel) {
             continue;
         }
-        let together = compressed(recording, setup, (&parallel, compression), (costs, network));
-        let seconds = together.step_seconds(setup);
-        out.push(Way {
-            name,
-            step_ms: seconds * 1e3,
-            samples_per_s: samples(setup, parallel.world) / seconds,
-            bytes_sent: together.traffic.bytes as u64,
-            exposed_ms: together.exposed * 1e3,
-            bubble: 0.0,
-        });
+        out.push(simulated(name, &parallel, compression));
     }
     // what goes from block to block, which autocast leaves in fp32
     let width = if parallel.mp || setup.precision == Precision::Bf16 {

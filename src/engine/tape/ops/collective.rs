@@ -1,0 +1,85 @@
+//! What goes between GPUs that share a linear map, as `DTensor` runs it (`torch/distributed/tensor/`).
+//!
+//! Collectives are out of place (`torch.ops._c10d_functional`): each copies what it is given and works on the copy. The
+//! host waits at once, in stream order, so that nothing lives longer than it does here.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::tensor::Tensor;
+use super::super::work::{Chore, Shared};
+use crate::dtype::DType;
+
+impl Tape {
+    /// A tensor that every GPU has enters a map of which each has a part: its gradient is the sum of all parts'
+    /// (`DTensor.from_local(x, [Replicate()])`).
+    pub fn share(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("FromTorchTensorBackward", &[x]);
+        self.chore(Chore::SharedMap { gradient: false });
+        rec.finish(self, x.alias(*x.shape(), *x.strides()), |t, b| {
+            t.chore(Chore::SharedMap { gradient: true });
+            smallvec![Some(t.all_reduce(b.grad()))]
+        })
+    }
+
+    /// The sum over all GPUs (`Partial` to `Replicate`).
+    pub fn sum_shared(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("RedistributeBackward", &[x]);
+        self.chore(Chore::SharedMap { gradient: false });
+        let out = self.all_reduce(x);
+        rec.finish(self, out, |t, b| {
+            t.chore(Chore::SharedMap { gradient: true });
+            smallvec![Some(b.grad().clone())]
+        })
+    }
+
+    /// The parts of all GPUs side by side in the last dimension (`Shard(-1)` to `Replicate`): gathered one after the
+    /// other, then laid out anew. Backward keeps a copy of the own part.
+    pub fn gather_shared(&self, x: &Tensor) -> Tensor {
+        let (part, last) = (x.last(), x.dim() - 1);
+        let rec = self.record("RedistributeBackward", &[x]);
+        let mut shape = *x.shape();
+        shape[0] *= self.group();
+        let gathered = self.empty(shape, x.dtype(), "all-gather");
+        self.shared(Shared::Gathered, &gathered);
+        let mut shape = *x.shape();
+        shape[last] = part * self.group();
+        let out = self.empty(shape, x.dtype(), "gathered side by side");
+        drop(gathered);
+        rec.finish(self, out, move |t, b| {
+            smallvec![Some(t.contiguous_copy(&b.grad().narrow_raw(last, part)))]
+        })
+    }
+
+    /// Rows of a table of which each GPU has a part, for ids [..]: [.., width]. What lies in another part is masked,
+    /// then all are summed (`MaskPartial`); backward makes the gradient of the whole table, of which each adds
+    /// its part to that of the head.
+    pub fn embedding_shared(&self, weight: &Tensor, ids: &Tensor) -> Tensor {
+        let places = {
+            let below = self.compute(ids, DType::Bool, "ids below the part");
+            let above = self.compute(ids, DType::Bool, "ids above the part");
+            let mask = self.compute(ids, DType::Bool, "ids of other parts");
+            drop((below, above));
+            let shifted = self.compute(ids, DType::I64, "ids in the part");
+            let places = self.compute(ids, DType::I64, "masked ids");
+            drop(shifted);
+            (mask, places)
+        };
+        let out = self.embedding_in(weight, ids, self.group());
+        drop(places);
+        self.sum_shared(&out)
+    }
+
+    fn all_reduce(&self, x: &Tensor) -> Tensor {
+        let out = self.empty(*x.shape(), x.dtype(), "all-reduce");
+        self.shared(Shared::Summed, &out);
+        out
+    }
+
+    fn shared(&self, what: Shared, whole: &Tensor) {
+        if self.works() {
+            let bytes = whole.numel() * whole.dtype().width();
+            self.chore(Chore::Shared(what, bytes));
+        }
+    }
+}

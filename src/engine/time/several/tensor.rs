@@ -1,0 +1,38 @@
+//! Tensor parallelism: the kernels of one GPU's part, and between them sums and gathers that all wait for.
+
+use super::super::communication::Collective;
+use super::super::cost::Costs;
+use super::super::timeline::Phase;
+use super::player::Player;
+use crate::simulate::Recording;
+use crate::tape::work::{Chore, Item, Shared};
+
+/// A step: forward, backward, and the update of parts, whose host pace is that of `DTensor`s.
+pub(super) fn step(player: &mut Player<'_, '_>, recording: &Recording, sharded: &Costs<'_>) {
+    for (phase, items) in [
+        (Phase::Forward, &recording.work.forward),
+        (Phase::Backward, &recording.work.backward),
+    ] {
+        player.begin(phase);
+        items.iter().for_each(|item| play(player, item));
+    }
+    player.update(&recording.work.optimizer, sharded);
+}
+
+/// The next operation needs a collective's result.
+fn play(player: &mut Player<'_, '_>, item: &Item) {
+    let Item::Chore(Chore::Shared(what, bytes)) = item else {
+        return player.item(item);
+    };
+    let ready = player.computed();
+    let done = player.collective(collective(*what), *bytes as f64, ready);
+    player.join(done);
+}
+
+/// What goes between the GPUs.
+pub(crate) const fn collective(what: Shared) -> Collective {
+    match what {
+        Shared::Summed => Collective::AllReduce,
+        Shared::Gathered => Collective::AllGather,
+    }
+}
