@@ -74,13 +74,12 @@ impl Search<'_> {
                     self.beyond.push((update.peak, setup, class.parallel, class.input));
                     continue;
                 }
-                if let Some(at) = self.hint(class, optim, &batches) {
+                if let Some(at) = self.hint(class, (optim, &update), &batches) {
                     passes[at] = self.record_pass(class, batches[at]).ok();
                 }
             }
             if !self.fits_somewhere(&update, &passes) && passes[0].is_none() {
                 let pass = self.record_pass(class, batches[0])?;
-                self.leasts.push((class.key(), class.input, pass.peak));
                 passes[0] = Some(pass);
             }
             let best = self.largest(class, &update, &batches, &mut passes);
@@ -107,17 +106,26 @@ impl Search<'_> {
 
     /// Whether the least micro-batch of a smaller sample passes the room with these states already.
     fn is_ruled_out(&self, class: &Class, update: &Update) -> bool {
-        let key = class.key();
-        let input = |at: usize| &self.space.inputs[at].setup;
+        let parallel = class.parallel.as_ref();
         // Less than these gradients would not help either, where the largest micro-batch has none beside it.
-        let spared = if self.space.ends_without_gradients(class.parallel.as_ref()) {
+        let spared = if self.space.ends_without_gradients(parallel) {
             update.trained
         } else {
             Bytes::ZERO
         };
-        self.leasts.iter().any(|(known, at, peak)| {
-            let is_beyond = *peak + update.states > self.room + spared;
-            *known == key && is_beyond && is_within(input(*at), input(class.input))
+        let least = self.space.batches_of(parallel).first();
+        least.is_some_and(|&batch| self.is_beyond(class, batch, self.room + spared, update))
+    }
+
+    /// Whether a micro-batch of as many smaller samples passes some room with these states.
+    pub(super) fn is_beyond(&self, class: &Class, batch: u64, room: Bytes, update: &Update) -> bool {
+        let key = class.key();
+        let input = |at: usize| &self.space.inputs[at].setup;
+        self.peaks.iter().any(|known| {
+            known.batch == batch
+                && known.bytes + update.states > room
+                && known.key == key
+                && is_within(input(known.input), input(class.input))
         })
     }
 

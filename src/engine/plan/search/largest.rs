@@ -15,12 +15,21 @@ impl Search<'_> {
 
     /// Where to begin: at what was the largest micro-batch of a class much like this one, but not at one that has no
     /// gradients beside it, which says nothing of the others.
-    pub(super) fn hint(&self, class: &Class, optim: Optimizer, batches: &[u64]) -> Option<usize> {
+    pub(super) fn hint(&self, class: &Class, (optim, update): (Optimizer, &Update), batches: &[u64]) -> Option<usize> {
         let key = (class.setup.ckpt, class.setup.loss, optim);
         let (_, at) = self.hints.iter().find(|(known, _)| *known == key)?;
         let most = batches.len() - 1 - usize::from(self.space.ends_without_gradients(class.parallel.as_ref()));
-        let at = (*at).min(most);
+        let beyond = self.first_beyond(class, update, batches);
+        let at = (*at).min(most).min(beyond.saturating_sub(1));
         (at > 0).then_some(at)
+    }
+
+    /// The place of the first micro-batch that passes the room with smaller samples already.
+    fn first_beyond(&self, class: &Class, update: &Update, batches: &[u64]) -> usize {
+        let first = batches
+            .iter()
+            .position(|&batch| self.is_beyond(class, batch, self.room, update));
+        first.unwrap_or(batches.len())
     }
 
     /// Keeps where it was, for the next class.
@@ -44,7 +53,9 @@ impl Search<'_> {
         let room = self.room.saturating_sub(update.states);
         let fits = |pass: &Option<Pass>| pass.as_ref().map(|pass| pass.peak <= room);
         let bad = passes.iter().position(|pass| fits(pass) == Some(false));
-        let mut bad = bad.unwrap_or(batches.len());
+        let mut bad = bad
+            .unwrap_or(batches.len())
+            .min(self.first_beyond(class, update, batches));
         let good = passes[..bad].iter().rposition(|pass| fits(pass) == Some(true));
         let good = good.map(|mut good| {
             while bad - good > 1 {
@@ -84,6 +95,9 @@ impl Search<'_> {
             return None;
         }
         if passes[last].is_none() {
+            if self.is_beyond(class, batches[last], self.room, update) {
+                return None;
+            }
             let known = |at: usize| Some((batches[at], passes[at].as_ref()?.peak));
             let (first, low) = (0..last).find_map(known)?;
             let (most, high) = (0..last).rev().find_map(known)?;

@@ -73,8 +73,8 @@ pub struct Search<'a> {
     grounds: Vec<(UpdateKey, Ground)>,
     /// Where the largest micro-batch of the class before lay, by what decides it most and the optimizer.
     hints: Vec<((Checkpointing, Loss, Optimizer), usize)>,
-    /// Peaks of the least micro-batch of each class, by input.
-    leasts: Vec<(Key, usize, Bytes)>,
+    /// What every pass takes that was recorded.
+    peaks: Vec<Peak>,
     /// Setups whose update alone passes the room, with its peak.
     beyond: Vec<(Bytes, Setup, Option<Parallel>, usize)>,
     found: Found,
@@ -92,6 +92,14 @@ type UpdateKey = (Setup, Option<Parallel>, usize);
 
 /// What tells classes apart that take the same sample.
 type Key = (Checkpointing, Loss, Attention, Freeze, Precision, Option<Parallel>);
+
+/// Highest live bytes of a pass, which no larger sample comes below.
+struct Peak {
+    key: Key,
+    input: usize,
+    batch: u64,
+    bytes: Bytes,
+}
 
 impl Class {
     fn key(&self) -> Key {
@@ -134,7 +142,7 @@ impl<'a> Search<'a> {
             bare: Vec::new(),
             grounds: Vec::new(),
             hints: Vec::new(),
-            leasts: Vec::new(),
+            peaks: Vec::new(),
             beyond: Vec::new(),
             found: Found::default(),
         }

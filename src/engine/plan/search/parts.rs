@@ -1,7 +1,7 @@
 //! What setups are put together from: a pass and an update, each recorded once.
 
 use super::pass::{Update, has_parts};
-use super::{Class, Search, UpdateKey};
+use super::{Class, Peak, Search, UpdateKey};
 use crate::Setup;
 use crate::setup::{Checkpointing, Loss, Optimizer, Parallel};
 use crate::simulate::{Ground, Pass, SimulateError};
@@ -21,7 +21,14 @@ impl Search<'_> {
     pub(super) fn record_pass(&mut self, class: &Class, batch: u64) -> Result<Pass, SimulateError> {
         let setup = self.at(class, batch);
         let model = &self.space.inputs[class.input].model;
-        self.recorder.pass(model, &setup, class.parallel.as_ref())
+        let pass = self.recorder.pass(model, &setup, class.parallel.as_ref())?;
+        self.peaks.push(Peak {
+            key: class.key(),
+            input: class.input,
+            batch,
+            bytes: pass.peak,
+        });
+        Ok(pass)
     }
 
     fn at(&self, class: &Class, batch: u64) -> Setup {
