@@ -17,8 +17,8 @@ const TABLE: &str = "tests/data/trained_plans.md";
 const HEAD: &str = "\
 # Plans, really trained
 
-Ten questions drawn at random (`tests/trained_plans/draw.py`, seed 8) and what `vramscope plan` recommended for each,
-trained for five steps on an NVIDIA H200 under the planned limit (`train.py` beside it; PyTorch 2.11, transformers 5.17,
+Twenty questions drawn at random (`tests/trained_plans/draw.py`, ten with seed 8, and ten with seed 9 for the search of
+today) and what `vramscope plan` recommended for each, trained for five steps on an NVIDIA H200 under the planned limit (`train.py` beside it; PyTorch 2.11, transformers 5.17,
 peft 0.21, bitsandbytes 0.50.2, Liger 0.8.5), then the next larger micro-batch. Predicted is the peak of the plan;
 GiB. `cargo xtask table` makes this table from `trained_plans.jsonl`.
 
@@ -125,14 +125,14 @@ fn render(rows: &[Row]) -> String {
 #[test]
 fn all_ran_and_the_next_larger_batch_seldom() {
     let rows = rows();
-    assert_eq!(rows.len(), 10);
+    assert_eq!(rows.len(), 20);
     assert!(
         rows.iter()
             .all(|row| row.tries[0].ran && row.tries[0].batch == row.setup.batch)
     );
     let out_of_memory = rows.iter().filter(|row| !row.next().ran).count();
     // The two that ran were within 2% of the limit, where the order of segments decides.
-    assert_eq!(out_of_memory, 8);
+    assert_eq!(out_of_memory, 18);
 }
 
 #[test]

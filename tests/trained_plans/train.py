@@ -75,7 +75,9 @@ def checkpoint(model, c):
                 break
         else:
             raise SystemExit(f"no part to checkpoint in {list(parts)}")
-    if kind != "none" and c.get("freeze") in ("lora", "all-but-connector"):
+    # Of one part alone, its own `gradient_checkpointing_enable` asks for gradients of its own input. Asked of the whole,
+    # as peft asks where it finds a checkpointed part, the other tower would keep its activations too.
+    if kind == "full" and c.get("freeze") in ("lora", "all-but-connector"):
         model.enable_input_require_grads()
 
 

@@ -23,10 +23,12 @@ pub fn table() -> Result<(), Failure> {
         "--test",
         "data_parallel",
         "--test",
+        "tensor_parallel",
+        "--test",
         "measured_time",
         "--test",
         "several_time",
-        "the_kept_table_is_todays",
+        "the_kept_table",
     ];
     run(cargo().args(make).env("UPDATE_TABLE", "1"))
 }

@@ -218,15 +218,8 @@ impl Exported<'_> {
             ));
         }
         match setup.ckpt {
-            Checkpointing::Vision | Checkpointing::Language => notes.push(format!(
-                "checkpoint the {} alone: call gradient_checkpointing_enable on that part of the model; the tool's own \
-                 switch takes the other part too, which is slower and holds less",
-                if setup.ckpt == Checkpointing::Vision {
-                    "vision tower"
-                } else {
-                    "language model"
-                }
-            )),
+            Checkpointing::Vision => notes.push(one_part("vision tower", setup)),
+            Checkpointing::Language => notes.push(one_part("language model", setup)),
             Checkpointing::None | Checkpointing::Full => {}
         }
         if model_too {
@@ -277,4 +270,18 @@ const fn distributed(strategy: Strategy) -> &'static str {
         Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 | Strategy::Tensor => "MULTI_GPU",
         Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
     }
+}
+/// How one part of a model alone is checkpointed.
+fn one_part(part: &str, setup: &Setup) -> String {
+    // `PeftModel.__init__` of peft 0.21 asks for gradients of every tower's input where some part
+    // is checkpointed by then, unless weights are in 4 bits.
+    let when = if setup.freeze == Freeze::Lora {
+        " once the adapters are in place (before, peft makes the other part keep its activations too)"
+    } else {
+        ""
+    };
+    format!(
+        "checkpoint the {part} alone: call gradient_checkpointing_enable on that part of the model{when}; the tool's own \
+         switch takes the other part too, which is slower and holds less"
+    )
 }
