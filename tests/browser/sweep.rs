@@ -153,7 +153,9 @@ async fn the_largest_micro_batch_is_the_command_lines() {
         let wanted: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
         assert_eq!(batch, Some(wanted["max_batch"].to_string()));
         let next = page.text("largest-batch-next").await?;
-        let stopped = wanted["max_batch"].as_u64().map(|batch| format!("{} stop", batch + 1));
+        let stopped = wanted["max_batch"]
+            .as_u64()
+            .map(|batch| format!("One of {} stops", batch + 1));
         assert!(next.starts_with(&stopped.expect("a number")), "{next}");
         // It is another under less memory, and is chosen with one click.
         page.click_at("details:has([data-testid=limit_gib]) summary").await?;
