@@ -59,6 +59,14 @@ impl Parallel {
             _ => self.world,
         }
     }
+
+    /// GPUs that share each linear map; 1 where each has them whole.
+    pub const fn group(&self) -> u64 {
+        match self.strategy {
+            Strategy::Tensor => self.world,
+            _ => 1,
+        }
+    }
 }
 
 impl Strategy {

@@ -32,8 +32,8 @@ pub(crate) use parallel::{
     work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
-pub use pass::{Ground, Pass, Update, record_ground, record_pass, record_update};
-pub(crate) use pass::{Place, record_ground_of, record_pass_of, record_update_of};
+pub use pass::{Ground, Pass, Update};
+pub(crate) use pass::{Place, record_ground, record_pass, record_update};
 pub use peaks::steady_bytes;
 pub use steps::{Notes, Recording, Step, StepMarks, Work, record, record_notes, record_work};
 pub use trial::{

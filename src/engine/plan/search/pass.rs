@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::count::{Counted, count};
 use crate::setup::{Optimizer, Parallel, Strategy};
 use crate::simulate::{
-    Ground, Notes, Pass, Place, Recording, SimulateError, base_of_parts, record_ground_of, record_notes,
-    record_parallel_notes, record_pass_of, record_update_of,
+    Ground, Notes, Pass, Place, Recording, SimulateError, base_of_parts, record_ground, record_notes,
+    record_parallel_notes, record_pass, record_update,
 };
 use crate::tape::Gpu;
 use crate::tape::work::Item;
@@ -108,7 +108,7 @@ impl<'a> Recorder<'a> {
     pub fn pass(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Pass, SimulateError> {
         let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        let pass = record_pass_of(model, &setup, place, self.costs.is_some())?;
+        let pass = record_pass(model, &setup, place, self.costs.is_some())?;
         Ok(match parallel {
             Some(parallel) if !has_parts(parallel) => Pass {
                 peak: self.counted(model, &without_states(&setup), Some(parallel))?.pass,
@@ -131,7 +131,7 @@ impl<'a> Recorder<'a> {
             Some(parallel) => base_of_parts(model, setup, parallel)?,
             None => setup.clone(),
         };
-        let group = parts.map_or(1, |parallel| parallel.world);
+        let group = parallel.map_or(1, Parallel::group);
         Ok((Place { gpu: self.gpu, group }, setup))
     }
 
@@ -155,7 +155,7 @@ impl<'a> Recorder<'a> {
     ) -> Result<Ground, SimulateError> {
         let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        record_ground_of(model, &setup, place)
+        record_ground(model, &setup, place)
     }
 
     /// The update of a setup, which depends on what is trained and in what types, not on samples.
@@ -167,7 +167,7 @@ impl<'a> Recorder<'a> {
     ) -> Result<Update, SimulateError> {
         let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        let update = record_update_of(model, &setup, place, (ground, self.costs.is_some()))?;
+        let update = record_update(model, &setup, place, (ground, self.costs.is_some()))?;
         Ok(Update {
             states: update.states,
             peak: update.peak,

@@ -60,17 +60,8 @@ pub(crate) fn record_parallel_notes(
 ) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
-    let recording = record_shared(model, &base, gpu, (notes, group(parallel)))?;
+    let recording = record_shared(model, &base, gpu, (notes, parallel.group()))?;
     Ok(of_one(recording, setup, parallel))
-}
-
-/// GPUs that share the linear maps of a model.
-fn group(parallel: &Parallel) -> u64 {
-    if parallel.strategy == Strategy::Tensor {
-        parallel.world
-    } else {
-        1
-    }
 }
 
 /// What a strategy makes of a recorded step of a single GPU, as [`work_of_one`] records it.
@@ -102,7 +93,7 @@ pub(crate) fn work_of_one(
         sums: false,
     };
     let base = base(model, setup, parallel)?;
-    record_shared(model, &base, gpu, (notes, group(parallel)))
+    record_shared(model, &base, gpu, (notes, parallel.group()))
 }
 
 /// What one of several GPUs that share each linear map records.

@@ -75,15 +75,7 @@ pub struct Update {
 ///
 /// # Errors
 /// When the setup does not fit the model, or the run itself would fail; the message says what to change.
-pub fn record_pass(model: &Model, setup: &Setup, gpu: Gpu, work: bool) -> Result<Pass, SimulateError> {
-    record_pass_of(model, setup, gpu.into(), work)
-}
-
-/// As [`record_pass`], on one of several GPUs.
-///
-/// # Errors
-/// As [`record_pass`].
-pub(crate) fn record_pass_of(model: &Model, setup: &Setup, place: Place, work: bool) -> Result<Pass, SimulateError> {
+pub(crate) fn record_pass(model: &Model, setup: &Setup, place: Place, work: bool) -> Result<Pass, SimulateError> {
     check(model, setup)?;
     match pass(model, setup, place, (work, false))? {
         (pass, 0) => Ok(pass),
@@ -139,15 +131,7 @@ fn pass(model: &Model, setup: &Setup, place: Place, (work, whole): (bool, bool))
 ///
 /// # Errors
 /// As [`record_pass`].
-pub fn record_ground(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Ground, SimulateError> {
-    record_ground_of(model, setup, gpu.into())
-}
-
-/// As [`record_ground`], on one of several GPUs.
-///
-/// # Errors
-/// As [`record_pass`].
-pub(crate) fn record_ground_of(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
+pub(crate) fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
     check(model, setup)?;
     let tape = tape(place, false);
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
@@ -176,15 +160,7 @@ pub(crate) fn record_ground_of(model: &Model, setup: &Setup, place: Place) -> Re
 ///
 /// # Errors
 /// As [`record_pass`].
-pub fn record_update(model: &Model, setup: &Setup, gpu: Gpu, given: (&Ground, bool)) -> Result<Update, SimulateError> {
-    record_update_of(model, setup, gpu.into(), given)
-}
-
-/// As [`record_update`], on one of several GPUs.
-///
-/// # Errors
-/// As [`record_pass`].
-pub(crate) fn record_update_of(
+pub(crate) fn record_update(
     model: &Model,
     setup: &Setup,
     place: Place,

@@ -113,7 +113,7 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
             ([pass, update, end], run.work)
         };
         let ([pass_peak, _, end], work) = counted(&bare);
-        let pass = record_pass(model, setup, Gpu::H200, true).unwrap();
+        let pass = record_pass(model, setup, Gpu::H200.into(), true).unwrap();
         assert_eq!(pass.peak, pass_peak, "{told}");
         let launches = |items: &[Item]| items.iter().map(|item| item.launches(&|_| true)).sum::<u64>();
         assert_eq!(launches(&pass.work.forward), launches(&work.forward), "{told}");
@@ -125,7 +125,7 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
                 accum: 1,
                 ..bare
             },
-            Gpu::H200,
+            Gpu::H200.into(),
         )
         .unwrap();
         for optim in [
@@ -146,7 +146,7 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
                     optim,
                     ..repeated.clone()
                 },
-                Gpu::H200,
+                Gpu::H200.into(),
                 (&ground, true),
             )
             .unwrap();
