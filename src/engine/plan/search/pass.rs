@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::count::{Counted, count};
-use crate::setup::{Optimizer, Parallel, Strategy};
+use crate::setup::{Optimizer, Parallel};
 use crate::simulate::{
-    Ground, Notes, Pass, Place, Recording, SimulateError, base_of_parts, record_ground, record_notes,
-    record_parallel_notes, record_pass, record_update,
+    Ground, Notes, Pass, Place, Recording, SimulateError, Share, base_of_parts, record_ground, record_notes,
+    record_parallel_notes, record_pass, record_update, share,
 };
 use crate::tape::Gpu;
 use crate::tape::work::Item;
@@ -81,7 +81,7 @@ fn without_states(setup: &Setup) -> Setup {
 
 /// Whether each GPU has a part of every linear map, so that its own part of a step is recorded.
 pub(super) fn has_parts(parallel: &Parallel) -> bool {
-    parallel.strategy == Strategy::Tensor
+    parallel.is_in_parts()
 }
 
 impl<'a> Recorder<'a> {
@@ -131,8 +131,8 @@ impl<'a> Recorder<'a> {
             Some(parallel) => base_of_parts(model, setup, parallel)?,
             None => setup.clone(),
         };
-        let group = parallel.map_or(1, Parallel::group);
-        Ok((Place { gpu: self.gpu, group }, setup))
+        let share = parallel.map_or(Share::ALONE, share);
+        Ok((Place { gpu: self.gpu, share }, setup))
     }
 
     /// A whole step of a setup.

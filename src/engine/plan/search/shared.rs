@@ -79,7 +79,7 @@ impl Shared {
             Strategy::FsdpNoReshard => passes * (forward.max(gathered) + backward.max(reduced)) + update,
             Strategy::Fsdp => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
             // What goes between the GPUs is in the phases: each waits for it.
-            Strategy::Tensor => passes * (forward + backward) + update,
+            Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => passes * (forward + backward) + update,
         })
     }
 }

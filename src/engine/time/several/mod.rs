@@ -133,7 +133,7 @@ fn play(
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
             fsdp::step(&mut player, recording, (setup, parallel), &sharded);
         }
-        Strategy::Tensor => {
+        Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => {
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
             tensor::step(&mut player, recording, &sharded);
         }
