@@ -129,14 +129,15 @@ def run(c, rank, world, events, talks):
 
 
 def compact(trace):
-    """[bytes, stack] of each allocation, [-bytes] of each free, in order; stacks are numbered."""
+    """[bytes, stack] of each allocation, [-bytes] of each free, in order; stacks are numbered. A free is where Python
+    lets go: memory that NCCL sends is given back once that is over."""
     stacks, out = {}, []
     for t in trace:
         if t["action"] == "alloc":
             frames = [f"{f['filename'].split('site-packages/')[-1]}:{f['line']} {f['name']}" for f in t.get("frames", [])]
             near = " < ".join(f for f in frames if "/nn/modules/module.py" not in f and "_compile" not in f)[:600]
             out.append([t["size"], stacks.setdefault(near, len(stacks))])
-        elif t["action"] == "free_completed":
+        elif t["action"] == "free_requested":
             out.append([-t["size"]])
         else:
             out.append([0])
