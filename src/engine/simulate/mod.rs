@@ -29,8 +29,8 @@ pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluat
 pub(crate) use parallel::units::{ROOT, Unit, Units};
 
 pub(crate) use parallel::{
-    base_of_parts, can_share, own as own_parameters, record_parallel_notes, shard, share, tensor_parts,
-    work_of_one as parallel_work,
+    base_of_parts, can_share, distinct_stages, own as own_parameters, pipeline_stages, record_parallel_notes, shard,
+    share, tensor_parts, work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
 pub use pass::{Ground, Pass, Update};

@@ -2,12 +2,12 @@
 
 use super::parts::Passes;
 use super::steps::Trainer;
+use crate::Model;
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Run};
 use crate::nn;
 use crate::setup::{Precision, Setup};
 use crate::tape::{Component, Kind, Stage, Tape, Tensor};
-use crate::Model;
 
 /// What a stage keeps from step to step, and what it needs to know.
 pub(super) struct Pipeline {
@@ -55,7 +55,9 @@ impl Pipeline {
         let (shape, dtype) = self.between;
         let make = |wanted: bool, name| {
             let count = if wanted { self.micro_batches } else { 0 };
-            t.as_kind(Kind::Input, || (0..count).map(|_| t.empty(shape, dtype, name)).collect())
+            t.as_kind(Kind::Input, || {
+                (0..count).map(|_| t.empty(shape, dtype, name)).collect()
+            })
         };
         let activations: Vec<Tensor> = make(!self.stage.is_first(), "received activations");
         Buffers {
@@ -162,6 +164,9 @@ impl Step<'_> {
     /// `forward_one_chunk` of the next micro-batch.
     fn forward(&mut self) -> Tensor {
         self.chunk.received = self.buffers.activations.get(self.outputs.len()).cloned();
+        if let Some(received) = &self.chunk.received {
+            self.t.receive(received);
+        }
         let output = self.trainer.output(self.t, &self.chunk);
         self.outputs.push(Some(output.clone()));
         output
@@ -184,7 +189,10 @@ impl Step<'_> {
     fn backward(&mut self, i: usize) -> Option<Tensor> {
         let output = self.outputs[i].take();
         match (self.buffers.gradients.get(i), &output) {
-            (Some(gradient), Some(output)) => self.t.backward_from(output, gradient.clone()),
+            (Some(gradient), Some(output)) => {
+                self.t.receive(gradient);
+                self.t.backward_from(output, gradient.clone());
+            }
             _ => self.t.backward(&self.losses[i]),
         }
         let received = self.buffers.activations.get(i)?;

@@ -20,6 +20,7 @@ mod parts;
 mod pass;
 mod shared;
 mod space;
+mod staged;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +34,7 @@ use crate::units::Bytes;
 #[cfg(test)]
 pub(crate) use count::{Counted, count};
 pub(super) use front::order;
-pub(super) use pass::{Recorder, Update, repeated};
+pub(super) use pass::{Recorder, Update, repeated, repeated_by};
 pub(super) use shared::Shared;
 
 /// How far a setup of a space is from what was asked.

@@ -17,8 +17,8 @@ mod tensor;
 pub(crate) mod units;
 mod zero;
 
-pub(crate) use rewrite::shard;
 pub(crate) use pipeline::{distinct as distinct_stages, stages as pipeline_stages};
+pub(crate) use rewrite::shard;
 pub(crate) use tensor::parts as tensor_parts;
 pub(crate) use zero::own;
 

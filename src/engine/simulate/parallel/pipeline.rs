@@ -47,12 +47,7 @@ pub(super) const fn stage(parallel: &Parallel) -> Stage {
 ///
 /// # Errors
 /// As [`simulate_parallel`](super::simulate_parallel).
-pub(super) fn named(
-    model: &Model,
-    setup: &Setup,
-    parallel: &Parallel,
-    gpu: Gpu,
-) -> Result<Parallel, SimulateError> {
+pub(super) fn named(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Parallel, SimulateError> {
     if !parallel.strategy.is_pipeline() || parallel.stage.is_some() {
         return Ok(*parallel);
     }
@@ -92,7 +87,11 @@ fn highest(run: &Recording) -> u64 {
     let (mut now, mut high) = (0_u64, 0);
     for event in events {
         let bytes = run.log.births[event.storage() as usize].bytes;
-        now = if event.is_birth() { now + bytes } else { now.saturating_sub(bytes) };
+        now = if event.is_birth() {
+            now + bytes
+        } else {
+            now.saturating_sub(bytes)
+        };
         high = high.max(now);
     }
     high
@@ -148,7 +147,11 @@ pub(super) fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateE
     );
     let world = parallel.world;
     let why = if parallel.stage.is_some_and(|stage| stage >= world) {
-        format!("`stage` is {}; the stages of {world} GPUs are 0 to {}", parallel.stage.unwrap_or(0), world - 1)
+        format!(
+            "`stage` is {}; the stages of {world} GPUs are 0 to {}",
+            parallel.stage.unwrap_or(0),
+            world - 1
+        )
     } else if parallel.strategy == Strategy::Pipeline && setup.accum < world {
         format!(
             "`accum` is {}, the micro-batches of a step; Schedule1F1B takes at least as many as there are stages, {world}",
