@@ -92,7 +92,9 @@ pub fn simulate_recorded(
 /// The report of a recorded run, played through the allocator.
 fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, SimulateError> {
     let replay = replay::replay(&recording, &Options::default())?;
+    let stages = warnings::stages(&recording.stages);
     let mut report = report::report(recording, replay);
     report.warnings = warnings::warnings(model, setup, &report);
+    report.warnings.extend(stages);
     Ok(report)
 }

@@ -58,6 +58,8 @@ pub struct Recording {
     pub parameters: Vec<(StorageId, bool)>,
     /// Storages that are made on another stream than the model runs on.
     pub streams: Vec<(StorageId, u32)>,
+    /// Highest live bytes of the stages of a pipeline, where this one was taken because it has the most; it comes first.
+    pub stages: Vec<(u64, Bytes)>,
     /// Optimizer states in managed memory, which CUDA moves between host and device.
     pub paged: Bytes,
     /// The error that the run would raise.
@@ -214,6 +216,7 @@ fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
         trainable,
         parameters,
         streams: Vec::new(),
+        stages: Vec::new(),
         paged,
         failure,
         work,

@@ -62,8 +62,7 @@ pub(crate) fn record_parallel_notes(
 ) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
-    let parallel = &pipeline::named(model, setup, parallel, gpu)?;
-    let recording = record_shared(model, &base, gpu, (notes, share(parallel)))?;
+    let recording = record_named(model, &base, (parallel, gpu), notes)?;
     Ok(of_one(recording, setup, parallel))
 }
 
@@ -96,8 +95,19 @@ pub(crate) fn work_of_one(
         sums: false,
     };
     let base = base(model, setup, parallel)?;
-    let parallel = &pipeline::named(model, setup, parallel, gpu)?;
-    record_shared(model, &base, gpu, (notes, share(parallel)))
+    record_named(model, &base, (parallel, gpu), notes)
+}
+
+/// A step of one GPU; of a pipeline without a stage named, of the one that takes the most.
+fn record_named(
+    model: &Model,
+    base: &Setup,
+    (parallel, gpu): (&Parallel, Gpu),
+    notes: Notes,
+) -> Result<Recording, SimulateError> {
+    let (named, stages) = pipeline::named(model, base, parallel, gpu)?;
+    let recording = record_shared(model, base, gpu, (notes, share(&named)))?;
+    Ok(Recording { stages, ..recording })
 }
 
 /// What one GPU has of the model.

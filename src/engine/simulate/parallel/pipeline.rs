@@ -26,9 +26,10 @@
 //! Sources: `torch/distributed/pipelining/{stage,schedules,microbatch,_backward}.py` of PyTorch 2.11.
 
 use super::super::SimulateError;
-use super::super::steps::{Notes, Recording, Share, record_shared};
+use super::super::steps::{Notes, Recording, record_shared};
 use crate::setup::{Freeze, Loss, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
 use crate::tape::{Gpu, Stage};
+use crate::units::Bytes;
 use crate::{Model, Setup};
 
 /// The stage of a pipeline that is looked at; the whole model where there is none.
@@ -43,35 +44,36 @@ pub(super) const fn stage(parallel: &Parallel) -> Stage {
     }
 }
 
-/// The same ways with a stage named: the one with the most live bytes, where none is.
+/// The same way with a stage named: where none is, the one with the most live bytes; then those of each that was looked
+/// at come with it, the most first.
 ///
 /// # Errors
 /// As [`simulate_parallel`](super::simulate_parallel).
-pub(super) fn named(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Parallel, SimulateError> {
+pub(super) fn named(
+    model: &Model,
+    setup: &Setup,
+    parallel: &Parallel,
+    gpu: Gpu,
+) -> Result<(Parallel, Vec<(u64, Bytes)>), SimulateError> {
     if !parallel.strategy.is_pipeline() || parallel.stage.is_some() {
-        return Ok(*parallel);
+        return Ok((*parallel, Vec::new()));
     }
     let base = base(model, setup, parallel)?;
     let notes = Notes {
         work: false,
         sums: true,
     };
-    let mut most = (0, *parallel);
+    let at = |index| Parallel {
+        stage: Some(index),
+        ..*parallel
+    };
+    let mut all = Vec::new();
     for index in distinct(parallel.world) {
-        let one = Parallel {
-            stage: Some(index),
-            ..*parallel
-        };
-        let share = Share {
-            stage: stage(&one),
-            ..Share::ALONE
-        };
-        let bytes = highest(&record_shared(model, &base, gpu, (notes, share))?);
-        if bytes > most.0 {
-            most = (bytes, one);
-        }
+        let run = record_shared(model, &base, gpu, (notes, super::share(&at(index))))?;
+        all.push((index, highest(&run)));
     }
-    Ok(most.1)
+    all.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    Ok((at(all[0].0), all))
 }
 
 /// The stages among which the heaviest is: of those between the first and the last, the second has the most
@@ -82,7 +84,7 @@ pub(crate) fn distinct(world: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Highest live bytes of a run.
-fn highest(run: &Recording) -> u64 {
+fn highest(run: &Recording) -> Bytes {
     let events = run.build.iter().chain(&run.first.events).chain(&run.steady.events);
     let (mut now, mut high) = (0_u64, 0);
     for event in events {
@@ -94,7 +96,7 @@ fn highest(run: &Recording) -> u64 {
         };
         high = high.max(now);
     }
-    high
+    Bytes::new(high)
 }
 
 /// The step of one stage that is recorded.
