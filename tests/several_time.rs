@@ -51,8 +51,9 @@ const PIPELINE_HEAD: &str = "\
 The milliseconds of a step of every case of `truth/pipeline_parallel.jsonl` that ran on two NVIDIA H200, at the stage that
 the engine estimates to take longer: its kernels, the host's pace as in [time/](time/README.md), what it receives, and
 stages − 1 micro-batches more while the pipeline fills and drains, as if both stages took as long; these are in the error
-and not in the phases. Forward is what runs before the first backward. Nothing is fitted to a step. Errors are (predicted − measured) ÷ measured, of
-the whole. Python of the schedule itself, which checks and wraps every micro-batch, is not counted.
+and not in the phases. Forward is what runs before the first backward. Nothing is fitted to a step. Errors are
+(predicted − measured) ÷ measured, of the whole. Python of the schedule itself, which checks and wraps every
+micro-batch, is not counted, and one stage is taken for both.
 Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";

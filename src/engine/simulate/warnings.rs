@@ -44,7 +44,7 @@ pub(super) fn stages(stages: &[(u64, Bytes)]) -> Option<Warning> {
         code: "stages".into(),
         severity: Severity::Note,
         message: format!(
-            "Of the pipeline's GPUs, the one that holds the most is shown ({most}; {others}; those between hold no more). \
+            "Of the pipeline's GPUs, the one that holds the most is shown ({most}; {others}; any other holds no more). \
              Name a stage to see another."
         ),
         args: vec![("most".into(), most), ("others".into(), others)],

@@ -119,8 +119,8 @@ pub(crate) fn stages(model: &Model, world: u64) -> Result<(), SimulateError> {
     let refuse = |why: String| Err(SimulateError::Parallel(why));
     let Some(text) = model.pipelined() else {
         return refuse(format!(
-            "pipeline parallelism is not simulated for {}: it is for Llama, Mistral and Qwen2 decoders, alone or in \
-             LLaVA, InternVL and SmolVLM; set `strategy` to fsdp",
+            "pipeline parallelism is not simulated for {}: it is for Llama and Qwen2 decoders, alone or in LLaVA-1.5 and \
+             SmolVLM; set `strategy` to fsdp",
             model.name
         ));
     };

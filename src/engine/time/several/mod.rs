@@ -65,6 +65,16 @@ impl Together {
         before as f64 * quiet + self.last.total() + self.waiting
     }
 
+    /// Share of that in which the GPU computes nothing.
+    pub(super) fn idle_share(&self) -> f64 {
+        let waits = self.waiting / (self.last.total() + self.waiting);
+        if waits > 0.0 {
+            waits + (1.0 - waits) * self.last.idle_share()
+        } else {
+            self.last.idle_share()
+        }
+    }
+
     /// Milliseconds of each phase of the last micro-batch and the update.
     pub fn milliseconds(&self) -> Milliseconds {
         self.last.milliseconds()
@@ -113,7 +123,7 @@ fn compressed(
         0.0
     };
     Together {
-        exposed: (1.0 + waits) * (last.total() - instant.total()).max(0.0),
+        exposed: (last.total() - instant.total()).max(0.0),
         waiting: waits * last.without_update(),
         before: (setup.accum > 1 && !is_pipeline).then(|| match parallel.strategy {
             Strategy::Tensor => last.clone(),
