@@ -23,6 +23,7 @@ mod space;
 mod staged;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 use crate::Setup;
 use crate::device::Device;

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::distance::learned_less;
+use super::ways::{parallels, staged};
 use crate::model::Takes;
-use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision, Strategy};
+use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision};
 use crate::simulate::SimulateError;
 use crate::simulate::{pipeline_stages, tensor_parts};
 use crate::{Model, Setup};
@@ -308,18 +309,6 @@ fn batches(asked: &Setup, samples: Samples, world: u64, open: bool) -> Vec<u64> 
     all.filter(makes_up).collect()
 }
 
-/// Micro-batches of which `Schedule1F1B` has enough in a step.
-fn staged(common: &[u64], samples: Samples, world: u64) -> Vec<u64> {
-    let Samples::Effective(samples) = samples else {
-        return Vec::new();
-    };
-    common
-        .iter()
-        .copied()
-        .filter(|batch| samples / batch >= world)
-        .collect()
-}
-
 /// More precise than asked is looked at too: with few samples autocast's copies can take more than fp32.
 fn precisions(asked: &Setup) -> Vec<Precision> {
     match asked.precision {
@@ -373,41 +362,5 @@ fn freezes(takes: Takes, asked: Freeze) -> Vec<Freeze> {
         all.push(Freeze::AllButConnector);
     }
     all.retain(|freeze| learned_less(*freeze) >= learned_less(asked));
-    all
-}
-
-/// Every way to share that is simulated: all of it on each GPU, its states sharded, or everything; or, where the model
-/// can be cut so, each linear map, or its blocks. A pipeline that fills first (`GPipe`) is no faster than 1F1B and holds no
-/// less.
-fn parallels(world: u64, open: bool, offload: bool, [maps, blocks]: [bool; 2]) -> Vec<Option<Parallel>> {
-    if world < 2 {
-        return vec![None];
-    }
-    let of = |strategy, mp, offload| {
-        Some(Parallel {
-            strategy,
-            world,
-            mp,
-            offload,
-            ..Parallel::default()
-        })
-    };
-    let mut all = vec![of(Strategy::Ddp, false, false)];
-    if open {
-        all.extend([of(Strategy::DdpView, false, false), of(Strategy::Zero1, false, false)]);
-        for strategy in [Strategy::FsdpNoReshard, Strategy::Fsdp] {
-            for (mp, host) in [(false, false), (true, false), (false, true), (true, true)] {
-                if offload || !host {
-                    all.push(of(strategy, mp, host));
-                }
-            }
-        }
-        if maps {
-            all.push(of(Strategy::Tensor, false, false));
-        }
-        if blocks {
-            all.push(of(Strategy::Pipeline, false, false));
-        }
-    }
     all
 }
