@@ -76,6 +76,15 @@ fn simulated_events_of_one_of_several_are_the_recorded_ones() {
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The same of a stage of a pipeline.
+#[test]
+fn simulated_events_of_a_stage_are_the_recorded_ones() {
+    let recordings = recordings_in("data/recorded/pipeline");
+    assert_eq!(recordings.len(), 18);
+    let wrong: Vec<String> = recordings.iter().flat_map(|path| compare(path)).collect();
+    assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 fn recordings() -> Vec<PathBuf> {
     recordings_in("data/recorded")
 }

@@ -305,6 +305,14 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
             .to_string()
         }
         "paged-states" => t_string!(i18n, warning.paged_states, message = m, bytes = bytes).to_string(),
+        "stages" => t_string!(
+            i18n,
+            warning.stages,
+            message = m,
+            most = arg("most"),
+            others = arg("others")
+        )
+        .to_string(),
         "scaler-skips" => t_string!(i18n, warning.scaler_skips, message = m, states = arg("states")).to_string(),
         "fragmentation" => t_string!(i18n, warning.fragmentation, message = m, bytes = bytes).to_string(),
         "first-step-is-higher" => {

@@ -41,7 +41,14 @@ impl Row {
     fn read(line: &str) -> Option<Self> {
         let case = Case::from_json(line).expect("a case is read")?;
         let measured: Value = serde_json::from_str(line).expect("a line is JSON");
-        let parallel = case.parallel.expect("a case names its strategy");
+        let mut parallel = case.parallel.expect("a case names its strategy");
+        if parallel.strategy.is_pipeline() {
+            parallel.stage = measured["rank"].as_u64();
+        }
+        let case = Case {
+            parallel: Some(parallel),
+            ..case
+        };
         let model = Model::from_case(&case).expect("the model is known");
         let report = simulate_parallel(&model, &case.setup, &parallel, Gpu::H200);
         Some(Self {
@@ -59,7 +66,11 @@ impl Row {
             world => format!(" of {world}"),
         };
         let (mp, offload) = (told(parallel.mp, "mp"), told(parallel.offload, "offload"));
-        format!("{:?}{gpus}{mp}{offload}", parallel.strategy)
+        let stage = match parallel.stage {
+            Some(stage) => format!(" stage {stage} accum={}", self.case.setup.accum),
+            None => String::new(),
+        };
+        format!("{:?}{gpus}{stage}{mp}{offload}", parallel.strategy)
     }
 
     /// (predicted − measured) ÷ measured of each figure, without the `foreign` bytes that the measuring program holds.

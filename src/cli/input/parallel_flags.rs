@@ -25,6 +25,9 @@ pub struct ParallelFlags {
     /// DDP: size of a bucket of gradients [default: 25]
     #[arg(long, value_name = "MB")]
     bucket: Option<u64>,
+    /// A pipeline: the stage to look at, from 0 [default: the one that takes the most memory]
+    #[arg(long, value_name = "N")]
+    stage: Option<u64>,
 }
 
 impl ParallelFlags {
@@ -37,7 +40,7 @@ impl ParallelFlags {
             return match self {
                 flags if *flags == Self::default() => Ok(None),
                 _ => Err(Failure::Input(
-                    "--world, --mp, --offload and --bucket are of several GPUs; name a --strategy".into(),
+                    "--world, --mp, --offload, --bucket and --stage are of several GPUs; name a --strategy".into(),
                 )),
             };
         };
@@ -48,6 +51,7 @@ impl ParallelFlags {
             mp: self.mp || case.mp,
             offload: self.offload || case.offload,
             bucket: self.bucket.unwrap_or(case.bucket),
+            stage: self.stage.or(case.stage),
         }))
     }
 }

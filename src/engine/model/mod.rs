@@ -8,6 +8,7 @@ mod image_tokens;
 mod images;
 mod near;
 mod overrides;
+mod stages;
 mod takes;
 
 use std::fmt;

@@ -1,5 +1,5 @@
 use super::reason::{Reason, reasons};
-use super::search::{Candidate, Found, Recorder, Shared, Space, distance_to, order, repeated};
+use super::search::{Candidate, Found, Recorder, Shared, Space, distance_to, order, repeated_by};
 use crate::allocator::Options;
 use crate::device::Device;
 use crate::simulate::{
@@ -149,7 +149,7 @@ impl Judge<'_> {
     pub(super) fn recording(&self, candidate: &Candidate) -> Result<Recording, SimulateError> {
         let gpu = self.device.and_then(Device::gpu).unwrap_or_default();
         let model = self.space.model(candidate.input);
-        let setup = repeated(&candidate.setup);
+        let setup = repeated_by(&candidate.setup, candidate.parallel.as_ref());
         match &candidate.parallel {
             None => record_checked(model, &setup, gpu),
             Some(parallel) => record_parallel(model, &setup, parallel, gpu),

@@ -5,7 +5,7 @@ use super::ladder::{Ladder, Rung, ladder};
 use super::recommend::{Judge, Settled};
 use super::search::{Candidate, Found, Space, front};
 use crate::device::Device;
-use crate::simulate::{SimulateError, simulate_on, simulate_parallel, tensor_parts};
+use crate::simulate::{SimulateError, pipeline_stages, simulate_on, simulate_parallel, tensor_parts};
 use crate::units::Bytes;
 use crate::{Report, Setup};
 
@@ -130,12 +130,20 @@ fn not_searched(space: &Space) -> Vec<String> {
     }
     let tensor = tensor_parts(space.model(0), space.world()).err();
     let of_several = [
-        "pipeline parallelism: its stages are not simulated",
         "DeepSpeed's ZeRO-2 and ZeRO-3: the sharded strategies are PyTorch's FSDP2, without and with resharding",
         "FSDP2 with accumulation, clipping or 8-bit states",
     ];
+    let pipeline = pipeline_stages(space.model(0), space.world()).err();
+    let pipeline = pipeline.map(|why| why.to_string()).or_else(|| {
+        space.has_no_stages().then(|| {
+            "pipeline parallelism: it takes at least as many micro-batches in a step as there are GPUs; say how many \
+             samples a step has"
+                .to_owned()
+        })
+    });
     let tensor = tensor.map(|why| why.to_string());
-    tensor.into_iter().chain(of_several.map(str::to_owned)).collect()
+    let of_parts = tensor.into_iter().chain(pipeline);
+    of_parts.chain(of_several.map(str::to_owned)).collect()
 }
 
 fn climb(judge: &Judge<'_>) -> Option<Ladder> {
@@ -154,7 +162,7 @@ fn climb(judge: &Judge<'_>) -> Option<Ladder> {
 fn nearest(judge: &Judge<'_>, candidate: &Candidate) -> Result<Nearest, SimulateError> {
     let gpu = judge.device.and_then(Device::gpu).unwrap_or_default();
     let model = judge.space.model(candidate.input);
-    let setup = super::search::repeated(&candidate.setup);
+    let setup = super::search::repeated_by(&candidate.setup, candidate.parallel.as_ref());
     let report: Report = match &candidate.parallel {
         None => simulate_on(model, &setup, gpu)?,
         Some(parallel) => simulate_parallel(model, &setup, parallel, gpu)?,

@@ -35,7 +35,7 @@ impl std::error::Error for CaseError {}
 const SHAPE_KEYS: [&str; 3] = ["layers", "cross", "patch"];
 
 /// Keys of a case that say how several GPUs share the step.
-const PARALLEL_KEYS: [&str; 5] = ["strategy", "world", "mp", "offload", "bucket"];
+const PARALLEL_KEYS: [&str; 6] = ["strategy", "world", "mp", "offload", "bucket", "stage"];
 
 impl Case {
     /// Reads one JSON object, alone or under a key `case` (then every other key is ignored).

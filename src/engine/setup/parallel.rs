@@ -21,6 +21,11 @@ pub enum Strategy {
     /// Tensor parallelism by the model's own plan (`DistributedConfig(tp_size=…)` of transformers): each GPU keeps some
     /// heads and some of the MLP's width of every block, and all work on one batch.
     Tensor,
+    /// Pipeline parallelism (`torch.distributed.pipelining`): each GPU has consecutive blocks, and micro-batches go from
+    /// one to the next; backwards begin as soon as they can (`Schedule1F1B`).
+    Pipeline,
+    /// The same with all forwards before the first backward (`ScheduleGPipe`).
+    PipelineGpipe,
 }
 
 /// Several GPUs that train together.
@@ -37,6 +42,8 @@ pub struct Parallel {
     pub offload: bool,
     /// Bucket of DDP (MB): `bucket_cap_mb`.
     pub bucket: u64,
+    /// Which stage of a pipeline is looked at, from 0; absent, the one that takes the most memory.
+    pub stage: Option<u64>,
 }
 
 impl Default for Parallel {
@@ -47,15 +54,17 @@ impl Default for Parallel {
             mp: false,
             offload: false,
             bucket: 25,
+            stage: None,
         }
     }
 }
 
 impl Parallel {
-    /// Micro-batches that are trained at once: GPUs that share each map work on one.
+    /// Copies of the model, each of which trains micro-batches of its own: GPUs that share each map, or each have
+    /// some blocks, have one together.
     pub const fn replicas(&self) -> u64 {
         match self.strategy {
-            Strategy::Tensor => 1,
+            Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => 1,
             _ => self.world,
         }
     }
@@ -69,7 +78,19 @@ impl Parallel {
     }
 }
 
+impl Parallel {
+    /// Whether each GPU has a part of the model, so that its own step is recorded rather than rewritten.
+    pub const fn is_in_parts(&self) -> bool {
+        matches!(self.strategy, Strategy::Tensor) || self.strategy.is_pipeline()
+    }
+}
+
 impl Strategy {
+    /// Whether GPUs have consecutive blocks.
+    pub const fn is_pipeline(self) -> bool {
+        matches!(self, Self::Pipeline | Self::PipelineGpipe)
+    }
+
     /// Whether parameters are sharded.
     pub const fn shards_parameters(self) -> bool {
         matches!(self, Self::Fsdp | Self::FsdpNoReshard)

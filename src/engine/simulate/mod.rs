@@ -14,6 +14,7 @@ mod peaks;
 mod player;
 mod replay;
 mod report;
+mod schedule;
 mod steps;
 mod trial;
 mod warnings;
@@ -28,13 +29,14 @@ pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluat
 pub(crate) use parallel::units::{ROOT, Unit, Units};
 
 pub(crate) use parallel::{
-    base_of_parts, can_share, own as own_parameters, record_parallel_notes, shard, tensor_parts,
-    work_of_one as parallel_work,
+    base_of_parts, can_share, distinct_stages, own as own_parameters, pipeline_stages, record_parallel_notes, shard,
+    share, tensor_parts, work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
 pub use pass::{Ground, Pass, Update};
 pub(crate) use pass::{Place, record_ground, record_pass, record_update};
 pub use peaks::steady_bytes;
+pub(crate) use steps::Share;
 pub use steps::{Notes, Recording, Step, StepMarks, Work, record, record_notes, record_work};
 pub use trial::{
     ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_orders, stops_in_some_order,
@@ -90,7 +92,9 @@ pub fn simulate_recorded(
 /// The report of a recorded run, played through the allocator.
 fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, SimulateError> {
     let replay = replay::replay(&recording, &Options::default())?;
+    let stages = warnings::stages(&recording.stages);
     let mut report = report::report(recording, replay);
     report.warnings = warnings::warnings(model, setup, &report);
+    report.warnings.extend(stages);
     Ok(report)
 }

@@ -4,6 +4,7 @@ use super::SimulateError;
 use super::build::{Built, build_with, elements};
 use super::check::check;
 use super::parts::{Parts, Passes};
+use super::schedule::Pipeline;
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
@@ -12,7 +13,7 @@ use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
 use crate::setup::{Precision, Setup, ZeroGrad};
 use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::work::Item;
-use crate::tape::{Failure, Gpu, Tape, Tensor};
+use crate::tape::{Failure, Gpu, Stage, Tape, Tensor};
 use crate::units::Bytes;
 
 /// Positions among the events of one step.
@@ -57,6 +58,8 @@ pub struct Recording {
     pub parameters: Vec<(StorageId, bool)>,
     /// Storages that are made on another stream than the model runs on.
     pub streams: Vec<(StorageId, u32)>,
+    /// Highest live bytes of the stages of a pipeline, where this one was taken because it has the most; it comes first.
+    pub stages: Vec<(u64, Bytes)>,
     /// Optimizer states in managed memory, which CUDA moves between host and device.
     pub paged: Bytes,
     /// The error that the run would raise.
@@ -111,6 +114,29 @@ pub struct Notes {
     pub sums: bool,
 }
 
+/// What one of several GPUs has of a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    /// GPUs that share the linear maps of a language model; 1 where one has them whole.
+    pub group: u64,
+    /// The stage of a pipeline that it runs.
+    pub stage: Stage,
+}
+
+impl Share {
+    /// All of it.
+    pub const ALONE: Self = Self {
+        group: 1,
+        stage: Stage::WHOLE,
+    };
+
+    /// Has a tape make a model so.
+    pub fn set(self, tape: &Tape) {
+        tape.set_group(self.group);
+        tape.set_stage(self.stage);
+    }
+}
+
 /// Makes the model and records a step with two optimizer updates.
 pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
     record_on(model, setup, &Tape::new(gpu))
@@ -133,10 +159,10 @@ pub fn record_work(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, 
 /// # Errors
 /// As [`record_work`].
 pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Result<Recording, SimulateError> {
-    record_shared(model, setup, gpu, (notes, 1))
+    record_shared(model, setup, gpu, (notes, Share::ALONE))
 }
 
-/// As [`record_notes`], on one of so many GPUs that share the linear maps of a language model.
+/// As [`record_notes`], on one of several GPUs, of what it has of the model.
 ///
 /// # Errors
 /// As [`record_work`].
@@ -144,11 +170,11 @@ pub(super) fn record_shared(
     model: &Model,
     setup: &Setup,
     gpu: Gpu,
-    (notes, group): (Notes, u64),
+    (notes, share): (Notes, Share),
 ) -> Result<Recording, SimulateError> {
     check(model, setup)?;
     let tape = Tape::new(gpu);
-    tape.set_group(group);
+    share.set(&tape);
     if notes.work {
         tape.write_work();
     }
@@ -190,6 +216,7 @@ fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
         trainable,
         parameters,
         streams: Vec::new(),
+        stages: Vec::new(),
         paged,
         failure,
         work,
@@ -215,6 +242,8 @@ pub(super) struct Trainer {
     autocast: Option<DType>,
     ema: Option<Ema>,
     pub work: WorkMarks,
+    /// Where it trains a stage of a pipeline.
+    pub pipeline: Option<Box<Pipeline>>,
 }
 
 impl Trainer {
@@ -238,6 +267,7 @@ impl Trainer {
             forward,
             ema,
             work: WorkMarks::default(),
+            pipeline: Pipeline::of(model, setup, tape).map(Box::new),
         };
         (trainer, params)
     }
@@ -279,13 +309,16 @@ impl Trainer {
 
     /// Forward and backward of each micro-batch of a step.
     pub fn micro_batches(&mut self, t: &Tape) -> Passes {
+        if let Some(pipeline) = self.pipeline.take() {
+            return self.scheduled(t, pipeline);
+        }
         let start = t.mark();
         let (mut before_forward, mut after_forward, mut after_backward) = (start, start, start);
         for _ in 0..self.run.setup.accum {
             let batch = self.forward.batch(t, &self.run);
             before_forward = t.mark();
             self.work.before_forward = t.work_mark();
-            let loss = self.loss(t, &batch);
+            let loss = self.output(t, &batch);
             after_forward = t.mark();
             self.work.after_forward = t.work_mark();
             let scaled = self.scaler.scale(t, t.scale(&loss));
@@ -320,7 +353,13 @@ impl Trainer {
         self.work.end = t.work_mark();
     }
 
-    fn loss(&self, t: &Tape, batch: &Batch) -> Tensor {
+    /// The model on the tape.
+    pub fn forward(&self) -> &dyn Forward {
+        self.forward.as_ref()
+    }
+
+    /// What the model gives in the end: the loss, or what a stage of a pipeline passes on.
+    pub fn output(&self, t: &Tape, batch: &Batch) -> Tensor {
         let Output { loss, held } = t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch));
         drop(held);
         self.run.drop_cache();

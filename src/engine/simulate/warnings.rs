@@ -34,6 +34,23 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
     .collect()
 }
 
+/// Which stage of a pipeline is shown, where nobody named one.
+pub(super) fn stages(stages: &[(u64, Bytes)]) -> Option<Warning> {
+    let (most, others) = stages.split_first()?;
+    let words = |(stage, bytes): &(u64, Bytes)| format!("stage {stage}: {bytes}");
+    let others: Vec<String> = others.iter().map(words).collect();
+    let (most, others) = (words(most), others.join(", "));
+    Some(Warning {
+        code: "stages".into(),
+        severity: Severity::Note,
+        message: format!(
+            "Of the pipeline's GPUs, the one that holds the most is shown ({most}; {others}; any other holds no more). \
+             Name a stage to see another."
+        ),
+        args: vec![("most".into(), most), ("others".into(), others)],
+    })
+}
+
 struct Run<'a> {
     model: &'a Model,
     setup: &'a Setup,

@@ -229,12 +229,20 @@ impl Tape {
     /// # Panics
     /// When nothing that led to the loss is trained.
     pub fn backward(&self, loss: &Tensor) {
-        let root = loss.edge().expect("backward of a loss that nothing trained led to");
         self.chore(Chore::Backward);
         let seed = self.empty_like(loss, loss.dtype(), "ones_like");
+        self.backward_from(loss, seed);
+    }
+
+    /// The same of a tensor whose gradient is there (`torch.autograd.backward(output, grad_tensors=grad)`).
+    ///
+    /// # Panics
+    /// As [`Tape::backward`].
+    pub fn backward_from(&self, output: &Tensor, grad: Tensor) {
+        let root = output.edge().expect("backward of a loss that nothing trained led to");
         let scope = self.set_scope(0);
         self.0.in_backward.set(true);
-        self.with_grad(false, || self.run_graph(root, seed));
+        self.with_grad(false, || self.run_graph(root, grad));
         self.0.in_backward.set(false);
         self.set_scope(scope);
     }

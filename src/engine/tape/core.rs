@@ -12,6 +12,7 @@ use super::kind::{Component, Kind};
 use super::log::{Birth, Event, LUMP, Log, Scope, ScopeId, StorageId};
 use super::script::{Cast, Described, Script};
 use super::stack::Light;
+use super::stage::Stage;
 use super::tensor::Tensor;
 use super::why::Why;
 use super::work::{Chore, Class, Item};
@@ -30,6 +31,7 @@ pub(super) struct Core {
     /// Whether modules are made as their first forward leaves them.
     settled: Cell<bool>,
     group: Cell<u64>,
+    stage: Cell<Stage>,
     pub(super) training: Cell<bool>,
     /// Whether what hundreds of segments hold is written down as its sum.
     sums_segments: Cell<bool>,
@@ -157,6 +159,7 @@ impl Tape {
             padded: Cell::new(false),
             settled: Cell::new(false),
             group: Cell::new(1),
+            stage: Cell::new(Stage::WHOLE),
             training: Cell::new(true),
             sums_segments: Cell::new(false),
             stopped: Cell::new(false),
@@ -268,6 +271,16 @@ impl Tape {
     /// Says how many GPUs share the linear maps of the model that is made next.
     pub fn set_group(&self, gpus: u64) {
         self.0.group.set(gpus);
+    }
+
+    /// The part of the model that is made (pipeline parallelism).
+    pub fn stage(&self) -> Stage {
+        self.0.stage.get()
+    }
+
+    /// Says which part of the model is made next.
+    pub fn set_stage(&self, stage: Stage) {
+        self.0.stage.set(stage);
     }
 
     /// Says whether some samples of the batch are padded.

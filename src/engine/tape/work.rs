@@ -125,13 +125,15 @@ pub struct Launch {
     pub shared: u64,
 }
 
-/// What GPUs that share linear maps do together.
+/// What GPUs do together that have each a part of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shared {
     /// An all-reduce.
     Summed,
     /// An all-gather.
     Gathered,
+    /// One receives what another sends.
+    Received,
 }
 
 /// What the host does beside launching.
@@ -157,7 +159,7 @@ pub enum Chore {
     Wait,
     /// Python names which fused attention may run (`torch.nn.attention.sdpa_kernel`).
     Choose,
-    /// GPUs that share linear maps do something together, over so many bytes in all.
+    /// GPUs that have each a part of a model do something together, over so many bytes in all.
     Shared(Shared, u64),
     /// A linear map that several GPUs share is called, or else backward comes to it: Python around `DTensor`s.
     SharedMap {

@@ -148,6 +148,57 @@ fn gpus_that_share_each_map_hold_less_the_more_they_are() {
 }
 
 #[test]
+fn the_stages_of_a_pipeline_are_the_whole_and_the_heaviest_is_told() {
+    let setup = Setup {
+        seq: 1024,
+        accum: 4,
+        ..setup()
+    };
+    let of = |strategy, stage| {
+        let parallel = Parallel {
+            strategy,
+            world: 4,
+            stage,
+            ..Parallel::default()
+        };
+        on("llama3.1-8b", &setup, parallel)
+    };
+    let stages = [0, 1, 2, 3].map(|stage| of(Strategy::Pipeline, Some(stage)));
+    let alone = simulate(&Model::from_catalogue("llama3.1-8b").unwrap(), &setup).unwrap();
+    assert_eq!(stages.iter().map(|stage| stage.params).sum::<u64>(), alone.params);
+    let heaviest = stages.iter().map(|stage| stage.peak_allocated).max().unwrap();
+    assert_eq!(of(Strategy::Pipeline, None).peak_allocated, heaviest);
+    // of alike stages, an earlier one has more micro-batches in flight, and all are with GPipe
+    assert!(stages[1].steady.after_forward > stages[2].steady.after_forward);
+    let filled = of(Strategy::PipelineGpipe, Some(2));
+    assert!(filled.steady.after_forward > stages[2].steady.after_forward);
+    for stage in &stages {
+        assert!(stage.steady.end <= stage.steady.before_forward);
+    }
+}
+
+#[test]
+fn what_no_pipeline_trains_is_refused_by_name() {
+    let refused = |name: &str, world, setup: &Setup| {
+        let model = Model::from_catalogue(name).unwrap();
+        let parallel = Parallel {
+            strategy: Strategy::Pipeline,
+            world,
+            ..Parallel::default()
+        };
+        let error = simulate_parallel(&model, setup, &parallel, Gpu::default());
+        error.map(|_| ()).unwrap_err().to_string()
+    };
+    let eight = Setup { accum: 8, ..setup() };
+    assert!(refused("tinyllama-1.1b", 4, &eight).contains("22 blocks"));
+    assert!(refused("qwen2.5-0.5b", 2, &eight).contains("its table of tokens"));
+    assert!(refused("gpt2", 2, &eight).contains("gpt2"));
+    assert!(refused("llama3.1-8b", 4, &setup()).contains("`accum` is 1"));
+    let clipped = Setup { clip: true, ..eight };
+    assert!(refused("llama3.1-8b", 2, &clipped).contains("`clip`"));
+}
+
+#[test]
 fn maps_that_cannot_be_shared_are_refused_by_name() {
     let refused = |name: &str, world, setup: &Setup| {
         let model = Model::from_catalogue(name).unwrap();

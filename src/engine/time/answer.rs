@@ -114,6 +114,8 @@ pub struct CommunicationAnswer {
     pub bytes_sent: u64,
     /// Bytes between the GPU and its host, both ways.
     pub bytes_to_and_from_host: u64,
+    /// What a stage of a pipeline waits for others while it fills and drains.
+    pub filling_ms: f64,
 }
 
 /// How batches come.
@@ -197,7 +199,7 @@ impl Run<'_> {
             samples_per_s,
             tokens_per_s,
             flops_utilisation,
-            gpu_idle_share: step.idle_share(),
+            gpu_idle_share: time.together.idle_share(),
             bound: step.bound(),
             step_ms_without_host: step.whole(setup, |phase| step.phase(phase).busy) * 1e3,
             step_ms_without_gpu: step.whole(setup, |phase| step.phase(phase).host) * 1e3,
@@ -220,7 +222,7 @@ impl Run<'_> {
     pub fn throughput(&self, time: &RunTime, costs: &Costs<'_>) -> Throughput {
         let interval = time.interval();
         let samples_per_s = self.samples() as f64 / interval;
-        let flops = self.setup().accum.max(1) as f64 * self.counted(time).all.flops;
+        let flops = self.repeated() as f64 * self.counted(time).all.flops;
         let peak = costs.rates.peak(self.computed_in());
         Throughput {
             samples_per_s,
@@ -256,6 +258,7 @@ fn communication(time: &RunTime) -> CommunicationAnswer {
         calls: traffic.calls,
         bytes_sent: traffic.bytes as u64,
         bytes_to_and_from_host: traffic.host_bytes as u64,
+        filling_ms: time.together.waiting * 1e3,
     }
 }
 

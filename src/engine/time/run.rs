@@ -104,6 +104,14 @@ impl<'a> Run<'a> {
         self.setup.accum.max(1)
     }
 
+    /// How often a step does what was counted: a pipeline's is recorded with all micro-batches.
+    pub(super) fn repeated(&self) -> u64 {
+        match self.parallel.is_some_and(|parallel| parallel.strategy.is_pipeline()) {
+            true => 1,
+            false => self.micro_batches(),
+        }
+    }
+
     /// GPUs.
     pub fn gpus(&self) -> u64 {
         self.parallel.map_or(1, |parallel| parallel.world)

@@ -25,6 +25,8 @@ pub fn table() -> Result<(), Failure> {
         "--test",
         "tensor_parallel",
         "--test",
+        "pipeline_parallel",
+        "--test",
         "measured_time",
         "--test",
         "several_time",

@@ -91,6 +91,8 @@ fn strategy(parallel: &Parallel) -> String {
         Strategy::Fsdp => "FSDP2",
         Strategy::FsdpNoReshard => "FSDP2 (reshard_after_forward=False)",
         Strategy::Tensor => "DistributedConfig(tp_size)",
+        Strategy::Pipeline => "Schedule1F1B (torch.distributed.pipelining)",
+        Strategy::PipelineGpipe => "ScheduleGPipe (torch.distributed.pipelining)",
     }
     .to_owned();
     for (on, word) in [

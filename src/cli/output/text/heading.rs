@@ -37,5 +37,8 @@ fn parallel_words(parallel: &Parallel) -> String {
     for (given, word) in [(parallel.mp, " · mp"), (parallel.offload, " · offload")] {
         words += if given { word } else { "" };
     }
+    if let Some(stage) = parallel.stage {
+        words += &format!(" · stage {stage}");
+    }
     words
 }

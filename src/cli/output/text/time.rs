@@ -25,6 +25,8 @@ pub fn render((ms, time): (&Milliseconds, &TimeAnswer<'_>), width: usize) -> Str
         ("optimizer", ms.optimizer),
     ];
     rows.extend(time.communication.map(|c| ("… communication", c.exposed_ms)));
+    let filling = time.communication.filter(|c| c.filling_ms > 0.0);
+    rows.extend(filling.map(|c| ("filling, draining", c.filling_ms)));
     rows.extend(time.data.as_ref().map(|data| ("wait for data", data.wait_ms)));
     let longest = rows.iter().map(|(_, ms)| *ms).fold(0.0, f64::max);
     for (name, ms) in rows {

@@ -12,18 +12,22 @@ use crate::tape::{Component, Mask, Tape, Tensor};
 /// `LlamaForCausalLM` and its like.
 pub struct CausalLm {
     model: Decoder,
-    lm_head: Linear,
+    lm_head: Option<Linear>,
 }
 
 /// `LlamaModel` and its like: embeddings, blocks, last norm.
 pub struct Decoder {
-    embed_tokens: Embedding,
+    /// None in a later stage of a pipeline.
+    embed_tokens: Option<Embedding>,
     layers: Vec<Rc<dyn Block>>,
+    /// Number of the first of them.
+    first: usize,
     /// How many positions each block sees; `None` where it sees all.
     windows: Vec<Option<u64>>,
     /// All blocks get the first one's mask, and no other is made (Mistral, Phi-3).
     one_mask: bool,
-    norm: RmsNorm,
+    /// None before the last stage of a pipeline.
+    norm: Option<RmsNorm>,
     rotary: Rotary,
 }
 
@@ -98,22 +102,22 @@ impl CausalLm {
             Embedding::new
         };
         let model = b.tape().component("model", Component::LanguageModel, || {
-            Decoder::with_table(b, c, table(b, "embed_tokens", c.vocab, c.hidden))
+            Decoder::with_table(b, c, &|| table(b, "embed_tokens", c.vocab, c.hidden))
         });
-        let lm_head = b.tape().component("", Component::Head, || {
-            if c.tie_word_embeddings {
-                Linear::gathered_tied(b, "lm_head", model.embed_tokens.weight())
-            } else {
-                Linear::gathered(b, "lm_head", c.hidden, c.vocab)
-            }
+        let lm_head = b.tape().stage().is_last().then(|| {
+            b.tape().component("", Component::Head, || match &model.embed_tokens {
+                Some(table) if c.tie_word_embeddings => Linear::gathered_tied(b, "lm_head", table.weight()),
+                _ => Linear::gathered(b, "lm_head", c.hidden, c.vocab),
+            })
         });
         Self { model, lm_head }
     }
 }
 
-/// The output projection, tied to the token embedding or of its own.
-pub fn head(b: &Builder, c: &DecoderConfig, model: &Decoder) -> Linear {
-    head_for(b, c, model.embed_tokens.weight())
+/// The output projection, tied to the token embedding or of its own; none before the last stage of a pipeline.
+pub fn head(b: &Builder, c: &DecoderConfig, model: &Decoder) -> Option<Linear> {
+    let table = model.embed_tokens.as_ref()?;
+    b.tape().stage().is_last().then(|| head_for(b, c, table.weight()))
 }
 
 /// As [`head`], for a token embedding with the table `embedding`.
@@ -127,8 +131,20 @@ pub fn head_for(b: &Builder, c: &DecoderConfig, embedding: &Tensor) -> Linear {
     })
 }
 
-/// Logits and loss of the last hidden states.
-pub fn logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch) -> Output {
+/// Logits and loss of the last hidden states; of a stage of a pipeline, what it gives to the next one or to the loss.
+pub fn logits_and_loss<'a>(t: &Tape, lm_head: impl Into<Option<&'a Linear>>, h: Tensor, batch: &Batch) -> Output {
+    let Some(lm_head) = lm_head.into() else {
+        return Output {
+            loss: h,
+            held: Vec::new(),
+        };
+    };
+    if !t.stage().is_whole() {
+        return t.component("", Component::Head, || Output {
+            loss: t.scope("lm_head", || lm_head.forward(t, &h)),
+            held: Vec::new(),
+        });
+    }
     capped_logits_and_loss(t, lm_head, h, batch, false)
 }
 
@@ -179,43 +195,49 @@ impl Forward for CausalLm {
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let Some(ids) = &batch.ids else {
-            unreachable!("a text batch has ids")
-        };
         let h = t.component("model", Component::LanguageModel, || {
-            let embeds = self.model.embed(t, run, ids);
+            let embeds = match (&batch.received, &batch.ids) {
+                (Some(received), _) => received.clone(),
+                (None, Some(ids)) => self.model.embed(t, run, ids),
+                (None, None) => unreachable!("a text batch has ids"),
+            };
             self.model.forward_packed(t, run, embeds, batch.positions.as_ref())
         });
-        logits_and_loss(t, &self.lm_head, h, batch)
+        logits_and_loss(t, self.lm_head.as_ref(), h, batch)
     }
 
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.model.next_logits(t, run, &self.lm_head, ids))
+        Some(self.model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }
 }
 
 impl Decoder {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
-        Self::with_table(b, c, Embedding::new(b, "embed_tokens", c.vocab, c.hidden))
+        Self::with_table(b, c, &|| Embedding::new(b, "embed_tokens", c.vocab, c.hidden))
     }
 
-    fn with_table(b: &Builder, c: &DecoderConfig, embed_tokens: Embedding) -> Self {
+    /// The part of it that the tape says is made.
+    fn with_table(b: &Builder, c: &DecoderConfig, table: &dyn Fn() -> Embedding) -> Self {
         let t = b.tape();
+        let stage = t.stage();
+        let layers = stage.layers(c.layers as usize);
         Self {
-            embed_tokens,
-            layers: (0..c.layers as usize)
-                .map(|i| t.layer("layers", i, || block(b, c)))
-                .collect(),
-            windows: c.windows.clone(),
+            embed_tokens: stage.is_first().then(table),
+            first: layers.start,
+            windows: c.windows[layers.clone()].to_vec(),
+            layers: layers.map(|i| t.layer("layers", i, || block(b, c))).collect(),
             one_mask: matches!(c.family, DecoderFamily::Mistral | DecoderFamily::Phi3),
-            norm: RmsNorm::new(b, "norm", c.hidden),
+            norm: stage.is_last().then(|| RmsNorm::new(b, "norm", c.hidden)),
             rotary: Rotary::new(b, rotary_width(c)),
         }
     }
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
     pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+        let Some(table) = &self.embed_tokens else {
+            unreachable!("a stage without a table is given hidden states")
+        };
+        t.scope("embed_tokens", || run.embedded(t, table.forward(t, ids)))
     }
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
@@ -331,7 +353,7 @@ impl Decoder {
             let (layer, shared) = (self.layers[i].clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
             let input = std::mem::replace(&mut h, embeds.clone());
-            let output = t.layer("layers", i, || {
+            let output = t.layer("layers", self.first + i, || {
                 if run.checkpoints(t) {
                     t.checkpoint(input, Rc::new(forward))
                 } else {
@@ -342,7 +364,10 @@ impl Decoder {
             _block_output = output.clone();
             h = after(t, i, output);
         });
-        let out = t.scope("norm", || self.norm.forward(t, &h));
+        let out = match &self.norm {
+            Some(norm) => t.scope("norm", || norm.forward(t, &h)),
+            None => h,
+        };
         drop(embeds);
         out
     }

@@ -14,7 +14,7 @@ pub struct Idefics3 {
     vision_model: Idefics3Vision,
     modality_projection: Linear,
     text_model: Decoder,
-    lm_head: Linear,
+    lm_head: Option<Linear>,
     grid: PatchGrid,
     scale_factor: u64,
     smolvlm: bool,
@@ -120,7 +120,7 @@ impl Idefics3 {
 
 impl Forward for Idefics3 {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.text_model.next_logits(t, run, &self.lm_head, ids))
+        Some(self.text_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -141,7 +141,7 @@ impl Forward for Idefics3 {
         let h = t.component("model.text_model", Component::LanguageModel, || {
             self.text_model.forward(t, run, embeds)
         });
-        let mut output = logits_and_loss(t, &self.lm_head, h, batch);
+        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
         output.held.push(features);
         output
     }

@@ -13,7 +13,7 @@ pub struct InternVl {
     vision_tower: InternVlVision,
     projector: Projector,
     language_model: Decoder,
-    lm_head: Linear,
+    lm_head: Option<Linear>,
     grid: PatchGrid,
     shuffle: u64,
 }
@@ -80,7 +80,7 @@ fn pixel_shuffle(t: &Tape, x: &Tensor, n: u64) -> Tensor {
 
 impl Forward for InternVl {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.language_model.next_logits(t, run, &self.lm_head, ids))
+        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -107,7 +107,7 @@ impl Forward for InternVl {
             self.language_model.forward(t, run, embeds)
         });
         drop(mask);
-        let mut output = logits_and_loss(t, &self.lm_head, h, batch);
+        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
         output.held.push(features);
         output
     }

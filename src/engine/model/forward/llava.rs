@@ -12,7 +12,7 @@ use crate::tape::{Component, Tape, Tensor};
 pub struct Llava {
     vision: LlavaVision,
     language_model: Decoder,
-    lm_head: Linear,
+    lm_head: Option<Linear>,
     image: [u64; 2],
 }
 
@@ -44,7 +44,7 @@ impl Llava {
 
 impl Forward for Llava {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.language_model.next_logits(t, run, &self.lm_head, ids))
+        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -68,7 +68,7 @@ impl Forward for Llava {
             self.language_model.forward(t, run, embeds)
         });
         drop(mask);
-        let mut output = logits_and_loss(t, &self.lm_head, h, batch);
+        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
         output.held.push(features);
         output
     }

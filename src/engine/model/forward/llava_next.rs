@@ -13,7 +13,7 @@ pub struct LlavaNext {
     vision: LlavaVision,
     image_newline: Tensor,
     language_model: Decoder,
-    lm_head: Linear,
+    lm_head: Option<Linear>,
     config: LlavaNextConfig,
 }
 
@@ -99,7 +99,7 @@ impl LlavaNext {
 
 impl Forward for LlavaNext {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.language_model.next_logits(t, run, &self.lm_head, ids))
+        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -130,7 +130,7 @@ impl Forward for LlavaNext {
             self.language_model.forward(t, run, embeds)
         });
         drop(mask);
-        let mut output = logits_and_loss(t, &self.lm_head, h, batch);
+        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
         output.held.push(features);
         output
     }

@@ -176,6 +176,8 @@ pub struct Batch {
     pub labels: Option<Tensor>,
     /// Pixel values.
     pub pixels: Option<Tensor>,
+    /// What the stage before gave, [batch, seq, width], in a later stage of a pipeline.
+    pub received: Option<Tensor>,
     /// Positions of samples that are packed into one row, [1, seq]; they take the padding mask's place.
     pub positions: Option<Tensor>,
     /// Token types, [batch, seq]: which tokens are images, or the answer.
@@ -204,6 +206,23 @@ impl Batch {
             loss: run.setup.loss,
             ..Self::default()
         })
+    }
+
+    /// One of so many equal parts of every tensor, as `torch.distributed.pipelining` chunks a batch; all are alike.
+    pub fn chunk(&self, t: &Tape, parts: u64) -> Self {
+        let part = |x: &Tensor| t.slice(x, 0, x.size(0) / parts);
+        let of = |x: &Option<Tensor>| x.as_ref().map(part);
+        Self {
+            ids: of(&self.ids),
+            labels: of(&self.labels),
+            pixels: of(&self.pixels),
+            received: None,
+            positions: of(&self.positions),
+            token_types: of(&self.token_types),
+            loss: self.loss,
+            arrangements: of(&self.arrangements),
+            others: self.others.iter().map(part).collect(),
+        }
     }
 
     /// Token types, [batch, seq] in int64.
@@ -265,6 +284,10 @@ fn cast_pixels(t: &Tape, run: &Run, pixels: Tensor) -> Tensor {
 impl Model {
     /// Makes the parameters.
     pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        // A later stage of a pipeline has blocks of the language model, and is given what the first one makes of images.
+        if let (false, Some(text)) = (b.tape().stage().is_first(), self.pipelined()) {
+            return Box::new(decoder::CausalLm::new(b, text));
+        }
         match &self.config {
             ModelConfig::Decoder(c) if !gemma_text::is_gemma(c) => Box::new(decoder::CausalLm::new(b, c)),
             ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),

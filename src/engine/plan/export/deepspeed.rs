@@ -16,6 +16,9 @@ pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
         Some(Strategy::Tensor) => {
             return Err(super::no_parts("deepspeed"));
         }
+        Some(Strategy::Pipeline | Strategy::PipelineGpipe) => {
+            return Err(super::no_stages("deepspeed"));
+        }
     };
     let mut zero = json!({"stage": stage});
     if of.parallel().is_some_and(|parallel| parallel.offload) {

@@ -23,6 +23,9 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         Some(Strategy::Tensor) => {
             return Err(super::no_parts("lightning"));
         }
+        Some(Strategy::Pipeline | Strategy::PipelineGpipe) => {
+            return Err(super::no_stages("lightning"));
+        }
     };
     let mut trainer = json!({
         "accelerator": "gpu",

@@ -77,6 +77,9 @@ impl Form {
         if of.has_parts() && !matches!(self, Self::HfPython | Self::HfYaml) {
             return Err(no_parts(self.name()));
         }
+        if of.parallel().is_some_and(|parallel| parallel.strategy.is_pipeline()) {
+            return Err(no_stages(self.name()));
+        }
         match self {
             Self::HfPython => transformers::python(&of),
             Self::HfYaml => transformers::yaml(&of),
@@ -260,6 +263,14 @@ fn no_parts(tool: &str) -> String {
     )
 }
 
+/// What none of these tools trains.
+fn no_stages(tool: &str) -> String {
+    format!(
+        "{tool} has no entry for pipeline parallelism; write the step with torch.distributed.pipelining (PipelineStage, \
+         Schedule1F1B), as torchtitan does, or plan with --keep strategy"
+    )
+}
+
 fn no_optimizer(what: &str, instead: &str) -> String {
     format!("the tool has no name for {what}; plan again with --optim {instead}")
 }
@@ -267,7 +278,8 @@ fn no_optimizer(what: &str, instead: &str) -> String {
 /// accelerate's names of how several GPUs share.
 const fn distributed(strategy: Strategy) -> &'static str {
     match strategy {
-        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 | Strategy::Tensor => "MULTI_GPU",
+        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",
+        Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => "MULTI_GPU",
         Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
     }
 }

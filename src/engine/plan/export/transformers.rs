@@ -36,6 +36,7 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
                 out.push(("ddp_find_unused_parameters", json!(false)));
             }
             Strategy::Zero1 => return Err("TrainingArguments has no ZeroRedundancyOptimizer; export deepspeed".into()),
+            Strategy::Pipeline | Strategy::PipelineGpipe => return Err(super::no_stages("TrainingArguments")),
             Strategy::Fsdp | Strategy::FsdpNoReshard | Strategy::Tensor => {}
         }
     }

@@ -20,8 +20,10 @@ mod parts;
 mod pass;
 mod shared;
 mod space;
+mod staged;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 use crate::Setup;
 use crate::device::Device;
@@ -33,7 +35,7 @@ use crate::units::Bytes;
 #[cfg(test)]
 pub(crate) use count::{Counted, count};
 pub(super) use front::order;
-pub(super) use pass::{Recorder, Update, repeated};
+pub(super) use pass::{Recorder, Update, repeated, repeated_by};
 pub(super) use shared::Shared;
 
 /// How far a setup of a space is from what was asked.

@@ -1,6 +1,7 @@
 //! What setups are put together from: a pass and an update, each recorded once.
 
 use super::pass::{Update, has_parts};
+use super::staged::{most, stages};
 use super::{Class, Peak, Search, UpdateKey};
 use crate::Setup;
 use crate::setup::{Checkpointing, Loss, Optimizer, Parallel};
@@ -69,6 +70,14 @@ impl Search<'_> {
 
     fn record_update(&mut self, key: &UpdateKey) -> Result<Update, SimulateError> {
         let (setup, parallel, input) = key;
+        if let Some(whole) = parallel
+            .as_ref()
+            .filter(|p| p.strategy.is_pipeline() && p.stage.is_none())
+        {
+            let mut all = stages(whole).map(|stage| self.record_update(&(setup.clone(), Some(stage), *input)));
+            let first = all.next().unwrap_or_else(|| unreachable!("a pipeline has stages"));
+            return all.fold(first, |known, stage| Ok(most(known?, stage?)));
+        }
         let Some(parallel) = parallel.as_ref().filter(|parallel| !has_parts(parallel)) else {
             let ground = self.ground(key)?;
             let model = &self.space.inputs[*input].model;

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::count::{Counted, count};
-use crate::setup::{Optimizer, Parallel, Strategy};
+use crate::setup::{Optimizer, Parallel};
 use crate::simulate::{
-    Ground, Notes, Pass, Place, Recording, SimulateError, base_of_parts, record_ground, record_notes,
-    record_parallel_notes, record_pass, record_update,
+    Ground, Notes, Pass, Place, Recording, Share, SimulateError, base_of_parts, record_ground, record_notes,
+    record_parallel_notes, record_pass, record_update, share,
 };
 use crate::tape::Gpu;
 use crate::tape::work::Item;
@@ -71,6 +71,14 @@ pub(in crate::plan) fn repeated(setup: &Setup) -> Setup {
     }
 }
 
+/// The same where it is shared so: a pipeline has several of them at once.
+pub(in crate::plan) fn repeated_by(setup: &Setup, parallel: Option<&Parallel>) -> Setup {
+    match parallel.is_some_and(|parallel| parallel.strategy.is_pipeline()) {
+        true => setup.clone(),
+        false => repeated(setup),
+    }
+}
+
 /// The same without states of an optimizer.
 fn without_states(setup: &Setup) -> Setup {
     repeated(&Setup {
@@ -79,9 +87,22 @@ fn without_states(setup: &Setup) -> Setup {
     })
 }
 
-/// Whether each GPU has a part of every linear map, so that its own part of a step is recorded.
+/// Whether each GPU has a part of the model, so that its own part of a step is recorded.
 pub(super) fn has_parts(parallel: &Parallel) -> bool {
-    parallel.strategy == Strategy::Tensor
+    parallel.is_in_parts()
+}
+
+/// The setup with as many micro-batches as a pipeline takes at least.
+fn enough(setup: &Setup, parallel: &Parallel) -> Setup {
+    let least = if parallel.strategy.is_pipeline() {
+        parallel.world
+    } else {
+        1
+    };
+    Setup {
+        accum: setup.accum.max(least),
+        ..setup.clone()
+    }
 }
 
 impl<'a> Recorder<'a> {
@@ -99,13 +120,16 @@ impl<'a> Recorder<'a> {
     /// Costs of an update: of tensors, or of `DTensor`s.
     pub fn of_update(&self, parallel: Option<&Parallel>) -> Option<Costs<'_>> {
         let (costs, sharded) = self.costs.zip(self.sharded.as_ref())?;
-        let parts = parallel.is_some_and(has_parts);
-        Some(costs.with_pace(if parts { sharded } else { costs.pace }))
+        let shards = parallel.is_some_and(|parallel| parallel.group() > 1);
+        Some(costs.with_pace(if shards { sharded } else { costs.pace }))
     }
 
     /// One micro-batch's forward and backward of a setup, without the states of an optimizer: its highest live bytes,
     /// and what GPU and host do where that has a price.
     pub fn pass(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Pass, SimulateError> {
+        if let Some(parallel) = parallel.filter(|parallel| parallel.strategy.is_pipeline()) {
+            return self.staged_pass(model, setup, parallel);
+        }
         let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
         let pass = record_pass(model, &setup, place, self.costs.is_some())?;
@@ -118,8 +142,8 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Where a setup is recorded, and as what: one of several GPUs that share each linear map records its own part of a
-    /// step, any other a step of a single one.
+    /// Where a setup is recorded, and as what: one of several GPUs that have each a part of the model records its own
+    /// part of a step, any other a step of a single one.
     fn place(
         &self,
         model: &Model,
@@ -128,15 +152,18 @@ impl<'a> Recorder<'a> {
     ) -> Result<(Place, Setup), SimulateError> {
         let parts = parallel.filter(|parallel| has_parts(parallel));
         let setup = match parts {
-            Some(parallel) => base_of_parts(model, setup, parallel)?,
+            Some(parallel) => base_of_parts(model, &enough(setup, parallel), parallel)?,
             None => setup.clone(),
         };
-        let group = parallel.map_or(1, Parallel::group);
-        Ok((Place { gpu: self.gpu, group }, setup))
+        let share = parallel.map_or(Share::ALONE, share);
+        Ok((Place { gpu: self.gpu, share }, setup))
     }
 
     /// A whole step of a setup.
     pub fn whole(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Whole, SimulateError> {
+        if let Some(parallel) = parallel.filter(|parallel| parallel.strategy.is_pipeline()) {
+            return self.staged_whole(model, setup, parallel);
+        }
         self.record(model, &repeated(setup), parallel)
             .map(|(counted, time, [paged, trained])| Whole {
                 peak: counted.pass.max(counted.update),
@@ -239,7 +266,7 @@ impl<'a> Recorder<'a> {
         record_notes(model, setup, self.gpu, self.notes())
     }
 
-    fn notes(&self) -> Notes {
+    pub(super) fn notes(&self) -> Notes {
         Notes {
             work: self.costs.is_some(),
             sums: true,

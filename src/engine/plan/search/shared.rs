@@ -1,5 +1,6 @@
 //! The time of a step that several GPUs share: an estimate from the data sheet of what joins them.
 
+use super::staged::recorded;
 use crate::device::Device;
 use crate::setup::{Parallel, Strategy};
 use crate::simulate::Work;
@@ -29,7 +30,8 @@ impl Shared {
         rate.map_or(0.0, |rate| 2.0 * paged.get() as f64 / rate)
     }
 
-    /// Seconds in which GPUs that share each linear map sum and gather, in forward and in backward: each waits for it.
+    /// Seconds in which GPUs that have each a part of the model sum, gather and receive, in forward and in backward: each
+    /// waits for it.
     /// None where nothing joins them.
     pub fn between(&self, parts: Option<&Parallel>, work: &Work) -> Option<[f64; 2]> {
         let Some(parallel) = parts else { return Some([0.0; 2]) };
@@ -40,7 +42,9 @@ impl Shared {
     /// An update of shards is that part of the whole.
     pub fn of_update(parallel: Option<&Parallel>, seconds: f64) -> f64 {
         match parallel {
-            Some(parallel) if !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView | Strategy::Tensor) => {
+            Some(parallel)
+                if !parallel.is_in_parts() && !matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView) =>
+            {
                 seconds / parallel.world as f64
             }
             _ => seconds,
@@ -80,6 +84,12 @@ impl Shared {
             Strategy::Fsdp => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
             // What goes between the GPUs is in the phases: each waits for it.
             Strategy::Tensor => passes * (forward + backward) + update,
+            // The phases are those of the micro-batches that were recorded; a step has as many as it has, and stages − 1
+            // more while the pipeline fills and drains.
+            Strategy::Pipeline | Strategy::PipelineGpipe => {
+                let turns = (micro_batches + gpus - 1) as f64 / recorded(micro_batches, parallel) as f64;
+                turns * (forward + backward) + update
+            }
         })
     }
 }

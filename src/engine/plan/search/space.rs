@@ -5,9 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::distance::learned_less;
+use super::ways::{parallels, staged};
 use crate::model::Takes;
-use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision, Strategy};
-use crate::simulate::tensor_parts;
+use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision};
+use crate::simulate::SimulateError;
+use crate::simulate::{pipeline_stages, tensor_parts};
 use crate::{Model, Setup};
 
 /// An entry of a setup that a search may change.
@@ -122,6 +124,8 @@ pub struct Space {
     pub(super) batches: Vec<u64>,
     /// The same where all GPUs train one.
     pub(super) common: Vec<u64>,
+    /// Those of which a step has one for each stage of a pipeline.
+    pub(super) staged: Vec<u64>,
     pub(super) samples: Samples,
     pub(super) world: u64,
 }
@@ -159,11 +163,14 @@ impl Space {
             Some(input) => (input.model.takes(), input.setup.clone()),
             None => (Takes::default(), Setup::default()),
         };
-        let cut = inputs
-            .first()
-            .is_some_and(|input| tensor_parts(&input.model, world).is_ok());
+        let is_cut = |cut: fn(&Model, u64) -> Result<(), SimulateError>| {
+            inputs.first().is_some_and(|input| cut(&input.model, world).is_ok())
+        };
+        let cut = [is_cut(tensor_parts), is_cut(pipeline_stages)];
+        let common = batches(&asked, samples, 1, open(Entry::Batch));
         Self {
             parallels: parallels(world, open(Entry::Strategy), open(Entry::Offload), cut),
+            staged: staged(&common, samples, world),
             precisions: choices(asked.precision, &precisions(&asked), open(Entry::Precision)),
             optims: choices(
                 asked.optim,
@@ -179,7 +186,7 @@ impl Space {
                 open(Entry::Loss) && takes.text,
             ),
             batches: batches(&asked, samples, world, open(Entry::Batch)),
-            common: batches(&asked, samples, 1, open(Entry::Batch)),
+            common,
             samples,
             world: world.max(1),
             inputs,
@@ -210,9 +217,15 @@ impl Space {
     /// Micro-batches that are looked at where it is shared so, rising.
     pub fn batches_of(&self, parallel: Option<&Parallel>) -> &[u64] {
         match parallel.map_or(self.world, Parallel::replicas) {
+            1 if parallel.is_some_and(|parallel| parallel.strategy.is_pipeline()) => &self.staged,
             1 => &self.common,
             _ => &self.batches,
         }
+    }
+
+    /// Whether no micro-batch gives each stage of a pipeline one.
+    pub(in crate::plan) fn has_no_stages(&self) -> bool {
+        self.staged.is_empty()
     }
 
     /// Samples of a step on all GPUs, where they were given.
@@ -349,37 +362,5 @@ fn freezes(takes: Takes, asked: Freeze) -> Vec<Freeze> {
         all.push(Freeze::AllButConnector);
     }
     all.retain(|freeze| learned_less(*freeze) >= learned_less(asked));
-    all
-}
-
-/// Every way to share that is simulated: all of it on each GPU, its states sharded, or everything; or, where the model
-/// can be `cut`, each linear map.
-fn parallels(world: u64, open: bool, offload: bool, cut: bool) -> Vec<Option<Parallel>> {
-    if world < 2 {
-        return vec![None];
-    }
-    let of = |strategy, mp, offload| {
-        Some(Parallel {
-            strategy,
-            world,
-            mp,
-            offload,
-            ..Parallel::default()
-        })
-    };
-    let mut all = vec![of(Strategy::Ddp, false, false)];
-    if open {
-        all.extend([of(Strategy::DdpView, false, false), of(Strategy::Zero1, false, false)]);
-        for strategy in [Strategy::FsdpNoReshard, Strategy::Fsdp] {
-            for (mp, host) in [(false, false), (true, false), (false, true), (true, true)] {
-                if offload || !host {
-                    all.push(of(strategy, mp, host));
-                }
-            }
-        }
-        if cut {
-            all.push(of(Strategy::Tensor, false, false));
-        }
-    }
     all
 }

@@ -278,6 +278,7 @@ fn maps_that_are_shared_are_searched_as_they_are_recorded() {
         }
     });
     let alone = Space::around(one("tinyllama-1.1b", &asked), Samples::Effective(1), 2, &kept);
+    assert!(alone.has_no_stages());
     assert_eq!(alone.refusal(), None);
     searched(&alone, 60, |found, _| {
         assert!(found.fitting.iter().all(|candidate| candidate.samples() == 1));
@@ -294,5 +295,45 @@ fn maps_that_are_shared_are_searched_as_they_are_recorded() {
             (alone.len(), alone.len())
         );
         assert!(!found.fitting.is_empty());
+    });
+}
+
+/// Stages of a pipeline are searched with enough micro-batches, and no stage takes more than is said.
+#[test]
+fn stages_are_searched_with_a_micro_batch_for_each() {
+    let asked = Setup {
+        seq: 512,
+        precision: Precision::Bf16,
+        optim: Optimizer::AdamwFused,
+        ..Setup::default()
+    };
+    let kept = [
+        Entry::Freeze,
+        Entry::Offload,
+        Entry::Loss,
+        Entry::Precision,
+        Entry::Attn,
+    ];
+    let space = Space::around(one("tinyllama-1.1b", &asked), Samples::Effective(12), 2, &kept);
+    searched(&space, 60, |found, judge| {
+        let is_staged = |candidate: &&Candidate| {
+            candidate
+                .parallel
+                .is_some_and(|parallel| parallel.strategy == Strategy::Pipeline)
+        };
+        let staged: Vec<&Candidate> = found.fitting.iter().filter(is_staged).collect();
+        assert!(staged.len() > 1, "{:?}", found.refused);
+        for candidate in staged {
+            assert_eq!(candidate.samples(), 12, "{candidate:?}");
+            assert!(candidate.setup.accum >= 2, "{candidate:?}");
+            let run = judge.recording(candidate).unwrap();
+            let counted = count(&run);
+            let peak = counted.pass.max(counted.update).get() as f64;
+            let said = candidate.peak.get() as f64;
+            assert!(peak <= said && said <= 1.03 * peak, "{peak} {said}: {candidate:?}");
+            let whole = judge.figures(candidate).unwrap();
+            let (time, sum) = (whole.time.unwrap().get(), candidate.time.unwrap().get());
+            assert!((time / sum - 1.0).abs() < 0.02, "{time} {sum}: {candidate:?}");
+        }
     });
 }

@@ -1,5 +1,5 @@
 //! A training step on one of several GPUs: what a recorded step of one GPU becomes under DDP, ZeRO-1 and
-//! FSDP2, and what is recorded of one under tensor parallelism.
+//! FSDP2, and what is recorded of one under tensor and pipeline parallelism.
 //!
 //! Forward and backward of a rank are those of a single GPU. What a strategy adds lies between their operations:
 //! buckets, gathered parameters, reduced gradients; and what it takes away are whole tensors: states of another
@@ -11,16 +11,18 @@
 
 mod ddp;
 mod fsdp;
+mod pipeline;
 mod rewrite;
 mod tensor;
 pub(crate) mod units;
 mod zero;
 
+pub(crate) use pipeline::{distinct as distinct_stages, stages as pipeline_stages};
 pub(crate) use rewrite::shard;
 pub(crate) use tensor::parts as tensor_parts;
 pub(crate) use zero::own;
 
-use super::steps::{Notes, Recording, record_shared};
+use super::steps::{Notes, Recording, Share, record_shared};
 use super::{SimulateError, check, played};
 use crate::setup::{Optimizer, Parallel, Precision, Strategy};
 use crate::tape::Gpu;
@@ -60,7 +62,7 @@ pub(crate) fn record_parallel_notes(
 ) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
-    let recording = record_shared(model, &base, gpu, (notes, parallel.group()))?;
+    let recording = record_named(model, &base, (parallel, gpu), notes)?;
     Ok(of_one(recording, setup, parallel))
 }
 
@@ -72,7 +74,7 @@ pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -
         Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
         Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
         // Recorded so: each operation is that of one GPU.
-        Strategy::Tensor => recording,
+        Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => recording,
     }
 }
 
@@ -93,21 +95,44 @@ pub(crate) fn work_of_one(
         sums: false,
     };
     let base = base(model, setup, parallel)?;
-    record_shared(model, &base, gpu, (notes, parallel.group()))
+    record_named(model, &base, (parallel, gpu), notes)
 }
 
-/// What one of several GPUs that share each linear map records.
+/// A step of one GPU; of a pipeline without a stage named, of the one that takes the most.
+fn record_named(
+    model: &Model,
+    base: &Setup,
+    (parallel, gpu): (&Parallel, Gpu),
+    notes: Notes,
+) -> Result<Recording, SimulateError> {
+    let (named, stages) = pipeline::named(model, base, parallel, gpu)?;
+    let recording = record_shared(model, base, gpu, (notes, share(&named)))?;
+    Ok(Recording { stages, ..recording })
+}
+
+/// What one GPU has of the model.
+pub(crate) const fn share(parallel: &Parallel) -> Share {
+    Share {
+        group: parallel.group(),
+        stage: pipeline::stage(parallel),
+    }
+}
+
+/// What one of several GPUs records that have each a part of the model: of every map, or of the blocks.
 ///
 /// # Errors
 /// For what is not simulated of it.
 pub(crate) fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     refuse(setup, parallel)?;
-    tensor::base(model, setup, parallel.world)
+    match parallel.strategy.is_pipeline() {
+        true => pipeline::base(model, setup, parallel),
+        false => tensor::base(model, setup, parallel.world),
+    }
 }
 
 /// The step of a single GPU that a strategy changes.
 fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
-    if parallel.strategy == Strategy::Tensor {
+    if parallel.is_in_parts() {
         return base_of_parts(model, setup, parallel);
     }
     refuse(setup, parallel)?;
@@ -131,6 +156,7 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         mp,
         offload,
         bucket,
+        stage,
     } = *parallel;
     if !(2..=MOST_GPUS).contains(&world) {
         return Err(SimulateError::Parallel(format!(
@@ -149,12 +175,18 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if mp && matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16) {
         return refuse("`mp` takes the place of autocast; set `precision` to fp32 or bf16");
     }
+    if stage.is_some() && !strategy.is_pipeline() {
+        return refuse("`stage` is of a pipeline; set `strategy` to pipeline or leave it out");
+    }
     let stateless = matches!(
         setup.optim,
         Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
     );
     if strategy == Strategy::Tensor {
         return tensor::refuse(setup);
+    }
+    if strategy.is_pipeline() {
+        return pipeline::refuse(setup, parallel);
     }
     if (sharded || strategy == Strategy::Zero1) && !stateless {
         return refuse("sharded states are simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm");

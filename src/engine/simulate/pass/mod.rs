@@ -14,7 +14,7 @@ use ledger::{Ledger, Live};
 
 use super::SimulateError;
 use super::check::check;
-use super::steps::{Trainer, Work};
+use super::steps::{Share, Trainer, Work};
 use crate::allocator::MIN_BLOCK;
 use crate::nn::Builder;
 use crate::setup::ZeroGrad;
@@ -24,17 +24,19 @@ use crate::tape::{Gpu, Kind, Light, Piece, Tape, Tensor};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
-/// Where it runs: on a GPU, alone or with others that share the linear maps of a language model.
+/// Where it runs: on a GPU, alone or as one of several that share a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub gpu: Gpu,
-    /// GPUs that share them; 1 where one has them whole.
-    pub group: u64,
+    pub share: Share,
 }
 
 impl From<Gpu> for Place {
     fn from(gpu: Gpu) -> Self {
-        Self { gpu, group: 1 }
+        Self {
+            gpu,
+            share: Share::ALONE,
+        }
     }
 }
 
@@ -223,7 +225,7 @@ pub(crate) fn record_update(
 
 fn tape(place: Place, work: bool) -> Tape {
     let tape = Tape::new(place.gpu);
-    tape.set_group(place.group);
+    place.share.set(&tape);
     if work {
         tape.write_work();
     }

@@ -70,6 +70,11 @@ impl Tape {
         self.sum_shared(&out)
     }
 
+    /// A stage of a pipeline receives what lies in its buffer by now.
+    pub fn receive(&self, buffer: &Tensor) {
+        self.shared(Shared::Received, buffer);
+    }
+
     fn all_reduce(&self, x: &Tensor) -> Tensor {
         let out = self.empty(*x.shape(), x.dtype(), "all-reduce");
         self.shared(Shared::Summed, &out);

@@ -41,6 +41,9 @@ pub struct Together {
     pub traffic: Traffic,
     /// Seconds of the step that would not be if communication took no time.
     pub exposed: f64,
+    /// Seconds in which a stage of a pipeline waits while it fills and drains, as if all stages took as long as this
+    /// one: stages − 1 micro-batches. `last` holds all of a step's micro-batches then.
+    pub waiting: f64,
 }
 
 impl Together {
@@ -51,6 +54,7 @@ impl Together {
             last: step,
             traffic: Traffic::default(),
             exposed: 0.0,
+            waiting: 0.0,
         }
     }
 
@@ -58,7 +62,17 @@ impl Together {
     pub fn step_seconds(&self, setup: &Setup) -> f64 {
         let before = setup.accum.max(1) - 1;
         let quiet = self.before.as_ref().map_or(0.0, StepTime::without_update);
-        before as f64 * quiet + self.last.total()
+        before as f64 * quiet + self.last.total() + self.waiting
+    }
+
+    /// Share of that in which the GPU computes nothing.
+    pub(super) fn idle_share(&self) -> f64 {
+        let waits = self.waiting / (self.last.total() + self.waiting);
+        if waits > 0.0 {
+            waits + (1.0 - waits) * self.last.idle_share()
+        } else {
+            self.last.idle_share()
+        }
     }
 
     /// Milliseconds of each phase of the last micro-batch and the update.
@@ -101,9 +115,17 @@ fn compressed(
 ) -> Together {
     let (last, traffic) = play(recording, setup, shared, (costs, network));
     let (instant, _) = play(recording, setup, shared, (costs, &network.instant()));
+    let parallel = shared.0;
+    let is_pipeline = parallel.strategy.is_pipeline();
+    let waits = if is_pipeline {
+        (parallel.world - 1) as f64 / setup.accum as f64
+    } else {
+        0.0
+    };
     Together {
         exposed: (last.total() - instant.total()).max(0.0),
-        before: (setup.accum > 1).then(|| match shared.0.strategy {
+        waiting: waits * last.without_update(),
+        before: (setup.accum > 1 && !is_pipeline).then(|| match parallel.strategy {
             Strategy::Tensor => last.clone(),
             _ => step(recording, costs),
         }),
@@ -133,6 +155,7 @@ fn play(
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
             fsdp::step(&mut player, recording, (setup, parallel), &sharded);
         }
+        Strategy::Pipeline | Strategy::PipelineGpipe => tensor::step(&mut player, recording, costs),
         Strategy::Tensor => {
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
             tensor::step(&mut player, recording, &sharded);

@@ -1,4 +1,5 @@
-//! Tensor parallelism: the kernels of one GPU's part, and between them sums and gathers that all wait for.
+//! Tensor and pipeline parallelism: the kernels of one GPU's part, and between them what it waits for: sums and gathers
+//! of all, or what the stage before or behind sends.
 
 use super::super::communication::Collective;
 use super::super::cost::Costs;
@@ -7,8 +8,8 @@ use super::player::Player;
 use crate::simulate::Recording;
 use crate::tape::work::{Chore, Item, Shared};
 
-/// A step: forward, backward, and the update of parts, whose host pace is that of `DTensor`s.
-pub(super) fn step(player: &mut Player<'_, '_>, recording: &Recording, sharded: &Costs<'_>) {
+/// A step: forward, backward, and the update of parts, at the host's pace over `DTensor`s where they are some.
+pub(super) fn step(player: &mut Player<'_, '_>, recording: &Recording, of_update: &Costs<'_>) {
     for (phase, items) in [
         (Phase::Forward, &recording.work.forward),
         (Phase::Backward, &recording.work.backward),
@@ -16,7 +17,7 @@ pub(super) fn step(player: &mut Player<'_, '_>, recording: &Recording, sharded: 
         player.begin(phase);
         items.iter().for_each(|item| play(player, item));
     }
-    player.update(&recording.work.optimizer, sharded);
+    player.update(&recording.work.optimizer, of_update);
 }
 
 /// The next operation needs a collective's result.
@@ -34,5 +35,6 @@ pub(crate) const fn collective(what: Shared) -> Collective {
     match what {
         Shared::Summed => Collective::AllReduce,
         Shared::Gathered => Collective::AllGather,
+        Shared::Received => Collective::SendReceive,
     }
 }

@@ -32,8 +32,8 @@ pub struct Way {
     pub bubble: f64,
 }
 
-/// All that this setup could use, fastest first. Data parallel ways are simulated, and so is tensor parallelism where it
-/// is what was asked, then alone. Otherwise tensor and pipeline parallelism follow their papers' formulas over the simulated kernels, with all blocks alike and nothing hidden:
+/// All that this setup could use, fastest first. Data parallel ways are simulated, and so is tensor or pipeline parallelism
+/// where it is what was asked, then alone. Otherwise tensor and pipeline parallelism follow their papers' formulas over the simulated kernels, with all blocks alike and nothing hidden:
 ///
 /// - tensor: every kernel of a block does its part of the work, sequence parallelism included, and each block gathers
 ///   and scatters its activations twice forward and twice backward (arXiv 1909.08053, 2205.05198); all GPUs work on
@@ -55,12 +55,17 @@ pub fn ways(
             samples_per_s: samples(setup, parallel.replicas()) / seconds,
             bytes_sent: together.traffic.bytes as u64,
             exposed_ms: together.exposed * 1e3,
-            bubble: 0.0,
+            bubble: together.waiting / (together.waiting + together.last.without_update()),
         }
     };
-    // Where the step is one GPU's part of every map, no other way can be told from it.
-    if parallel.strategy == Strategy::Tensor {
-        return vec![simulated("tensor", parallel, Compression::None)];
+    // Where the step is of one GPU's part of the model, no other way can be told from it.
+    if parallel.is_in_parts() {
+        let name = if parallel.strategy.is_pipeline() {
+            "pipeline"
+        } else {
+            "tensor"
+        };
+        return vec![simulated(name, parallel, Compression::None)];
     }
     let mut out = Vec::new();
     for (name, strategy, compression) in [

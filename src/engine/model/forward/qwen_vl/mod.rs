@@ -56,7 +56,7 @@ pub struct VisionOutput {
 pub struct QwenVl<V> {
     visual: V,
     language_model: Decoder,
-    lm_head: Linear,
+    lm_head: Option<Linear>,
     patches: QwenPatches,
     /// `rope_deltas`, which the model keeps from one forward to the next.
     rope_deltas: RefCell<Option<Tensor>>,
@@ -125,7 +125,7 @@ const TYPES: usize = 2;
 
 impl<V: VisionTower> Forward for QwenVl<V> {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.language_model.next_logits(t, run, &self.lm_head, ids))
+        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -150,6 +150,6 @@ impl<V: VisionTower> Forward for QwenVl<V> {
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
         let h = self.hidden(t, run, batch);
-        logits_and_loss(t, &self.lm_head, h, batch)
+        logits_and_loss(t, self.lm_head.as_ref(), h, batch)
     }
 }

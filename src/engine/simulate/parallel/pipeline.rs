@@ -1,0 +1,184 @@
+//! Pipeline parallelism as PyTorch trains it: `PipelineStage` and `Schedule1F1B` or `ScheduleGPipe`.
+//!
+//! Each GPU has an equal number of consecutive blocks of the language model, `layers[rank * n..(rank + 1) * n]`; the
+//! first has the table of tokens too, and whatever makes images into embeddings, the last has the norm, the head and
+//! the loss. A step trains `accum` micro-batches of `batch` samples. A GPU holds:
+//!
+//! - parameters, gradients and optimizer states of its own blocks;
+//! - a buffer for the activations that it receives of each micro-batch, unless it is the first, and one for the
+//!   gradients, unless it is the last: the first step makes them (`_prepare_forward_infra`,
+//!   `_prepare_backward_infra`) and they stay;
+//! - what backward needs of each micro-batch in flight, and what its forward gave (`fwd_cache`): stages − rank
+//!   micro-batches with 1F1B, all with `GPipe`;
+//! - with 1F1B two gradients of what it was given, one that was sent and one that is made, with `GPipe` one. The
+//!   allocator gives memory that NCCL sends to others only once that is over, which may be later than Python lets go
+//!   of it where the host is far ahead of the GPU; here it is given as soon as Python does;
+//! - on the last stage the logits of the micro-batch before while the next one's are made, since the schedule's
+//!   variable still has them, and the losses.
+//!
+//! Losses are not divided by the number of micro-batches: gradients are, in place, when all are there (`scale_grads`).
+//! A stage is called with `use_cache=False` and under autocast, if any, where its micro-batch runs, so that each
+//! micro-batch in flight has its own copies of the weights. Steps are called with `return_outputs=False`: otherwise
+//! the last stage keeps all logits and joins them. Each GPU is given ids, labels and mask of all micro-batches, the
+//! first one the images too. Where a stage is not told the shapes of what it gets and gives, the first step runs each
+//! forward once more without a graph; that is not simulated, and nothing stays of it.
+//!
+//! Sources: `torch/distributed/pipelining/{stage,schedules,microbatch,_backward}.py` of PyTorch 2.11.
+
+use super::super::SimulateError;
+use super::super::steps::{Notes, Recording, record_shared};
+use crate::setup::{Freeze, Loss, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
+use crate::tape::{Gpu, Stage};
+use crate::units::Bytes;
+use crate::{Model, Setup};
+
+/// The stage of a pipeline that is looked at; the whole model where there is none.
+pub(super) const fn stage(parallel: &Parallel) -> Stage {
+    match (parallel.strategy.is_pipeline(), parallel.stage) {
+        (true, Some(index)) => Stage {
+            index,
+            count: parallel.world,
+            fills_first: matches!(parallel.strategy, Strategy::PipelineGpipe),
+        },
+        _ => Stage::WHOLE,
+    }
+}
+
+/// The same way with a stage named: where none is, the one with the most live bytes; then those of each that was looked
+/// at come with it, the most first.
+///
+/// # Errors
+/// As [`simulate_parallel`](super::simulate_parallel).
+pub(super) fn named(
+    model: &Model,
+    setup: &Setup,
+    parallel: &Parallel,
+    gpu: Gpu,
+) -> Result<(Parallel, Vec<(u64, Bytes)>), SimulateError> {
+    if !parallel.strategy.is_pipeline() || parallel.stage.is_some() {
+        return Ok((*parallel, Vec::new()));
+    }
+    let base = base(model, setup, parallel)?;
+    let notes = Notes {
+        work: false,
+        sums: true,
+    };
+    let at = |index| Parallel {
+        stage: Some(index),
+        ..*parallel
+    };
+    let mut all = Vec::new();
+    for index in distinct(parallel.world) {
+        let run = record_shared(model, &base, gpu, (notes, super::share(&at(index))))?;
+        all.push((index, highest(&run)));
+    }
+    all.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    Ok((at(all[0].0), all))
+}
+
+/// The stages among which the heaviest is: of those between the first and the last, the second has the most
+/// micro-batches in flight.
+pub(crate) fn distinct(world: u64) -> impl Iterator<Item = u64> {
+    let second = (world > 2).then_some(1);
+    [Some(0), second, Some(world - 1)].into_iter().flatten()
+}
+
+/// Highest live bytes of a run.
+fn highest(run: &Recording) -> Bytes {
+    let events = run.build.iter().chain(&run.first.events).chain(&run.steady.events);
+    let (mut now, mut high) = (0_u64, 0);
+    for event in events {
+        let bytes = run.log.births[event.storage() as usize].bytes;
+        now = if event.is_birth() {
+            now + bytes
+        } else {
+            now.saturating_sub(bytes)
+        };
+        high = high.max(now);
+    }
+    Bytes::new(high)
+}
+
+/// The step of one stage that is recorded.
+///
+/// # Errors
+/// When the model cannot be cut into so many stages.
+pub(super) fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
+    stages(model, parallel.world)?;
+    Ok(Setup {
+        use_cache: Some(false),
+        ..setup.clone()
+    })
+}
+
+/// Whether a model can be cut into so many stages.
+///
+/// # Errors
+/// When it is not simulated for the model, or the stages would not have as many blocks each.
+pub(crate) fn stages(model: &Model, world: u64) -> Result<(), SimulateError> {
+    let refuse = |why: String| Err(SimulateError::Parallel(why));
+    let Some(text) = model.pipelined() else {
+        return refuse(format!(
+            "pipeline parallelism is not simulated for {}: it is for Llama and Qwen2 decoders, alone or in LLaVA-1.5 and \
+             SmolVLM; set `strategy` to fsdp",
+            model.name
+        ));
+    };
+    if text.tie_word_embeddings {
+        return refuse(format!(
+            "the head of {} is its table of tokens, and the last stage of a pipeline has no table: PyTorch does not keep \
+             two copies alike; set `strategy` to fsdp or tensor",
+            model.name
+        ));
+    }
+    if !text.layers.is_multiple_of(world) {
+        return refuse(format!(
+            "`world` is {world}, and the model's {} blocks are not a multiple of it; a pipeline is simulated with as \
+             many blocks in each stage, so take a number that divides them",
+            text.layers
+        ));
+    }
+    Ok(())
+}
+
+/// What cannot be trained so, whatever the model.
+pub(super) fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
+    let simulated = matches!(
+        setup.optim,
+        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
+    );
+    let world = parallel.world;
+    let why = if parallel.stage.is_some_and(|stage| stage >= world) {
+        format!(
+            "`stage` is {}; the stages of {world} GPUs are 0 to {}",
+            parallel.stage.unwrap_or(0),
+            world - 1
+        )
+    } else if parallel.strategy == Strategy::Pipeline && setup.accum < world {
+        format!(
+            "`accum` is {}, the micro-batches of a step; Schedule1F1B takes at least as many as there are stages, {world}",
+            setup.accum
+        )
+    } else if !simulated {
+        "pipeline parallelism is simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm".to_owned()
+    } else if !matches!(setup.freeze, Freeze::None | Freeze::Vision) {
+        "pipeline parallelism is simulated with `freeze` none or vision".to_owned()
+    } else if setup.precision == Precision::AmpFp16 {
+        "pipeline parallelism is simulated without GradScaler; set `precision` to bf16, amp-bf16 or fp32".to_owned()
+    } else if setup.loss != Loss::Full {
+        "pipeline parallelism is simulated with `loss` full".to_owned()
+    } else if setup.clip || setup.ema {
+        "pipeline parallelism is simulated without `clip` and `ema`; leave them out".to_owned()
+    } else if setup.zero_grad != ZeroGrad::ToNone {
+        "pipeline parallelism is simulated with `zero_grad` to_none".to_owned()
+    } else if !setup.lengths.is_empty() || !setup.image_sizes.is_empty() {
+        "pipeline parallelism is simulated with samples of one length and images of one size: leave `lengths` and \
+         `image_sizes` out"
+            .to_owned()
+    } else if setup.use_cache == Some(true) {
+        "pipeline parallelism is simulated with `use_cache` off".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(SimulateError::Parallel(why))
+}
