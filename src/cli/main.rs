@@ -27,6 +27,9 @@ use clap::Parser;
 
 use commands::{Command, examples};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// See where the GPU memory of training a vision-language model goes, before you rent or crash.
 #[derive(Debug, Parser)]
 #[command(name = "vramscope", version, after_help = examples(EXAMPLES), mut_arg("color", |color| color.display_order(900)))]

@@ -6,6 +6,10 @@ use vramscope_engine::simulate::record;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, simulate};
 
+/// As in the command line.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CASES: [(&str, &str); 3] = [
     ("gpt2", r#"{"model":"gpt2","batch":2,"seq":512}"#),
     (

@@ -13,6 +13,10 @@ use vramscope_engine::time::{Costs, H200, Measured, Rates};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Setup};
 
+/// As in the command line.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A question of a person: model, card, and what may be changed.
 struct Asked {
     name: &'static str,
