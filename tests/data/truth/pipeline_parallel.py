@@ -14,6 +14,7 @@ they get and give: asked for, torch would run each once on zeros, which hold no 
 import gc, json, os, sys, time, traceback
 import torch, torch.distributed as dist
 import measure as M
+import recorded
 import transformers
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from transformers.loss.loss_utils import ForCausalLMLoss
@@ -78,7 +79,7 @@ def run(c, rank, world, events, talks):
     stage.backward_one_chunk = marked
 
     def step(meter, record=False):
-        out = {}; e = [torch.cuda.Event(enable_timing=True) for _ in range(4)] if CUDA else [Mute()] * 4
+        out = {}; e = [torch.cuda.Event(enable_timing=True) for _ in range(4)] if CUDA else [recorded.Mute()] * 4
         b = inp()
         if rank > 0: b = {k: v for k, v in b.items() if k in ("input_ids", "labels", "attention_mask")}
         batch = {k: (v.to(M.DT[c["precision"]]) if (k == "pixel_values" and amp is None) else v) for k, v in b.items()}
@@ -119,33 +120,13 @@ def run(c, rank, world, events, talks):
         cuts = step(False, True)[0]["cuts"]
         trace = torch.cuda.memory._snapshot()["device_traces"][torch.cuda.current_device()]
         torch.cuda.memory._record_memory_history(enabled=None)
-        events.write(json.dumps(dict(case=c, rank=rank, talks=talks, cuts=cuts, **compact(trace))) + "\n"); events.flush()
+        events.write(json.dumps(dict(case=c, rank=rank, talks=talks, cuts=cuts, **recorded.compact(trace, "free_requested"))) + "\n"); events.flush()
     ts = []
     for _ in range(4 if CUDA and talks else 0):
         dist.barrier(); torch.cuda.synchronize(); t = time.time()
         _, e = step(False); torch.cuda.synchronize(); ts.append([e[i].elapsed_time(e[i + 1]) for i in range(3)])
     if ts: ts.sort(key=sum); r["ms"] = dict(forward=ts[1][0], backward=ts[1][1], optimizer=ts[1][2])
     return r
-
-
-def compact(trace):
-    """[bytes, stack] of each allocation, [-bytes] of each free, in order; stacks are numbered. A free is where Python
-    lets go: memory that NCCL sends is given back once that is over."""
-    stacks, out = {}, []
-    for t in trace:
-        if t["action"] == "alloc":
-            frames = [f"{f['filename'].split('site-packages/')[-1]}:{f['line']} {f['name']}" for f in t.get("frames", [])]
-            near = " < ".join(f for f in frames if "/nn/modules/module.py" not in f and "_compile" not in f)[:600]
-            out.append([t["size"], stacks.setdefault(near, len(stacks))])
-        elif t["action"] == "free_requested":
-            out.append([-t["size"]])
-        else:
-            out.append([0])
-    return dict(events=out, stacks=list(stacks))
-
-
-class Mute:
-    def record(self): pass
 
 
 def main():

@@ -8,6 +8,7 @@ OUT.jsonl.RANK.events.json. Models get random weights by the code that loads a c
 import gc, json, os, sys, time, traceback
 import torch, torch.distributed as dist
 import measure as M
+import recorded
 import transformers
 from transformers import PreTrainedModel
 from transformers.distributed import DistributedConfig
@@ -56,7 +57,7 @@ def run(c, rank, world, events):
     amp = {"amp-bf16": torch.bfloat16}.get(c["precision"])
 
     def step(meter, record=False):
-        out = {}; accum = c.get("accum", 1); e = [torch.cuda.Event(enable_timing=True) for _ in range(4)] if CUDA else [Mute()] * 4
+        out = {}; accum = c.get("accum", 1); e = [torch.cuda.Event(enable_timing=True) for _ in range(4)] if CUDA else [recorded.Mute()] * 4
         for _ in range(accum - 1):
             batch = {k: (v.to(M.DT[c["precision"]]) if (k == "pixel_values" and amp is None) else v) for k, v in inp().items()}
             with torch.autocast("cuda" if CUDA else "cpu", dtype=amp, enabled=amp is not None): loss = model(**batch).loss
@@ -94,31 +95,12 @@ def run(c, rank, world, events):
         cuts = step(False, True)[0]["cuts"]
         trace = torch.cuda.memory._snapshot()["device_traces"][rank]
         torch.cuda.memory._record_memory_history(enabled=None)
-        events.write(json.dumps(dict(case=c, world=world, cuts=cuts, **compact(trace))) + "\n"); events.flush()
+        events.write(json.dumps(dict(case=c, world=world, cuts=cuts, **recorded.compact(trace, "free_completed"))) + "\n"); events.flush()
     ts = []
     for _ in range(3 if CUDA else 0):
         _, e = step(False); torch.cuda.synchronize(); ts.append([e[i].elapsed_time(e[i + 1]) for i in range(3)])
     if ts: ts.sort(key=sum); r["ms"] = dict(forward=ts[1][0], backward=ts[1][1], optimizer=ts[1][2])
     return r
-
-
-def compact(trace):
-    """[bytes, stack] of each allocation, [-bytes] of each free, in order; stacks are numbered."""
-    stacks, out = {}, []
-    for t in trace:
-        if t["action"] == "alloc":
-            frames = [f"{f['filename'].split('site-packages/')[-1]}:{f['line']} {f['name']}" for f in t.get("frames", [])]
-            near = " < ".join(f for f in frames if "/nn/modules/module.py" not in f and "_compile" not in f)[:600]
-            out.append([t["size"], stacks.setdefault(near, len(stacks))])
-        elif t["action"] == "free_completed":
-            out.append([-t["size"]])
-        else:
-            out.append([0])
-    return dict(events=out, stacks=list(stacks))
-
-
-class Mute:
-    def record(self): pass
 
 
 def main():
