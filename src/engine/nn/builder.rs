@@ -10,7 +10,7 @@ use crate::tape::dims::Dims;
 use crate::tape::{Component, Kind, Tape, Tensor, Why};
 
 /// Which parameters are trained, and in what type they are.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trained {
     /// Which parts are frozen.
     pub freeze: Freeze,

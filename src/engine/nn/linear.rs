@@ -152,7 +152,7 @@ impl Linear {
         let dtype = weight.compute();
         let mut bias = self.bias.borrow_mut();
         if let Some(held) = bias.as_ref().filter(|held| held.dtype() != dtype) {
-            let cast = t.as_kind(Kind::Weight, || t.empty_like(held, dtype, "bias"));
+            let cast = t.first_only(|| t.as_kind(Kind::Weight, || t.empty_like(held, dtype, "bias")));
             cast.storage().classify(Kind::Weight, Why::Parameter);
             *bias = Some(cast);
         }

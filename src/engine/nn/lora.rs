@@ -8,7 +8,7 @@ use crate::tape::log::ScopeId;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// What adapters are like.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Adapters {
     /// Rank.
     pub rank: u64,

@@ -8,6 +8,26 @@ use crate::optim::Ema;
 use crate::setup::{AdapterType, Freeze, Precision, Setup};
 use crate::tape::{Failure, Tape, Tensor};
 
+/// What of a setup decides how a model is made: where two agree in it, one model serves both.
+#[derive(Debug, PartialEq)]
+pub(super) struct Making {
+    trained: Trained,
+    adapters: Option<Adapters>,
+    ema: bool,
+}
+
+impl Making {
+    /// How a setup makes its model.
+    pub fn of(setup: &Setup) -> Self {
+        let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
+        Self {
+            trained: trained(setup),
+            adapters: adapted.then(|| adapters(setup)),
+            ema: setup.ema,
+        }
+    }
+}
+
 /// A model on the GPU, and the copy of it that is averaged, if any.
 pub(super) struct Built {
     pub forward: Box<dyn Forward>,
@@ -22,15 +42,16 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 
 /// The same, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
-    let builder = Builder::new(tape, trained(setup));
+    let making = Making::of(setup);
+    let builder = Builder::new(tape, making.trained);
     let forward = model.build(&builder);
-    if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) && builder.attach(&adapters(setup)) == 0 {
+    if making.adapters.is_some_and(|adapters| builder.attach(&adapters) == 0) {
         tape.fail(|| Failure::NoTargets {
             targets: String::from(setup.lora_targets.clone()),
             model: model.name.clone(),
         });
     }
-    let ema = setup.ema.then(|| Ema::new(tape, &builder.contents()));
+    let ema = making.ema.then(|| Ema::new(tape, &builder.contents()));
     Built {
         forward,
         params: params(&builder),

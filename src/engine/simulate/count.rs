@@ -3,12 +3,12 @@
 //! The allocator adds at most a megabyte to a large block. Setups are sifted by these figures; those that are
 //! offered are played through the allocator.
 
+use super::Recording;
 use crate::allocator::MIN_BLOCK;
-use crate::simulate::Recording;
 use crate::tape::log::Event;
 use crate::units::Bytes;
 
-/// Live bytes of the steady step.
+/// Live bytes, of the steady step if not said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counted {
     /// Highest of forward and backward.
@@ -17,6 +17,8 @@ pub(crate) struct Counted {
     pub update: Bytes,
     /// Once the step is over.
     pub end: Bytes,
+    /// Highest of the whole run.
+    pub highest: Bytes,
 }
 
 /// Counts making the model, the first step and the steady one.
@@ -31,8 +33,7 @@ pub(crate) fn count(recording: &Recording) -> Counted {
         total: 0,
         highest: 0,
     };
-    live.play(&recording.build);
-    live.play(&recording.first.events);
+    let before = live.play(&recording.build).max(live.play(&recording.first.events));
     let step = &recording.steady;
     let (pass, update) = step.events.split_at(step.marks.after_backward);
     let pass = live.play(pass);
@@ -41,6 +42,7 @@ pub(crate) fn count(recording: &Recording) -> Counted {
         pass,
         update,
         end: Bytes::new(live.total),
+        highest: before.max(pass).max(update),
     }
 }
 

@@ -3,6 +3,7 @@
 mod batching;
 mod build;
 mod check;
+mod count;
 mod error;
 mod grid;
 mod inference;
@@ -24,6 +25,7 @@ use crate::setup::Parallel;
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
+pub(crate) use count::{Counted, count};
 pub use error::{Missing, NoFlash, SimulateError};
 pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluate, generate};
 pub(crate) use parallel::units::{ROOT, Unit, Units};
@@ -33,8 +35,8 @@ pub(crate) use parallel::{
     share, tensor_parts, work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
-pub use pass::{Ground, Pass, Update};
-pub(crate) use pass::{Place, record_ground, record_pass, record_update};
+pub use pass::{Ground, Pass, PassWork, Update};
+pub(crate) use pass::{PassRecorder, Place, record_ground, record_update};
 pub use peaks::steady_bytes;
 pub(crate) use steps::Share;
 pub use steps::{Notes, Recording, Step, StepMarks, Work, record, record_notes, record_work};

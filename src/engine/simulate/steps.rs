@@ -79,6 +79,13 @@ pub struct Work {
     pub optimizer: Vec<Item>,
 }
 
+impl Work {
+    /// Forward and backward, as [`PassWork`](super::PassWork) gives them.
+    pub fn phases(&self) -> [impl Iterator<Item = (&[Item], u64)>; 2] {
+        [&self.forward, &self.backward].map(|items| std::iter::once((&items[..], 1)))
+    }
+}
+
 /// Positions among what GPU and host do.
 #[derive(Default)]
 pub(super) struct WorkMarks {
@@ -115,7 +122,7 @@ pub struct Notes {
 }
 
 /// What one of several GPUs has of a model.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
     /// GPUs that share the linear maps of a language model; 1 where one has them whole.
     pub group: u64,
@@ -232,6 +239,18 @@ pub(super) fn autocast_dtype(precision: Precision) -> Option<DType> {
     }
 }
 
+/// A setup as the model sees it, of which the tape is told what concerns it.
+fn prepared(model: &Model, setup: &Setup, tape: &Tape) -> Setup {
+    let setup = model.prepared(setup);
+    tape.set_autocast_cache(setup.autocast_cache);
+    tape.set_padded(setup.is_padded());
+    setup
+}
+
+fn scaler(setup: &Setup) -> GradScaler {
+    GradScaler::new(setup.precision == Precision::AmpFp16)
+}
+
 /// A model on the tape, with what trains it.
 pub(super) struct Trainer {
     tape: Tape,
@@ -254,14 +273,12 @@ impl Trainer {
 
     /// The same, with parameters in the order of `params`.
     pub fn with(model: &Model, setup: &Setup, tape: &Tape, params: fn(&Builder) -> Vec<Tensor>) -> (Self, Vec<Tensor>) {
-        let setup = &model.prepared(setup);
-        tape.set_autocast_cache(setup.autocast_cache);
-        tape.set_padded(setup.is_padded());
+        let setup = &prepared(model, setup, tape);
         let Built { forward, params, ema } = build_with(tape, model, setup, params);
         let trainer = Self {
             run: Run::new(model, setup),
             optimizer: Optimizer::new(setup.optim, &params),
-            scaler: GradScaler::new(setup.precision == Precision::AmpFp16),
+            scaler: scaler(setup),
             autocast: autocast_dtype(setup.precision),
             tape: tape.clone(),
             forward,
@@ -270,6 +287,17 @@ impl Trainer {
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
         };
         (trainer, params)
+    }
+
+    /// Turns to another setup that makes the same model ([`Making`]), and lets go of what runs so far have left but
+    /// gradients, states and averages.
+    ///
+    /// [`Making`]: super::build::Making
+    pub fn turn_to(&mut self, model: &Model, setup: &Setup) {
+        let setup = &prepared(model, setup, &self.tape);
+        self.run = Run::new(model, setup);
+        self.scaler = scaler(setup);
+        self.autocast = autocast_dtype(setup.precision);
     }
 
     fn run(&mut self) -> Parts {

@@ -49,6 +49,17 @@ impl Births {
         (self.of.len() - 1) as StorageId
     }
 
+    /// Storages and descriptions so far.
+    pub(super) fn mark(&self) -> [usize; 2] {
+        [self.of.len(), self.descriptions.len()]
+    }
+
+    /// Forgets what came after a mark.
+    pub(super) fn rewind(&mut self, [storages, descriptions]: [usize; 2]) {
+        self.of.truncate(storages);
+        self.descriptions.truncate(descriptions);
+    }
+
     /// Descriptions that storages will share; the number of the first.
     pub(super) fn describe(&mut self, births: impl Iterator<Item = Birth>) -> u32 {
         let first = self.descriptions.len() as u32;

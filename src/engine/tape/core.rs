@@ -13,6 +13,7 @@ use super::log::{Birth, Event, LUMP, Log, Scope, ScopeId, StorageId};
 use super::script::{Cast, Described, Script};
 use super::stack::Light;
 use super::stage::Stage;
+use super::storage::Storage;
 use super::tensor::Tensor;
 use super::why::Why;
 use super::work::{Chore, Class, Item};
@@ -23,7 +24,7 @@ use crate::dtype::DType;
 pub struct Tape(pub(super) Rc<Core>);
 
 pub(super) struct Core {
-    log: RefCell<Log>,
+    pub(super) log: RefCell<Log>,
     scope: Cell<ScopeId>,
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
@@ -58,85 +59,6 @@ pub(super) struct Core {
 pub(super) struct Workspace {
     pub lib: &'static str,
     pub backward_thread: bool,
-}
-
-/// Memory that one or more tensors share; it is freed with its last owner.
-#[derive(Clone)]
-pub struct Storage(Rc<Owned>);
-
-struct Owned {
-    id: Option<StorageId>,
-    /// Further pieces of memory that die with it.
-    pieces: Option<Box<RefCell<Vec<StorageId>>>>,
-    core: Rc<Core>,
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        if let Some(id) = self.id {
-            self.core.log.borrow_mut().events.push(Event::death(id));
-        }
-        if let Some(pieces) = &mut self.pieces {
-            let deaths = pieces.get_mut().drain(..).map(Event::death);
-            self.core.log.borrow_mut().events.extend(deaths);
-        }
-    }
-}
-
-impl Storage {
-    /// Whether exactly one tensor owns this memory.
-    pub fn is_unique(&self) -> bool {
-        Rc::strong_count(&self.0) == 1
-    }
-
-    /// Position in the order of birth; nothing for empty memory.
-    pub fn id(&self) -> Option<StorageId> {
-        self.0.id
-    }
-
-    /// Whether both are the same memory.
-    pub fn same(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// Puts pieces of memory into a bundle.
-    pub(super) fn put(&self, ids: impl Iterator<Item = StorageId>) {
-        if let Some(pieces) = &self.0.pieces {
-            pieces.borrow_mut().extend(ids);
-        }
-    }
-
-    /// Takes the `n` last pieces out of a bundle, without freeing them, in place of what `taken` held.
-    pub(super) fn take(&self, n: usize, taken: &mut Vec<StorageId>) {
-        taken.clear();
-        if let Some(pieces) = &self.0.pieces {
-            let mut pieces = pieces.borrow_mut();
-            let kept = pieces.len().saturating_sub(n);
-            taken.extend(pieces.drain(kept..));
-        }
-    }
-
-    /// Says what the memory is for; a later, more telling word replaces an earlier one.
-    pub fn classify(&self, kind: Kind, why: Why) {
-        if let Some(id) = self.0.id {
-            let mut log = self.0.core.log.borrow_mut();
-            let birth = log.births.own(id);
-            birth.kind = kind;
-            birth.why = why;
-        }
-    }
-
-    /// Marks the memory as kept for backward, unless it is something more lasting.
-    pub fn keep_for_backward(&self, why: Why) {
-        if let Some(id) = self.0.id {
-            let mut log = self.0.core.log.borrow_mut();
-            let birth = log.births.own(id);
-            if birth.kind == Kind::Temporary {
-                birth.kind = Kind::Activation;
-                birth.why = why;
-            }
-        }
-    }
 }
 
 impl Tape {
@@ -204,11 +126,7 @@ impl Tape {
                 why: Why::default(),
             })
         });
-        Storage(Rc::new(Owned {
-            id,
-            pieces: None,
-            core: self.0.clone(),
-        }))
+        Storage::new(&self.0, id)
     }
 
     /// Bytes of the memory that a tensor looks at.
@@ -219,11 +137,7 @@ impl Tape {
 
     /// Memory in many pieces, of which there are none yet.
     pub(super) fn bundle(&self) -> Storage {
-        Storage(Rc::new(Owned {
-            id: None,
-            pieces: Some(Box::default()),
-            core: self.0.clone(),
-        }))
+        Storage::bundle(&self.0)
     }
 
     /// Whether what hundreds of segments hold is written down as its sum: right to be counted, not to be played

@@ -99,7 +99,31 @@ pub struct Log {
     pub scopes: Vec<Scope>,
 }
 
+/// A place in a log, to which it can go back.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LogMark {
+    events: usize,
+    births: [usize; 2],
+    scopes: usize,
+}
+
 impl Log {
+    /// Where it is.
+    pub(super) fn mark(&self) -> LogMark {
+        LogMark {
+            events: self.events.len(),
+            births: self.births.mark(),
+            scopes: self.scopes.len(),
+        }
+    }
+
+    /// Forgets what came after a mark.
+    pub(super) fn rewind(&mut self, mark: &LogMark) {
+        self.events.truncate(mark.events);
+        self.births.rewind(mark.births);
+        self.scopes.truncate(mark.scopes);
+    }
+
     /// Notes a birth.
     pub(super) fn born(&mut self, birth: Birth) -> StorageId {
         let id = self.births.push(birth);

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use super::autograd::{Edge, Node};
-use super::core::{Storage, Tape};
+use super::core::Tape;
 use super::dims::{self, Dims};
 use super::kind::Kind;
+use super::storage::Storage;
 use super::why::Why;
 use crate::dtype::DType;
 

@@ -235,8 +235,22 @@ pub fn rows_of(x: &Tensor) -> [u64; 4] {
 impl Tape {
     /// Writes down what GPU and host do from here on.
     pub fn write_work(&self) {
-        self.0.work.borrow_mut().get_or_insert_with(Vec::new);
+        self.expect_work(0);
+    }
+
+    /// The same, with room for so many items.
+    pub fn expect_work(&self, items: usize) {
+        let mut work = self.0.work.borrow_mut();
+        work.get_or_insert_with(|| Vec::with_capacity(items));
         self.0.working.set(true);
+    }
+
+    /// Runs `f`, which only the first step does: it is no work of a later one.
+    pub(crate) fn first_only<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.0.working.replace(false);
+        let result = f();
+        self.0.working.set(before);
+        result
     }
 
     /// Whether it does.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::Costs;
 use super::rates::flops;
-use super::timeline::{Lines, Phase, PhaseTime};
+use super::timeline::{Lines, Phase, PhaseTime, once};
 use crate::simulate::{Recording, SimulateError, Work, record_work};
 use crate::tape::log::Log;
 use crate::tape::work::{Class, Item, Launch};
@@ -69,7 +69,7 @@ pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
         optimizer,
     } = &recording.work;
     for (phase, items) in Phase::ALL.into_iter().zip([forward, backward, optimizer]) {
-        let time = lines.phase(phase, items, costs, |launch, seconds, times| {
+        let time = lines.phase(phase, once(items), costs, |launch, seconds, times| {
             out.count(&recording.log, phase, launch, (seconds, times));
         });
         out.phases.insert(phase, time);
@@ -80,7 +80,7 @@ pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
 /// Seconds of forward, backward and update of what was recorded, and nothing else: for those who ask often. An update
 /// has costs of its own where the host turns to other tensors in it.
 pub fn seconds(work: &Work, costs: &Costs<'_>, of_update: &Costs<'_>) -> [f64; 3] {
-    let mut passes = Passes::of(work, costs);
+    let mut passes = Passes::of(work.phases(), costs);
     let [forward, backward] = passes.seconds;
     [forward, backward, passes.update(&work.optimizer, of_update)]
 }
@@ -97,11 +97,11 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// Of what was recorded.
-    pub fn of(work: &Work, costs: &Costs<'_>) -> Self {
+    /// Of forward and backward: items in order, each part so many times.
+    pub fn of<'w, P: Iterator<Item = (&'w [Item], u64)>>([forward, backward]: [P; 2], costs: &Costs<'_>) -> Self {
         let mut lines = Lines::summed();
-        let phases = [(Phase::Forward, &work.forward), (Phase::Backward, &work.backward)];
-        let seconds = phases.map(|(phase, items)| lines.phase(phase, items, costs, |_, _, _| {}).total);
+        let phases = [(Phase::Forward, forward), (Phase::Backward, backward)];
+        let seconds = phases.map(|(phase, parts)| lines.phase(phase, parts, costs, |_, _, _| {}).total);
         Self { seconds, lines }
     }
 
@@ -114,7 +114,9 @@ impl Passes {
 
     /// Seconds of an update that comes next.
     pub fn update(&mut self, update: &[Item], costs: &Costs<'_>) -> f64 {
-        self.lines.phase(Phase::Optimizer, update, costs, |_, _, _| {}).total
+        self.lines
+            .phase(Phase::Optimizer, once(update), costs, |_, _, _| {})
+            .total
     }
 }
 

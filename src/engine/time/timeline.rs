@@ -47,6 +47,11 @@ pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
     out
 }
 
+/// Items that come once.
+pub(super) fn once(items: &[Item]) -> impl Iterator<Item = (&[Item], u64)> {
+    std::iter::once((items, 1))
+}
+
 /// What an item that is repeated takes, in seconds.
 #[derive(Debug)]
 enum Step {
@@ -110,18 +115,21 @@ impl Lines {
         }
     }
 
-    /// Runs a phase; `seen` is told of every kernel, its time, and how often it runs.
-    pub fn phase(
+    /// Runs a phase: items in order, each part so many times; `seen` is told of every kernel, its time, and how often
+    /// it runs.
+    pub fn phase<'w>(
         &mut self,
         phase: Phase,
-        items: &[Item],
+        parts: impl Iterator<Item = (&'w [Item], u64)>,
         costs: &Costs<'_>,
         mut seen: impl FnMut(&Launch, f64, u64),
     ) -> PhaseTime {
         let begin = self.now(costs);
         let mut out = PhaseTime::default();
         self.work(costs.pace.phase(phase), &mut out);
-        self.run(items, costs, &mut out, &mut seen);
+        for (items, times) in parts {
+            self.repeat(items, times, costs, &mut out, &mut seen);
+        }
         out.total = self.now(costs) - begin;
         out
     }
@@ -158,11 +166,24 @@ impl Lines {
                     self.work(costs.chore(*chore), out);
                 }
             }
-            Item::Repeat(items, times) => {
-                let round = self.price(items, *times, costs, seen);
-                self.play(&round, *times, costs, out);
-            }
+            Item::Repeat(items, times) => self.repeat(items, *times, costs, out, seen),
         }
+    }
+
+    /// Items in order, all of them so many times.
+    fn repeat(
+        &mut self,
+        items: &[Item],
+        times: u64,
+        costs: &Costs<'_>,
+        out: &mut PhaseTime,
+        seen: &mut dyn FnMut(&Launch, f64, u64),
+    ) {
+        if times == 1 {
+            return self.run(items, costs, out, seen);
+        }
+        let round = self.price(items, times, costs, seen);
+        self.play(&round, times, costs, out);
     }
 
     /// What each of some items takes, one after the other, of which all run so many times.

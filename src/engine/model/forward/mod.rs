@@ -81,6 +81,8 @@ pub struct Run {
     /// The model's configuration says `use_cache`.
     use_cache: bool,
     cache: RefCell<Option<KvCache>>,
+    /// `rope_deltas`, which Qwen's models keep from one forward to the next.
+    rope_deltas: RefCell<Option<Tensor>>,
     ckpt: Checkpointing,
     /// The vision tower, checkpointed alone, has its own inputs require gradients.
     tower_requires_grad: bool,
@@ -97,6 +99,7 @@ impl Run {
             generates: false,
             use_cache: setup.use_cache.unwrap_or(model.use_cache),
             cache: RefCell::default(),
+            rope_deltas: RefCell::default(),
             ckpt: setup.ckpt,
             tower_requires_grad: model.tower_counts_as_text(),
             whole_requires_grad: model.counts_as_text() || enables_gradients(setup.freeze),
@@ -120,6 +123,11 @@ impl Run {
     /// The outputs are dropped, and what they hold of keys and values with them: shapes and types of these.
     pub fn drop_cache(&self) -> Vec<(Dims, DType)> {
         self.cache.take().map_or_else(Vec::new, |cache| cache.states())
+    }
+
+    /// Keeps `rope_deltas` in place of those of the forward before.
+    pub fn keep_rope_deltas(&self, deltas: Tensor) {
+        self.rope_deltas.replace(Some(deltas));
     }
 
     /// Whether blocks of the part of the model that is running are checkpointed.

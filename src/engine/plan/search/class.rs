@@ -170,8 +170,8 @@ impl Search<'_> {
     pub(super) fn time_within(&self, class: &Class, pass: &Pass) -> Option<Passes> {
         let costs = self.recorder.costs.filter(|_| pass.peak <= self.room)?;
         let parts = class.parallel.as_ref().filter(|parallel| has_parts(parallel));
-        let between = self.shared.between(parts, &pass.work)?;
-        let mut passes = Passes::of(&pass.work, costs);
+        let between = self.shared.between(parts, pass.work.phases())?;
+        let mut passes = Passes::of(pass.work.phases(), costs);
         for (seconds, more) in passes.seconds.iter_mut().zip(between) {
             *seconds += more;
         }

@@ -9,7 +9,6 @@
 //! everything ([`dominated`]) is not recorded.
 
 mod class;
-mod count;
 mod distance;
 mod dominated;
 mod found;
@@ -32,8 +31,6 @@ use crate::simulate::{Ground, SimulateError};
 use crate::time::Costs;
 use crate::units::Bytes;
 
-#[cfg(test)]
-pub(crate) use count::{Counted, count};
 pub(super) use front::order;
 pub(super) use pass::{Recorder, Update, repeated, repeated_by};
 pub(super) use shared::Shared;

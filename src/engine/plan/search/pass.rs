@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use super::count::{Counted, count};
 use crate::setup::{Optimizer, Parallel};
 use crate::simulate::{
-    Ground, Notes, Pass, Place, Recording, Share, SimulateError, base_of_parts, record_ground, record_notes,
-    record_parallel_notes, record_pass, record_update, share,
+    Counted, Ground, Notes, Pass, PassRecorder, Place, Recording, Share, SimulateError, base_of_parts, count,
+    record_ground, record_notes, record_parallel_notes, record_update, share,
 };
 use crate::tape::Gpu;
 use crate::tape::work::Item;
@@ -58,6 +57,7 @@ pub(in crate::plan) struct Recorder<'a> {
     pub shared: Shared,
     /// The host's pace over `DTensor`s.
     pub sharded: Option<Pace>,
+    passes: PassRecorder,
     /// Recordings so far.
     pub recorded: usize,
 }
@@ -73,9 +73,10 @@ pub(in crate::plan) fn repeated(setup: &Setup) -> Setup {
 
 /// The same where it is shared so: a pipeline has several of them at once.
 pub(in crate::plan) fn repeated_by(setup: &Setup, parallel: Option<&Parallel>) -> Setup {
-    match parallel.is_some_and(|parallel| parallel.strategy.is_pipeline()) {
-        true => setup.clone(),
-        false => repeated(setup),
+    if parallel.is_some_and(|parallel| parallel.strategy.is_pipeline()) {
+        setup.clone()
+    } else {
+        repeated(setup)
     }
 }
 
@@ -113,6 +114,7 @@ impl<'a> Recorder<'a> {
             costs,
             shared,
             sharded: costs.map(|costs| costs.pace.sharded()),
+            passes: PassRecorder::default(),
             recorded: 0,
         }
     }
@@ -132,7 +134,7 @@ impl<'a> Recorder<'a> {
         }
         let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        let pass = record_pass(model, &setup, place, self.costs.is_some())?;
+        let pass = self.passes.record(model, &setup, place, self.costs.is_some())?;
         Ok(match parallel {
             Some(parallel) if !has_parts(parallel) => Pass {
                 peak: self.counted(model, &without_states(&setup), Some(parallel))?.pass,
@@ -245,7 +247,7 @@ impl<'a> Recorder<'a> {
             Some(_) if parts.is_none() => self.counted(model, setup, parallel)?,
             _ => count(&run),
         };
-        let between = self.shared.between(parts, &run.work);
+        let between = self.shared.between(parts, run.work.phases());
         let costs = self.costs.zip(self.of_update(parallel));
         let time = costs
             .zip(between)

@@ -3,7 +3,6 @@
 use super::staged::recorded;
 use crate::device::Device;
 use crate::setup::{Parallel, Strategy};
-use crate::simulate::Work;
 use crate::tape::work::{Chore, Item};
 use crate::time::communication::{Collective, Link};
 use crate::time::of_parts;
@@ -33,10 +32,15 @@ impl Shared {
     /// Seconds in which GPUs that have each a part of the model sum, gather and receive, in forward and in backward: each
     /// waits for it.
     /// None where nothing joins them.
-    pub fn between(&self, parts: Option<&Parallel>, work: &Work) -> Option<[f64; 2]> {
+    pub fn between<'w, P: Iterator<Item = (&'w [Item], u64)>>(
+        &self,
+        parts: Option<&Parallel>,
+        phases: [P; 2],
+    ) -> Option<[f64; 2]> {
         let Some(parallel) = parts else { return Some([0.0; 2]) };
         let link = self.link?;
-        Some([&work.forward, &work.backward].map(|items| together(items, &link, parallel.world)))
+        let seconds = |(items, times): (&[Item], u64)| times as f64 * together(items, &link, parallel.world);
+        Some(phases.map(|parts| parts.map(seconds).sum()))
     }
 
     /// An update of shards is that part of the whole.

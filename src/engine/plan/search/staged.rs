@@ -4,10 +4,9 @@
 //! few are recorded, and these are added. The peak of one stage beside the states of another is more than any takes:
 //! what is offered is played through the allocator stage by stage.
 
-use super::count::count;
 use super::pass::{Recorder, Update, Whole};
 use crate::setup::{Optimizer, Parallel};
-use crate::simulate::{Pass, Recording, SimulateError, Work, distinct_stages, record_parallel_notes};
+use crate::simulate::{Pass, PassWork, Recording, SimulateError, Work, count, distinct_stages, record_parallel_notes};
 use crate::tape::Kind;
 use crate::time::{Passes, seconds};
 use crate::units::Bytes;
@@ -54,7 +53,7 @@ impl Recorder<'_> {
     /// Seconds of the micro-batches that were recorded and of the update.
     fn stage_seconds(&self, parallel: &Parallel, work: &Work) -> Option<[f64; 3]> {
         let costs = self.costs?;
-        let [in_forward, in_backward] = self.shared.between(Some(parallel), work)?;
+        let [in_forward, in_backward] = self.shared.between(Some(parallel), work.phases())?;
         let [forward, backward, update] = seconds(work, costs, costs);
         Some([forward + in_forward, backward + in_backward, update])
     }
@@ -75,8 +74,8 @@ impl Recorder<'_> {
             let Stage { run, more } = self.stage(model, &bare, &stage)?;
             let peak = count(&run).pass + more;
             let costs = self.costs;
-            let work = run.work;
-            let slow = costs.map_or(0.0, |costs| Passes::of(&work, costs).seconds.iter().sum());
+            let work = PassWork::from(run.work);
+            let slow = costs.map_or(0.0, |costs| Passes::of(work.phases(), costs).seconds.iter().sum());
             most = Some(match most {
                 Some((known, pass)) if known >= slow => (
                     known,

@@ -1,11 +1,10 @@
 mod exhaustive;
 
-use super::count::count;
 use super::*;
 use crate::Model;
 use crate::plan::Judge;
 use crate::setup::{Precision, Strategy};
-use crate::simulate::{Notes, record_notes, record_parallel_notes};
+use crate::simulate::{Notes, count, record_notes, record_parallel_notes};
 use crate::simulate_on;
 use crate::tape::Gpu;
 use crate::time::{H200, Measured, Rates};

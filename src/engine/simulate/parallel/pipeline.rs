@@ -26,7 +26,8 @@
 //! Sources: `torch/distributed/pipelining/{stage,schedules,microbatch,_backward}.py` of PyTorch 2.11.
 
 use super::super::SimulateError;
-use super::super::steps::{Notes, Recording, record_shared};
+use super::super::count::count;
+use super::super::steps::{Notes, record_shared};
 use crate::setup::{Freeze, Loss, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
 use crate::tape::{Gpu, Stage};
 use crate::units::Bytes;
@@ -70,7 +71,7 @@ pub(super) fn named(
     let mut all = Vec::new();
     for index in distinct(parallel.world) {
         let run = record_shared(model, &base, gpu, (notes, super::share(&at(index))))?;
-        all.push((index, highest(&run)));
+        all.push((index, count(&run).highest));
     }
     all.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     Ok((at(all[0].0), all))
@@ -81,22 +82,6 @@ pub(super) fn named(
 pub(crate) fn distinct(world: u64) -> impl Iterator<Item = u64> {
     let second = (world > 2).then_some(1);
     [Some(0), second, Some(world - 1)].into_iter().flatten()
-}
-
-/// Highest live bytes of a run.
-fn highest(run: &Recording) -> Bytes {
-    let events = run.build.iter().chain(&run.first.events).chain(&run.steady.events);
-    let (mut now, mut high) = (0_u64, 0);
-    for event in events {
-        let bytes = run.log.births[event.storage() as usize].bytes;
-        now = if event.is_birth() {
-            now + bytes
-        } else {
-            now.saturating_sub(bytes)
-        };
-        high = high.max(now);
-    }
-    Bytes::new(high)
 }
 
 /// The step of one stage that is recorded.

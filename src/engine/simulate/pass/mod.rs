@@ -5,27 +5,30 @@
 //! the end, or the pass is recorded anew with every block.
 
 mod ledger;
+mod standing;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::ops::Range;
 
 use ledger::{Ledger, Live};
+use standing::Standing;
+pub use work::PassWork;
 
 use super::SimulateError;
 use super::check::check;
-use super::steps::{Share, Trainer, Work};
+use super::steps::{Share, Trainer};
 use crate::allocator::MIN_BLOCK;
-use crate::nn::Builder;
 use crate::setup::ZeroGrad;
 use crate::tape::log::Event;
 use crate::tape::work::Item;
-use crate::tape::{Gpu, Kind, Light, Piece, Tape, Tensor};
+use crate::tape::{Gpu, Kind, Light, Tape, Tensor};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
 /// Where it runs: on a GPU, alone or as one of several that share a model.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub gpu: Gpu,
     pub share: Share,
@@ -45,7 +48,7 @@ pub struct Pass {
     /// Highest live bytes, without states of an optimizer.
     pub peak: Bytes,
     /// What GPU and host do, where it was asked for; no update.
-    pub work: Work,
+    pub work: PassWork,
 }
 
 /// What an update finds, whichever it is.
@@ -73,66 +76,75 @@ pub struct Update {
     pub work: Vec<Item>,
 }
 
-/// Records one micro-batch of a setup, of whose blocks those that do alike are run once.
-///
-/// # Errors
-/// When the setup does not fit the model, or the run itself would fail; the message says what to change.
-pub(crate) fn record_pass(model: &Model, setup: &Setup, place: Place, work: bool) -> Result<Pass, SimulateError> {
-    check(model, setup)?;
-    match pass(model, setup, place, (work, false))? {
-        (pass, 0) => Ok(pass),
-        _ => Ok(pass(model, setup, place, (work, true))?.0),
-    }
+/// Records passes, one setup after the other. The model stands from one to the next where both make the same.
+#[derive(Default)]
+pub(crate) struct PassRecorder {
+    standing: Option<Standing>,
+    /// How many items the last one wrote down: about as many come next.
+    items: usize,
 }
 
-/// The pass, and how many bytes of what it makes are left in the end.
-fn pass(model: &Model, setup: &Setup, place: Place, (work, whole): (bool, bool)) -> Result<(Pass, i64), SimulateError> {
-    let tape = tape(place, work);
-    let held = setup.accum > 1 || setup.zero_grad == ZeroGrad::ToZero;
-    if held {
-        tape.settle();
+impl PassRecorder {
+    /// Records one micro-batch of a setup, of whose blocks those that do alike are run once.
+    ///
+    /// # Errors
+    /// When the setup does not fit the model, or the run itself would fail; the message says what to change.
+    pub fn record(&mut self, model: &Model, setup: &Setup, place: Place, work: bool) -> Result<Pass, SimulateError> {
+        check(model, setup)?;
+        match self.pass(model, setup, place, (work, false))? {
+            (pass, 0) => Ok(pass),
+            _ => Ok(self.pass(model, setup, place, (work, true))?.0),
+        }
     }
-    let one = Setup {
-        accum: 1,
-        ..setup.clone()
-    };
-    // No optimizer turns to one parameter after the other here.
-    let (mut trainer, params) = Trainer::with(model, &one, &tape, Builder::made);
-    drop(params);
-    let after_model = tape.mark();
-    tape.lighten(Light::new(whole, held));
-    let passes = trainer.micro_batches(&tape);
-    trainer.optimizer.zero_grad();
-    let end = tape.mark();
-    succeeds(&tape)?;
-    let light = tape.take_light();
-    let items = tape.take_work();
-    let marks = std::mem::take(&mut trainer.work);
-    drop(trainer);
-    let log = tape.finish();
-    let ledger = Ledger::new(&log, &light, after_model..end);
-    let (before, after) = ledger.split(passes.after_backward);
-    let mut live = Live::default();
-    live.play(&ledger, &before);
-    let peak = Bytes::new(ledger.base.saturating_add_signed(live.high));
-    live.play(&ledger, &after);
-    let [forward, backward] = cut(
-        &items,
-        light.pieces(marks.before_forward, marks.after_backward, |place| place.item),
-        marks.after_forward,
-    );
-    let work = Work {
-        forward,
-        backward,
-        optimizer: Vec::new(),
-    };
-    Ok((Pass { peak, work }, live.now))
+
+    /// The pass, and how many bytes of what it makes are left in the end.
+    fn pass(
+        &mut self,
+        model: &Model,
+        setup: &Setup,
+        place: Place,
+        (work, whole): (bool, bool),
+    ) -> Result<(Pass, i64), SimulateError> {
+        let held = setup.accum > 1 || setup.zero_grad == ZeroGrad::ToZero;
+        let one = Setup {
+            accum: 1,
+            ..setup.clone()
+        };
+        let mut standing = Standing::turned_to(self.standing.take(), model, &one, place);
+        let Standing { tape, trainer, .. } = &mut standing;
+        if work {
+            tape.expect_work(self.items);
+        }
+        let start = tape.mark();
+        tape.lighten(Light::new(whole, held));
+        let passes = trainer.micro_batches(tape);
+        trainer.optimizer.zero_grad();
+        let end = tape.mark();
+        let light = tape.take_light();
+        let items = tape.take_work();
+        succeeds(tape)?;
+        self.items = items.len();
+        let marks = std::mem::take(&mut trainer.work);
+        let (peak, left) = tape.read(|log| {
+            let ledger = Ledger::new(log, &light, start..end);
+            let (before, after) = ledger.split(passes.after_backward);
+            let mut live = Live::default();
+            live.play(&ledger, &before);
+            let peak = Bytes::new(ledger.base.saturating_add_signed(live.high));
+            live.play(&ledger, &after);
+            (peak, live.now)
+        });
+        let pieces = light.pieces(marks.before_forward, marks.after_backward, |place| place.item);
+        let work = PassWork::new(items, pieces, marks.after_forward);
+        self.standing = Some(standing);
+        Ok((Pass { peak, work }, left))
+    }
 }
 
 /// Records what a pass of a setup leaves to every update.
 ///
 /// # Errors
-/// As [`record_pass`].
+/// As [`PassRecorder::record`].
 pub(crate) fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
     check(model, setup)?;
     let tape = tape(place, false);
@@ -161,7 +173,7 @@ pub(crate) fn record_ground(model: &Model, setup: &Setup, place: Place) -> Resul
 /// Records a later update of a setup.
 ///
 /// # Errors
-/// As [`record_pass`].
+/// As [`PassRecorder::record`].
 pub(crate) fn record_update(
     model: &Model,
     setup: &Setup,
@@ -240,20 +252,4 @@ fn succeeds(tape: &Tape) -> Result<(), SimulateError> {
 
 const fn block(bytes: u64) -> u64 {
     bytes.next_multiple_of(MIN_BLOCK)
-}
-
-/// Items of pieces before a mark, and after it.
-fn cut(items: &[Item], pieces: Vec<Piece>, mark: usize) -> [Vec<Item>; 2] {
-    let mut out = [Vec::new(), Vec::new()];
-    for Piece { range, times, .. } in pieces {
-        let middle = mark.clamp(range.start, range.end);
-        for (out, part) in out.iter_mut().zip([range.start..middle, middle..range.end]) {
-            match items.get(part).unwrap_or_default() {
-                [] => {}
-                part if times == 1 => out.extend_from_slice(part),
-                part => out.push(Item::Repeat(part.into(), times)),
-            }
-        }
-    }
-    out
 }

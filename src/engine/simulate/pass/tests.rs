@@ -2,11 +2,9 @@
 
 use super::*;
 use crate::device::Device;
-use crate::plan::search::{Counted, count};
 use crate::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision};
-use crate::simulate::{Notes, record_notes};
-use crate::time::seconds;
-use crate::time::{Costs, H200, Measured, Rates};
+use crate::simulate::{Counted, Notes, count, record_notes};
+use crate::time::{Costs, H200, Measured, Passes, Rates};
 
 const MODELS: [&str; 9] = [
     "qwen2.5-vl-3b",
@@ -69,6 +67,12 @@ fn each(mut check: impl FnMut(&Model, &Setup)) {
     }
 }
 
+/// A pass of a model that is made for it.
+fn pass(model: &Model, setup: &Setup, whole: bool) -> (Pass, i64) {
+    let pass = PassRecorder::default().pass(model, setup, Gpu::H200.into(), (true, whole));
+    pass.unwrap()
+}
+
 #[test]
 fn one_block_stands_for_all_that_do_alike() {
     let measured = Measured::read(H200).unwrap();
@@ -78,12 +82,12 @@ fn one_block_stands_for_all_that_do_alike() {
         &measured.pace,
     );
     each(|model, setup| {
-        let (light, left) = pass(model, setup, Gpu::H200.into(), (true, false)).unwrap();
-        let (whole, _) = pass(model, setup, Gpu::H200.into(), (true, true)).unwrap();
+        let (light, left) = pass(model, setup, false);
+        let (whole, _) = pass(model, setup, true);
         let told = format!("{}: {setup:?}", model.name);
         assert_eq!(left, 0, "{told}");
         assert_eq!(light.peak, whole.peak, "{told}");
-        let [one, other] = [&light.work, &whole.work].map(|work| seconds(work, &costs, &costs));
+        let [one, other] = [light, whole].map(|pass| Passes::of(pass.work.phases(), &costs).seconds);
         for (one, other) in one.into_iter().zip(other) {
             assert!(
                 (one - other).abs() < 1e-9 * other.max(1e-6),
@@ -93,9 +97,35 @@ fn one_block_stands_for_all_that_do_alike() {
     });
 }
 
+#[test]
+fn a_model_that_stands_passes_as_a_new_one() {
+    each(|model, setup| {
+        let between = Setup {
+            batch: 3 - setup.batch.min(2),
+            accum: 3 - setup.accum.min(2),
+            ckpt: match setup.ckpt {
+                Checkpointing::None => Checkpointing::Full,
+                _ => Checkpointing::None,
+            },
+            ..setup.clone()
+        };
+        let mut recorder = PassRecorder::default();
+        for setup in [setup, &between, setup] {
+            let told = format!("{}: {setup:?}", model.name);
+            let (stood, left) = recorder.pass(model, setup, Gpu::H200.into(), (true, false)).unwrap();
+            let (new, left_new) = pass(model, setup, false);
+            assert_eq!((stood.peak, left), (new.peak, left_new), "{told}");
+            for (stood, new) in stood.work.phases().into_iter().zip(new.work.phases()) {
+                assert!(stood.eq(new), "{told}");
+            }
+        }
+    });
+}
+
 /// The pass and the update of a run that is recorded as a whole, counted.
 #[test]
 fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
+    let mut recorder = PassRecorder::default();
     each(|model, setup| {
         let repeated = Setup {
             accum: setup.accum.min(2),
@@ -109,15 +139,17 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
         let told = format!("{}: {setup:?}", model.name);
         let counted = |setup: &Setup| {
             let run = record_notes(model, setup, Gpu::H200, notes).unwrap();
-            let Counted { pass, update, end } = count(&run);
+            let Counted { pass, update, end, .. } = count(&run);
             ([pass, update, end], run.work)
         };
         let ([pass_peak, _, end], work) = counted(&bare);
-        let pass = record_pass(model, setup, Gpu::H200.into(), true).unwrap();
+        let pass = recorder.record(model, setup, Gpu::H200.into(), true).unwrap();
         assert_eq!(pass.peak, pass_peak, "{told}");
         let launches = |items: &[Item]| items.iter().map(|item| item.launches(&|_| true)).sum::<u64>();
-        assert_eq!(launches(&pass.work.forward), launches(&work.forward), "{told}");
-        assert_eq!(launches(&pass.work.backward), launches(&work.backward), "{told}");
+        let all = |part: (&[Item], u64)| launches(part.0) * part.1;
+        let [forward, backward] = pass.work.phases().map(|parts| parts.map(all).sum::<u64>());
+        assert_eq!(forward, launches(&work.forward), "{told}");
+        assert_eq!(backward, launches(&work.backward), "{told}");
         let ground = record_ground(
             model,
             &Setup {

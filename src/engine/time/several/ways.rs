@@ -6,7 +6,7 @@ use super::super::communication::{Collective, pipeline_bubble};
 use super::super::cost::Costs;
 use super::super::network::Network;
 use super::super::step::step;
-use super::super::timeline::{Lines, Phase};
+use super::super::timeline::{Lines, Phase, once};
 use super::compressed;
 use super::ddp::Compression;
 use crate::Setup;
@@ -151,7 +151,7 @@ fn tensor(
                 )
             })
             .collect();
-        lines.phase(phase, &parts, costs, |_, _, _| {}).total
+        lines.phase(phase, once(&parts), costs, |_, _, _| {}).total
     };
     let passes = phase(Phase::Forward, &work.forward) + phase(Phase::Backward, &work.backward);
     let update = phase(Phase::Optimizer, &work.optimizer);

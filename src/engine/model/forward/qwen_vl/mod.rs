@@ -12,8 +12,6 @@ mod rotary;
 mod vision_ids;
 mod windows;
 
-use std::cell::RefCell;
-
 pub use attention::{Segments, VisionAttention};
 pub use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
 pub use interpolation::interpolation;
@@ -58,8 +56,6 @@ pub struct QwenVl<V> {
     language_model: Decoder,
     lm_head: Option<Linear>,
     patches: QwenPatches,
-    /// `rope_deltas`, which the model keeps from one forward to the next.
-    rope_deltas: RefCell<Option<Tensor>>,
 }
 
 impl<V: VisionTower> QwenVl<V> {
@@ -76,7 +72,6 @@ impl<V: VisionTower> QwenVl<V> {
             language_model,
             lm_head,
             patches,
-            rope_deltas: RefCell::new(None),
         }
     }
 
@@ -104,7 +99,7 @@ impl<V: VisionTower> QwenVl<V> {
         let [image_mask, _video_mask] = merge::placeholder_masks(t, ids);
         embeds = t.masked_scatter(&embeds, &image_mask, &images);
         let (position_ids, deltas) = positions::rope_index(t, &layout);
-        *self.rope_deltas.borrow_mut() = Some(deltas);
+        run.keep_rope_deltas(deltas);
         let add_features = |t: &Tape, i: usize, h: Tensor| match deepstack.get(i) {
             Some(features) => merge::add_at_images(t, h, &image_mask, features),
             None => h,

@@ -7,9 +7,10 @@ mod math;
 #[cfg(test)]
 mod tests;
 
-use super::super::core::{Storage, Tape};
+use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::kind::{Component, Kind};
+use super::super::storage::Storage;
 use super::super::tensor::Tensor;
 use super::super::work::{Class, Fused, Launch, bytes_of};
 use crate::dtype::DType;

@@ -16,8 +16,9 @@ use std::rc::Rc;
 use smallvec::smallvec;
 
 use super::super::autograd::Grads;
-use super::super::core::{Storage, Tape};
+use super::super::core::Tape;
 use super::super::script::{Described, Script};
+use super::super::storage::Storage;
 use super::super::tensor::Tensor;
 use super::super::work::{Item, Launch};
 use rehearsal::{Conditions, Rehearsal};

@@ -4,8 +4,9 @@
 //! as short as that of a model without them. Bytes are those of the allocator's blocks, so that counting comes to the
 //! same.
 
-use super::super::super::core::{Storage, Tape};
+use super::super::super::core::Tape;
 use super::super::super::script::Swing;
+use super::super::super::storage::Storage;
 use super::rehearsal::Rehearsal;
 use super::{Cuts, Rehearsals};
 

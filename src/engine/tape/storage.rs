@@ -1,0 +1,106 @@
+//! Memory of tensors, which is freed with its last owner.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::core::Core;
+use super::kind::Kind;
+use super::log::{Event, StorageId};
+use super::why::Why;
+
+/// Memory that one or more tensors share; it is freed with its last owner.
+#[derive(Clone)]
+pub struct Storage(Rc<Owned>);
+
+struct Owned {
+    id: Option<StorageId>,
+    /// Further pieces of memory that die with it.
+    pieces: Option<Box<RefCell<Vec<StorageId>>>>,
+    core: Rc<Core>,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.core.log.borrow_mut().events.push(Event::death(id));
+        }
+        if let Some(pieces) = &mut self.pieces {
+            let deaths = pieces.get_mut().drain(..).map(Event::death);
+            self.core.log.borrow_mut().events.extend(deaths);
+        }
+    }
+}
+
+impl Storage {
+    /// One piece of memory, or empty memory.
+    pub(super) fn new(core: &Rc<Core>, id: Option<StorageId>) -> Self {
+        Self(Rc::new(Owned {
+            id,
+            pieces: None,
+            core: core.clone(),
+        }))
+    }
+
+    /// Memory in many pieces, of which there are none yet.
+    pub(super) fn bundle(core: &Rc<Core>) -> Self {
+        Self(Rc::new(Owned {
+            id: None,
+            pieces: Some(Box::default()),
+            core: core.clone(),
+        }))
+    }
+
+    /// Whether exactly one tensor owns this memory.
+    pub fn is_unique(&self) -> bool {
+        Rc::strong_count(&self.0) == 1
+    }
+
+    /// Position in the order of birth; nothing for empty memory.
+    pub fn id(&self) -> Option<StorageId> {
+        self.0.id
+    }
+
+    /// Whether both are the same memory.
+    pub fn same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Puts pieces of memory into a bundle.
+    pub(super) fn put(&self, ids: impl Iterator<Item = StorageId>) {
+        if let Some(pieces) = &self.0.pieces {
+            pieces.borrow_mut().extend(ids);
+        }
+    }
+
+    /// Takes the `n` last pieces out of a bundle, without freeing them, in place of what `taken` held.
+    pub(super) fn take(&self, n: usize, taken: &mut Vec<StorageId>) {
+        taken.clear();
+        if let Some(pieces) = &self.0.pieces {
+            let mut pieces = pieces.borrow_mut();
+            let kept = pieces.len().saturating_sub(n);
+            taken.extend(pieces.drain(kept..));
+        }
+    }
+
+    /// Says what the memory is for; a later, more telling word replaces an earlier one.
+    pub fn classify(&self, kind: Kind, why: Why) {
+        if let Some(id) = self.0.id {
+            let mut log = self.0.core.log.borrow_mut();
+            let birth = log.births.own(id);
+            birth.kind = kind;
+            birth.why = why;
+        }
+    }
+
+    /// Marks the memory as kept for backward, unless it is something more lasting.
+    pub fn keep_for_backward(&self, why: Why) {
+        if let Some(id) = self.0.id {
+            let mut log = self.0.core.log.borrow_mut();
+            let birth = log.births.own(id);
+            if birth.kind == Kind::Temporary {
+                birth.kind = Kind::Activation;
+                birth.why = why;
+            }
+        }
+    }
+}
