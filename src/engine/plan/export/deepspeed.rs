@@ -9,16 +9,10 @@ use crate::setup::{Checkpointing, Precision, Strategy};
 pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
     let stage = match of.parallel().map(|parallel| parallel.strategy) {
-        None | Some(Strategy::Ddp | Strategy::DdpView) => 0,
         Some(Strategy::Zero1) => 1,
         Some(Strategy::FsdpNoReshard) => 2,
         Some(Strategy::Fsdp) => 3,
-        Some(Strategy::Tensor) => {
-            return Err(super::no_parts("deepspeed"));
-        }
-        Some(Strategy::Pipeline | Strategy::PipelineGpipe) => {
-            return Err(super::no_stages("deepspeed"));
-        }
+        _ => 0,
     };
     let mut zero = json!({"stage": stage});
     if of.parallel().is_some_and(|parallel| parallel.offload) {

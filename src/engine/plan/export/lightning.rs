@@ -15,17 +15,8 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     };
     let strategy = match of.parallel().map(|parallel| parallel.strategy) {
         None => "auto",
-        Some(Strategy::Ddp | Strategy::DdpView) => "ddp",
-        Some(Strategy::Zero1) => {
-            return Err("Lightning has no ZeroRedundancyOptimizer; plan with --keep strategy".into());
-        }
         Some(Strategy::Fsdp | Strategy::FsdpNoReshard) => "fsdp",
-        Some(Strategy::Tensor) => {
-            return Err(super::no_parts("lightning"));
-        }
-        Some(Strategy::Pipeline | Strategy::PipelineGpipe) => {
-            return Err(super::no_stages("lightning"));
-        }
+        Some(_) => "ddp",
     };
     let mut trainer = json!({
         "accelerator": "gpu",

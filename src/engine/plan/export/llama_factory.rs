@@ -6,7 +6,6 @@ use super::{Exported, yaml};
 use crate::setup::{Attention, Freeze, Loss, Precision};
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
-    of.refuse_sharded("LLaMA-Factory")?;
     let setup = of.setup();
     let attn = match setup.attn {
         Attention::Sdpa => "sdpa",

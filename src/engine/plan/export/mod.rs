@@ -74,11 +74,8 @@ impl Form {
     /// When the tool cannot train the setup; the message says what to keep instead.
     pub fn write(self, plan: &Plan, choice: &Choice) -> Result<String, String> {
         let of = Exported { plan, choice };
-        if of.has_parts() && !matches!(self, Self::HfPython | Self::HfYaml) {
-            return Err(no_parts(self.name()));
-        }
-        if of.parallel().is_some_and(|parallel| parallel.strategy.is_pipeline()) {
-            return Err(no_stages(self.name()));
+        if let Some(why) = of.parallel().and_then(|parallel| self.refusal(parallel.strategy)) {
+            return Err(why);
         }
         match self {
             Self::HfPython => transformers::python(&of),
@@ -90,6 +87,35 @@ impl Form {
             Self::Trl => trl::yaml(&of),
             Self::LlamaFactory => llama_factory::yaml(&of),
             Self::MsSwift => ms_swift::yaml(&of),
+        }
+    }
+
+    /// Why the tool does not share so.
+    fn refusal(self, strategy: Strategy) -> Option<String> {
+        let tool = self.name();
+        match (strategy, self) {
+            // Only transformers reads it.
+            (Strategy::Tensor, Self::HfPython | Self::HfYaml) => None,
+            (Strategy::Tensor, _) => Some(format!(
+                "{tool} has no entry for transformers' own tensor parallelism; export hf-python, or plan with --keep \
+                 strategy"
+            )),
+            (Strategy::Pipeline | Strategy::PipelineGpipe, _) => Some(format!(
+                "{tool} has no entry for pipeline parallelism; write the step with torch.distributed.pipelining \
+                 (PipelineStage, Schedule1F1B), as torchtitan does, or plan with --keep strategy"
+            )),
+            (Strategy::Zero1, Self::Deepspeed) => None,
+            (Strategy::Zero1, _) => Some(format!(
+                "{tool} has no entry for ZeRO-1 (ZeroRedundancyOptimizer) and would run DDP, which takes more memory; \
+                 export deepspeed, or plan with --keep strategy"
+            )),
+            (
+                Strategy::Fsdp | Strategy::FsdpNoReshard,
+                Self::HfPython | Self::HfYaml | Self::Trl | Self::LlamaFactory | Self::MsSwift,
+            ) => Some(format!(
+                "{tool} takes FSDP2 from accelerate; export fsdp beside it, or plan with --keep strategy"
+            )),
+            (Strategy::Ddp | Strategy::DdpView | Strategy::Fsdp | Strategy::FsdpNoReshard, _) => None,
         }
     }
 }
@@ -245,30 +271,6 @@ impl Exported<'_> {
         }
         notes
     }
-
-    fn refuse_sharded(&self, tool: &str) -> Result<(), String> {
-        match self.is_sharded() {
-            true => Err(format!(
-                "{tool} takes FSDP2 from accelerate; export fsdp beside it, or keep --keep strategy"
-            )),
-            false => Ok(()),
-        }
-    }
-}
-
-/// What only transformers reads.
-fn no_parts(tool: &str) -> String {
-    format!(
-        "{tool} has no entry for transformers' own tensor parallelism; export hf-python, or plan with --keep strategy"
-    )
-}
-
-/// What none of these tools trains.
-fn no_stages(tool: &str) -> String {
-    format!(
-        "{tool} has no entry for pipeline parallelism; write the step with torch.distributed.pipelining (PipelineStage, \
-         Schedule1F1B), as torchtitan does, or plan with --keep strategy"
-    )
 }
 
 fn no_optimizer(what: &str, instead: &str) -> String {
@@ -296,4 +298,24 @@ fn one_part(part: &str, setup: &Setup) -> String {
         "checkpoint the {part} alone: call gradient_checkpointing_enable on that part of the model{when}; the tool's own \
          switch takes the other part too, which is slower and holds less"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tools_with_an_entry_for_it_are_handed_a_way_to_share() {
+        let takers = |strategy| {
+            let takes = |form: &Form| form.refusal(strategy).is_none();
+            Form::ALL.into_iter().filter(takes).map(Form::name).collect::<Vec<_>>()
+        };
+        assert_eq!(takers(Strategy::Ddp).len(), Form::ALL.len());
+        assert_eq!(takers(Strategy::Zero1), ["deepspeed"]);
+        assert_eq!(takers(Strategy::Fsdp), ["accelerate", "deepspeed", "fsdp", "lightning"]);
+        assert_eq!(takers(Strategy::Tensor), ["hf-python", "hf-yaml"]);
+        assert_eq!(takers(Strategy::Pipeline), [""; 0]);
+        let why = Form::Accelerate.refusal(Strategy::Zero1).unwrap();
+        assert!(why.contains("accelerate") && why.contains("export deepspeed"), "{why}");
+    }
 }

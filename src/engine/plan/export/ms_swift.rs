@@ -6,7 +6,6 @@ use super::{Exported, yaml};
 use crate::setup::{Freeze, Loss};
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
-    of.refuse_sharded("ms-swift")?;
     let setup = of.setup();
     let [bf16, fp16] = of.autocast();
     let mut entries = vec![

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Exported, yaml};
-use crate::setup::{Checkpointing, Freeze, Loss, Precision, Strategy};
+use crate::setup::{Checkpointing, Freeze, Loss, Parallel, Precision, Strategy};
 
 /// The arguments, in the order of their documentation.
 pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>, String> {
@@ -29,28 +29,20 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
             json!({"fused_linear_cross_entropy": true, "rope": false, "rms_norm": false, "swiglu": false, "cross_entropy": false}),
         ));
     }
-    if let Some(parallel) = of.parallel() {
-        match parallel.strategy {
-            Strategy::Ddp | Strategy::DdpView => {
-                out.push(("ddp_bucket_cap_mb", json!(parallel.bucket)));
-                out.push(("ddp_find_unused_parameters", json!(false)));
-            }
-            Strategy::Zero1 => return Err("TrainingArguments has no ZeroRedundancyOptimizer; export deepspeed".into()),
-            Strategy::Pipeline | Strategy::PipelineGpipe => return Err(super::no_stages("TrainingArguments")),
-            Strategy::Fsdp | Strategy::FsdpNoReshard | Strategy::Tensor => {}
-        }
+    let is_ddp = |parallel: &&Parallel| matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView);
+    if let Some(parallel) = of.parallel().filter(is_ddp) {
+        out.push(("ddp_bucket_cap_mb", json!(parallel.bucket)));
+        out.push(("ddp_find_unused_parameters", json!(false)));
     }
     Ok(out)
 }
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
-    of.refuse_sharded("TrainingArguments")?;
     Ok(yaml::document(&of.notes(true), &arguments(of)?))
 }
 
 /// A script's part: how the model is loaded and what of it is trained, then the arguments.
 pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
-    of.refuse_sharded("TrainingArguments")?;
     let setup = of.setup();
     let mut out: String = of.notes(false).iter().map(|note| format!("# {note}\n")).collect();
     out += "from transformers import TrainingArguments\n";

@@ -6,7 +6,6 @@ use super::{Exported, transformers, yaml};
 use crate::setup::Freeze;
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
-    of.refuse_sharded("SFTConfig")?;
     let setup = of.setup();
     let mut entries = vec![
         ("model_name_or_path", json!(of.plan.model)),
