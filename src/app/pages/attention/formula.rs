@@ -82,7 +82,7 @@ fn MemoryFormula() -> impl IntoView {
 }
 
 fn memory_table(i18n: Words, memory: Memory) -> AnyView {
-    let rows: Vec<_> = memory.terms.into_iter().map(term_row).collect();
+    let rows: Vec<_> = memory.terms.into_iter().map(|term| term_row(i18n, term)).collect();
     let rounding = (memory.rounding > Bytes::ZERO).then(|| {
         view! {
             <tr data-testid="formula-term" data-value=memory.rounding.get().to_string()>
@@ -95,7 +95,7 @@ fn memory_table(i18n: Words, memory: Memory) -> AnyView {
     });
     view! {
         <div class="chart-rows" tabindex="0">
-            <table class="formula-table">
+            <table class="formula-table stacks">
                 <thead>
                     <tr>
                         <th scope="col">{t_string!(i18n, attention.what)}</th>
@@ -121,7 +121,8 @@ fn memory_table(i18n: Words, memory: Memory) -> AnyView {
     .into_any()
 }
 
-fn term_row(term: Term) -> impl IntoView {
+/// A row; on a phone each cell stands on a line of its own, behind its column's name.
+fn term_row(i18n: Words, term: Term) -> impl IntoView {
     let times = |product: &str| match term.count {
         1 => format!("{product} · {} B", term.width),
         n => format!("{n} · {product} · {} B", term.width),
@@ -130,9 +131,9 @@ fn term_row(term: Term) -> impl IntoView {
     view! {
         <tr data-testid="formula-term" data-value=term.bytes.get().to_string()>
             <th scope="row">{term.names.join("; ")}</th>
-            <td class="math">{letters}</td>
-            <td class="math">{numbers}</td>
-            <td>{grouped(term.bytes.get())}</td>
+            <td class="math" data-label=t_string!(i18n, attention.letters)>{letters}</td>
+            <td class="math" data-label=t_string!(i18n, attention.numbers)>{numbers}</td>
+            <td data-label=t_string!(i18n, attention.bytes)>{grouped(term.bytes.get())}</td>
         </tr>
     }
 }
@@ -159,7 +160,7 @@ fn time_table(i18n: Words, time: Time) -> AnyView {
         .collect();
     view! {
         <div class="chart-rows" tabindex="0">
-            <table class="formula-table">
+            <table class="formula-table stacks">
                 <thead>
                     <tr>
                         <th scope="col">{t_string!(i18n, attention.kernel)}</th>
@@ -206,14 +207,14 @@ fn kernel_row(i18n: Words, timed: KernelTime) -> impl IntoView {
     view! {
         <tr>
             <th scope="row">{name}</th>
-            <td class="math">
-                {flops} <span class="in-numbers">{in_numbers}</span>
+            <td class="math" data-label=t_string!(i18n, attention.flops)>
+                <span>{flops} <span class="in-numbers">{in_numbers}</span></span>
             </td>
-            <td class="math">
-                {letters} <span class="in-numbers">{numbers}</span>
+            <td class="math" data-label=t_string!(i18n, attention.traffic)>
+                <span>{letters} <span class="in-numbers">{numbers}</span></span>
             </td>
-            <td>{bound}</td>
-            <td>{timed.time.to_string()}</td>
+            <td data-label=t_string!(i18n, attention.bound)>{bound}</td>
+            <td data-label=t_string!(i18n, attention.estimate)>{timed.time.to_string()}</td>
         </tr>
     }
 }

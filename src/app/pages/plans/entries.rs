@@ -33,6 +33,11 @@ pub fn name(i18n: Words, entry: &str) -> String {
 
 /// A value of an entry.
 pub fn value(i18n: Words, entry: &str, value: &str) -> String {
+    if entry == "strategy"
+        && let Ok(known) = serde_json::from_value(Value::from(value))
+    {
+        return tools_word(known).to_owned();
+    }
     Key::named(entry).map_or_else(|| value.to_owned(), |key| words::choice(i18n, key, value))
 }
 
@@ -82,9 +87,9 @@ pub fn summary(i18n: Words, choice: &Choice) -> Vec<(String, String)> {
     all
 }
 
-/// How several GPUs share, in the tools' own words.
-fn strategy(parallel: &Parallel) -> String {
-    let mut words = match parallel.strategy {
+/// A way to share, in the tools' own words.
+const fn tools_word(strategy: Strategy) -> &'static str {
+    match strategy {
         Strategy::Ddp => "DDP",
         Strategy::DdpView => "DDP (gradient_as_bucket_view)",
         Strategy::Zero1 => "ZeRO-1",
@@ -94,7 +99,11 @@ fn strategy(parallel: &Parallel) -> String {
         Strategy::Pipeline => "Schedule1F1B (torch.distributed.pipelining)",
         Strategy::PipelineGpipe => "ScheduleGPipe (torch.distributed.pipelining)",
     }
-    .to_owned();
+}
+
+/// How several GPUs share.
+fn strategy(parallel: &Parallel) -> String {
+    let mut words = tools_word(parallel.strategy).to_owned();
     for (on, word) in [
         (parallel.mp, " + mixed precision"),
         (parallel.offload, " + CPU offload"),

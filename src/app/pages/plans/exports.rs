@@ -1,4 +1,5 @@
 use leptos::prelude::*;
+use vramscope_engine::plan::Plan;
 use vramscope_engine::plan::export::Form;
 
 use super::desk::Desk;
@@ -27,8 +28,20 @@ const fn names(form: Form) -> (&'static str, &'static str) {
 pub fn Exports() -> impl IntoView {
     let i18n = use_i18n();
     let desk = Desk::get();
-    let form = RwSignal::new(Form::HfPython.name().to_owned());
-    let chosen = move || Form::ALL.into_iter().find(|known| known.name() == form.get());
+    let form = RwSignal::new(None::<String>);
+    // Until somebody chooses, the first tool that takes the setup.
+    let taking = Memo::new(move |_| {
+        let first = |plan: &Plan| {
+            let best = plan.recommended.as_ref()?;
+            Form::ALL.into_iter().find(|form| form.write(plan, best).is_ok())
+        };
+        desk.plan(first).flatten().unwrap_or(Form::HfPython)
+    });
+    let chosen = move || match form.get() {
+        Some(name) => Form::ALL.into_iter().find(|known| known.name() == name),
+        None => Some(taking.get()),
+    };
+    let name = move || chosen().map(Form::name);
     let written = Memo::new(move |_| {
         let form = chosen()?;
         desk.plan(|plan| plan.recommended.as_ref().map(|best| form.write(plan, best)))?
@@ -66,7 +79,11 @@ pub fn Exports() -> impl IntoView {
                 <p class="muted small">{t!(i18n, recommend.exports_explain)}</p>
                 <label class="field plans-form">
                     <span class="field-label">{t!(i18n, recommend.tool)}</span>
-                    <select data-testid="plan-form" on:change:target=move |event| form.set(event.target().value())>
+                    <select
+                        data-testid="plan-form"
+                        prop:value=name
+                        on:change:target=move |event| form.set(Some(event.target().value()))
+                    >
                         {Form::ALL.map(option)}
                     </select>
                 </label>

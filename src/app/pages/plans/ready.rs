@@ -63,37 +63,19 @@ pub fn Ready() -> impl IntoView {
             .iter()
             .map(|model| view! { <th scope="col">{(*model).to_owned()}</th> })
             .collect();
+        let summaries: Vec<Told> = all
+            .iter()
+            .map(|plan| {
+                plan.recommended
+                    .as_ref()
+                    .map(|best| summary(i18n, best))
+                    .unwrap_or_default()
+            })
+            .collect();
+        let common = common(&summaries);
         let cell = |model: &str, card: &str| {
-            let plan = all.iter().find(|plan| plan.model == model && plan.card == card)?;
-            let value = plan.recommended.as_ref().and_then(|best| best.peak_reserved);
-            let inner = match &plan.recommended {
-                Some(best) => {
-                    let words = summary(i18n, best).into_iter().map(|(_, value)| value);
-                    let href = planner_of(store, best, &plan.model, &plan.card);
-                    let rate = best
-                        .samples_per_s
-                        .map(|rate| t_string!(i18n, recommend.rate, rate = format!("{rate:.2}")).to_string());
-                    view! {
-                        <a href=href>{words.collect::<Vec<_>>().join(" · ")}</a>
-                        <small class="muted">
-                            {value.map(gib)} " / " {gib(plan.planned)} {rate.map(|rate| format!(" · {rate}"))}
-                        </small>
-                    }
-                    .into_any()
-                }
-                None => {
-                    let short = plan
-                        .nearest
-                        .as_ref()
-                        .map(|nearest| gib(nearest.short))
-                        .unwrap_or_default();
-                    view! { <span class="muted">{t_string!(i18n, recommend.ready_none, short = short).to_string()}</span> }.into_any()
-                }
-            };
-            let value = value.map(|bytes| bytes.get().to_string());
-            Some(
-                view! { <td data-testid="ready-plan" data-name=format!("{model} {card}") data-value=value>{inner}</td> },
-            )
+            let at = all.iter().position(|plan| plan.model == model && plan.card == card)?;
+            Some(cell(store, &all[at], own(&summaries[at], &common)))
         };
         let rows: Vec<_> = sizes
             .iter()
@@ -102,10 +84,13 @@ pub fn Ready() -> impl IntoView {
                 view! { <tr><th scope="row">{format!("{gb} GB")}<small class="muted">{(*card).to_owned()}</small></th>{cells}</tr> }
             })
             .collect();
+        let words: Vec<&str> = common.iter().map(|(_, value)| value.as_str()).collect();
+        let in_common = (!words.is_empty())
+            .then(|| t_string!(i18n, recommend.ready_common, common = words.join(" · ")).to_string());
         let view = view! {
             <section class="card" data-testid="ready-plans">
                 <h2>{t!(i18n, recommend.ready)}</h2>
-                <p class="muted small">{t!(i18n, recommend.ready_explain)}</p>
+                <p class="muted small">{t!(i18n, recommend.ready_explain)} " " {in_common}</p>
                 <div class="plans-scroll" tabindex="0" role="region" aria-label=move || t_string!(i18n, recommend.ready)>
                     <table class="plans-table plans-ready">
                         <thead><tr><th scope="col">{t!(i18n, recommend.card)}</th>{head}</tr></thead>
@@ -116,4 +101,59 @@ pub fn Ready() -> impl IntoView {
         };
         Some(view.into_any())
     })
+}
+
+/// What a plan is, in words: entry and value.
+type Told = Vec<(String, String)>;
+
+/// What all plans have in common; those where nothing fits have no say.
+fn common(all: &[Told]) -> Told {
+    let mut plans = all.iter().filter(|told| !told.is_empty());
+    let mut common = plans.next().cloned().unwrap_or_default();
+    for told in plans {
+        common.retain(|entry| told.contains(entry));
+    }
+    common
+}
+
+/// What a plan does not share with all others.
+fn own<'a>(told: &'a Told, common: &Told) -> Vec<&'a (String, String)> {
+    told.iter().filter(|entry| !common.contains(entry)).collect()
+}
+
+/// A plan: what is trained and how samples come, then the rest, then how full it makes the card.
+fn cell(store: Store, plan: &Kept, own: Vec<&(String, String)>) -> AnyView {
+    let i18n = use_i18n();
+    let value = plan.recommended.as_ref().and_then(|best| best.peak_reserved);
+    let inner = match (&plan.recommended, own.as_slice()) {
+        (Some(best), [trained, rest @ .., samples]) => {
+            let details: Vec<_> = rest
+                .iter()
+                .map(|(entry, value)| view! { <small><span class="muted">{entry.clone()}</span> " " {value.clone()}</small> })
+                .collect();
+            let href = planner_of(store, best, &plan.model, &plan.card);
+            let rate = best
+                .samples_per_s
+                .map(|rate| t_string!(i18n, recommend.rate, rate = format!("{rate:.2}")).to_string());
+            view! {
+                <a href=href>{format!("{} · {}", trained.1, samples.1)}</a>
+                {details}
+                <small class="muted">{value.map(gib)} " / " {gib(plan.planned)}</small>
+                <small class="muted">{rate}</small>
+            }
+            .into_any()
+        }
+        _ => {
+            let short = plan
+                .nearest
+                .as_ref()
+                .map(|nearest| gib(nearest.short))
+                .unwrap_or_default();
+            view! { <span class="muted">{t_string!(i18n, recommend.ready_none, short = short).to_string()}</span> }
+                .into_any()
+        }
+    };
+    let name = format!("{} {}", plan.model, plan.card);
+    let value = value.map(|bytes| bytes.get().to_string());
+    view! { <td data-testid="ready-plan" data-name=name data-value=value>{inner}</td> }.into_any()
 }

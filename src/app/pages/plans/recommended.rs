@@ -110,10 +110,16 @@ fn Reasons(reasons: Vec<Reason>) -> impl IntoView {
             view! {
                 <tr data-testid="plan-reason" data-name=key.clone() data-value=reason.saves.map(|b| b.to_string())>
                     <th scope="row">{name(i18n, key)}</th>
-                    <td>{change}</td>
-                    <td class="plans-number">{reason.saves.map(|saves| saved(i18n, saves))}</td>
-                    <td class="plans-number">{reason.seconds.map(|seconds| paid(i18n, seconds))}</td>
-                    <td>{why(i18n, key, to)} {reason.needed.then(|| t!(i18n, recommend.needed))}</td>
+                    <td data-label=t_string!(i18n, recommend.change)>{change}</td>
+                    <td class="plans-number" data-label=t_string!(i18n, recommend.saves)>
+                        {reason.saves.map(|saves| saved(i18n, saves))}
+                    </td>
+                    <td class="plans-number" data-label=t_string!(i18n, recommend.pays)>
+                        {reason.seconds.map(|seconds| paid(i18n, seconds))}
+                    </td>
+                    <td class="plans-why">
+                        {why(i18n, key, to)} " " {reason.needed.then(|| t!(i18n, recommend.needed))}
+                    </td>
                 </tr>
             }
         })
@@ -121,7 +127,7 @@ fn Reasons(reasons: Vec<Reason>) -> impl IntoView {
     view! {
         <h3>{t!(i18n, recommend.reasons)}</h3>
         <div class="plans-scroll" tabindex="0" role="region" aria-label=move || t_string!(i18n, recommend.reasons)>
-            <table class="plans-table">
+            <table class="plans-table stacks">
                 <thead>
                     <tr>
                         <th scope="col">{t!(i18n, recommend.entry)}</th>
