@@ -168,6 +168,27 @@ async fn what_may_change_is_in_the_link_and_ready_plans_stand_below() {
 }
 
 #[tokio::test]
+async fn a_plan_is_first_shown_for_a_tool_that_takes_it() {
+    // Recommends ZeRO-1, for which only DeepSpeed's file has an entry.
+    const SHARED: &str = "#/recommend?model=llama3.1-8b&gpu=RTX 4090&gpus=4&seq=2048&effective=16";
+    with_page(SHARED, async |page| {
+        search(page).await?;
+        let export = || page.text("plan-export");
+        page.until("the export", export, |text| text.contains(r#""stage": 1"#))
+            .await?;
+        let chosen = "return document.querySelector('[data-testid=plan-form]').value";
+        let chosen: String = page.driver.execute(chosen, vec![]).await?.convert()?;
+        assert_eq!(chosen, Form::Deepspeed.name());
+        page.choose("plan-form", Form::Accelerate.name()).await?;
+        let refused = || page.text("plan-export-refused");
+        page.until("the refusal", refused, |text| text.contains("export deepspeed"))
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_makes_no_question_is_said_in_the_persons_language() {
     with_page("#/recommend?model=gpt2&gpus=2&effective=3", async |page| {
         page.click("plan-go").await?;
