@@ -56,6 +56,7 @@ pub const MOST: u64 = 4096;
 /// When the lengths of the samples decide the batch, or not even one sample could run with more memory.
 pub fn max_batch(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes, steps: u64) -> Result<MaxBatch, SimulateError> {
     let mut batches = Batches::new(model.clone(), setup.clone(), gpu, (limit, steps))?;
+    batches.orders_a_step = ORDERS;
     loop {
         if let Some(found) = batches.step()? {
             return Ok(found);
@@ -73,9 +74,10 @@ pub struct Batches {
     search: Search,
     /// The largest batch that trains so far, and how many of the drawn orders it has been tried in.
     best: Option<(u64, Recording, u64)>,
+    orders_a_step: u64,
 }
 
-/// Drawn orders that one step of [`Batches`] tries.
+/// Drawn orders that one step of [`Batches`] tries, where somebody waits for other things too.
 const ORDERS_A_STEP: u64 = 6;
 
 impl Batches {
@@ -98,6 +100,7 @@ impl Batches {
             steps,
             search: Search::new(limit),
             best: None,
+            orders_a_step: ORDERS_A_STEP,
         })
     }
 
@@ -122,7 +125,7 @@ impl Batches {
             let trial = attempt_recorded(&recording, &self.options, self.steps);
             self.search.note(good, trial);
         }
-        let orders = tried..(tried + ORDERS_A_STEP).min(ORDERS);
+        let orders = tried..(tried + self.orders_a_step).min(ORDERS);
         match stops_in_orders(&recording, &self.options, self.steps, orders.clone()) {
             Some(stopped) => self.search.step_down(stopped),
             None if orders.end == ORDERS => return Ok(Some(self.search.result())),

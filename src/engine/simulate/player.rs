@@ -148,6 +148,26 @@ impl<'a, S: SegmentSource> Player<'a, S> {
         Ok(out)
     }
 
+    /// Plays a step so many times, or until it leaves everything as it found it and no segment was given back: from
+    /// there on it goes the same way. An error tells how many went before.
+    pub fn repeat(&mut self, events: &[Event], times: u64) -> Result<(), (u64, OutOfMemory)> {
+        for number in 0..times {
+            let is_last = number + 1 == times;
+            let before = (!is_last).then(|| (self.lasting(), self.allocator.num_alloc_retries()));
+            self.restart();
+            self.play(events).map_err(|error| (number, error))?;
+            if let Some((lasting, retries)) = before
+                && self.settle(&lasting)
+                && retries == self.allocator.num_alloc_retries()
+            {
+                break;
+            }
+            // What one pool gives back may be the other's, so neither is counted only.
+            self.settled = [false; 2];
+        }
+        Ok(())
+    }
+
     /// What lives now.
     pub fn lasting(&self) -> Lasting {
         let live = self.blocks.iter().enumerate();

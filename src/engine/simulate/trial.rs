@@ -128,7 +128,7 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
     }
     let large = run.large();
     let mut fresh = run.player(options, DriverAddresses::default());
-    let small = match run.steps(&mut fresh) {
+    let small = match run.steps(&mut fresh, run.whole()) {
         Ok(()) => fresh.segments(PoolKind::Small).sum(),
         Err(_) => options.limit.unwrap_or_default(),
     };
@@ -139,7 +139,7 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
     orders.into_iter().find_map(|number| {
         let source = ShuffledAddresses::new(number);
         let mut player = run.player(&rest, source.clone());
-        let alone = large.iter().try_for_each(|events| player.play(events));
+        let alone = run.steps(&mut player, large.each_ref().map(Vec::as_slice));
         let whole = alone
             .is_err()
             .then(|| run.play(options, source, SegmentOrder::Drawn(number)));
@@ -156,7 +156,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn play(&self, options: &Options, source: impl SegmentSource, order: SegmentOrder) -> Trial {
         let mut player = self.player(options, source);
-        let stopped = self.steps(&mut player).err();
+        let stopped = self.steps(&mut player, self.whole()).err();
         let allocator = player.allocator();
         Trial {
             peak_allocated: allocator.peak_allocated(),
@@ -181,22 +181,31 @@ impl Run<'_> {
         player
     }
 
-    /// What the large pool sees of making the model and of each step.
-    fn large(&self) -> Vec<Vec<Event>> {
-        let of = |events: &[Event]| of_large_pool(&self.requests, events);
-        let (first, steady) = (of(&self.recording.first.events), of(&self.recording.steady.events));
-        let steps = (1..=self.steps).map(|number| if number == 1 { first.clone() } else { steady.clone() });
-        std::iter::once(of(&self.recording.build)).chain(steps).collect()
+    /// Making the model, the first step, and every later one.
+    fn whole(&self) -> [&[Event]; 3] {
+        let Recording {
+            build, first, steady, ..
+        } = self.recording;
+        [build, &first.events, &steady.events]
     }
 
-    fn steps<S: SegmentSource>(&self, player: &mut Player<'_, S>) -> Result<(), (u64, OutOfMemory)> {
-        player.play(&self.recording.build).map_err(|error| (0, error))?;
-        for number in 1..=self.steps {
-            let step = self.step(number).map_or(&[][..], |step| &step.events);
-            player.restart();
-            player.play(step).map_err(|error| (number, error))?;
-        }
-        Ok(())
+    /// What the large pool sees of them.
+    fn large(&self) -> [Vec<Event>; 3] {
+        self.whole().map(|events| of_large_pool(&self.requests, events))
+    }
+
+    /// Makes the model and runs the steps; which of them stops, 0 where making the model does.
+    fn steps<S: SegmentSource>(
+        &self,
+        player: &mut Player<'_, S>,
+        [build, first, steady]: [&[Event]; 3],
+    ) -> Result<(), (u64, OutOfMemory)> {
+        player.play(build).map_err(|error| (0, error))?;
+        player
+            .repeat(first, self.steps.min(1))
+            .map_err(|(_, error)| (1, error))?;
+        let later = player.repeat(steady, self.steps.saturating_sub(1));
+        later.map_err(|(number, error)| (number + 2, error))
     }
 
     fn step(&self, number: u64) -> Option<&Step> {
@@ -226,5 +235,55 @@ fn phase(step: &Step, at: usize) -> Phase {
         Phase::Backward
     } else {
         Phase::Optimizer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every step played, none left out.
+    fn played(run: &Run<'_>, options: &Options, source: impl SegmentSource) -> (bool, u64, Bytes) {
+        let mut player = run.player(options, source);
+        let [build, first, steady] = run.whole();
+        let later = std::iter::repeat_n(steady, run.steps as usize - 1);
+        let trains = [build, first]
+            .into_iter()
+            .chain(later)
+            .all(|events| player.play(events).is_ok());
+        let allocator = player.allocator();
+        (trains, allocator.num_alloc_retries(), allocator.peak_reserved())
+    }
+
+    #[test]
+    fn steps_that_would_go_the_same_way_need_not_be_played() {
+        let setup = Setup {
+            batch: 3,
+            seq: 300,
+            ..Setup::default()
+        };
+        for name in ["gpt2", "qwen2.5-0.5b", "smolvlm-256m"] {
+            let model = Model::from_catalogue(name).unwrap();
+            let recording = record(&model, &setup, Gpu::H200);
+            let run = Run {
+                recording: &recording,
+                requests: recording.log.births.requests(),
+                steps: 7,
+            };
+            let roomy = run.play(&Options::default(), DriverAddresses::default(), SegmentOrder::Fresh);
+            // From more than it needs to less, through where the cache is given back again and again.
+            for thousandth in (955..=1005).step_by(5) {
+                let options = Options {
+                    limit: Some(Bytes::new(roomy.peak_reserved.get() * thousandth / 1000)),
+                    ..Options::default()
+                };
+                for number in 0..3 {
+                    let source = ShuffledAddresses::new(number);
+                    let trial = run.play(&options, source.clone(), SegmentOrder::Drawn(number));
+                    let told = (trial.trains(), trial.retries, trial.peak_reserved);
+                    assert_eq!(told, played(&run, &options, source), "{name}, {thousandth}");
+                }
+            }
+        }
     }
 }
