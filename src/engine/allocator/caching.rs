@@ -146,7 +146,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// Bytes of the block that the cache would serve, where no option depends on when it did.
     #[inline]
     fn look(&mut self, bytes: u64, stream: u32) -> Option<u64> {
-        if !self.plain_search || self.options.garbage_collection_threshold > 0.0 {
+        if !self.gives_back_by_retries_only() {
             return None;
         }
         let size = round_size(bytes.min(Self::LARGEST_REQUEST), &self.options);
@@ -244,6 +244,11 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// `torch.cuda.set_per_process_memory_fraction`, as bytes: what may be reserved from now on.
     pub fn set_limit(&mut self, limit: Bytes) {
         self.options.limit = Some(limit);
+    }
+
+    /// Whether a segment is given back by [`Self::empty_cache`] and by retries alone.
+    pub fn gives_back_by_retries_only(&self) -> bool {
+        self.plain_search && self.options.garbage_collection_threshold <= 0.0
     }
 
     /// What the allocator was made with.

@@ -152,8 +152,9 @@ impl<'a, S: SegmentSource> Player<'a, S> {
     /// there on it goes the same way. An error tells how many went before.
     pub fn repeat(&mut self, events: &[Event], times: u64) -> Result<(), (u64, OutOfMemory)> {
         for number in 0..times {
-            let is_last = number + 1 == times;
-            let before = (!is_last).then(|| (self.lasting(), self.allocator.num_alloc_retries()));
+            // Options that give segments back by age or by size do so without a retry.
+            let may_end = number + 1 < times && self.allocator.gives_back_by_retries_only();
+            let before = may_end.then(|| (self.lasting(), self.allocator.num_alloc_retries()));
             self.restart();
             self.play(events).map_err(|error| (number, error))?;
             if let Some((lasting, retries)) = before
