@@ -1,6 +1,6 @@
 use clap::{ArgGroup, Args};
 use serde::Serialize;
-use vramscope_engine::plan::{MaxBatch as Found, max_batch};
+use vramscope_engine::plan::{Batches, MaxBatch as Found};
 use vramscope_engine::simulate::Trial;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
@@ -95,10 +95,11 @@ impl MaxBatch {
             gpu,
             limit,
         };
-        let found = asked.answer(self.steps)?;
+        let mut batches = asked.batches(self.steps)?;
+        let found = guarded(|| batches.answer())?;
         match self.format.unwrap_or(Format::Text) {
             Format::Text => {
-                let lasting = asked.lasting(&found, self.steps)?;
+                let lasting = lasting(&mut batches, &found, self.steps)?;
                 let answer = text::MaxBatch {
                     model: &model.name,
                     setup: &setup,
@@ -154,7 +155,8 @@ fn answer_case(case: &Case, gpu: Gpu, limit: Option<Bytes>, steps: u64) -> Resul
         gpu,
         limit,
     };
-    Ok(asked.answer(steps)?.max_batch)
+    let mut batches = asked.batches(steps)?;
+    Ok(guarded(|| batches.answer())?.max_batch)
 }
 
 /// What is asked.
@@ -166,16 +168,17 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn answer(&self, steps: u64) -> Result<Found, Failure> {
-        guarded(|| max_batch(self.model, self.setup, self.gpu, self.limit, steps))
+    fn batches(&self, steps: u64) -> Result<Batches, Failure> {
+        guarded(|| Batches::new(self.model.clone(), self.setup.clone(), self.gpu, (self.limit, steps)))
     }
+}
 
-    /// The largest batch that goes on after the steps that were asked for, where it is another.
-    fn lasting(&self, found: &Found, steps: u64) -> Result<Option<(u64, u64)>, Failure> {
-        let more = (steps + LASTING).min(MOST_STEPS);
-        let lasting = self.answer(more)?.max_batch;
-        Ok((lasting < found.max_batch).then_some((lasting, more)))
-    }
+/// The largest batch that goes on after the steps that were asked for, and for how many, where it is another.
+fn lasting(batches: &mut Batches, found: &Found, steps: u64) -> Result<Option<(u64, u64)>, Failure> {
+    let more = LASTING.min(MOST_STEPS - steps);
+    batches.go_on(more);
+    let lasting = guarded(|| batches.answer())?.max_batch;
+    Ok((lasting < found.max_batch).then_some((lasting, steps + more)))
 }
 
 /// How many steps more are looked at.

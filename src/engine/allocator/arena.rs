@@ -52,7 +52,7 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn insert(&mut self, node: Node) -> u32 {
         if let Some(id) = self.vacant.pop() {
             self.nodes[id as usize] = node;
@@ -63,7 +63,7 @@ impl Arena {
         }
     }
 
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn remove(&mut self, id: u32) {
         self.nodes[id as usize].size = 0;
         self.vacant.push(id);
@@ -79,7 +79,7 @@ impl Arena {
     }
 
     /// Puts `id` between two neighbours on a shelf.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn link(&mut self, before: u32, id: u32, after: u32) {
         if before != NONE {
             self[before].after = id;

@@ -95,7 +95,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// # Errors
     /// When nothing cached serves the request and, with all cached segments given back, nothing more
     /// may be reserved.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn alloc(&mut self, bytes: u64, stream: u32) -> Result<Block, OutOfMemory> {
         let size = round_size(bytes.min(Self::LARGEST_REQUEST), &self.options);
         let kind = PoolKind::of(size);
@@ -163,7 +163,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     ///
     /// # Panics
     /// When `block` is not live: freed before, or of another allocator.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn free(&mut self, block: Block) {
         self.request_free(block);
         self.complete_free(block);
@@ -174,7 +174,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     ///
     /// # Panics
     /// When `block` is not live.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn request_free(&mut self, block: Block) {
         let node = &mut self.blocks[block.id()];
         assert!(node.state == BlockState::Allocated, "the block is not live");
@@ -187,7 +187,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     ///
     /// # Panics
     /// Without a [`Self::request_free`] before.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn complete_free(&mut self, block: Block) {
         let node = &mut self.blocks[block.id()];
         assert!(node.state == BlockState::AwaitingFree, "the block was not let go of");
@@ -262,7 +262,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     }
 
     /// Index of the pool of a stream, which is made on first use.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn pool_index(&mut self, stream: u32, kind: PoolKind) -> u32 {
         let stream = if self.streams.first() == Some(&stream) {
             0

@@ -8,7 +8,7 @@ use crate::units::Bytes;
 
 impl<S: SegmentSource> CachingAllocator<S> {
     /// Makes a block live, cut to `size` where that is worth it (`alloc_found_block`).
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn hand_out(&mut self, id: u32, size: u64) -> Block {
         if self.should_split(id, size) {
             let rest = self.cut(id, size);
@@ -23,7 +23,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
 
     /// Whether the rest of a block that serves `size` bytes is worth a block of its own
     /// (`should_split`).
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn should_split(&self, id: u32, size: u64) -> bool {
         let remaining = self.blocks[id].size - size;
         if self.blocks[id].kind == PoolKind::Small || self.options.expandable_segments {
@@ -34,7 +34,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     }
 
     /// Cuts a block to its first `size` bytes; the rest is a new block behind it, in no pool.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn cut(&mut self, id: u32, size: u64) -> u32 {
         let node = &mut self.blocks[id];
         let next = node.next;
@@ -62,7 +62,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
 
     /// Takes in both neighbours where they are in the same state: all free or all unmapped
     /// (`try_merge_blocks`).
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn merge_with_neighbours(&mut self, id: u32) {
         let Node { prev, next, state, .. } = self.blocks[id];
         if prev != NONE && self.blocks[prev].state == state {
@@ -95,7 +95,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     }
 
     /// Takes a block off the list that it waits on.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn withdraw(&mut self, id: u32) {
         if self.blocks[id].state == BlockState::Unmapped {
             self.forget_unmapped(id);
@@ -105,7 +105,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     }
 
     /// Puts a block into its pool (`BlockPool::insert_into_blocks`).
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn cache(&mut self, id: u32) {
         let node = &mut self.blocks[id];
         node.state = BlockState::Free;
@@ -115,7 +115,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     }
 
     /// Takes a block out of its pool.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn uncache(&mut self, id: u32) {
         let pool = self.blocks[id].pool as usize;
         self.pools[pool].remove(&mut self.blocks, id);

@@ -117,7 +117,7 @@ impl FreeBlocks {
     }
 
     /// Takes out the smallest block of at least `size` bytes; of equals, the lowest.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn take_best_fit(&mut self, blocks: &mut Arena, size: u64) -> Option<u32> {
         let (class, id) = self.find(blocks, size)?;
         self.remove_of(blocks, id, class);

@@ -9,7 +9,7 @@ use crate::units::Bytes;
 
 impl<S: SegmentSource> CachingAllocator<S> {
     /// A cached block for the request, out of its pool (`get_free_block`).
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn take_cached(&mut self, request: Request) -> Option<u32> {
         let searches = &mut self.searches[request.kind as usize];
         *searches = searches.wrapping_add(1);

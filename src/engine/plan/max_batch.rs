@@ -55,13 +55,7 @@ pub const MOST: u64 = 4096;
 /// # Errors
 /// When the lengths of the samples decide the batch, or not even one sample could run with more memory.
 pub fn max_batch(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes, steps: u64) -> Result<MaxBatch, SimulateError> {
-    let mut batches = Batches::new(model.clone(), setup.clone(), gpu, (limit, steps))?;
-    batches.orders_a_step = ORDERS;
-    loop {
-        if let Some(found) = batches.step()? {
-            return Ok(found);
-        }
-    }
+    Batches::new(model.clone(), setup.clone(), gpu, (limit, steps))?.answer()
 }
 
 /// [`max_batch`] a run at a time, for those who do something else between.
@@ -72,9 +66,16 @@ pub struct Batches {
     options: Options,
     steps: u64,
     search: Search,
-    /// The largest batch that trains so far, and how many of the drawn orders it has been tried in.
-    best: Option<(u64, Recording, u64)>,
+    best: Option<Best>,
     orders_a_step: u64,
+}
+
+/// The largest batch that trains so far.
+struct Best {
+    batch: u64,
+    recording: Recording,
+    /// How many of the drawn orders it has been tried in.
+    tried: u64,
 }
 
 /// Drawn orders that one step of [`Batches`] tries, where somebody waits for other things too.
@@ -117,21 +118,55 @@ impl Batches {
         if good == 0 {
             return Ok(Some(self.search.result()));
         }
-        let (recording, tried) = match self.best.take() {
-            Some((batch, recording, tried)) if batch == good => (recording, tried),
-            _ => (self.record(good)?, 0),
+        let best = match self.best.take() {
+            Some(best) if best.batch == good => best,
+            _ => Best {
+                batch: good,
+                recording: self.record(good)?,
+                tried: 0,
+            },
         };
         if !self.search.knows(good) {
-            let trial = attempt_recorded(&recording, &self.options, self.steps);
+            let trial = attempt_recorded(&best.recording, &self.options, self.steps);
+            if !trial.trains() {
+                self.search.step_down(trial);
+                return Ok(None);
+            }
             self.search.note(good, trial);
         }
-        let orders = tried..(tried + self.orders_a_step).min(ORDERS);
-        match stops_in_orders(&recording, &self.options, self.steps, orders.clone()) {
-            Some(stopped) => self.search.step_down(stopped),
-            None if orders.end == ORDERS => return Ok(Some(self.search.result())),
-            None => self.best = Some((good, recording, orders.end)),
+        let orders = best.tried..(best.tried + self.orders_a_step).min(ORDERS);
+        if let Some(stopped) = stops_in_orders(&best.recording, &self.options, self.steps, orders.clone()) {
+            self.search.step_down(stopped);
+            return Ok(None);
         }
-        Ok(None)
+        self.best = Some(Best {
+            tried: orders.end,
+            ..best
+        });
+        Ok((orders.end == ORDERS).then(|| self.search.result()))
+    }
+
+    /// The answer, of all runs that are left in one go.
+    ///
+    /// # Errors
+    /// As [`Batches::step`].
+    pub fn answer(&mut self) -> Result<MaxBatch, SimulateError> {
+        self.orders_a_step = ORDERS;
+        loop {
+            if let Some(found) = self.step()? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// After the answer: asks for the largest batch that trains for as many steps more, which is looked for from
+    /// that answer down.
+    pub fn go_on(&mut self, steps: u64) {
+        self.steps += steps;
+        self.search.doubt();
+        if let Some(best) = &mut self.best {
+            best.tried = 0;
+        }
     }
 
     /// The largest batch that trains and the smallest that does not, so far.
@@ -152,7 +187,11 @@ impl Batches {
             Ok(recording) => {
                 let trial = attempt_recorded(&recording, &self.options, self.steps);
                 if trial.trains() {
-                    self.best = Some((batch, recording, 0));
+                    self.best = Some(Best {
+                        batch,
+                        recording,
+                        tried: 0,
+                    });
                 }
                 self.search.note(batch, trial);
                 Ok(())
@@ -186,8 +225,8 @@ impl Search {
         }
     }
 
-    /// The batch to try next: where the line through two allocated peaks meets the limit, or next to what
-    /// is known already.
+    /// The batch to try next: where the line through two allocated peaks meets the limit, next to what is known
+    /// already, or half-way.
     fn next(&self) -> Option<u64> {
         if self.bad - self.good <= 1 {
             return None;
@@ -212,6 +251,8 @@ impl Search {
             // The line is above the truth: what it misses is little.
             _ if guess <= self.good => self.good + 1,
             _ if guess < self.bad => guess,
+            // Mostly one sample is too many, because room lies in pieces.
+            _ if self.tries.iter().filter(|(_, trial)| !trial.trains()).count() == 1 => self.bad - 1,
             _ => self.good + (self.bad - self.good) / 2,
         })
     }
@@ -236,6 +277,12 @@ impl Search {
         self.tries.retain(|(other, _)| *other != batch);
         self.note(batch, stopped);
         self.good = batch - 1;
+    }
+
+    /// What trained may stop later; what stopped stops.
+    fn doubt(&mut self) {
+        self.bad = self.good + 1;
+        self.tries.retain(|(_, trial)| !trial.trains());
     }
 
     fn refuse(&mut self, batch: u64, error: SimulateError) {
@@ -311,6 +358,31 @@ mod tests {
     fn a_line_takes_few_tries() {
         assert_eq!(searched(1_000_000, [0, 200_000, 7_919]).0, 101);
         assert!(searched(1_000_000, [0, 200_000, 7_919]).1 <= 6);
+    }
+
+    #[test]
+    fn more_steps_are_looked_at_from_the_answer_on() {
+        let model = Model::from_catalogue("gpt2").unwrap();
+        let mut goes_down = false;
+        for mib in [1500, 2100, 3300] {
+            for seq in [96, 200, 333] {
+                let (limit, gpu) = (Bytes::mib(mib), Gpu::default());
+                let setup = Setup {
+                    seq,
+                    ..Setup::default()
+                };
+                let mut batches = Batches::new(model.clone(), setup.clone(), gpu, (limit, 1)).unwrap();
+                let first = batches.answer().unwrap();
+                batches.go_on(5);
+                let lasting = batches.answer().unwrap().max_batch;
+                assert_eq!(lasting, max_batch(&model, &setup, gpu, limit, 6).unwrap().max_batch);
+                goes_down |= lasting < first.max_batch;
+            }
+        }
+        assert!(
+            goes_down,
+            "the first step makes no states of the optimizer beside gradients and activations"
+        );
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+#[cfg(not(target_family = "wasm"))]
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
 use super::SimulateError;
 use super::check::check;
 use super::player::{Player, of_large_pool};
@@ -94,12 +97,16 @@ pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) ->
         requests: recording.log.births.requests(),
         steps,
     };
-    let fresh = run.play(options, DriverAddresses::default(), SegmentOrder::Fresh);
+    let in_fresh = || run.play(options, DriverAddresses::default(), SegmentOrder::Fresh);
     // With expandable segments the order of segments decides nothing.
-    if fresh.stopped.is_some() || options.expandable_segments {
+    if options.expandable_segments {
+        return in_fresh();
+    }
+    let in_used = || run.play(options, AscendingAddresses::default(), SegmentOrder::Ascending);
+    let (fresh, used) = both(in_fresh, in_used);
+    if fresh.stopped.is_some() {
         return fresh;
     }
-    let used = run.play(options, AscendingAddresses::default(), SegmentOrder::Ascending);
     Trial {
         peak_allocated: fresh.peak_allocated.max(used.peak_allocated),
         peak_reserved: fresh.peak_reserved.max(used.peak_reserved),
@@ -136,7 +143,7 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
         limit: options.limit.map(|limit| limit.saturating_sub(small)),
         ..options.clone()
     };
-    orders.into_iter().find_map(|number| {
+    first_that_stops(orders, |number| {
         let source = ShuffledAddresses::new(number);
         let mut player = run.player(&rest, source.clone());
         let alone = run.steps(&mut player, large.each_ref().map(Vec::as_slice));
@@ -145,6 +152,30 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
             .then(|| run.play(options, source, SegmentOrder::Drawn(number)));
         whole.filter(|trial| !trial.trains())
     })
+}
+
+/// Both trials, on two threads where there are.
+#[cfg(not(target_family = "wasm"))]
+fn both(one: impl FnOnce() -> Trial + Send, other: impl FnOnce() -> Trial + Send) -> (Trial, Trial) {
+    rayon::join(one, other)
+}
+
+/// Both trials.
+#[cfg(target_family = "wasm")]
+fn both(one: impl FnOnce() -> Trial, other: impl FnOnce() -> Trial) -> (Trial, Trial) {
+    (one(), other())
+}
+
+/// The trial of the first of these orders that has one, on as many threads as there are.
+#[cfg(not(target_family = "wasm"))]
+fn first_that_stops(orders: Range<u64>, play: impl Fn(u64) -> Option<Trial> + Sync + Send) -> Option<Trial> {
+    orders.into_par_iter().find_map_first(play)
+}
+
+/// The trial of the first of these orders that has one.
+#[cfg(target_family = "wasm")]
+fn first_that_stops(orders: Range<u64>, play: impl FnMut(u64) -> Option<Trial>) -> Option<Trial> {
+    orders.into_iter().find_map(play)
 }
 
 struct Run<'a> {
