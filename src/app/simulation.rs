@@ -8,11 +8,16 @@ use vramscope_engine::Model;
 
 use crate::shell::{Near, Store};
 use crate::state::{Draft, Reading};
+use crate::widgets::is_typing;
 use crate::worker::view::{Card, Details, Run};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
 
 /// A figure that is older than this is marked so.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// So long what somebody types stands before the figures of the last setup go, where it cannot be simulated: the first
+/// digits of a number are mostly no setup yet.
+const REST: Duration = Duration::from_millis(600);
 
 /// So many runs are remembered: a few times the single changes of a setup.
 const KNOWN: usize = 100;
@@ -77,8 +82,10 @@ impl Simulation {
         Effect::new(move || {
             let near = store.near().get();
             simulation.outcome.track();
-            near.into_iter()
-                .for_each(|near| untrack(|| simulation.ask_near(engine, &near)));
+            // A text that is not right yet has no outcome of its own.
+            reading.track();
+            // What is asked for now is painted first, which takes the processor too.
+            after_paint(move || near.iter().for_each(|near| simulation.ask_near(engine, near)));
         });
         on_cleanup(move || engine.cancel(Slot::Near));
         let entries = Memo::new(move |_| reading.with(Reading::entries));
@@ -116,15 +123,19 @@ impl Simulation {
         engine.ask(Slot::Run, Ask::Run(entries.clone()), move |answer, _| {
             self.waiting.set_value(None);
             self.stale.set(false);
-            self.entries.set_value(entries.clone());
-            if let Some(Answer::Run(run)) = answer {
-                let outcome = Outcome::from(run);
-                if let Outcome::Ready(run) = &outcome {
-                    self.remember(entries.clone(), run.clone());
-                }
-                self.outcome.set(outcome);
-                after_paint(move || self.ask_details(engine));
+            let Some(Answer::Run(run)) = answer else { return };
+            let outcome = Outcome::from(run);
+            let entries = entries.clone();
+            if matches!(outcome, Outcome::Ready(_)) || !is_typing() {
+                return self.end(engine, entries, outcome);
             }
+            self.stale.set(true);
+            let end = move || {
+                if self.asked.try_get_value() == Some(number) {
+                    self.end(engine, entries, outcome);
+                }
+            };
+            set_timeout(end, REST);
         });
         set_timeout(
             move || {
@@ -137,9 +148,21 @@ impl Simulation {
         );
     }
 
-    /// Has the runs ready that one press on an entry asks for.
+    /// This came of these entries.
+    fn end(self, engine: Engine, entries: Draft, outcome: Outcome) {
+        self.stale.set(false);
+        self.entries.set_value(entries.clone());
+        if let Outcome::Ready(run) = &outcome {
+            self.remember(entries, run.clone());
+        }
+        self.outcome.set(outcome);
+        after_paint(move || self.ask_details(engine));
+    }
+
+    /// Has the runs ready that one press on an entry, or one key in it, asks for.
     fn ask_near(self, engine: Engine, Near { key, texts }: &Near) {
-        if !key.decides_run() || !matches!(self.outcome.get(), Outcome::Ready(_)) {
+        let outcome = self.outcome.try_get_untracked().unwrap_or(Outcome::Waiting);
+        if !key.decides_run() || matches!(outcome, Outcome::Waiting) {
             return;
         }
         let with = |text: String| {

@@ -124,3 +124,77 @@ async fn what_a_press_asks_for_is_ready() {
     })
     .await;
 }
+
+/// So are those that the next key asks for: a digit more, or one less.
+#[tokio::test]
+async fn what_a_key_asks_for_is_ready() {
+    let key = "const [command, text, done] = arguments;\
+        const field = document.querySelector('[data-testid=batch]');\
+        const shown = () => document.querySelector('[data-testid=peak-allocated]').dataset.value;\
+        field.focus();\
+        field.click();\
+        setTimeout(async () => {\
+            const before = shown();\
+            document.execCommand(command, false, text);\
+            for (let turn = 0; turn < 50; turn += 1) await null;\
+            done(shown() !== before);\
+        }, 250)";
+    with_page("#/?model=gpt2&seq=64", async |page| {
+        page.value("peak-allocated").await?;
+        let caret = "const field = document.querySelector('[data-testid=batch]'); field.focus(); field.select();";
+        page.driver.execute(caret, vec![]).await?;
+        let mut answered = 0;
+        for (command, text) in [
+            ("insertText", "2"),
+            ("insertText", "4"),
+            ("delete", ""),
+            ("insertText", "7"),
+        ] {
+            let pressed = page
+                .driver
+                .execute_async(key, vec![command.into(), text.into()])
+                .await?;
+            answered += u32::from(pressed.convert::<bool>()?);
+        }
+        assert!(answered > 0, "no key was answered at once");
+        let is_there = |fragment: &String| fragment == "#/?model=gpt2&batch=27&seq=64";
+        page.until("what was typed", || page.fragment(), is_there).await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The first digits of a number are mostly no setup: the last figures stay until the person rests.
+#[tokio::test]
+async fn figures_stay_while_a_number_is_typed() {
+    let typing = "const [keys, done] = arguments;\
+        const field = document.querySelector('[data-testid=seq]');\
+        let gone = false;\
+        const look = () => { gone ||= !document.querySelector('[data-testid=peak-allocated]'); };\
+        new MutationObserver(look).observe(document.getElementById('results'), { subtree: true, childList: true });\
+        field.focus();\
+        field.select();\
+        const press = (at) => {\
+            if (at === keys.length) return done(gone);\
+            document.execCommand('insertText', false, keys[at]);\
+            setTimeout(press, 60, at + 1);\
+        };\
+        press(0)";
+    with_page("#/?model=llava-1.5-7b", async |page| {
+        let peak = page.value("peak-allocated").await?;
+        let gone = page.driver.execute_async(typing, vec!["2560".into()]).await?;
+        assert!(!gone.convert::<bool>()?, "2 positions have no room for an image");
+        page.until(
+            "the typed number's peak",
+            || page.value("peak-allocated"),
+            |now| *now != peak,
+        )
+        .await?;
+        page.driver.execute_async(typing, vec!["25".into()]).await?;
+        page.find("refusal").await?;
+        page.driver.execute_async(typing, vec!["2048".into()]).await?;
+        page.value("peak-allocated").await?;
+        Ok(())
+    })
+    .await;
+}

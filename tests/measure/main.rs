@@ -60,9 +60,11 @@ async fn main() {
         println!("\n{:<34}{:>9}{:>9}{:>9}", "ms", "median", "p95", "most");
         println!("{:<34}{}", "usable, first visit", Quantiles::of(&first));
         println!("{:<34}{}", "usable, kept on the machine", Quantiles::of(&again));
-        print_changes("typed", &changes(page, false).await?);
+        print_changes("pasted", &changes(page, list(), "set").await?);
         page.go(SETUP).await?;
-        print_changes("stepped or chosen", &changes(page, true).await?);
+        print_changes("typed", &changes(page, numbers(), "typed").await?);
+        page.go(SETUP).await?;
+        print_changes("stepped or chosen", &changes(page, list(), "chosen").await?);
         for card in SEARCHES {
             let [searched, told] = search(page, card).await?;
             println!("{:<34}{searched:>9.0}", format!("100,800 setups searched, {card}"));
@@ -133,13 +135,10 @@ struct Change(
     f64,
 );
 
-async fn changes(page: &Page, focused: bool) -> WebDriverResult<Vec<Change>> {
+async fn changes(page: &Page, list: Vec<(&str, String)>, how: &str) -> WebDriverResult<Vec<Change>> {
     page.driver.set_script_timeout(Duration::from_secs(120)).await?;
     let script = include_str!("changes.js");
-    let answer = page
-        .driver
-        .execute_async(script, vec![json!(list()), json!(focused)])
-        .await?;
+    let answer = page.driver.execute_async(script, vec![json!(list), json!(how)]).await?;
     // A text says which change went wrong.
     if let Some(message) = answer.json().as_str() {
         panic!("{message}");
@@ -160,6 +159,20 @@ fn list() -> Vec<(&'static str, String)> {
             ("freeze", "lora".to_owned()),
             ("ckpt", "none".to_owned()),
             ("freeze", "none".to_owned()),
+        ]
+    };
+    (0..ROUNDS).flat_map(round).collect()
+}
+
+/// Numbers that are typed into several entries; none gives the run that the one before it gave.
+fn numbers() -> Vec<(&'static str, String)> {
+    let round = |n: usize| {
+        [
+            ("batch", (n + 2).to_string()),
+            ("seq", (2560 + 256 * n).to_string()),
+            ("images", (n % 3 + 2).to_string()),
+            ("batch", (n + 12).to_string()),
+            ("seq", (2400 + n).to_string()),
         ]
     };
     (0..ROUNDS).flat_map(round).collect()

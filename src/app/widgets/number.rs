@@ -4,6 +4,7 @@ use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 
 use super::field::{Field, control_id, described_by, error_of};
+use super::near::typed;
 use crate::i18n::{t_string, use_i18n};
 use crate::shell::Store;
 use crate::state::Key;
@@ -44,7 +45,10 @@ pub fn Number(
     let store = Store::get();
     let next = move |up: bool| stepped(&store.text(key), step, least, up);
     let go = move |up: bool| next(up).into_iter().for_each(|next| store.set(key, next));
-    let texts = Arc::new(move || untrack(|| [true, false].into_iter().filter_map(next).collect()));
+    let texts = Arc::new(move || {
+        let steps = untrack(|| [true, false].map(next));
+        steps.into_iter().flatten().chain(typed(&control_id(key))).collect()
+    });
     let less = move || t_string!(i18n, widget.less, what = words::label(i18n, key)).to_string();
     let more = move || t_string!(i18n, widget.more, what = words::label(i18n, key)).to_string();
     view! {
