@@ -62,9 +62,13 @@ async fn main() {
         println!("{:<34}{}", "usable, kept on the machine", Quantiles::of(&again));
         print_changes("pasted", &changes(page, list(), "set").await?);
         page.go(SETUP).await?;
-        print_changes("typed", &changes(page, numbers(), "typed").await?);
+        let mut all = changes(page, numbers(), "typed").await?;
+        print_changes("typed", &all);
         page.go(SETUP).await?;
-        print_changes("stepped or chosen", &changes(page, list(), "chosen").await?);
+        let pressed = changes(page, list(), "chosen").await?;
+        print_changes("stepped or chosen", &pressed);
+        all.extend(pressed);
+        print_changes("by any control", &all);
         for card in SEARCHES {
             let [searched, told] = search(page, card).await?;
             println!("{:<34}{searched:>9.0}", format!("100,800 setups searched, {card}"));
