@@ -97,16 +97,12 @@ pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) ->
         requests: recording.log.births.requests(),
         steps,
     };
-    let in_fresh = || run.play(options, DriverAddresses::default(), SegmentOrder::Fresh);
+    let fresh = run.play(options, DriverAddresses::default(), SegmentOrder::Fresh);
     // With expandable segments the order of segments decides nothing.
-    if options.expandable_segments {
-        return in_fresh();
-    }
-    let in_used = || run.play(options, AscendingAddresses::default(), SegmentOrder::Ascending);
-    let (fresh, used) = both(in_fresh, in_used);
-    if fresh.stopped.is_some() {
+    if fresh.stopped.is_some() || options.expandable_segments {
         return fresh;
     }
+    let used = run.play(options, AscendingAddresses::default(), SegmentOrder::Ascending);
     Trial {
         peak_allocated: fresh.peak_allocated.max(used.peak_allocated),
         peak_reserved: fresh.peak_reserved.max(used.peak_reserved),
@@ -152,18 +148,6 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
             .then(|| run.play(options, source, SegmentOrder::Drawn(number)));
         whole.filter(|trial| !trial.trains())
     })
-}
-
-/// Both trials, on two threads where there are.
-#[cfg(not(target_family = "wasm"))]
-fn both(one: impl FnOnce() -> Trial + Send, other: impl FnOnce() -> Trial + Send) -> (Trial, Trial) {
-    rayon::join(one, other)
-}
-
-/// Both trials.
-#[cfg(target_family = "wasm")]
-fn both(one: impl FnOnce() -> Trial, other: impl FnOnce() -> Trial) -> (Trial, Trial) {
-    (one(), other())
 }
 
 /// The trial of the first of these orders that has one, on as many threads as there are.
