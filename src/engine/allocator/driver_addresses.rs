@@ -11,7 +11,7 @@ use super::segment_source::SegmentSource;
 /// Between equal requests the addresses depend on the segments in place only, not on their history.
 #[derive(Debug, Clone)]
 pub struct DriverAddresses {
-    /// Address and bytes of each segment in place, by address.
+    /// Address and bytes of each segment in place, the highest first: most new ones lie below all others.
     segments: Vec<(u64, u64)>,
     gaps: Gaps,
     /// Whether a release has left `gaps` behind.
@@ -28,13 +28,13 @@ impl DriverAddresses {
 
     /// Where a segment of this address stands among the others, or would.
     fn place(&self, address: u64) -> usize {
-        self.segments.partition_point(|&(other, _)| other < address)
+        self.segments.partition_point(|&(other, _)| other > address)
     }
 
     /// Where chunks below all segments end.
     fn lowest(&self) -> u64 {
         self.segments
-            .first()
+            .last()
             .map_or(Self::FIRST, |&(address, _)| chunk_start(address).min(Self::FIRST))
     }
 
@@ -49,13 +49,14 @@ impl DriverAddresses {
     /// Finds the gaps between the segments in place.
     fn survey(&mut self) {
         self.gaps = Gaps::default();
-        let starts = self.segments.iter().map(|(address, _)| *address).skip(1).chain([TOP]);
-        let ends = self.segments.iter().map(|(address, size)| address + size);
+        let ascending = self.segments.iter().rev();
+        let starts = ascending.clone().map(|(address, _)| *address).skip(1).chain([TOP]);
+        let ends = ascending.map(|(address, size)| address + size);
         let between: Vec<(u64, u64)> = ends.zip(starts).collect();
         for (start, end) in between {
             self.gaps.add(start, end, Self::FIRST);
         }
-        let lowest = self.segments.first().map_or(TOP, |&(address, _)| address);
+        let lowest = self.segments.last().map_or(TOP, |&(address, _)| address);
         self.gaps.add(chunk_start(lowest).min(Self::FIRST), lowest, Self::FIRST);
         self.stale = false;
     }
@@ -133,9 +134,9 @@ mod tests {
                 let address = driver.reserve(size);
                 prop_assert_eq!(surveyed.reserve(size), address);
                 let at = driver.place(address);
-                let (before, after) = (at.checked_sub(1).map(|i| driver.segments[i]), driver.segments.get(at + 1));
-                prop_assert!(before.is_none_or(|(start, size)| start + size <= address));
-                prop_assert!(after.is_none_or(|&(start, _)| address + size <= start));
+                let (above, below) = (at.checked_sub(1).map(|i| driver.segments[i]), driver.segments.get(at + 1));
+                prop_assert!(above.is_none_or(|(start, _)| address + size <= start));
+                prop_assert!(below.is_none_or(|&(start, size)| start + size <= address));
             }
         }
     }

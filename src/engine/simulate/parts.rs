@@ -82,7 +82,7 @@ fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
         update: &events[passes.end..*end],
         zero_grad: &[],
     };
-    pieces.step(passes, |events| events.to_vec())
+    pieces.step(passes, |_| true)
 }
 
 /// The first step has the first update; later steps have the second, and nothing is born in
@@ -110,10 +110,7 @@ fn shared(events: &[Event], passes: &Passes, ends: [usize; 3], births: usize) ->
         ..first
     };
     let kept = |e: &Event| (if e.is_birth() { &dies } else { &born })[e.storage() as usize];
-    (
-        first.step(passes, |events| events.to_vec()),
-        steady.step(passes, |events| events.iter().copied().filter(kept).collect()),
-    )
+    (first.step(passes, |_| true), steady.step(passes, kept))
 }
 
 #[derive(Clone, Copy)]
@@ -124,11 +121,12 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// `keep` gives what is kept of a piece of forward and backward.
-    fn step(&self, passes: &Passes, keep: impl Fn(&[Event]) -> Vec<Event>) -> Step {
+    /// `is_kept` says what is kept of forward and backward.
+    fn step(&self, passes: &Passes, is_kept: impl Fn(&Event) -> bool) -> Step {
         let mut events = Vec::with_capacity(self.forward_backward.len() + self.update.len() + self.zero_grad.len());
         let mut at = |mark: usize, from: usize| {
-            events.extend(keep(&self.forward_backward[from - passes.start..mark - passes.start]));
+            let piece = &self.forward_backward[from - passes.start..mark - passes.start];
+            events.extend(piece.iter().filter(|event| is_kept(event)));
             events.len()
         };
         let mut marks = StepMarks {
