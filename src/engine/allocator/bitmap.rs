@@ -1,17 +1,14 @@
 /// A set of small numbers below `WORDS` × 64, in which the next one is found fast.
 #[derive(Debug, Clone)]
-pub(super) struct Bitmap<const WORDS: usize> {
+pub(super) struct Bitmap<const WORDS: usize, const SUMMARY: usize> {
     words: [u64; WORDS],
     /// Which words are not zero; 64 of them per element.
     summary: [u64; SUMMARY],
 }
 
-/// Room for 64 × 64 × this many numbers.
-const SUMMARY: usize = 4;
-
-impl<const WORDS: usize> Default for Bitmap<WORDS> {
+impl<const WORDS: usize, const SUMMARY: usize> Default for Bitmap<WORDS, SUMMARY> {
     fn default() -> Self {
-        const { assert!(WORDS <= SUMMARY * 64) };
+        const { assert!(SUMMARY == WORDS.div_ceil(64)) };
         Self {
             words: [0; WORDS],
             summary: [0; SUMMARY],
@@ -19,15 +16,15 @@ impl<const WORDS: usize> Default for Bitmap<WORDS> {
     }
 }
 
-impl<const WORDS: usize> Bitmap<WORDS> {
-    #[inline]
+impl<const WORDS: usize, const SUMMARY: usize> Bitmap<WORDS, SUMMARY> {
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn insert(&mut self, n: usize) {
         let word = n / 64;
         self.words[word] |= 1 << (n % 64);
         self.summary[word / 64] |= 1 << (word % 64);
     }
 
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn remove(&mut self, n: usize) {
         let word = n / 64;
         self.words[word] &= !(1 << (n % 64));
@@ -37,7 +34,7 @@ impl<const WORDS: usize> Bitmap<WORDS> {
     }
 
     /// The smallest member that is at least `n`.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn next(&self, n: usize) -> Option<usize> {
         first_set(&self.words, n / 64, n % 64).or_else(|| {
             let word = n / 64 + 1;
@@ -50,7 +47,7 @@ impl<const WORDS: usize> Bitmap<WORDS> {
 }
 
 /// The first bit of one word that is set from `bit` on, counted from the first word.
-#[inline]
+#[cfg_attr(not(target_family = "wasm"), inline)]
 fn first_set(words: &[u64], word: usize, bit: usize) -> Option<usize> {
     let rest = words.get(word)? & (u64::MAX << bit);
     (rest != 0).then(|| word * 64 + rest.trailing_zeros() as usize)
@@ -67,7 +64,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_next_member_is_that_of_a_sorted_set(ops in proptest::collection::vec((0..3, 0_usize..100 * 64), 1..200)) {
-            let mut bitmap = Bitmap::<100>::default();
+            let mut bitmap = Bitmap::<100, 2>::default();
             let mut set = BTreeSet::new();
             for (op, n) in ops {
                 match op {

@@ -7,33 +7,58 @@ use super::expandable::Range;
 use super::free_blocks::FreeBlocks;
 use super::options::Options;
 use super::segment_source::SegmentSource;
-use super::size::{PoolKind, round_size};
+use super::size::{PoolKind, SMALL_SIZE, round_size};
+use super::small_pools::SmallPools;
 use crate::units::Bytes;
 
 /// A live allocation. Ids are used again once freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Block(NonZeroU32);
 
+/// Where a block is found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Found {
+    /// In [`SmallPools`], by its id.
+    Small(u32),
+    /// In the [`Arena`], by its id.
+    General(u32),
+}
+
 impl Block {
-    /// The block of this id, which is no end of a chain.
-    #[inline]
-    pub(super) fn of(id: u32) -> Self {
+    /// Ids of small pools have this bit.
+    const SMALL: u32 = 1 << 31;
+
+    #[inline(always)]
+    pub(super) fn of(found: Found) -> Self {
+        let id = match found {
+            Found::Small(id) => id | Self::SMALL,
+            Found::General(id) => id,
+        };
+        // No id is the largest number: that is the end of a chain.
         Self(NonZeroU32::MIN.saturating_add(id))
     }
 
-    #[inline]
-    pub(super) fn id(self) -> u32 {
-        self.0.get() - 1
+    #[inline(always)]
+    pub(super) fn found(self) -> Found {
+        let id = self.0.get() - 1;
+        if id & Self::SMALL == 0 {
+            Found::General(id)
+        } else {
+            Found::Small(id & !Self::SMALL)
+        }
     }
 }
 
 /// The caching allocator of one device (`DeviceCachingAllocator`).
-#[derive(Debug, Clone)]
-pub struct CachingAllocator<S = DriverAddresses> {
+#[derive(Debug)]
+pub struct CachingAllocator<S = Box<dyn SegmentSource>> {
     pub(super) options: Options,
     /// Whether no option changes the search of the cache.
     pub(super) plain_search: bool,
+    /// Whether small requests are served from `small`, and not from `blocks` as the large ones.
+    pub(super) has_small_pools: bool,
     pub(super) source: S,
+    pub(super) small: SmallPools,
     pub(super) blocks: Arena,
     /// Two for each stream: small, then large.
     pub(super) pools: Vec<FreeBlocks>,
@@ -43,6 +68,8 @@ pub struct CachingAllocator<S = DriverAddresses> {
     pub(super) ranges: Vec<Range>,
     pub(super) streams: Vec<u32>,
     pub(super) reserved: u64,
+    /// The part of it that is the small pools'.
+    pub(super) reserved_small: u64,
     pub(super) peak_reserved: u64,
     pub(super) allocated: u64,
     pub(super) peak_allocated: u64,
@@ -63,23 +90,27 @@ pub(super) struct Request {
 impl CachingAllocator {
     /// An empty allocator whose segments lie where `cudaMalloc` would put them.
     pub fn new(options: Options) -> Self {
-        Self::with_source(options, DriverAddresses::default())
+        Self::with_source(options, Box::new(DriverAddresses::default()))
     }
 }
 
 impl<S: SegmentSource> CachingAllocator<S> {
     /// An empty allocator whose segments lie where `source` says.
     pub fn with_source(options: Options, source: S) -> Self {
+        let plain_search = !options.expandable_segments && options.max_split_size.is_none();
         Self {
-            plain_search: !options.expandable_segments && options.max_split_size.is_none(),
+            plain_search,
+            has_small_pools: plain_search && options.garbage_collection_threshold <= 0.0,
             options,
             source,
+            small: SmallPools::default(),
             blocks: Arena::default(),
             pools: Vec::new(),
             unmapped: Vec::new(),
             ranges: Vec::new(),
             streams: Vec::new(),
             reserved: 0,
+            reserved_small: 0,
             peak_reserved: 0,
             allocated: 0,
             peak_allocated: 0,
@@ -97,29 +128,57 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// may be reserved.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn alloc(&mut self, bytes: u64, stream: u32) -> Result<Block, OutOfMemory> {
-        let size = round_size(bytes.min(Self::LARGEST_REQUEST), &self.options);
+        let size = self.round(bytes);
+        let stream = self.stream_index(stream);
         let kind = PoolKind::of(size);
         let request = Request {
             size,
             kind,
-            pool: self.pool_index(stream, kind),
+            pool: (2 * stream + kind as usize) as u32,
         };
+        if !self.is_of_small_pools(size) {
+            return self.alloc_general(request);
+        }
+        let id = match self.small.take(stream, size) {
+            Some(id) => id,
+            None => self.take_new(request)?,
+        };
+        self.count_allocated(size);
+        Ok(Block::of(Found::Small(id)))
+    }
+
+    /// What a request of `bytes` is rounded to.
+    #[inline]
+    pub fn round(&self, bytes: u64) -> u64 {
+        round_size(bytes.min(Self::LARGEST_REQUEST), &self.options)
+    }
+
+    /// Whether a request of these rounded bytes is served from `small`.
+    #[inline(always)]
+    pub(super) fn is_of_small_pools(&self, size: u64) -> bool {
+        size <= SMALL_SIZE && self.has_small_pools
+    }
+
+    #[inline(never)]
+    fn alloc_general(&mut self, request: Request) -> Result<Block, OutOfMemory> {
         let found = match self.take_cached(request) {
             Some(id) => id,
             None => self.take_new(request)?,
         };
-        Ok(self.hand_out(found, size))
+        Ok(self.hand_out(found, request.size))
     }
 
     /// Allocates `bytes` and frees them at once, as libraries do with scratch memory; the bytes of the
-    /// block. From the cache this takes no more than a look: a block that is cut and freed is whole
+    /// block. Of a small pool's cache this takes no more than a look: a block that is cut and freed is whole
     /// again.
     ///
     /// # Errors
     /// As [`Self::alloc`].
     #[inline]
     pub fn alloc_and_free(&mut self, bytes: u64, stream: u32) -> Result<u64, OutOfMemory> {
-        if let Some(size) = self.look(bytes, stream) {
+        let size = self.round(bytes);
+        let index = self.stream_index(stream);
+        if self.is_of_small_pools(size) && self.small.has(index, size) {
             self.peak_allocated = self.peak_allocated.max(self.allocated + size);
             return Ok(size);
         }
@@ -143,19 +202,6 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.allocated -= bytes;
     }
 
-    /// Bytes of the block that the cache would serve, where no option depends on when it did.
-    #[inline]
-    fn look(&mut self, bytes: u64, stream: u32) -> Option<u64> {
-        if !self.gives_back_by_retries_only() {
-            return None;
-        }
-        let size = round_size(bytes.min(Self::LARGEST_REQUEST), &self.options);
-        let pool = self.pool_index(stream, PoolKind::of(size));
-        let id = self.pools[pool as usize].best_fit(&self.blocks, size)?;
-        let is_cut = self.should_split(id, size);
-        Some(if is_cut { size } else { self.blocks[id].size })
-    }
-
     /// `one_exa_bytes` of `NativeCachingAllocator::allocate`: no request above can succeed.
     const LARGEST_REQUEST: u64 = 1 << 60;
 
@@ -165,8 +211,26 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// When `block` is not live: freed before, or of another allocator.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn free(&mut self, block: Block) {
-        self.request_free(block);
-        self.complete_free(block);
+        match block.found() {
+            Found::Small(id) => self.allocated -= self.small.free(id),
+            Found::General(id) => self.free_general(id),
+        }
+    }
+
+    #[inline(never)]
+    fn free_general(&mut self, id: u32) {
+        let node = &self.blocks[id];
+        assert!(node.state == BlockState::Allocated, "the block is not live");
+        self.allocated -= node.size;
+        self.free_block(id);
+    }
+
+    /// Merges a block with its free neighbours and caches it (`free_block`).
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    fn free_block(&mut self, id: u32) {
+        self.blocks[id].state = BlockState::Free;
+        self.merge_with_neighbours(id);
+        self.cache(id);
     }
 
     /// The owner lets go of a block that another stream may still use (`free` with `stream_uses`):
@@ -174,39 +238,50 @@ impl<S: SegmentSource> CachingAllocator<S> {
     ///
     /// # Panics
     /// When `block` is not live.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn request_free(&mut self, block: Block) {
-        let node = &mut self.blocks[block.id()];
-        assert!(node.state == BlockState::Allocated, "the block is not live");
-        node.state = BlockState::AwaitingFree;
-        self.allocated -= node.size;
+        self.allocated -= match block.found() {
+            Found::Small(id) => self.small.request_free(id),
+            Found::General(id) => {
+                let node = &mut self.blocks[id];
+                assert!(node.state == BlockState::Allocated, "the block is not live");
+                node.state = BlockState::AwaitingFree;
+                node.size
+            }
+        };
     }
 
-    /// The last stream is done with a block: merges it with its free neighbours and caches it
-    /// (`free_block`).
+    /// The last stream is done with a block, which is cached.
     ///
     /// # Panics
     /// Without a [`Self::request_free`] before.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn complete_free(&mut self, block: Block) {
-        let node = &mut self.blocks[block.id()];
-        assert!(node.state == BlockState::AwaitingFree, "the block was not let go of");
-        node.state = BlockState::Free;
-        self.merge_with_neighbours(block.id());
-        self.cache(block.id());
+        match block.found() {
+            Found::Small(id) => self.small.complete_free(id),
+            Found::General(id) => {
+                let state = self.blocks[id].state;
+                assert!(state == BlockState::AwaitingFree, "the block was not let go of");
+                self.free_block(id);
+            }
+        }
     }
 
     /// Bytes of a live block, which is what counts as allocated: rounded, and with the rest of a
     /// cached block that was not worth splitting.
     #[inline]
     pub fn block_size(&self, block: Block) -> u64 {
-        self.blocks[block.id()].size
+        match block.found() {
+            Found::Small(id) => self.small.size(id),
+            Found::General(id) => self.blocks[id].size,
+        }
     }
 
     /// Device address of a live block.
     #[inline]
     pub fn address(&self, block: Block) -> u64 {
-        self.blocks[block.id()].address
+        match block.found() {
+            Found::Small(id) => self.small.address(id),
+            Found::General(id) => self.blocks[id].address,
+        }
     }
 
     /// `torch.cuda.memory_allocated`.
@@ -217,6 +292,14 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// `torch.cuda.memory_reserved`.
     pub fn reserved(&self) -> Bytes {
         Bytes::new(self.reserved)
+    }
+
+    /// The part of [`Self::reserved`] that one kind of pool has.
+    pub fn reserved_of(&self, kind: PoolKind) -> Bytes {
+        Bytes::new(match kind {
+            PoolKind::Small => self.reserved_small,
+            PoolKind::Large => self.reserved - self.reserved_small,
+        })
     }
 
     /// `torch.cuda.max_memory_allocated`.
@@ -248,7 +331,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
 
     /// Whether a segment is given back by [`Self::empty_cache`] and by retries alone.
     pub fn gives_back_by_retries_only(&self) -> bool {
-        self.plain_search && self.options.garbage_collection_threshold <= 0.0
+        self.has_small_pools
     }
 
     /// What the allocator was made with.
@@ -261,15 +344,14 @@ impl<S: SegmentSource> CachingAllocator<S> {
         &mut self.source
     }
 
-    /// Index of the pool of a stream, which is made on first use.
+    /// Index of a stream, whose pools are made on first use.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn pool_index(&mut self, stream: u32, kind: PoolKind) -> u32 {
-        let stream = if self.streams.first() == Some(&stream) {
+    fn stream_index(&mut self, stream: u32) -> usize {
+        if self.streams.first() == Some(&stream) {
             0
         } else {
             self.find_stream(stream)
-        };
-        (2 * stream + kind as usize) as u32
+        }
     }
 
     #[cold]
@@ -280,6 +362,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
 
     fn add_stream(&mut self, stream: u32) -> usize {
         self.streams.push(stream);
+        self.small.add_pool();
         self.pools.extend([FreeBlocks::default(), FreeBlocks::default()]);
         self.unmapped.extend([Vec::new(), Vec::new()]);
         self.streams.len() - 1

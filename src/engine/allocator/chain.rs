@@ -1,7 +1,7 @@
 //! Cutting and merging the blocks of a segment, and caching them.
 
 use super::arena::{BlockState, NONE, Node};
-use super::caching::{Block, CachingAllocator};
+use super::caching::{Block, CachingAllocator, Found};
 use super::segment_source::SegmentSource;
 use super::size::{MIN_BLOCK, PoolKind, SMALL_SIZE};
 use crate::units::Bytes;
@@ -16,9 +16,9 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
         let node = &mut self.blocks[id];
         node.state = BlockState::Allocated;
-        self.allocated += node.size;
-        self.peak_allocated = self.peak_allocated.max(self.allocated);
-        Block::of(id)
+        let size = node.size;
+        self.count_allocated(size);
+        Block::of(Found::General(id))
     }
 
     /// Whether the rest of a block that serves `size` bytes is worth a block of its own

@@ -134,7 +134,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
         self.merge_with_neighbours(id);
         self.cache(id);
-        self.count_reserved(size);
+        self.count_reserved(self.blocks[id].kind, size);
         Some(())
     }
 
@@ -155,7 +155,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.blocks[id].state = BlockState::Unmapped;
         self.merge_with_neighbours(id);
         self.note_unmapped(id);
-        self.reserved -= end - start;
+        self.count_given_back(self.blocks[id].kind, end - start);
         if !self.blocks[id].is_split() {
             self.release_range(id);
         }

@@ -15,7 +15,7 @@ pub(super) struct FreeBlocks {
     /// One for each class.
     shelves: Vec<Shelf>,
     /// The classes that are not empty.
-    occupied: Bitmap<{ CLASSES.div_ceil(64) }>,
+    occupied: Bitmap<WORDS, { WORDS.div_ceil(64) }>,
 }
 
 /// The ends of a chain of cached blocks.
@@ -37,6 +37,8 @@ const PRECISION: u32 = 8;
 /// Doublings from the smallest block to more than any address space.
 const DOUBLINGS: usize = 40;
 const CLASSES: usize = (DOUBLINGS - PRECISION as usize + 1) << PRECISION;
+/// Words of their bitmap.
+const WORDS: usize = CLASSES.div_ceil(64);
 
 /// The class of a size: one per 512 B up to 256 KiB, then 256 per doubling.
 #[inline]
@@ -67,7 +69,7 @@ impl Default for FreeBlocks {
 
 impl FreeBlocks {
     /// Puts a block in, of whole units of 512 B.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn insert(&mut self, blocks: &mut Arena, id: u32) {
         let class = class(blocks[id].size);
         let shelf = &mut self.shelves[class];
@@ -89,12 +91,12 @@ impl FreeBlocks {
     }
 
     /// Takes a block out, which must be here.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn remove(&mut self, blocks: &mut Arena, id: u32) {
         self.remove_of(blocks, id, class(blocks[id].size));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn remove_of(&mut self, blocks: &mut Arena, id: u32, class: usize) {
         let Node { before, after, .. } = blocks[id];
         if before == NONE && after == NONE {
@@ -131,7 +133,7 @@ impl FreeBlocks {
     }
 
     /// The smallest block of at least `size` bytes, with its class.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn find(&self, blocks: &Arena, size: u64) -> Option<(usize, u32)> {
         let of_request = class(size);
         let class = self.occupied.next(of_request)?;

@@ -36,6 +36,7 @@ mod search;
 mod segment_source;
 mod shuffled_addresses;
 mod size;
+mod small_pools;
 mod trace;
 mod view;
 

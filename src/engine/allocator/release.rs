@@ -3,7 +3,7 @@
 use super::arena::{NONE, Node};
 use super::caching::{CachingAllocator, Request};
 use super::segment_source::SegmentSource;
-use super::size::PoolKind;
+use super::size::{PoolKind, SMALL_SEGMENT};
 
 impl<S: SegmentSource> CachingAllocator<S> {
     /// `torch.cuda.empty_cache`: gives back every segment without a live block
@@ -16,6 +16,9 @@ impl<S: SegmentSource> CachingAllocator<S> {
                     self.release_or_unmap(id);
                 }
             }
+        }
+        while let Some(address) = self.small.release_one() {
+            self.give_back(PoolKind::Small, address, SMALL_SEGMENT);
         }
     }
 
@@ -35,7 +38,14 @@ impl<S: SegmentSource> CachingAllocator<S> {
             let node = &self.blocks[id];
             (node.address, node.size) == (address, size)
         });
-        id.is_some_and(|id| self.release_if_whole(id))
+        if let Some(id) = id {
+            return self.release_if_whole(id);
+        }
+        let is_small = size == SMALL_SEGMENT && self.small.release(address);
+        if is_small {
+            self.give_back(PoolKind::Small, address, size);
+        }
+        is_small
     }
 
     /// Unmaps the cached block that reaches from `address` over `size` bytes or more; whether that
@@ -50,7 +60,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         id.is_some_and(|id| self.unmap(id) == (address, size))
     }
 
-    /// All cached blocks.
+    /// All cached blocks of the general pools.
     fn cached(&self) -> impl Iterator<Item = u32> {
         self.pools.iter().flat_map(|pool| pool.iter(&self.blocks))
     }
@@ -140,9 +150,23 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// Gives one segment back (`release_block`).
     fn release(&mut self, id: u32) {
         self.uncache(id);
-        let Node { address, size, .. } = self.blocks[id];
-        self.source.release(address, size);
-        self.reserved -= size;
+        let Node {
+            address, size, kind, ..
+        } = self.blocks[id];
+        self.give_back(kind, address, size);
         self.blocks.remove(id);
+    }
+
+    /// Gives memory back to the driver.
+    fn give_back(&mut self, kind: PoolKind, address: u64, size: u64) {
+        self.source.release(address, size);
+        self.count_given_back(kind, size);
+    }
+
+    pub(super) fn count_given_back(&mut self, kind: PoolKind, size: u64) {
+        self.reserved -= size;
+        if kind == PoolKind::Small {
+            self.reserved_small -= size;
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::arena::{BlockState, NONE, Node};
 use super::caching::{CachingAllocator, Request};
 use super::error::OutOfMemory;
 use super::segment_source::SegmentSource;
-use super::size::segment_size;
+use super::size::{PoolKind, segment_size};
 use crate::units::Bytes;
 
 impl<S: SegmentSource> CachingAllocator<S> {
@@ -45,7 +45,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     }
 
     /// A block from newly reserved memory, after giving back as much of the cache as it takes
-    /// (`malloc`).
+    /// (`malloc`); of the small pools, a live one.
     #[cold]
     pub(super) fn take_new(&mut self, request: Request) -> Result<u32, OutOfMemory> {
         self.collect_garbage();
@@ -72,8 +72,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// A block outside its pool from newly reserved memory; `None` when it may not or cannot be
-    /// reserved (`alloc_block`).
+    /// A block outside its pool from newly reserved memory, of the small pools a live one; `None` when it may
+    /// not or cannot be reserved (`alloc_block`).
     fn reserve(&mut self, request: Request) -> Option<u32> {
         let size = segment_size(request.size);
         if self
@@ -90,13 +90,18 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// A whole segment of `size` bytes from `cudaMalloc`.
+    /// A whole segment of `size` bytes from `cudaMalloc`; of the small pools, the block cut from it.
     fn add_segment(&mut self, request: Request, size: u64) -> Option<u32> {
         if !self.driver_has(size) {
             return None;
         }
         let address = self.source.reserve(size);
-        self.count_reserved(size);
+        self.count_reserved(request.kind, size);
+        if self.is_of_small_pools(request.size) {
+            let stream = request.pool as usize / 2;
+            self.small.add_segment(stream, address);
+            return self.small.take(stream, request.size);
+        }
         Some(self.blocks.insert(Node {
             address,
             size,
@@ -118,8 +123,11 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.reserved + size <= capacity.min(ADDRESS_SPACE)
     }
 
-    pub(super) fn count_reserved(&mut self, size: u64) {
+    pub(super) fn count_reserved(&mut self, kind: PoolKind, size: u64) {
         self.reserved += size;
+        if kind == PoolKind::Small {
+            self.reserved_small += size;
+        }
         self.peak_reserved = self.peak_reserved.max(self.reserved);
     }
 }

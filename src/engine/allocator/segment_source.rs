@@ -16,3 +16,22 @@ pub trait SegmentSource {
     /// `size` bytes at `address`, within such a range, get memory (`cuMemMap`).
     fn map(&mut self, _address: u64, _size: u64) {}
 }
+
+/// Segments are rare: looking up where they come from costs nothing, and one allocator serves all sources.
+impl SegmentSource for Box<dyn SegmentSource> {
+    fn reserve(&mut self, size: u64) -> u64 {
+        (**self).reserve(size)
+    }
+
+    fn release(&mut self, address: u64, size: u64) {
+        (**self).release(address, size);
+    }
+
+    fn reserve_range(&mut self, size: u64) -> u64 {
+        (**self).reserve_range(size)
+    }
+
+    fn map(&mut self, address: u64, size: u64) {
+        (**self).map(address, size);
+    }
+}

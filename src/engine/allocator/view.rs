@@ -2,7 +2,7 @@
 
 use super::arena::{BlockState, NONE, Node};
 use super::caching::CachingAllocator;
-use super::size::PoolKind;
+use super::size::{PoolKind, SMALL_SEGMENT};
 use crate::order::sort_by_key;
 use crate::units::Bytes;
 
@@ -38,22 +38,24 @@ pub struct BlockView {
 impl<S> CachingAllocator<S> {
     /// All segments by address (`snapshot`).
     pub fn segments(&self) -> impl Iterator<Item = SegmentView> {
-        let mut heads: Vec<&Node> = self
-            .blocks
-            .iter()
-            .map(|(_, node)| node)
-            .filter(|node| self.is_head(node))
+        let heads = self.blocks.iter().map(|(_, node)| node);
+        let heads = heads.filter(|node| self.is_head(node));
+        let mut segments: Vec<SegmentView> = heads
+            .map(|head| self.segment(head))
+            .chain(self.small_segments())
             .collect();
-        sort_by_key(&mut heads, |node| node.address);
-        heads.into_iter().map(|head| self.segment(head))
+        sort_by_key(&mut segments, |segment| segment.address);
+        segments.into_iter()
     }
 
     /// Bytes of each segment of the pools of one kind, in no particular order.
     pub fn segment_sizes(&self, kind: PoolKind) -> impl Iterator<Item = Bytes> {
         let heads = self.blocks.iter().map(|(_, node)| node);
+        let small = if kind == PoolKind::Small { self.small.count() } else { 0 };
         heads
             .filter(move |node| node.kind == kind && self.is_head(node))
             .map(|head| self.mapped_from(head).map(|node| Bytes::new(node.size)).sum())
+            .chain(std::iter::repeat_n(Bytes::new(SMALL_SEGMENT), small))
     }
 
     /// A hash of the whole layout: segments, blocks, their states and streams.
@@ -70,10 +72,19 @@ impl<S> CachingAllocator<S> {
     /// The part of [`Self::fingerprint`] that one kind of pool has. Requests of one kind never touch
     /// the other's blocks.
     pub fn fingerprint_of(&self, kind: PoolKind) -> u64 {
-        self.blocks
-            .iter()
-            .filter(|(_, node)| node.kind == kind)
-            .fold(0, |sum: u64, (_, node)| sum.wrapping_add(self.hash(node)))
+        let general = self.blocks.iter().filter(|(_, node)| node.kind == kind);
+        let general = general.map(|(_, node)| self.hash(node));
+        let small = self.small_segments().filter(|_| kind == PoolKind::Small);
+        let small = small.flat_map(|segment| {
+            let start = segment.address;
+            let stream = segment.stream;
+            let blocks = segment.blocks.into_iter();
+            blocks.map(move |block| {
+                let flags = flags(block.state, PoolKind::Small, stream) | u64::from(block.address == start) << 4;
+                hash([block.address, block.size, flags, 0])
+            })
+        });
+        general.chain(small).fold(0, u64::wrapping_add)
     }
 
     fn hash(&self, node: &Node) -> u64 {
@@ -84,14 +95,10 @@ impl<S> CachingAllocator<S> {
         } else {
             0
         };
-        let flags = node.state as u64
-            | (node.kind as u64) << 2
+        let flags = flags(node.state, node.kind, stream)
             | u64::from(node.range != NONE) << 3
-            | u64::from(node.prev == NONE) << 4
-            | u64::from(stream) << 5;
-        [node.address, node.size, flags, u64::from(age)]
-            .into_iter()
-            .fold(0, mix)
+            | u64::from(node.prev == NONE) << 4;
+        hash([node.address, node.size, flags, u64::from(age)])
     }
 
     /// Whether mapped memory starts here.
@@ -104,6 +111,17 @@ impl<S> CachingAllocator<S> {
     fn mapped_from<'a>(&'a self, head: &'a Node) -> impl Iterator<Item = &'a Node> {
         let next = |node: &&Node| (node.next != NONE).then(|| &self.blocks[node.next]);
         std::iter::successors(Some(head), next).take_while(|node| node.state != BlockState::Unmapped)
+    }
+
+    fn small_segments(&self) -> impl Iterator<Item = SegmentView> {
+        self.small.segments().map(|(pool, blocks)| SegmentView {
+            address: blocks[0].address,
+            size: SMALL_SEGMENT,
+            stream: self.streams[pool],
+            pool: PoolKind::Small,
+            expandable: false,
+            blocks,
+        })
     }
 
     fn segment(&self, head: &Node) -> SegmentView {
@@ -124,6 +142,15 @@ impl<S> CachingAllocator<S> {
             blocks,
         }
     }
+}
+
+/// What a block is; bits 3 and 4 are left out.
+fn flags(state: BlockState, kind: PoolKind, stream: u32) -> u64 {
+    state as u64 | (kind as u64) << 2 | u64::from(stream) << 5
+}
+
+fn hash(words: [u64; 4]) -> u64 {
+    words.into_iter().fold(0, mix)
 }
 
 /// Takes one word into a hash: the finalizer of SplitMix64 (Steele, Lea, Flood 2014) over the sum.

@@ -280,7 +280,7 @@ struct Replay {
 
 /// The model is made, the cache emptied, and the pass run; outputs are held until so many of its events.
 fn replay([build, pass]: [&[Event]; 2], held: usize, requests: &[u64]) -> Result<Replay, OutOfMemory> {
-    let mut player = Player::new(requests, CachingAllocator::new(Options::default()));
+    let mut player = Player::new(requests, &[], CachingAllocator::new(Options::default()));
     let after_model = player.build(build)?;
     let initial = player.lasting().storages();
     player.restart();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::steps::Step;
-use crate::allocator::{Block, CachingAllocator, OutOfMemory, PoolKind, SegmentSource};
+use crate::allocator::{Block, CachingAllocator, OutOfMemory, PoolKind};
 use crate::report::StepBytes;
 use crate::tape::log::{Event, StorageId};
 use crate::units::Bytes;
@@ -11,14 +11,18 @@ use crate::units::Bytes;
 const KINDS: [PoolKind; 2] = [PoolKind::Small, PoolKind::Large];
 
 /// An allocator, and where it put each storage.
-pub(super) struct Player<'a, S> {
+pub(super) struct Player<'a> {
     /// Bytes that each storage asks for.
     requests: &'a [u64],
-    allocator: CachingAllocator<S>,
+    allocator: CachingAllocator,
+    /// Where each storage lies, while it lives.
     blocks: Vec<Option<Block>>,
+    /// Bytes of the last block of each storage of the large pool; a small block is as large as was asked for.
+    large_bytes: Vec<u64>,
+    /// The stream that each storage is made on; of none where all are made on the first.
+    streams: Vec<u32>,
     /// Blocks of storages that were made anew before the old one died.
     replaced: HashMap<usize, Block>,
-    block_bytes: Vec<u64>,
     /// Events of the step that is played, the highest total so far, and how many came before it.
     played: usize,
     highest: (u64, usize),
@@ -29,19 +33,6 @@ pub(super) struct Player<'a, S> {
     strays: usize,
     /// The storage that found no room, and how many events of its step came before.
     missed: Option<(usize, StorageId)>,
-    /// Streams of storages that are not made on the first.
-    streams: HashMap<usize, u32>,
-}
-
-/// The events that the large pool sees. Rounding takes no request across the border between the pools.
-pub(super) fn of_large_pool(requests: &[u64], events: &[Event]) -> Vec<Event> {
-    let mut large = Vec::with_capacity(events.len() / 4);
-    for &event in events {
-        if PoolKind::of(requests[event.storage() as usize]) == PoolKind::Large {
-            large.push(event);
-        }
-    }
-    large
 }
 
 /// What lives between two steps, and the memory behind it.
@@ -64,40 +55,37 @@ impl Lasting {
     }
 }
 
-impl<'a, S: SegmentSource> Player<'a, S> {
-    /// Nothing lives yet.
-    pub fn new(requests: &'a [u64], allocator: CachingAllocator<S>) -> Self {
+impl<'a> Player<'a> {
+    /// Nothing lives yet of the storages, which ask for so many bytes, on the first stream but for those of
+    /// `streams`.
+    pub fn new(requests: &'a [u64], streams: &[(StorageId, u32)], allocator: CachingAllocator) -> Self {
         let n = requests.len();
+        let mut by_storage = vec![0; if streams.is_empty() { 0 } else { n }];
+        for &(id, stream) in streams {
+            by_storage[id as usize] = stream;
+        }
         Self {
             requests,
             allocator,
             blocks: vec![None; n],
+            large_bytes: vec![0; n],
+            streams: by_storage,
             replaced: HashMap::new(),
-            block_bytes: vec![0; n],
             played: 0,
             highest: (0, 0),
             settled: [false; 2],
             strays: 0,
             missed: None,
-            streams: HashMap::new(),
         }
-    }
-
-    /// Says which storages are made on another stream than the first.
-    pub fn set_streams(&mut self, streams: &[(StorageId, u32)]) {
-        self.streams = streams.iter().map(|&(id, stream)| (id as usize, stream)).collect();
     }
 
     #[inline]
     fn stream(&self, id: usize) -> u32 {
-        if self.streams.is_empty() {
-            return 0;
-        }
-        self.streams.get(&id).copied().unwrap_or_default()
+        self.streams.get(id).copied().unwrap_or_default()
     }
 
     /// The allocator as it is now.
-    pub fn allocator(&self) -> &CachingAllocator<S> {
+    pub fn allocator(&self) -> &CachingAllocator {
         &self.allocator
     }
 
@@ -198,7 +186,7 @@ impl<'a, S: SegmentSource> Player<'a, S> {
     }
 
     fn reserved_by_kind(&self) -> [Bytes; 2] {
-        KINDS.map(|kind| self.segments(kind).sum())
+        KINDS.map(|kind| self.allocator.reserved_of(kind))
     }
 
     /// How many events of the last step come before its highest total.
@@ -213,7 +201,22 @@ impl<'a, S: SegmentSource> Player<'a, S> {
 
     /// Bytes of each storage's last block.
     pub fn into_block_bytes(self) -> Vec<u64> {
-        self.block_bytes
+        (0..self.requests.len()).map(|id| self.bytes(id)).collect()
+    }
+
+    /// Bytes of a storage's last block.
+    #[inline]
+    fn bytes(&self, id: usize) -> u64 {
+        match self.kind(id) {
+            PoolKind::Small => self.allocator.round(self.requests[id]),
+            PoolKind::Large => self.large_bytes[id],
+        }
+    }
+
+    /// The pool that serves a storage: rounding takes no request across the border between them.
+    #[inline]
+    fn kind(&self, id: usize) -> PoolKind {
+        PoolKind::of(self.requests[id])
     }
 
     /// Plays some events.
@@ -243,12 +246,12 @@ impl<'a, S: SegmentSource> Player<'a, S> {
     /// Whether a storage's pool repeats what it did in the step before.
     #[inline]
     fn is_settled(&self, id: usize) -> bool {
-        self.settled[PoolKind::of(self.block_bytes[id]) as usize]
+        self.settled[self.kind(id) as usize]
     }
 
     /// Plays an event whose block is known from the step before.
     fn count(&mut self, event: Event, id: usize, at: usize) {
-        let bytes = self.block_bytes[id];
+        let bytes = self.bytes(id);
         if event.is_birth() {
             self.allocator.count_allocated(bytes);
             self.note_total(self.allocator.allocated().get(), at);
@@ -273,7 +276,9 @@ impl<'a, S: SegmentSource> Player<'a, S> {
     /// Allocated bytes with the block of a storage that is born.
     fn alloc(&mut self, id: usize) -> Result<u64, OutOfMemory> {
         let block = self.allocator.alloc(self.requests[id], self.stream(id))?;
-        self.block_bytes[id] = self.allocator.block_size(block);
+        if self.kind(id) == PoolKind::Large {
+            self.large_bytes[id] = self.allocator.block_size(block);
+        }
         if let Some(old) = self.blocks[id].replace(block) {
             self.replaced.insert(id, old);
         }
@@ -282,8 +287,11 @@ impl<'a, S: SegmentSource> Player<'a, S> {
 
     /// Allocated bytes with the block of a storage that dies as soon as it is born.
     fn scratch(&mut self, id: usize) -> Result<u64, OutOfMemory> {
-        self.block_bytes[id] = self.allocator.alloc_and_free(self.requests[id], self.stream(id))?;
-        Ok(self.allocator.allocated().get() + self.block_bytes[id])
+        let bytes = self.allocator.alloc_and_free(self.requests[id], self.stream(id))?;
+        if self.kind(id) == PoolKind::Large {
+            self.large_bytes[id] = bytes;
+        }
+        Ok(self.allocator.allocated().get() + bytes)
     }
 
     #[inline]

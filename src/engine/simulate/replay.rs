@@ -1,13 +1,15 @@
 //! Drives the allocator with a recorded run.
 
-use super::player::{Player, of_large_pool};
+use super::large_pool::LargePool;
+use super::player::Player;
+use super::side_by_side::both;
 use super::steps::Recording;
 use crate::allocator::{
     AscendingAddresses, CachingAllocator, Options, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses,
 };
 use crate::report::{Reserved, SegmentLayout, StepBytes};
 use crate::tape::Kind;
-use crate::tape::log::{Event, StorageId};
+use crate::tape::log::StorageId;
 use crate::units::Bytes;
 
 /// The allocator's figures over a run of three steps.
@@ -32,8 +34,26 @@ pub struct Replay {
 /// When the allocator's limit does not hold the run.
 pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfMemory> {
     let requests = recording.log.births.requests();
-    let mut player = Player::new(&requests, CachingAllocator::new(options.clone()));
-    player.set_streams(&recording.streams);
+    let (fresh, used) = both(
+        || replay_fresh(recording, &requests, options),
+        || replay_used(recording, &requests, options),
+    );
+    let (mut replay, small) = fresh?;
+    for (layout, large) in used? {
+        replay
+            .reserved
+            .push(Reserved::new(layout, small.iter().copied().chain(large)));
+    }
+    Ok(replay)
+}
+
+/// The run in a fresh process, and its segments of the small pool.
+fn replay_fresh(
+    recording: &Recording,
+    requests: &[u64],
+    options: &Options,
+) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
+    let mut player = Player::new(requests, &recording.streams, CachingAllocator::new(options.clone()));
     let after_model = player.build(&recording.build)?;
     let first = player.step(&recording.first)?;
     let before = player.lasting();
@@ -43,76 +63,63 @@ pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfM
     } else {
         player.step(&recording.steady)?
     };
-    let small = player.segments(PoolKind::Small);
-    let mut reserved = vec![Reserved::new(
-        SegmentLayout::FreshProcess,
-        small.chain(player.segments(PoolKind::Large)),
-    )];
-    if !options.expandable_segments {
-        let large = Large::of(recording, &requests);
-        let ascending = large.play(options, AscendingAddresses::default())?;
-        let drawn = large.play(options, ShuffledAddresses::new(0))?;
-        for (layout, large) in [
-            (SegmentLayout::UsedProcess, ascending),
-            (SegmentLayout::DrawnOrder, drawn),
-        ] {
-            reserved.push(Reserved::new(layout, player.segments(PoolKind::Small).chain(large)));
-        }
-    }
-    Ok(Replay {
+    let small: Vec<Bytes> = player.segments(PoolKind::Small).collect();
+    let segments = small.iter().copied().chain(player.segments(PoolKind::Large));
+    let reserved = vec![Reserved::new(SegmentLayout::FreshProcess, segments)];
+    let replay = Replay {
         after_model,
         steps: [first, second, third],
         reserved,
         peak: player.peak(),
         block_bytes: player.into_block_bytes(),
         initial: before.storages(),
-    })
+    };
+    Ok((replay, small))
 }
 
-/// What the large pool sees of a run in a process that has trained before.
-///
-/// The small pool takes segments of one size, 2 MiB, so that their order decides little: it is not
-/// played again.
-struct Large<'a> {
-    recording: &'a Recording,
-    /// Bytes that each storage asks for.
-    requests: &'a [u64],
-    /// Left behind by the run before.
-    workspaces: Vec<StorageId>,
-    build: Vec<Event>,
-    first: Vec<Event>,
-    steady: Vec<Event>,
+/// The segments of the large pool in a process that has trained before, by where segments lie.
+fn replay_used(
+    recording: &Recording,
+    requests: &[u64],
+    options: &Options,
+) -> Result<Vec<(SegmentLayout, Vec<Bytes>)>, OutOfMemory> {
+    // With expandable segments their order decides nothing.
+    if options.expandable_segments {
+        return Ok(Vec::new());
+    }
+    let large = LargePool::of(recording, requests);
+    let births = &recording.log.births;
+    let left_behind: Vec<StorageId> = (0..births.len())
+        .filter_map(|id| {
+            large
+                .number(id as StorageId)
+                .filter(|_| births[id].kind == Kind::Workspace)
+        })
+        .collect();
+    let play = |source| play_used(&large, &left_behind, options, source);
+    let ascending: Box<dyn SegmentSource> = Box::new(AscendingAddresses::default());
+    let drawn: Box<dyn SegmentSource> = Box::new(ShuffledAddresses::new(0));
+    Ok(vec![
+        (SegmentLayout::UsedProcess, play(ascending)?),
+        (SegmentLayout::DrawnOrder, play(drawn)?),
+    ])
 }
 
-impl<'a> Large<'a> {
-    fn of(recording: &'a Recording, requests: &'a [u64]) -> Self {
-        let is_large = |id: usize| PoolKind::of(requests[id]) == PoolKind::Large;
-        let births = &recording.log.births;
-        Self {
-            recording,
-            requests,
-            workspaces: (0..births.len())
-                .filter(|&id| births[id].kind == Kind::Workspace && is_large(id))
-                .map(|id| id as StorageId)
-                .collect(),
-            build: of_large_pool(requests, &recording.build),
-            first: of_large_pool(requests, &recording.first.events),
-            steady: of_large_pool(requests, &recording.steady.events),
-        }
+/// The segments of a run with segments where `source` puts them.
+fn play_used(
+    large: &LargePool,
+    left_behind: &[StorageId],
+    options: &Options,
+    source: Box<dyn SegmentSource>,
+) -> Result<Vec<Bytes>, OutOfMemory> {
+    let mut player = large.player(options, source);
+    player.leave_behind(left_behind)?;
+    player.build(&large.build)?;
+    player.play(&large.first)?;
+    let before = player.lasting();
+    player.play(&large.steady)?;
+    if !player.settle(&before) {
+        player.play(&large.steady)?;
     }
-
-    /// Plays the run with segments where `source` puts them: the bytes of each.
-    fn play(&self, options: &Options, source: impl SegmentSource) -> Result<Vec<Bytes>, OutOfMemory> {
-        let mut player = Player::new(self.requests, CachingAllocator::with_source(options.clone(), source));
-        player.set_streams(&self.recording.streams);
-        player.leave_behind(&self.workspaces)?;
-        player.build(&self.build)?;
-        player.play(&self.first)?;
-        let before = player.lasting();
-        player.play(&self.steady)?;
-        if !player.settle(&before) {
-            player.play(&self.steady)?;
-        }
-        Ok(player.segments(PoolKind::Large).collect())
-    }
+    Ok(player.segments(PoolKind::Large).collect())
 }

@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-#[cfg(not(target_family = "wasm"))]
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
-
 use super::SimulateError;
 use super::check::check;
-use super::player::{Player, of_large_pool};
+use super::large_pool::LargePool;
+use super::player::Player;
+use super::side_by_side::first_answer;
 use super::steps::{Recording, Step, record};
 use crate::allocator::{
     AscendingAddresses, CachingAllocator, DriverAddresses, Options, OutOfMemory, PoolKind, SegmentSource,
@@ -129,37 +128,25 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
     if options.expandable_segments {
         return None;
     }
-    let large = run.large();
-    let mut fresh = run.player(options, DriverAddresses::default());
+    let large = LargePool::of(recording, &run.requests);
+    let mut fresh = run.player(options, Box::new(DriverAddresses::default()));
     let small = match run.steps(&mut fresh, run.whole()) {
-        Ok(()) => fresh.segments(PoolKind::Small).sum(),
+        Ok(()) => fresh.allocator().reserved_of(PoolKind::Small),
         Err(_) => options.limit.unwrap_or_default(),
     };
     let rest = Options {
         limit: options.limit.map(|limit| limit.saturating_sub(small)),
         ..options.clone()
     };
-    first_that_stops(orders, |number| {
+    first_answer(orders, |number| {
         let source = ShuffledAddresses::new(number);
-        let mut player = run.player(&rest, source.clone());
-        let alone = run.steps(&mut player, large.each_ref().map(Vec::as_slice));
+        let mut player = large.player(&rest, Box::new(source.clone()));
+        let alone = run.steps(&mut player, [&large.build, &large.first, &large.steady]);
         let whole = alone
             .is_err()
             .then(|| run.play(options, source, SegmentOrder::Drawn(number)));
         whole.filter(|trial| !trial.trains())
     })
-}
-
-/// The trial of the first of these orders that has one, on as many threads as there are.
-#[cfg(not(target_family = "wasm"))]
-fn first_that_stops(orders: Range<u64>, play: impl Fn(u64) -> Option<Trial> + Sync + Send) -> Option<Trial> {
-    orders.into_par_iter().find_map_first(play)
-}
-
-/// The trial of the first of these orders that has one.
-#[cfg(target_family = "wasm")]
-fn first_that_stops(orders: Range<u64>, play: impl FnMut(u64) -> Option<Trial>) -> Option<Trial> {
-    orders.into_iter().find_map(play)
 }
 
 struct Run<'a> {
@@ -169,8 +156,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn play(&self, options: &Options, source: impl SegmentSource, order: SegmentOrder) -> Trial {
-        let mut player = self.player(options, source);
+    fn play(&self, options: &Options, source: impl SegmentSource + 'static, order: SegmentOrder) -> Trial {
+        let mut player = self.player(options, Box::new(source));
         let stopped = self.steps(&mut player, self.whole()).err();
         let allocator = player.allocator();
         Trial {
@@ -190,10 +177,9 @@ impl Run<'_> {
         }
     }
 
-    fn player<S: SegmentSource>(&self, options: &Options, source: S) -> Player<'_, S> {
-        let mut player = Player::new(&self.requests, CachingAllocator::with_source(options.clone(), source));
-        player.set_streams(&self.recording.streams);
-        player
+    fn player(&self, options: &Options, source: Box<dyn SegmentSource>) -> Player<'_> {
+        let allocator = CachingAllocator::with_source(options.clone(), source);
+        Player::new(&self.requests, &self.recording.streams, allocator)
     }
 
     /// Making the model, the first step, and every later one.
@@ -204,17 +190,8 @@ impl Run<'_> {
         [build, &first.events, &steady.events]
     }
 
-    /// What the large pool sees of them.
-    fn large(&self) -> [Vec<Event>; 3] {
-        self.whole().map(|events| of_large_pool(&self.requests, events))
-    }
-
     /// Makes the model and runs the steps; which of them stops, 0 where making the model does.
-    fn steps<S: SegmentSource>(
-        &self,
-        player: &mut Player<'_, S>,
-        [build, first, steady]: [&[Event]; 3],
-    ) -> Result<(), (u64, OutOfMemory)> {
+    fn steps(&self, player: &mut Player<'_>, [build, first, steady]: [&[Event]; 3]) -> Result<(), (u64, OutOfMemory)> {
         player.play(build).map_err(|error| (0, error))?;
         player
             .repeat(first, self.steps.min(1))
@@ -258,8 +235,8 @@ mod tests {
     use super::*;
 
     /// Every step played, none left out.
-    fn played(run: &Run<'_>, options: &Options, source: impl SegmentSource) -> (bool, u64, Bytes) {
-        let mut player = run.player(options, source);
+    fn played(run: &Run<'_>, options: &Options, source: impl SegmentSource + 'static) -> (bool, u64, Bytes) {
+        let mut player = run.player(options, Box::new(source));
         let [build, first, steady] = run.whole();
         let later = std::iter::repeat_n(steady, run.steps as usize - 1);
         let trains = [build, first]

@@ -29,6 +29,35 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+#[derive(Debug, Clone)]
+enum SmallOp {
+    Alloc { bytes: u64, stream: u32 },
+    AllocAndFree { bytes: u64 },
+    Free(Index),
+    LetGo(Index),
+    Complete(Index),
+    EmptyCache,
+}
+
+/// Few sizes, so that many blocks are equally large; now and then one of the large pool, among whose segments the
+/// small ones lie.
+fn small_op() -> impl Strategy<Value = SmallOp> {
+    let bytes = prop_oneof![
+        6 => prop_oneof![Just(1_u64), Just(512), Just(513), Just(2048), Just(4000), Just(160 << 10), Just(1 << 20)],
+        3 => 1..MIB,
+        1 => MIB..12 * MIB,
+    ];
+    let stream = prop_oneof![9 => Just(0), 1 => Just(7)];
+    prop_oneof![
+        16 => (bytes.clone(), stream).prop_map(|(bytes, stream)| SmallOp::Alloc { bytes, stream }),
+        2 => bytes.prop_map(|bytes| SmallOp::AllocAndFree { bytes }),
+        12 => any::<Index>().prop_map(SmallOp::Free),
+        2 => any::<Index>().prop_map(SmallOp::LetGo),
+        2 => any::<Index>().prop_map(SmallOp::Complete),
+        1 => Just(SmallOp::EmptyCache),
+    ]
+}
+
 fn options() -> impl Strategy<Value = Options> {
     let limit = prop_oneof![Just(None), (100_u64..600).prop_map(|mib| Some(Bytes::mib(mib)))];
     let max_split = prop_oneof![3 => Just(None), 1 => Just(Some(Bytes::mib(32)))];
@@ -220,6 +249,69 @@ proptest! {
         program.allocator.empty_cache();
         prop_assert_eq!(program.allocator.reserved(), Bytes::ZERO);
         prop_assert!(program.segments().is_empty());
+    }
+
+    #[test]
+    fn small_pools_do_what_the_general_pools_do(
+        limit in prop_oneof![Just(None), (4_u64..60).prop_map(|mib| Some(Bytes::mib(mib)))],
+        divisions in prop_oneof![2 => Just(0_u64), 1 => Just(4)],
+        ops in proptest::collection::vec(small_op(), 1..400),
+    ) {
+        let options = Options {
+            limit,
+            roundup_power2_divisions: RoundupDivisions::uniform(divisions),
+            ..Options::default()
+        };
+        // No block is as large as this, so that it decides nothing; but with the option the general pools serve all.
+        let general = Options {
+            max_split_size: Some(Bytes::new(1 << 59)),
+            ..options.clone()
+        };
+        let mut allocators = [options, general].map(CachingAllocator::new);
+        let (mut live, mut awaiting): (Vec<[Block; 2]>, Vec<[Block; 2]>) = Default::default();
+        for op in &ops {
+            match op {
+                SmallOp::Alloc { bytes, stream } => {
+                    let [small, general] = &mut allocators;
+                    match (small.alloc(*bytes, *stream), general.alloc(*bytes, *stream)) {
+                        (Ok(one), Ok(other)) => {
+                            prop_assert_eq!(small.address(one), general.address(other));
+                            prop_assert_eq!(small.block_size(one), general.block_size(other));
+                            live.push([one, other]);
+                        }
+                        (one, other) => prop_assert_eq!(one.err(), other.err()),
+                    }
+                }
+                SmallOp::AllocAndFree { bytes } => {
+                    let [one, other] = allocators.each_mut().map(|allocator| allocator.alloc_and_free(*bytes, 0));
+                    prop_assert_eq!(one, other);
+                }
+                SmallOp::Free(which) if !live.is_empty() => {
+                    let blocks = live.swap_remove(which.index(live.len()));
+                    allocators.iter_mut().zip(blocks).for_each(|(allocator, block)| allocator.free(block));
+                }
+                SmallOp::LetGo(which) if !live.is_empty() => {
+                    let blocks = live.swap_remove(which.index(live.len()));
+                    allocators.iter_mut().zip(blocks).for_each(|(allocator, block)| allocator.request_free(block));
+                    awaiting.push(blocks);
+                }
+                SmallOp::Complete(which) if !awaiting.is_empty() => {
+                    let blocks = awaiting.swap_remove(which.index(awaiting.len()));
+                    allocators.iter_mut().zip(blocks).for_each(|(allocator, block)| allocator.complete_free(block));
+                }
+                SmallOp::EmptyCache => allocators.iter_mut().for_each(CachingAllocator::empty_cache),
+                _ => {}
+            }
+            let [small, general] = allocators.each_ref().map(|allocator| {
+                let reserved = [PoolKind::Small, PoolKind::Large].map(|kind| allocator.reserved_of(kind));
+                let peaks = [allocator.peak_allocated(), allocator.peak_reserved()];
+                (allocator.allocated(), reserved, peaks, allocator.num_alloc_retries(), allocator.fingerprint())
+            });
+            prop_assert_eq!(small, general);
+        }
+        let [small, general] = allocators.each_ref().map(|allocator| allocator.segments().collect::<Vec<_>>());
+        check_layout(&small)?;
+        prop_assert_eq!(small, general);
     }
 
     #[test]

@@ -1,0 +1,30 @@
+//! Work on several threads where there are any: WebAssembly has one.
+
+use std::ops::Range;
+
+#[cfg(not(target_family = "wasm"))]
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+/// The answers of both.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn both<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    rayon::join(a, b)
+}
+
+/// The answers of both.
+#[cfg(target_family = "wasm")]
+pub(super) fn both<A, B>(a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
+    (a(), b())
+}
+
+/// The answer of the first of these numbers that has one.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn first_answer<T: Send>(numbers: Range<u64>, answer: impl Fn(u64) -> Option<T> + Sync + Send) -> Option<T> {
+    numbers.into_par_iter().find_map_first(answer)
+}
+
+/// The answer of the first of these numbers that has one.
+#[cfg(target_family = "wasm")]
+pub(super) fn first_answer<T>(numbers: Range<u64>, answer: impl FnMut(u64) -> Option<T>) -> Option<T> {
+    numbers.into_iter().find_map(answer)
+}
