@@ -17,14 +17,14 @@ impl<const WORDS: usize, const SUMMARY: usize> Default for Bitmap<WORDS, SUMMARY
 }
 
 impl<const WORDS: usize, const SUMMARY: usize> Bitmap<WORDS, SUMMARY> {
-    #[cfg_attr(not(target_family = "wasm"), inline)]
+    #[inline]
     pub fn insert(&mut self, n: usize) {
         let word = n / 64;
         self.words[word] |= 1 << (n % 64);
         self.summary[word / 64] |= 1 << (word % 64);
     }
 
-    #[cfg_attr(not(target_family = "wasm"), inline)]
+    #[inline]
     pub fn remove(&mut self, n: usize) {
         let word = n / 64;
         self.words[word] &= !(1 << (n % 64));
@@ -34,7 +34,7 @@ impl<const WORDS: usize, const SUMMARY: usize> Bitmap<WORDS, SUMMARY> {
     }
 
     /// The smallest member that is at least `n`.
-    #[cfg_attr(not(target_family = "wasm"), inline)]
+    #[inline]
     pub fn next(&self, n: usize) -> Option<usize> {
         first_set(&self.words, n / 64, n % 64).or_else(|| {
             let word = n / 64 + 1;
@@ -47,7 +47,7 @@ impl<const WORDS: usize, const SUMMARY: usize> Bitmap<WORDS, SUMMARY> {
 }
 
 /// The first bit of one word that is set from `bit` on, counted from the first word.
-#[cfg_attr(not(target_family = "wasm"), inline)]
+#[inline]
 fn first_set(words: &[u64], word: usize, bit: usize) -> Option<usize> {
     let rest = words.get(word)? & (u64::MAX << bit);
     (rest != 0).then(|| word * 64 + rest.trailing_zeros() as usize)

@@ -74,7 +74,7 @@ impl SmallPools {
     }
 
     /// Makes a block of so many bytes, a multiple of 512, live, if a cached one serves it.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     pub fn take(&mut self, pool: usize, bytes: u64) -> Option<u32> {
         let units = units(bytes);
         let shelves = &mut self.pools[pool];
@@ -93,7 +93,7 @@ impl SmallPools {
     }
 
     /// Cuts the first units off a cached block, as a live one.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn cut_front(&mut self, id: u32, units: u16) -> u32 {
         let front = self.vacant_id();
         let blocks = &mut self.blocks[..];
@@ -149,7 +149,7 @@ impl SmallPools {
     ///
     /// # Panics
     /// When the block is not live.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     pub fn free(&mut self, id: u32) -> u64 {
         let block = self.blocks[id as usize];
         assert!(block.state == BlockState::Allocated, "the block is not live");
@@ -179,7 +179,7 @@ impl SmallPools {
     }
 
     /// Merges a block with its free neighbours and caches it.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn merge(&mut self, id: u32, block: SmallBlock) {
         let SmallBlock {
             prev,
@@ -262,7 +262,7 @@ impl SmallPools {
     }
 
     /// The id of a block to come.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn vacant_id(&mut self) -> u32 {
         let id = self.vacant;
         if let Some(vacant) = self.blocks.get(id as usize) {
@@ -286,13 +286,13 @@ const NO_BLOCK: SmallBlock = SmallBlock {
 };
 
 /// Units of a request that was rounded, which is in the small pool.
-#[cfg_attr(not(target_family = "wasm"), inline(always))]
+#[inline(always)]
 const fn units(bytes: u64) -> u16 {
     (bytes / MIN_BLOCK) as u16
 }
 
 /// Leaves the id of a block that is gone to the next one.
-#[cfg_attr(not(target_family = "wasm"), inline(always))]
+#[inline(always)]
 fn vacate(blocks: &mut [SmallBlock], vacant: &mut u32, id: u32) {
     let block = &mut blocks[id as usize];
     (block.units, block.state) = (0, BlockState::Unmapped);
@@ -336,14 +336,14 @@ impl Default for Shelves {
 }
 
 /// The shelf of blocks of so many units; the compiler sees that there is one.
-#[cfg_attr(not(target_family = "wasm"), inline(always))]
+#[inline(always)]
 const fn shelf(units: u16) -> usize {
     (units as usize).wrapping_sub(1) & (UNITS - 1)
 }
 
 impl Shelves {
     /// The smallest block of at least so many units; of equals, the lowest.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn best_fit(&self, blocks: &[SmallBlock], units: u16) -> Option<u32> {
         let shelved = self.occupied.next(shelf(units));
         let Some(loose) = blocks.get(self.loose as usize).filter(|loose| loose.units >= units) else {
@@ -359,7 +359,7 @@ impl Shelves {
     }
 
     /// Puts a block in.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn lay(&mut self, blocks: &mut [SmallBlock], id: u32) {
         let last = std::mem::replace(&mut self.loose, id);
         if last != NONE {
@@ -368,7 +368,7 @@ impl Shelves {
     }
 
     /// Takes a block out, which must be here.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn remove(&mut self, blocks: &mut [SmallBlock], id: u32) {
         if id == self.loose {
             self.loose = NONE;
