@@ -1,5 +1,6 @@
 use super::arena::{Arena, NONE, Node};
 use super::bitmap::Bitmap;
+use super::shelf::Shelf;
 use super::size::MIN_BLOCK;
 
 /// The cached blocks of one pool and stream, ordered by size, then address
@@ -17,20 +18,6 @@ pub(super) struct FreeBlocks {
     /// The classes that are not empty.
     occupied: Bitmap<WORDS, { WORDS.div_ceil(64) }>,
 }
-
-/// The ends of a chain of cached blocks.
-#[derive(Debug, Clone, Copy)]
-struct Shelf {
-    /// The smallest, then lowest block, or [`NONE`].
-    first: u32,
-    /// Some block, unless there is none: the last that arrived, while it is here.
-    near: u32,
-}
-
-const EMPTY: Shelf = Shelf {
-    first: NONE,
-    near: NONE,
-};
 
 /// Classes per doubling of the size, as a power of two.
 const PRECISION: u32 = 8;
@@ -61,7 +48,7 @@ fn rank(node: &Node) -> (u64, u64) {
 impl Default for FreeBlocks {
     fn default() -> Self {
         Self {
-            shelves: vec![EMPTY; CLASSES],
+            shelves: vec![Shelf::EMPTY; CLASSES],
             occupied: Bitmap::default(),
         }
     }
@@ -100,7 +87,7 @@ impl FreeBlocks {
     fn remove_of(&mut self, blocks: &mut Arena, id: u32, class: usize) {
         let Node { before, after, .. } = blocks[id];
         if before == NONE && after == NONE {
-            self.shelves[class] = EMPTY;
+            self.shelves[class] = Shelf::EMPTY;
             self.occupied.remove(class);
             return;
         }

@@ -34,6 +34,7 @@ mod release;
 mod replay;
 mod search;
 mod segment_source;
+mod shelf;
 mod shuffled_addresses;
 mod size;
 mod small_pools;

@@ -2,6 +2,7 @@
 
 use super::arena::{BlockState, NONE};
 use super::bitmap::Bitmap;
+use super::shelf::Shelf;
 use super::size::{MIN_BLOCK, SMALL_SEGMENT};
 use super::view::BlockView;
 
@@ -311,24 +312,10 @@ struct Shelves {
     loose: u32,
 }
 
-/// The ends of a chain of cached blocks of one size, by address.
-#[derive(Debug, Clone, Copy)]
-struct Shelf {
-    /// The lowest block, or [`NONE`].
-    first: u32,
-    /// Some block, unless there is none: the last that arrived, while it is here.
-    near: u32,
-}
-
-const EMPTY: Shelf = Shelf {
-    first: NONE,
-    near: NONE,
-};
-
 impl Default for Shelves {
     fn default() -> Self {
         Self {
-            shelves: Box::new([EMPTY; UNITS]),
+            shelves: Box::new([Shelf::EMPTY; UNITS]),
             occupied: Bitmap::default(),
             loose: NONE,
         }
