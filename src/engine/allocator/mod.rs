@@ -38,6 +38,7 @@ mod shelf;
 mod shuffled_addresses;
 mod size;
 mod small_pools;
+mod small_shelves;
 mod trace;
 mod view;
 

@@ -1,16 +1,12 @@
 //! The small pools of an allocator whose options leave their search alone.
 
 use super::arena::{BlockState, NONE};
-use super::bitmap::Bitmap;
-use super::shelf::Shelf;
 use super::size::{MIN_BLOCK, SMALL_SEGMENT};
+use super::small_shelves::SmallShelves;
 use super::view::BlockView;
 
 /// Units of 512 B in a segment, and so the sizes that a block can have.
-const UNITS: usize = (SMALL_SEGMENT / MIN_BLOCK) as usize;
-/// Bits of a word.
-const WORD: usize = u64::BITS as usize;
-const _: () = assert!(UNITS.is_power_of_two());
+pub(super) const UNITS: usize = (SMALL_SEGMENT / MIN_BLOCK) as usize;
 
 /// The small pools of all streams: segments of 2 MiB, cut into blocks of whole units of 512 B.
 ///
@@ -23,24 +19,24 @@ pub(super) struct SmallPools {
     /// An id that is to be used again; others follow by `next`.
     vacant: u32,
     /// One for each stream.
-    pools: Vec<Shelves>,
+    pools: Vec<SmallShelves>,
 }
 
 /// A contiguous part of one segment, linked to its neighbours.
 #[derive(Debug, Clone, Copy)]
-struct SmallBlock {
+pub(super) struct SmallBlock {
     /// Device address.
-    address: u64,
+    pub address: u64,
     /// Neighbours in the segment.
     prev: u32,
     next: u32,
     /// Neighbours on the shelf; of no meaning while it is not on one.
-    before: u32,
-    after: u32,
+    pub before: u32,
+    pub after: u32,
     /// Index of its stream.
     pool: u32,
     /// Its size; 0: there is no such block.
-    units: u16,
+    pub units: u16,
     state: BlockState,
 }
 
@@ -71,7 +67,7 @@ impl Default for SmallPools {
 impl SmallPools {
     /// A pool for one more stream.
     pub fn add_pool(&mut self) {
-        self.pools.push(Shelves::default());
+        self.pools.push(SmallShelves::default());
     }
 
     /// Makes a block of so many bytes, a multiple of 512, live, if a cached one serves it.
@@ -230,7 +226,7 @@ impl SmallPools {
 
     /// Gives up some segment without a live block: its address.
     pub fn release_one(&mut self) -> Option<u64> {
-        let whole = |pool: &Shelves| pool.best_fit(&self.blocks, UNITS as u16);
+        let whole = |pool: &SmallShelves| pool.best_fit(&self.blocks, UNITS as u16);
         let id = self.pools.iter().find_map(whole)?;
         let address = self.address(id);
         self.give_up(id);
@@ -270,6 +266,11 @@ impl SmallPools {
             self.vacant = vacant.next;
             return id;
         }
+        let n = self.blocks.len();
+        if n == self.blocks.capacity() {
+            // they are copied, and there may be tens of thousands: seldom
+            self.blocks.reserve((3 * n).max(1024));
+        }
         self.blocks.push(NO_BLOCK);
         (self.blocks.len() - 1) as u32
     }
@@ -298,140 +299,4 @@ fn vacate(blocks: &mut [SmallBlock], vacant: &mut u32, id: u32) {
     let block = &mut blocks[id as usize];
     (block.units, block.state) = (0, BlockState::Unmapped);
     block.next = std::mem::replace(vacant, id);
-}
-
-/// The cached blocks of one stream by size, then address.
-#[derive(Debug)]
-struct Shelves {
-    /// One for each number of units, from 1.
-    shelves: Box<[Shelf; UNITS]>,
-    /// The shelves that are not empty.
-    occupied: Bitmap<{ UNITS / WORD }, 1>,
-    /// The block that arrived last, on no shelf yet, or [`NONE`]: it is often cut or merged again before another
-    /// arrives.
-    loose: u32,
-}
-
-impl Default for Shelves {
-    fn default() -> Self {
-        Self {
-            shelves: Box::new([Shelf::EMPTY; UNITS]),
-            occupied: Bitmap::default(),
-            loose: NONE,
-        }
-    }
-}
-
-/// The shelf of blocks of so many units; the compiler sees that there is one.
-#[inline(always)]
-const fn shelf(units: u16) -> usize {
-    (units as usize).wrapping_sub(1) & (UNITS - 1)
-}
-
-impl Shelves {
-    /// The smallest block of at least so many units; of equals, the lowest.
-    #[inline(always)]
-    fn best_fit(&self, blocks: &[SmallBlock], units: u16) -> Option<u32> {
-        let shelved = self.occupied.next(shelf(units));
-        let Some(loose) = blocks.get(self.loose as usize).filter(|loose| loose.units >= units) else {
-            return Some(self.shelves[shelved?].first);
-        };
-        let Some(shelved) = shelved else {
-            return Some(self.loose);
-        };
-        let own = shelf(loose.units);
-        let first = self.shelves[shelved].first;
-        let is_loose_better = own < shelved || own == shelved && loose.address < blocks[first as usize].address;
-        Some(if is_loose_better { self.loose } else { first })
-    }
-
-    /// Puts a block in.
-    #[inline(always)]
-    fn lay(&mut self, blocks: &mut [SmallBlock], id: u32) {
-        let last = std::mem::replace(&mut self.loose, id);
-        if last != NONE {
-            self.shelve(blocks, last);
-        }
-    }
-
-    /// Takes a block out, which must be here.
-    #[inline(always)]
-    fn remove(&mut self, blocks: &mut [SmallBlock], id: u32) {
-        if id == self.loose {
-            self.loose = NONE;
-        } else {
-            self.unshelve(blocks, id);
-        }
-    }
-
-    #[inline(never)]
-    fn shelve(&mut self, blocks: &mut [SmallBlock], id: u32) {
-        let SmallBlock { units, address, .. } = blocks[id as usize];
-        let number = shelf(units);
-        let shelf = &mut self.shelves[number];
-        let near = std::mem::replace(&mut shelf.near, id);
-        let first = shelf.first;
-        let (before, after) = match blocks.get_mut(first as usize) {
-            None => {
-                self.occupied.insert(number);
-                shelf.first = id;
-                (NONE, NONE)
-            }
-            Some(block) if address < block.address => {
-                block.before = id;
-                shelf.first = id;
-                (NONE, first)
-            }
-            Some(_) => {
-                let before = place(blocks, address, near);
-                let after = std::mem::replace(&mut blocks[before as usize].after, id);
-                if let Some(after) = blocks.get_mut(after as usize) {
-                    after.before = id;
-                }
-                (before, after)
-            }
-        };
-        let block = &mut blocks[id as usize];
-        (block.before, block.after) = (before, after);
-    }
-
-    #[inline(never)]
-    fn unshelve(&mut self, blocks: &mut [SmallBlock], id: u32) {
-        let SmallBlock {
-            before, after, units, ..
-        } = blocks[id as usize];
-        let number = shelf(units);
-        let shelf = &mut self.shelves[number];
-        if shelf.near == id {
-            shelf.near = if before == NONE { after } else { before };
-        }
-        if let Some(before) = blocks.get_mut(before as usize) {
-            before.after = after;
-        } else {
-            shelf.first = after;
-            if after == NONE {
-                self.occupied.remove(number);
-            }
-        }
-        if let Some(after) = blocks.get_mut(after as usize) {
-            after.before = before;
-        }
-    }
-}
-
-/// The block of a shelf behind which an address belongs, which is not before all of them; the search begins at
-/// `near`.
-#[inline(never)]
-fn place(blocks: &[SmallBlock], address: u64, near: u32) -> u32 {
-    let mut at = near;
-    while blocks[at as usize].address > address {
-        at = blocks[at as usize].before;
-    }
-    loop {
-        let after = blocks[at as usize].after;
-        match blocks.get(after as usize) {
-            Some(block) if block.address < address => at = after,
-            _ => return at,
-        }
-    }
 }

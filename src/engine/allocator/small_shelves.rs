@@ -1,0 +1,146 @@
+//! Cached blocks of a small pool, in order.
+
+use super::arena::NONE;
+use super::bitmap::Bitmap;
+use super::shelf::Shelf;
+use super::small_pools::{SmallBlock, UNITS};
+
+/// Bits of a word.
+const WORD: usize = u64::BITS as usize;
+const _: () = assert!(UNITS.is_power_of_two());
+
+/// The cached blocks of one stream by size, then address.
+#[derive(Debug)]
+pub(super) struct SmallShelves {
+    /// One for each number of units, from 1.
+    shelves: Box<[Shelf; UNITS]>,
+    /// The shelves that are not empty.
+    occupied: Bitmap<{ UNITS / WORD }, 1>,
+    /// The block that arrived last, on no shelf yet, or [`NONE`]: it is often cut or merged again before another
+    /// arrives.
+    pub loose: u32,
+}
+
+impl Default for SmallShelves {
+    fn default() -> Self {
+        Self {
+            shelves: Box::new([Shelf::EMPTY; UNITS]),
+            occupied: Bitmap::default(),
+            loose: NONE,
+        }
+    }
+}
+
+/// The shelf of blocks of so many units; the compiler sees that there is one.
+#[inline(always)]
+const fn shelf(units: u16) -> usize {
+    (units as usize).wrapping_sub(1) & (UNITS - 1)
+}
+
+impl SmallShelves {
+    /// The smallest block of at least so many units; of equals, the lowest.
+    #[inline(always)]
+    pub fn best_fit(&self, blocks: &[SmallBlock], units: u16) -> Option<u32> {
+        let shelved = self.occupied.next(shelf(units));
+        let Some(loose) = blocks.get(self.loose as usize).filter(|loose| loose.units >= units) else {
+            return Some(self.shelves[shelved?].first);
+        };
+        let Some(shelved) = shelved else {
+            return Some(self.loose);
+        };
+        let own = shelf(loose.units);
+        let first = self.shelves[shelved].first;
+        let is_loose_better = own < shelved || own == shelved && loose.address < blocks[first as usize].address;
+        Some(if is_loose_better { self.loose } else { first })
+    }
+
+    /// Puts a block in.
+    #[inline(always)]
+    pub fn lay(&mut self, blocks: &mut [SmallBlock], id: u32) {
+        let last = std::mem::replace(&mut self.loose, id);
+        if last != NONE {
+            self.shelve(blocks, last);
+        }
+    }
+
+    /// Takes a block out, which must be here.
+    #[inline(always)]
+    pub fn remove(&mut self, blocks: &mut [SmallBlock], id: u32) {
+        if id == self.loose {
+            self.loose = NONE;
+        } else {
+            self.unshelve(blocks, id);
+        }
+    }
+
+    #[inline(never)]
+    fn shelve(&mut self, blocks: &mut [SmallBlock], id: u32) {
+        let SmallBlock { units, address, .. } = blocks[id as usize];
+        let number = shelf(units);
+        let shelf = &mut self.shelves[number];
+        let near = std::mem::replace(&mut shelf.near, id);
+        let first = shelf.first;
+        let (before, after) = match blocks.get_mut(first as usize) {
+            None => {
+                self.occupied.insert(number);
+                shelf.first = id;
+                (NONE, NONE)
+            }
+            Some(block) if address < block.address => {
+                block.before = id;
+                shelf.first = id;
+                (NONE, first)
+            }
+            Some(_) => {
+                let before = place(blocks, address, near);
+                let after = std::mem::replace(&mut blocks[before as usize].after, id);
+                if let Some(after) = blocks.get_mut(after as usize) {
+                    after.before = id;
+                }
+                (before, after)
+            }
+        };
+        let block = &mut blocks[id as usize];
+        (block.before, block.after) = (before, after);
+    }
+
+    #[inline(never)]
+    pub fn unshelve(&mut self, blocks: &mut [SmallBlock], id: u32) {
+        let SmallBlock {
+            before, after, units, ..
+        } = blocks[id as usize];
+        let number = shelf(units);
+        let shelf = &mut self.shelves[number];
+        if shelf.near == id {
+            shelf.near = if before == NONE { after } else { before };
+        }
+        if let Some(before) = blocks.get_mut(before as usize) {
+            before.after = after;
+        } else {
+            shelf.first = after;
+            if after == NONE {
+                self.occupied.remove(number);
+            }
+        }
+        if let Some(after) = blocks.get_mut(after as usize) {
+            after.before = before;
+        }
+    }
+}
+
+/// The block of a shelf behind which an address belongs, which is not before all of them; the search begins at
+/// `near`.
+#[inline(never)]
+fn place(blocks: &[SmallBlock], address: u64, near: u32) -> u32 {
+    let mut at = near;
+    while blocks[at as usize].address > address {
+        at = blocks[at as usize].before;
+    }
+    loop {
+        let after = blocks[at as usize].after;
+        match blocks.get(after as usize) {
+            Some(block) if block.address < address => at = after,
+            _ => return at,
+        }
+    }
+}
