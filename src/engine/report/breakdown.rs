@@ -1,6 +1,4 @@
-use std::collections::HashMap;
 use std::ops::Deref;
-use std::rc::Rc;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -64,41 +62,49 @@ impl Deref for Breakdown {
 
 /// Groups what lives by component, then kind, then layer, then tensor.
 fn breakdown(live: &Live<'_>) -> BreakdownNode {
-    let mut parts: HashMap<Component, HashMap<Kind, Layers>> = HashMap::new();
-    for (scope, groups) in groups(live)
-        .into_iter()
-        .enumerate()
-        .filter(|(_, groups)| !groups.is_empty())
-    {
-        let path: Rc<str> = live.log().path(scope as ScopeId).into();
-        for group in groups {
-            let layers = parts.entry(group.component).or_default().entry(group.kind).or_default();
-            layers.entry(path.clone()).or_default().push((group.name, group.bytes));
-        }
-    }
-    let layer = |(path, tensors): (Rc<str>, Vec<(&str, Bytes)>)| BreakdownNode::of(&*path, leaves(tensors));
-    let kind = |(kind, layers): (Kind, Layers)| BreakdownNode::of(kind.label(), layers.into_iter().map(layer));
-    let component = |(component, kinds): (Component, HashMap<Kind, Layers>)| {
-        BreakdownNode::of(component.label(), kinds.into_iter().map(kind))
+    let mut groups = groups(live);
+    let paths = paths(live, &groups);
+    let path = |group: &Group| &paths[group.scope as usize];
+    sort_by_key(&mut groups, |group| {
+        (group.component as usize, group.kind as usize, path(group).0, group.name)
+    });
+    let leaf = |alike: &[Group]| BreakdownNode::leaf(alike[0].name, alike.iter().map(|group| group.bytes).sum());
+    let layer =
+        |of: &[Group]| BreakdownNode::of(path(&of[0]).1.clone(), of.chunk_by(|a, b| a.name == b.name).map(leaf));
+    let kind = |of: &[Group]| {
+        let layers = of.chunk_by(|a, b| path(a).0 == path(b).0).map(layer);
+        BreakdownNode::of(of[0].kind.label(), layers)
     };
-    BreakdownNode::of("total", parts.into_iter().map(component))
+    let component = |of: &[Group]| {
+        let kinds = of.chunk_by(|a, b| a.kind == b.kind).map(kind);
+        BreakdownNode::of(of[0].component.label(), kinds)
+    };
+    BreakdownNode::of(
+        "total",
+        groups.chunk_by(|a, b| a.component == b.component).map(component),
+    )
 }
 
-/// By path of a layer: names and bytes of its tensors.
-type Layers = HashMap<Rc<str>, Vec<(&'static str, Bytes)>>;
-
-/// One part for each name.
-fn leaves(mut tensors: Vec<(&str, Bytes)>) -> impl Iterator<Item = BreakdownNode> {
-    sort_by_key(&mut tensors, |(name, _)| *name);
-    let parts: Vec<BreakdownNode> = tensors
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|alike| BreakdownNode::leaf(alike[0].0, alike.iter().map(|(_, bytes)| *bytes).sum()))
-        .collect();
-    parts.into_iter()
+/// By scope of these groups: the path of the module, and its number among all paths in order. A module that is called
+/// twice has two scopes and one path.
+fn paths(live: &Live<'_>, groups: &[Group]) -> Vec<(usize, String)> {
+    let mut paths = vec![(0, String::new()); live.log().scopes.len()];
+    let mut scopes: Vec<ScopeId> = groups.iter().map(|group| group.scope).collect();
+    scopes.dedup();
+    for &scope in &scopes {
+        paths[scope as usize].1 = live.log().path(scope);
+    }
+    sort_by(&mut scopes, |&a, &b| paths[a as usize].1.cmp(&paths[b as usize].1));
+    for at in 1..scopes.len() {
+        let [before, scope] = [scopes[at - 1], scopes[at]].map(|scope| scope as usize);
+        paths[scope].0 = paths[before].0 + usize::from(paths[before].1 != paths[scope].1);
+    }
+    paths
 }
 
 /// What the tensors of one name and kind hold, of those that one call of a module made.
 struct Group {
+    scope: ScopeId,
     component: Component,
     kind: Kind,
     name: &'static str,
@@ -106,7 +112,7 @@ struct Group {
 }
 
 /// By scope: few groups in each, so that a thousand tensors alike need no text of their own.
-fn groups(live: &Live<'_>) -> Vec<Vec<Group>> {
+fn groups(live: &Live<'_>) -> Vec<Group> {
     let mut scopes: Vec<Vec<Group>> = Vec::new();
     scopes.resize_with(live.log().scopes.len(), Vec::new);
     for held in live.together() {
@@ -119,6 +125,7 @@ fn groups(live: &Live<'_>) -> Vec<Vec<Group>> {
         {
             Some(group) => group.bytes += held.bytes,
             None => groups.push(Group {
+                scope: birth.scope,
                 component: held.component,
                 kind,
                 name: birth.name,
@@ -126,7 +133,7 @@ fn groups(live: &Live<'_>) -> Vec<Vec<Group>> {
             }),
         }
     }
-    scopes
+    scopes.into_iter().flatten().collect()
 }
 
 impl BreakdownNode {

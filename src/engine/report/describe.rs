@@ -1,36 +1,32 @@
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::timeline::LiveTensor;
-use crate::tape::log::{Birth, Log, ScopeId, StorageId};
+use crate::tape::log::{Birth, Log, StorageId};
 use crate::tape::{Kind, Why};
 use crate::units::Bytes;
 
 /// Describes storages; texts that recur are shared.
 pub(super) struct Describe<'a> {
     log: &'a Log,
-    layers: HashMap<ScopeId, Arc<str>>,
+    /// Paths of modules that were asked for.
+    layers: Vec<Option<Arc<str>>>,
 }
 
 impl<'a> Describe<'a> {
     pub fn new(log: &'a Log) -> Self {
         Self {
             log,
-            layers: HashMap::new(),
+            layers: vec![None; log.scopes.len()],
         }
     }
 
     /// What a storage of a block of `bytes` is.
     pub fn tensor(&mut self, id: StorageId, bytes: Bytes) -> LiveTensor {
         let (log, birth) = (self.log, &self.log.births[id as usize]);
-        let layer = self
-            .layers
-            .entry(birth.scope)
-            .or_insert_with(|| log.path(birth.scope).into())
-            .clone();
+        let layer = self.layers[birth.scope as usize].get_or_insert_with(|| log.path(birth.scope).into());
         LiveTensor {
             name: birth.name.into(),
-            layer,
+            layer: layer.clone(),
             component: log.scopes[birth.scope as usize].component,
             kind: birth.kind,
             shape: birth.shape,

@@ -1,5 +1,3 @@
-use std::collections::HashSet;
-
 use leptos::prelude::*;
 use vramscope_engine::report::BreakdownNode;
 use vramscope_engine::tape::Kind;
@@ -27,14 +25,14 @@ pub struct Line {
 }
 
 /// Lines that were opened or closed by hand.
-pub type Toggled = RwSignal<HashSet<Vec<String>>>;
+pub type Toggled = RwSignal<Vec<Vec<String>>>;
 
 /// What is live at the peak: component → kind → layer → tensor.
 #[component]
 pub fn Breakdown() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    let toggled: Toggled = RwSignal::new(HashSet::new());
+    let toggled: Toggled = RwSignal::new(Vec::new());
     let lines = Memo::new(move |_| {
         let detailed = simulation.detailed.get();
         detailed
@@ -80,7 +78,7 @@ fn current(lines: Memo<Vec<Line>>, place: ReadSignal<usize>, first: Line) -> Mem
     })
 }
 
-fn lines(root: &BreakdownNode, toggled: &HashSet<Vec<String>>) -> Vec<Line> {
+fn lines(root: &BreakdownNode, toggled: &[Vec<String>]) -> Vec<Line> {
     let mut out = Vec::new();
     let mut path = Vec::new();
     descend(root, root.bytes, None, toggled, &mut path, &mut out);
@@ -91,7 +89,7 @@ fn descend(
     node: &BreakdownNode,
     whole: Bytes,
     kind: Option<Kind>,
-    toggled: &HashSet<Vec<String>>,
+    toggled: &[Vec<String>],
     path: &mut Vec<String>,
     out: &mut Vec<Line>,
 ) {

@@ -62,8 +62,9 @@ fn Name(line: Memo<Line>, path: StoredValue<Vec<String>>, toggled: Toggled) -> i
     let toggle = move |_| {
         toggled.update(|t| {
             let path = path.get_value();
-            if !t.remove(&path) {
-                t.insert(path);
+            match t.iter().position(|known| *known == path) {
+                Some(at) => drop(t.swap_remove(at)),
+                None => t.push(path),
             }
         });
     };

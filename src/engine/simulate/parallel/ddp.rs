@@ -1,7 +1,5 @@
 //! `DistributedDataParallel`: buckets for gradients.
 
-use std::collections::HashSet;
-
 use super::super::steps::{Recording, Step, StepMarks};
 use super::rewrite::{Piece, births};
 use crate::dtype::DType;
@@ -64,7 +62,7 @@ fn buckets(recording: &mut Recording, cap: u64) -> Vec<StorageId> {
 /// operation was given dies.
 fn move_gradients(log: &Log, step: &mut Step) {
     let is_gradient = |event: &Event| log.births[event.storage() as usize].kind == Kind::Gradient;
-    let mut moved: HashSet<StorageId> = HashSet::new();
+    let mut moved = vec![false; log.births.len()];
     let mut waiting: Vec<StorageId> = Vec::new();
     let mut settled = false;
     let mut events = Vec::with_capacity(step.events.len());
@@ -87,11 +85,11 @@ fn move_gradients(log: &Log, step: &mut Step) {
                 flush(&mut waiting, &mut events);
             }
             settled = false;
-            if is_gradient(event) && moved.insert(event.storage()) {
+            if is_gradient(event) && !std::mem::replace(&mut moved[event.storage() as usize], true) {
                 waiting.push(event.storage());
             }
             events.push(*event);
-        } else if !moved.contains(&event.storage()) {
+        } else if !moved[event.storage() as usize] {
             settled = true;
             events.push(*event);
         }

@@ -1,7 +1,5 @@
 //! `ZeroRedundancyOptimizer`: the states of a part of the parameters.
 
-use std::collections::{HashMap, HashSet};
-
 use super::super::steps::{Recording, Step};
 use crate::setup::Parallel;
 use crate::tape::Kind;
@@ -10,15 +8,17 @@ use crate::tape::log::{Event, StorageId};
 /// Leaves out states, and temporaries of the update, of parameters that another rank updates.
 pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recording {
     let own = own(&recording, parallel.world);
-    let mut foreign = HashSet::new();
+    let mut is_foreign = vec![false; recording.log.births.len()];
     for step in [&recording.first, &recording.steady] {
-        foreign.extend(foreign_of(&recording, step, &own));
+        for id in foreign_of(&recording, step, &own) {
+            is_foreign[id as usize] = true;
+        }
     }
     for step in [&mut recording.first, &mut recording.steady] {
         let marks = &mut step.marks;
         let update = step.events.split_off(marks.after_backward);
         let (optimizer, rest) = update.split_at(marks.after_optimizer - marks.after_backward);
-        let kept = |event: &&Event| !foreign.contains(&event.storage());
+        let kept = |event: &&Event| !is_foreign[event.storage() as usize];
         step.events.extend(optimizer.iter().filter(kept));
         marks.after_optimizer = step.events.len();
         step.events.extend(rest);
@@ -47,23 +47,20 @@ pub(crate) fn own(recording: &Recording, world: u64) -> Vec<bool> {
 
 /// Storages of one update that belong to parameters of other ranks. Optimizers go over the parameters in order and
 /// make as many states, and as many temporaries, for each.
-fn foreign_of(recording: &Recording, step: &Step, own: &[bool]) -> HashSet<StorageId> {
+fn foreign_of(recording: &Recording, step: &Step, own: &[bool]) -> Vec<StorageId> {
     let update = &step.events[step.marks.after_backward..step.marks.after_optimizer];
-    let mut by_kind: HashMap<Kind, Vec<StorageId>> = HashMap::new();
-    for event in update.iter().filter(|event| event.is_birth()) {
-        let kind = recording.log.births[event.storage() as usize].kind;
-        if matches!(kind, Kind::OptimizerState | Kind::Temporary) {
-            by_kind.entry(kind).or_default().push(event.storage());
+    let mut foreign = Vec::new();
+    for kind in [Kind::OptimizerState, Kind::Temporary] {
+        let born = update.iter().filter(|event| event.is_birth());
+        let ids = born.map(|event| event.storage());
+        let ids: Vec<StorageId> = ids
+            .filter(|&id| recording.log.births[id as usize].kind == kind)
+            .collect();
+        if !own.is_empty() && ids.len().is_multiple_of(own.len()) {
+            let each = ids.len() / own.len();
+            let others = ids.into_iter().enumerate().filter(|(at, _)| !own[at / each]);
+            foreign.extend(others.map(|(_, id)| id));
         }
-    }
-    let mut foreign = HashSet::new();
-    for ids in by_kind
-        .into_values()
-        .filter(|ids| !own.is_empty() && ids.len() % own.len() == 0)
-    {
-        let each = ids.len() / own.len();
-        let others = ids.into_iter().enumerate().filter(|(at, _)| !own[at / each]);
-        foreign.extend(others.map(|(_, id)| id));
     }
     foreign
 }
