@@ -1,6 +1,7 @@
 //! What a simulation returns: peaks, breakdown, timeline, warnings. Faces draw it and compute nothing.
 
 mod answer;
+mod block_bytes;
 mod breakdown;
 pub mod derivation;
 mod describe;
@@ -11,6 +12,7 @@ mod reserved;
 mod timeline;
 
 pub use answer::Answer;
+pub(crate) use block_bytes::BlockBytes;
 pub use breakdown::{Breakdown, BreakdownNode};
 pub use footprint::Part;
 pub(crate) use live::{Held, Live};

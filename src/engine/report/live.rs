@@ -1,3 +1,4 @@
+use super::BlockBytes;
 use super::timeline::{Instant, Timeline};
 use crate::tape::log::{Birth, Log, StorageId};
 use crate::tape::{Component, Kind};
@@ -6,7 +7,7 @@ use crate::units::Bytes;
 /// What lives at one instant of a step, not yet put into words: sums over it cost next to nothing.
 pub(crate) struct Live<'a> {
     log: &'a Log,
-    block_bytes: &'a [u64],
+    block_bytes: &'a BlockBytes,
     ids: Vec<StorageId>,
     /// Bytes of all that have one description, by description.
     sums: Vec<u64>,
@@ -37,7 +38,7 @@ impl Timeline {
         let ids = self.live_ids(instant);
         let mut sums = vec![0; births.descriptions().len()];
         for &id in &ids {
-            sums[births.description_of(id)] += recorded.block_bytes[id as usize];
+            sums[births.description_of(id)] += recorded.block_bytes.of(id);
         }
         Live {
             log: &recorded.log,
@@ -58,7 +59,7 @@ impl<'a> Live<'a> {
     pub fn iter(&self) -> impl Iterator<Item = Held<'a>> {
         self.ids.iter().map(|&id| {
             let birth = &self.log.births[id as usize];
-            self.held(birth, self.block_bytes[id as usize])
+            self.held(birth, self.block_bytes.of(id))
         })
     }
 

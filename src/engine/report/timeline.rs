@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Phase;
 use super::describe::Describe;
+use super::{BlockBytes, Phase};
 use crate::dtype::DType;
 use crate::order::sort_by_key;
 use crate::tape::dims::Dims;
@@ -54,7 +54,7 @@ pub(crate) struct Recorded {
     /// Storages that live before the first event.
     pub initial: Vec<StorageId>,
     /// Bytes of each storage's block.
-    pub block_bytes: Vec<u64>,
+    pub block_bytes: BlockBytes,
     /// Where each phase begins, in order.
     pub phases: Vec<(Phase, Instant)>,
     /// The instant of the highest total; the first of equals.
@@ -148,7 +148,7 @@ impl Timeline {
     }
 
     fn bytes(&self, id: StorageId) -> Bytes {
-        Bytes::new(self.0.block_bytes[id as usize])
+        Bytes::new(self.0.block_bytes.of(id))
     }
 
     pub(super) fn walk(&self, mut visit: impl FnMut(Instant, &[u64; Kind::COUNT])) {

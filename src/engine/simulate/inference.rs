@@ -10,7 +10,7 @@ use super::steps::autocast_dtype;
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Run};
-use crate::report::{Breakdown, Outputs, Phase, Recorded, Reserved, SegmentLayout, StepBytes, Timeline};
+use crate::report::{BlockBytes, Breakdown, Outputs, Phase, Recorded, Reserved, SegmentLayout, StepBytes, Timeline};
 use crate::setup::{Checkpointing, Loss};
 use crate::tape::dims::Dims;
 use crate::tape::log::{Event, StorageId};
@@ -172,7 +172,7 @@ fn run(
     let mut events = std::mem::take(&mut log.events);
     events.truncate(last);
     let pass = events.split_off(after_model);
-    let replay = replay([&events, &pass], end.held - after_model, &log.births.requests())?;
+    let replay = replay([&events, &pass], end.held - after_model, log.births.requests())?;
     let bytes = |(shape, dtype): &(Dims, DType)| Bytes::new(shape.numel() * dtype.width());
     let figures = Inference {
         params: total,
@@ -275,13 +275,14 @@ struct Replay {
     peak_instant: usize,
     reserved: Reserved,
     initial: Vec<StorageId>,
-    block_bytes: Vec<u64>,
+    block_bytes: BlockBytes,
 }
 
 /// The model is made, the cache emptied, and the pass run; outputs are held until so many of its events.
-fn replay([build, pass]: [&[Event]; 2], held: usize, requests: &[u64]) -> Result<Replay, OutOfMemory> {
-    let mut player = Player::new(requests, &[], CachingAllocator::new(Options::default()));
-    let after_model = player.build(build)?;
+fn replay([build, pass]: [&[Event]; 2], held: usize, requests: Vec<u64>) -> Result<Replay, OutOfMemory> {
+    let mut player = Player::new(requests.into_iter(), &[], CachingAllocator::new(Options::default()));
+    player.build(build)?;
+    let after_model = player.allocator().allocated();
     let initial = player.lasting().storages();
     player.restart();
     player.play(&pass[..held])?;
@@ -291,12 +292,12 @@ fn replay([build, pass]: [&[Event]; 2], held: usize, requests: &[u64]) -> Result
     // Nothing is given back while nothing limits the allocator: what it has reserved in the end is its highest.
     let reserved = Reserved::new(SegmentLayout::FreshProcess, segments.into_iter().flatten());
     Ok(Replay {
-        after_model: Bytes::new(after_model),
+        after_model,
         with_outputs,
         peak: player.allocator().peak_allocated(),
         peak_instant: player.peak(),
         reserved,
         initial,
-        block_bytes: player.into_block_bytes(),
+        block_bytes: player.block_bytes(),
     })
 }

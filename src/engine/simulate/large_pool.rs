@@ -29,10 +29,10 @@ pub(super) struct LargePool {
 const SMALL: StorageId = StorageId::MAX;
 
 impl LargePool {
-    /// Of a run whose storages ask for so many bytes.
-    pub fn of(recording: &Recording, requests: &[u64]) -> Self {
+    /// Of a recorded run.
+    pub fn of(recording: &Recording) -> Self {
         let mut large = Vec::new();
-        let mut number = |&request: &u64| match PoolKind::of(request) {
+        let mut number = |request: u64| match PoolKind::of(request) {
             PoolKind::Small => SMALL,
             PoolKind::Large => {
                 large.push(request);
@@ -40,7 +40,7 @@ impl LargePool {
             }
         };
         let mut seen = Self {
-            numbers: requests.iter().map(&mut number).collect(),
+            numbers: recording.log.births.iter().map(|birth| number(birth.bytes)).collect(),
             requests: large,
             streams: Vec::new(),
             build: Vec::new(),
@@ -73,8 +73,8 @@ impl LargePool {
     }
 
     /// Nothing lives yet, and segments lie where `source` says.
-    pub fn player(&self, options: &Options, source: Box<dyn SegmentSource>) -> Player<'_> {
+    pub fn player(&self, options: &Options, source: Box<dyn SegmentSource>) -> Player {
         let allocator = CachingAllocator::with_source(options.clone(), source);
-        Player::new(&self.requests, &self.streams, allocator)
+        Player::new(self.requests.iter().copied(), &self.streams, allocator)
     }
 }

@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod count;
 mod error;
+mod fresh;
 mod grid;
 mod inference;
 mod large_pool;
@@ -19,9 +20,12 @@ mod report;
 mod schedule;
 mod side_by_side;
 mod steps;
+mod storages;
+mod together;
 mod trial;
 mod warnings;
 
+use self::replay::Replay;
 use crate::allocator::Options;
 use crate::setup::Parallel;
 use crate::tape::Gpu;
@@ -73,7 +77,8 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, SimulateError> {
-    played(model, setup, record_checked(model, setup, gpu)?)
+    let (recording, replay) = together::record_and_replay(model, setup, gpu)?;
+    Ok(reported(model, setup, recording, replay))
 }
 
 /// As [`simulate_on`], or [`simulate_parallel`] where there are several GPUs, of a step of this setup that
@@ -96,9 +101,14 @@ pub fn simulate_recorded(
 /// The report of a recorded run, played through the allocator.
 fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, SimulateError> {
     let replay = replay::replay(&recording, &Options::default())?;
+    Ok(reported(model, setup, recording, replay))
+}
+
+/// The report of a run that was recorded and played.
+fn reported(model: &Model, setup: &Setup, recording: Recording, replay: Replay) -> Report {
     let stages = warnings::stages(&recording.stages);
     let mut report = report::report(recording, replay);
     report.warnings = warnings::warnings(model, setup, &report);
     report.warnings.extend(stages);
-    Ok(report)
+    report
 }

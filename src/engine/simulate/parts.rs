@@ -1,10 +1,9 @@
 //! Cuts one recorded run into its first step and the later ones.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::steps::{Step, StepMarks};
-use crate::tape::log::Event;
+use crate::tape::log::{Event, StorageId};
 
 /// Positions of the forwards and backwards of one step.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +15,18 @@ pub(super) struct Passes {
     pub after_backward: usize,
     /// Loss and inputs are dropped.
     pub end: usize,
+}
+
+impl Passes {
+    /// The same of a step of its own, whose update ends there.
+    fn marks(&self, update: usize) -> StepMarks {
+        StepMarks {
+            before_forward: self.before_forward - self.start,
+            after_forward: self.after_forward - self.start,
+            after_backward: self.after_backward - self.start,
+            after_optimizer: update - self.start,
+        }
+    }
 }
 
 /// Where the parts of the recorded run begin and end.
@@ -34,7 +45,7 @@ pub(super) enum Parts {
 
 impl Parts {
     /// The first step and every later one, of a run that made so many storages.
-    pub fn steps(&self, events: &mut [Event], births: usize) -> (Step, Step) {
+    pub fn steps(&self, mut events: Vec<Event>, births: usize) -> (Step, Step) {
         match self {
             Self::Shared {
                 passes,
@@ -42,103 +53,99 @@ impl Parts {
                 second_update,
                 end,
             } => {
-                rename(events, passes.end, *first_update..*second_update);
+                rename(&mut events, passes.end, *first_update..*second_update, births);
                 let ends = [*first_update, *second_update, *end];
                 shared(events, passes, ends, births)
             }
             Self::Separate([first, second]) => {
-                rename(events, first.0.start, second.0.start..second.1);
-                (whole(events, first), whole(events, second))
+                rename(&mut events, first.0.start, second.0.start..second.1, births);
+                (whole(&events, first), whole(&events, second))
             }
         }
     }
 }
 
-/// A state that the second update makes anew, dropping the first update's, keeps one name: a
-/// later step then replaces its own. `from` is where such states were first made.
-fn rename(events: &mut [Event], from: usize, second: Range<usize>) {
-    let end = second.end;
-    let second = &events[second];
-    let ids = |birth: bool| {
-        second
-            .iter()
-            .filter(move |e| e.is_birth() == birth)
-            .map(|e| e.storage())
-    };
-    let (born, died): (HashSet<u32>, HashSet<u32>) = (ids(true).collect(), ids(false).collect());
-    let outlive = ids(true).filter(|id| !died.contains(id));
-    let old: HashMap<u32, u32> = ids(false).filter(|id| !born.contains(id)).zip(outlive).collect();
-    if old.is_empty() {
-        return;
-    }
-    for event in &mut events[from..end] {
-        *event = old.get(&event.storage()).map_or(*event, |&id| event.renamed(id));
+/// What becomes of a storage in some events.
+type Fate = u8;
+const BORN: Fate = 1;
+const DIES: Fate = 2;
+
+/// Notes what becomes of storages in these events.
+fn note<'a>(fates: &mut [Fate], events: impl IntoIterator<Item = &'a Event>) {
+    for event in events {
+        fates[event.storage() as usize] |= if event.is_birth() { BORN } else { DIES };
     }
 }
 
-fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
-    let pieces = Pieces {
-        forward_backward: &events[passes.start..passes.end],
-        update: &events[passes.end..*end],
-        zero_grad: &[],
+/// A state that the second update makes anew, dropping the first update's, keeps one name: a
+/// later step then replaces its own. `from` is where such states were first made.
+fn rename(events: &mut [Event], from: usize, second: Range<usize>, births: usize) {
+    let end = second.end;
+    let second = &events[second];
+    let mut fates = vec![0; births];
+    note(&mut fates, second);
+    let only = |fate: Fate| {
+        let is_it = move |event: &&Event| event.is_birth() == (fate == BORN);
+        let ids = second.iter().filter(is_it).map(|event| event.storage());
+        let fates = &fates;
+        ids.filter(move |&id| fates[id as usize] == fate)
     };
-    pieces.step(passes, |_| true)
+    let replaced: Vec<(StorageId, StorageId)> = only(DIES).zip(only(BORN)).collect();
+    if replaced.is_empty() {
+        return;
+    }
+    let mut names: Vec<StorageId> = (0..births as StorageId).collect();
+    for (old, new) in replaced {
+        names[old as usize] = new;
+    }
+    for event in &mut events[from..end] {
+        *event = event.renamed(names[event.storage() as usize]);
+    }
+}
+
+/// A step that was recorded for itself, with the end of its update.
+fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
+    Step {
+        events: events[passes.start..*end].to_vec(),
+        marks: passes.marks(*end),
+    }
 }
 
 /// The first step has the first update; later steps have the second, and nothing is born in
 /// their forward and backward that outlives them, nor does anything die that was there before. Updates
 /// and the run end at `ends`.
-fn shared(events: &[Event], passes: &Passes, ends: [usize; 3], births: usize) -> (Step, Step) {
-    let forward_backward = &events[passes.start..passes.end];
-    let zero_grad = &events[ends[1]..ends[2]];
-    let marked = |birth: bool, events: &mut dyn Iterator<Item = &Event>| {
-        let mut marked = vec![false; births];
-        events
-            .filter(|e| e.is_birth() == birth)
-            .for_each(|e| marked[e.storage() as usize] = true);
-        marked
-    };
-    let dies = marked(false, &mut forward_backward.iter().chain(zero_grad));
-    let born = marked(true, &mut forward_backward.iter());
-    let first = Pieces {
-        forward_backward,
-        update: &events[passes.end..ends[0]],
-        zero_grad,
-    };
-    let steady = Pieces {
-        update: &events[ends[0]..ends[1]],
-        ..first
-    };
-    let kept = |e: &Event| (if e.is_birth() { &dies } else { &born })[e.storage() as usize];
-    (first.step(passes, |_| true), steady.step(passes, kept))
+fn shared(mut events: Vec<Event>, passes: &Passes, ends: [usize; 3], births: usize) -> (Step, Step) {
+    let [first_update, second_update, end] = ends;
+    events.truncate(end);
+    let steady = steady(&events, passes, ends, births);
+    // What is left is the first step: thousands of events need no second place.
+    events.drain(first_update..second_update);
+    events.drain(..passes.start);
+    let marks = passes.marks(first_update);
+    (Step { events, marks }, steady)
 }
 
-#[derive(Clone, Copy)]
-struct Pieces<'a> {
-    forward_backward: &'a [Event],
-    update: &'a [Event],
-    zero_grad: &'a [Event],
-}
-
-impl Pieces<'_> {
-    /// `is_kept` says what is kept of forward and backward.
-    fn step(&self, passes: &Passes, is_kept: impl Fn(&Event) -> bool) -> Step {
-        let mut events = Vec::with_capacity(self.forward_backward.len() + self.update.len() + self.zero_grad.len());
-        let mut at = |mark: usize, from: usize| {
-            let piece = &self.forward_backward[from - passes.start..mark - passes.start];
-            events.extend(piece.iter().filter(|event| is_kept(event)));
-            events.len()
-        };
-        let mut marks = StepMarks {
-            before_forward: at(passes.before_forward, passes.start),
-            after_forward: at(passes.after_forward, passes.before_forward),
-            after_backward: at(passes.after_backward, passes.after_forward),
-            ..StepMarks::default()
-        };
-        at(passes.end, passes.after_backward);
-        events.extend_from_slice(self.update);
-        marks.after_optimizer = events.len();
-        events.extend_from_slice(self.zero_grad);
-        Step { events, marks }
-    }
+fn steady(events: &[Event], passes: &Passes, ends: [usize; 3], births: usize) -> Step {
+    let [first_update, second_update, _] = ends;
+    let (update, zero_grad) = (&events[first_update..second_update], &events[second_update..]);
+    let mut fates = vec![0; births];
+    note(&mut fates, &events[passes.start..passes.end]);
+    note(&mut fates, zero_grad.iter().filter(|event| !event.is_birth()));
+    let mut kept = Vec::with_capacity(passes.end - passes.start + update.len() + zero_grad.len());
+    let mut keep = |from: usize, to: usize| {
+        let passing = |event: &&Event| fates[event.storage() as usize] == BORN | DIES;
+        kept.extend(events[from..to].iter().filter(passing));
+        kept.len()
+    };
+    let mut marks = StepMarks {
+        before_forward: keep(passes.start, passes.before_forward),
+        after_forward: keep(passes.before_forward, passes.after_forward),
+        after_backward: keep(passes.after_forward, passes.after_backward),
+        ..StepMarks::default()
+    };
+    keep(passes.after_backward, passes.end);
+    kept.extend_from_slice(update);
+    marks.after_optimizer = kept.len();
+    kept.extend_from_slice(zero_grad);
+    Step { events: kept, marks }
 }

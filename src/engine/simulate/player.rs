@@ -3,22 +3,19 @@
 use std::collections::HashMap;
 
 use super::steps::Step;
+use super::storages::Storages;
 use crate::allocator::{Block, CachingAllocator, OutOfMemory, PoolKind};
-use crate::report::StepBytes;
+use crate::report::{BlockBytes, StepBytes};
+use crate::tape::Mark;
 use crate::tape::log::{Event, StorageId};
 use crate::units::Bytes;
 
 const KINDS: [PoolKind; 2] = [PoolKind::Small, PoolKind::Large];
 
-/// An allocator, and where it put each storage.
-pub(super) struct Player<'a> {
-    /// Bytes that each storage asks for.
-    requests: &'a [u64],
+/// An allocator, and where it puts each storage.
+pub(super) struct Player {
+    storages: Storages,
     allocator: CachingAllocator,
-    /// Where each storage lies, while it lives.
-    blocks: Vec<Option<Block>>,
-    /// Bytes of the last block of each storage of the large pool; a small block is as large as was asked for.
-    large_bytes: Vec<u64>,
     /// The stream that each storage is made on; of none where all are made on the first.
     streams: Vec<u32>,
     /// Blocks of storages that were made anew before the old one died.
@@ -55,20 +52,23 @@ impl Lasting {
     }
 }
 
-impl<'a> Player<'a> {
+impl Player {
     /// Nothing lives yet of the storages, which ask for so many bytes, on the first stream but for those of
     /// `streams`.
-    pub fn new(requests: &'a [u64], streams: &[(StorageId, u32)], allocator: CachingAllocator) -> Self {
-        let n = requests.len();
-        let mut by_storage = vec![0; if streams.is_empty() { 0 } else { n }];
+    pub fn new(
+        requests: impl ExactSizeIterator<Item = u64>,
+        streams: &[(StorageId, u32)],
+        allocator: CachingAllocator,
+    ) -> Self {
+        let mut storages = Storages::default();
+        storages.extend(requests);
+        let mut by_storage = vec![0; if streams.is_empty() { 0 } else { storages.len() }];
         for &(id, stream) in streams {
             by_storage[id as usize] = stream;
         }
         Self {
-            requests,
+            storages,
             allocator,
-            blocks: vec![None; n],
-            large_bytes: vec![0; n],
             streams: by_storage,
             replaced: HashMap::new(),
             played: 0,
@@ -77,6 +77,16 @@ impl<'a> Player<'a> {
             strays: 0,
             missed: None,
         }
+    }
+
+    /// Further storages, on the first stream, ask for so many bytes.
+    pub fn know(&mut self, requests: impl ExactSizeIterator<Item = u64>) {
+        self.storages.extend(requests);
+    }
+
+    /// Number of storages that it knows.
+    pub fn known(&self) -> usize {
+        self.storages.len()
     }
 
     #[inline]
@@ -105,35 +115,50 @@ impl<'a> Player<'a> {
         self.play(&ids.iter().map(|&id| Event::death(id)).collect::<Vec<_>>())
     }
 
-    /// Plays what makes the model, then `torch.cuda.empty_cache()`; the allocated bytes.
-    pub fn build(&mut self, events: &[Event]) -> Result<u64, OutOfMemory> {
+    /// Plays what makes the model, then `torch.cuda.empty_cache()`.
+    pub fn build(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
         self.play(events)?;
-        self.allocator.empty_cache();
-        self.allocator.reset_peaks();
-        Ok(self.allocator.allocated().get())
+        self.reach(Mark::Model, &mut StepBytes::default());
+        Ok(())
     }
 
     /// Plays one step: its figures.
     pub fn step(&mut self, step: &Step) -> Result<StepBytes, OutOfMemory> {
-        let mut out = StepBytes::default();
-        let (marks, events) = (&step.marks, &step.events);
         self.restart();
-        self.play(&events[..marks.before_forward])?;
-        out.before_forward = self.allocator.allocated();
-        self.allocator.reset_peaks();
-        self.play(&events[marks.before_forward..marks.after_forward])?;
-        out.after_forward = self.allocator.allocated();
-        out.peak_forward = self.allocator.peak_allocated();
-        self.allocator.reset_peaks();
-        self.play(&events[marks.after_forward..marks.after_backward])?;
-        out.after_backward = self.allocator.allocated();
-        out.peak_backward = self.allocator.peak_allocated();
-        self.allocator.reset_peaks();
-        self.play(&events[marks.after_backward..marks.after_optimizer])?;
-        out.peak_optimizer = self.allocator.peak_allocated();
-        self.play(&events[marks.after_optimizer..])?;
-        out.end = self.allocator.allocated();
+        let mut out = StepBytes::default();
+        self.rest_of_step(step, (None, 0), &mut out)?;
         Ok(out)
+    }
+
+    /// Plays the rest of a step of which so many events were played, and this instant was the last if any.
+    pub fn rest_of_step(
+        &mut self,
+        step: &Step,
+        (last, mut at): (Option<Mark>, usize),
+        out: &mut StepBytes,
+    ) -> Result<(), OutOfMemory> {
+        for (mark, end) in step.instants() {
+            if Some(mark) > last {
+                self.play(&step.events[at..end])?;
+                self.reach(mark, out);
+                at = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the figures of an instant.
+    pub fn reach(&mut self, mark: Mark, out: &mut StepBytes) {
+        let (now, highest) = (self.allocator.allocated(), self.allocator.peak_allocated());
+        match mark {
+            Mark::Model => self.allocator.empty_cache(),
+            Mark::BeforeForward => out.before_forward = now,
+            Mark::AfterForward => (out.after_forward, out.peak_forward) = (now, highest),
+            Mark::AfterBackward => (out.after_backward, out.peak_backward) = (now, highest),
+            Mark::AfterOptimizer => out.peak_optimizer = highest,
+            Mark::End => out.end = now,
+        }
+        self.allocator.reset_peaks();
     }
 
     /// Plays a step so many times, or until it leaves everything as it found it and no segment was given back: from
@@ -159,10 +184,10 @@ impl<'a> Player<'a> {
 
     /// What lives now.
     pub fn lasting(&self) -> Lasting {
-        let live = self.blocks.iter().enumerate();
+        let live = self.storages.live();
         Lasting {
             addresses: live
-                .filter_map(|(id, block)| Some((id as StorageId, self.allocator.address((*block)?))))
+                .map(|(id, block)| (id as StorageId, self.allocator.address(block)))
                 .collect(),
             allocated: self.allocator.allocated(),
             reserved: self.reserved_by_kind(),
@@ -173,7 +198,9 @@ impl<'a> Player<'a> {
     /// Notes which pools the last step left as they were before it; whether all of them.
     pub fn settle(&mut self, before: &Lasting) -> bool {
         let stayed = |&(id, address): &(StorageId, u64)| {
-            self.blocks[id as usize].is_some_and(|block| self.allocator.address(block) == address)
+            self.storages
+                .block(id as usize)
+                .is_some_and(|block| self.allocator.address(block) == address)
         };
         if self.strays == before.strays
             && self.allocator.allocated() == before.allocated
@@ -200,23 +227,14 @@ impl<'a> Player<'a> {
     }
 
     /// Bytes of each storage's last block.
-    pub fn into_block_bytes(self) -> Vec<u64> {
-        (0..self.requests.len()).map(|id| self.bytes(id)).collect()
+    pub fn block_bytes(&self) -> BlockBytes {
+        (0..self.known()).map(|id| self.bytes(id)).collect()
     }
 
     /// Bytes of a storage's last block.
     #[inline]
     fn bytes(&self, id: usize) -> u64 {
-        match self.kind(id) {
-            PoolKind::Small => self.allocator.round(self.requests[id]),
-            PoolKind::Large => self.large_bytes[id],
-        }
-    }
-
-    /// The pool that serves a storage: rounding takes no request across the border between them.
-    #[inline]
-    fn kind(&self, id: usize) -> PoolKind {
-        PoolKind::of(self.requests[id])
+        self.storages.block_bytes(id, |request| self.allocator.round(request))
     }
 
     /// Plays some events.
@@ -230,7 +248,7 @@ impl<'a> Player<'a> {
                 self.count(event, id, at);
             } else if !event.is_birth() {
                 self.free(id);
-            } else if events.get(at) == Some(&Event::death(event.storage())) && self.blocks[id].is_none() {
+            } else if events.get(at) == Some(&Event::death(event.storage())) && self.storages.block(id).is_none() {
                 let total = self.scratch(id).inspect_err(|_| self.note_missed(id, at))?;
                 self.note_total(total, at);
                 at += 1;
@@ -246,7 +264,7 @@ impl<'a> Player<'a> {
     /// Whether a storage's pool repeats what it did in the step before.
     #[inline]
     fn is_settled(&self, id: usize) -> bool {
-        self.settled[self.kind(id) as usize]
+        self.settled[self.storages.kind(id) as usize]
     }
 
     /// Plays an event whose block is known from the step before.
@@ -275,11 +293,9 @@ impl<'a> Player<'a> {
 
     /// Allocated bytes with the block of a storage that is born.
     fn alloc(&mut self, id: usize) -> Result<u64, OutOfMemory> {
-        let block = self.allocator.alloc(self.requests[id], self.stream(id))?;
-        if self.kind(id) == PoolKind::Large {
-            self.large_bytes[id] = self.allocator.block_size(block);
-        }
-        if let Some(old) = self.blocks[id].replace(block) {
+        let block = self.allocator.alloc(self.storages.request(id), self.stream(id))?;
+        self.storages.note_block_bytes(id, || self.allocator.block_size(block));
+        if let Some(old) = self.storages.block_mut(id).replace(block) {
             self.replaced.insert(id, old);
         }
         Ok(self.allocator.allocated().get())
@@ -287,10 +303,9 @@ impl<'a> Player<'a> {
 
     /// Allocated bytes with the block of a storage that dies as soon as it is born.
     fn scratch(&mut self, id: usize) -> Result<u64, OutOfMemory> {
-        let bytes = self.allocator.alloc_and_free(self.requests[id], self.stream(id))?;
-        if self.kind(id) == PoolKind::Large {
-            self.large_bytes[id] = bytes;
-        }
+        let request = self.storages.request(id);
+        let bytes = self.allocator.alloc_and_free(request, self.stream(id))?;
+        self.storages.note_block_bytes(id, || bytes);
         Ok(self.allocator.allocated().get() + bytes)
     }
 
@@ -301,7 +316,7 @@ impl<'a> Player<'a> {
         } else {
             self.replaced.remove(&id)
         };
-        if let Some(block) = replaced.or_else(|| self.blocks[id].take()) {
+        if let Some(block) = replaced.or_else(|| self.storages.block_mut(id).take()) {
             self.allocator.free(block);
         } else {
             self.strays += 1;

@@ -1,27 +1,26 @@
 //! Drives the allocator with a recorded run.
 
+use super::fresh::Fresh;
 use super::large_pool::LargePool;
-use super::player::Player;
 use super::side_by_side::both;
 use super::steps::Recording;
-use crate::allocator::{
-    AscendingAddresses, CachingAllocator, Options, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses,
-};
-use crate::report::{Reserved, SegmentLayout, StepBytes};
+use crate::allocator::{AscendingAddresses, Options, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses};
+use crate::report::{BlockBytes, Reserved, SegmentLayout, StepBytes};
 use crate::tape::Kind;
 use crate::tape::log::StorageId;
 use crate::units::Bytes;
 
 /// The allocator's figures over a run of three steps.
+#[derive(Debug, PartialEq)]
 pub struct Replay {
     /// Allocated bytes once the model is made.
-    pub after_model: u64,
+    pub after_model: Bytes,
     /// Figures of each step.
     pub steps: [StepBytes; 3],
     /// Highest reserved bytes of the run, by where segments lie.
     pub reserved: Vec<Reserved>,
     /// Bytes of each storage's block, by storage.
-    pub block_bytes: Vec<u64>,
+    pub block_bytes: BlockBytes,
     /// Storages that live before the steady step.
     pub initial: Vec<StorageId>,
     /// How many events of the steady step come before its highest total.
@@ -33,61 +32,33 @@ pub struct Replay {
 /// # Errors
 /// When the allocator's limit does not hold the run.
 pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfMemory> {
-    let requests = recording.log.births.requests();
     let (fresh, used) = both(
-        || replay_fresh(recording, &requests, options),
-        || replay_used(recording, &requests, options),
+        || Fresh::recorded(recording, options).finish(recording),
+        || replay_used(recording, options),
     );
-    let (mut replay, small) = fresh?;
-    for (layout, large) in used? {
+    Ok(joined(fresh?, used?))
+}
+
+/// A run in a fresh process, with its segments of the small pool, joined with those of the large pool elsewhere.
+pub(super) fn joined((mut replay, small): (Replay, Vec<Bytes>), used: Vec<(SegmentLayout, Vec<Bytes>)>) -> Replay {
+    for (layout, large) in used {
         replay
             .reserved
             .push(Reserved::new(layout, small.iter().copied().chain(large)));
     }
-    Ok(replay)
-}
-
-/// The run in a fresh process, and its segments of the small pool.
-fn replay_fresh(
-    recording: &Recording,
-    requests: &[u64],
-    options: &Options,
-) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
-    let mut player = Player::new(requests, &recording.streams, CachingAllocator::new(options.clone()));
-    let after_model = player.build(&recording.build)?;
-    let first = player.step(&recording.first)?;
-    let before = player.lasting();
-    let second = player.step(&recording.steady)?;
-    let third = if player.settle(&before) {
-        second
-    } else {
-        player.step(&recording.steady)?
-    };
-    let small: Vec<Bytes> = player.segments(PoolKind::Small).collect();
-    let segments = small.iter().copied().chain(player.segments(PoolKind::Large));
-    let reserved = vec![Reserved::new(SegmentLayout::FreshProcess, segments)];
-    let replay = Replay {
-        after_model,
-        steps: [first, second, third],
-        reserved,
-        peak: player.peak(),
-        block_bytes: player.into_block_bytes(),
-        initial: before.storages(),
-    };
-    Ok((replay, small))
+    replay
 }
 
 /// The segments of the large pool in a process that has trained before, by where segments lie.
-fn replay_used(
+pub(super) fn replay_used(
     recording: &Recording,
-    requests: &[u64],
     options: &Options,
 ) -> Result<Vec<(SegmentLayout, Vec<Bytes>)>, OutOfMemory> {
     // With expandable segments their order decides nothing.
     if options.expandable_segments {
         return Ok(Vec::new());
     }
-    let large = LargePool::of(recording, requests);
+    let large = LargePool::of(recording);
     let births = &recording.log.births;
     let left_behind: Vec<StorageId> = (0..births.len())
         .filter_map(|id| {

@@ -3,7 +3,6 @@
 use super::replay::Replay;
 use super::steps::{Recording, StepMarks};
 use crate::report::{Breakdown, Phase, Recorded, Report, Timeline};
-use crate::units::Bytes;
 
 /// The report of the run's last step, without warnings.
 pub(super) fn report(recording: Recording, replay: Replay) -> Report {
@@ -27,7 +26,7 @@ pub(super) fn report(recording: Recording, replay: Replay) -> Report {
     Report {
         params: recording.params,
         trainable: recording.trainable,
-        after_model: Bytes::new(replay.after_model),
+        after_model: replay.after_model,
         first: replay.steps[0],
         steady,
         peak_allocated,

@@ -5,10 +5,15 @@ use std::ops::Range;
 #[cfg(not(target_family = "wasm"))]
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-/// The answers of both.
+/// The answers of both; `a` is asked for on this thread, and should be the one that takes longer.
 #[cfg(not(target_family = "wasm"))]
-pub(super) fn both<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
-    rayon::join(a, b)
+pub(super) fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
+    let mut other = None;
+    let own = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| other = Some(b()));
+        a()
+    });
+    (own, other.expect("the scope waits for it"))
 }
 
 /// The answers of both.

@@ -13,7 +13,7 @@ use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
 use crate::setup::{Precision, Setup, ZeroGrad};
 use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::work::Item;
-use crate::tape::{Failure, Gpu, Stage, Tape, Tensor};
+use crate::tape::{Failure, Gpu, Mark, Stage, Tape, Tensor};
 use crate::units::Bytes;
 
 /// Positions among the events of one step.
@@ -35,6 +35,19 @@ pub struct Step {
     pub events: Vec<Event>,
     /// Positions among them.
     pub marks: StepMarks,
+}
+
+impl Step {
+    /// Instants at which its figures are read, each with the number of events before it.
+    pub(super) fn instants(&self) -> [(Mark, usize); 5] {
+        [
+            (Mark::BeforeForward, self.marks.before_forward),
+            (Mark::AfterForward, self.marks.after_forward),
+            (Mark::AfterBackward, self.marks.after_backward),
+            (Mark::AfterOptimizer, self.marks.after_optimizer),
+            (Mark::End, self.events.len()),
+        ]
+    }
 }
 
 /// A recorded run.
@@ -146,7 +159,7 @@ impl Share {
 
 /// Makes the model and records a step with two optimizer updates.
 pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
-    record_on(model, setup, &Tape::new(gpu))
+    record_on(model, setup, &Tape::roomy(gpu))
 }
 
 /// As [`record`], with what GPU and host do.
@@ -180,7 +193,7 @@ pub(super) fn record_shared(
     (notes, share): (Notes, Share),
 ) -> Result<Recording, SimulateError> {
     check(model, setup)?;
-    let tape = Tape::new(gpu);
+    let tape = Tape::roomy(gpu);
     share.set(&tape);
     if notes.work {
         tape.write_work();
@@ -195,10 +208,12 @@ pub(super) fn record_shared(
     }
 }
 
-fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
+/// As [`record`], on this tape.
+pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
     let tape = tape.clone();
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
     let after_model = tape.mark();
+    tape.reach(Mark::Model);
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
     let parameters = params
@@ -212,11 +227,12 @@ fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
     let work = std::mem::take(&mut trainer.work).cut(tape.take_work());
     drop(trainer);
     let mut log = tape.finish();
-    let mut events = std::mem::take(&mut log.events);
-    let (first, steady) = parts.steps(&mut events, log.births.len());
+    let events = std::mem::take(&mut log.events);
+    let build = events[..after_model].to_vec();
+    let (first, steady) = parts.steps(events, log.births.len());
     Recording {
         log,
-        build: events[..after_model].to_vec(),
+        build,
         first,
         steady,
         params: total,
@@ -304,6 +320,7 @@ impl Trainer {
         match self.run.setup.zero_grad {
             ZeroGrad::ToNone => self.run_once(),
             ZeroGrad::ToZero => {
+                self.tape.part_from_follower();
                 let first = self.step();
                 Parts::Separate([first, self.step()])
             }
@@ -314,6 +331,7 @@ impl Trainer {
     fn run_once(&mut self) -> Parts {
         let t = self.tape.clone();
         let passes = self.micro_batches(&t);
+        t.part_from_follower();
         self.update(&t);
         let first_update = t.mark();
         self.update(&t);
@@ -345,9 +363,11 @@ impl Trainer {
         for _ in 0..self.run.setup.accum {
             let batch = self.forward.batch(t, &self.run);
             before_forward = t.mark();
+            t.reach(Mark::BeforeForward);
             self.work.before_forward = t.work_mark();
             let loss = self.output(t, &batch);
             after_forward = t.mark();
+            t.reach(Mark::AfterForward);
             self.work.after_forward = t.work_mark();
             let scaled = self.scaler.scale(t, t.scale(&loss));
             if scaled.requires_grad() {
@@ -357,6 +377,7 @@ impl Trainer {
             }
             drop(scaled);
             after_backward = t.mark();
+            t.reach(Mark::AfterBackward);
             self.work.after_backward = t.work_mark();
             drop((loss, batch));
         }

@@ -128,7 +128,7 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
     if options.expandable_segments {
         return None;
     }
-    let large = LargePool::of(recording, &run.requests);
+    let large = LargePool::of(recording);
     let mut fresh = run.player(options, Box::new(DriverAddresses::default()));
     let small = match run.steps(&mut fresh, run.whole()) {
         Ok(()) => fresh.allocator().reserved_of(PoolKind::Small),
@@ -177,9 +177,9 @@ impl Run<'_> {
         }
     }
 
-    fn player(&self, options: &Options, source: Box<dyn SegmentSource>) -> Player<'_> {
+    fn player(&self, options: &Options, source: Box<dyn SegmentSource>) -> Player {
         let allocator = CachingAllocator::with_source(options.clone(), source);
-        Player::new(&self.requests, &self.recording.streams, allocator)
+        Player::new(self.requests.iter().copied(), &self.recording.streams, allocator)
     }
 
     /// Making the model, the first step, and every later one.
@@ -191,7 +191,7 @@ impl Run<'_> {
     }
 
     /// Makes the model and runs the steps; which of them stops, 0 where making the model does.
-    fn steps(&self, player: &mut Player<'_>, [build, first, steady]: [&[Event]; 3]) -> Result<(), (u64, OutOfMemory)> {
+    fn steps(&self, player: &mut Player, [build, first, steady]: [&[Event]; 3]) -> Result<(), (u64, OutOfMemory)> {
         player.play(build).map_err(|error| (0, error))?;
         player
             .repeat(first, self.steps.min(1))

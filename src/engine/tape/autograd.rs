@@ -256,6 +256,7 @@ impl Tape {
         let mut ready = BinaryHeap::new();
         ready.push(Ready(root.node));
         while let Some(Ready(node)) = ready.pop() {
+            self.tell();
             self.comes_to(Some(node.sequence));
             let outputs = self.evaluate(&node);
             let next = std::mem::take(&mut *node.next.borrow_mut());

@@ -11,6 +11,12 @@ pub struct Births {
 }
 
 impl Births {
+    /// Makes room for so many storages, of which one in eight has a description of its own.
+    pub(super) fn make_room(&mut self, storages: usize) {
+        self.of.reserve(storages);
+        self.descriptions.reserve(storages / 8);
+    }
+
     /// Number of storages.
     pub fn len(&self) -> usize {
         self.of.len()
@@ -28,7 +34,13 @@ impl Births {
 
     /// Bytes that each storage asks of the allocator, in the order of birth.
     pub fn requests(&self) -> Vec<u64> {
-        self.iter().map(|birth| birth.bytes).collect()
+        self.requests_from(0).collect()
+    }
+
+    /// The same of storages that come after the first so many.
+    pub fn requests_from(&self, first: usize) -> impl ExactSizeIterator<Item = u64> {
+        let of = self.of[first..].iter();
+        of.map(|&at| self.descriptions[at as usize].bytes)
     }
 
     /// What storages are, each description once.

@@ -7,6 +7,7 @@ use super::autocast::AutocastState;
 use super::checkpoint::Hook;
 use super::dims::Dims;
 use super::failure::Failure;
+use super::follow::Follower;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
 use super::log::{Birth, Event, LUMP, Log, Scope, ScopeId, StorageId};
@@ -49,6 +50,7 @@ pub(super) struct Core {
     pub(super) working: Cell<bool>,
     /// What is left out, where someone only counts.
     pub(super) light: RefCell<Option<Light>>,
+    pub(super) follower: RefCell<Option<Follower>>,
     failure: RefCell<Option<Failure>>,
     /// The GPU's shape, on which some temporaries depend.
     pub gpu: Gpu,
@@ -62,6 +64,14 @@ pub(super) struct Workspace {
 }
 
 impl Tape {
+    /// An empty record of a whole run, with room for a large one: memory that nothing is written to costs nothing, a
+    /// record that moves as it grows does.
+    pub fn roomy(gpu: Gpu) -> Self {
+        let tape = Self::new(gpu);
+        tape.0.log.borrow_mut().make_room();
+        tape
+    }
+
     /// An empty record for a GPU of this shape.
     pub fn new(gpu: Gpu) -> Self {
         let root = Scope {
@@ -94,6 +104,7 @@ impl Tape {
             work: RefCell::new(None),
             working: Cell::new(false),
             light: RefCell::new(None),
+            follower: RefCell::new(None),
             failure: RefCell::new(None),
             gpu,
         }))
@@ -348,6 +359,7 @@ impl Tape {
     /// the module that it was entered from. Not inlined: models do this at hundreds of places.
     #[inline(never)]
     fn open(&self, name: &'static str, index: Option<u32>, component: Option<Component>) -> ScopeId {
+        self.tell();
         let parent = self.0.scope.get();
         let mut log = self.0.log.borrow_mut();
         let component = component.unwrap_or(log.scopes[parent as usize].component);

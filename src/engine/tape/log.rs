@@ -108,6 +108,13 @@ pub(super) struct LogMark {
 }
 
 impl Log {
+    /// Makes room for 131,072 storages that are born and die.
+    pub(super) fn make_room(&mut self) {
+        const STORAGES: usize = 1 << 17;
+        self.events.reserve(2 * STORAGES);
+        self.births.make_room(STORAGES);
+    }
+
     /// Where it is.
     pub(super) fn mark(&self) -> LogMark {
         LogMark {

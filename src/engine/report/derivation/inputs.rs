@@ -45,7 +45,7 @@ impl Subject<'_> {
     pub fn logits(self) -> Option<Derivation> {
         let recorded = self.report.timeline.recorded();
         let id = self.report.timeline.logits()?;
-        let (birth, block) = (&recorded.log.births[id as usize], recorded.block_bytes[id as usize]);
+        let (birth, block) = (&recorded.log.births[id as usize], recorded.block_bytes.of(id));
         let formula = tensors::block(&birth.shape, birth.dtype, [birth.bytes, block]);
         Some(Derivation::bytes(formula, Source::Blocks))
     }

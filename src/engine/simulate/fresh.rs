@@ -1,0 +1,111 @@
+//! A run in a fresh process, played from its record, or while it is still being recorded.
+
+use super::player::Player;
+use super::replay::Replay;
+use super::steps::Recording;
+use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
+use crate::report::{Reserved, SegmentLayout, StepBytes};
+use crate::tape::Mark;
+use crate::units::Bytes;
+
+/// Three steps in a fresh process, as far as they were played.
+pub(super) struct Fresh {
+    player: Player,
+    after_model: Bytes,
+    first: StepBytes,
+    /// The last instant that was reached, of the first step at most.
+    reached: Option<Mark>,
+    /// Events played of making the model, or then of the first step.
+    played: usize,
+}
+
+impl Fresh {
+    /// A run of which nothing is known yet, on one stream.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn unknown(options: &Options) -> Self {
+        Self::new(Player::new(
+            std::iter::empty(),
+            &[],
+            CachingAllocator::new(options.clone()),
+        ))
+    }
+
+    /// A recorded run.
+    pub fn recorded(recording: &Recording, options: &Options) -> Self {
+        let allocator = CachingAllocator::new(options.clone());
+        Self::new(Player::new(
+            recording.log.births.requests_from(0),
+            &recording.streams,
+            allocator,
+        ))
+    }
+
+    fn new(player: Player) -> Self {
+        Self {
+            player,
+            after_model: Bytes::ZERO,
+            first: StepBytes::default(),
+            reached: None,
+            played: 0,
+        }
+    }
+
+    /// Plays what was written down of it.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn hear(&mut self, written: crate::tape::Written) -> Result<(), OutOfMemory> {
+        self.player.know(written.requests.into_iter());
+        self.player.play(&written.events)?;
+        self.played += written.events.len();
+        if let Some(mark) = written.reached {
+            self.reach(mark);
+        }
+        Ok(())
+    }
+
+    fn reach(&mut self, mark: Mark) {
+        self.player.reach(mark, &mut self.first);
+        self.reached = Some(mark);
+        if mark == Mark::Model {
+            self.after_model = self.player.allocator().allocated();
+            self.played = 0;
+            self.player.restart();
+        }
+    }
+
+    /// Plays the rest of it; also its segments of the small pool.
+    pub fn finish(mut self, recording: &Recording) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
+        let births = &recording.log.births;
+        self.player.know(births.requests_from(self.player.known()));
+        if self.reached.is_none() {
+            self.player.play(&recording.build[self.played..])?;
+            self.reach(Mark::Model);
+        }
+        let Self {
+            mut player,
+            after_model,
+            mut first,
+            reached,
+            played,
+        } = self;
+        player.rest_of_step(&recording.first, (reached, played), &mut first)?;
+        let before = player.lasting();
+        let second = player.step(&recording.steady)?;
+        let third = if player.settle(&before) {
+            second
+        } else {
+            player.step(&recording.steady)?
+        };
+        let small: Vec<Bytes> = player.segments(PoolKind::Small).collect();
+        let segments = small.iter().copied().chain(player.segments(PoolKind::Large));
+        let reserved = vec![Reserved::new(SegmentLayout::FreshProcess, segments)];
+        let replay = Replay {
+            after_model,
+            steps: [first, second, third],
+            reserved,
+            peak: player.peak(),
+            block_bytes: player.block_bytes(),
+            initial: before.storages(),
+        };
+        Ok((replay, small))
+    }
+}

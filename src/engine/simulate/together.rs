@@ -1,0 +1,137 @@
+//! Records a run and plays it, at once where there is another thread.
+
+use super::replay::{Replay, replay};
+use super::steps::Recording;
+use super::{SimulateError, record_checked};
+use crate::tape::Gpu;
+use crate::{Model, Setup};
+
+/// Records a run on one GPU, and replays it.
+///
+/// # Errors
+/// When the setup does not fit the model, or the run itself would fail.
+pub(super) fn record_and_replay(model: &Model, setup: &Setup, gpu: Gpu) -> Result<(Recording, Replay), SimulateError> {
+    #[cfg(not(target_family = "wasm"))]
+    if at_once::pays() {
+        return at_once::record_and_replay(model, setup, gpu);
+    }
+    let recording = record_checked(model, setup, gpu)?;
+    let replay = replay(&recording, &Default::default())?;
+    Ok((recording, replay))
+}
+
+/// On two threads.
+#[cfg(not(target_family = "wasm"))]
+mod at_once {
+    use std::sync::OnceLock;
+    use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+    use super::super::check::check;
+    use super::super::fresh::Fresh;
+    use super::super::replay::{joined, replay_used};
+    use super::super::steps::record_on;
+    use super::*;
+    use crate::allocator::Options;
+    use crate::tape::{Tape, Written};
+
+    /// Whether there is a thread to spare: those of a pool have runs of their own.
+    pub fn pays() -> bool {
+        rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1
+    }
+
+    /// Plays the first step while another thread records it, and the later ones while that plays what another order of
+    /// segments changes.
+    ///
+    /// # Panics
+    /// Where recording does.
+    pub fn record_and_replay(model: &Model, setup: &Setup, gpu: Gpu) -> Result<(Recording, Replay), SimulateError> {
+        check(model, setup)?;
+        let options = Options::default();
+        let recorded = OnceLock::new();
+        let (to, written) = channel();
+        let record = || {
+            let tape = Tape::roomy(gpu);
+            tape.follow(to.clone());
+            let recording = recorded.get_or_init(|| record_on(model, setup, &tape));
+            // what was not told can be read there now
+            drop(to);
+            match &recording.failure {
+                Some(failure) => Err(SimulateError::Fails(failure.clone())),
+                None => Ok(replay_used(recording, &options)?),
+            }
+        };
+        let play = || {
+            let mut fresh = Fresh::unknown(&options);
+            while let Some(part) = next(&written) {
+                fresh.hear(part)?;
+            }
+            recorded.get().map(|recording| fresh.finish(recording)).transpose()
+        };
+        let mut used = None;
+        let fresh = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| used = Some(record()));
+            play()
+        });
+        let used = used.expect("it was recorded")?;
+        let recording = recorded.into_inner().expect("it was recorded");
+        let fresh = fresh?.expect("it was recorded");
+        Ok((recording, joined(fresh, used)))
+    }
+
+    /// The next part, if there is one. It comes soon, and a virtual machine may take a millisecond to wake a thread
+    /// that sleeps: so this one looks again and again for a while.
+    fn next(written: &Receiver<Written>) -> Option<Written> {
+        const LOOKS: usize = 10_000;
+        for _ in 0..LOOKS {
+            match written.try_recv() {
+                Ok(part) => return Some(part),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => std::thread::yield_now(),
+            }
+        }
+        written.recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Case;
+    use crate::allocator::Options;
+
+    /// Several micro-batches, states that every update makes anew, gradients that stay, a loss that is recomputed, vision
+    /// in hundreds of segments.
+    const CASES: [&str; 8] = [
+        r#"{"model":"gpt2","batch":2,"seq":512}"#,
+        r#"{"model":"gpt2","batch":1,"seq":256,"accum":3,"clip":true,"precision":"amp-fp16"}"#,
+        r#"{"model":"gpt2","batch":1,"seq":256,"accum":2,"zero_grad":"to_zero","optim":"adamw_loop"}"#,
+        r#"{"model":"qwen2.5-0.5b","batch":1,"seq":700,"optim":"adafactor","ckpt":"full"}"#,
+        r#"{"model":"qwen2.5-0.5b","batch":2,"seq":300,"optim":"adafactor_torch","precision":"amp-bf16"}"#,
+        r#"{"model":"llava-1.5-7b","batch":1,"seq":1024,"freeze":"lora","rank":8,"lora_dropout":0.1}"#,
+        r#"{"model":"qwen2.5-vl-3b","batch":1,"seq":1500,"images":2,"grid":[36,44]}"#,
+        r#"{"model":"videomae-base","batch":2,"frames":16,"image":224,"precision":"amp-fp16"}"#,
+    ];
+
+    #[test]
+    fn a_run_that_is_played_while_it_is_recorded_goes_as_one_that_is_played_from_its_record() {
+        for text in CASES {
+            let case = Case::from_json(text).unwrap().unwrap();
+            let model = Model::from_case(&case).unwrap();
+            let (recording, replayed) = at_once::record_and_replay(&model, &case.setup, Gpu::H200).unwrap();
+            let alone = record_checked(&model, &case.setup, Gpu::H200).unwrap();
+            assert_eq!(recording.first.events, alone.first.events, "{text}");
+            assert_eq!(replayed, replay(&alone, &Options::default()).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_fails_is_told_of() {
+        let case = Case::from_json(r#"{"model":"gpt2","batch":1,"seq":64,"freeze":"all-but-connector"}"#);
+        let case = case.unwrap().unwrap();
+        let model = Model::from_case(&case).unwrap();
+        let told = |answer: Result<(), SimulateError>| answer.unwrap_err();
+        let at_once = at_once::record_and_replay(&model, &case.setup, Gpu::H200).map(|_| ());
+        let after = record_checked(&model, &case.setup, Gpu::H200).map(|_| ());
+        assert_eq!(told(at_once), told(after));
+    }
+}
