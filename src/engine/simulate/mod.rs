@@ -24,6 +24,7 @@ mod storages;
 mod together;
 mod trial;
 mod warnings;
+mod work;
 
 use self::replay::Replay;
 use crate::allocator::Options;
@@ -45,10 +46,11 @@ pub use pass::{Ground, Pass, PassWork, Update};
 pub(crate) use pass::{PassRecorder, Place, record_ground, record_update};
 pub use peaks::steady_bytes;
 pub(crate) use steps::Share;
-pub use steps::{Notes, Recording, Step, StepMarks, Work, record, record_notes, record_work};
+pub use steps::{Notes, Recording, Step, StepMarks, record, record_notes, record_work};
 pub use trial::{
     ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_orders, stops_in_some_order,
 };
+pub use work::Work;
 
 /// Records a run that makes sense and does not fail for another reason than memory.
 ///

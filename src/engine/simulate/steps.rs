@@ -5,6 +5,7 @@ use super::build::{Built, build_with, elements};
 use super::check::check;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
+use super::work::{Work, WorkMarks};
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
@@ -12,7 +13,6 @@ use crate::nn::Builder;
 use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
 use crate::setup::{Precision, Setup, ZeroGrad};
 use crate::tape::log::{Event, Log, StorageId};
-use crate::tape::work::Item;
 use crate::tape::{Failure, Gpu, Mark, Stage, Tape, Tensor};
 use crate::units::Bytes;
 
@@ -79,49 +79,6 @@ pub struct Recording {
     pub failure: Option<Failure>,
     /// What GPU and host do in a later step, where it was asked for.
     pub work: Work,
-}
-
-/// What GPU and host do in a step, in order; empty where nobody asked.
-#[derive(Default)]
-pub struct Work {
-    /// Forward of the last micro-batch.
-    pub forward: Vec<Item>,
-    /// Its backward.
-    pub backward: Vec<Item>,
-    /// Clipping, scaler and optimizer.
-    pub optimizer: Vec<Item>,
-}
-
-impl Work {
-    /// Forward and backward, as [`PassWork`](super::PassWork) gives them.
-    pub fn phases(&self) -> [impl Iterator<Item = (&[Item], u64)>; 2] {
-        [&self.forward, &self.backward].map(|items| std::iter::once((&items[..], 1)))
-    }
-}
-
-/// Positions among what GPU and host do.
-#[derive(Default)]
-pub(super) struct WorkMarks {
-    pub before_forward: usize,
-    pub after_forward: usize,
-    pub after_backward: usize,
-    pub update: usize,
-    pub end: usize,
-}
-
-impl WorkMarks {
-    fn cut(&self, mut items: Vec<Item>) -> Work {
-        let part = |from: usize, to: usize| items.get(from..to).map(<[Item]>::to_vec).unwrap_or_default();
-        let forward = part(self.before_forward, self.after_forward);
-        let backward = part(self.after_forward, self.after_backward);
-        let optimizer = part(self.update, self.end);
-        items.clear();
-        Work {
-            forward,
-            backward,
-            optimizer,
-        }
-    }
 }
 
 /// What is written down of a run.
@@ -320,7 +277,7 @@ impl Trainer {
         match self.run.setup.zero_grad {
             ZeroGrad::ToNone => self.run_once(),
             ZeroGrad::ToZero => {
-                self.tape.part_from_follower();
+                self.tape.dismiss_follower();
                 let first = self.step();
                 Parts::Separate([first, self.step()])
             }
@@ -331,7 +288,7 @@ impl Trainer {
     fn run_once(&mut self) -> Parts {
         let t = self.tape.clone();
         let passes = self.micro_batches(&t);
-        t.part_from_follower();
+        t.dismiss_follower();
         self.update(&t);
         let first_update = t.mark();
         self.update(&t);

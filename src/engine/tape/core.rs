@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::follow::Follower;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
-use super::log::{Birth, Event, LUMP, Log, Scope, ScopeId, StorageId};
+use super::log::{Birth, Log, Scope, ScopeId, StorageId};
 use super::script::{Cast, Described, Script};
 use super::stack::Light;
 use super::stage::Stage;
@@ -36,7 +36,7 @@ pub(super) struct Core {
     stage: Cell<Stage>,
     pub(super) training: Cell<bool>,
     /// Whether what hundreds of segments hold is written down as its sum.
-    sums_segments: Cell<bool>,
+    pub(super) sums_segments: Cell<bool>,
     /// Set once a recomputation has all that it was started for; nothing is made any more.
     pub(super) stopped: Cell<bool>,
     pub(super) sequence: Cell<u64>,
@@ -149,38 +149,6 @@ impl Tape {
     /// Memory in many pieces, of which there are none yet.
     pub(super) fn bundle(&self) -> Storage {
         Storage::bundle(&self.0)
-    }
-
-    /// Whether what hundreds of segments hold is written down as its sum: right to be counted, not to be played
-    /// through an allocator.
-    pub(super) fn sums_segments(&self) -> bool {
-        self.0.sums_segments.get()
-    }
-
-    /// Writes down what segments hold as its sum from here on.
-    pub fn sum_segments(&self) {
-        self.0.sums_segments.set(true);
-    }
-
-    /// Memory of so many bytes that stands for that of many tensors; nothing while nothing is made. It dies by
-    /// [`Self::dies`], or with the bundle that it is put into.
-    pub(super) fn lump(&self, bytes: u64) -> Option<StorageId> {
-        (bytes > 0 && !self.0.stopped.get()).then(|| {
-            self.0.log.borrow_mut().born(Birth {
-                bytes,
-                shape: Dims::new(&[bytes]),
-                dtype: DType::U8,
-                name: LUMP,
-                scope: self.0.scope.get(),
-                kind: Kind::Temporary,
-                why: Why::default(),
-            })
-        })
-    }
-
-    /// Memory that nothing owns dies.
-    pub(super) fn dies(&self, ids: impl IntoIterator<Item = StorageId>) {
-        self.0.log.borrow_mut().events.extend(ids.into_iter().map(Event::death));
     }
 
     /// Whether some samples of the batch are padded, so that their mask is not all true.

@@ -94,7 +94,7 @@ impl Tape {
     }
 
     /// What is written from here on may still change: it is told to nobody.
-    pub fn part_from_follower(&self) {
+    pub fn dismiss_follower(&self) {
         self.0.follower.take();
     }
 }

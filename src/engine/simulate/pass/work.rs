@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::steps::Work;
+use super::super::work::Work;
 use crate::tape::Piece;
 use crate::tape::work::Item;
 

@@ -5,12 +5,44 @@
 //! same.
 
 use super::super::super::core::Tape;
+use super::super::super::dims::Dims;
+use super::super::super::kind::Kind;
+use super::super::super::log::{Birth, Event, LUMP, StorageId};
 use super::super::super::script::Swing;
 use super::super::super::storage::Storage;
+use super::super::super::why::Why;
 use super::rehearsal::Rehearsal;
 use super::{Cuts, Rehearsals};
+use crate::dtype::DType;
 
 impl Tape {
+    /// Writes down what hundreds of segments hold as its sum from here on: right to be counted, not to be played
+    /// through an allocator.
+    pub fn sum_segments(&self) {
+        self.0.sums_segments.set(true);
+    }
+
+    /// Memory of so many bytes that stands for that of many tensors; nothing while nothing is made. It dies by
+    /// [`Self::dies`], or with the bundle that it is put into.
+    fn lump(&self, bytes: u64) -> Option<StorageId> {
+        (bytes > 0 && !self.0.stopped.get()).then(|| {
+            self.0.log.borrow_mut().born(Birth {
+                bytes,
+                shape: Dims::new(&[bytes]),
+                dtype: DType::U8,
+                name: LUMP,
+                scope: self.scope_id(),
+                kind: Kind::Temporary,
+                why: Why::default(),
+            })
+        })
+    }
+
+    /// Memory that nothing owns dies.
+    fn dies(&self, ids: impl IntoIterator<Item = StorageId>) {
+        self.0.log.borrow_mut().events.extend(ids.into_iter().map(Event::death));
+    }
+
     /// Whether segments are written down as sums: where someone counts, and all of their memory is of the small pool,
     /// of which every block is as large as what it serves.
     pub(super) fn sums(&self, rehearsals: &Rehearsals) -> bool {
@@ -18,7 +50,7 @@ impl Tape {
             // What is promised is asked for once more, and kept then.
             segment.forward.is_small() && segment.backward.script.is_small()
         };
-        self.sums_segments() && rehearsals.iter().all(is_small)
+        self.0.sums_segments.get() && rehearsals.iter().all(is_small)
     }
 
     /// What the graph keeps of all segments, and what only the list of outputs does.
