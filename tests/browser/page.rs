@@ -121,7 +121,7 @@ impl Page {
             let element = self.driver.query(By::Css(selector)).first().await?;
             match self.press(&element).await {
                 Ok(true) => return Ok(()),
-                // Drawn anew since it was found, or covered while things moved.
+                // Drawn anew since it was found, covered while things moved, or not in sight yet.
                 Err(error) if !is_moved(&error) => return Err(error),
                 Ok(false) | Err(_) => assert!(begin.elapsed() < PATIENCE, "{selector}: every click missed it"),
             }
@@ -202,10 +202,13 @@ impl Page {
     }
 }
 
-/// Whether a click failed since its element is not there any more or lies below another.
+/// Whether a click failed since its element is not there any more, lies below another or comes into sight later,
+/// as what tells of long work does.
 fn is_moved(error: &WebDriverError) -> bool {
     matches!(
         **error,
-        WebDriverErrorInner::StaleElementReference(_) | WebDriverErrorInner::ElementClickIntercepted(_)
+        WebDriverErrorInner::StaleElementReference(_)
+            | WebDriverErrorInner::ElementClickIntercepted(_)
+            | WebDriverErrorInner::ElementNotInteractable(_)
     )
 }

@@ -77,6 +77,32 @@ async fn a_term_opens_its_own_formula_down_to_the_shapes_and_back() {
     .await;
 }
 
+/// As a keyboard or a reader of the screen does, or what grows between a hand's aim and its press.
+#[tokio::test]
+async fn a_number_beyond_the_window_opens_its_panel_within() {
+    with_page("#/?model=gpt2", async |page| {
+        page.find("breakdown-row").await?;
+        for beyond in ["-window.innerHeight", "window.innerHeight"] {
+            let press = format!(
+                "const number = document.querySelector('[data-testid=breakdown-row] .explained');
+                number.style.cssText = `position: fixed; top: ${{2 * {beyond}}}px`;
+                number.click();
+                number.style.cssText = ''"
+            );
+            page.driver.execute(press, vec![]).await?;
+            page.until("told", || derived(page), Option::is_some).await?;
+            let within = "const { top, bottom } = document.querySelector('#derivation').getBoundingClientRect();
+                return [top, window.innerHeight - bottom]";
+            let edges: [f64; 2] = page.driver.execute(within, vec![]).await?.convert()?;
+            assert!(edges.iter().all(|edge| *edge >= 0.0), "{beyond}: {edges:?}");
+            page.driver.action_chain().send_keys(Key::Escape + "").perform().await?;
+            page.until("closed", || is_open(page), |open| !open).await?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn an_open_explanation_follows_the_entries() {
     with_page("#/?model=gpt2", async |page| {

@@ -165,7 +165,8 @@ fn Body(derivation: Derivation) -> impl IntoView {
     }
 }
 
-/// Puts the panel below the element, or above it where there is more room.
+/// Puts the panel below the element, or above it where there is more room; at the window's edge where the element
+/// lies beyond it, as what grows meanwhile may push it there.
 fn place(panel: &HtmlElement, beside: &HtmlElement) {
     let size = |n: Result<wasm_bindgen::JsValue, wasm_bindgen::JsValue>| n.ok().and_then(|n| n.as_f64());
     let (Some(width), Some(height)) = (size(window().inner_width()), size(window().inner_height())) else {
@@ -173,13 +174,13 @@ fn place(panel: &HtmlElement, beside: &HtmlElement) {
     };
     let at = beside.get_bounding_client_rect();
     let left = at.left().min(width - SIZE[0] - 16.0).max(16.0);
-    let below = height - at.bottom();
-    let is_below = below >= SIZE[1] || below >= at.top();
+    let [above, below] = [at.top(), height - at.bottom()].map(|room| room.clamp(0.0, height));
+    let is_below = below >= SIZE[1] || below >= above;
     let (top, bottom) = match is_below {
-        true => (format!("{}px", at.bottom() + 6.0), "auto".to_owned()),
-        false => ("auto".to_owned(), format!("{}px", height - at.top() + 6.0)),
+        true => (format!("{}px", height - below + 6.0), "auto".to_owned()),
+        false => ("auto".to_owned(), format!("{}px", height - above + 6.0)),
     };
-    let room = if is_below { below } else { at.top() } - 22.0;
+    let room = if is_below { below } else { above } - 22.0;
     let style = panel.style();
     let values = [
         ("--left", format!("{left}px")),
