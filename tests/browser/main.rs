@@ -25,6 +25,7 @@ mod offline;
 mod page;
 mod reading;
 mod recommend;
+mod room;
 mod same_bytes;
 mod saved;
 mod single_file;
