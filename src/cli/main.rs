@@ -10,6 +10,7 @@ mod clock;
 mod commands;
 mod data_folder;
 mod failure;
+mod in_order;
 mod input;
 mod kernels;
 mod output;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
-use crate::program::{Ran, run_on, vramscope};
+use crate::program::{Ran, finish, run_on, vramscope};
 
 const INPUT: &str = r#"{"env": {"gpu": "any"}}
 {"case": {"model": "gpt2", "batch": 1, "seq": 64}, "peak_steady": 1}
@@ -31,6 +31,29 @@ fn every_case_has_its_line_in_order_and_errors_do_not_end_the_run() {
             .is_some_and(|error| error.contains("no-such-model"))
     );
     assert!(lines[2]["error"].as_str().is_some_and(|error| error.contains("JSON")));
+}
+
+#[test]
+fn answers_on_all_threads_are_those_of_one() {
+    let mut input = String::new();
+    for batch in 1..=6 {
+        // Long and short by turns, so that later ones are known first.
+        for (model, seq) in [("qwen2.5-0.5b", 512), ("gpt2", 64)] {
+            input += &format!("{{\"model\": \"{model}\", \"batch\": {batch}, \"seq\": {seq}}}\n");
+        }
+    }
+    let on = |threads: &str| {
+        let mut command = vramscope();
+        command
+            .env("RAYON_NUM_THREADS", threads)
+            .args(["estimate", "--cases", "-"]);
+        finish(&mut command, input.as_bytes())
+    };
+    let one = on("1");
+    assert_eq!(one.lines().len(), 12, "{}", one.stderr);
+    for threads in ["2", "7"] {
+        assert_eq!(on(threads).stdout, one.stdout);
+    }
 }
 
 #[test]

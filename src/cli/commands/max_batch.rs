@@ -8,6 +8,7 @@ use vramscope_engine::{Case, Model, Setup};
 
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::in_order::in_order;
 use crate::input::cases::{Cases, Row};
 use crate::input::room::{self, RoomFlags};
 use crate::input::setup_flags::SetupFlags;
@@ -119,16 +120,15 @@ impl MaxBatch {
         let (gpu, limit) = (self.room.gpu()?, self.room.for_allocator()?);
         let format = self.format.unwrap_or(Format::Jsonl);
         let mut array = JsonArray::default();
-        for row in Cases::open(source)? {
-            let row = row?;
-            let answer = answer_row(&row, gpu, limit, self.steps);
+        let answer = |row: &Row| answer_row(row, gpu, limit, self.steps);
+        in_order(Cases::open(source)?, answer, |row, answer| {
             let line = Line::new(row.index, &answer);
             match format {
-                Format::Text => output::print(&text::max_batch_line(&row, &answer))?,
-                Format::Json => array.push(&line)?,
-                Format::Jsonl => output::print_line(&line)?,
+                Format::Text => output::print(&text::max_batch_line(row, &answer)),
+                Format::Json => array.push(&line),
+                Format::Jsonl => output::print_line(&line),
             }
-        }
+        })?;
         if format == Format::Json { array.end() } else { Ok(()) }
     }
 }

@@ -19,7 +19,7 @@ pub struct Row {
 /// which describes the machine that measured) are passed over.
 pub struct Cases {
     source: Source,
-    input: Box<dyn BufRead>,
+    input: Box<dyn BufRead + Send>,
     next_index: usize,
 }
 

@@ -43,9 +43,9 @@ impl Source {
     ///
     /// # Errors
     /// When the file cannot be opened.
-    pub fn open(&self) -> Result<Box<dyn BufRead>, Failure> {
+    pub fn open(&self) -> Result<Box<dyn BufRead + Send>, Failure> {
         match self {
-            Self::Stdin => Ok(Box::new(io::stdin().lock())),
+            Self::Stdin => Ok(Box::new(BufReader::new(io::stdin()))),
             Self::File(path) => match File::open(path) {
                 Ok(file) => Ok(Box::new(BufReader::new(file))),
                 Err(error) => Err(self.unreadable(&error)),

@@ -8,6 +8,7 @@ use vramscope_engine::time::{Clock, Milliseconds};
 use vramscope_engine::units::Bytes;
 
 use crate::failure::Failure;
+use crate::in_order::in_order;
 use crate::input::cases::{Cases, Row};
 use crate::input::source::Source;
 use crate::output::{self, Format, JsonArray, text};
@@ -30,18 +31,15 @@ pub struct Card {
 /// is a line that says why.
 pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
     let mut array = JsonArray::default();
-    for row in Cases::open(source)? {
-        let row = row?;
-        let (report, time) = match predict_row(&row, card) {
-            Ok((report, time)) => (Ok(report), time),
-            Err(why) => (Err(why), None),
-        };
-        match format {
-            Format::Text => output::print(&text::case_line(&row, &report))?,
-            Format::Json => array.push(&Line::new(row.index, &report, card.outside, time))?,
-            Format::Jsonl => output::print_line(&Line::new(row.index, &report, card.outside, time))?,
-        }
-    }
+    let answer = |row: &Row| match predict_row(row, card) {
+        Ok((report, time)) => (Ok(report), time),
+        Err(why) => (Err(why), None),
+    };
+    in_order(Cases::open(source)?, answer, |row, (report, time)| match format {
+        Format::Text => output::print(&text::case_line(row, &report)),
+        Format::Json => array.push(&Line::new(row.index, &report, card.outside, time)),
+        Format::Jsonl => output::print_line(&Line::new(row.index, &report, card.outside, time)),
+    })?;
     if format == Format::Json { array.end() } else { Ok(()) }
 }
 
