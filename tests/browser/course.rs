@@ -1,6 +1,7 @@
 use thirtyfour::prelude::*;
 use xtask::static_server::Server;
 
+use crate::accessible::set_width;
 use crate::page::{Page, built, with_browser, with_page};
 
 /// The rows of the course, each of which has a page.
@@ -45,6 +46,25 @@ async fn every_row_opens_in_three_languages_from_one_file() {
         let differ = (0..rows).filter(|i| titles[*i] != titles[i + rows]).count();
         assert!(differ > rows / 2, "{differ} titles of {rows} are of another language");
         assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_contents_show_where_the_reader_is() {
+    let last = ROWS.lines().last().expect("there are rows");
+    with_page(&format!("#/course?row={last}"), async |page| {
+        for width in [1440, 390] {
+            set_width(page, width).await?;
+            page.go(&format!("#/course?row={last}")).await?;
+            row(page, last).await?;
+            let inside = "const list = document.querySelector('.course-contents').getBoundingClientRect();
+                const here = document.querySelector('.course-contents [aria-current]').getBoundingClientRect();
+                return here.height > 0 && here.top >= list.top && here.bottom <= list.bottom";
+            page.until("the list is there", || answer::<bool>(page, inside), |inside| *inside)
+                .await?;
+        }
         Ok(())
     })
     .await;
