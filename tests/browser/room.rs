@@ -12,9 +12,13 @@ const WIDTHS: [u32; 3] = [1440, 900, 390];
 const SHIFTS: &str = "
     const done = arguments[arguments.length - 1];
     const sum = list => list.getEntries().reduce((sum, shift) => sum + shift.value, 0);
-    new PerformanceObserver(list => done(sum(list))).observe({ type: 'layout-shift', buffered: true });
+    const name = node => node ? node.nodeName + '.' + (node.className ?? '') : 'gone';
+    const told = shift => shift.sources.map(({ node, previousRect, currentRect }) =>
+        `${name(node)} from ${previousRect.y} to ${currentRect.y}`);
+    const say = list => done([sum(list), list.getEntries().flatMap(told).join(', ')]);
+    new PerformanceObserver(say).observe({ type: 'layout-shift', buffered: true });
     // Nothing moved at all.
-    setTimeout(() => done(0), 500);";
+    setTimeout(() => done([0, '']), 500);";
 
 #[tokio::test]
 async fn pages_come_without_jumps() {
@@ -24,6 +28,7 @@ async fn pages_come_without_jumps() {
         ("#/attention", ".results > .card"),
         ("#/diagnose", ".results > .card"),
         ("#/course", ".results > *"),
+        ("#/course?row=L.batch", ".course-cases .course-stack"),
         ("#/benchmarks", ".results > .card"),
     ];
     with_page("", async |page| {
@@ -35,8 +40,8 @@ async fn pages_come_without_jumps() {
                 let there = || async { page.driver.execute(is_there.as_str(), vec![]).await?.convert::<bool>() };
                 page.until(fragment, there, |there| *there).await?;
                 tokio::time::sleep(Duration::from_millis(300)).await;
-                let moved: f64 = page.driver.execute_async(SHIFTS, vec![]).await?.convert()?;
-                assert!(moved < 0.05, "{fragment} moves by {moved} on {width} pixels");
+                let (moved, what): (f64, String) = page.driver.execute_async(SHIFTS, vec![]).await?.convert()?;
+                assert!(moved < 0.05, "{fragment} moves by {moved} on {width} pixels: {what}");
             }
         }
         Ok(())

@@ -88,8 +88,8 @@ pub fn table<'a>(
         })
         .collect();
     let marks = match (block.get("marks"), known(&query(&cases[0], inputs))) {
-        (Some(_), Some(Ok(summary))) => step(book, summary),
-        _ => String::new(),
+        (None, _) | (_, Some(Err(_))) => String::new(),
+        (Some(_), first) => step(book, first.and_then(|outcome| outcome.as_ref().ok())),
     };
     scrolled(&format!(
         "<table class=\"course-cases course-stacked\"><thead>{}</thead><tbody>{rows}</tbody></table>",
@@ -193,9 +193,9 @@ fn stack(summary: &Summary, highest: u64, names: &Names) -> String {
     )
 }
 
-/// The allocated bytes along one step.
-fn step(book: &Book, summary: &Summary) -> String {
-    let steady = summary.figures.steady;
+/// The allocated bytes along one step; room for them while they are not known.
+fn step(book: &Book, summary: Option<&Summary>) -> String {
+    let steady = summary.map(|summary| summary.figures.steady).unwrap_or_default();
     let marks = [
         ("mark_before", steady.before_forward),
         ("mark_peak_forward", steady.peak_forward),
@@ -213,7 +213,7 @@ fn step(book: &Book, summary: &Summary) -> String {
             format!(
                 "<tr><th scope=\"row\">{}</th><td><svg class=\"course-stack\" viewBox=\"0 0 240 16\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{width:.1}\" height=\"16\"/></svg></td><td class=\"course-result\">{}</td></tr>",
                 book.word(key),
-                gib(*bytes)
+                summary.map(|_| gib(*bytes)).unwrap_or_default()
             )
         })
         .collect();
