@@ -1,6 +1,7 @@
 use serde_json::Value;
 use vramscope_engine::Report;
 use vramscope_engine::device::{Device, REFERENCE, outside};
+use vramscope_engine::report::SegmentLayout;
 use vramscope_engine::units::Bytes;
 
 use super::row::Measured;
@@ -28,13 +29,15 @@ pub enum Quantity {
     PeakAllocated,
     /// Highest reserved over the run.
     PeakReserved,
+    /// The same, of a run that was alone in its process.
+    ReservedAlone,
     /// Held by the GPU outside PyTorch's allocator.
     OutsideTorch,
 }
 
 impl Quantity {
     /// All, in the order of a step and then of what decides whether it fits.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::AfterModel,
         Self::BeforeForward,
         Self::AfterForward,
@@ -45,6 +48,7 @@ impl Quantity {
         Self::End,
         Self::PeakAllocated,
         Self::PeakReserved,
+        Self::ReservedAlone,
         Self::OutsideTorch,
     ];
 
@@ -72,6 +76,7 @@ impl Quantity {
             Self::End => "end",
             Self::PeakAllocated => "peak_allocated",
             Self::PeakReserved => "peak_reserved",
+            Self::ReservedAlone => "reserved, fresh process",
             Self::OutsideTorch => "outside_torch",
         }
     }
@@ -83,6 +88,7 @@ impl Quantity {
             Self::AfterModel | Self::OutsideTorch => row.get(self.name()),
             Self::PeakAllocated => row.get("peak_steady"),
             Self::PeakReserved => row.get("reserved_peak"),
+            Self::ReservedAlone => row.get("process").and_then(|_| row.get("reserved_peak")),
             phase => row.get("steady").and_then(|steady| steady.get(phase.name())),
         };
         value.and_then(Value::as_u64).filter(|&bytes| bytes > 0).map(Bytes::new)
@@ -102,6 +108,11 @@ impl Quantity {
             Self::End => steady.end,
             Self::PeakAllocated => report.peak_allocated,
             Self::PeakReserved => report.peak_reserved,
+            Self::ReservedAlone => {
+                let mut layouts = report.reserved.iter();
+                let fresh = layouts.find(|reserved| reserved.layout == SegmentLayout::FreshProcess);
+                fresh.expect("every report has it").bytes
+            }
             Self::OutsideTorch => outside::total(Device::by_name(REFERENCE).expect("a card")),
         }
     }
