@@ -130,11 +130,11 @@ fn a_run_alone_in_its_process_is_predicted_to_the_byte() {
     let [allocated, reserved] = [&Quantity::PHASES[..], &[Quantity::ReservedAlone]].map(exact);
     assert_eq!(rows.len(), 298);
     assert!(
-        allocated >= 265,
+        allocated >= 269,
         "only {allocated} rows allocate to the byte what was measured"
     );
     assert!(
-        reserved >= 278,
+        reserved >= 286,
         "only {reserved} rows reserve to the byte what was measured"
     );
 }

@@ -13,7 +13,7 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 use vramscope_engine::simulate::{Step, record, record_parallel};
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::tape::log::Log;
+use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
 
 /// Phases in which one allocation is known to have another size, or not to be there: a workspace that
@@ -85,6 +85,28 @@ fn simulated_events_of_a_stage_are_the_recorded_ones() {
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// A run from its first weight on: making the model and its adapters, and three steps.
+#[test]
+fn simulated_events_of_a_whole_run_are_the_recorded_ones() {
+    let recordings = recordings_in("data/recorded/whole");
+    assert_eq!(recordings.len(), 7);
+    for path in recordings {
+        let name = path.file_name().unwrap().to_str().unwrap().trim_end_matches(".json.gz");
+        let recorded: Value = serde_json::from_reader(GzDecoder::new(File::open(&path).unwrap())).unwrap();
+        let case = Case::from_json(&recorded["case"].to_string()).unwrap().unwrap();
+        let run = record(&Model::from_case(&case).unwrap(), &case.setup, Gpu::H200);
+        let steps = [&run.build, &run.first.events, &run.steady.events, &run.steady.events];
+        let mut ours: Vec<i64> = steps.into_iter().flat_map(|events| sizes(&run.log, events)).collect();
+        let mut theirs: Vec<i64> = serde_json::from_value(recorded["events"].clone()).unwrap();
+        if case.model.contains("-vl-") {
+            for sizes in [&mut ours, &mut theirs] {
+                leave_rope_deltas_out(sizes, &case);
+            }
+        }
+        assert_eq!(check(name, "run", &ours, &theirs), None);
+    }
+}
+
 fn recordings() -> Vec<PathBuf> {
     recordings_in("data/recorded")
 }
@@ -114,10 +136,8 @@ fn compare(path: &Path) -> Vec<String> {
         .filter_map(|(phase, mut ours)| {
             let mut theirs: Vec<i64> = serde_json::from_value(recorded["steady"][phase].clone()).unwrap();
             if phase == "forward" && case.model.to_lowercase().contains("-vl-") {
-                // `rope_deltas`, which these models keep from step to step and make anew in each
-                let bytes = 8 * case.setup.batch as i64;
                 for sizes in [&mut ours, &mut theirs] {
-                    sizes.retain(|size| size.abs() != bytes);
+                    leave_rope_deltas_out(sizes, &case);
                 }
             }
             if case.parallel.is_some() && phase == "backward" {
@@ -129,6 +149,12 @@ fn compare(path: &Path) -> Vec<String> {
             check(name, phase, &ours, &theirs)
         })
         .collect()
+}
+
+/// `rope_deltas`, which these models keep from step to step and make anew in each.
+fn leave_rope_deltas_out(sizes: &mut Vec<i64>, case: &Case) {
+    let bytes = 8 * case.setup.batch as i64;
+    sizes.retain(|size| size.abs() != bytes);
 }
 
 fn check(name: &str, phase: &str, ours: &[i64], theirs: &[i64]) -> Option<String> {
@@ -168,16 +194,19 @@ fn one_allocation_differs(ours: &[i64], theirs: &[i64]) -> bool {
         || ours == theirs
 }
 
-/// Births as positive and deaths as negative sizes, by the phases of the recordings.
+/// Births as positive and deaths as negative sizes.
+fn sizes(log: &Log, events: &[Event]) -> Vec<i64> {
+    let size = |e: &Event| {
+        let bytes = log.births[e.storage() as usize].bytes as i64;
+        if e.is_birth() { bytes } else { -bytes }
+    };
+    events.iter().map(size).collect()
+}
+
+/// The same by the phases of the recordings.
 fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<i64>); 4] {
     let m = step.marks;
-    let sizes = |from: usize, to: usize| {
-        let size = |e: &vramscope_engine::tape::log::Event| {
-            let bytes = log.births[e.storage() as usize].bytes as i64;
-            if e.is_birth() { bytes } else { -bytes }
-        };
-        step.events[from..to].iter().map(size).collect()
-    };
+    let sizes = |from: usize, to: usize| sizes(log, &step.events[from..to]);
     [
         ("forward", sizes(m.before_forward, m.after_forward)),
         ("backward", sizes(m.after_forward, m.after_backward)),

@@ -73,6 +73,20 @@ impl Builder {
         self.weight_of(name, shape, self.policy.dtype)
     }
 
+    /// As [`Builder::weight`], by an expression of `before` operations and the last, such as
+    /// `nn.Parameter(scale * torch.randn(n))`: each result lives until the next is there. What they leave free is
+    /// what later parameters are cut from.
+    pub fn weight_computed(&self, name: &'static str, shape: impl Into<Dims>, before: usize) -> Tensor {
+        let shape = shape.into();
+        let mut last = None;
+        for _ in 0..before {
+            last = Some(self.tape.empty(shape, self.policy.dtype, "initial values"));
+        }
+        let weight = self.weight(name, shape);
+        drop(last);
+        weight
+    }
+
     /// As [`Builder::weight`], in a type of its own.
     pub(super) fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
@@ -112,15 +126,35 @@ impl Builder {
 
     /// `get_peft_model`: adapters for every linear map that the targets name, in order. The answer is
     /// how many there are.
+    ///
+    /// peft makes them all in the type of the weights beside them; then `cast_adapter_dtype` makes those of 16 bits
+    /// anew in fp32, one by one, and whoever wants another type does so again. What that leaves free is there when
+    /// training begins.
     pub fn attach(&self, adapters: &Adapters) -> usize {
         let slots = self.slots.borrow();
-        let targets = slots.iter().filter(|s| s.is_target(&self.tape, &adapters.targets));
-        targets
-            .map(|slot| {
-                let weights = slot.attach(&self.tape, adapters);
-                self.params.borrow_mut().extend(weights);
-            })
-            .count()
+        let targets = slots
+            .iter()
+            .filter(|slot| slot.is_target(&self.tape, &adapters.targets));
+        let targets: Vec<&Rc<LoraSlot>> = targets.collect();
+        let weight = |slot: &LoraSlot, map, dtype| slot.weight(&self.tape, map, adapters.rank, dtype);
+        let mut dtype = self.policy.dtype;
+        let made = targets.iter().map(|slot| [0, 1].map(|map| weight(slot, map, dtype)));
+        let mut made: Vec<[Tensor; 2]> = made.collect();
+        for next in [DType::F32, adapters.dtype] {
+            if next != dtype {
+                for (slot, maps) in targets.iter().zip(&mut made) {
+                    for (map, tensor) in maps.iter_mut().enumerate() {
+                        *tensor = weight(slot, map, next);
+                    }
+                }
+                dtype = next;
+            }
+        }
+        for (slot, maps) in targets.iter().zip(made) {
+            self.params.borrow_mut().extend(maps.clone());
+            slot.attach(maps, adapters.dropout);
+        }
+        targets.len()
     }
 
     /// Everything that the module holds: parameters, then buffers.

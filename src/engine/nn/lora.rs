@@ -50,24 +50,22 @@ impl LoraSlot {
         targets.take(&t.path_of_scope(self.scope), self.language)
     }
 
-    pub fn attach(&self, t: &Tape, with: &Adapters) -> [Tensor; 2] {
+    /// The first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter.
+    pub fn weight(&self, t: &Tape, map: usize, rank: u64, dtype: DType) -> Tensor {
+        let (name, shape) = match map {
+            0 => ("lora_A.weight", [rank, self.input]),
+            _ => ("lora_B.weight", [self.output, rank]),
+        };
         t.in_scope(self.scope, || {
-            let make = |name, shape: [u64; 2]| {
-                let w = t.as_kind(Kind::Weight, || t.parameter(shape, with.dtype, name));
-                w.storage().classify(Kind::Weight, Why::Adapter);
-                w
-            };
-            let a = make("lora_A.weight", [with.rank, self.input]);
-            let b = make("lora_B.weight", [self.output, with.rank]);
-            let lora = Lora {
-                a: a.clone(),
-                b: b.clone(),
-                dropout: with.dropout,
-            };
-            let fresh = self.adapter.set(lora).is_ok();
-            debug_assert!(fresh, "adapters are attached once");
-            [a, b]
+            let weight = t.as_kind(Kind::Weight, || t.parameter(shape, dtype, name));
+            weight.storage().classify(Kind::Weight, Why::Adapter);
+            weight
         })
+    }
+
+    pub fn attach(&self, [a, b]: [Tensor; 2], dropout: f64) {
+        let fresh = self.adapter.set(Lora { a, b, dropout }).is_ok();
+        debug_assert!(fresh, "adapters are attached once");
     }
 }
 

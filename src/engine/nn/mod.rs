@@ -34,4 +34,7 @@ pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask, position_i
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use norm::{LayerNorm, RmsNorm, RmsScale};
-pub use rope::{Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, rotate_half};
+pub use rope::{
+    Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, inverse_frequencies,
+    inverse_frequencies_again, rotate_half,
+};

@@ -12,18 +12,52 @@ pub struct Rotary {
     pub(super) head_dim: u64,
 }
 
+/// `1.0 / (base ** (torch.arange(0, dim, 2) / dim))`, whose last product is `last`
+/// (`compute_default_rope_parameters`). What its parts leave free is what later parameters are cut from.
+pub fn inverse_frequencies(t: &Tape, n: u64, last: impl FnOnce() -> Tensor) -> Tensor {
+    let part = |name| t.empty([n], DType::F32, name);
+    let power = {
+        let shares = {
+            let _steps = part("arange");
+            part("div")
+        };
+        let power = part("pow");
+        drop(t.empty([], DType::I64, "base"));
+        drop(shares);
+        power
+    };
+    let reciprocal = part("reciprocal");
+    let frequencies = last();
+    drop(reciprocal);
+    drop(power);
+    frequencies
+}
+
+/// The same once more, which `_init_weights` copies into the buffers of a model that is otherwise whole.
+pub fn inverse_frequencies_again(t: &Tape, like: &Tensor) {
+    let n = like.size(0);
+    inverse_frequencies(t, n, || t.empty([n], DType::F32, "mul"));
+}
+
 impl Rotary {
     /// The inverse frequencies, held twice (`inv_freq`, `original_inv_freq`).
     pub fn new(b: &Builder, head_dim: u64) -> Self {
         b.tape().scope("rotary_emb", || {
-            let inv_freq = b.buffer("inv_freq", [head_dim / 2], DType::F32);
-            let _original_inv_freq = b.buffer("original_inv_freq", [head_dim / 2], DType::F32);
+            let n = head_dim / 2;
+            let inv_freq = inverse_frequencies(b.tape(), n, || b.buffer("inv_freq", [n], DType::F32));
+            let _original_inv_freq = b.buffer("original_inv_freq", [n], DType::F32);
             Self {
                 inv_freq,
                 _original_inv_freq,
                 head_dim,
             }
         })
+    }
+
+    /// The end of the constructor of the model that it is in.
+    pub fn initialised(self, t: &Tape) -> Self {
+        inverse_frequencies_again(t, &self.inv_freq);
+        self
     }
 
     /// Cosines and sines, each [batch, positions, head_dim] in the type of `x`.

@@ -228,7 +228,7 @@ impl Decoder {
             layers: layers.map(|i| t.layer("layers", i, || block(b, c))).collect(),
             one_mask: matches!(c.family, DecoderFamily::Mistral | DecoderFamily::Phi3),
             norm: stage.is_last().then(|| RmsNorm::new(b, "norm", c.hidden)),
-            rotary: Rotary::new(b, rotary_width(c)),
+            rotary: Rotary::new(b, rotary_width(c)).initialised(t),
         }
     }
 

@@ -152,7 +152,10 @@ impl GemmaText {
                 .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c, c.windows[i].is_some()))))
                 .collect(),
             norm: norm(b, "norm", c.hidden),
-            rotary: (0..kinds).map(|_| Rotary::new(b, c.head_dim)).collect(),
+            rotary: {
+                let made: Vec<Rotary> = (0..kinds).map(|_| Rotary::new(b, c.head_dim)).collect();
+                made.into_iter().map(|rotary| rotary.initialised(t)).collect()
+            },
             windows: c.windows.clone(),
         }
     }

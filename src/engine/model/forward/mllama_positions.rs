@@ -45,11 +45,16 @@ impl TileEmbedding {
 impl TilePositions {
     pub fn new(b: &Builder, c: &MllamaVisionConfig) -> Self {
         let (positions, hidden) = (c.grid.patches() + 1, c.shape.hidden);
-        Self {
-            gate: b.weight("gate", [1]),
+        let gate = b.weight("gate", [1]);
+        // a local of the constructor, `scale` times which the embedding is
+        let position_embedding = b.tape().empty([positions, hidden], b.dtype(), "position_embedding");
+        let made = Self {
+            gate,
             embedding: b.weight("embedding", [positions, hidden]),
             tile_embedding: Embedding::new(b, "tile_embedding", arrangements(c), c.max_tiles * positions * hidden),
-        }
+        };
+        drop(position_embedding);
+        made
     }
 
     /// [images, tiles, positions, hidden] → the same.

@@ -84,7 +84,7 @@ impl MllamaText {
                 .map(|i| t.layer("layers", i as usize, || Rc::new(layer(i))))
                 .collect(),
             norm: RmsNorm::new(b, "norm", text.hidden),
-            rotary: Rotary::new(b, text.head_dim),
+            rotary: Rotary::new(b, text.head_dim).initialised(t),
         }
     }
 

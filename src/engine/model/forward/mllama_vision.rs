@@ -61,7 +61,8 @@ impl MllamaVision {
         };
         Self {
             patch_embedding: b.weight("patch_embedding.weight", [hidden, c.grid.channels, patch, patch]),
-            class_embedding: b.weight("class_embedding", [hidden]),
+            // `scale * torch.randn(hidden)`
+            class_embedding: b.weight_computed("class_embedding", [hidden], 1),
             positions: t.scope("gated_positional_embedding", || TilePositions::new(b, c)),
             pre_tile: t.scope("pre_tile_positional_embedding", || TileEmbedding::new(b, c)),
             post_tile: t.scope("post_tile_positional_embedding", || TileEmbedding::new(b, c)),
@@ -191,7 +192,8 @@ impl Layer {
             }),
             input_layernorm: LayerNorm::new(b, "input_layernorm", hidden),
             post_attention_layernorm: LayerNorm::new(b, "post_attention_layernorm", hidden),
-            gates: gated.then(|| ["gate_attn", "gate_ffn"].map(|name| b.weight(name, [1]))),
+            // `torch.ones(1) * math.pi / 4`
+            gates: gated.then(|| ["gate_attn", "gate_ffn"].map(|name| b.weight_computed(name, [1], 2))),
         }
     }
 

@@ -55,12 +55,8 @@ impl Phi {
                 .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
                 .collect();
             let rotary = Rotary::new(b, c.rope.rotated(c.head_dim()));
-            (
-                embed_tokens,
-                layers,
-                rotary,
-                LayerNorm::new(b, "final_layernorm", c.hidden),
-            )
+            let final_layernorm = LayerNorm::new(b, "final_layernorm", c.hidden);
+            (embed_tokens, layers, rotary.initialised(t), final_layernorm)
         });
         let lm_head = t.component("", Component::Head, || {
             if c.tie_word_embeddings {

@@ -38,7 +38,7 @@ struct Mlp {
 impl Qwen25Vision {
     fn new(b: &Builder, c: &Qwen25VlVisionConfig) -> Self {
         let p = &c.patches;
-        Self {
+        let tower = Self {
             patch_embed: PatchEmbed::new(b, p, c.width, false),
             rotary: VisionRotary::new(b, c.width / p.heads),
             blocks: VisionBlocks::new(b, p.layers, || Self::block(b, c)),
@@ -47,7 +47,9 @@ impl Qwen25Vision {
             }),
             window_tokens: c.window_tokens(),
             sees_frames: (0..p.layers).map(|i| c.full_attention_layers.contains(&i)).collect(),
-        }
+        };
+        tower.rotary.initialised(b.tape());
+        tower
     }
 
     fn block(b: &Builder, c: &Qwen25VlVisionConfig) -> VisionBlock<RmsNorm, Mlp> {

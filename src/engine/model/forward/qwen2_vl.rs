@@ -33,14 +33,16 @@ struct Mlp {
 impl Qwen2Vision {
     fn new(b: &Builder, c: &Qwen2VlVisionConfig) -> Self {
         let p = &c.patches;
-        Self {
+        let tower = Self {
             patch_embed: PatchEmbed::new(b, p, c.width, false),
             rotary: VisionRotary::new(b, c.width / p.heads),
             blocks: VisionBlocks::new(b, p.layers, || Self::block(b, c)),
             merger: b.tape().component("merger", Component::Connector, || {
                 Merger::new(b, LayerNorm::new(b, "ln_q", c.width), p, [c.width, c.output])
             }),
-        }
+        };
+        tower.rotary.initialised(b.tape());
+        tower
     }
 
     fn block(b: &Builder, c: &Qwen2VlVisionConfig) -> VisionBlock<LayerNorm, Mlp> {

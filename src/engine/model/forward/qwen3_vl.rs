@@ -46,7 +46,7 @@ struct Merger {
 impl Qwen3Vision {
     fn new(b: &Builder, c: &Qwen3VlVisionConfig) -> Self {
         let (t, p) = (b.tape(), &c.patches);
-        Self {
+        let tower = Self {
             patch_embed: PatchEmbed::new(b, p, c.width, true),
             pos_embed: Embedding::new(b, "pos_embed", c.positions, c.width),
             rotary: VisionRotary::new(b, c.width / p.heads),
@@ -57,7 +57,9 @@ impl Qwen3Vision {
                 (0..c.deepstack_layers.len()).map(merger).collect()
             }),
             deepstack_layers: c.deepstack_layers.clone(),
-        }
+        };
+        tower.rotary.initialised(b.tape());
+        tower
     }
 
     fn block(b: &Builder, c: &Qwen3VlVisionConfig) -> VisionBlock<LayerNorm, Mlp> {

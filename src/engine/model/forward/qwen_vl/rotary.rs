@@ -2,7 +2,7 @@
 
 use super::block::Positions;
 use crate::dtype::DType;
-use crate::nn::{Builder, apply_rotary};
+use crate::nn::{Builder, apply_rotary, inverse_frequencies, inverse_frequencies_again};
 use crate::tape::{Tape, Tensor};
 
 /// `Qwen2VLVisionRotaryEmbedding`.
@@ -17,10 +17,15 @@ impl VisionRotary {
         b.tape().scope("rotary_pos_emb", || {
             let n = (head_dim / 2).div_ceil(2);
             Self {
-                inv_freq: b.buffer("inv_freq", [n], DType::F32),
+                inv_freq: inverse_frequencies(b.tape(), n, || b.buffer("inv_freq", [n], DType::F32)),
                 _original_inv_freq: b.buffer("original_inv_freq", [n], DType::F32),
             }
         })
+    }
+
+    /// The end of the tower's constructor.
+    pub fn initialised(&self, t: &Tape) {
+        inverse_frequencies_again(t, &self.inv_freq);
     }
 
     /// Rows and columns [patches, 2] → cosines and sines, each [patches, head_dim] in fp32.
