@@ -153,7 +153,7 @@ pub(super) fn record_shared(
     let tape = Tape::roomy(gpu);
     share.set(&tape);
     if notes.work {
-        tape.write_work();
+        tape.expect_work(1 << 16);
     }
     if notes.sums {
         tape.sum_segments();

@@ -31,12 +31,15 @@ pub(super) struct WorkMarks {
 }
 
 impl WorkMarks {
+    /// Takes the phases out of what was written, from the last on; there may be nothing.
     pub fn cut(&self, mut items: Vec<Item>) -> Work {
-        let part = |from: usize, to: usize| items.get(from..to).map(<[Item]>::to_vec).unwrap_or_default();
-        let forward = part(self.before_forward, self.after_forward);
-        let backward = part(self.after_forward, self.after_backward);
+        let mut part = |from: usize, to: usize| {
+            items.truncate(to);
+            items.split_off(from.min(items.len()))
+        };
         let optimizer = part(self.update, self.end);
-        items.clear();
+        let backward = part(self.after_forward, self.after_backward);
+        let forward = part(self.before_forward, self.after_forward);
         Work {
             forward,
             backward,

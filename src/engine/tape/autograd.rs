@@ -103,8 +103,9 @@ impl Drop for Node {
     /// Chains of nodes are as long as the step: take them apart in a loop, not by recursion.
     fn drop(&mut self) {
         let mut chain: Vec<Rc<Node>> = self.next.get_mut().drain(..).flatten().map(|e| e.node).collect();
-        while let Some(node) = chain.pop() {
-            if let Some(mut node) = Rc::into_inner(node) {
+        while let Some(mut node) = chain.pop() {
+            // Where it is now that nobody else holds it; then it has no next to take apart when it goes.
+            if let Some(node) = Rc::get_mut(&mut node) {
                 chain.extend(node.next.get_mut().drain(..).flatten().map(|e| e.node));
             }
         }

@@ -11,10 +11,10 @@ pub struct Births {
 }
 
 impl Births {
-    /// Makes room for so many storages, of which one in eight has a description of its own.
+    /// Makes room for so many storages, of which every other one has a description of its own.
     pub(super) fn make_room(&mut self, storages: usize) {
         self.of.reserve(storages);
-        self.descriptions.reserve(storages / 8);
+        self.descriptions.reserve(storages / 2);
     }
 
     /// Number of storages.
