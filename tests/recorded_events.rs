@@ -91,9 +91,7 @@ fn simulated_events_of_a_whole_run_are_the_recorded_ones() {
     let recordings = recordings_in("data/recorded/whole");
     assert_eq!(recordings.len(), 7);
     for path in recordings {
-        let name = path.file_name().unwrap().to_str().unwrap().trim_end_matches(".json.gz");
-        let recorded: Value = serde_json::from_reader(GzDecoder::new(File::open(&path).unwrap())).unwrap();
-        let case = Case::from_json(&recorded["case"].to_string()).unwrap().unwrap();
+        let (name, recorded, case) = read(&path);
         let run = record(&Model::from_case(&case).unwrap(), &case.setup, Gpu::H200);
         let steps = [&run.build, &run.first.events, &run.steady.events, &run.steady.events];
         let mut ours: Vec<i64> = steps.into_iter().flat_map(|events| sizes(&run.log, events)).collect();
@@ -119,11 +117,17 @@ fn recordings_in(folder: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Messages about the phases of one recording that are not as they should be.
-fn compare(path: &Path) -> Vec<String> {
+/// A recording's name, what it holds, and its case.
+fn read(path: &Path) -> (&str, Value, Case) {
     let name = path.file_name().unwrap().to_str().unwrap().trim_end_matches(".json.gz");
     let recorded: Value = serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap();
     let case = Case::from_json(&recorded["case"].to_string()).unwrap().unwrap();
+    (name, recorded, case)
+}
+
+/// Messages about the phases of one recording that are not as they should be.
+fn compare(path: &Path) -> Vec<String> {
+    let (name, recorded, case) = read(path);
     let model = Model::from_case(&case).unwrap_or_else(|e| panic!("{name}: {e}"));
     let run = match &case.parallel {
         None => record(&model, &case.setup, Gpu::H200),

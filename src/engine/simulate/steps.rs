@@ -81,6 +81,9 @@ pub struct Recording {
     pub work: Work,
 }
 
+/// Items of work for which there is room at once; more are copied as their list grows.
+const USUAL_WORK: usize = 1 << 16;
+
 /// What is written down of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Notes {
@@ -153,7 +156,7 @@ pub(super) fn record_shared(
     let tape = Tape::roomy(gpu);
     share.set(&tape);
     if notes.work {
-        tape.expect_work(1 << 16);
+        tape.expect_work(USUAL_WORK);
     }
     if notes.sums {
         tape.sum_segments();
