@@ -13,9 +13,14 @@ pub(super) const UNITS: usize = (SMALL_SEGMENT / MIN_BLOCK) as usize;
 /// Of the requests of a training step nine in ten are small. The rules are those of the general pools
 /// ([`FreeBlocks`](super::free_blocks::FreeBlocks) and `chain.rs`), against which this is tested, and what is simple
 /// about small blocks makes it faster: each is cut to the request, and there are so few sizes that each has a shelf.
+///
+/// Tensors die in groups, and neighbours often together. So what is freed waits until someone looks into the cache
+/// again, and is then merged and cached a whole range at a time.
 #[derive(Debug)]
 pub(super) struct SmallPools {
     blocks: Vec<SmallBlock>,
+    /// What was freed since someone last looked into the cache.
+    freed: Vec<u32>,
     /// An id that is to be used again; others follow by `next`.
     vacant: u32,
     /// One for each stream.
@@ -37,7 +42,20 @@ pub(super) struct SmallBlock {
     pool: u32,
     /// Its size; 0: there is no such block.
     pub units: u16,
-    state: BlockState,
+    state: SmallState,
+}
+
+/// What a small block is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SmallState {
+    /// Merged with its free neighbours, and cached.
+    Cached,
+    /// Neither yet.
+    Freed,
+    Allocated,
+    AwaitingFree,
+    /// There is no such block.
+    Gone,
 }
 
 impl SmallBlock {
@@ -50,7 +68,19 @@ impl SmallBlock {
     }
 
     fn is_cached_segment(&self) -> bool {
-        usize::from(self.units) == UNITS && self.state == BlockState::Free
+        usize::from(self.units) == UNITS && self.state == SmallState::Cached
+    }
+
+    const fn view(&self) -> BlockView {
+        BlockView {
+            address: self.address,
+            size: self.size(),
+            state: match self.state {
+                SmallState::Allocated => BlockState::Allocated,
+                SmallState::AwaitingFree => BlockState::AwaitingFree,
+                SmallState::Cached | SmallState::Freed | SmallState::Gone => BlockState::Free,
+            },
+        }
     }
 }
 
@@ -58,6 +88,7 @@ impl Default for SmallPools {
     fn default() -> Self {
         Self {
             blocks: Vec::new(),
+            freed: Vec::new(),
             vacant: NONE,
             pools: Vec::new(),
         }
@@ -73,12 +104,13 @@ impl SmallPools {
     /// Makes a block of so many bytes, a multiple of 512, live, if a cached one serves it.
     #[inline(always)]
     pub fn take(&mut self, pool: usize, bytes: u64) -> Option<u32> {
+        self.cache_freed();
         let units = units(bytes);
         let shelves = &mut self.pools[pool];
         let id = shelves.best_fit(&self.blocks, units)?;
         let found = &mut self.blocks[id as usize];
         if found.units == units {
-            found.state = BlockState::Allocated;
+            found.state = SmallState::Allocated;
             shelves.remove(&mut self.blocks, id);
             return Some(id);
         }
@@ -98,7 +130,7 @@ impl SmallPools {
         let cut = SmallBlock {
             next: id,
             units,
-            state: BlockState::Allocated,
+            state: SmallState::Allocated,
             ..*rest
         };
         rest.address = rest.address.wrapping_add(u64::from(units) * MIN_BLOCK);
@@ -113,7 +145,8 @@ impl SmallPools {
 
     /// Whether a cached block serves so many bytes.
     #[inline]
-    pub fn has(&self, pool: usize, bytes: u64) -> bool {
+    pub fn has(&mut self, pool: usize, bytes: u64) -> bool {
+        self.cache_freed();
         self.pools[pool].best_fit(&self.blocks, units(bytes)).is_some()
     }
 
@@ -124,7 +157,7 @@ impl SmallPools {
             address,
             pool: pool as u32,
             units: UNITS as u16,
-            state: BlockState::Free,
+            state: SmallState::Cached,
             ..NO_BLOCK
         };
         self.pools[pool].lay(&mut self.blocks, id);
@@ -148,9 +181,10 @@ impl SmallPools {
     /// When the block is not live.
     #[inline(always)]
     pub fn free(&mut self, id: u32) -> u64 {
-        let block = self.blocks[id as usize];
-        assert!(block.state == BlockState::Allocated, "the block is not live");
-        self.merge(id, block);
+        let block = &mut self.blocks[id as usize];
+        assert!(block.state == SmallState::Allocated, "the block is not live");
+        block.state = SmallState::Freed;
+        self.freed.push(id);
         block.size()
     }
 
@@ -160,8 +194,8 @@ impl SmallPools {
     /// When the block is not live.
     pub fn request_free(&mut self, id: u32) -> u64 {
         let block = &mut self.blocks[id as usize];
-        assert!(block.state == BlockState::Allocated, "the block is not live");
-        block.state = BlockState::AwaitingFree;
+        assert!(block.state == SmallState::Allocated, "the block is not live");
+        block.state = SmallState::AwaitingFree;
         block.size()
     }
 
@@ -170,52 +204,75 @@ impl SmallPools {
     /// # Panics
     /// When its owner has not let go of it.
     pub fn complete_free(&mut self, id: u32) {
-        let block = self.blocks[id as usize];
-        assert!(block.state == BlockState::AwaitingFree, "the block was not let go of");
-        self.merge(id, block);
+        let block = &mut self.blocks[id as usize];
+        assert!(block.state == SmallState::AwaitingFree, "the block was not let go of");
+        block.state = SmallState::Freed;
+        self.freed.push(id);
     }
 
-    /// Merges a block with its free neighbours and caches it.
+    /// Merges and caches what was freed; everyone who looks into the cache does this before.
     #[inline(always)]
-    fn merge(&mut self, id: u32, block: SmallBlock) {
+    fn cache_freed(&mut self) {
+        if !self.freed.is_empty() {
+            self.cache_ranges();
+        }
+    }
+
+    #[inline(never)]
+    fn cache_ranges(&mut self) {
+        let mut freed = std::mem::take(&mut self.freed);
+        for id in freed.drain(..) {
+            // or else a range before has taken it in
+            if self.blocks[id as usize].state == SmallState::Freed {
+                self.cache_range(id);
+            }
+        }
+        self.freed = freed;
+    }
+
+    /// Merges a block with all free ones around it and caches it.
+    #[inline(always)]
+    fn cache_range(&mut self, id: u32) {
+        let blocks = &mut self.blocks[..];
+        let shelves = &mut self.pools[blocks[id as usize].pool as usize];
+        let mut range = id;
         let SmallBlock {
-            prev,
+            mut prev,
             mut next,
             mut units,
             ..
-        } = block;
-        let blocks = &mut self.blocks[..];
-        let shelves = &mut self.pools[block.pool as usize];
-        if let Some(&behind) = blocks.get(next as usize)
-            && behind.state == BlockState::Free
-        {
-            shelves.remove(blocks, next);
+        } = blocks[id as usize];
+        while let Some(&front) = blocks.get(prev as usize) {
+            match front.state {
+                SmallState::Freed => {}
+                SmallState::Cached => shelves.remove(blocks, prev),
+                _ => break,
+            }
+            vacate(blocks, &mut self.vacant, range);
+            units += front.units;
+            (range, prev) = (prev, front.prev);
+        }
+        while let Some(&behind) = blocks.get(next as usize) {
+            match behind.state {
+                SmallState::Freed => {}
+                SmallState::Cached => shelves.remove(blocks, next),
+                _ => {
+                    blocks[next as usize].prev = range;
+                    break;
+                }
+            }
             vacate(blocks, &mut self.vacant, next);
             units += behind.units;
             next = behind.next;
-            if let Some(end) = blocks.get_mut(next as usize) {
-                end.prev = id;
-            }
         }
-        let mut merged = id;
-        if let Some(&front) = blocks.get(prev as usize)
-            && front.state == BlockState::Free
-        {
-            shelves.remove(blocks, prev);
-            vacate(blocks, &mut self.vacant, id);
-            units += front.units;
-            merged = prev;
-            if let Some(end) = blocks.get_mut(next as usize) {
-                end.prev = merged;
-            }
-        }
-        let block = &mut blocks[merged as usize];
-        (block.units, block.next, block.state) = (units, next, BlockState::Free);
-        shelves.lay(blocks, merged);
+        let block = &mut blocks[range as usize];
+        (block.units, block.next, block.state) = (units, next, SmallState::Cached);
+        shelves.lay(blocks, range);
     }
 
     /// Gives up the segment at this address; whether there was one without a live block.
     pub fn release(&mut self, address: u64) -> bool {
+        self.cache_freed();
         let is_it = |block: &SmallBlock| block.is_cached_segment() && block.address == address;
         let id = self.blocks.iter().position(is_it);
         if let Some(id) = id {
@@ -226,6 +283,7 @@ impl SmallPools {
 
     /// Gives up some segment without a live block: its address.
     pub fn release_one(&mut self) -> Option<u64> {
+        self.cache_freed();
         let whole = |pool: &SmallShelves| pool.best_fit(&self.blocks, UNITS as u16);
         let id = self.pools.iter().find_map(whole)?;
         let address = self.address(id);
@@ -249,12 +307,7 @@ impl SmallPools {
         let heads = self.blocks.iter().filter(|block| block.is_head());
         heads.map(|head| {
             let chain = std::iter::successors(Some(head), |block| self.blocks.get(block.next as usize));
-            let view = |block: &SmallBlock| BlockView {
-                address: block.address,
-                size: block.size(),
-                state: block.state,
-            };
-            (head.pool as usize, chain.map(view).collect())
+            (head.pool as usize, merged(chain.map(SmallBlock::view)))
         })
     }
 
@@ -284,7 +337,7 @@ const NO_BLOCK: SmallBlock = SmallBlock {
     after: NONE,
     pool: 0,
     units: 0,
-    state: BlockState::Unmapped,
+    state: SmallState::Gone,
 };
 
 /// Units of a request that was rounded, which is in the small pool.
@@ -297,6 +350,18 @@ const fn units(bytes: u64) -> u16 {
 #[inline(always)]
 fn vacate(blocks: &mut [SmallBlock], vacant: &mut u32, id: u32) {
     let block = &mut blocks[id as usize];
-    (block.units, block.state) = (0, BlockState::Unmapped);
+    (block.units, block.state) = (0, SmallState::Gone);
     block.next = std::mem::replace(vacant, id);
+}
+
+/// Blocks of a segment, free neighbours as one.
+fn merged(blocks: impl Iterator<Item = BlockView>) -> Vec<BlockView> {
+    let mut merged: Vec<BlockView> = Vec::new();
+    for block in blocks {
+        match merged.last_mut() {
+            Some(last) if last.state == BlockState::Free && block.state == BlockState::Free => last.size += block.size,
+            _ => merged.push(block),
+        }
+    }
+    merged
 }
