@@ -1,11 +1,14 @@
 //! A run in a fresh process, played from its record, or while it is still being recorded.
 
 use super::player::Player;
+use super::repeated::Repeated;
 use super::replay::Replay;
-use super::steps::Recording;
+use super::steps::{Recording, Step};
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::report::{Reserved, SegmentLayout, StepBytes};
 use crate::tape::Mark;
+#[cfg(not(target_family = "wasm"))]
+use crate::tape::log::{Event, ROOM};
 use crate::units::Bytes;
 
 /// Three steps in a fresh process, as far as they were played.
@@ -17,17 +20,19 @@ pub(super) struct Fresh {
     reached: Option<Mark>,
     /// Events played of making the model, or then of the first step.
     played: usize,
+    /// What later steps repeat of that.
+    repeated: Repeated,
 }
 
 impl Fresh {
     /// A run of which nothing is known yet, on one stream.
     #[cfg(not(target_family = "wasm"))]
     pub fn unknown(options: &Options) -> Self {
-        Self::new(Player::new(
-            std::iter::empty(),
-            &[],
-            CachingAllocator::new(options.clone()),
-        ))
+        let allocator = CachingAllocator::new(options.clone());
+        Self {
+            repeated: Repeated::with_room(2 * ROOM),
+            ..Self::new(Player::new(std::iter::empty(), &[], allocator))
+        }
     }
 
     /// A recorded run.
@@ -47,29 +52,44 @@ impl Fresh {
             first: StepBytes::default(),
             reached: None,
             played: 0,
+            repeated: Repeated::default(),
         }
     }
 
-    /// Plays what was written down of it.
+    /// Plays what was written down of it; new storages ask for these bytes.
     #[cfg(not(target_family = "wasm"))]
-    pub fn hear(&mut self, written: crate::tape::Written) -> Result<(), OutOfMemory> {
-        self.player.know(written.requests.into_iter());
-        self.player.play(&written.events)?;
-        self.played += written.events.len();
-        if let Some(mark) = written.reached {
-            self.reach(mark);
+    pub fn hear(&mut self, requests: Vec<u64>, events: &[Event]) -> Result<(), OutOfMemory> {
+        self.player.know(requests.into_iter());
+        self.player.play(events)?;
+        self.played += events.len();
+        if self.reached.is_some() {
+            self.repeated.hear(events);
         }
         Ok(())
     }
 
-    fn reach(&mut self, mark: Mark) {
+    /// Reads the figures of an instant.
+    pub fn reach(&mut self, mark: Mark) {
         self.player.reach(mark, &mut self.first);
+        self.repeated.reach(Some(mark));
         self.reached = Some(mark);
         if mark == Mark::Model {
             self.after_model = self.player.allocator().allocated();
             self.played = 0;
             self.player.restart();
         }
+    }
+
+    /// Plays the rest of a run that was heard so far; also its segments of the small pool.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn finish_heard(mut self, rest: crate::tape::Rest) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
+        let [first, later] = rest.updates;
+        for (events, mark) in [(&first, Mark::AfterOptimizer), (&rest.zero_grad, Mark::End)] {
+            self.player.play(events)?;
+            self.player.reach(mark, &mut self.first);
+        }
+        let steady = std::mem::take(&mut self.repeated).step(&later, &rest.zero_grad);
+        self.repeat(&steady)
     }
 
     /// Plays the rest of it; also its segments of the small pool.
@@ -80,20 +100,25 @@ impl Fresh {
             self.player.play(&recording.build[self.played..])?;
             self.reach(Mark::Model);
         }
+        let so_far = (self.reached, self.played);
+        self.player.rest_of_step(&recording.first, so_far, &mut self.first)?;
+        self.repeat(&recording.steady)
+    }
+
+    /// Plays the second step, and the third.
+    fn repeat(self, steady: &Step) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
         let Self {
             mut player,
             after_model,
-            mut first,
-            reached,
-            played,
+            first,
+            ..
         } = self;
-        player.rest_of_step(&recording.first, (reached, played), &mut first)?;
         let before = player.lasting();
-        let second = player.step(&recording.steady)?;
+        let second = player.step(steady)?;
         let third = if player.settle(&before) {
             second
         } else {
-            player.step(&recording.steady)?
+            player.step(steady)?
         };
         let small: Vec<Bytes> = player.segments(PoolKind::Small).collect();
         let segments = small.iter().copied().chain(player.segments(PoolKind::Large));

@@ -15,6 +15,7 @@ mod parts;
 mod pass;
 mod peaks;
 mod player;
+mod repeated;
 mod replay;
 mod report;
 mod schedule;

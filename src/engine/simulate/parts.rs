@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use super::repeated::Repeated;
 use super::steps::{Step, StepMarks};
+use crate::tape::Mark;
 use crate::tape::log::{Event, StorageId};
 
 /// Positions of the forwards and backwards of one step.
@@ -44,23 +46,42 @@ pub(super) enum Parts {
 }
 
 impl Parts {
-    /// The first step and every later one, of a run that made so many storages.
-    pub fn steps(&self, mut events: Vec<Event>, births: usize) -> (Step, Step) {
+    /// Has states that a later update makes anew keep their names, in the events of a run that made so many storages.
+    pub fn name_states(&self, events: &mut [Event], births: usize) {
+        match self {
+            Self::Shared {
+                passes,
+                first_update,
+                second_update,
+                ..
+            } => rename(events, passes.end, *first_update..*second_update, births),
+            Self::Separate([first, second]) => rename(events, first.0.start, second.0.start..second.1, births),
+        }
+    }
+
+    /// Where forwards and backwards, both updates and the run end, if it was recorded so.
+    pub fn ends(&self) -> Option<[usize; 4]> {
         match self {
             Self::Shared {
                 passes,
                 first_update,
                 second_update,
                 end,
-            } => {
-                rename(&mut events, passes.end, *first_update..*second_update, births);
-                let ends = [*first_update, *second_update, *end];
-                shared(events, passes, ends, births)
-            }
-            Self::Separate([first, second]) => {
-                rename(&mut events, first.0.start, second.0.start..second.1, births);
-                (whole(&events, first), whole(&events, second))
-            }
+            } => Some([passes.end, *first_update, *second_update, *end]),
+            Self::Separate(_) => None,
+        }
+    }
+
+    /// The first step and every later one, of events whose states are named.
+    pub fn steps(&self, events: Vec<Event>) -> (Step, Step) {
+        match self {
+            Self::Shared {
+                passes,
+                first_update,
+                second_update,
+                end,
+            } => shared(events, passes, [*first_update, *second_update, *end]),
+            Self::Separate([first, second]) => (whole(&events, first), whole(&events, second)),
         }
     }
 }
@@ -111,41 +132,26 @@ fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
     }
 }
 
-/// The first step has the first update; later steps have the second, and nothing is born in
-/// their forward and backward that outlives them, nor does anything die that was there before. Updates
-/// and the run end at `ends`.
-fn shared(mut events: Vec<Event>, passes: &Passes, ends: [usize; 3], births: usize) -> (Step, Step) {
-    let [first_update, second_update, end] = ends;
-    events.truncate(end);
-    let steady = steady(&events, passes, ends, births);
+/// The first step has the first update, later steps have the second. Updates and the run end at `ends`.
+fn shared(mut events: Vec<Event>, passes: &Passes, [first_update, second_update, end]: [usize; 3]) -> (Step, Step) {
+    let mut repeated = Repeated::with_room(end - passes.start);
+    let instants = [
+        (passes.before_forward, Some(Mark::BeforeForward)),
+        (passes.after_forward, Some(Mark::AfterForward)),
+        (passes.after_backward, Some(Mark::AfterBackward)),
+        (passes.end, None),
+    ];
+    let mut from = passes.start;
+    for (to, mark) in instants {
+        repeated.hear(&events[from..to]);
+        repeated.reach(mark);
+        from = to;
+    }
+    let steady = repeated.step(&events[first_update..second_update], &events[second_update..end]);
     // What is left is the first step: thousands of events need no second place.
+    events.truncate(end);
     events.drain(first_update..second_update);
     events.drain(..passes.start);
     let marks = passes.marks(first_update);
     (Step { events, marks }, steady)
-}
-
-fn steady(events: &[Event], passes: &Passes, ends: [usize; 3], births: usize) -> Step {
-    let [first_update, second_update, _] = ends;
-    let (update, zero_grad) = (&events[first_update..second_update], &events[second_update..]);
-    let mut fates = vec![0; births];
-    note(&mut fates, &events[passes.start..passes.end]);
-    note(&mut fates, zero_grad.iter().filter(|event| !event.is_birth()));
-    let mut kept = Vec::with_capacity(passes.end - passes.start + update.len() + zero_grad.len());
-    let mut keep = |from: usize, to: usize| {
-        let passing = |event: &&Event| fates[event.storage() as usize] == BORN | DIES;
-        kept.extend(events[from..to].iter().filter(passing));
-        kept.len()
-    };
-    let mut marks = StepMarks {
-        before_forward: keep(passes.start, passes.before_forward),
-        after_forward: keep(passes.before_forward, passes.after_forward),
-        after_backward: keep(passes.after_forward, passes.after_backward),
-        ..StepMarks::default()
-    };
-    keep(passes.after_backward, passes.end);
-    kept.extend_from_slice(update);
-    marks.after_optimizer = kept.len();
-    kept.extend_from_slice(zero_grad);
-    Step { events: kept, marks }
 }

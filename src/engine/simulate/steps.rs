@@ -189,7 +189,7 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording 
     let mut log = tape.finish();
     let events = std::mem::take(&mut log.events);
     let build = events[..after_model].to_vec();
-    let (first, steady) = parts.steps(events, log.births.len());
+    let (first, steady) = parts.steps(events);
     Recording {
         log,
         build,
@@ -277,21 +277,23 @@ impl Trainer {
     }
 
     fn run(&mut self) -> Parts {
-        match self.run.setup.zero_grad {
+        let parts = match self.run.setup.zero_grad {
             ZeroGrad::ToNone => self.run_once(),
             ZeroGrad::ToZero => {
-                self.tape.dismiss_follower();
-                let first = self.step();
-                Parts::Separate([first, self.step()])
+                self.tape.hush_follower();
+                Parts::Separate([self.step(), self.step()])
             }
-        }
+        };
+        self.tape.revise(|events, births| parts.name_states(events, births));
+        self.tape.tell_rest(parts.ends());
+        parts
     }
 
     /// One forward and backward, two updates.
     fn run_once(&mut self) -> Parts {
         let t = self.tape.clone();
         let passes = self.micro_batches(&t);
-        t.dismiss_follower();
+        t.hush_follower();
         self.update(&t);
         let first_update = t.mark();
         self.update(&t);

@@ -32,7 +32,7 @@ mod at_once {
     use super::super::steps::record_on;
     use super::*;
     use crate::allocator::Options;
-    use crate::tape::{Tape, Written};
+    use crate::tape::{Tape, Then, Written};
 
     /// Whether there is a thread to spare: those of a pool have runs of their own.
     pub fn pays() -> bool {
@@ -62,8 +62,13 @@ mod at_once {
         };
         let play = || {
             let mut fresh = Fresh::unknown(&options);
-            while let Some(part) = next(&written) {
-                fresh.hear(part)?;
+            while let Some(Written { requests, events, then }) = next(&written) {
+                fresh.hear(requests, &events)?;
+                match then {
+                    Then::More => {}
+                    Then::Reached(mark) => fresh.reach(mark),
+                    Then::Rest(rest) => return fresh.finish_heard(rest).map(Some),
+                }
             }
             recorded.get().map(|recording| fresh.finish(recording)).transpose()
         };

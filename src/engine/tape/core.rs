@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::follow::Follower;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
-use super::log::{Birth, Log, Scope, ScopeId, StorageId};
+use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
 use super::script::{Cast, Described, Script};
 use super::stack::Light;
 use super::stage::Stage;
@@ -219,6 +219,12 @@ impl Tape {
     /// Number of events so far: a mark between them.
     pub fn mark(&self) -> usize {
         self.0.log.borrow().events.len()
+    }
+
+    /// Changes what was written down; `f` is given all events, and the number of storages.
+    pub fn revise(&self, f: impl FnOnce(&mut [Event], usize)) {
+        let log = &mut *self.0.log.borrow_mut();
+        f(&mut log.events, log.births.len());
     }
 
     /// Number of storages so far.

@@ -27,8 +27,28 @@ pub struct Written {
     pub requests: Vec<u64>,
     /// Births and deaths.
     pub events: Vec<Event>,
-    /// The instant at which the part ends, if it is one.
-    pub reached: Option<Mark>,
+    /// What comes then.
+    pub then: Then,
+}
+
+/// What comes after a part of a run that was told.
+#[derive(Debug)]
+pub enum Then {
+    /// Another part.
+    More,
+    /// Another part, after this instant.
+    Reached(Mark),
+    /// The forwards and backwards of a step are over; this is the rest of the run.
+    Rest(Rest),
+}
+
+/// What comes after the forwards and backwards of a step.
+#[derive(Debug)]
+pub struct Rest {
+    /// The update of the first step, and that of every later one.
+    pub updates: [Vec<Event>; 2],
+    /// Gradients are dropped.
+    pub zero_grad: Vec<Event>,
 }
 
 /// Who hears what is written down.
@@ -37,6 +57,8 @@ pub(super) struct Follower {
     to: std::sync::mpsc::Sender<Written>,
     /// Events and storages that it has heard of.
     heard: (usize, usize),
+    /// Whether it is told nothing now.
+    hushed: bool,
 }
 
 /// WebAssembly has no other thread.
@@ -48,6 +70,14 @@ impl Follower {
     fn hear(&mut self, _: &Log, _: Option<Mark>) {
         match *self {}
     }
+
+    fn hear_rest(self, _: &Log, _: [usize; 4]) {
+        match self {}
+    }
+
+    fn hush(&mut self) {
+        match *self {}
+    }
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -56,18 +86,37 @@ impl Follower {
     const ENOUGH: usize = 4096;
 
     fn hear(&mut self, log: &Log, reached: Option<Mark>) {
-        let (events, births) = self.heard;
-        if reached.is_none() && log.events.len() - events < Self::ENOUGH {
+        if self.hushed || reached.is_none() && log.events.len() - self.heard.0 < Self::ENOUGH {
             return;
         }
-        self.heard = (log.events.len(), log.births.len());
+        let then = reached.map_or(Then::More, Then::Reached);
+        self.send(log, log.events.len(), then);
+    }
+
+    /// Hears the rest of a run, of which forwards and backwards, both updates and the whole end at `ends`.
+    fn hear_rest(mut self, log: &Log, [passes, first, second, end]: [usize; 4]) {
+        let part = |from: usize, to: usize| log.events[from..to].to_vec();
+        let rest = Rest {
+            updates: [part(passes, first), part(first, second)],
+            zero_grad: part(second, end),
+        };
+        self.send(log, passes, Then::Rest(rest));
+    }
+
+    /// Tells of the events before `to`, and of all storages.
+    fn send(&mut self, log: &Log, to: usize, then: Then) {
+        let (events, births) = std::mem::replace(&mut self.heard, (to, log.births.len()));
         let part = Written {
             requests: log.births.requests_from(births).collect(),
-            events: log.events[events..].to_vec(),
-            reached,
+            events: log.events[events..to].to_vec(),
+            then,
         };
         // who does not listen any more has heard enough
         let _ = self.to.send(part);
+    }
+
+    fn hush(&mut self) {
+        self.hushed = true;
     }
 }
 
@@ -76,7 +125,11 @@ impl Tape {
     #[cfg(not(target_family = "wasm"))]
     pub fn follow(&self, to: std::sync::mpsc::Sender<Written>) {
         let heard = (self.mark(), self.births());
-        *self.0.follower.borrow_mut() = Some(Follower { to, heard });
+        *self.0.follower.borrow_mut() = Some(Follower {
+            to,
+            heard,
+            hushed: false,
+        });
     }
 
     /// Tells what was written down, where it is enough to be worth it.
@@ -93,8 +146,18 @@ impl Tape {
         }
     }
 
-    /// What is written from here on may still change: it is told to nobody.
-    pub fn dismiss_follower(&self) {
-        self.0.follower.take();
+    /// What is written from here on may still change: it is told to nobody before [`Self::tell_rest`].
+    pub fn hush_follower(&self) {
+        if let Some(follower) = &mut *self.0.follower.borrow_mut() {
+            follower.hush();
+        }
+    }
+
+    /// Tells the rest of a run, of which forwards and backwards, both updates and the whole end at `ends`; if there is
+    /// no such rest, that nothing more is told.
+    pub fn tell_rest(&self, ends: Option<[usize; 4]>) {
+        if let (Some(follower), Some(ends)) = (self.0.follower.take(), ends) {
+            follower.hear_rest(&self.0.log.borrow(), ends);
+        }
     }
 }

@@ -85,6 +85,9 @@ pub struct Scope {
     pub component: Component,
 }
 
+/// Storages that are born and die in a large run; few have more.
+pub const ROOM: usize = 1 << 17;
+
 /// Few paths of modules are longer (bytes).
 const LONG_PATH: usize = 64;
 
@@ -108,11 +111,10 @@ pub(super) struct LogMark {
 }
 
 impl Log {
-    /// Makes room for 131,072 storages that are born and die.
+    /// Makes room for [`ROOM`].
     pub(super) fn make_room(&mut self) {
-        const STORAGES: usize = 1 << 17;
-        self.events.reserve(2 * STORAGES);
-        self.births.make_room(STORAGES);
+        self.events.reserve(2 * ROOM);
+        self.births.make_room(ROOM);
     }
 
     /// Where it is.

@@ -29,7 +29,7 @@ pub use self::core::Tape;
 pub use autograd::{Backward, Grads, Recording};
 pub use births::Births;
 pub use failure::Failure;
-pub use follow::{Mark, Written};
+pub use follow::{Mark, Rest, Then, Written};
 pub use gpu::Gpu;
 pub use kind::{Component, Kind};
 pub use ops::{Cuts, Mask, SdpaBackend, SdpaInputs};
