@@ -184,7 +184,7 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording 
     let parts = trainer.run();
     let failure = tape.failure();
     let paged = trainer.optimizer.paged();
-    let work = std::mem::take(&mut trainer.work).cut(tape.take_work());
+    let work = std::mem::take(&mut trainer.work).phases(tape.take_work());
     drop(trainer);
     let mut log = tape.finish();
     let events = std::mem::take(&mut log.events);

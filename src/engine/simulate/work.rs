@@ -1,22 +1,45 @@
 //! What GPU and host do in a step.
 
+use std::ops::Range;
+
 use crate::tape::work::Item;
 
 /// What GPU and host do in a step, in order; empty where nobody asked.
 #[derive(Default)]
 pub struct Work {
+    items: Vec<Item>,
     /// Forward of the last micro-batch.
-    pub forward: Vec<Item>,
+    forward: Range<usize>,
     /// Its backward.
-    pub backward: Vec<Item>,
+    backward: Range<usize>,
     /// Clipping, scaler and optimizer.
-    pub optimizer: Vec<Item>,
+    optimizer: Range<usize>,
 }
 
 impl Work {
+    /// Forward of the last micro-batch.
+    pub fn forward(&self) -> &[Item] {
+        &self.items[self.forward.clone()]
+    }
+
+    /// Its backward.
+    pub fn backward(&self) -> &[Item] {
+        &self.items[self.backward.clone()]
+    }
+
+    /// Clipping, scaler and optimizer.
+    pub fn optimizer(&self) -> &[Item] {
+        &self.items[self.optimizer.clone()]
+    }
+
     /// Forward and backward, as [`PassWork`](super::PassWork) gives them.
     pub fn phases(&self) -> [impl Iterator<Item = (&[Item], u64)>; 2] {
-        [&self.forward, &self.backward].map(|items| std::iter::once((&items[..], 1)))
+        [self.forward(), self.backward()].map(|items| std::iter::once((items, 1)))
+    }
+
+    /// Everything that was written, and where forward and backward are in it.
+    pub(super) fn into_passes(self) -> (Vec<Item>, [Range<usize>; 2]) {
+        (self.items, [self.forward, self.backward])
     }
 }
 
@@ -31,19 +54,14 @@ pub(super) struct WorkMarks {
 }
 
 impl WorkMarks {
-    /// Takes the phases out of what was written, from the last on; there may be nothing.
-    pub fn cut(&self, mut items: Vec<Item>) -> Work {
-        let mut part = |from: usize, to: usize| {
-            items.truncate(to);
-            items.split_off(from.min(items.len()))
-        };
-        let optimizer = part(self.update, self.end);
-        let backward = part(self.after_forward, self.after_backward);
-        let forward = part(self.before_forward, self.after_forward);
+    /// The phases of what was written; there may be nothing.
+    pub fn phases(&self, items: Vec<Item>) -> Work {
+        let part = |from: usize, to: usize| from.min(items.len())..to.min(items.len());
         Work {
-            forward,
-            backward,
-            optimizer,
+            forward: part(self.before_forward, self.after_forward),
+            backward: part(self.after_forward, self.after_backward),
+            optimizer: part(self.update, self.end),
+            items,
         }
     }
 }

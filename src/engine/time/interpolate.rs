@@ -45,11 +45,12 @@ impl Field {
             if distance < SAME {
                 met.push(*factor);
             }
-            let at = nearest.partition_point(|(d, _)| *d <= distance);
-            if at < NEIGHBOURS {
-                nearest.insert(at, (distance, *factor));
-                nearest.truncate(NEIGHBOURS);
+            if nearest.get(NEIGHBOURS - 1).is_some_and(|(d, _)| *d <= distance) {
+                continue;
             }
+            let at = nearest.partition_point(|(d, _)| *d <= distance);
+            nearest.insert(at, (distance, *factor));
+            nearest.truncate(NEIGHBOURS);
         }
         if !met.is_empty() {
             // measured more than once, in layouts that extents do not tell apart

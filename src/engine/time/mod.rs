@@ -27,6 +27,7 @@ mod roofline;
 mod run;
 mod several;
 mod step;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod timeline;

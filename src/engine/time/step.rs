@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cost::Costs;
-use super::rates::flops;
+use super::tally::Tally;
 use super::timeline::{Lines, Phase, PhaseTime, once};
 use crate::simulate::{Recording, SimulateError, Work, record_work};
-use crate::tape::log::Log;
-use crate::tape::work::{Class, Item, Launch};
+use crate::tape::work::Item;
 use crate::tape::{Component, Gpu};
 use crate::{Model, Setup};
 
@@ -61,20 +60,17 @@ pub fn estimate(model: &Model, setup: &Setup, gpu: Gpu, costs: &Costs<'_>) -> Re
 
 /// The time of the recorded step.
 pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
-    let mut out = StepTime::default();
+    let mut tally = Tally::default();
     let mut lines = Lines::default();
-    let Work {
-        forward,
-        backward,
-        optimizer,
-    } = &recording.work;
-    for (phase, items) in Phase::ALL.into_iter().zip([forward, backward, optimizer]) {
+    let work = &recording.work;
+    let parts = [work.forward(), work.backward(), work.optimizer()];
+    for (phase, items) in Phase::ALL.into_iter().zip(parts) {
         let time = lines.phase(phase, once(items), costs, |launch, seconds, times| {
-            out.count(&recording.log, phase, launch, (seconds, times));
+            tally.count(&recording.log, phase, launch, (seconds, times));
         });
-        out.phases.insert(phase, time);
+        tally.phases.insert(phase, time);
     }
-    out
+    tally.step()
 }
 
 /// Seconds of forward, backward and update of what was recorded, and nothing else: for those who ask often. An update
@@ -82,7 +78,7 @@ pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
 pub fn seconds(work: &Work, costs: &Costs<'_>, of_update: &Costs<'_>) -> [f64; 3] {
     let mut passes = Passes::of(work.phases(), costs);
     let [forward, backward] = passes.seconds;
-    [forward, backward, passes.update(&work.optimizer, of_update)]
+    [forward, backward, passes.update(work.optimizer(), of_update)]
 }
 
 /// Seconds that no host takes for an update.
@@ -121,29 +117,6 @@ impl Passes {
 }
 
 impl StepTime {
-    pub(super) fn count(&mut self, log: &Log, phase: Phase, launch: &Launch, (seconds, times): (f64, u64)) {
-        let component = match phase {
-            Phase::Optimizer => Component::Run,
-            _ => log
-                .scopes
-                .get(launch.scope as usize)
-                .map_or(Component::Run, |s| s.component),
-        };
-        let label = label(launch.class);
-        let shares = [
-            self.by_class.entry(label).or_default(),
-            self.operations.entry((label, component)).or_default(),
-            self.by_component.entry(component).or_default(),
-            &mut self.all,
-        ];
-        for share in shares {
-            share.seconds += seconds * times as f64;
-            share.launches += times;
-            share.flops += flops(launch) * times as f64;
-            share.bytes += (launch.bytes() * times) as f64;
-        }
-    }
-
     /// Seconds of the whole step.
     pub fn total(&self) -> f64 {
         self.phases.values().map(|p| p.total).sum()
@@ -176,23 +149,5 @@ impl StepTime {
         } else {
             Bound::Gpu
         }
-    }
-}
-
-/// The kind of a kernel in a report.
-fn label(class: Class) -> &'static str {
-    match class {
-        Class::Matmul(_) => "matrix products",
-        Class::Attention(_) => "fused attention",
-        Class::Pointwise | Class::Strided => "elementwise",
-        Class::Cat | Class::Gather | Class::MaskedScatter | Class::HostCopy => "copies",
-        Class::ReduceRows | Class::ReduceColumns => "reductions",
-        Class::LayerNorm | Class::LayerNormBackward | Class::LayerNormInputBackward => "layer norm",
-        Class::Softmax | Class::SoftmaxBackward => "softmax",
-        Class::TopK | Class::Scatter | Class::GatherLast => "top-k",
-        Class::LogSoftmax | Class::LogSoftmaxBackward | Class::Nll | Class::NllBackward => "loss",
-        Class::EmbeddingBackward => "embedding",
-        Class::Convolution | Class::ConvolutionBackward => "convolution",
-        Class::Foreach | Class::FusedAdamw | Class::ForeachNorm => "optimizer",
     }
 }

@@ -102,8 +102,8 @@ fn asking_for_time_changes_no_byte() {
         let (model, setup) = case(json);
         let plain = record(&model, &setup, Gpu::H200);
         let timed = record_work(&model, &setup, Gpu::H200).expect("it trains");
-        assert!(plain.work.forward.is_empty());
-        assert!(!timed.work.forward.is_empty() && !timed.work.backward.is_empty());
+        assert!(plain.work.forward().is_empty());
+        assert!(!timed.work.forward().is_empty() && !timed.work.backward().is_empty());
         assert_eq!(plain.steady.events, timed.steady.events, "{json}");
     }
 }
@@ -118,8 +118,8 @@ fn every_window_of_an_image_has_its_attention() {
     };
     // 28 blocks in windows of 8 × 8 patches, 4 over the image, 36 of the language model
     let expected = 28 * 2 * 3 + 4 + 36;
-    assert_eq!(count(&recording.work.forward, false), expected);
-    assert_eq!(count(&recording.work.backward, true), expected);
+    assert_eq!(count(recording.work.forward(), false), expected);
+    assert_eq!(count(recording.work.backward(), true), expected);
 }
 
 #[test]

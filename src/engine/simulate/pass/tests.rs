@@ -148,8 +148,8 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
         let launches = |items: &[Item]| items.iter().map(|item| item.launches(&|_| true)).sum::<u64>();
         let all = |part: (&[Item], u64)| launches(part.0) * part.1;
         let [forward, backward] = pass.work.phases().map(|parts| parts.map(all).sum::<u64>());
-        assert_eq!(forward, launches(&work.forward), "{told}");
-        assert_eq!(backward, launches(&work.backward), "{told}");
+        assert_eq!(forward, launches(work.forward()), "{told}");
+        assert_eq!(backward, launches(work.backward()), "{told}");
         let ground = record_ground(
             model,
             &Setup {
@@ -185,7 +185,7 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
             assert_eq!(update.states, after.saturating_sub(end), "{optim:?}, {told}");
             let [own, run] = [update.peak, peak].map(|peak| peak.max(pass_peak + update.states));
             assert_eq!(own, run, "{optim:?}, {told}");
-            assert_eq!(update.work, work.optimizer, "{optim:?}, {told}");
+            assert_eq!(update.work, work.optimizer(), "{optim:?}, {told}");
         }
     });
 }

@@ -38,9 +38,8 @@ impl PassWork {
 
 impl From<Work> for PassWork {
     fn from(work: Work) -> Self {
-        let forward = work.forward.len();
-        let items = [work.forward, work.backward].concat();
-        let parts = [0..forward, forward..items.len()].map(|part| vec![(part, 1)]);
+        let (items, passes) = work.into_passes();
+        let parts = passes.map(|part| vec![(part, 1)]);
         Self { items, parts }
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn passes(
 ) {
     player.begin(Phase::Forward);
     player.host("ddp forward", 1);
-    recording.work.forward.iter().for_each(|item| player.item(item));
+    recording.work.forward().iter().for_each(|item| player.item(item));
     player.begin(Phase::Backward);
     let mut buckets = Buckets {
         cap: parallel.bucket << 20,
@@ -59,7 +59,7 @@ pub(super) fn passes(
         open: Vec::new(),
         closed: Vec::new(),
     };
-    for item in &recording.work.backward {
+    for item in recording.work.backward() {
         player.item(item);
         if let Item::Chore(Chore::Accumulate(Some(id))) = item {
             buckets.ready(player, gradient(recording, *id));

@@ -21,16 +21,16 @@ pub(super) fn step(
 ) {
     let mut pass = Pass::new(recording, setup, parallel);
     player.begin(Phase::Forward);
-    pass.forward(player, &recording.work.forward);
+    pass.forward(player, recording.work.forward());
     player.begin(Phase::Backward);
-    pass.backward(player, &recording.work.backward);
+    pass.backward(player, recording.work.backward());
     player.begin(Phase::Optimizer);
     if parallel.offload {
         let elements = pass.units.iter().map(Group::trained_shards).sum::<u64>();
         player.host_seconds(elements as f64 * host_update(setup.optim, pass.own, sharded));
         return;
     }
-    for item in &recording.work.optimizer {
+    for item in recording.work.optimizer() {
         match item {
             Item::Launch(launch) => player.item_by(&Item::Launch(pass.of_shards(launch)), sharded),
             _ => player.item_by(item, sharded),

@@ -145,7 +145,7 @@ fn play(
     match parallel.strategy {
         Strategy::Ddp | Strategy::DdpView => {
             ddp::passes(&mut player, recording, parallel, compression);
-            player.update(&recording.work.optimizer, costs);
+            player.update(recording.work.optimizer(), costs);
         }
         Strategy::Zero1 => {
             ddp::passes(&mut player, recording, parallel, compression);

@@ -4,6 +4,7 @@ use super::super::communication::Collective;
 use super::super::cost::Costs;
 use super::super::network::Network;
 use super::super::step::StepTime;
+use super::super::tally::Tally;
 use super::super::timeline::{Lines, Phase, PhaseTime};
 use crate::dtype::DType;
 use crate::tape::log::Log;
@@ -43,7 +44,7 @@ pub(super) struct Player<'a, 'c> {
     phase: Phase,
     begun: f64,
     time: PhaseTime,
-    out: StepTime,
+    tally: Tally,
     traffic: Traffic,
 }
 
@@ -60,7 +61,7 @@ impl<'a, 'c> Player<'a, 'c> {
             phase: Phase::Forward,
             begun: 0.0,
             time: PhaseTime::default(),
-            out: StepTime::default(),
+            tally: Tally::default(),
             traffic: Traffic::default(),
         }
     }
@@ -76,14 +77,14 @@ impl<'a, 'c> Player<'a, 'c> {
         let mut time = std::mem::take(&mut self.time);
         time.total = self.lines.now(self.costs) - self.begun;
         if time != PhaseTime::default() {
-            self.out.phases.insert(self.phase, time);
+            self.tally.phases.insert(self.phase, time);
         }
     }
 
     /// The step's time and traffic.
     pub fn done(mut self) -> (StepTime, Traffic) {
         self.end();
-        (self.out, self.traffic)
+        (self.tally.step(), self.traffic)
     }
 
     /// What the single GPU would do next.
@@ -93,10 +94,10 @@ impl<'a, 'c> Player<'a, 'c> {
 
     /// The same where the host's pace is another.
     pub fn item_by(&mut self, item: &Item, costs: &Costs<'_>) {
-        let (out, log, phase) = (&mut self.out, self.log, self.phase);
+        let (tally, log, phase) = (&mut self.tally, self.log, self.phase);
         self.lines
             .item(item, costs, &mut self.time, &mut |launch, seconds, times| {
-                out.count(log, phase, launch, (seconds, times));
+                tally.count(log, phase, launch, (seconds, times));
             });
     }
 
@@ -121,7 +122,7 @@ impl<'a, 'c> Player<'a, 'c> {
     pub fn copy(&mut self, name: &'static str, dtype: DType, bytes: [u64; 2]) {
         let launch = copy(name, dtype, bytes);
         let seconds = self.lines.launch(&launch, self.costs, &mut self.time);
-        self.out.count(self.log, self.phase, &launch, (seconds, 1));
+        self.tally.count(self.log, self.phase, &launch, (seconds, 1));
     }
 
     /// Seconds of such a kernel on a stream beside the computation.

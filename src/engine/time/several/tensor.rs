@@ -11,13 +11,13 @@ use crate::tape::work::{Chore, Item, Shared};
 /// A step: forward, backward, and the update of parts, at the host's pace over `DTensor`s where they are some.
 pub(super) fn step(player: &mut Player<'_, '_>, recording: &Recording, of_update: &Costs<'_>) {
     for (phase, items) in [
-        (Phase::Forward, &recording.work.forward),
-        (Phase::Backward, &recording.work.backward),
+        (Phase::Forward, recording.work.forward()),
+        (Phase::Backward, recording.work.backward()),
     ] {
         player.begin(phase);
         items.iter().for_each(|item| play(player, item));
     }
-    player.update(&recording.work.optimizer, of_update);
+    player.update(recording.work.optimizer(), of_update);
 }
 
 /// The next operation needs a collective's result.

@@ -114,7 +114,7 @@ impl Blocks {
     fn of(recording: &Recording, width: u64) -> Self {
         let modules = Units::of(&recording.log);
         let mut inputs = vec![0_u64; modules.count];
-        for item in &recording.work.forward {
+        for item in recording.work.forward() {
             if let Item::Launch(launch) = item {
                 let input = &mut inputs[modules.unit(launch.scope)];
                 if *input == 0 && matches!(launch.class, Class::LayerNorm | Class::ReduceRows) {
@@ -153,8 +153,8 @@ fn tensor(
             .collect();
         lines.phase(phase, once(&parts), costs, |_, _, _| {}).total
     };
-    let passes = phase(Phase::Forward, &work.forward) + phase(Phase::Backward, &work.backward);
-    let update = phase(Phase::Optimizer, &work.optimizer);
+    let passes = phase(Phase::Forward, work.forward()) + phase(Phase::Backward, work.backward());
+    let update = phase(Phase::Optimizer, work.optimizer());
     // twice forward, twice backward, each an all-gather and a reduce-scatter
     let (mut exposed, mut bytes) = (0.0, 0.0);
     let block = (blocks.activations / blocks.count.max(1)) as f64;

@@ -25,7 +25,7 @@ pub(super) fn update(player: &mut Player<'_, '_>, recording: &Recording, paralle
     let share = mine as f64 / all.max(1) as f64;
     player.begin(Phase::Optimizer);
     let mut turns = 0;
-    for item in &recording.work.optimizer {
+    for item in recording.work.optimizer() {
         match item {
             Item::Launch(launch) => player.item(&Item::Launch(part(launch, share))),
             // the host turns to its own parameters alone; all drop their gradients
