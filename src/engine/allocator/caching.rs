@@ -169,8 +169,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
     }
 
     /// Allocates `bytes` and frees them at once, as libraries do with scratch memory; the bytes of the
-    /// block. Of a small pool's cache this takes no more than a look: a block that is cut and freed is whole
-    /// again.
+    /// block. Where no option changes the search of the cache and something cached serves the request, this takes no
+    /// more than a look: a block that is cut and freed is whole again.
     ///
     /// # Errors
     /// As [`Self::alloc`].
@@ -178,14 +178,27 @@ impl<S: SegmentSource> CachingAllocator<S> {
     pub fn alloc_and_free(&mut self, bytes: u64, stream: u32) -> Result<u64, OutOfMemory> {
         let size = self.round(bytes);
         let index = self.stream_index(stream);
-        if self.is_of_small_pools(size) && self.small.has(index, size) {
-            self.peak_allocated = self.peak_allocated.max(self.allocated + size);
-            return Ok(size);
+        if let Some(block) = self.size_of_scratch(size, index) {
+            self.peak_allocated = self.peak_allocated.max(self.allocated + block);
+            return Ok(block);
         }
         let block = self.alloc(bytes, stream)?;
         let size = self.block_size(block);
         self.free(block);
         Ok(size)
+    }
+
+    /// Bytes of the block that a request of these rounded bytes would be given from the cache, where a look is enough.
+    #[inline]
+    fn size_of_scratch(&mut self, size: u64, stream: usize) -> Option<u64> {
+        if !self.has_small_pools {
+            return None;
+        }
+        if self.is_of_small_pools(size) {
+            return self.small.has(stream, size).then_some(size);
+        }
+        let id = self.pools[2 * stream + PoolKind::Large as usize].best_fit(&self.blocks, size)?;
+        Some(self.size_handed_out(id, size))
     }
 
     /// Counts a block of `bytes` as handed out by a pool whose layout the caller knows to repeat itself,

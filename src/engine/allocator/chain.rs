@@ -21,6 +21,15 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Block::of(Found::General(id))
     }
 
+    /// Bytes of a block that serves `size` bytes.
+    pub(super) fn size_handed_out(&self, id: u32, size: u64) -> u64 {
+        if self.should_split(id, size) {
+            size
+        } else {
+            self.blocks[id].size
+        }
+    }
+
     /// Whether the rest of a block that serves `size` bytes is worth a block of its own
     /// (`should_split`).
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
