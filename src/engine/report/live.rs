@@ -9,8 +9,8 @@ pub(crate) struct Live<'a> {
     log: &'a Log,
     block_bytes: &'a BlockBytes,
     ids: Vec<StorageId>,
-    /// Bytes of all that have one description, by description.
-    sums: Vec<u64>,
+    /// Which descriptions something that lives has, and the bytes of all that do.
+    sums: Vec<(usize, u64)>,
 }
 
 /// One storage that lives, or several that are alike.
@@ -40,6 +40,7 @@ impl Timeline {
         for &id in &ids {
             sums[births.description_of(id)] += recorded.block_bytes.of(id);
         }
+        let sums = sums.into_iter().enumerate().filter(|&(_, bytes)| bytes > 0).collect();
         Live {
             log: &recorded.log,
             block_bytes: &recorded.block_bytes,
@@ -65,10 +66,9 @@ impl<'a> Live<'a> {
 
     /// Everything that lives, what has one description together.
     pub fn together(&self) -> impl Iterator<Item = Held<'a>> {
-        let descriptions = self.log.births.descriptions().iter().zip(&self.sums);
-        descriptions
-            .filter(|(_, bytes)| **bytes > 0)
-            .map(|(birth, &bytes)| self.held(birth, bytes))
+        let descriptions = self.log.births.descriptions();
+        let sums = self.sums.iter();
+        sums.map(|&(description, bytes)| self.held(&descriptions[description], bytes))
     }
 
     fn held(&self, birth: &'a Birth, bytes: u64) -> Held<'a> {
