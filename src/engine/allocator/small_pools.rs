@@ -102,7 +102,7 @@ impl SmallPools {
     }
 
     /// Makes a block of so many bytes, a multiple of 512, live, if a cached one serves it.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn take(&mut self, pool: usize, bytes: u64) -> Option<u32> {
         self.cache_freed();
         let units = units(bytes);
@@ -312,7 +312,7 @@ impl SmallPools {
     }
 
     /// The id of a block to come.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn vacant_id(&mut self) -> u32 {
         let id = self.vacant;
         if let Some(vacant) = self.blocks.get(id as usize) {
@@ -347,7 +347,7 @@ const fn units(bytes: u64) -> u16 {
 }
 
 /// Leaves the id of a block that is gone to the next one.
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 fn vacate(blocks: &mut [SmallBlock], vacant: &mut u32, id: u32) {
     let block = &mut blocks[id as usize];
     (block.units, block.state) = (0, SmallState::Gone);

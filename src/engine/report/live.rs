@@ -36,11 +36,11 @@ impl Timeline {
         let recorded = self.recorded();
         let births = &recorded.log.births;
         let ids = self.live_ids(instant);
-        let mut sums = vec![0; births.descriptions().len()];
+        let mut sums: Vec<(usize, u64)> = (0..births.descriptions().len()).map(|at| (at, 0)).collect();
         for &id in &ids {
-            sums[births.description_of(id)] += recorded.block_bytes.of(id);
+            sums[births.description_of(id)].1 += recorded.block_bytes.of(id);
         }
-        let sums = sums.into_iter().enumerate().filter(|&(_, bytes)| bytes > 0).collect();
+        sums.retain(|&(_, bytes)| bytes > 0);
         Live {
             log: &recorded.log,
             block_bytes: &recorded.block_bytes,

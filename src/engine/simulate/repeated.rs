@@ -16,7 +16,7 @@ pub(super) struct Repeated {
     births: Vec<u32>,
 }
 
-/// A storage that has died, or is not born yet.
+/// A storage that has died.
 const DEAD: u32 = u32::MAX;
 
 impl Repeated {
@@ -35,11 +35,9 @@ impl Repeated {
         for &event in events {
             if event.is_birth() {
                 let first = *self.first.get_or_insert(event.storage());
-                let number = (event.storage() - first) as usize;
-                if number >= self.births.len() {
-                    self.births.resize(number + 1, DEAD);
-                }
-                self.births[number] = self.events.len() as u32;
+                // storages are numbered in the order of birth
+                debug_assert_eq!((event.storage() - first) as usize, self.births.len());
+                self.births.push(self.events.len() as u32);
             } else if let Some(birth) = self.birth(event) {
                 *birth = DEAD;
             } else {
@@ -74,13 +72,8 @@ impl Repeated {
                 *birth = DEAD;
             }
         }
-        let outlive: Vec<usize> = self
-            .births
-            .iter()
-            .filter(|&&birth| birth != DEAD)
-            .map(|&birth| birth as usize)
-            .collect();
-        self.leave_out(&outlive);
+        self.births.retain(|&birth| birth != DEAD);
+        self.leave_out_births();
         let Self {
             mut events, mut marks, ..
         } = self;
@@ -90,14 +83,14 @@ impl Repeated {
         Step { events, marks }
     }
 
-    /// Leaves these events out, which are in order.
-    fn leave_out(&mut self, those: &[usize]) {
+    /// Leaves out what is born and lives on.
+    fn leave_out_births(&mut self) {
         let n = self.events.len();
-        for (before, &at) in those.iter().enumerate() {
-            let next = those.get(before + 1).copied().unwrap_or(n);
-            self.events.copy_within(at + 1..next, at - before);
+        for (before, &at) in self.births.iter().enumerate() {
+            let next = self.births.get(before + 1).map_or(n, |&next| next as usize);
+            self.events.copy_within(at as usize + 1..next, at as usize - before);
         }
-        self.events.truncate(n - those.len());
+        self.events.truncate(n - self.births.len());
         let StepMarks {
             before_forward,
             after_forward,
@@ -105,7 +98,7 @@ impl Repeated {
             ..
         } = &mut self.marks;
         for mark in [before_forward, after_forward, after_backward] {
-            *mark -= those.partition_point(|at| at < mark);
+            *mark -= self.births.partition_point(|&at| (at as usize) < *mark);
         }
     }
 }
@@ -116,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_outlives_a_step_or_was_there_before_it_is_not_repeated() {
-        let [old, workspace, input, gradient, state] = [3, 7, 8, 9, 12];
+        let [old, workspace, input, gradient, state] = [3, 7, 8, 9, 10];
         let (birth, death) = (Event::birth, Event::death);
         let mut repeated = Repeated::default();
         repeated.hear(&[death(old), birth(workspace), birth(input)]);

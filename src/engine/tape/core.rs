@@ -7,6 +7,7 @@ use super::autocast::AutocastState;
 use super::checkpoint::Hook;
 use super::dims::Dims;
 use super::failure::Failure;
+#[cfg(not(target_family = "wasm"))]
 use super::follow::Follower;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
@@ -50,6 +51,7 @@ pub(super) struct Core {
     pub(super) working: Cell<bool>,
     /// What is left out, where someone only counts.
     pub(super) light: RefCell<Option<Light>>,
+    #[cfg(not(target_family = "wasm"))]
     pub(super) follower: RefCell<Option<Follower>>,
     failure: RefCell<Option<Failure>>,
     /// The GPU's shape, on which some temporaries depend.
@@ -104,6 +106,7 @@ impl Tape {
             work: RefCell::new(None),
             working: Cell::new(false),
             light: RefCell::new(None),
+            #[cfg(not(target_family = "wasm"))]
             follower: RefCell::new(None),
             failure: RefCell::new(None),
             gpu,

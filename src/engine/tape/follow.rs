@@ -1,7 +1,9 @@
 //! Lets another thread hear what a tape writes down while it is being written.
 
 use super::core::Tape;
-use super::log::{Event, Log};
+use super::log::Event;
+#[cfg(not(target_family = "wasm"))]
+use super::log::Log;
 
 /// An instant of a run at which its figures are read, in the order of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,25 +63,6 @@ pub(super) struct Follower {
     hushed: bool,
 }
 
-/// WebAssembly has no other thread.
-#[cfg(target_family = "wasm")]
-pub(super) enum Follower {}
-
-#[cfg(target_family = "wasm")]
-impl Follower {
-    fn hear(&mut self, _: &Log, _: Option<Mark>) {
-        match *self {}
-    }
-
-    fn hear_rest(self, _: &Log, _: [usize; 4]) {
-        match self {}
-    }
-
-    fn hush(&mut self) {
-        match *self {}
-    }
-}
-
 #[cfg(not(target_family = "wasm"))]
 impl Follower {
     /// Events that are worth a message.
@@ -114,15 +97,11 @@ impl Follower {
         // who does not listen any more has heard enough
         let _ = self.to.send(part);
     }
-
-    fn hush(&mut self) {
-        self.hushed = true;
-    }
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl Tape {
     /// From here on, what is written down is told there, a part at a time.
-    #[cfg(not(target_family = "wasm"))]
     pub fn follow(&self, to: std::sync::mpsc::Sender<Written>) {
         let heard = (self.mark(), self.births());
         *self.0.follower.borrow_mut() = Some(Follower {
@@ -149,7 +128,7 @@ impl Tape {
     /// What is written from here on may still change: it is told to nobody before [`Self::tell_rest`].
     pub fn hush_follower(&self) {
         if let Some(follower) = &mut *self.0.follower.borrow_mut() {
-            follower.hush();
+            follower.hushed = true;
         }
     }
 
@@ -160,4 +139,23 @@ impl Tape {
             follower.hear_rest(&self.0.log.borrow(), ends);
         }
     }
+}
+
+/// WebAssembly has no other thread.
+#[cfg(target_family = "wasm")]
+impl Tape {
+    #[inline(always)]
+    pub(super) const fn tell(&self) {}
+
+    /// Tells nobody.
+    #[inline(always)]
+    pub const fn reach(&self, _: Mark) {}
+
+    /// Changes nothing.
+    #[inline(always)]
+    pub const fn hush_follower(&self) {}
+
+    /// Tells nobody.
+    #[inline(always)]
+    pub fn tell_rest(&self, _: Option<[usize; 4]>) {}
 }

@@ -40,12 +40,12 @@ pub struct Share {
 pub struct StepTime {
     /// By phase.
     pub phases: BTreeMap<Phase, PhaseTime>,
-    /// GPU time by kind of kernel.
-    pub by_class: BTreeMap<&'static str, Share>,
+    /// GPU time by kind of kernel, in the order of their names.
+    pub by_class: Vec<(&'static str, Share)>,
     /// GPU time by part of the model.
-    pub by_component: BTreeMap<Component, Share>,
+    pub by_component: Vec<(Component, Share)>,
     /// GPU time by kind of kernel in each part of the model.
-    pub operations: BTreeMap<(&'static str, Component), Share>,
+    pub operations: Vec<((&'static str, Component), Share)>,
     /// All kernels.
     pub all: Share,
 }

@@ -49,16 +49,17 @@ impl Tally {
 
     /// The time of the step that was counted.
     pub fn step(self) -> StepTime {
-        let operations = self.operations.iter().zip(LABELS).flat_map(|(shares, label)| {
+        let mut operations = Vec::new();
+        for (label, shares) in LABELS.into_iter().zip(&self.operations) {
             let parts = counted(Component::ALL, shares);
-            parts.map(move |(component, share)| ((label, component), share))
-        });
+            operations.extend(parts.map(|(component, share)| ((label, component), share)));
+        }
         StepTime {
+            phases: self.phases,
             by_class: counted(LABELS, &self.by_class).collect(),
             by_component: counted(Component::ALL, &self.by_component).collect(),
-            operations: operations.collect(),
+            operations,
             all: self.all,
-            phases: self.phases,
         }
     }
 }
@@ -77,36 +78,36 @@ impl Share {
     }
 }
 
-/// The kinds of kernels in a report.
+/// The kinds of kernels in a report, in order.
 const LABELS: [&str; 12] = [
-    "matrix products",
-    "fused attention",
-    "elementwise",
+    "convolution",
     "copies",
-    "reductions",
+    "elementwise",
+    "embedding",
+    "fused attention",
     "layer norm",
+    "loss",
+    "matrix products",
+    "optimizer",
+    "reductions",
     "softmax",
     "top-k",
-    "loss",
-    "embedding",
-    "convolution",
-    "optimizer",
 ];
 
 /// Which of [`LABELS`] is the kind of a kernel.
 const fn label(class: Class) -> usize {
     match class {
-        Class::Matmul(_) => 0,
-        Class::Attention(_) => 1,
+        Class::Convolution | Class::ConvolutionBackward => 0,
+        Class::Cat | Class::Gather | Class::MaskedScatter | Class::HostCopy => 1,
         Class::Pointwise | Class::Strided => 2,
-        Class::Cat | Class::Gather | Class::MaskedScatter | Class::HostCopy => 3,
-        Class::ReduceRows | Class::ReduceColumns => 4,
+        Class::EmbeddingBackward => 3,
+        Class::Attention(_) => 4,
         Class::LayerNorm | Class::LayerNormBackward | Class::LayerNormInputBackward => 5,
-        Class::Softmax | Class::SoftmaxBackward => 6,
-        Class::TopK | Class::Scatter | Class::GatherLast => 7,
-        Class::LogSoftmax | Class::LogSoftmaxBackward | Class::Nll | Class::NllBackward => 8,
-        Class::EmbeddingBackward => 9,
-        Class::Convolution | Class::ConvolutionBackward => 10,
-        Class::Foreach | Class::FusedAdamw | Class::ForeachNorm => 11,
+        Class::LogSoftmax | Class::LogSoftmaxBackward | Class::Nll | Class::NllBackward => 6,
+        Class::Matmul(_) => 7,
+        Class::Foreach | Class::FusedAdamw | Class::ForeachNorm => 8,
+        Class::ReduceRows | Class::ReduceColumns => 9,
+        Class::Softmax | Class::SoftmaxBackward => 10,
+        Class::TopK | Class::Scatter | Class::GatherLast => 11,
     }
 }
