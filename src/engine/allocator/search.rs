@@ -99,8 +99,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.count_reserved(request.kind, size);
         if self.is_of_small_pools(request.size) {
             let stream = request.pool as usize / 2;
-            self.small.add_segment(stream, address);
-            return self.small.take(stream, request.size);
+            return Some(self.small.take_new(stream, address, request.size));
         }
         Some(self.blocks.insert(Node {
             address,

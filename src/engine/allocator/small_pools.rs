@@ -102,7 +102,7 @@ impl SmallPools {
     }
 
     /// Makes a block of so many bytes, a multiple of 512, live, if a cached one serves it.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     pub fn take(&mut self, pool: usize, bytes: u64) -> Option<u32> {
         self.cache_freed();
         let units = units(bytes);
@@ -144,14 +144,19 @@ impl SmallPools {
     }
 
     /// Whether a cached block serves so many bytes.
-    #[inline]
     pub fn has(&mut self, pool: usize, bytes: u64) -> bool {
         self.cache_freed();
-        self.pools[pool].best_fit(&self.blocks, units(bytes)).is_some()
+        self.find(pool, units(bytes)).is_some()
     }
 
-    /// A new segment at this address, cached.
-    pub fn add_segment(&mut self, pool: usize, address: u64) {
+    /// The block that serves so many units, of those that are cached.
+    #[inline(never)]
+    fn find(&self, pool: usize, units: u16) -> Option<u32> {
+        self.pools[pool].best_fit(&self.blocks, units)
+    }
+
+    /// Makes the first bytes of a new segment at this address live, where nothing cached serves them.
+    pub fn take_new(&mut self, pool: usize, address: u64, bytes: u64) -> u32 {
         let id = self.vacant_id();
         self.blocks[id as usize] = SmallBlock {
             address,
@@ -161,6 +166,7 @@ impl SmallPools {
             ..NO_BLOCK
         };
         self.pools[pool].lay(&mut self.blocks, id);
+        self.cut_front(id, units(bytes))
     }
 
     /// Bytes of a block.
@@ -284,8 +290,7 @@ impl SmallPools {
     /// Gives up some segment without a live block: its address.
     pub fn release_one(&mut self) -> Option<u64> {
         self.cache_freed();
-        let whole = |pool: &SmallShelves| pool.best_fit(&self.blocks, UNITS as u16);
-        let id = self.pools.iter().find_map(whole)?;
+        let id = (0..self.pools.len()).find_map(|pool| self.find(pool, UNITS as u16))?;
         let address = self.address(id);
         self.give_up(id);
         Some(address)
@@ -312,7 +317,7 @@ impl SmallPools {
     }
 
     /// The id of a block to come.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     fn vacant_id(&mut self) -> u32 {
         let id = self.vacant;
         if let Some(vacant) = self.blocks.get(id as usize) {
@@ -347,7 +352,7 @@ const fn units(bytes: u64) -> u16 {
 }
 
 /// Leaves the id of a block that is gone to the next one.
-#[cfg_attr(not(target_family = "wasm"), inline(always))]
+#[inline(always)]
 fn vacate(blocks: &mut [SmallBlock], vacant: &mut u32, id: u32) {
     let block = &mut blocks[id as usize];
     (block.units, block.state) = (0, SmallState::Gone);

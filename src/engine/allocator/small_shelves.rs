@@ -39,7 +39,7 @@ const fn shelf(units: u16) -> usize {
 
 impl SmallShelves {
     /// The smallest block of at least so many units; of equals, the lowest.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     pub fn best_fit(&self, blocks: &[SmallBlock], units: u16) -> Option<u32> {
         let shelved = self.occupied.next(shelf(units));
         let Some(loose) = blocks.get(self.loose as usize).filter(|loose| loose.units >= units) else {
@@ -64,7 +64,7 @@ impl SmallShelves {
     }
 
     /// Takes a block out, which must be here.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[inline(always)]
     pub fn remove(&mut self, blocks: &mut [SmallBlock], id: u32) {
         if id == self.loose {
             self.loose = NONE;

@@ -9,8 +9,8 @@ pub(crate) struct Live<'a> {
     log: &'a Log,
     block_bytes: &'a BlockBytes,
     ids: Vec<StorageId>,
-    /// Which descriptions something that lives has, and the bytes of all that do.
-    sums: Vec<(usize, u64)>,
+    /// Bytes of all that have one description, by description.
+    sums: Vec<u64>,
 }
 
 /// One storage that lives, or several that are alike.
@@ -36,11 +36,10 @@ impl Timeline {
         let recorded = self.recorded();
         let births = &recorded.log.births;
         let ids = self.live_ids(instant);
-        let mut sums: Vec<(usize, u64)> = (0..births.descriptions().len()).map(|at| (at, 0)).collect();
+        let mut sums = vec![0; births.descriptions().len()];
         for &id in &ids {
-            sums[births.description_of(id)].1 += recorded.block_bytes.of(id);
+            sums[births.description_of(id)] += recorded.block_bytes.of(id);
         }
-        sums.retain(|&(_, bytes)| bytes > 0);
         Live {
             log: &recorded.log,
             block_bytes: &recorded.block_bytes,
@@ -66,9 +65,10 @@ impl<'a> Live<'a> {
 
     /// Everything that lives, what has one description together.
     pub fn together(&self) -> impl Iterator<Item = Held<'a>> {
-        let descriptions = self.log.births.descriptions();
-        let sums = self.sums.iter();
-        sums.map(|&(description, bytes)| self.held(&descriptions[description], bytes))
+        let descriptions = self.log.births.descriptions().iter().zip(&self.sums);
+        descriptions
+            .filter(|(_, bytes)| **bytes > 0)
+            .map(|(birth, &bytes)| self.held(birth, bytes))
     }
 
     fn held(&self, birth: &'a Birth, bytes: u64) -> Held<'a> {

@@ -1,14 +1,13 @@
 //! A run in a fresh process, played from its record, or while it is still being recorded.
 
 use super::player::Player;
-use super::repeated::Repeated;
 use super::replay::Replay;
 use super::steps::{Recording, Step};
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::report::{Reserved, SegmentLayout, StepBytes};
 use crate::tape::Mark;
 #[cfg(not(target_family = "wasm"))]
-use crate::tape::log::{Event, ROOM};
+use crate::tape::{Rest, log::Event};
 use crate::units::Bytes;
 
 /// Three steps in a fresh process, as far as they were played.
@@ -20,8 +19,6 @@ pub(super) struct Fresh {
     reached: Option<Mark>,
     /// Events played of making the model, or then of the first step.
     played: usize,
-    /// What later steps repeat of that.
-    repeated: Repeated,
 }
 
 impl Fresh {
@@ -29,10 +26,7 @@ impl Fresh {
     #[cfg(not(target_family = "wasm"))]
     pub fn unknown(options: &Options) -> Self {
         let allocator = CachingAllocator::new(options.clone());
-        Self {
-            repeated: Repeated::with_room(2 * ROOM),
-            ..Self::new(Player::new(std::iter::empty(), &[], allocator))
-        }
+        Self::new(Player::new(std::iter::empty(), &[], allocator))
     }
 
     /// A recorded run.
@@ -52,7 +46,6 @@ impl Fresh {
             first: StepBytes::default(),
             reached: None,
             played: 0,
-            repeated: Repeated::default(),
         }
     }
 
@@ -62,16 +55,12 @@ impl Fresh {
         self.player.know(requests.into_iter());
         self.player.play(events)?;
         self.played += events.len();
-        if self.reached.is_some() {
-            self.repeated.hear(events);
-        }
         Ok(())
     }
 
     /// Reads the figures of an instant.
     pub fn reach(&mut self, mark: Mark) {
         self.player.reach(mark, &mut self.first);
-        self.repeated.reach(Some(mark));
         self.reached = Some(mark);
         if mark == Mark::Model {
             self.after_model = self.player.allocator().allocated();
@@ -80,16 +69,15 @@ impl Fresh {
         }
     }
 
-    /// Plays the rest of a run that was heard so far; also its segments of the small pool.
+    /// Plays the rest of a run of whose first step forward and backward were heard, and whose later ones are `steady`;
+    /// also its segments of the small pool.
     #[cfg(not(target_family = "wasm"))]
-    pub fn finish_heard(mut self, rest: crate::tape::Rest) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
-        let [first, later] = rest.updates;
-        for (events, mark) in [(&first, Mark::AfterOptimizer), (&rest.zero_grad, Mark::End)] {
+    pub fn finish_heard(mut self, rest: &Rest, steady: &Step) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
+        for (events, mark) in [(&rest.updates[0], Mark::AfterOptimizer), (&rest.zero_grad, Mark::End)] {
             self.player.play(events)?;
             self.player.reach(mark, &mut self.first);
         }
-        let steady = std::mem::take(&mut self.repeated).step(&later, &rest.zero_grad);
-        self.repeat(&steady)
+        self.repeat(steady)
     }
 
     /// Plays the rest of it; also its segments of the small pool.

@@ -28,10 +28,12 @@ mod at_once {
 
     use super::super::check::check;
     use super::super::fresh::Fresh;
+    use super::super::repeated::Repeated;
     use super::super::replay::{joined, replay_used};
     use super::super::steps::record_on;
     use super::*;
     use crate::allocator::Options;
+    use crate::tape::log::ROOM;
     use crate::tape::{Tape, Then, Written};
 
     /// Whether there is a thread to spare: those of a pool have runs of their own.
@@ -62,12 +64,26 @@ mod at_once {
         };
         let play = || {
             let mut fresh = Fresh::unknown(&options);
+            // what later steps repeat of the first one, once the model is made
+            let mut repeated: Option<Repeated> = None;
             while let Some(Written { requests, events, then }) = next(&written) {
                 fresh.hear(requests, &events)?;
+                if let Some(repeated) = &mut repeated {
+                    repeated.hear(&events);
+                }
                 match then {
                     Then::More => {}
-                    Then::Reached(mark) => fresh.reach(mark),
-                    Then::Rest(rest) => return fresh.finish_heard(rest).map(Some),
+                    Then::Reached(mark) => {
+                        fresh.reach(mark);
+                        repeated
+                            .get_or_insert_with(|| Repeated::with_room(2 * ROOM))
+                            .reach(Some(mark));
+                    }
+                    Then::Rest(rest) => {
+                        let repeated = repeated.take().unwrap_or_default();
+                        let steady = repeated.step(&rest.updates[1], &rest.zero_grad);
+                        return fresh.finish_heard(&rest, &steady).map(Some);
+                    }
                 }
             }
             recorded.get().map(|recording| fresh.finish(recording)).transpose()
