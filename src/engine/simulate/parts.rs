@@ -33,13 +33,8 @@ impl Passes {
 
 /// Where the parts of the recorded run begin and end.
 pub(super) enum Parts {
-    /// One forward and backward, then two updates.
-    Shared {
-        passes: Passes,
-        first_update: usize,
-        second_update: usize,
-        end: usize,
-    },
+    /// One forward and backward, then two updates; where the first one ends, the second one, and the run.
+    Shared { passes: Passes, ends: [usize; 3] },
     /// Two whole steps, each with the end of its update: gradients that stay make the second one's
     /// forward and backward another.
     Separate([(Passes, usize); 2]),
@@ -51,10 +46,8 @@ impl Parts {
         match self {
             Self::Shared {
                 passes,
-                first_update,
-                second_update,
-                ..
-            } => rename(events, passes.end, *first_update..*second_update, births),
+                ends: [first, second, _],
+            } => rename(events, passes.end, *first..*second, births),
             Self::Separate([first, second]) => rename(events, first.0.start, second.0.start..second.1, births),
         }
     }
@@ -64,10 +57,8 @@ impl Parts {
         match self {
             Self::Shared {
                 passes,
-                first_update,
-                second_update,
-                end,
-            } => Some([passes.end, *first_update, *second_update, *end]),
+                ends: [first, second, end],
+            } => Some([passes.end, *first, *second, *end]),
             Self::Separate(_) => None,
         }
     }
@@ -75,12 +66,7 @@ impl Parts {
     /// The first step and every later one, of events whose states are named.
     pub fn steps(&self, events: Vec<Event>) -> (Step, Step) {
         match self {
-            Self::Shared {
-                passes,
-                first_update,
-                second_update,
-                end,
-            } => shared(events, passes, [*first_update, *second_update, *end]),
+            Self::Shared { passes, ends } => shared(events, passes, *ends),
             Self::Separate([first, second]) => (whole(&events, first), whole(&events, second)),
         }
     }
@@ -136,10 +122,9 @@ fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
 fn shared(mut events: Vec<Event>, passes: &Passes, [first_update, second_update, end]: [usize; 3]) -> (Step, Step) {
     let mut repeated = Repeated::with_room(end - passes.start);
     let instants = [
-        (passes.before_forward, Some(Mark::BeforeForward)),
-        (passes.after_forward, Some(Mark::AfterForward)),
-        (passes.after_backward, Some(Mark::AfterBackward)),
-        (passes.end, None),
+        (passes.before_forward, Mark::BeforeForward),
+        (passes.after_forward, Mark::AfterForward),
+        (passes.after_backward, Mark::AfterBackward),
     ];
     let mut from = passes.start;
     for (to, mark) in instants {
@@ -147,6 +132,7 @@ fn shared(mut events: Vec<Event>, passes: &Passes, [first_update, second_update,
         repeated.reach(mark);
         from = to;
     }
+    repeated.hear(&events[from..passes.end]);
     let steady = repeated.step(&events[first_update..second_update], &events[second_update..end]);
     // What is left is the first step: thousands of events need no second place.
     events.truncate(end);

@@ -55,13 +55,13 @@ impl Repeated {
     }
 
     /// Notes an instant.
-    pub fn reach(&mut self, mark: Option<Mark>) {
+    pub fn reach(&mut self, mark: Mark) {
         let now = self.events.len();
         match mark {
-            Some(Mark::BeforeForward) => self.marks.before_forward = now,
-            Some(Mark::AfterForward) => self.marks.after_forward = now,
-            Some(Mark::AfterBackward) => self.marks.after_backward = now,
-            _ => {}
+            Mark::BeforeForward => self.marks.before_forward = now,
+            Mark::AfterForward => self.marks.after_forward = now,
+            Mark::AfterBackward => self.marks.after_backward = now,
+            Mark::Model | Mark::AfterOptimizer | Mark::End => {}
         }
     }
 
@@ -113,11 +113,11 @@ mod tests {
         let (birth, death) = (Event::birth, Event::death);
         let mut repeated = Repeated::default();
         repeated.hear(&[death(old), birth(workspace), birth(input)]);
-        repeated.reach(Some(Mark::BeforeForward));
+        repeated.reach(Mark::BeforeForward);
         repeated.hear(&[birth(gradient)]);
-        repeated.reach(Some(Mark::AfterForward));
+        repeated.reach(Mark::AfterForward);
         repeated.hear(&[birth(state), death(input)]);
-        repeated.reach(Some(Mark::AfterBackward));
+        repeated.reach(Mark::AfterBackward);
         let update = [birth(20), death(20)];
         let step = repeated.step(&update, &[death(gradient)]);
         let passes = [birth(input), birth(gradient), death(input)];

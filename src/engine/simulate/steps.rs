@@ -184,7 +184,7 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording 
     let parts = trainer.run();
     let failure = tape.failure();
     let paged = trainer.optimizer.paged();
-    let work = std::mem::take(&mut trainer.work).phases(tape.take_work());
+    let work = std::mem::take(&mut trainer.work).divide(tape.take_work());
     drop(trainer);
     let mut log = tape.finish();
     let events = std::mem::take(&mut log.events);
@@ -301,9 +301,7 @@ impl Trainer {
         self.optimizer.zero_grad();
         Parts::Shared {
             passes,
-            first_update,
-            second_update,
-            end: t.mark(),
+            ends: [first_update, second_update, t.mark()],
         }
     }
 

@@ -77,7 +77,7 @@ mod at_once {
                         fresh.reach(mark);
                         repeated
                             .get_or_insert_with(|| Repeated::with_room(2 * ROOM))
-                            .reach(Some(mark));
+                            .reach(mark);
                     }
                     Then::Rest(rest) => {
                         let repeated = repeated.take().unwrap_or_default();

@@ -55,7 +55,7 @@ pub(super) struct WorkMarks {
 
 impl WorkMarks {
     /// The phases of what was written; there may be nothing.
-    pub fn phases(&self, items: Vec<Item>) -> Work {
+    pub fn divide(&self, items: Vec<Item>) -> Work {
         let part = |from: usize, to: usize| from.min(items.len())..to.min(items.len());
         Work {
             forward: part(self.before_forward, self.after_forward),
