@@ -1,5 +1,3 @@
-use std::collections::HashSet;
-
 use super::segment_source::SegmentSource;
 use super::size::SMALL_SEGMENT;
 
@@ -11,8 +9,8 @@ use super::size::SMALL_SEGMENT;
 pub struct ShuffledAddresses {
     /// State of the generator.
     state: u64,
-    /// The slots of the large segments in place.
-    taken: HashSet<u64>,
+    /// The slots of the large segments in place, in no order: there are hundreds at most, and they are seldom asked for.
+    taken: Vec<u64>,
     /// End of the small segments, which all have one size.
     small_end: u64,
 }
@@ -28,7 +26,7 @@ impl ShuffledAddresses {
         Self {
             // The golden ratio's bits spread neighbouring numbers; a generator's state is never 0.
             state: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(number.wrapping_add(1)) | 1,
-            taken: HashSet::new(),
+            taken: Vec::new(),
             small_end: 0,
         }
     }
@@ -51,14 +49,15 @@ impl SegmentSource for ShuffledAddresses {
         }
         loop {
             let slot = 1 + self.next() % SLOTS;
-            if self.taken.insert(slot) {
+            if !self.taken.contains(&slot) {
+                self.taken.push(slot);
                 return slot * SLOT;
             }
         }
     }
 
     fn release(&mut self, address: u64, _size: u64) {
-        self.taken.remove(&(address / SLOT));
+        self.taken.retain(|&slot| slot != address / SLOT);
     }
 }
 

@@ -1,7 +1,5 @@
 //! Plays recorded births and deaths to the allocator.
 
-use std::collections::HashMap;
-
 use super::steps::Step;
 use super::storages::Storages;
 use crate::allocator::{Block, CachingAllocator, OutOfMemory, PoolKind};
@@ -18,8 +16,8 @@ pub(super) struct Player {
     allocator: CachingAllocator,
     /// The stream that each storage is made on; of none where all are made on the first.
     streams: Vec<u32>,
-    /// Blocks of storages that were made anew before the old one died.
-    replaced: HashMap<usize, Block>,
+    /// By storage, the block of an old one that lives on while it is made anew; of none where none ever was.
+    replaced: Vec<Option<Block>>,
     /// Events of the step that is played, the highest total so far, and how many came before it.
     played: usize,
     highest: (u64, usize),
@@ -70,7 +68,7 @@ impl Player {
             storages,
             allocator,
             streams: by_storage,
-            replaced: HashMap::new(),
+            replaced: Vec::new(),
             played: 0,
             highest: (0, 0),
             settled: [false; 2],
@@ -296,7 +294,10 @@ impl Player {
         let block = self.allocator.alloc(self.storages.request(id), self.stream(id))?;
         self.storages.note_block_bytes(id, || self.allocator.block_size(block));
         if let Some(old) = self.storages.block_mut(id).replace(block) {
-            self.replaced.insert(id, old);
+            if id >= self.replaced.len() {
+                self.replaced.resize(self.known(), None);
+            }
+            self.replaced[id] = Some(old);
         }
         Ok(self.allocator.allocated().get())
     }
@@ -311,11 +312,7 @@ impl Player {
 
     #[inline]
     fn free(&mut self, id: usize) {
-        let replaced = if self.replaced.is_empty() {
-            None
-        } else {
-            self.replaced.remove(&id)
-        };
+        let replaced = self.replaced.get_mut(id).and_then(Option::take);
         if let Some(block) = replaced.or_else(|| self.storages.block_mut(id).take()) {
             self.allocator.free(block);
         } else {
