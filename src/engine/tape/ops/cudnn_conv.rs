@@ -1,64 +1,142 @@
-//! Workspaces of cuDNN's convolutions, as recorded on an H200 with cuDNN 9.
+//! Workspaces of cuDNN's convolutions, as measured on an H200 with cuDNN 9.19 over 15,177 shapes
+//! (`tests/data/truth/convolutions.jsonl.gz`, held by `tests/convolutions.rs`).
 //!
-//! cuDNN's fast kernels read channels last. Given PyTorch's layout, they copy image, weight and
-//! output into a workspace, in half precision with channels padded to groups of eight. Which kernel
-//! is taken is cuDNN's own choice; the conditions here are those under which each was seen.
+//! cuDNN's fast kernels read channels last. Given PyTorch's layout, they copy image, weight and output into a
+//! workspace, with channels padded to whole groups; gradients of a weight may be summed there in parts. Which kernel is
+//! taken is cuDNN's own choice: each bound here lies between the shapes on both sides of it that were measured.
 
 use super::super::tensor::Tensor;
 use crate::dtype::DType;
 
-/// Largest side of a plane for which bf16 kernels that copy were seen; from 448 on cuDNN takes
-/// others, which need no workspace.
-const LARGEST_BF16_SIDE: u64 = 384;
-
-/// Least output positions for which fp32 kernels that copy were seen.
-const LEAST_FP32_POSITIONS: u64 = 1458;
-
-/// Least output positions for which the gradient of a weight was seen summed in several parts, with
-/// a lock for each tile.
-const LOCKED_FROM: u64 = 512;
-
-/// Least output positions for which those parts were three whole fp32 copies.
-const COPIED_FROM: u64 = 4096;
-
-/// Channels that half-precision kernels read together.
-const GROUP: u64 = 8;
-
-/// Channels that fp32 kernels for volumes read together.
+/// Channels that kernels read together in fp32 and in half precision.
 const FP32_GROUP: u64 = 4;
+const HALF_GROUP: u64 = 8;
 
-const ALIGNMENT: u64 = 128;
+/// Least side of images that half-precision kernels read as they are; 392 is still copied.
+const LEAST_DIRECT_SIDE: u64 = 400;
+
+/// Most pixels of all images that half-precision kernels copy: 12,976,128 are, 13,547,520 are not.
+const MOST_COPIED_PIXELS: u64 = 13_400_000;
+
+/// Least elements of all images that fp32 kernels copy: 677,376 are, 602,112 are not.
+const LEAST_COPIED_ELEMENTS: u64 = 677_376;
+
+/// Least elements of all patches that are whole images for which fp32 kernels copy: 32,928 are, 30,720 are not.
+const LEAST_ROWS: u64 = 1 << 15;
+
+/// Least output channels that were measured.
+const LEAST_MEASURED: u64 = 192;
+
+/// Least output channels of which kernels take more at once; 896 are too few.
+const WIDE: u64 = 1024;
+
+/// Most images that fp32 kernels take without padding.
+const MOST_UNPADDED_IMAGES: u64 = 48;
+
+/// Least output positions for which the gradient of a weight is summed in several whole copies: 2,738 are, 2,704 are
+/// not; and for which in one again: 61,200 are, 60,800 are not.
+const SUMMED_FROM: u64 = 2_738;
+const SUMMED_ONCE_FROM: u64 = 61_200;
+
+/// Least positions of volumes for which half-precision kernels sum the gradient of a weight beside it.
+const VOLUMES_SUMMED_FROM: u64 = 17_280;
+
+/// Locks and other bytes that kernels for planes and for volumes keep.
+const PLANE_LOCKS: u64 = 128;
+const VOLUME_LOCKS: u64 = 159;
 
 /// Bytes for the convolution of `x` [n, c, spatial…] to `out` [n, o, spatial…], if any.
 pub(super) fn forward(x: &Tensor, w: &Tensor, out: &Tensor) -> Option<u64> {
-    let plane = x.dim() == 4;
-    match x.dtype() {
-        DType::F32 if !plane => {
-            // patches that are whole images are the rows of a matrix
-            Some(if spread(out) {
-                16 + 4 * (padded(x, FP32_GROUP) + padded(w, FP32_GROUP))
-            } else {
-                copies(x, w, out, 1)
-            })
-        }
-        _ if !plane => None,
-        DType::F32 => (positions(out) >= LEAST_FP32_POSITIONS).then(|| copies(x, w, out, 1)),
-        _ if x.last() <= LARGEST_BF16_SIDE => Some(copies(x, w, out, GROUP)),
-        DType::F16 => Some(copies(x, w, out, 1)),
-        _ => None,
+    if w.size(0) < LEAST_MEASURED {
+        return Some(unmeasured(x, w, out));
     }
+    let (images, side, all) = (x.size(0), x.last(), out.numel());
+    let of_each = positions(out) / images;
+    let (group, moved) = match (x.dtype(), x.dim()) {
+        (DType::F32, 4) if images > MOST_UNPADDED_IMAGES => (FP32_GROUP, if images > 192 { 0 } else { all }),
+        (DType::F32, 4) if w.size(0) >= WIDE && x.numel() >= LEAST_COPIED_ELEMENTS => (1, all),
+        (DType::F32, 5) if of_each.is_multiple_of(4) => (FP32_GROUP, 0),
+        // patches that are whole images are the rows of a matrix
+        (DType::F32, 5) if of_each > 1 || x.numel() >= LEAST_ROWS => (1, spread(out)),
+        (DType::F32, _) => return None,
+        (_, 4) if side < LEAST_DIRECT_SIDE => {
+            if images * side * side >= MOST_COPIED_PIXELS {
+                // the offset of each element of a patch
+                return Some(4 * row(w, 1));
+            }
+            if w.size(0) < 512 {
+                return None;
+            }
+            (HALF_GROUP, all)
+        }
+        (DType::F16, 4) => (1, all),
+        _ => {
+            let few = match (of_each, w.last()) {
+                (1, 14) => 60,
+                (1, _) => 48,
+                _ => 96,
+            };
+            if x.dim() == 4 || positions(out) >= few {
+                return None;
+            }
+            (HALF_GROUP, spread(out))
+        }
+    };
+    Some(copies(x, w, group, moved))
 }
 
 /// Bytes for the gradient of `w` from `x` and the gradient `g` of the output, if any.
 pub(super) fn weight_gradient(x: &Tensor, w: &Tensor, g: &Tensor) -> Option<u64> {
-    match (x.dtype(), x.dim()) {
-        (DType::F32, 4) => {
-            (positions(g) >= LEAST_FP32_POSITIONS).then(|| copies(x, w, g, 1) + 4 * w.numel() + ALIGNMENT)
-        }
-        (DType::F32, _) => spread(g).then(|| copies(x, w, g, FP32_GROUP) + fp32_volume_sums(w)),
-        (_, 4) => Some(copies(x, w, g, GROUP) + ALIGNMENT + partial_sums(w, g)),
-        _ => Some(copies(x, w, g, GROUP) + volume_sums(w)),
+    if w.size(0) < LEAST_MEASURED {
+        return Some(unmeasured(x, w, g));
     }
+    let (images, side, positions) = (x.size(0), x.last(), positions(g));
+    let (group, moved, beside) = match (x.dtype(), x.dim()) {
+        (DType::F32, 4) => {
+            if positions <= 392 {
+                return None;
+            }
+            let locks = if images > 65 || side > 416 {
+                4 * tiles(w, FP32_GROUP, [256, 64])
+            } else {
+                0
+            };
+            (FP32_GROUP, g.numel(), PLANE_LOCKS + locks)
+        }
+        (DType::F16, 4) if positions <= 392 && w.size(0) >= WIDE => (1, g.numel(), 0),
+        (_, 4) => {
+            if w.last() == 32 && w.size(0) < WIDE && positions >= 490 {
+                // a kernel that sums in fp32 and keeps the offsets of a patch
+                return Some(16 + 4 * w.numel() + 6 * row(w, 1));
+            }
+            (HALF_GROUP, g.numel(), plane_sums(w, images, side, positions))
+        }
+        (DType::F32, _) => {
+            let parts = fp32_parts(images, side, w.last());
+            let least = match parts {
+                1 => 0,
+                3 => 256,
+                _ => 64 * parts + 1,
+            };
+            let parts = if positions < least { 0 } else { parts };
+            (FP32_GROUP, g.numel(), volume_sums(w, FP32_GROUP, (parts, 64)))
+        }
+        _ => {
+            let parts = half_parts(images, positions, row(w, HALF_GROUP).is_multiple_of(128));
+            (HALF_GROUP, spread(g), volume_sums(w, HALF_GROUP, parts))
+        }
+    };
+    Some(copies(x, w, group, moved) + beside)
+}
+
+/// An estimate where nothing was measured: all are copied.
+fn unmeasured(x: &Tensor, w: &Tensor, out: &Tensor) -> u64 {
+    let group = if x.dtype() == DType::F32 {
+        FP32_GROUP
+    } else {
+        HALF_GROUP
+    };
+    copies(x, w, group, out.numel())
 }
 
 /// Output positions of all images.
@@ -66,15 +144,14 @@ fn positions(out: &Tensor) -> u64 {
     out.numel() / out.size(1)
 }
 
-/// Whether images have more than one output position.
-fn spread(out: &Tensor) -> bool {
-    positions(out) != out.size(0)
+/// Elements of an output, which has no need of a copy where each image has one position: both layouts are the same.
+fn spread(out: &Tensor) -> u64 {
+    if positions(out) == out.size(0) { 0 } else { out.numel() }
 }
 
-/// Copies of all operands with channels last and padded to a multiple of `group`; an output of one
-/// position for each image is the same in both layouts.
-fn copies(x: &Tensor, w: &Tensor, out: &Tensor, group: u64) -> u64 {
-    let moved = if spread(out) { out.numel() } else { 0 };
+/// Copies of image and weight with channels last and padded to a multiple of `group`, and of so many elements of the
+/// output.
+fn copies(x: &Tensor, w: &Tensor, group: u64, moved: u64) -> u64 {
     16 + x.dtype().width() * (padded(x, group) + padded(w, group) + moved)
 }
 
@@ -82,35 +159,72 @@ fn padded(t: &Tensor, group: u64) -> u64 {
     t.numel() / t.size(1) * t.size(1).next_multiple_of(group)
 }
 
-fn partial_sums(w: &Tensor, g: &Tensor) -> u64 {
-    match positions(g) {
-        COPIED_FROM.. => 3 * 4 * padded(w, GROUP),
-        LOCKED_FROM.. => 4 * tiles(w, 64),
+/// Elements of a weight [o, c, kernel…] for one output channel, channels padded.
+fn row(w: &Tensor, group: u64) -> u64 {
+    padded(w, group) / w.size(0)
+}
+
+/// Parts of the gradient of a plane's weight from half precision, in fp32, with locks.
+fn plane_sums(w: &Tensor, images: u64, side: u64, positions: u64) -> u64 {
+    let wide = w.size(0) >= WIDE;
+    match positions {
+        SUMMED_ONCE_FROM.. => VOLUME_LOCKS + (4 * 256 * 128 + 8) * tiles(w, HALF_GROUP, [256, 128]),
+        SUMMED_FROM.. => {
+            let parts = match (side, images) {
+                (532.., _) => 14,
+                (_, 70..) => 4,
+                _ => 3,
+            };
+            PLANE_LOCKS + 4 * parts * padded(w, HALF_GROUP)
+        }
+        512.. if wide && side < 476 => PLANE_LOCKS + 4 * tiles(w, HALF_GROUP, [64, 64]),
+        _ if wide || images == 1 => PLANE_LOCKS,
         _ => 0,
     }
 }
 
-/// Kernels for volumes sum in place where the weight's rows fill whole tiles, else in fp32.
-fn volume_sums(w: &Tensor) -> u64 {
-    let row = padded(w, GROUP) / w.size(0);
-    if row.is_multiple_of(128) {
-        0
-    } else {
-        4 * padded(w, GROUP) + 32 * tiles(w, 128) - 1
+/// In how many parts fp32 kernels sum the gradient of a volume's weight.
+const fn fp32_parts(images: u64, side: u64, kernel: u64) -> u64 {
+    match (side, images) {
+        (224.., _) => 1,
+        _ if side == kernel => 3,
+        (_, 48..) => 74,
+        (_, 28..) => 47,
+        (_, 18..) => 2,
+        (_, 13..) => 22,
+        (_, 8..) => 21,
+        (128, _) => 6,
+        (192, _) => 9,
+        _ => 8,
     }
 }
 
-/// fp32 kernels for volumes sum beside the gradient, with what was recorded for each tile and in all.
-fn fp32_volume_sums(w: &Tensor) -> u64 {
-    let elements = padded(w, FP32_GROUP);
-    let row = elements / w.size(0);
-    4 * elements + 32 * w.size(0).div_ceil(128) * row.div_ceil(128) + 159
+/// In how many parts half-precision kernels do, and of what width their tiles are; `whole`: rows of the weight fill
+/// whole tiles.
+const fn half_parts(images: u64, positions: u64, whole: bool) -> (u64, u64) {
+    match (positions, images) {
+        (VOLUMES_SUMMED_FROM.., 13..=20) if whole => (3, 64),
+        (VOLUMES_SUMMED_FROM.., _) if whole => (1, 64),
+        _ if whole => (0, 64),
+        (320.., _) => (1, 64),
+        (224.., _) => (6, 128),
+        (128..=192, _) => (3, 128),
+        _ => (0, 64),
+    }
 }
 
-/// Square tiles that cover a weight of [o, padded c × kernel].
-fn tiles(w: &Tensor, side: u64) -> u64 {
-    let row = padded(w, GROUP) / w.size(0);
-    w.size(0).div_ceil(side) * row.div_ceil(side)
+/// So many parts of the gradient of a volume's weight in fp32, in whole tiles of 128 × `tile`, with locks for each of
+/// them and for the sum.
+fn volume_sums(w: &Tensor, group: u64, (parts, tile): (u64, u64)) -> u64 {
+    if parts == 0 {
+        return 0;
+    }
+    VOLUME_LOCKS + (4 * 128 * tile * parts + tile / 8 * (parts + 1)) * tiles(w, group, [128, tile])
+}
+
+/// Tiles that cover a weight of [o, padded c × kernel].
+fn tiles(w: &Tensor, group: u64, [rows, columns]: [u64; 2]) -> u64 {
+    w.size(0).div_ceil(rows) * row(w, group).div_ceil(columns)
 }
 
 #[cfg(test)]
