@@ -35,17 +35,24 @@ impl Comparison {
         Some((predicted - measured) / measured)
     }
 
-    /// Whether GradScaler left the optimizer out of the steps that were measured: random weights overflow
-    /// in fp16, so states that a training run has had not been made when the last measured step began.
+    /// Whether GradScaler left the optimizer out of steps that were measured, so that states that a training run has had
+    /// not been made when the last of them began; or out of the first and, as far as can be told, of the last. Random
+    /// weights overflow in fp16.
     pub fn scaler_skipped(&self) -> bool {
         let Measured::Trained(row) = &self.row.measured else {
             return false;
         };
         let number = |row: &Map<String, Value>, key: &str| row.get(key).and_then(Value::as_u64).unwrap_or(0);
-        let began = row.get("steady").and_then(Value::as_object);
-        let began = began.map_or(0, |steady| number(steady, "before_forward"));
+        let of = |step: &str, key| {
+            row.get(step)
+                .and_then(Value::as_object)
+                .map_or(0, |step| number(step, key))
+        };
         let is_fp16 = self.row.case.setup.precision == Precision::AmpFp16;
-        is_fp16 && began < number(row, "after_model") + self.states(row) / 2
+        let states_by = number(row, "after_model") + self.states(row) / 2;
+        let is_late =
+            of("first", "end") < states_by && of("steady", "peak_optimizer") == of("steady", "after_backward");
+        is_fp16 && (of("steady", "before_forward") < states_by || is_late)
     }
 
     /// Relative error of the engine's first step where the scaler skipped: its peak, against that of the last

@@ -15,7 +15,7 @@ Every training step of `truth/training_steps.jsonl` and `truth/course.jsonl`, th
 `truth/settled_fp16.jsonl`, where fp16 overflows at first, those of `truth/held_out.jsonl`, drawn by chance
 among models without a row in the first, and those of `truth/held_out_all_models.jsonl`, drawn among all, both
 predicted before they were measured, and those of `truth/own_process.jsonl`: the cases of two of these again and
-82 others, each in a process of its own; measured on an NVIDIA H200 with PyTorch 2.11 and transformers 5.17 (see
+195 others, each in a process of its own; measured on an NVIDIA H200 with PyTorch 2.11 and transformers 5.17 (see
 [README.md](README.md)), against what the engine says of the same case without having seen the measurement. Errors are (predicted − measured) ÷ measured. A
 case that does not say otherwise has no checkpointing, SDPA, nothing frozen, and one micro-batch a
 step. Made by `cargo xtask table`; a test compares it with today's engine.
@@ -30,7 +30,7 @@ pub const SETTLED_FILE: &str = "settled_fp16.jsonl";
 pub const HELD_OUT_FILES: [&str; 2] = ["held_out.jsonl", "held_out_all_models.jsonl"];
 
 /// Cases that were measured each in a process of its own: those of `training_steps.jsonl` and
-/// `held_out_all_models.jsonl` again, and 82 drawn by chance.
+/// `held_out_all_models.jsonl` again, and 195 drawn by chance.
 pub const OWN_PROCESS_FILE: &str = "own_process.jsonl";
 
 /// Columns of errors, with a short head each; those of which a file has nothing are left out.

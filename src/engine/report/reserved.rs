@@ -12,8 +12,8 @@ use crate::units::Bytes;
 #[serde(rename_all = "kebab-case")]
 pub enum SegmentLayout {
     /// The first run of a process: nothing is cached, and segments lie where recorded traces of fresh
-    /// processes have them ([`DriverAddresses`](crate::allocator::DriverAddresses)). Of 298 runs that were
-    /// measured so, 286 reserve this to the byte (`truth/own_process.jsonl`).
+    /// processes have them ([`DriverAddresses`](crate::allocator::DriverAddresses)). Of 408 runs that were
+    /// measured so, 397 reserve this to the byte (`truth/own_process.jsonl`).
     FreshProcess,
     /// A process that has trained before, such as a notebook or a loop over settings: the cuBLAS
     /// workspaces of the former run are cached when the model is made, and addresses ascend.
