@@ -16,10 +16,6 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
 
-/// The phase in which one allocation differs: the gradient of LLaVA-NeXT's newline, which is taken over and not
-/// copied where there is one image.
-const NEWLINE: (&str, &str) = ("llavanext-vision-frozen-sgd", "backward");
-
 /// Phases in which frees come elsewhere, and why.
 const FREES: &[(&str, &str, &str)] = &[(
     "qlora-qwen2-vl-2b-ampbf16-ckpt",
@@ -135,12 +131,8 @@ fn leave_rope_deltas_out(sizes: &mut Vec<i64>, case: &Case) {
 
 fn check(name: &str, phase: &str, ours: &[i64], theirs: &[i64]) -> Option<String> {
     let (ours, theirs) = (frees_in_order(ours), frees_in_order(theirs));
-    let explained = if NEWLINE == (name, phase) {
-        one_allocation_differs(&ours, &theirs)
-    } else {
-        let births = |sizes: &[i64]| -> Vec<i64> { sizes.iter().copied().filter(|size| *size > 0).collect() };
-        FREES.iter().any(|(n, p, _)| (*n, *p) == (name, phase)) && births(&ours) == births(&theirs)
-    };
+    let births = |sizes: &[i64]| -> Vec<i64> { sizes.iter().copied().filter(|size| *size > 0).collect() };
+    let explained = FREES.iter().any(|(n, p, _)| (*n, *p) == (name, phase)) && births(&ours) == births(&theirs);
     match (ours == theirs, explained) {
         (true, false) | (false, true) => None,
         (true, true) => Some(format!("{name} {phase}: no longer differs; take it off the list")),
@@ -156,18 +148,6 @@ fn check(name: &str, phase: &str, ours: &[i64], theirs: &[i64]) -> Option<String
             ))
         }
     }
-}
-
-/// Whether the two are the same but for one allocation, and where it is freed.
-fn one_allocation_differs(ours: &[i64], theirs: &[i64]) -> bool {
-    let at = ours.iter().zip(theirs).take_while(|(a, b)| a == b).count();
-    let (ours, theirs) = (&ours[at..], &theirs[at..]);
-    // born and freed at once, here or there
-    let without = |sizes: &[i64]| sizes.len() >= 2 && sizes[0] == -sizes[1];
-    (without(ours) && &ours[2..] == theirs)
-        || (without(theirs) && ours == &theirs[2..])
-        || (without(ours) && without(theirs) && ours[2..] == theirs[2..])
-        || ours == theirs
 }
 
 /// Births as positive and deaths as negative sizes.

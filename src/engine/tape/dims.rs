@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// Most dimensions a tensor may have (PyTorch allows more; no model here needs them).
 pub const MAX_DIMS: usize = 8;
 
-/// Up to [`MAX_DIMS`] extents, kept inline: a shape in elements, or strides in elements.
+/// Up to [`MAX_DIMS`] extents, kept inline: a shape in elements, or strides in elements. Past `len` all is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dims {
     len: u8,
@@ -63,19 +63,19 @@ impl Dims {
 
     /// With `extent` inserted at `i`.
     pub fn inserted(&self, i: usize, extent: u64) -> Self {
-        let mut out = Self {
-            len: self.len + 1,
-            at: self.at,
-        };
-        out.at.copy_within(i..self.len(), i + 1);
+        let mut out = *self;
+        out.at.copy_within(i..MAX_DIMS - 1, i + 1);
         out.at[i] = extent;
+        out.len += 1;
         out
     }
 
     /// Without dimension `i`.
     pub fn removed(&self, i: usize) -> Self {
         let mut out = *self;
-        out.at.copy_within(i + 1..self.len as usize, i);
+        out.at.copy_within(i + 1.., i);
+        // so that equal extents are equal
+        out.at[MAX_DIMS - 1] = 0;
         out.len -= 1;
         out
     }
@@ -267,5 +267,12 @@ mod tests {
         let swapped = (shape.swapped(1, 2), contiguous.swapped(1, 2));
         assert_eq!(view_strides(&swapped.0, &swapped.1, &Dims::new(&[24, 512, 64])), None);
         assert!(view_strides(&swapped.0, &swapped.1, &Dims::new(&[2, 12, 512, 8, 8])).is_some());
+    }
+
+    #[test]
+    fn a_shape_is_the_same_whatever_was_taken_out_of_it() {
+        let rows = Dims::new(&[3072, 7, 1]);
+        assert_eq!(rows.removed(2).removed(1), Dims::new(&[3072]));
+        assert_eq!(rows.removed(1).inserted(1, 7), rows);
     }
 }
