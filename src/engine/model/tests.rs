@@ -91,6 +91,39 @@ fn llava_without_nested_sizes_is_the_hub_file() {
     assert_eq!(given.image_tokens(), 576);
 }
 
+/// transformers' `validate_architecture` refuses it though `head_dim` is given; Mistral has none.
+#[test]
+fn heads_that_do_not_divide_the_width_are_refused_where_transformers_refuses_them() {
+    let with = |model_type: &str| {
+        let text = json!({"model_type": model_type, "vocab_size": 1000, "hidden_size": 896, "intermediate_size": 2048,
+            "num_attention_heads": 24, "num_key_value_heads": 8, "head_dim": 64, "num_hidden_layers": 2});
+        Model::from_config(&text.to_string()).map_err(|error| error.to_string())
+    };
+    for refused in ["llama", "gemma2", "gemma3_text"] {
+        let why = with(refused).unwrap_err();
+        assert!(why.contains("`hidden_size` is 896") && why.contains("is 24"), "{why}");
+    }
+    for fine in ["mistral", "qwen2", "qwen3", "gemma"] {
+        assert_eq!(with(fine).err(), None);
+    }
+}
+
+/// As Intel/llava-gemma-2b has it.
+#[test]
+fn llava_may_hold_a_gemma() {
+    for family in ["llava", "llava_next"] {
+        let text = json!({
+            "model_type": family,
+            "text_config": {"model_type": "gemma", "hidden_size": 2048, "intermediate_size": 16_384,
+                "num_attention_heads": 8, "num_key_value_heads": 1, "num_hidden_layers": 18, "vocab_size": 256_064},
+            "vision_config": {"model_type": "clip_vision_model", "hidden_size": 1024, "image_size": 336,
+                "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14},
+        });
+        let model = Model::from_config(&text.to_string()).unwrap();
+        assert!(model.has_forward() && model.is_further(), "{family}");
+    }
+}
+
 #[test]
 fn a_tied_language_model_ties_llava() {
     let ModelConfig::Llava(llava) = Model::from_catalogue("tinyllava-1.5b").unwrap().config else {

@@ -108,9 +108,18 @@ impl DecoderConfig {
         let heads = s.size("num_attention_heads", d.heads, limits::HEADS)?;
         let kv_heads = s.size_or("num_key_value_heads", d.kv_heads.unwrap_or(heads), limits::HEADS)?;
         s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
-        let head_dim = match s.optional_size("head_dim", limits::HEAD_DIM)?.or(d.head_dim) {
-            Some(n) => n,
-            None => s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?,
+        let given = s.optional_size("head_dim", limits::HEAD_DIM)?.or(d.head_dim);
+        // `validate_architecture` of these asks for it even where `head_dim` is given.
+        let validated = matches!(
+            family,
+            DecoderFamily::Llama | DecoderFamily::Gemma2 | DecoderFamily::Gemma3
+        );
+        let head_dim = match given {
+            Some(n) if !validated => n,
+            _ => {
+                let part = s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
+                given.unwrap_or(part)
+            }
         };
         let bias = s.flag("attention_bias", false)?;
         Ok(Self {

@@ -1,6 +1,8 @@
 //! The families beside LLaVA and the decoders of Llama's line. A face that comes in parts, as the page does, can
 //! have them follow: with the feature `models-later` nothing but [`FurtherModels`] reaches their code.
 
+use super::decoder::Decoder;
+use super::gemma_text::GemmaText;
 use super::*;
 
 /// Makes the parameters of a model of one of these families.
@@ -49,7 +51,7 @@ impl Model {
     pub fn is_further(&self) -> bool {
         match &self.config {
             ModelConfig::Decoder(c) => gemma_text::is_gemma(c),
-            ModelConfig::Llava(_) => false,
+            ModelConfig::Llava(c) => gemma_text::is_gemma(&c.text),
             _ => true,
         }
     }
@@ -63,12 +65,16 @@ fn further(model: &Model, b: &Builder) -> Box<dyn Forward> {
         ModelConfig::Mllama(c) => Box::new(mllama::Mllama::new(b, c)),
         ModelConfig::Phi(c) => Box::new(phi::Phi::new(b, c)),
         ModelConfig::Opt(c) => Box::new(opt::Opt::new(b, c, "")),
-        ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
+        ModelConfig::Llava(c) if gemma_text::is_gemma(&c.text) => Box::new(llava::Llava::<GemmaText>::new(b, c)),
+        ModelConfig::Llava(c) => Box::new(llava::Llava::<Decoder>::new(b, c)),
         ModelConfig::PaliGemma(c) => Box::new(paligemma::PaliGemma::new(b, c)),
         ModelConfig::Gemma3(c) => Box::new(gemma3::Gemma3::new(b, c)),
         ModelConfig::Idefics3(c) => Box::new(idefics3::Idefics3::new(b, c)),
         ModelConfig::InternVl(c) => Box::new(internvl::InternVl::new(b, c)),
-        ModelConfig::LlavaNext(c) => Box::new(llava_next::LlavaNext::new(b, c)),
+        ModelConfig::LlavaNext(c) if gemma_text::is_gemma(&c.text) => {
+            Box::new(llava_next::LlavaNext::<GemmaText>::new(b, c))
+        }
+        ModelConfig::LlavaNext(c) => Box::new(llava_next::LlavaNext::<Decoder>::new(b, c)),
         ModelConfig::Siglip(c) => Box::new(siglip::Siglip::new(b, c)),
         ModelConfig::Clip(c) => Box::new(clip::Clip::new(b, c)),
         ModelConfig::Vit(c) => Box::new(vit::Vit::new(b, c)),

@@ -1,7 +1,8 @@
 //! LLaVA-1.5 (`transformers/models/llava/modeling_llava.py`).
 
-use super::decoder::{Decoder, head, logits_and_loss};
+use super::decoder::logits_and_loss;
 use super::llava_vision::{LlavaVision, LlavaVisionConfig};
+use super::text::Text;
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::LlavaConfig;
@@ -9,14 +10,14 @@ use crate::nn::{Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `LlavaForConditionalGeneration`.
-pub struct Llava {
+pub struct Llava<T> {
     vision: LlavaVision,
-    language_model: Decoder,
+    language_model: T,
     lm_head: Option<Linear>,
     image: [u64; 2],
 }
 
-impl Llava {
+impl<T: Text> Llava<T> {
     pub fn new(b: &Builder, c: &LlavaConfig) -> Self {
         let parts = LlavaVisionConfig {
             tower: c.vision.clone(),
@@ -25,14 +26,13 @@ impl Llava {
             bias: c.projector_bias,
             feature_layers: c.feature_layers.clone(),
             feature_select: c.feature_select,
+            joins_first: false,
         };
         let vision = LlavaVision::new(b, parts);
         let language_model = b
             .tape()
-            .component("model.language_model", Component::LanguageModel, || {
-                Decoder::new(b, &c.text)
-            });
-        let lm_head = head(b, &c.text, &language_model);
+            .component("model.language_model", Component::LanguageModel, || T::new(b, &c.text));
+        let lm_head = language_model.head(b, &c.text);
         Self {
             vision,
             language_model,
@@ -42,7 +42,7 @@ impl Llava {
     }
 }
 
-impl Forward for Llava {
+impl<T: Text> Forward for Llava<T> {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
         Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }

@@ -1,23 +1,24 @@
 //! LLaVA-NeXT, also called 1.6 (`transformers/models/llava_next/modeling_llava_next.py`).
 
-use super::decoder::{Decoder, head, logits_and_loss};
+use super::decoder::logits_and_loss;
 use super::llava::merge_images;
 use super::llava_vision::{LlavaVision, LlavaVisionConfig};
+use super::text::Text;
 use super::{Batch, Forward, Output, Run};
 use crate::model::config::{AnyRes, FeatureSelect, LlavaNextConfig};
 use crate::nn::{self, Builder, Linear};
 use crate::tape::{Component, Failure, Kind, Tape, Tensor};
 
 /// `LlavaNextForConditionalGeneration`.
-pub struct LlavaNext {
+pub struct LlavaNext<T> {
     vision: LlavaVision,
     image_newline: Tensor,
-    language_model: Decoder,
+    language_model: T,
     lm_head: Option<Linear>,
     config: LlavaNextConfig,
 }
 
-impl LlavaNext {
+impl<T: Text> LlavaNext<T> {
     pub fn new(b: &Builder, c: &LlavaNextConfig) -> Self {
         let t = b.tape();
         let parts = LlavaVisionConfig {
@@ -28,15 +29,14 @@ impl LlavaNext {
             feature_layers: c.feature_layers.clone(),
             // `loss` says that any other fails
             feature_select: FeatureSelect::Default,
+            joins_first: true,
         };
         let vision = LlavaVision::new(b, parts);
         let image_newline = t.component("model", Component::LanguageModel, || {
             b.weight("image_newline", [c.text.hidden])
         });
-        let language_model = t.component("model.language_model", Component::LanguageModel, || {
-            Decoder::new(b, &c.text)
-        });
-        let lm_head = head(b, &c.text, &language_model);
+        let language_model = t.component("model.language_model", Component::LanguageModel, || T::new(b, &c.text));
+        let lm_head = language_model.head(b, &c.text);
         Self {
             vision,
             image_newline,
@@ -97,7 +97,7 @@ impl LlavaNext {
     }
 }
 
-impl Forward for LlavaNext {
+impl<T: Text> Forward for LlavaNext<T> {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
         Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }

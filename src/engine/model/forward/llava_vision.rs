@@ -24,6 +24,8 @@ pub struct LlavaVisionConfig {
     pub bias: bool,
     pub feature_layers: Vec<u64>,
     pub feature_select: FeatureSelect,
+    /// Several layers are joined whole, and their class tokens cut off after (LLaVA-NeXT).
+    pub joins_first: bool,
 }
 
 impl LlavaVision {
@@ -45,31 +47,37 @@ impl LlavaVision {
         }
     }
 
-    /// Pixels [images, channels, side, side] → features [images, tokens, text width], and what the
-    /// tower's output holds beside them.
+    /// Pixels [images, channels, side, side] → features [images, tokens, text width], and what
+    /// `get_image_features` holds beside them until it returns.
     pub fn features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Vec<Tensor>) {
         let mut hidden_states = Vec::new();
         let output = t.component("model.vision_tower", Component::VisionTower, || {
             self.vision_tower
                 .forward(t, run, pixels, |h| hidden_states.push(h.clone()))
         });
-        let chosen = |&i: &u64| {
-            let h = &hidden_states[i as usize];
-            match self.config.feature_select {
-                FeatureSelect::Default => t.slice(h, 1, h.size(1) - 1),
-                FeatureSelect::Full => h.clone(),
-            }
+        let cut = |h: &Tensor| match self.config.feature_select {
+            FeatureSelect::Default => t.slice(h, 1, h.size(1) - 1),
+            FeatureSelect::Full => h.clone(),
         };
-        let selected: Vec<Tensor> = self.config.feature_layers.iter().map(chosen).collect();
-        let selected = match &selected[..] {
+        let joins_first = self.config.joins_first;
+        let chosen = self.config.feature_layers.iter().map(|&i| {
+            let h = &hidden_states[i as usize];
+            if joins_first { h.clone() } else { cut(h) }
+        });
+        let chosen: Vec<Tensor> = chosen.collect();
+        let mut selected = match &chosen[..] {
             [one] => one.clone(),
             many => t.cat(&many.iter().collect::<Vec<_>>(), 2),
         };
+        drop(chosen);
+        if joins_first {
+            selected = cut(&selected);
+        }
         let features = t.component("model.multi_modal_projector", Component::Connector, || {
             self.project(t, &selected)
         });
         let mut held = hidden_states;
-        held.extend([output.last, output.pooled]);
+        held.extend([output.last, output.pooled, selected]);
         (features, held)
     }
 

@@ -34,6 +34,7 @@ mod siglip;
 mod siglip_head;
 mod siglip_vision;
 mod smolvlm_merger;
+mod text;
 mod videomae;
 mod vit;
 
@@ -298,7 +299,9 @@ impl Model {
         }
         match &self.config {
             ModelConfig::Decoder(c) if !gemma_text::is_gemma(c) => Box::new(decoder::CausalLm::new(b, c)),
-            ModelConfig::Llava(c) => Box::new(llava::Llava::new(b, c)),
+            ModelConfig::Llava(c) if !gemma_text::is_gemma(&c.text) => {
+                Box::new(llava::Llava::<decoder::Decoder>::new(b, c))
+            }
             _ => further::make()(self, b),
         }
     }
@@ -325,8 +328,7 @@ impl Model {
         match &self.config {
             M::Decoder(c) => gemma_text::is_gemma(c) || decoder::is_simulated(c),
             M::PaliGemma(c) => gemma_text::is_gemma(&c.text),
-            M::Llava(c) => decoder::is_simulated(&c.text),
-            M::LlavaNext(c) => decoder::is_simulated(&c.text),
+            M::Llava(_) | M::LlavaNext(_) => true,
             M::Qwen2Vl(c) => decoder::is_simulated(&c.text),
             M::Qwen25Vl(c) => decoder::is_simulated(&c.text),
             M::Qwen3Vl(c) => decoder::is_simulated(&c.text),

@@ -1,0 +1,71 @@
+//! What LLaVA's models ask of the language model in them, of whichever family it is.
+
+use super::Run;
+use super::decoder::{self, Decoder};
+use super::gemma_text::{GemmaText, Given};
+use crate::model::config::DecoderConfig;
+use crate::nn::{Builder, Linear};
+use crate::tape::{Tape, Tensor};
+
+/// A language model without its head.
+pub trait Text: Sized {
+    /// Makes the parameters.
+    fn new(b: &Builder, c: &DecoderConfig) -> Self;
+
+    /// The output projection, tied to the token embedding or of its own; none before the last stage of a pipeline.
+    fn head(&self, b: &Builder, c: &DecoderConfig) -> Option<Linear>;
+
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor;
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor;
+
+    /// Logits [batch, 1, vocab] that follow one new token of each sample, ids [batch, 1].
+    fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Tensor;
+}
+
+impl Text for Decoder {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        Self::new(b, c)
+    }
+
+    fn head(&self, b: &Builder, c: &DecoderConfig) -> Option<Linear> {
+        decoder::head(b, c, self)
+    }
+
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        self.embed(t, run, ids)
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor {
+        self.forward(t, run, embeds)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Tensor {
+        self.next_logits(t, run, lm_head, ids)
+    }
+}
+
+/// Within LLaVA no logits are soft-capped, Gemma 2's neither.
+impl Text for GemmaText {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        Self::new(b, c)
+    }
+
+    fn head(&self, b: &Builder, c: &DecoderConfig) -> Option<Linear> {
+        Some(decoder::head_for(b, c, self.weight()))
+    }
+
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        self.embed(t, run, ids)
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor {
+        self.forward(t, run, embeds, Given::default())
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Tensor {
+        self.next_logits(t, run, (lm_head, false), ids)
+    }
+}
