@@ -49,16 +49,14 @@ fn simulated(row: &Row) -> [u64; 2] {
     [workspace(&log.events[..between]), workspace(&log.events[between..])]
 }
 
-/// Shapes whose workspace may be another by over 1 MiB: fp32 patches of 14 × 14 (Qwen2-VL and Qwen2.5-VL), and fewer than
-/// 320 of them in half precision; and what no model of the catalogue asks for, fewer than 768 channels, 32 × 32 kernels of
-/// 1,024, and videos of less than 112 × 112.
+/// Shapes whose workspace may be another by over 1 MiB, of which no model of the catalogue has one: fewer than 768
+/// channels, 32 × 32 kernels of 1,024, and videos of less than 126 × 126.
 fn is_another(row: &Row) -> bool {
     let side = *row.x.last().unwrap();
     match row.w[..] {
-        [_, _, _, _, 14] => row.dtype == DType::F32 || row.x[0] < 320,
         [1024, _, 32, _] => true,
         [width, ..] if width < 768 => true,
-        [_, _, _, _, _] => side > 16 && side < 112,
+        [_, _, _, _, _] => side > 16 && side < 126,
         _ => false,
     }
 }
@@ -66,7 +64,7 @@ fn is_another(row: &Row) -> bool {
 #[test]
 fn workspaces_are_those_that_were_measured() {
     let rows = rows();
-    assert!(rows.len() > 15_000);
+    assert!(rows.len() > 17_000);
     let mut wrong = 0;
     for row in &rows {
         for (ours, theirs) in simulated(row).into_iter().zip([row.forward, row.gradient]) {
@@ -76,5 +74,5 @@ fn workspaces_are_those_that_were_measured() {
         }
     }
     let share = wrong as f64 / (2 * rows.len()) as f64;
-    assert!(share < 0.024, "{wrong} of {} workspaces are others", 2 * rows.len());
+    assert!(share < 0.019, "{wrong} of {} workspaces are others", 2 * rows.len());
 }

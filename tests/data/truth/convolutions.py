@@ -37,6 +37,16 @@ def shapes():
     for width, patch in ((1280, 14), (1152, 14), (1024, 16), (1152, 16), (1280, 16)):
         for n in PATCHES:
             for d in DT: yield d, (n, 3, 2, patch, patch), (width, 3, 2, patch, patch)
+    # volumes of 14 × 14 patches, number by number
+    for width in (512, 768, 1408):
+        for frames, side in ((16, 224), (8, 112), (16, 98), (8, 196), (16, 168)):
+            for n in range(1, 51):
+                for d in ("f32", "bf16"):
+                    if n * frames * side * side * 3 <= 150_000_000: yield d, (n, 3, frames, side, side), (width, 3, 2, 14, 14)
+    for n in range(1, 41): yield "bf16", (n, 3, 16, 112, 112), (1024, 3, 4, 14, 14)
+    for width in (1152, 1280):
+        for n in (*range(240, 264, 2), *range(420, 460, 2), *range(1200, 1420, 2), *range(2560, 2700, 2)): yield "f32", (n, 3, 2, 14, 14), (width, 3, 2, 14, 14)
+    for n in range(60, 360, 4): yield "bf16", (n, 3, 2, 14, 14), (1280, 3, 2, 14, 14)
 
 def allocated(run):
     """Bytes of each allocation of a call, and its result."""

@@ -1,4 +1,4 @@
-//! Workspaces of cuDNN's convolutions, as measured on an H200 with cuDNN 9.19 over 15,177 shapes
+//! Workspaces of cuDNN's convolutions, as measured on an H200 with cuDNN 9.19 over 17,180 shapes
 //! (`tests/data/truth/convolutions.jsonl.gz`, held by `tests/convolutions.rs`).
 //!
 //! cuDNN's fast kernels read channels last. Given PyTorch's layout, they copy image, weight and output into a
@@ -29,6 +29,12 @@ const LEAST_MEASURED: u64 = 192;
 
 /// Least output channels of which kernels take more at once; 896 are too few.
 const WIDE: u64 = 1024;
+
+/// Least output channels for which fp32 kernels sum the gradient of a volume's weight at once; 1,152 are too few.
+const WIDEST: u64 = 1280;
+
+/// Least elements of the output of fp32 patches of 14 × 14 for which the kernel that pads channels is kept: 2,064,384 are, 1,966,080 are not.
+const LEAST_KEPT: u64 = 2_000_000;
 
 /// Most images that fp32 kernels take without padding.
 const MOST_UNPADDED_IMAGES: u64 = 48;
@@ -111,20 +117,25 @@ pub(super) fn weight_gradient(x: &Tensor, w: &Tensor, g: &Tensor) -> Option<u64>
             }
             (HALF_GROUP, g.numel(), plane_sums(w, images, side, positions))
         }
+        (DType::F32, _) if w.last() == 14 && w.size(2) == 2 && !keeps_groups(positions, images, g.numel()) => {
+            let parts = narrow_parts(images, side, w.size(0));
+            (1, g.numel(), narrow_sums(w, parts))
+        }
         (DType::F32, _) => {
             let parts = fp32_parts(images, side, w.last());
             let least = match parts {
                 1 => 0,
-                3 => 256,
+                3 => 254,
                 _ => 64 * parts + 1,
             };
             let parts = if positions < least { 0 } else { parts };
             (FP32_GROUP, g.numel(), volume_sums(w, FP32_GROUP, (parts, 64)))
         }
-        _ => {
-            let parts = half_parts(images, positions, row(w, HALF_GROUP).is_multiple_of(128));
-            (HALF_GROUP, spread(g), volume_sums(w, HALF_GROUP, parts))
-        }
+        _ => (
+            HALF_GROUP,
+            spread(g),
+            volume_sums(w, HALF_GROUP, half_parts(images, positions, w)),
+        ),
     };
     Some(copies(x, w, group, moved) + beside)
 }
@@ -199,16 +210,59 @@ const fn fp32_parts(images: u64, side: u64, kernel: u64) -> u64 {
     }
 }
 
-/// In how many parts half-precision kernels do, and of what width their tiles are; `whole`: rows of the weight fill
-/// whole tiles.
-const fn half_parts(images: u64, positions: u64, whole: bool) -> (u64, u64) {
-    match (positions, images) {
-        (VOLUMES_SUMMED_FROM.., 13..=20) if whole => (3, 64),
-        (VOLUMES_SUMMED_FROM.., _) if whole => (1, 64),
-        _ if whole => (0, 64),
-        (320.., _) => (1, 64),
-        (224.., _) => (6, 128),
-        (128..=192, _) => (3, 128),
+/// Whether patches of 14 × 14 that are whole images keep, in fp32, the kernel that pads channels: few, or those of a large
+/// output that fill tiles of 64. All other volumes of such patches go to one that pads nothing.
+const fn keeps_groups(positions: u64, images: u64, elements: u64) -> bool {
+    positions == images && (positions <= 440 || (positions % 64 < 8 && elements >= LEAST_KEPT))
+}
+
+/// In how many parts the fp32 kernels that pad nothing sum the gradient of a volume's weight.
+const fn narrow_parts(images: u64, side: u64, width: u64) -> u64 {
+    match (side, images, width) {
+        (14, ..) => 6,
+        (_, ..8, WIDEST..) => 1,
+        (_, ..8, 576..) => 3,
+        (_, ..8, _) => 2,
+        (..=112, ..33, _) => 32,
+        (..=112, ..40, _) => 28,
+        (..=112, ..) => 75,
+        (_, ..12, _) => 34,
+        (_, ..16, _) => 10,
+        (_, ..34, _) => 45,
+        _ => 16,
+    }
+}
+
+/// So many of them in tiles of 64 × 32, with locks.
+fn narrow_sums(w: &Tensor, parts: u64) -> u64 {
+    VOLUME_LOCKS + (4 * 64 * 32 * parts + 16 * (parts + 1)) * tiles(w, 1, [64, 32])
+}
+
+/// In how many parts half-precision kernels do, and of what width their tiles are.
+fn half_parts(images: u64, positions: u64, w: &Tensor) -> (u64, u64) {
+    let between = (13..=23).contains(&images);
+    if row(w, HALF_GROUP).is_multiple_of(256) {
+        return match positions {
+            VOLUMES_SUMMED_FROM.. if between => (3, 64),
+            VOLUMES_SUMMED_FROM.. => (1, 64),
+            _ => (0, 64),
+        };
+    }
+    if positions > images {
+        return match (images, w.size(0)) {
+            _ if positions < 96 => (0, 64),
+            (_, 576..) if between => (3, 64),
+            (30..=40, ..576) => (6, 64),
+            (..=4, ..576) if positions >= 450 => (6, 64),
+            (41.., ..576) => (9, 64),
+            _ => (1, 64),
+        };
+    }
+    match positions {
+        316.. => (1, 64),
+        220.. => (6, 128),
+        128..=192 => (3, 128),
+        96 => (2, 128),
         _ => (0, 64),
     }
 }
