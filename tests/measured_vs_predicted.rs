@@ -4,8 +4,8 @@
 
 use vramscope_tests::kept;
 use vramscope_tests::measured::{
-    Comparison, HELD_OUT_FILES, Limit, Measured, OWN_PROCESS_FILE, Quantity, SETTLED_FILE, Statistics, TABLE_PATH,
-    limits, render_table,
+    CONFIGURATIONS_FILE, Comparison, HELD_OUT_FILES, Limit, Measured, OWN_PROCESS_FILE, Quantity, SETTLED_FILE,
+    Statistics, TABLE_PATH, limits, render_table,
 };
 
 const FILE: &str = "training_steps.jsonl";
@@ -130,19 +130,52 @@ fn a_run_alone_in_its_process_is_predicted_to_the_byte() {
     let [allocated, reserved] = [&Quantity::PHASES[..], &[Quantity::ReservedAlone]].map(exact);
     assert_eq!(rows.len(), 408);
     assert!(
-        allocated >= 369,
+        allocated >= 370,
         "only {allocated} rows allocate to the byte what was measured"
     );
     assert!(
-        reserved >= 397,
+        reserved >= 398,
         "only {reserved} rows reserve to the byte what was measured"
     );
+}
+
+/// Sizes and switches drawn by chance, of every family, in models of a few blocks: nine of ten to the byte in all seven
+/// marks. The others have blocks cut elsewhere, or a convolution of sizes that were not swept, whose workspace a model
+/// of 140 MiB feels.
+#[test]
+fn configurations_that_nobody_published_are_predicted() {
+    let rows = Comparison::of_file(CONFIGURATIONS_FILE);
+    let exact = |row: &&Comparison| Quantity::PHASES.iter().all(|&q| row.error(q) == Some(0.0));
+    assert_eq!(rows.len(), 324);
+    let count = rows.iter().filter(exact).count();
+    assert!(count >= 290, "only {count} rows allocate to the byte what was measured");
+    let (videos, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.row.case.model == "videomae");
+    let tight = limits().into_iter().map(|limit| match limit.quantity {
+        Quantity::PeakAllocated => Limit {
+            max: Some(0.006),
+            ..limit
+        },
+        Quantity::PeakReserved => Limit {
+            worst_under: Some(0.005),
+            ..limit
+        },
+        _ => limit,
+    });
+    let excess: Vec<String> = tight.flat_map(|limit| excess(&limit, &others)).collect();
+    assert!(excess.is_empty(), "{}", excess.join("\n"));
+    let peaks = videos.iter().map(|video| video.error(Quantity::PeakAllocated));
+    let off = peaks.filter(|error| error.is_none_or(|error| error.abs() > 0.006));
+    assert!(off.count() <= 1, "more than one video model is off");
 }
 
 #[test]
 fn parameters_are_exact_wherever_there_is_a_prediction() {
     let files = [FILE, "course.jsonl", SETTLED_FILE];
-    for file in files.into_iter().chain(HELD_OUT_FILES).chain([OWN_PROCESS_FILE]) {
+    for file in files
+        .into_iter()
+        .chain(HELD_OUT_FILES)
+        .chain([OWN_PROCESS_FILE, CONFIGURATIONS_FILE])
+    {
         for comparison in Comparison::of_file(file) {
             let row = &comparison.row;
             let exact = comparison.parameters_are_exact();

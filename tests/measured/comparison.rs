@@ -23,7 +23,11 @@ impl Comparison {
     }
 
     fn of(row: Row) -> Self {
-        let model = Model::from_case(&row.case).map_err(|error| error.to_string());
+        let model = match &row.config {
+            Some(config) => Model::from_config_for(config, &row.case.setup),
+            None => Model::from_case(&row.case),
+        };
+        let model = model.map_err(|error| error.to_string());
         let outcome = model.and_then(|model| simulate(&model, &row.case.setup).map_err(|error| error.to_string()));
         Self { row, outcome }
     }

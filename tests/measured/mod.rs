@@ -14,4 +14,4 @@ pub use limits::{Limit, limits};
 pub use quantity::Quantity;
 pub use row::{Measured, Row};
 pub use statistics::Statistics;
-pub use table::{HELD_OUT_FILES, OWN_PROCESS_FILE, SETTLED_FILE, TABLE_PATH, render_table};
+pub use table::{CONFIGURATIONS_FILE, HELD_OUT_FILES, OWN_PROCESS_FILE, SETTLED_FILE, TABLE_PATH, render_table};

@@ -1,5 +1,8 @@
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::read::GzDecoder;
 use serde_json::{Map, Value};
 use vramscope_engine::Case;
 
@@ -23,6 +26,8 @@ pub struct Row {
     pub label: Option<String>,
     /// The case as the engine reads it.
     pub case: Case,
+    /// The configuration of its model, where that is none of the catalogue (`configurations.jsonl.gz`).
+    pub config: Option<String>,
     /// The case's keys as given, but for its model and what only concerns timing.
     pub options: String,
     /// What was measured.
@@ -40,8 +45,7 @@ impl Row {
     /// # Panics
     /// When the file is missing or malformed: it is a part of the repository.
     pub fn read_all(file: &str) -> Vec<Self> {
-        let path = truth().join(file);
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let text = read(&truth().join(file));
         let cases = text
             .lines()
             .filter_map(|line| Some((line, Case::from_json(line).expect(line)?)));
@@ -56,6 +60,7 @@ impl Row {
         let text = |key: &str| fields.get(key).and_then(Value::as_str).map(String::from);
         let label = text("row");
         let options = fields.get("case").map(options).unwrap_or_default();
+        let config = fields.get("config").map(Value::to_string);
         let measured = match (text("error"), fields.contains_key("oom")) {
             (Some(error), _) => Measured::Failed(error),
             (None, true) => Measured::OutOfMemory,
@@ -65,10 +70,22 @@ impl Row {
             index,
             label,
             case,
+            config,
             options,
             measured,
         }
     }
+}
+
+fn read(path: &Path) -> String {
+    let file = File::open(path).map(BufReader::new);
+    let mut text = String::new();
+    let read = file.and_then(|mut file| match path.extension() {
+        Some(gz) if gz == "gz" => GzDecoder::new(file).read_to_string(&mut text),
+        _ => file.read_to_string(&mut text),
+    });
+    read.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    text
 }
 
 /// Fields that are not told where they have these values.

@@ -14,8 +14,9 @@ const HEAD: &str = "\
 Every training step of `truth/training_steps.jsonl` and `truth/course.jsonl`, those of
 `truth/settled_fp16.jsonl`, where fp16 overflows at first, those of `truth/held_out.jsonl`, drawn by chance
 among models without a row in the first, and those of `truth/held_out_all_models.jsonl`, drawn among all, both
-predicted before they were measured, and those of `truth/own_process.jsonl`: the cases of two of these again and
-195 others, each in a process of its own; measured on an NVIDIA H200 with PyTorch 2.11 and transformers 5.17 (see
+predicted before they were measured, those of `truth/own_process.jsonl`: the cases of two of these again and
+195 others, each in a process of its own, and those of `truth/configurations.jsonl.gz`: configurations drawn by chance
+that nobody published; measured on an NVIDIA H200 with PyTorch 2.11 and transformers 5.17 (see
 [README.md](README.md)), against what the engine says of the same case without having seen the measurement. Errors are (predicted − measured) ÷ measured. A
 case that does not say otherwise has no checkpointing, SDPA, nothing frozen, and one micro-batch a
 step. Made by `cargo xtask table`; a test compares it with today's engine.
@@ -32,6 +33,9 @@ pub const HELD_OUT_FILES: [&str; 2] = ["held_out.jsonl", "held_out_all_models.js
 /// Cases that were measured each in a process of its own: those of `training_steps.jsonl` and
 /// `held_out_all_models.jsonl` again, and 195 drawn by chance.
 pub const OWN_PROCESS_FILE: &str = "own_process.jsonl";
+
+/// Configurations drawn by chance, each family's, measured each in a process of its own.
+pub const CONFIGURATIONS_FILE: &str = "configurations.jsonl.gz";
 
 /// Columns of errors, with a short head each; those of which a file has nothing are left out.
 const ERRORS: [(Quantity, &str); 10] = [
@@ -51,7 +55,10 @@ const ERRORS: [(Quantity, &str); 10] = [
 pub fn render_table() -> String {
     let mut out = String::from(HEAD);
     let first = ["training_steps.jsonl", "course.jsonl", SETTLED_FILE].into_iter();
-    for file in first.chain(HELD_OUT_FILES).chain([OWN_PROCESS_FILE]) {
+    for file in first
+        .chain(HELD_OUT_FILES)
+        .chain([OWN_PROCESS_FILE, CONFIGURATIONS_FILE])
+    {
         let rows = Comparison::of_file(file);
         out += &format!(
             "## {file}\n\n{}\n{}\n{}\n{}",

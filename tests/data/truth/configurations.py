@@ -1,0 +1,276 @@
+"""Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
+
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl
+       configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
+Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
+the batch is made from. `run` measures each in a process of its own, several at once: bytes do not depend on it.
+"""
+import copy, json, multiprocessing, os, random, sys, tempfile, time, traceback
+
+R = random.Random()
+def ch(*of): return R.choice(of)
+def maybe(p): return R.random() < p
+def some(p, **keys): return {k: R.choice(v) for k, v in keys.items() if maybe(p)}
+
+HEAD_DIMS = [32, 48, 64, 64, 72, 80, 88, 96, 128, 128, 160, 192, 256]
+VOCABS = [1000, 32000, 32064, 50257, 49152, 64000, 100352, 151936]
+V = 32064  # of language models within others; the image token is 32000
+
+def rope():
+    kind = ch(None, None, "linear", "dynamic", "yarn", "llama3")
+    more = dict(linear=dict(factor=4.0), dynamic=dict(factor=2.0), yarn=dict(factor=4.0, original_max_position_embeddings=512),
+                llama3=dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=512))
+    return {} if kind is None else dict(rope_scaling=dict(rope_type=kind, rope_theta=10000.0, **more[kind]))
+
+def decoder(t, vocab=None, layers=None):
+    kv, times = ch(1, 2, 4, 8), ch(1, 1, 2, 3, 4, 7)
+    while kv * times > 32: kv //= 2
+    heads, d = kv * times, R.choice(HEAD_DIMS)
+    while heads * d > 4096: d //= 2
+    explicit = t in ("qwen3", "gemma", "gemma2", "gemma3_text") or (t in ("llama", "mistral", "qwen2") and maybe(.3))
+    hidden = heads * d
+    if explicit:  # some classes ask for a multiple of the heads even so
+        hidden = ch(512, 576, 768, 896, 1024, 1152, 1536, 2048, 2304)
+        if t in ("llama", "gemma2", "gemma3_text"): hidden = -(-hidden // (heads * 8)) * heads * 8
+    c = dict(model_type=t, vocab_size=vocab or R.choice(VOCABS), hidden_size=hidden,
+             intermediate_size=ch(hidden * 2, hidden * 4, int(hidden * 2.75) // 8 * 8, hidden * 3 + 40),
+             num_hidden_layers=layers or R.randint(1, 6), num_attention_heads=heads, num_key_value_heads=kv,
+             max_position_embeddings=ch(1024, 2048, 4096, 8192), tie_word_embeddings=maybe(.5), **some(.25, attention_dropout=[0.1]))
+    if explicit: c["head_dim"] = d
+    if t in ("gemma2", "gemma3_text"): c.update(hidden_activation=ch("gelu_pytorch_tanh", "gelu", "silu"), query_pre_attn_scalar=d, sliding_window=ch(64, 256, 1024))
+    else: c["hidden_act"] = ch("silu", "silu", "gelu", "gelu_pytorch_tanh", "relu")
+    if t in ("llama", "qwen3", "gemma", "gemma2", "gemma3_text"): c.update(some(.4, attention_bias=[True]))
+    if t == "llama": c.update(some(.3, mlp_bias=[True]))
+    if t in ("llama", "mistral", "qwen2", "qwen3"): c.update(rope())
+    if t == "mistral": c["sliding_window"] = ch(None, 128, 512, 4096)
+    if t in ("qwen2", "qwen3") and maybe(.5):
+        full = R.randint(0, c["num_hidden_layers"])
+        c.update(use_sliding_window=True, sliding_window=ch(128, 512), max_window_layers=full,
+                 layer_types=["sliding_attention" if i >= full else "full_attention" for i in range(c["num_hidden_layers"])])
+    if t == "gemma2": c.update(some(.5, final_logit_softcapping=[None, 30.0], attn_logit_softcapping=[None, 50.0]))
+    if t == "phi3": c.update(pad_token_id=0, bos_token_id=1, eos_token_id=2, hidden_act=ch("silu", "silu", "gelu"), **some(.4, sliding_window=[128, 512]), **some(.3, resid_pdrop=[.1], partial_rotary_factor=[.5]))
+    return c
+
+def gpt2():
+    heads, d = ch(4, 8, 12, 16), ch(32, 64, 80, 128); h = heads * d
+    return dict(model_type="gpt2", vocab_size=ch(1000, 50257, 50304), n_embd=h, n_head=heads, n_layer=R.randint(1, 6), n_positions=ch(1024, 2048),
+                activation_function=ch("gelu_new", "gelu", "relu", "gelu_pytorch_tanh"), tie_word_embeddings=maybe(.7),
+                **some(.4, resid_pdrop=[0.0, .2], embd_pdrop=[0.0, .2], attn_pdrop=[0.0, .2], n_inner=[h * 2, h * 3]), **some(.2, scale_attn_by_inverse_layer_idx=[True], reorder_and_upcast_attn=[True]))
+
+def opt(vocab=None):
+    heads, d = ch(4, 8, 12, 16), ch(32, 64, 80, 128); h = heads * d
+    return dict(model_type="opt", vocab_size=vocab or ch(1000, 50272), hidden_size=h, num_attention_heads=heads, num_hidden_layers=R.randint(1, 6), ffn_dim=h * ch(2, 4),
+                max_position_embeddings=2048, word_embed_proj_dim=ch(h, h, h // 2), do_layer_norm_before=maybe(.7), activation_function=ch("relu", "gelu"), tie_word_embeddings=maybe(.7),
+                **some(.4, dropout=[0.0, .2]), **some(.3, attention_dropout=[.1]), **some(.2, enable_bias=[False], layer_norm_elementwise_affine=[False]))
+
+def phi():
+    kv = ch(2, 4, 8); heads = kv * ch(1, 1, 2); h = heads * ch(32, 64, 80, 96)
+    return dict(model_type="phi", vocab_size=ch(1000, 51200), hidden_size=h, num_attention_heads=heads, num_key_value_heads=kv, num_hidden_layers=R.randint(1, 6), intermediate_size=h * ch(2, 4),
+                hidden_act=ch("gelu_new", "gelu", "relu"), tie_word_embeddings=maybe(.3), max_position_embeddings=2048,
+                **some(.4, partial_rotary_factor=[.25, 1.0]), **some(.3, qk_layernorm=[True], resid_pdrop=[.1], embd_pdrop=[.1], attention_dropout=[.1]))
+
+def encoder(least=1):
+    heads, d = ch(4, 8, 12, 16), ch(32, 64, 72, 80, 88, 128); h = heads * d
+    return dict(hidden_size=h, num_attention_heads=heads, intermediate_size=ch(h * 2, h * 4, h * 4 - 304), num_hidden_layers=R.randint(least, 6))
+
+def clip_vision():
+    p = ch(14, 14, 16, 16, 32)
+    return dict(model_type="clip_vision_model", **encoder(3), patch_size=p, image_size=p * (ch(7, 8) if p == 32 else ch(8, 12, 16, 24)), projection_dim=ch(256, 512, 768),
+                hidden_act=ch("quick_gelu", "gelu"), **some(.2, attention_dropout=[.1]))
+
+def siglip_vision():
+    p = ch(14, 16)
+    return dict(model_type="siglip_vision_model", **encoder(2), patch_size=p, image_size=p * ch(8, 14, 16, 24), hidden_act=ch("gelu_pytorch_tanh", "gelu"), vision_use_head=False, **some(.2, attention_dropout=[.1]))
+
+def side(v): return v["image_size"] // v["patch_size"]
+
+def classes(n): return dict(id2label={str(i): str(i) for i in range(n)}, label2id={str(i): i for i in range(n)})
+
+def llava():
+    v, select = clip_vision(), ch("default", "default", "full"); t = decoder(ch("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3"), V); per = side(v) ** 2 + (select == "full")
+    config = dict(vision_config=v, text_config=t, image_token_index=32000, image_seq_length=per, vision_feature_select_strategy=select, vision_feature_layer=ch(-2, -1, -3, 1, [-2, -1], [1, 2, -1]),
+                  projector_hidden_act=ch("gelu", "relu", "silu"), multimodal_projector_bias=maybe(.7), tie_word_embeddings=t["tie_word_embeddings"])
+    return config, dict(per=per, image=v["image_size"], n=ch(1, 1, 2)), {}
+
+def llava_next():
+    v, t = clip_vision(), decoder(ch("llama", "mistral", "qwen2", "gemma", "gemma2"), V); i = v["image_size"]
+    pins = [[i, 2 * i], [2 * i, i], [2 * i, 2 * i]] + ch([], [[3 * i, i], [i, 3 * i]]); pixels = ch(i, 2 * i, int(1.5 * i), i // 2)
+    def kept(p): return min(int(pixels * min(p[0] / pixels, p[1] / pixels)) ** 2, pixels * pixels)
+    best = max(pins, key=lambda p: (kept(p), kept(p) - p[0] * p[1])); rows, columns = (n // i * side(v) for n in best)
+    if columns > rows: columns -= (columns - rows) // 2 * 2
+    else: rows -= (rows - columns) // 2 * 2
+    config = dict(vision_config=v, text_config=t, image_token_index=32000, image_grid_pinpoints=pins, vision_feature_layer=ch(-2, -1, [-2, -1]), vision_feature_select_strategy="default",
+                  projector_hidden_act=ch("gelu", "relu"), multimodal_projector_bias=maybe(.7), tie_word_embeddings=t["tie_word_embeddings"])
+    return config, dict(per=side(v) ** 2 + rows * (columns + 1), image=i, pixels=pixels, tiles=best[0] // i * (best[1] // i) + 1), dict(image=pixels)
+
+def qwen_vl(t):
+    text, p, e = decoder("qwen3" if t == "qwen3_vl" else "qwen2", ch(V, 151936)), ch(14, 16), encoder(3)
+    for key in ("layer_types", "use_sliding_window", "sliding_window", "max_window_layers", "rope_scaling"): text.pop(key, None)
+    if t != "qwen3_vl" and "head_dim" in text: text["hidden_size"] = text["num_attention_heads"] * text.pop("head_dim")
+    half = (text.get("head_dim") or text["hidden_size"] // text["num_attention_heads"]) // 2; x = (half - half // 4) // 2
+    text["rope_parameters"] = dict(rope_type="default", mrope_section=[half - 2 * x, x, x], rope_theta=1e6, **(dict(mrope_interleaved=True) if t == "qwen3_vl" else {}))
+    text["model_type"] = t + "_text"; width, layers, out = e["hidden_size"], e["num_hidden_layers"], text["hidden_size"]
+    vision = dict(depth=layers, num_heads=e["num_attention_heads"], in_channels=3, patch_size=p, spatial_merge_size=2, temporal_patch_size=2)
+    if t == "qwen2_vl": vision.update(embed_dim=width, hidden_size=out, mlp_ratio=ch(2, 4))
+    else: vision.update(hidden_size=width, intermediate_size=e["intermediate_size"], out_hidden_size=out)
+    if t == "qwen2_5_vl": vision.update(window_size=ch(112, 8 * p), fullatt_block_indexes=sorted(R.sample(range(layers), R.randint(0, 2))), hidden_act="silu")
+    if t == "qwen3_vl": vision.update(num_position_embeddings=ch(256, 2304), deepstack_visual_indexes=sorted(R.sample(range(layers - 1), R.randint(1, 2))))
+    grid = [2 * R.randint(2, 14), 2 * R.randint(2, 14)]; last = text["vocab_size"]
+    config = dict(text_config=text, vision_config=vision, image_token_id=last - 3, vision_start_token_id=last - 5, vision_end_token_id=last - 4, video_token_id=last - 2, tie_word_embeddings=text["tie_word_embeddings"])
+    return config, dict(per=grid[0] * grid[1] // 4, token=last - 3, patch=6 * p * p, n=ch(1, 1, 2, 3)), dict(grid=grid)
+
+def internvl():
+    p, s = ch(14, 16), ch(16, 24, 32); t = decoder(ch("qwen2", "llama", "qwen3"), V)
+    vision = dict(model_type="internvl_vision", **encoder(2), image_size=[p * s] * 2, patch_size=[p] * 2, attention_bias=maybe(.6), use_qk_norm=maybe(.3), use_mean_pooling=maybe(.6),
+                  norm_type=ch("layer_norm", "layer_norm", "rms_norm"), use_mask_token=maybe(.2), hidden_act="gelu", **some(.2, use_absolute_position_embeddings=[False]))
+    config = dict(vision_config=vision, text_config=t, image_token_id=32000, image_seq_length=(s // 2) ** 2, downsample_ratio=.5, projector_hidden_act="gelu", tie_word_embeddings=t["tie_word_embeddings"])
+    return config, dict(per=(s // 2) ** 2, image=p * s, n=ch(1, 2)), {}
+
+def paligemma():
+    v, t = siglip_vision(), decoder(ch("gemma", "gemma2"), V); del t["tie_word_embeddings"]
+    return dict(vision_config=v, text_config=t, image_token_index=32000, projection_dim=t["hidden_size"], hidden_size=t["hidden_size"]), dict(per=side(v) ** 2, image=v["image_size"]), {}
+
+def idefics3(t):
+    p, k = ch(14, 16), ch(2, 3, 4); s = k * ch(4, 6, 8); text = dict(decoder(ch("llama", "mistral"), V), pad_token_id=2)
+    vision = dict(model_type=t + "_vision", **encoder(2), patch_size=p, image_size=p * s, hidden_act="gelu_pytorch_tanh")
+    config = dict(vision_config=vision, text_config=text, image_token_id=32000, scale_factor=k, pad_token_id=2, tie_word_embeddings=text["tie_word_embeddings"], use_cache=False)
+    return config, dict(per=(s // k) ** 2, image=p * s, n=ch(1, 2, 3)), {}
+
+def gemma3():
+    s, k = ch(8, 16, 24), ch(2, 4); t = decoder("gemma3_text", V); del t["tie_word_embeddings"]
+    config = dict(vision_config=dict(siglip_vision(), image_size=14 * s, patch_size=14), text_config=t, mm_tokens_per_image=(s // k) ** 2, image_token_index=32000, boi_token_index=32001, eoi_token_index=32002)
+    return config, dict(per=(s // k) ** 2, image=14 * s, n=ch(1, 2)), {}
+
+def mllama():
+    t, e, s, tiles = decoder("llama", V, R.randint(3, 6)), encoder(2), ch(16, 24, 32), ch(1, 2, 4)
+    for key in ("attention_bias", "mlp_bias", "attention_dropout", "rope_scaling"): t.pop(key, None)
+    if "head_dim" in t: t["hidden_size"] = t["num_attention_heads"] * t.pop("head_dim")
+    t.update(model_type="mllama_text_model", tie_word_embeddings=False, pad_token_id=0, hidden_act="silu", cross_attention_layers=sorted(R.sample(range(t["num_hidden_layers"]), ch(1, 2))))
+    joined = sorted(R.sample(range(e["num_hidden_layers"]), ch(1, 2)))
+    ratios = {1: [[1, 1]], 2: [[1, 1], [1, 2], [2, 1]], 4: [[1, 1], [1, 2], [1, 3], [1, 4], [2, 1], [2, 2], [3, 1], [4, 1]]}[tiles]
+    vision = dict(model_type="mllama_vision_model", hidden_size=e["hidden_size"], intermediate_size=e["intermediate_size"], num_hidden_layers=e["num_hidden_layers"], attention_heads=e["num_attention_heads"],
+                  num_global_layers=ch(1, 2, 3), image_size=14 * s, patch_size=14, max_num_tiles=tiles, vision_output_dim=e["hidden_size"] * (1 + len(joined)), intermediate_layers_indices=joined, supported_aspect_ratios=ratios)
+    return dict(vision_config=vision, text_config=t, image_token_index=32000), dict(image=14 * s, tiles=tiles, ratio=min(len(ratios), 6)), {}
+
+def blip2():
+    p, s, k = ch(14, 16), ch(8, 16), ch(16, 32, 64)
+    vision = dict(model_type="blip_2_vision_model", **encoder(2), image_size=p * s, patch_size=p, qkv_bias=maybe(.7), hidden_act=ch("gelu", "quick_gelu"))
+    queries = dict(model_type="blip_2_qformer", **encoder(2), cross_attention_frequency=ch(1, 2, 3), vocab_size=1000, encoder_hidden_size=vision["hidden_size"], **some(.4, hidden_dropout_prob=[0.0], attention_probs_dropout_prob=[0.0]))
+    config = dict(vision_config=vision, qformer_config=queries, text_config=opt(50304), num_query_tokens=k, image_token_index=50265)
+    return config, dict(per=k, token=50265, image=p * s), {}
+
+def clip():
+    v, longest, vocab = clip_vision(), ch(77, 64, 128), ch(1000, 49408)
+    t = dict(model_type="clip_text_model", **encoder(), vocab_size=vocab, max_position_embeddings=longest, hidden_act=ch("quick_gelu", "gelu"), **some(.5, eos_token_id=[2]))
+    return dict(vision_config=v, text_config=t, projection_dim=ch(256, 512, 768)), dict(image=v["image_size"], vocab=vocab), dict(seq=longest, batch=ch(2, 4, 8, 33))
+
+def siglip():
+    v = dict(siglip_vision(), vision_use_head=True)
+    t = dict(encoder(), model_type="siglip_text_model", vocab_size=32000, max_position_embeddings=64, hidden_act="gelu_pytorch_tanh", hidden_size=v["hidden_size"], num_attention_heads=v["num_attention_heads"], projection_size=v["hidden_size"])
+    return dict(vision_config=v, text_config=t), dict(image=v["image_size"], vocab=32000), dict(seq=64, batch=ch(2, 4, 8, 33))
+
+def vit():
+    p, n = ch(8, 14, 16, 32), ch(2, 10, 51); v = dict(encoder(), patch_size=p, image_size=p * ch(7, 14, 16), qkv_bias=maybe(.7), hidden_act=ch("gelu", "gelu_new"), **some(.3, hidden_dropout_prob=[.1], attention_probs_dropout_prob=[.1]))
+    return dict(v, **classes(n)), dict(image=v["image_size"], labels=n), dict(seq=0, batch=ch(1, 4, 8, 17))
+
+def videomae():
+    p, n, frames = ch(14, 16), ch(2, 10, 51), ch(8, 12, 16)
+    v = dict(encoder(), patch_size=p, image_size=p * ch(7, 10, 14), num_frames=frames, tubelet_size=ch(2, 2, 4), qkv_bias=maybe(.7), use_mean_pooling=maybe(.7), **some(.3, hidden_dropout_prob=[.1], attention_probs_dropout_prob=[.1]))
+    return dict(v, **classes(n)), dict(image=v["image_size"], frames=frames, labels=n), dict(seq=0)
+
+DECODERS = ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3"]
+TEXT = {**{t: (lambda t=t: decoder(t)) for t in DECODERS}, "gpt2": gpt2, "opt": opt, "phi": phi}
+IMAGES = {"llava": llava, "llava_next": llava_next, **{t: (lambda t=t: qwen_vl(t)) for t in ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")}, "internvl": internvl, "paligemma": paligemma,
+          **{t: (lambda t=t: idefics3(t)) for t in ("idefics3", "smolvlm")}, "gemma3": gemma3, "mllama": mllama, "blip-2": blip2}
+OTHERS = {"clip": clip, "siglip": siglip, "vit": vit, "videomae": videomae}
+
+def draw(t):
+    case = dict(model=t, batch=ch(1, 1, 2, 3, 4)); config, inputs, more = (TEXT[t](), {}, {}) if t in TEXT else {**IMAGES, **OTHERS}[t]()
+    if t in IMAGES: case["images"] = inputs.setdefault("n", 1)
+    n, per = inputs.get("n", 1), inputs.get("per")
+    case["seq"] = ch(33, 64, 100, 128, 257, 384, 512, 777) if per is None else n * (per + 2) + R.randint(4, 200)
+    autocast = [] if t in ("idefics3", "smolvlm") else ["amp-bf16", "amp-bf16"]  # which fail under it
+    case.update(more, precision=ch("fp32", "bf16", "bf16", *autocast), optim=ch("adamw", "adamw_fused", "adamw_loop", "sgd", "sgdm", "adafactor", "adafactor_torch"), ckpt=ch("none", "none", "full"), attn=ch("sdpa", "sdpa", "eager"), accum=ch(1, 1, 1, 2), timed=0)
+    if maybe(.25): case["clip"] = True
+    if t in IMAGES: case["freeze"] = ch("none", "none", "vision", "all-but-connector", "lora")
+    elif t in DECODERS[:-1]: case["freeze"] = ch("none", "none", "lora")
+    if case.get("freeze") == "lora": case.update(rank=ch(8, 16), lora_dropout=ch(0.0, .05))
+    return dict(case=case, config=dict(config, model_type=t), inputs=inputs)
+
+def maker(line):
+    """`build` of measure.py for this configuration."""
+    import torch, transformers, measure
+    config, given, t = line["config"], line["inputs"], line["config"]["model_type"]
+    def build(c, g):
+        rest = copy.deepcopy(config); rest.pop("model_type"); cfg = transformers.AutoConfig.for_model(t, **rest)
+        for part in (cfg, getattr(cfg, "text_config", None)):
+            if part is not None: part.use_cache = False
+        cls = dict(clip=transformers.CLIPModel, siglip=transformers.SiglipModel, vit=transformers.ViTForImageClassification, videomae=transformers.VideoMAEForVideoClassification).get(t)
+        auto = transformers.AutoModelForCausalLM if t in TEXT else transformers.AutoModelForImageTextToText
+        B, S, n, im = c["batch"], c["seq"], given.get("n", 1), given.get("image")
+        pixels = lambda *shape: torch.randn(*shape, device="cuda", generator=g)
+        full = lambda *shape: torch.ones(*shape, dtype=torch.long, device="cuda")
+        def text(top, token=32000, start=1):
+            x = measure.ids(B, S, top, g)
+            if "per" in given: x = measure.put_images(x, n, given["per"], token, start=start)
+            return x, dict(input_ids=x, labels=x.clone(), attention_mask=torch.ones_like(x))
+        def inp():
+            if t in ("vit", "videomae"):
+                shape = (B, 3, im, im) if t == "vit" else (B, given["frames"], 3, im, im)
+                return dict(pixel_values=pixels(*shape), labels=torch.randint(0, given["labels"], (B,), device="cuda", generator=g))
+            if t in ("clip", "siglip"):
+                x = measure.ids(B, S, given["vocab"], g)
+                return dict(input_ids=x, pixel_values=pixels(B, 3, im, im), return_loss=True, **(dict(attention_mask=torch.ones_like(x)) if t == "clip" else {}))
+            if t in TEXT: return text(config["vocab_size"])[1]
+            x, o = text(31000, given.get("token", 32000), 0 if t in ("paligemma", "blip-2") else 1)
+            if t.startswith("qwen"):
+                h, w = c["grid"]; per = given["per"]
+                for i in range(n): x[:, i * (per + 2)] = config["vision_start_token_id"]; x[:, i * (per + 2) + 1 + per] = config["vision_end_token_id"]
+                return dict(o, labels=x.clone(), pixel_values=pixels(B * n * h * w, given["patch"]), image_grid_thw=torch.tensor([[1, h, w]] * (B * n), device="cuda"), mm_token_type_ids=(x == given["token"]).int())
+            if t == "mllama":
+                T = given["tiles"]
+                return dict(o, pixel_values=pixels(B, 1, T, 3, im, im), aspect_ratio_ids=torch.full((B, 1), given["ratio"], device="cuda"), aspect_ratio_mask=full(B, 1, T), cross_attention_mask=full(B, S, 1, T))
+            if t == "gemma3": o["token_type_ids"] = (x == 32000).long()
+            if t == "paligemma": o["token_type_ids"] = torch.zeros_like(x)
+            if t == "llava_next": return dict(o, pixel_values=pixels(B, given["tiles"], 3, im, im), image_sizes=torch.tensor([[given["pixels"]] * 2] * B, device="cuda"))
+            return dict(o, pixel_values=pixels(B, n, 3, im, im) if t in ("idefics3", "smolvlm") else pixels(B * n, 3, im, im))
+        torch.set_default_dtype(measure.DT["fp32" if c["precision"].startswith("amp") else c["precision"]])
+        with torch.device("cuda"):
+            model = cls._from_config(cfg, attn_implementation=c["attn"]) if cls else auto.from_config(cfg, attn_implementation=c["attn"])
+        torch.set_default_dtype(torch.float32); model.train()
+        return model, inp
+    return build
+
+def one(line, to):
+    import torch, measure
+    torch.backends.cuda.matmul.allow_tf32 = False; measure.build = maker(line)
+    try: r = measure.run(line["case"])
+    except torch.cuda.OutOfMemoryError as e: r = dict(oom=str(e))
+    except Exception as e: r = dict(error=repr(e)[:300], tb=traceback.format_exc()[-600:])
+    # what the GPU holds outside PyTorch is of all that run at once
+    with open(to, "w") as f: json.dump(dict(line, **{k: v for k, v in r.items() if k not in ("case", "outside_torch", "device_total")}, process="own"), f)
+
+def run(cases, to, deadline):
+    import torch, transformers, measure  # once, before each process is forked; CUDA only after it
+    lines = [json.loads(l) for l in open(cases)]; folder = tempfile.mkdtemp(); context = multiprocessing.get_context("fork"); live = {}; i = 0
+    file = lambda i: os.path.join(folder, f"{i}.json")
+    while i < len(lines) or live:
+        for p in [p for p in live if not p.is_alive()]: p.join(); print(live.pop(p), end=" ", flush=True)
+        if i < len(lines) and len(live) < 12 and time.time() < deadline:
+            p = context.Process(target=one, args=(lines[i], file(i))); p.start(); live[p] = i; i += 1
+        elif i < len(lines) and not live: print("deadline at", i, len(lines)); break
+        time.sleep(.01)
+    with open(to, "w") as out:
+        out.write(json.dumps(dict(env=dict(torch=torch.__version__, transformers=transformers.__version__, cuda=torch.version.cuda, gpu=torch.cuda.get_device_name()))) + "\n")
+        for n, line in enumerate(lines[:i]):
+            r = open(file(n)).read() if os.path.exists(file(n)) else json.dumps(dict(line, error="the process ended without a result"))
+            out.write(r + "\n"); r = json.loads(r)
+            if "error" in r or "oom" in r: print("\n", n, r["case"]["model"], r.get("error", "out of memory"), flush=True)
+
+if __name__ == "__main__":
+    if sys.argv[1] == "draw":
+        R.seed(int(sys.argv[2]))
+        with open(sys.argv[4], "w") as out:
+            for t in [*TEXT, *IMAGES, *OTHERS]:
+                for _ in range(int(sys.argv[3])): out.write(json.dumps(draw(t)) + "\n")
+    else: run(sys.argv[2], sys.argv[3], time.time() + float(sys.argv[4] if len(sys.argv) > 4 else 560))
