@@ -32,7 +32,7 @@ pub struct Inference {
     pub peak_allocated: Bytes,
     /// Highest reserved bytes.
     pub peak_reserved: Bytes,
-    /// Allocated bytes while the outputs are held: logits, and keys and values of generation.
+    /// Allocated bytes while the batch and its outputs are held: logits, and keys and values of generation.
     pub with_outputs: Bytes,
     /// Keys and values of all blocks at the end of a generation.
     pub cache: Bytes,
@@ -83,9 +83,10 @@ pub struct Passed {
 /// As [`simulate`](super::simulate).
 pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Passed, SimulateError> {
     run(model, setup, gpu, |pass| {
-        let outputs = pass.forward(&pass.batch());
+        let batch = pass.batch();
+        let outputs = pass.forward(&batch);
         let held = pass.tape.mark();
-        drop(outputs);
+        drop((outputs, batch));
         let cache = pass.run.drop_cache();
         Ok(End { held, cache })
     })

@@ -182,9 +182,11 @@ pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Bat
             logits = nn::soft_cap(t, logits);
         }
         let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
+        // hidden states are the model's own until its forward returns
+        drop(h);
         Output {
             loss,
-            held: vec![logits, h],
+            held: vec![logits],
         }
     })
 }
