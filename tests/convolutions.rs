@@ -2,14 +2,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-
-use flate2::read::GzDecoder;
 use serde::Deserialize;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::{Gpu, Tape};
+use vramscope_tests::measured::text;
 
 #[derive(Debug, Deserialize)]
 struct Row {
@@ -22,11 +18,10 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/truth/convolutions.jsonl.gz");
-    let lines = BufReader::new(GzDecoder::new(File::open(path).unwrap())).lines();
-    let rows = lines.map(|line| serde_json::from_str(&line.unwrap()));
+    let text = text("convolutions.jsonl.gz");
     // the first line tells of the machine
-    rows.skip(1).map(Result::unwrap).collect()
+    let rows = text.lines().skip(1).map(serde_json::from_str);
+    rows.map(Result::unwrap).collect()
 }
 
 /// The workspaces of the engine's convolution and of its gradient.

@@ -5,7 +5,7 @@
 use vramscope_tests::kept;
 use vramscope_tests::measured::{
     CONFIGURATIONS_FILE, Comparison, HELD_OUT_FILES, Limit, Measured, OWN_PROCESS_FILE, Quantity, SETTLED_FILE,
-    Statistics, TABLE_PATH, limits, render_table,
+    Statistics, TABLE_PATH, files, limits, render_table,
 };
 
 const FILE: &str = "training_steps.jsonl";
@@ -34,6 +34,23 @@ fn excess(limit: &Limit, rows: &[Comparison]) -> Vec<String> {
     passed
         .map(|(what, allowed, found)| format!("{name}: {what} {found:.4} > {allowed}"))
         .collect()
+}
+
+/// The limits, with another for how much too low the reserved peak may be.
+fn limits_where_reserved(worst_under: f64) -> impl Iterator<Item = Limit> {
+    limits().into_iter().map(move |limit| match limit.quantity {
+        Quantity::PeakReserved => Limit {
+            worst_under: Some(worst_under),
+            ..limit
+        },
+        _ => limit,
+    })
+}
+
+/// How many rows are to the byte in all of these.
+fn exact(rows: &[Comparison], quantities: &[Quantity]) -> usize {
+    let is_exact = |row: &&Comparison| quantities.iter().all(|&quantity| row.error(quantity) == Some(0.0));
+    rows.iter().filter(is_exact).count()
 }
 
 #[test]
@@ -114,20 +131,11 @@ fn a_run_whose_scaler_skips_is_the_first_step_over_and_over() {
 fn a_run_alone_in_its_process_is_predicted_to_the_byte() {
     let rows: Vec<Comparison> = Comparison::of_file(OWN_PROCESS_FILE);
     let rows: Vec<Comparison> = rows.into_iter().filter(|c| !c.scaler_skipped()).collect();
-    let limits = limits().into_iter().map(|limit| match limit.quantity {
-        Quantity::PeakReserved => Limit {
-            worst_under: Some(0.002),
-            ..limit
-        },
-        _ => limit,
-    });
-    let excess: Vec<String> = limits.flat_map(|limit| excess(&limit, &rows)).collect();
+    let excess: Vec<String> = limits_where_reserved(0.002)
+        .flat_map(|limit| excess(&limit, &rows))
+        .collect();
     assert!(excess.is_empty(), "{}", excess.join("\n"));
-    let exact = |quantities: &[Quantity]| {
-        let is_exact = |row: &&Comparison| quantities.iter().all(|&quantity| row.error(quantity) == Some(0.0));
-        rows.iter().filter(is_exact).count()
-    };
-    let [allocated, reserved] = [&Quantity::PHASES[..], &[Quantity::ReservedAlone]].map(exact);
+    let [allocated, reserved] = [&Quantity::PHASES[..], &[Quantity::ReservedAlone]].map(|q| exact(&rows, q));
     assert_eq!(rows.len(), 408);
     assert!(
         allocated >= 370,
@@ -145,37 +153,28 @@ fn a_run_alone_in_its_process_is_predicted_to_the_byte() {
 #[test]
 fn configurations_that_nobody_published_are_predicted() {
     let rows = Comparison::of_file(CONFIGURATIONS_FILE);
-    let exact = |row: &&Comparison| Quantity::PHASES.iter().all(|&q| row.error(q) == Some(0.0));
+    let count = exact(&rows, &Quantity::PHASES);
     assert_eq!(rows.len(), 324);
-    let count = rows.iter().filter(exact).count();
     assert!(count >= 290, "only {count} rows allocate to the byte what was measured");
     let (videos, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.row.case.model == "videomae");
-    let tight = limits().into_iter().map(|limit| match limit.quantity {
-        Quantity::PeakAllocated => Limit {
-            max: Some(0.006),
-            ..limit
-        },
-        Quantity::PeakReserved => Limit {
-            worst_under: Some(0.005),
-            ..limit
-        },
-        _ => limit,
-    });
-    let excess: Vec<String> = tight.flat_map(|limit| excess(&limit, &others)).collect();
+    let excess: Vec<String> = limits_where_reserved(0.005)
+        .flat_map(|limit| excess(&limit, &others))
+        .collect();
     assert!(excess.is_empty(), "{}", excess.join("\n"));
-    let peaks = videos.iter().map(|video| video.error(Quantity::PeakAllocated));
-    let off = peaks.filter(|error| error.is_none_or(|error| error.abs() > 0.006));
-    assert!(off.count() <= 1, "more than one video model is off");
+    let far = |row: &&Comparison| {
+        row.error(Quantity::PeakAllocated)
+            .is_none_or(|error| error.abs() > 0.006)
+    };
+    let [videos, others] = [videos, others].map(|rows| rows.iter().filter(far).count());
+    assert!(
+        videos <= 1 && others == 0,
+        "{videos} video models and {others} others are off"
+    );
 }
 
 #[test]
 fn parameters_are_exact_wherever_there_is_a_prediction() {
-    let files = [FILE, "course.jsonl", SETTLED_FILE];
-    for file in files
-        .into_iter()
-        .chain(HELD_OUT_FILES)
-        .chain([OWN_PROCESS_FILE, CONFIGURATIONS_FILE])
-    {
+    for file in files() {
         for comparison in Comparison::of_file(file) {
             let row = &comparison.row;
             let exact = comparison.parameters_are_exact();

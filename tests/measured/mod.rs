@@ -12,6 +12,6 @@ mod table;
 pub use comparison::{Comparison, Outcome};
 pub use limits::{Limit, limits};
 pub use quantity::Quantity;
-pub use row::{Measured, Row};
+pub use row::{Measured, Row, text};
 pub use statistics::Statistics;
-pub use table::{CONFIGURATIONS_FILE, HELD_OUT_FILES, OWN_PROCESS_FILE, SETTLED_FILE, TABLE_PATH, render_table};
+pub use table::{CONFIGURATIONS_FILE, HELD_OUT_FILES, OWN_PROCESS_FILE, SETTLED_FILE, TABLE_PATH, files, render_table};

@@ -1,6 +1,6 @@
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde_json::{Map, Value};
@@ -34,18 +34,13 @@ pub struct Row {
     pub measured: Measured,
 }
 
-/// Folder of the measurements.
-fn truth() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/truth")
-}
-
 impl Row {
     /// The rows of a file of `data/truth`, in order; lines without a case are passed over.
     ///
     /// # Panics
     /// When the file is missing or malformed: it is a part of the repository.
     pub fn read_all(file: &str) -> Vec<Self> {
-        let text = read(&truth().join(file));
+        let text = text(file);
         let cases = text
             .lines()
             .filter_map(|line| Some((line, Case::from_json(line).expect(line)?)));
@@ -77,12 +72,17 @@ impl Row {
     }
 }
 
-fn read(path: &Path) -> String {
-    let file = File::open(path).map(BufReader::new);
+/// The text of a file of `data/truth`, packed or not.
+///
+/// # Panics
+/// When the file is missing or malformed: it is a part of the repository.
+pub fn text(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/truth").join(file);
+    let opened = File::open(&path).map(BufReader::new);
     let mut text = String::new();
-    let read = file.and_then(|mut file| match path.extension() {
-        Some(gz) if gz == "gz" => GzDecoder::new(file).read_to_string(&mut text),
-        _ => file.read_to_string(&mut text),
+    let read = opened.and_then(|mut opened| match path.extension() {
+        Some(gz) if gz == "gz" => GzDecoder::new(opened).read_to_string(&mut text),
+        _ => opened.read_to_string(&mut text),
     });
     read.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     text

@@ -37,6 +37,14 @@ pub const OWN_PROCESS_FILE: &str = "own_process.jsonl";
 /// Configurations drawn by chance, each family's, measured each in a process of its own.
 pub const CONFIGURATIONS_FILE: &str = "configurations.jsonl.gz";
 
+/// All files of training steps, in the order of the table.
+pub fn files() -> impl Iterator<Item = &'static str> {
+    let first = ["training_steps.jsonl", "course.jsonl", SETTLED_FILE].into_iter();
+    first
+        .chain(HELD_OUT_FILES)
+        .chain([OWN_PROCESS_FILE, CONFIGURATIONS_FILE])
+}
+
 /// Columns of errors, with a short head each; those of which a file has nothing are left out.
 const ERRORS: [(Quantity, &str); 10] = [
     (Quantity::BeforeForward, "before fwd"),
@@ -54,11 +62,7 @@ const ERRORS: [(Quantity, &str); 10] = [
 /// The whole table: a summary and the rows, for each file.
 pub fn render_table() -> String {
     let mut out = String::from(HEAD);
-    let first = ["training_steps.jsonl", "course.jsonl", SETTLED_FILE].into_iter();
-    for file in first
-        .chain(HELD_OUT_FILES)
-        .chain([OWN_PROCESS_FILE, CONFIGURATIONS_FILE])
-    {
+    for file in files() {
         let rows = Comparison::of_file(file);
         out += &format!(
             "## {file}\n\n{}\n{}\n{}\n{}",

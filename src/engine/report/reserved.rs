@@ -13,7 +13,7 @@ use crate::units::Bytes;
 pub enum SegmentLayout {
     /// The first run of a process: nothing is cached, and segments lie where recorded traces of fresh
     /// processes have them ([`DriverAddresses`](crate::allocator::DriverAddresses)). Of 408 runs that were
-    /// measured so, 397 reserve this to the byte (`truth/own_process.jsonl`).
+    /// measured so, 398 reserve this to the byte (`truth/own_process.jsonl`).
     FreshProcess,
     /// A process that has trained before, such as a notebook or a loop over settings: the cuBLAS
     /// workspaces of the former run are cached when the model is made, and addresses ascend.

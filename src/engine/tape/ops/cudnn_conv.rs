@@ -30,11 +30,15 @@ const LEAST_MEASURED: u64 = 192;
 /// Least output channels of which kernels take more at once; 896 are too few.
 const WIDE: u64 = 1024;
 
-/// Least output channels for which fp32 kernels sum the gradient of a volume's weight at once; 1,152 are too few.
-const WIDEST: u64 = 1280;
+/// Least output channels for which kernels sum the gradient of a weight of 14 × 14 patches as they do for more, and in
+/// fp32 at once: 768 are, 512 are not; and 1,280 are, 1,152 are not.
+const BROAD: u64 = 576;
+const BROADEST: u64 = 1280;
 
-/// Least elements of the output of fp32 patches of 14 × 14 for which the kernel that pads channels is kept: 2,064,384 are, 1,966,080 are not.
-const LEAST_KEPT: u64 = 2_000_000;
+/// Most fp32 patches of 14 × 14 for which the kernel that pads channels is always taken, 442 are too many; and least
+/// elements of the output for which it may be again: 2,064,384 are, 1,966,080 are not.
+const MOST_GROUPED: u64 = 440;
+const GROUPED_FROM: u64 = 2_000_000;
 
 /// Most images that fp32 kernels take without padding.
 const MOST_UNPADDED_IMAGES: u64 = 48;
@@ -213,15 +217,15 @@ const fn fp32_parts(images: u64, side: u64, kernel: u64) -> u64 {
 /// Whether patches of 14 × 14 that are whole images keep, in fp32, the kernel that pads channels: few, or those of a large
 /// output that fill tiles of 64. All other volumes of such patches go to one that pads nothing.
 const fn keeps_groups(positions: u64, images: u64, elements: u64) -> bool {
-    positions == images && (positions <= 440 || (positions % 64 < 8 && elements >= LEAST_KEPT))
+    positions == images && (positions <= MOST_GROUPED || (positions % 64 < 8 && elements >= GROUPED_FROM))
 }
 
 /// In how many parts the fp32 kernels that pad nothing sum the gradient of a volume's weight.
 const fn narrow_parts(images: u64, side: u64, width: u64) -> u64 {
     match (side, images, width) {
         (14, ..) => 6,
-        (_, ..8, WIDEST..) => 1,
-        (_, ..8, 576..) => 3,
+        (_, ..8, BROADEST..) => 1,
+        (_, ..8, BROAD..) => 3,
         (_, ..8, _) => 2,
         (..=112, ..33, _) => 32,
         (..=112, ..40, _) => 28,
@@ -251,10 +255,10 @@ fn half_parts(images: u64, positions: u64, w: &Tensor) -> (u64, u64) {
     if positions > images {
         return match (images, w.size(0)) {
             _ if positions < 96 => (0, 64),
-            (_, 576..) if between => (3, 64),
-            (30..=40, ..576) => (6, 64),
-            (..=4, ..576) if positions >= 450 => (6, 64),
-            (41.., ..576) => (9, 64),
+            (_, BROAD..) if between => (3, 64),
+            (30..=40, ..BROAD) => (6, 64),
+            (..=4, ..BROAD) if positions >= 450 => (6, 64),
+            (41.., ..BROAD) => (9, 64),
             _ => (1, 64),
         };
     }
