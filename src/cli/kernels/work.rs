@@ -1,4 +1,4 @@
-//! What a kernel moves and computes, and the tensors it works on.
+//! The bytes that a kernel moves and the tensors that it works on; its operations are [`Kernel::flops`].
 
 mod attention;
 mod cards;
@@ -9,13 +9,11 @@ pub use tensors::{Element, Fill, Input, Output};
 
 use vramscope_engine::record::{Class, Kernel, Pass, Precision};
 
-/// What a kernel moves and computes, and the tensors it works on.
+/// The bytes that a kernel moves and the tensors that it works on.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Work {
     /// Bytes that it must read and write at least, each input and output once.
     pub bytes: u64,
-    /// Floating-point operations; a multiply-add counts two, an elementary function one.
-    pub flops: u64,
     /// What is given, in the order of the kernel's arguments.
     pub inputs: Vec<Input>,
     /// What is made.
@@ -36,7 +34,7 @@ impl Work {
             Class::Gemm => {
                 let [m, n, k, count] = [shape.m, shape.n, shape.k, shape.batch].map(|x| x.unwrap_or(1));
                 let inputs = vec![Input::unit(count * m * k), Input::unit(count * k * n)];
-                Self::tallied(kernel, 2 * count * m * n * k, inputs, vec![Output::of(count * m * n)])
+                Self::tallied(kernel, inputs, vec![Output::of(count * m * n)])
             }
             Class::Embedding | Class::Nll => Self::of_choices(kernel),
             _ if Class::extents(kernel.class).contains(&"columns") => match kernel.pass {
@@ -50,20 +48,18 @@ impl Work {
     fn copy(bytes: u64, elements: u64) -> Self {
         Self {
             bytes,
-            flops: 0,
             inputs: vec![Input::unit(elements / 4)],
             outputs: vec![Output::float(elements / 4)],
         }
     }
 
     /// Its bytes are those of inputs and outputs.
-    fn tallied(kernel: &Kernel, flops: u64, inputs: Vec<Input>, outputs: Vec<Output>) -> Self {
+    fn tallied(kernel: &Kernel, inputs: Vec<Input>, outputs: Vec<Output>) -> Self {
         let precision = kernel.precision.unwrap_or(Precision::Fp32);
         let read: u64 = inputs.iter().map(|input| input.bytes(precision)).sum();
         let written: u64 = outputs.iter().map(|output| output.bytes(precision)).sum();
         Self {
             bytes: read + written,
-            flops,
             inputs,
             outputs,
         }
@@ -72,10 +68,8 @@ impl Work {
     fn of_rows(kernel: &Kernel) -> Self {
         let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|x| x.unwrap_or(1));
         let cells = rows * columns;
-        let (flops, inputs, outputs) = match kernel.class {
-            // Mean, deviation, square and sum, multiply, weight, bias.
+        let (inputs, outputs) = match kernel.class {
             Class::LayerNorm => (
-                7 * cells,
                 vec![
                     Input::around(cells, Input::UNIT, 0.5),
                     Input::around(columns, 0.5, 1.0),
@@ -84,22 +78,19 @@ impl Work {
                 vec![Output::of(cells)],
             ),
             Class::RmsNorm => (
-                4 * cells,
                 vec![Input::around(cells, Input::UNIT, 0.5), Input::around(columns, 0.5, 1.0)],
                 vec![Output::of(cells)],
             ),
             Class::CrossEntropy => (
-                6 * cells,
                 vec![Input::unit(cells), Input::labels(rows, columns)],
                 vec![Output::of(cells), Output::float(rows)],
             ),
-            Class::SumRows => (cells, vec![Input::around(cells, 1.0, 0.5)], vec![Output::of(rows)]),
-            Class::SumColumns => (cells, vec![Input::around(cells, 1.0, 0.5)], vec![Output::of(columns)]),
-            // Largest, subtract, exponential, sum, multiply or logarithm.
-            Class::Softmax | Class::LogSoftmax => (5 * cells, vec![Input::unit(cells)], vec![Output::of(cells)]),
-            _ => (cells, vec![Input::unit(cells)], vec![Output::of(cells)]),
+            Class::SumRows => (vec![Input::around(cells, 1.0, 0.5)], vec![Output::of(rows)]),
+            Class::SumColumns => (vec![Input::around(cells, 1.0, 0.5)], vec![Output::of(columns)]),
+            Class::Softmax | Class::LogSoftmax => (vec![Input::unit(cells)], vec![Output::of(cells)]),
+            _ => (vec![Input::unit(cells)], vec![Output::of(cells)]),
         };
-        Self::tallied(kernel, flops, inputs, outputs)
+        Self::tallied(kernel, inputs, outputs)
     }
 
     /// The gradient of the result first, then what forward left.
@@ -107,7 +98,7 @@ impl Work {
         let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|x| x.unwrap_or(1));
         let cells = rows * columns;
         let share = 1.0 / columns as f32;
-        let (flops, inputs, outputs) = match kernel.class {
+        let (inputs, outputs) = match kernel.class {
             // Gradient, input, weight, each row's mean and scale; gradients of input, weight and bias.
             Class::LayerNorm | Class::RmsNorm => {
                 let mut inputs = vec![
@@ -126,22 +117,20 @@ impl Work {
                         outputs.push(Output::of(columns));
                     }
                 }
-                (12 * cells, inputs, outputs)
+                (inputs, outputs)
             }
             // Gradient and probabilities.
             Class::Softmax => (
-                4 * cells,
                 vec![Input::unit(cells), Input::around(cells, 0.5 * share, share)],
                 vec![Output::of(cells)],
             ),
             // Gradient and logarithms of probabilities.
             _ => (
-                4 * cells,
                 vec![Input::unit(cells), Input::around(cells, 1.0, share.ln())],
                 vec![Output::of(cells)],
             ),
         };
-        Self::tallied(kernel, flops, inputs, outputs)
+        Self::tallied(kernel, inputs, outputs)
     }
 
     /// Rows or columns chosen by labels.
@@ -151,25 +140,22 @@ impl Work {
         let backward = kernel.pass == Some(Pass::Backward);
         let precision = kernel.precision.unwrap_or(Precision::Fp32);
         let labels = Input::labels(rows, if kernel.class == Class::Nll { columns } else { entries });
-        let (flops, inputs, outputs) = match (kernel.class, backward) {
+        let (inputs, outputs) = match (kernel.class, backward) {
             (Class::Nll, false) => (
-                rows,
                 vec![labels, Input::around(rows * columns, 1.0, -(columns as f32).ln())],
                 vec![Output::float(1)],
             ),
-            (Class::Nll, true) => (0, vec![labels], vec![Output::of(rows * columns)]),
+            (Class::Nll, true) => (vec![labels], vec![Output::of(rows * columns)]),
             (_, false) => (
-                0,
                 vec![labels, Input::unit(entries * columns)],
                 vec![Output::of(rows * columns)],
             ),
             (_, true) => (
-                rows * columns,
                 vec![labels, Input::unit(rows * columns)],
                 vec![Output::of(entries * columns)],
             ),
         };
-        let mut work = Self::tallied(kernel, flops, inputs, outputs);
+        let mut work = Self::tallied(kernel, inputs, outputs);
         // Only the chosen are read.
         match (kernel.class, backward) {
             (Class::Nll, false) => work.bytes = 4 * rows + rows * precision.width() + 4,
@@ -191,31 +177,28 @@ impl Work {
         let unit = || Input::unit(n);
         let one = || vec![Output::of(n)];
         // Those that are written in place have no outputs: they write as many of their inputs.
-        let (flops, inputs, outputs, in_place) = match kernel.class {
-            Class::SiluMul if backward => (12 * n, vec![unit(), unit(), unit()], vec![Output::of(n); 2], 0),
-            Class::SiluMul => (5 * n, vec![unit(), unit()], one(), 0),
-            Class::Gelu | Class::GeluTanh | Class::Silu | Class::Tanh if backward => {
-                (8 * n, vec![unit(), unit()], one(), 0)
-            }
-            Class::Gelu | Class::GeluTanh | Class::Silu | Class::Sigmoid => (5 * n, vec![unit()], one(), 0),
-            Class::Add | Class::Mul => (n, vec![unit(), unit()], one(), 0),
-            Class::MaskedFill => (0, vec![unit(), Input::mask(n)], one(), 0),
-            Class::Fill => (0, Vec::new(), one(), 0),
-            Class::Cast => (0, vec![unit()], vec![Output::cast(n, precision)], 0),
-            Class::Dropout => (2 * n, vec![unit()], vec![Output::of(n), Output::bytes_of(n)], 0),
+        let (inputs, outputs, in_place) = match kernel.class {
+            Class::SiluMul if backward => (vec![unit(), unit(), unit()], vec![Output::of(n); 2], 0),
+            Class::SiluMul => (vec![unit(), unit()], one(), 0),
+            Class::Gelu | Class::GeluTanh | Class::Silu | Class::Tanh if backward => (vec![unit(), unit()], one(), 0),
+            Class::Gelu | Class::GeluTanh | Class::Silu | Class::Sigmoid => (vec![unit()], one(), 0),
+            Class::Add | Class::Mul => (vec![unit(), unit()], one(), 0),
+            Class::MaskedFill => (vec![unit(), Input::mask(n)], one(), 0),
+            Class::Fill => (Vec::new(), one(), 0),
+            Class::Cast => (vec![unit()], vec![Output::cast(n, precision)], 0),
+            Class::Dropout => (vec![unit()], vec![Output::of(n), Output::bytes_of(n)], 0),
             Class::Adamw => (
-                15 * n,
                 vec![unit(), unit(), Input::around(n, 0.1, 0.0), Input::around(n, 0.01, 0.02)],
                 Vec::new(),
                 3,
             ),
-            Class::ForeachScale => (n, vec![unit()], Vec::new(), 1),
-            Class::ForeachLerp => (3 * n, vec![unit(), unit()], Vec::new(), 1),
-            Class::ForeachAddcdiv => (3 * n, vec![unit(), unit(), Input::around(n, 0.5, 1.5)], Vec::new(), 1),
-            Class::ForeachNorm => (2 * n, vec![unit()], vec![Output::float(tensors)], 0),
-            _ => (n, vec![unit()], one(), 0),
+            Class::ForeachScale => (vec![unit()], Vec::new(), 1),
+            Class::ForeachLerp => (vec![unit(), unit()], Vec::new(), 1),
+            Class::ForeachAddcdiv => (vec![unit(), unit(), Input::around(n, 0.5, 1.5)], Vec::new(), 1),
+            Class::ForeachNorm => (vec![unit()], vec![Output::float(tensors)], 0),
+            _ => (vec![unit()], one(), 0),
         };
-        let mut work = Self::tallied(kernel, flops, inputs, outputs);
+        let mut work = Self::tallied(kernel, inputs, outputs);
         work.bytes += in_place * n * precision.width();
         work
     }

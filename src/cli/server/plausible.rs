@@ -36,16 +36,12 @@ fn of_result(record: &Record, result: &Measurement, card: Option<&Device>) -> Op
             return Some("its summary is not that of its samples".into());
         }
     }
-    let shape = &result.kernel.shape;
-    if let (Class::Gemm, Some(m), Some(n), Some(k), Some(flops)) =
-        (result.kernel.class, shape.m, shape.n, shape.k, result.flops)
+    if let (Some(stated), Some(counted)) = (result.flops, result.kernel.flops())
+        && stated != counted
     {
-        let exact = 2 * u128::from(m) * u128::from(n) * u128::from(k);
-        if exact != u128::from(flops) {
-            return Some(format!(
-                "{flops} operations are stated; a product of this shape has {exact}"
-            ));
-        }
+        return Some(format!(
+            "{stated} operations are stated; a kernel of this shape has {counted}"
+        ));
     }
     let card = card?;
     too_many_operations(result, card).or_else(|| too_many_bytes(record, result, card))
@@ -86,7 +82,11 @@ fn too_many_bytes(record: &Record, result: &Measurement, card: &Device) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use vramscope_engine::record::{Kernel, Measured, Timer};
+
     use super::*;
+    use crate::kernels::suite;
+    use crate::kernels::work::Work;
 
     const EXAMPLE: &str = include_str!("../../../tests/data/records/example.json");
 
@@ -102,6 +102,61 @@ mod tests {
     }
 
     #[test]
+    fn a_full_record_of_a_card_that_was_not_used_before_is_plausible() {
+        let record = Record::read(include_str!("../../../tests/data/records/h100.json")).expect("a record");
+        assert_eq!(record.results.len(), 1176);
+        assert_eq!(implausible(&record), None);
+    }
+
+    /// A result at exactly what the data sheet gives, which every board may reach.
+    fn at_the_sheets_rate(kernel: &Kernel, card: &Device) -> Measurement {
+        let work = Work::of(kernel);
+        let peak = kernel.precision.and_then(|precision| card.peak_tflops.of(precision));
+        let arithmetic = kernel.flops().unwrap_or(0) as f64 / (peak.unwrap_or(1.0) * 1e12);
+        let link = match kernel.class {
+            Class::HostToDevice | Class::DeviceToHost => card.pcie(),
+            _ => card.bandwidth(),
+        };
+        let moved = work.bytes as f64 / (link.map_or(1.0, |link| link.as_gb_per_s()) * 1e9);
+        let ns = (arithmetic.max(moved) * 1e9).ceil().max(1.0) as u64;
+        Measurement {
+            kernel: kernel.clone(),
+            bytes: Some(work.bytes),
+            flops: kernel.flops(),
+            implementation: None,
+            outcome: Outcome::Measured(Measured {
+                timer: Timer::Device,
+                launches_per_sample: 1,
+                samples_ns: vec![ns],
+                summary: Summary::of(&[ns]),
+                peak_extra_bytes: None,
+                check: None,
+            }),
+        }
+    }
+
+    #[test]
+    fn every_kernel_of_the_suite_is_plausible_on_every_card_and_with_one_operation_more_on_none() {
+        let mut record = Record::read(EXAMPLE).expect("a record");
+        for card in Device::all() {
+            record.device.name = card.name.clone();
+            for kernel in suite::kernels(false, 8, Some(card.memory().get())) {
+                let result = at_the_sheets_rate(&kernel, card);
+                let more = Measurement {
+                    flops: result.flops.map(|flops| flops + 1),
+                    ..result.clone()
+                };
+                let (name, label) = (&card.name, kernel.label());
+                record.results = vec![result];
+                assert_eq!(implausible(&record), None, "{name}: {label}");
+                record.results = vec![more];
+                let why = implausible(&record).unwrap_or_default();
+                assert!(why.contains("operations are stated"), "{name}: {label}: {why}");
+            }
+        }
+    }
+
+    #[test]
     fn more_than_the_card_can_do_is_named() {
         // 2 · 8192³ operations in 1.39 ms are 789 TFLOP/s; an A100 has 312 in bf16.
         let faster = reason("\"NVIDIA H200\"", "\"NVIDIA A100-SXM4-80GB\"").expect("implausible");
@@ -110,7 +165,7 @@ mod tests {
             "{faster}"
         );
         let other = reason("\"flops\": 1099511627776", "\"flops\": 109951162777").expect("implausible");
-        assert!(other.contains("a product of this shape has 1099511627776"), "{other}");
+        assert!(other.contains("a kernel of this shape has 1099511627776"), "{other}");
         let summary = reason("\"median_ns\": 1393000", "\"median_ns\": 1392000").expect("implausible");
         assert!(summary.contains("not that of its samples"), "{summary}");
     }

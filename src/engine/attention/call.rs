@@ -116,13 +116,8 @@ impl Call {
     pub fn blocks(&self, algorithm: Algorithm, length: u64) -> Vec<[u64; 2]> {
         match algorithm {
             Algorithm::Sliding => {
-                let half = self.half_window();
-                let ahead = if self.causal { half } else { 2 * half };
-                let block = |begin: u64| {
-                    let keys = (begin + ahead).min(length) - begin.saturating_sub(half);
-                    [half.min(length - begin), keys]
-                };
-                (0..length.div_ceil(half)).map(|i| block(i * half)).collect()
+                let blocks = length.div_ceil(self.half_window());
+                (0..blocks).map(|i| self.window_block(i, length)).collect()
             }
             Algorithm::Chunked => {
                 let block = |begin: u64| {
@@ -135,6 +130,52 @@ impl Call {
             }
             _ => vec![[length, length]],
         }
+    }
+
+    /// Pairs of a query and a key that one head computes: the sum over [`Self::blocks`], and the triangle alone where a
+    /// fused kernel skips what a causal mask hides. Takes no time however long the attention is, and saturates.
+    pub fn pairs(&self, algorithm: Algorithm, length: u64) -> u64 {
+        let squared = u128::from(length) * u128::from(length);
+        let triangle = u128::from(length) * (u128::from(length) + 1) / 2;
+        let pairs = match algorithm {
+            Algorithm::Flash | Algorithm::Cudnn if self.causal => triangle,
+            Algorithm::Sliding => self.pairs_of_windows(length),
+            Algorithm::Chunked if self.causal => {
+                let chunk = u128::from(self.chunk.clamp(1, length.max(1)));
+                let (whole, rest) = (u128::from(length) / chunk, u128::from(length) % chunk);
+                // Chunk i of whole ones sees i · chunk keys; what is left over sees all.
+                (chunk * chunk).saturating_mul(whole * (whole + 1) / 2) + rest * u128::from(length)
+            }
+            _ => squared,
+        };
+        u64::try_from(pairs).unwrap_or(u64::MAX)
+    }
+
+    /// Blocks between the first and the last two see as many keys each.
+    fn pairs_of_windows(&self, length: u64) -> u128 {
+        let blocks = length.div_ceil(self.half_window());
+        let of = |i: u64| {
+            let [queries, keys] = self.window_block(i, length);
+            u128::from(queries) * u128::from(keys)
+        };
+        let between = blocks.saturating_sub(3);
+        let ends = [0, blocks.saturating_sub(2), blocks.saturating_sub(1)];
+        let sum = |ends: &[u64]| ends.iter().map(|i| of(*i)).sum::<u128>();
+        match blocks {
+            0 => 0,
+            1 => sum(&ends[..1]),
+            2 => sum(&ends[1..]),
+            _ => sum(&ends).saturating_add(u128::from(between).saturating_mul(of(1))),
+        }
+    }
+
+    /// Queries of a block of half a window, and the keys that they see.
+    fn window_block(&self, i: u64, length: u64) -> [u64; 2] {
+        let half = self.half_window();
+        let begin = i * half;
+        let ahead = if self.causal { half } else { half.saturating_mul(2) };
+        let keys = begin.saturating_add(ahead).min(length) - begin.saturating_sub(half);
+        [half.min(length - begin), keys]
     }
 
     /// Refuses what no tensor or no kernel can have.
@@ -189,5 +230,37 @@ impl Call {
             _ => return Ok(()),
         };
         Err(Refused(format!("{}: {why}", algorithm.name())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Fused kernels that skip what a mask hides have no blocks to sum.
+        #[test]
+        fn pairs_are_those_of_all_blocks(
+            length in 1_u64..700, window in 1_u64..900, chunk in 1_u64..900, causal: bool,
+        ) {
+            let call = Call {
+                batch: 1,
+                heads: 1,
+                kv_heads: 1,
+                width: 64,
+                dtype: DType::Bf16,
+                causal,
+                window,
+                kept_percent: 100,
+                chunk,
+                pass: Pass::Forward,
+            };
+            for algorithm in [Algorithm::Standard, Algorithm::TopK, Algorithm::Sliding, Algorithm::Chunked] {
+                let summed: u64 = call.blocks(algorithm, length).iter().map(|[queries, keys]| queries * keys).sum();
+                prop_assert_eq!(call.pairs(algorithm, length), summed, "{:?}", algorithm);
+            }
+        }
     }
 }

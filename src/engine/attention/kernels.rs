@@ -57,17 +57,12 @@ type Named = (Option<Symbol>, u64);
 impl<'a> Work<'a> {
     fn of(call: &'a Call, algorithm: Algorithm, length: u64) -> Self {
         let blocks = call.blocks(algorithm, length);
-        // A fused kernel skips what a causal mask hides.
-        let pairs = match algorithm {
-            Algorithm::Flash if call.causal => length * (length + 1) / 2,
-            _ => blocks.iter().map(|[queries, keys]| queries * keys).sum(),
-        };
         Self {
             call,
             algorithm,
             length,
             blocks: blocks.len() as u64,
-            pairs,
+            pairs: call.pairs(algorithm, length),
             keys_read: blocks.iter().map(|[_, keys]| keys).sum(),
         }
     }

@@ -120,7 +120,7 @@ fn placed(result: &Measurement) -> Option<(Topic, Kernel, Point)> {
         Topic::Copies | Topic::Collectives => shape.bytes.take(),
         Topic::Products => {
             (shape.m, shape.n, shape.k) = (None, None, None);
-            result.flops
+            result.kernel.flops()
         }
         Topic::Attention => shape.length.take(),
         Topic::Passes => {

@@ -150,7 +150,7 @@ impl Measurement {
 
     /// Operations per second at the median time.
     pub fn flops_per_s(&self) -> Option<f64> {
-        let flops = self.flops.filter(|flops| *flops > 0)?;
+        let flops = self.kernel.flops().filter(|flops| *flops > 0)?;
         Some(flops as f64 / self.time()?.get())
     }
 

@@ -17,6 +17,7 @@ mod kernel;
 mod label;
 mod measurement;
 mod older;
+mod operations;
 mod read;
 mod roofline;
 mod summary;

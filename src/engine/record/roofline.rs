@@ -78,7 +78,7 @@ impl Record {
                 let bytes = result.bytes.filter(|bytes| *bytes > 0)?;
                 Some(Dot {
                     kernel: &result.kernel,
-                    intensity: result.flops? as f64 / bytes as f64,
+                    intensity: result.kernel.flops()? as f64 / bytes as f64,
                     rate: result.flops_per_s()?,
                 })
             })

@@ -34,7 +34,7 @@ pub fn measure(backend: &dyn Backend, kernel: &Kernel, effort: Effort) -> Measur
     let mut result = Measurement {
         kernel: kernel.clone(),
         bytes: Some(work.bytes),
-        flops: Some(work.flops),
+        flops: kernel.flops(),
         implementation: None,
         outcome: Outcome::Failed { reason: String::new() },
     };

@@ -153,7 +153,7 @@ pub fn csv(record: &Record) -> String {
             number(summary.map(|s| s.max_ns)),
             number(summary.and_then(|s| s.median_deviation_ns)),
             number(measured.map(|m| m.samples_ns.len() as u64)),
-            number(result.flops),
+            number(result.kernel.flops()),
             number(result.bytes),
             number(measured.and_then(|m| m.peak_extra_bytes)),
             check

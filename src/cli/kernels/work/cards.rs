@@ -27,13 +27,8 @@ pub(super) fn work(kernel: &Kernel) -> Work {
         Class::Broadcast => ((1, elements), (cards, elements)),
         _ => ((cards, elements), (cards, elements)),
     };
-    let flops = match kernel.class {
-        Class::AllReduce | Class::ReduceScatter => elements * (cards as u64).saturating_sub(1),
-        _ => 0,
-    };
     Work {
         bytes: ways as u64 * bytes,
-        flops,
         inputs: vec![Input::unit(given.1); given.0],
         outputs: vec![Output::of(made.1); made.0],
     }
