@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 use crate::program::run;
 
 /// A folder with the files that the examples name.
-fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples");
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).expect("a folder for the examples");
     let config = run(["models", "llava-1.5-7b"]).stdout;
     std::fs::write(folder.join("config.json"), config).expect("config.json is written");
@@ -57,7 +57,7 @@ fn in_shell(line: &str, folder: &Path) -> Output {
 #[test]
 #[cfg(unix)]
 fn every_example_succeeds() {
-    let folder = folder();
+    let folder = folder("examples");
     for help in [
         &["--help"][..],
         &["estimate", "--help"],
@@ -70,7 +70,8 @@ fn every_example_succeeds() {
         for example in examples {
             let ran = in_shell(example.trim(), &folder);
             let stderr = String::from_utf8_lossy(&ran.stderr);
-            assert!(ran.status.success() && stderr.is_empty(), "{example}: {stderr}");
+            let quiet = stderr.lines().all(|line| line.starts_with("note: "));
+            assert!(ran.status.success() && quiet, "{example}: {stderr}");
         }
     }
 }

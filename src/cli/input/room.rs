@@ -1,13 +1,18 @@
 //! Which memory a run is given: a card's, or a limit of the allocator.
 
+use std::sync::Once;
+
 use clap::Args;
-use vramscope_engine::device::{Device, REFERENCE, outside};
+use vramscope_engine::device::{Device, Found, REFERENCE, outside};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 
 use crate::failure::Failure;
 use crate::output::target::Target;
+
+/// That a name was taken as one of several boards is said once, however often the card is asked for.
+static SAID: Once = Once::new();
 
 /// A card or a limit, where one was named.
 #[derive(Debug, Args)]
@@ -86,9 +91,25 @@ impl RoomFlags {
     }
 
     fn card(&self) -> Result<Option<&'static Device>, Failure> {
-        let card = self.gpu.as_deref().map(Device::by_name);
-        card.transpose().map_err(Failure::input)
+        let Some(name) = self.gpu.as_deref() else {
+            return Ok(None);
+        };
+        let found = Device::find(name).map_err(Failure::input)?;
+        SAID.call_once(|| say_which(name, &found));
+        Ok(Some(found.card))
     }
+}
+
+fn say_which(name: &str, found: &Found) {
+    if found.others.is_empty() {
+        return;
+    }
+    let (card, memory) = (&found.card.name, found.card.memory().get() >> 30);
+    let others: Vec<&str> = found.others.iter().map(|other| other.name.as_str()).collect();
+    anstream::eprintln!(
+        "note: {name} → {card}, {memory} GB, its most common board; also known: {}",
+        others.join(", ")
+    );
 }
 
 /// An amount of memory that was given in GiB under a name.

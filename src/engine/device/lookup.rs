@@ -22,22 +22,58 @@ const OPTIONAL: [&str; 8] = [
     "nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "apple", "rtx",
 ];
 
+/// A card that was asked for by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The card.
+    pub card: &'static Device,
+    /// Boards that the name may mean as well; empty where it is one card's.
+    pub others: Vec<&'static Device>,
+}
+
 impl Device {
-    /// The card of this name: a menu's, the driver's, or either without the maker's words, in any
-    /// case and spacing. A name that begins just one card's is enough.
+    /// The card of this name, as [`Self::find`] chooses it.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn by_name(name: &str) -> Result<&'static Self, DeviceError> {
+        Self::find(name).map(|found| found.card)
+    }
+
+    /// The card of this name: a menu's, the driver's, or either without the maker's words, in any case, spacing and
+    /// order, with or without its memory. A name that begins just one card's is enough, and a family's name alone
+    /// (`H100`) takes its most common board.
     ///
     /// # Errors
     /// When no card or several match; the message lists them.
-    pub fn by_name(name: &str) -> Result<&'static Self, DeviceError> {
+    pub fn find(name: &str) -> Result<Found, DeviceError> {
         let wanted = key(name);
+        let only = |card| Found {
+            card,
+            others: Vec::new(),
+        };
         if let Some(exact) = Self::all().iter().find(|d| d.names().any(|n| key(n) == wanted)) {
-            return Ok(exact);
+            return Ok(only(exact));
         }
-        let begun: Vec<&Self> = Self::all().iter().filter(|d| d.begins_with(&wanted)).collect();
-        match begun.as_slice() {
-            [only] => Ok(only),
+        let words = words(name);
+        let mut matching: Vec<&'static Self> = Self::all().iter().filter(|d| d.begins_with(&wanted)).collect();
+        if matching.is_empty() {
+            matching = Self::all().iter().filter(|d| d.has_words(&words)).collect();
+        }
+        match matching.as_slice() {
+            [card] => Ok(only(card)),
             [] => Err(unknown(name)),
-            several => Err(ambiguous(name, several)),
+            several => {
+                let stands = |card: &&&'static Self| card.stands_for_a_family_in(&wanted);
+                let mut common = several.iter().filter(stands);
+                match (common.next(), common.next()) {
+                    (Some(card), None) => Ok(Found {
+                        card,
+                        others: several.iter().filter(|other| *other != card).copied().collect(),
+                    }),
+                    _ => Err(ambiguous(name, several)),
+                }
+            }
         }
     }
 
@@ -48,15 +84,56 @@ impl Device {
     fn begins_with(&self, wanted: &str) -> bool {
         !wanted.is_empty() && self.names().any(|n| key(n).starts_with(wanted))
     }
+
+    /// True if one of its names, with its memory, has all of the words.
+    fn has_words(&self, wanted: &[String]) -> bool {
+        let memory = format!("{}g", self.memory_gib);
+        let has = |name: &str| {
+            let own = words(name);
+            wanted.iter().all(|word| *word == memory || own.contains(word))
+        };
+        wanted.iter().any(|word| *word != memory) && self.names().any(has)
+    }
+
+    fn stands_for_a_family_in(&self, wanted: &str) -> bool {
+        let family = self.stands_for.as_deref().map(key);
+        family.is_some_and(|family| wanted.contains(&family))
+    }
+}
+
+/// A name's words without case and optional ones; memory as `80g`, a socket without its generation.
+fn words(name: &str) -> Vec<String> {
+    let lower = name.to_ascii_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    let plain = words.map(|word| OPTIONAL.iter().fold(word, |w, o| w.strip_prefix(o).unwrap_or(w)));
+    let mut out: Vec<String> = Vec::new();
+    for word in plain.filter(|word| !word.is_empty()) {
+        match (out.last_mut(), word) {
+            // `80 GB` is one word.
+            (Some(last), "g" | "gb" | "gib") if is_number(last) => last.push('g'),
+            _ => out.push(spelled(word)),
+        }
+    }
+    out
+}
+
+/// A word as all spell it: `80gb` and `80gib` are `80g`, `sxm5` is `sxm`.
+fn spelled(word: &str) -> String {
+    let amount = ["gib", "gb"].iter().find_map(|unit| word.strip_suffix(unit));
+    match amount {
+        Some(amount) if is_number(amount) => format!("{amount}g"),
+        _ if word.starts_with("sxm") => "sxm".to_owned(),
+        _ => word.to_owned(),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// A name without case, spacing and optional words.
 fn key(name: &str) -> String {
-    let lower = name.to_ascii_lowercase();
-    let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
-    words
-        .map(|word| OPTIONAL.iter().fold(word, |w, o| w.strip_prefix(o).unwrap_or(w)))
-        .collect()
+    words(name).concat()
 }
 
 fn ambiguous(name: &str, several: &[&Device]) -> DeviceError {

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::record::Precision;
 use crate::tape::Gpu;
 use crate::units::{Bandwidth, Bytes, FlopRate};
-pub use lookup::DeviceError;
+pub use lookup::{DeviceError, Found};
 
 /// The maker of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -100,6 +100,9 @@ pub struct Device {
     pub name: String,
     /// Other names: what the driver reports, and short forms.
     pub aliases: Vec<String>,
+    /// Name of a family whose most common board this is: what the family's name alone means. Of Apple's chips the
+    /// one with the memory that is sold without an upgrade.
+    pub stands_for: Option<String>,
     /// Maker.
     pub vendor: Vendor,
     /// What it is made for.

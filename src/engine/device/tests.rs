@@ -59,15 +59,61 @@ fn names_are_read_without_case_spacing_and_maker() {
         ("a100-80gb-sxm", "A100 80GB SXM"),
         ("mi300x", "MI300X"),
         ("4070 ti super", "RTX 4070 Ti SUPER"),
+        ("rtx-4090-24gb", "RTX 4090"),
+        ("a100-80g", "A100 80GB SXM"),
+        ("A100-SXM4-80GB", "A100 80GB SXM"),
+        ("80 GB A100", "A100 80GB SXM"),
+        ("a100-40g", "A100 40GB SXM"),
+        ("a100 pcie", "A100 80GB PCIe"),
+        ("h100-sxm5", "H100 SXM"),
+        ("H100 80GB", "H100 SXM"),
+        ("h100 nvl 94gb", "H100 NVL"),
+        ("l40s 48g", "L40S"),
+        ("Apple M3 Max", "M3 Max 36GB"),
     ] {
         assert_eq!(device(given).name, expected);
     }
 }
 
 #[test]
+fn a_family_s_name_takes_its_most_common_board_and_names_the_others() {
+    for (given, expected, others) in [
+        ("h100", "H100 SXM", vec!["H100 PCIe", "H100 NVL"]),
+        ("NVIDIA A100", "A100 80GB SXM", vec!["A100 40GB SXM", "A100 80GB PCIe"]),
+        ("v100", "V100 16GB", vec!["V100 32GB"]),
+    ] {
+        let found = Device::find(given).unwrap();
+        let names: Vec<_> = found.others.iter().map(|card| card.name.as_str()).collect();
+        assert_eq!((found.card.name.as_str(), names), (expected, others), "{given}");
+    }
+    assert!(Device::find("RTX 4090").unwrap().others.is_empty());
+}
+
+#[test]
+fn a_family_has_one_most_common_board() {
+    let mut families: Vec<_> = Device::all()
+        .iter()
+        .filter_map(|card| card.stands_for.as_deref())
+        .collect();
+    families.sort_unstable();
+    assert!(families.windows(2).all(|pair| pair[0] != pair[1]), "{families:?}");
+    for card in Device::all() {
+        if let Some(family) = &card.stands_for {
+            assert_eq!(device(family).name, card.name);
+        }
+    }
+}
+
+#[test]
 fn an_unfinished_name_lists_what_it_may_be() {
-    let error = Device::by_name("h100").unwrap_err().to_string();
-    assert_eq!(error, "\"h100\" may be any of: H100 PCIe, H100 SXM, H100 NVL");
+    let error = Device::by_name("rtx 50").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "\"rtx 50\" may be any of: RTX 5070, RTX 5070 Ti, RTX 5080, RTX 5090"
+    );
+    // Several families, of which none is meant more than the others.
+    assert!(Device::by_name("m3").is_err());
+    assert!(Device::by_name("h").is_err());
 }
 
 #[test]

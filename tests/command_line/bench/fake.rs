@@ -79,16 +79,18 @@ impl Machine {
         self
     }
 
+    /// Variables that make a program see it.
+    pub fn environment(&self) -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
+        // Python's packages are looked through before what else is on the machine.
+        let places = ["PYTHONPATH", "LD_LIBRARY_PATH"].map(|name| (name, self.folder.clone().into_os_string()));
+        let settings = self.settings.iter().map(|(name, value)| (*name, value.into()));
+        places.into_iter().chain(settings)
+    }
+
     /// `vramscope bench` on it.
     pub fn bench(&self, args: &[&str]) -> Command {
         let mut command = vramscope();
-        command
-            .arg("bench")
-            .args(args)
-            // Python's packages are looked through before what else is on the machine.
-            .env("PYTHONPATH", &self.folder)
-            .env("LD_LIBRARY_PATH", &self.folder)
-            .envs(self.settings.iter().map(|(name, value)| (name, value)));
+        command.arg("bench").args(args).envs(self.environment());
         command
     }
 
