@@ -1,5 +1,8 @@
 //! `vramscope diagnose`: the course's examples and a recorded snapshot, through the real binary.
 
+use std::ffi::OsStr;
+use std::fs;
+
 use serde_json::Value;
 
 use crate::program::{Ran, run, run_on};
@@ -82,8 +85,18 @@ fn findings_lead_to_the_course() {
 
 #[test]
 fn a_snapshot_shows_its_peak() {
-    let ran = run(["diagnose", SNAPSHOT]);
+    // Shown within the terminal wherever the file lies.
+    let folder = tempfile::tempdir().expect("a folder");
+    let deep = folder
+        .path()
+        .join("a long folder name with spaces")
+        .join("and-another-".repeat(8));
+    fs::create_dir_all(&deep).expect("folders");
+    let snapshot = deep.join("snapshot.pickle.gz");
+    fs::copy(SNAPSHOT, &snapshot).expect("it is copied");
+    let ran = run([OsStr::new("diagnose"), snapshot.as_os_str()]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("…/snapshot.pickle.gz"), "{}", ran.stdout);
     for words in [
         "device 0, 5994 events",
         "At the highest instant most memory is in activations",

@@ -77,10 +77,11 @@ fn recording(summary: &Summary, report: Option<&Report>, width: usize) -> String
 fn heading(read: &[(&str, &Piece)], width: usize) -> String {
     let mut out = format!("{STRONG}Read{STRONG:#}\n");
     for (file, piece) in read {
-        let place = match piece.line {
-            0 => (*file).to_string(),
-            line => format!("{file}, line {line}"),
+        let line = match piece.line {
+            0 => String::new(),
+            line => format!(", line {line}"),
         };
+        let place = end_of_path(file, width.saturating_sub(6 + line.len())) + &line;
         let what = format!("{} ({})", piece.evidence.name(), about(&piece.evidence));
         for (i, line) in wrap(&format!("{what}: {place}"), width.saturating_sub(4))
             .iter()
@@ -90,6 +91,25 @@ fn heading(read: &[(&str, &Piece)], width: usize) -> String {
         }
     }
     out
+}
+
+/// A path as it was given, or as much of its end as has room, from where a folder's name begins: whoever named a file
+/// knows where it lies.
+fn end_of_path(path: &str, room: usize) -> String {
+    if path.chars().count() <= room {
+        return path.to_owned();
+    }
+    let ends = path.match_indices('/').map(|(at, _)| &path[at..]);
+    let fitting = ends.into_iter().find(|end| end.chars().count() < room);
+    match fitting {
+        Some(end) => format!("…{end}"),
+        // Even the file's own name is longer.
+        None => {
+            let chars: Vec<char> = path.chars().collect();
+            let kept = chars.len() - room.saturating_sub(1).min(chars.len());
+            format!("…{}", chars[kept..].iter().collect::<String>())
+        }
+    }
 }
 
 fn about(evidence: &Evidence) -> String {
@@ -189,4 +209,20 @@ fn changes(fixes: &Fixes, width: usize) -> String {
         out.push('\n');
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_path_is_shown_from_a_folder_on() {
+        assert_eq!(end_of_path("logs/train.log", 20), "logs/train.log");
+        assert_eq!(
+            end_of_path("/a/very/long/way/to/logs/train.log", 20),
+            "…/to/logs/train.log"
+        );
+        assert_eq!(end_of_path("/a folder/日本語/logs/train.log", 18), "…/logs/train.log");
+        assert_eq!(end_of_path("a-name-that-is-longer-than-a-line.log", 10), "…-line.log");
+    }
 }
