@@ -22,7 +22,7 @@ pub const FORMS: [&str; 9] = [
 ];
 
 /// Plans of different kinds: all parameters under autocast, checkpointed, adapters, adapters on 4 bits, several GPUs.
-const PLANS: [(&str, &str); 5] = [
+const PLANS: [(&str, &str); 6] = [
     (
         "autocast",
         "llama3.2-1b --gpu 4090 --precision amp-bf16 --clip --loss full --ckpt none --seq 512",
@@ -33,8 +33,12 @@ const PLANS: [(&str, &str); 5] = [
         "qwen2.5-vl-3b --gpu 4090 --effective 16 --freeze lora --precision bf16",
     ),
     (
+        "chunked",
+        "llama3.2-1b --gpu 4090 --precision amp-bf16 --loss fused_linear --seq 512",
+    ),
+    (
         "quantised",
-        "qwen2.5-1.5b --limit-gib 7 --freeze qlora --optim adamw_8bit",
+        "qwen2.5-1.5b --seq 512 --limit-gib 7 --freeze qlora --optim adamw_8bit",
     ),
     (
         "two-gpus",
@@ -88,29 +92,47 @@ fn a_tool_that_cannot_share_maps_says_so() {
     }
 }
 
-#[test]
-fn the_real_tools_read_them() {
+/// Runs a script of `tests/exports` on a folder and gives what it printed.
+fn python(script: &str, folder: &Path) -> String {
     let python = root().join("target/exports/bin/python");
     assert!(
         python.exists(),
         "the tools are not there: `cargo xtask test` makes target/exports with them, and this test reads nothing without"
     );
+    let output = Command::new(python)
+        .arg(root().join("tests/exports").join(script))
+        .arg(folder)
+        .output()
+        .expect("Python starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{errors}");
+    said
+}
+
+fn lines_with(said: &str, begin: &str) -> usize {
+    said.lines().filter(|line| line.starts_with(begin)).count()
+}
+
+/// Plans of text and of images whose GPU is one: two need a launcher.
+#[test]
+fn trl_trains_a_step_of_each() {
+    let folder = tempfile::tempdir().expect("a folder for the exports");
+    let alone = PLANS.iter().filter(|(name, _)| *name != "two-gpus");
+    let written: usize = alone
+        .map(|(name, plan)| write(folder.path(), name, plan, &["trl"]))
+        .sum();
+    let said = python("train_trl.py", folder.path());
+    assert_eq!(lines_with(&said, "trained "), written, "{said}");
+}
+
+#[test]
+fn the_real_tools_read_them() {
     let folder = tempfile::tempdir().expect("a folder for the exports");
     let written = PLANS
         .iter()
         .map(|(name, plan)| write(folder.path(), name, plan, &FORMS));
     let written = written.sum::<usize>() + write(folder.path(), "shared-maps", SHARED_MAPS, &FORMS[..2]);
-    let output = Command::new(python)
-        .arg(root().join("tests/exports/load.py"))
-        .arg(folder.path())
-        .output()
-        .expect("Python starts");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let read = said.lines().filter(|line| line.starts_with("read ")).count();
-    assert!(
-        output.status.success(),
-        "{said}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert_eq!(read, written, "{said}");
+    let said = python("load.py", folder.path());
+    assert_eq!(lines_with(&said, "read "), written, "{said}");
 }

@@ -4,6 +4,7 @@ mod catalogue;
 pub mod config;
 mod family;
 pub(crate) mod forward;
+mod hub;
 mod image_tokens;
 mod images;
 mod near;
@@ -19,6 +20,7 @@ use crate::setup::{Case, Setup};
 use catalogue::CATALOGUE;
 pub use family::{MODEL_TYPES, ModelConfig};
 pub use forward::further::FurtherModels;
+pub use hub::hub_id;
 pub(crate) use near::near;
 pub use takes::Takes;
 

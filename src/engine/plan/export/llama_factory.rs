@@ -3,17 +3,23 @@
 use serde_json::json;
 
 use super::{Exported, yaml};
-use crate::setup::{Attention, Freeze, Loss, Precision};
+use crate::setup::{Attention, Freeze, Loss, Precision, Targets};
+
+/// Its names of what gets adapters: `all` is peft's `all-linear`.
+fn lora_target(names: &[String]) -> String {
+    names.join(",").replace("all-linear", "all")
+}
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
+    let is_vision_frozen = setup.lora_targets != Targets::AllLinear;
     let attn = match setup.attn {
         Attention::Sdpa => "sdpa",
         Attention::Eager => "disabled",
         Attention::FlashAttention2 => "fa2",
     };
     let mut entries = vec![
-        ("model_name_or_path", json!(of.plan.model)),
+        ("model_name_or_path", json!(of.model_id())),
         ("stage", json!("sft")),
         ("do_train", json!(true)),
         (
@@ -34,7 +40,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_rank", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
-        entries.push(("lora_target", json!(of.targets().join(","))));
+        entries.push(("lora_target", json!(lora_target(&of.target_names()))));
     }
     match setup.freeze {
         Freeze::None => entries.push(("freeze_vision_tower", json!(false))),
@@ -47,8 +53,10 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
             entries.push(("freeze_vision_tower", json!(true)));
             entries.push(("freeze_multi_modal_projector", json!(false)));
         }
-        Freeze::Lora => {}
+        // Its own rule keeps adapters out of a tower that it freezes.
+        Freeze::Lora => entries.push(("freeze_vision_tower", json!(is_vision_frozen))),
         Freeze::Qlora => {
+            entries.push(("freeze_vision_tower", json!(is_vision_frozen)));
             entries.push(("quantization_bit", json!(4)));
             entries.push(("quantization_method", json!("bnb")));
             entries.push(("double_quantization", json!(true)));
@@ -66,5 +74,5 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         Precision::AmpBf16 => entries.push(("bf16", json!(true))),
         Precision::AmpFp16 => entries.push(("fp16", json!(true))),
     }
-    Ok(yaml::document(&of.notes(false), &entries))
+    Ok(yaml::document(&of.notes_with_lines(false), &entries))
 }

@@ -6,14 +6,18 @@
 mod accelerate;
 mod deepspeed;
 mod lightning;
+mod lines;
 mod llama_factory;
 mod ms_swift;
 mod transformers;
 mod trl;
 mod yaml;
 
+use serde_json::{Value, json};
+
 use super::answer::{Choice, Plan};
 use crate::Setup;
+use crate::model::hub_id;
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Parallel, Precision, Strategy, Targets};
 
 /// A form that a plan can be written in.
@@ -195,23 +199,38 @@ impl Exported<'_> {
         matches!(self.setup().freeze, Freeze::Lora | Freeze::Qlora)
     }
 
-    /// peft's names of what gets adapters.
-    fn targets(&self) -> Vec<String> {
+    /// Names of the maps that get adapters, without the part of the model that they are in.
+    fn target_names(&self) -> Vec<String> {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         match &self.setup().lora_targets {
-            Targets::Projections => names(&[
-                "q_proj",
-                "k_proj",
-                "v_proj",
-                "o_proj",
-                "gate_proj",
-                "up_proj",
-                "down_proj",
-            ]),
-            Targets::Attention => names(&["q_proj", "k_proj", "v_proj", "o_proj"]),
+            Targets::Projections => names(&PROJECTIONS),
+            Targets::Attention => names(&PROJECTIONS[..4]),
             Targets::AllLinear => names(&["all-linear"]),
             Targets::Named(own) => own.clone(),
         }
+    }
+
+    /// peft's `target_modules`. Adapters of the language model alone are a regular expression over whole paths: a list
+    /// of names would find the vision tower's projections too.
+    fn targets(&self) -> Value {
+        match &self.setup().lora_targets {
+            Targets::Projections | Targets::Attention => json!(format!(
+                r".*(language_model|model\.layers)\..*\.({})",
+                self.target_names().join("|")
+            )),
+            Targets::AllLinear => json!("all-linear"),
+            Targets::Named(own) => json!(own),
+        }
+    }
+
+    /// The model as other tools find it: the hub's id, or a place that the reader fills in.
+    fn model_id(&self) -> &str {
+        hub_id(&self.plan.model).unwrap_or("PATH-OR-HUB-ID")
+    }
+
+    /// Lines of Python that do to the loaded model what the tool has no entry for.
+    fn preparation(&self) -> Vec<String> {
+        lines::preparation(self.setup())
     }
 
     fn clip(&self) -> f64 {
@@ -246,10 +265,8 @@ impl Exported<'_> {
                 gpus = self.plan.gpus
             ));
         }
-        match setup.ckpt {
-            Checkpointing::Vision => notes.push(one_part("vision tower", setup)),
-            Checkpointing::Language => notes.push(one_part("language model", setup)),
-            Checkpointing::None | Checkpointing::Full => {}
+        if hub_id(&self.plan.model).is_none() {
+            notes.push("the hub has no checkpoint of exactly this configuration: put the folder or the hub's id of yours in its place".to_owned());
         }
         if model_too {
             notes.push(format!(
@@ -258,20 +275,44 @@ impl Exported<'_> {
                 self.attn()
             ));
             match setup.freeze {
-                Freeze::None => {}
-                Freeze::Vision => notes.push("freeze the vision tower".to_owned()),
-                Freeze::AllButConnector => notes.push("freeze all but the connector".to_owned()),
-                Freeze::Lora => notes.push(format!("LoRA of rank {} on {}", setup.rank, self.targets().join(", "))),
-                Freeze::Qlora => notes.push(format!(
-                    "weights in 4 bits (NF4, double quantisation), LoRA of rank {} on {}",
+                Freeze::None | Freeze::Vision | Freeze::AllButConnector => {}
+                Freeze::Lora => notes.push(format!(
+                    "LoRA of rank {}, target_modules {}",
                     setup.rank,
-                    self.targets().join(", ")
+                    self.targets()
+                )),
+                Freeze::Qlora => notes.push(format!(
+                    "weights in 4 bits (NF4, double quantisation), LoRA of rank {}, target_modules {}",
+                    setup.rank,
+                    self.targets()
                 )),
             }
         }
         notes
     }
+
+    /// The notes, then what the training script does to the model, as Python behind `# `.
+    fn notes_with_lines(&self, model_too: bool) -> Vec<String> {
+        let mut notes = self.notes(model_too);
+        let lines = self.preparation();
+        if !lines.is_empty() {
+            notes.push("in the training script, once the model is loaded and its adapters are in place:".to_owned());
+            notes.extend(lines.iter().map(|line| format!("  {line}")));
+        }
+        notes
+    }
 }
+
+/// Linear maps of a decoder's layer, attention's first.
+const PROJECTIONS: [&str; 7] = [
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "down_proj",
+];
 
 fn no_optimizer(what: &str, instead: &str) -> String {
     format!("the tool has no name for {what}; plan again with --optim {instead}")
@@ -284,20 +325,6 @@ const fn distributed(strategy: Strategy) -> &'static str {
         Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => "MULTI_GPU",
         Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
     }
-}
-/// How one part of a model alone is checkpointed.
-fn one_part(part: &str, setup: &Setup) -> String {
-    // `PeftModel.__init__` of peft 0.21 asks for gradients of every tower's input where some part
-    // is checkpointed by then, unless weights are in 4 bits.
-    let when = if setup.freeze == Freeze::Lora {
-        " once the adapters are in place (before, peft makes the other part keep its activations too)"
-    } else {
-        ""
-    };
-    format!(
-        "checkpoint the {part} alone: call gradient_checkpointing_enable on that part of the model{when}; the tool's own \
-         switch takes the other part too, which is slower and holds less"
-    )
 }
 
 #[cfg(test)]

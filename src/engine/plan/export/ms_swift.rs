@@ -1,6 +1,6 @@
 //! ms-swift's YAML (4.6): `swift sft --config FILE`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Exported, yaml};
 use crate::setup::{Freeze, Loss};
@@ -9,7 +9,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
     let [bf16, fp16] = of.autocast();
     let mut entries = vec![
-        ("model", json!(of.plan.model)),
+        ("model", json!(of.model_id())),
         ("tuner_type", json!(if of.has_adapters() { "lora" } else { "full" })),
         ("torch_dtype", json!(of.weights())),
         ("bf16", json!(bf16)),
@@ -28,7 +28,10 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_rank", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
-        entries.push(("target_modules", json!(of.targets())));
+        match of.targets() {
+            Value::String(all) if all != "all-linear" => entries.push(("target_regex", json!(all))),
+            names => entries.push(("target_modules", names)),
+        }
     }
     let frozen = match setup.freeze {
         Freeze::None => Some([false, false, false]),
@@ -50,5 +53,5 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     if setup.loss == Loss::FusedLinear {
         entries.push(("use_liger_kernel", json!(true)));
     }
-    Ok(yaml::document(&of.notes(false), &entries))
+    Ok(yaml::document(&of.notes_with_lines(false), &entries))
 }

@@ -38,7 +38,7 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
 }
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
-    Ok(yaml::document(&of.notes(true), &arguments(of)?))
+    Ok(yaml::document(&of.notes_with_lines(true), &arguments(of)?))
 }
 
 /// A script's part: how the model is loaded and what of it is trained, then the arguments.
@@ -54,7 +54,8 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
         false => String::new(),
     };
     out += &format!(
-        "\nmodel_kwargs = dict(dtype=\"{}\", attn_implementation=\"{}\"{parts})\n",
+        "\nmodel_id = \"{}\"\nmodel_kwargs = dict(dtype=\"{}\", attn_implementation=\"{}\"{parts})\n",
+        of.model_id(),
         of.weights(),
         of.attn()
     );
@@ -70,22 +71,21 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
         );
     }
     if of.has_adapters() {
-        let targets: Vec<String> = of.targets().iter().map(|name| format!("\"{name}\"")).collect();
-        let modules = match &targets[..] {
-            [one] => one.clone(),
-            all => format!("[{}]", all.join(", ")),
-        };
         out += &format!(
-            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={modules})  # peft.LoraConfig(**lora)\n",
+            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={})  # peft.LoraConfig(**lora)\n",
             setup.rank,
             2 * setup.rank,
             setup.lora_dropout,
+            literal(&of.targets()),
         );
     }
-    match setup.freeze {
-        Freeze::Vision => out += "# freeze the vision tower: requires_grad_(False) on its parameters\n",
-        Freeze::AllButConnector => out += "# freeze all but the connector: requires_grad_(False) on the rest\n",
-        _ => {}
+    let lines = of.preparation();
+    if !lines.is_empty() {
+        out += "\n\ndef prepare(model):  # once it is loaded and its adapters are in place\n";
+        for line in lines {
+            out += &format!("    {line}\n");
+        }
+        out += "\n";
     }
     out += "\nargs = TrainingArguments(\n";
     for (key, value) in arguments(of)? {
