@@ -30,8 +30,13 @@ on_both! {
                     std::thread::spawn(move || send_until_gone(address, &token, &number, &acknowledged))
                 })
                 .collect();
-            // At another moment of the work each time.
-            std::thread::sleep(Duration::from_millis(150 + 37 * (round % 11)));
+            // Once something was acknowledged, however slow the machine is; then at another moment of the work each time.
+            let count = || acknowledged.lock().expect("no sender broke").len() as u64;
+            let begun = count();
+            while count() < begun + 3 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::thread::sleep(Duration::from_millis(37 * (round % 11)));
             server.kill();
             senders.into_iter().for_each(|sender| sender.join().expect("a sender ends"));
         }
@@ -42,7 +47,6 @@ on_both! {
         let acknowledged = acknowledged.lock().expect("no sender broke");
         let lost: Vec<_> = acknowledged.difference(&unique).collect();
         assert!(lost.is_empty(), "{} of {} were lost", lost.len(), acknowledged.len());
-        assert!(acknowledged.len() as u64 >= 3 * rounds(), "only {} were sent", acknowledged.len());
         println!("{} rounds: {} acknowledged, {} there", rounds(), acknowledged.len(), there.len());
     }
 }

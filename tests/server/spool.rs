@@ -19,7 +19,7 @@ fn answering<const N: usize>(answers: [&str; N]) -> SocketAddr {
             let answer = answers[n.min(N - 1)].clone();
             if answer == "nothing" {
                 std::thread::spawn(move || {
-                    std::thread::sleep(Duration::from_secs(30));
+                    std::thread::sleep(Duration::from_secs(600));
                     drop(stream);
                 });
                 continue;
@@ -215,11 +215,12 @@ fn a_client_that_is_killed_loses_nothing() {
         .stdout(Stdio::null())
         .spawn()
         .expect("the binary starts");
-    for _ in 0..200 {
-        if waiting(scratch.folder()) == 1 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
+    while waiting(scratch.folder()) == 0 {
+        assert!(
+            child.try_wait().expect("it can be asked").is_none(),
+            "it ended before it kept the record"
+        );
+        std::thread::sleep(Duration::from_millis(20));
     }
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");

@@ -38,15 +38,24 @@ impl Answer {
     }
 }
 
+/// How long a server may say nothing: far longer than any answer takes on a machine that is busy with other work.
+const SILENCE: Duration = Duration::from_secs(120);
+
 /// Sends these bytes and reads until the other end closes, or says nothing more for a while.
 pub fn raw(address: SocketAddr, bytes: &[u8]) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).expect("a connection");
-    stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .expect("a time limit");
+    stream.set_read_timeout(Some(SILENCE)).expect("a time limit");
     // The server may answer and close before it has all.
     let _ = stream.write_all(bytes);
     read(stream)
+}
+
+/// Sends these bytes and gives true if the other end closes the connection rather than keep it open in silence.
+pub fn is_closed_after(address: SocketAddr, bytes: &[u8]) -> bool {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(SILENCE)).expect("a time limit");
+    let _ = stream.write_all(bytes);
+    stream.read_to_end(&mut Vec::new()).is_ok()
 }
 
 fn read(mut stream: TcpStream) -> Option<Answer> {

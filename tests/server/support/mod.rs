@@ -6,7 +6,7 @@ mod record;
 mod scratch;
 mod server;
 
-pub use http::{get, post, raw, request};
+pub use http::{get, is_closed_after, post, raw, request};
 pub use postgres::Postgres;
 pub use record::{EXAMPLE, id_of, record};
 pub use scratch::Scratch;

@@ -51,7 +51,7 @@ impl Postgres {
     }
 
     fn wait(&self, programs: &Path) {
-        for _ in 0..300 {
+        for _ in 0..3000 {
             let mut ready = Command::new(programs.join("pg_isready"));
             ready.arg("-q").arg("-h").arg(self.folder.path());
             if ready.status().is_ok_and(|status| status.success()) {
