@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::process::run;
+use super::system_package;
+use crate::process::{find, output, run};
 use crate::{Failure, root};
 
 /// Makes `target/exports` where what it is made from has changed: the pinned packages of
@@ -23,7 +24,8 @@ pub fn exports() -> Result<(), Failure> {
     }
     eprintln!("making target/exports: PyTorch, transformers, accelerate, TRL and others, about 700 MB");
     let _ = fs::remove_dir_all(&folder);
-    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let python3 = python3()?;
+    run(Command::new(&python3).args(["-m", "venv"]).arg(&folder))?;
     let python = folder.join("bin/python");
     let requirements = source.join("requirements.txt");
     run(Command::new(&python)
@@ -38,10 +40,28 @@ pub fn exports() -> Result<(), Failure> {
             "-r",
         ])
         .arg(requirements))?;
-    run(Command::new("python3")
+    run(Command::new(&python3)
         .arg(source.join("stand_ins.py"))
         .arg(torch_libraries(&folder)?))?;
     fs::write(&stamp, made_from).map_err(|error| Failure::new(format!("{}: {error}", stamp.display())))
+}
+
+/// A Python that makes environments with pip in them, which Debian keeps in a package of its own.
+fn python3() -> Result<PathBuf, Failure> {
+    let look = || {
+        let python = find(&["python3"])?;
+        output(Command::new(&python).args(["-c", "import ensurepip, venv"])).map(|_| python)
+    };
+    if let Some(python) = look() {
+        return Ok(python);
+    }
+    system_package::install(&["python3", "python3-venv"])?;
+    look().ok_or_else(|| {
+        Failure::new(
+            "the tests of exported plans need Python 3 with venv and pip on PATH; \
+             on Debian: apt-get install python3 python3-venv",
+        )
+    })
 }
 
 fn made_from(source: &Path) -> Result<String, Failure> {
