@@ -1,148 +1,82 @@
-//! Strokes, fills and texts, on a canvas or in an SVG.
+//! Paths, circles and texts in an SVG. The SVG of plotters knows no dashes.
 
+use std::cell::RefCell;
 use std::fmt::Write;
+use std::rc::Rc;
 
 use plotters_backend::text_anchor::{HPos, VPos};
-use plotters_backend::{BackendColor, BackendStyle};
-use wasm_bindgen::JsValue;
-use web_sys::CanvasRenderingContext2d;
+use plotters_backend::{BackendCoord, BackendStyle, BackendTextStyle};
 
-use super::{Done, Pen, Surface, refused};
+use super::{Done, refused};
 use crate::charts::svg;
 
-impl Surface {
+/// The body of an SVG as far as it is drawn.
+pub(super) struct SvgPen {
+    /// The elements.
+    pub text: Rc<RefCell<String>>,
+    /// Lengths of dashes and gaps of the lines that follow, in CSS pixels.
+    pub dash: &'static [f64],
+    /// Units for each of CSS's pixels.
+    pub ratio: f64,
+}
+
+impl SvgPen {
     /// A path of straight lines, filled or stroked.
-    pub(super) fn path(&self, points: &[(f64, f64)], paint: &Paint) -> Done {
-        if paint.color.alpha == 0.0 || points.is_empty() {
-            return Ok(());
+    pub fn path(&self, points: impl Iterator<Item = BackendCoord>, style: &impl BackendStyle, fill: bool) -> Done {
+        let mut text = self.text.borrow_mut();
+        text.push_str("<path d=\"");
+        for (i, (x, y)) in points.enumerate() {
+            write!(text, "{}{x} {y}", if i == 0 { 'M' } else { 'L' }).map_err(refused)?;
         }
-        match &self.pen {
-            Pen::Canvas(context) => {
-                context.begin_path();
-                for (i, (x, y)) in points.iter().enumerate() {
-                    if i == 0 {
-                        context.move_to(*x, *y);
-                    } else {
-                        context.line_to(*x, *y);
-                    }
-                }
-                self.finish(context, paint)
-            }
-            Pen::Svg(text) => {
-                let mut text = text.borrow_mut();
-                text.push_str("<path d=\"");
-                for (i, (x, y)) in points.iter().enumerate() {
-                    write!(text, "{}{x} {y}", if i == 0 { 'M' } else { 'L' }).map_err(refused)?;
-                }
-                text.push('"');
-                self.style(&mut text, paint)
-            }
-        }
+        text.push('"');
+        self.style(&mut text, style, fill)
     }
 
-    pub(super) fn finish(&self, context: &CanvasRenderingContext2d, paint: &Paint) -> Done {
-        let color = svg::rgba(paint.color);
-        match paint.stroke {
-            None => {
-                context.set_fill_style_str(&color);
-                context.fill();
-            }
-            Some(width) => {
-                context.set_stroke_style_str(&color);
-                context.set_line_width(width);
-                let dash: js_sys::Array = self.dash.iter().map(|d| JsValue::from(d * self.ratio)).collect();
-                context.set_line_dash(&dash).map_err(refused)?;
-                context.stroke();
-            }
+    /// A circle, filled or stroked.
+    pub fn circle(&self, (x, y): BackendCoord, radius: u32, style: &impl BackendStyle, fill: bool) -> Done {
+        let mut text = self.text.borrow_mut();
+        write!(text, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"").map_err(refused)?;
+        self.style(&mut text, style, fill)
+    }
+
+    /// Ends an element with its colour and line.
+    fn style(&self, text: &mut String, style: &impl BackendStyle, fill: bool) -> Done {
+        let color = svg::rgba(style.color());
+        if fill {
+            return write!(text, " fill=\"{color}\"/>").map_err(refused);
         }
+        let width = style.stroke_width();
+        write!(text, " fill=\"none\" stroke=\"{color}\" stroke-width=\"{width}\"").map_err(refused)?;
+        if !self.dash.is_empty() {
+            let dash: Vec<String> = self.dash.iter().map(|d| (d * self.ratio).to_string()).collect();
+            write!(text, " stroke-dasharray=\"{}\"", dash.join(" ")).map_err(refused)?;
+        }
+        text.push_str("/>");
         Ok(())
     }
 
-    pub(super) fn style(&self, text: &mut String, paint: &Paint) -> Done {
-        let color = svg::rgba(paint.color);
-        match paint.stroke {
-            None => write!(text, " fill=\"{color}\"/>"),
-            Some(width) => {
-                write!(text, " fill=\"none\" stroke=\"{color}\" stroke-width=\"{width}\"").map_err(refused)?;
-                if !self.dash.is_empty() {
-                    let dash: Vec<String> = self.dash.iter().map(|d| (d * self.ratio).to_string()).collect();
-                    write!(text, " stroke-dasharray=\"{}\"", dash.join(" ")).map_err(refused)?;
-                }
-                text.write_str("/>")
-            }
-        }
+    /// A text with its anchor at a point.
+    pub fn text(&self, words: &str, style: &impl BackendTextStyle, at: BackendCoord) -> Done {
+        let (anchor, size) = (style.anchor(), style.size());
+        let anchored = match anchor.h_pos {
+            HPos::Left => "start",
+            HPos::Right => "end",
+            HPos::Center => "middle",
+        };
+        // Programs differ in baselines, so the alphabetic one is used and moved.
+        let down = match anchor.v_pos {
+            VPos::Top => 0.8,
+            VPos::Center => 0.35,
+            VPos::Bottom => -0.2,
+        };
+        write!(
+            self.text.borrow_mut(),
+            "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" text-anchor=\"{anchored}\" fill=\"{}\">{}</text>",
+            at.0,
+            f64::from(at.1) + down * size,
+            svg::rgba(style.color()),
+            svg::escaped(words)
+        )
         .map_err(refused)
     }
-
-    pub(super) fn write_text(
-        &self,
-        words: &str,
-        font: &Font,
-        at: (f64, f64),
-        anchor: (HPos, VPos),
-        color: BackendColor,
-    ) -> Done {
-        match &self.pen {
-            Pen::Canvas(context) => {
-                context.set_text_baseline(match anchor.1 {
-                    VPos::Top => "top",
-                    VPos::Center => "middle",
-                    VPos::Bottom => "bottom",
-                });
-                context.set_text_align(match anchor.0 {
-                    HPos::Left => "left",
-                    HPos::Right => "right",
-                    HPos::Center => "center",
-                });
-                context.set_fill_style_str(&svg::rgba(color));
-                context.set_font(&format!("{}px {}", font.size, font.family));
-                context.fill_text(words, at.0, at.1).map_err(refused)
-            }
-            Pen::Svg(text) => {
-                let anchored = match anchor.0 {
-                    HPos::Left => "start",
-                    HPos::Right => "end",
-                    HPos::Center => "middle",
-                };
-                // Programs differ in baselines, so the alphabetic one is used and moved.
-                let down = match anchor.1 {
-                    VPos::Top => 0.8,
-                    VPos::Center => 0.35,
-                    VPos::Bottom => -0.2,
-                };
-                write!(
-                    text.borrow_mut(),
-                    "<text x=\"{}\" y=\"{}\" font-size=\"{}\" text-anchor=\"{anchored}\" fill=\"{}\">{}</text>",
-                    at.0,
-                    at.1 + down * font.size,
-                    font.size,
-                    svg::rgba(color),
-                    svg::escaped(words)
-                )
-                .map_err(refused)
-            }
-        }
-    }
-}
-
-/// How something is painted.
-pub(super) struct Paint {
-    pub color: BackendColor,
-    /// Width of the line; filled without one.
-    pub stroke: Option<f64>,
-}
-
-impl Paint {
-    pub fn of(style: &impl BackendStyle, fill: bool) -> Self {
-        Self {
-            color: style.color(),
-            stroke: (!fill).then(|| f64::from(style.stroke_width())),
-        }
-    }
-}
-
-/// The face of a text.
-pub(super) struct Font {
-    pub size: f64,
-    pub family: String,
 }

@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leptos::prelude::*;
-use vramscope_engine::order::sort_by_key;
 use vramscope_engine::plan::Tried;
 use vramscope_engine::report::Phase;
 
+use crate::events::Pending;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Draft, Key, Reading};
@@ -20,7 +20,7 @@ pub struct Trials {
     tried: RwSignal<Vec<Row>>,
     /// While changes are being tried.
     pub progress: RwSignal<Option<Progress>>,
-    pending: StoredValue<Option<TimeoutHandle>>,
+    pending: Pending,
     engine: Engine,
 }
 
@@ -53,7 +53,7 @@ impl Trials {
         let trials = Self {
             tried: RwSignal::default(),
             progress: RwSignal::new(None),
-            pending: StoredValue::new(None),
+            pending: Pending::new(),
             engine: Engine::get(),
         };
         let reading = Store::get().reading();
@@ -74,7 +74,7 @@ impl Trials {
     fn again(self, simulation: Simulation) {
         self.stop();
         let later = move || untrack(|| self.ask(simulation));
-        self.pending.set_value(set_timeout_with_handle(later, PAUSE).ok());
+        self.pending.begin(PAUSE, later);
     }
 
     fn ask(self, simulation: Simulation) {
@@ -116,9 +116,7 @@ impl Trials {
     pub fn stop(self) {
         self.engine.cancel(Slot::WhatIf);
         self.progress.try_set(None);
-        if let Some(timer) = self.pending.try_update_value(Option::take).flatten() {
-            timer.clear();
-        }
+        self.pending.stop();
     }
 
     /// What was tried, by entry; within and among entries what saves most comes first.
@@ -131,9 +129,9 @@ impl Trials {
             }
         }
         for (_, rows) in &mut groups {
-            sort_by_key(rows, Row::cost);
+            rows.sort_by_key(Row::cost);
         }
-        sort_by_key(&mut groups, |(_, rows)| rows.first().map_or(i64::MAX, Row::cost));
+        groups.sort_by_key(|(_, rows)| rows.first().map_or(i64::MAX, Row::cost));
         groups
     }
 }
