@@ -20,6 +20,8 @@ pub struct Trials {
     tried: RwSignal<Vec<Row>>,
     /// While changes are being tried.
     pub progress: RwSignal<Option<Progress>>,
+    /// Whether nothing more comes for this run: all is tried, or the person stopped it.
+    pub over: RwSignal<bool>,
     pending: Pending,
     engine: Engine,
 }
@@ -53,6 +55,7 @@ impl Trials {
         let trials = Self {
             tried: RwSignal::default(),
             progress: RwSignal::new(None),
+            over: RwSignal::new(false),
             pending: Pending::new(),
             engine: Engine::get(),
         };
@@ -73,6 +76,7 @@ impl Trials {
 
     fn again(self, simulation: Simulation) {
         self.stop();
+        self.over.set(false);
         let later = move || untrack(|| self.ask(simulation));
         self.pending.begin(PAUSE, later);
     }
@@ -107,13 +111,19 @@ impl Trials {
                 // What was tried for the last setup stays in sight until all is tried for this one.
                 if progress.is_complete() {
                     self.tried.set(std::mem::take(&mut rows));
+                    self.over.set(true);
                 }
                 self.progress.set((!progress.is_complete()).then_some(progress));
             });
     }
 
-    /// Tries no further; what was tried before stays.
-    pub fn stop(self) {
+    /// Tries no further, as the person wishes; what was tried before stays.
+    pub fn end(self) {
+        self.stop();
+        self.over.set(true);
+    }
+
+    fn stop(self) {
         self.engine.cancel(Slot::WhatIf);
         self.progress.try_set(None);
         self.pending.stop();
