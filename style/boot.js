@@ -18,10 +18,6 @@ vramscope.phrases = (language) => {
   known[language].catch(() => delete known[language]);
   return known[language];
 };
-/** Plans that were made before, a line of JSON for each. */
-vramscope.plans = () => text(at(addresses.plans));
-/** The course in a language, which only those fetch who open it. */
-vramscope.course = (language) => text(at(addresses[`course${language.toLowerCase().replace("-", "")}`]));
 // A head start; which language it is, the program decides.
 vramscope.phrases(likelyLanguage());
 // The worker comes up beside the page, not after it.
@@ -47,16 +43,6 @@ vramscope.diagnose = (files, text, run, hear) => {
   return reader;
 };
 vramscope.pasted = "(pasted)";
-
-/** Asks this page's host: the status, 0 where it cannot be reached, and the text. */
-vramscope.get = async (address, token) => {
-  try {
-    const answer = await fetch(at(address), { headers: token ? { authorization: `Bearer ${token}` } : {} });
-    return [answer.status, await answer.text()];
-  } catch {
-    return [0, ""];
-  }
-};
 
 try {
   const page = await import(at(js));
@@ -93,7 +79,8 @@ function likelyLanguage() {
 
 function chosenLanguage() {
   try {
-    return localStorage.getItem("vramscope.lang");
+    // As src/app/shell/preferences.rs keeps it: JSON, and in earlier versions the name alone.
+    return localStorage.getItem("vramscope.lang")?.replaceAll('"', "");
   } catch {
     return null;
   }

@@ -11,6 +11,10 @@ mod charts;
 mod chunk;
 mod course;
 #[cfg(target_arch = "wasm32")]
+mod events;
+#[cfg(target_arch = "wasm32")]
+mod fetched;
+#[cfg(target_arch = "wasm32")]
 mod i18n;
 #[cfg(target_arch = "wasm32")]
 mod pages;

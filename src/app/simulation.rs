@@ -6,6 +6,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 use vramscope_engine::Model;
 
+use crate::events::{Pending, after};
 use crate::shell::{Near, Store};
 use crate::state::{Draft, Reading};
 use crate::widgets::is_typing;
@@ -61,6 +62,10 @@ pub struct Simulation {
     asked: StoredValue<u32>,
     /// Entries that wait for an answer have this number.
     waiting: StoredValue<Option<u32>>,
+    /// Until what waits is marked as late.
+    patience: Pending,
+    /// Until the figures of the last setup go.
+    resting: Pending,
 }
 
 impl Simulation {
@@ -76,6 +81,8 @@ impl Simulation {
             known: StoredValue::default(),
             asked: StoredValue::new(0),
             waiting: StoredValue::new(None),
+            patience: Pending::new(),
+            resting: Pending::new(),
         };
         provide_context(simulation);
         let engine = Engine::get();
@@ -135,17 +142,14 @@ impl Simulation {
                     self.end(engine, entries, outcome);
                 }
             };
-            set_timeout(end, REST);
+            self.resting.begin(REST, end);
         });
-        set_timeout(
-            move || {
-                let waits = self.waiting.try_get_value().flatten() == Some(number);
-                if waits {
-                    self.stale.set(true);
-                }
-            },
-            PATIENCE,
-        );
+        self.patience.begin(PATIENCE, move || {
+            let waits = self.waiting.try_get_value().flatten() == Some(number);
+            if waits {
+                self.stale.set(true);
+            }
+        });
     }
 
     /// This came of these entries.
@@ -258,7 +262,7 @@ fn after_paint(f: impl FnOnce() + 'static) {
     if document().hidden() {
         return f();
     }
-    request_animation_frame(move || set_timeout(f, Duration::ZERO));
+    request_animation_frame(move || after(Duration::ZERO, f));
 }
 
 impl From<Result<Box<Run>, Refusal>> for Outcome {

@@ -15,7 +15,6 @@ pub mod model;
 mod names;
 pub mod nn;
 pub mod optim;
-pub mod order;
 pub mod plan;
 pub mod record;
 pub mod report;

@@ -6,6 +6,7 @@ mod dense;
 mod glue;
 mod imports;
 mod markup;
+mod packed;
 mod program;
 mod published;
 mod service_worker;
@@ -87,7 +88,8 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     complete(dist, how)
 }
 
-/// Writes what follows from the files of the page: the service worker that keeps them, and all of them as one.
+/// Writes what follows from the files of the page: the service worker that keeps them, all of them as one, and each as
+/// servers send it.
 ///
 /// # Errors
 /// When a file cannot be read or written, or the page has something that one file cannot carry.
@@ -95,7 +97,7 @@ pub fn complete(dist: &Path, how: Build) -> Result<(), Failure> {
     service_worker::write(dist)?;
     let page = single_file::of(dist, how)?;
     std::fs::write(dist.join(SINGLE_FILE), page)?;
-    Ok(())
+    packed::write(dist, how)
 }
 
 fn base64(bytes: impl AsRef<[u8]>) -> String {

@@ -1,41 +1,54 @@
-//! A static file server on the loopback interface: enough for a built page, and nothing more.
+//! A folder over HTTP on the loopback interface, as `vramscope serve` would answer with it.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_LENGTH;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use tokio::runtime;
+use tokio::sync::oneshot;
 
 /// A server at work, until it is stopped or the process ends.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    stopped: Arc<AtomicBool>,
+    running: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
+    sent: Sent,
 }
 
+/// One answer: the path that was asked for, and the bytes of the body as they were sent.
+pub type Answer = (String, u64);
+type Sent = Arc<Mutex<Vec<Answer>>>;
+
 impl Server {
-    /// Serves `folder` on 127.0.0.1, on a free port when `port` is 0. A file `NAME.br` is what those
-    /// who take Brotli get for `NAME`.
+    /// Serves `folder` on 127.0.0.1, on a free port when `port` is 0.
     ///
     /// # Errors
     /// When the port is taken.
     pub fn start(folder: PathBuf, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let stopped = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&stopped);
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                if stop.load(Ordering::SeqCst) {
-                    break;
-                }
-                let folder = folder.clone();
-                // A reader that goes away mid-answer concerns nobody else.
-                thread::spawn(move || answer(stream, &folder).ok());
-            }
-        });
-        Ok(Self { address, stopped })
+        let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
+        let listener = {
+            let _within = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let sent = Sent::default();
+        let router = vramscope_files::router(&folder).layer(from_fn_with_state(Arc::clone(&sent), count));
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::spawn(move || runtime.block_on(serve(listener, router, stopped)));
+        Ok(Self {
+            address,
+            running: Mutex::new(Some((stop, thread))),
+            sent,
+        })
     }
 
     /// Where the folder is served, with a slash at the end.
@@ -43,11 +56,19 @@ impl Server {
         format!("http://{}/", self.address)
     }
 
-    /// Answers nobody any more.
+    /// What was sent so far, in order.
+    pub fn sent(&self) -> Vec<Answer> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Answers nobody any more, and ends the connections that are open.
     pub fn stop(&self) {
-        self.stopped.store(true, Ordering::SeqCst);
-        // One more caller, so that it looks; where the call fails, it is not there any more.
-        TcpStream::connect(self.address).ok();
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((stop, thread)) = running {
+            // Where nobody hears it, or it panicked, it answers nobody either.
+            stop.send(()).ok();
+            thread.join().ok();
+        }
     }
 }
 
@@ -59,86 +80,104 @@ pub fn start(folder: PathBuf, port: u16) -> io::Result<SocketAddr> {
     Server::start(folder, port).map(|server| server.address)
 }
 
-fn answer(mut stream: TcpStream, folder: &Path) -> io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut request = String::new();
-    reader.read_line(&mut request)?;
-    let takes_brotli = takes_brotli(&mut reader)?;
-    let mut words = request.split_whitespace();
-    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let nothing = "Content-Type: text/plain\r\n";
-    if method != "GET" && method != "HEAD" {
-        return send(&mut stream, "405 Method Not Allowed", nothing, b"");
-    }
-    let file = file_for(folder, target).and_then(|path| Some((content(&path, takes_brotli)?, path)));
-    let Some(((body, encoding), path)) = file else {
-        return send(&mut stream, "404 Not Found", nothing, b"not found");
+/// Serves until it is told to stop, or for ever where nobody is left to tell it. The end of the runtime, right after,
+/// ends the connections.
+async fn serve(listener: tokio::net::TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
+    let told = async {
+        if stopped.await.is_err() {
+            std::future::pending::<()>().await;
+        }
     };
-    let headers = format!("Content-Type: {}\r\n{encoding}", content_type(&path));
-    send(&mut stream, "200 OK", &headers, &body)
-}
-
-/// Reads the headers to their end.
-fn takes_brotli(reader: &mut impl BufRead) -> io::Result<bool> {
-    let (mut line, mut takes) = (String::new(), false);
-    while reader.read_line(&mut line)? > 2 {
-        line.make_ascii_lowercase();
-        takes |= line.starts_with("accept-encoding:") && line.contains("br");
-        line.clear();
-    }
-    Ok(takes)
-}
-
-/// A file's bytes, with the header that says how they are encoded.
-fn content(path: &Path, takes_brotli: bool) -> Option<(Vec<u8>, &'static str)> {
-    let packed = || std::fs::read(format!("{}.br", path.display())).ok();
-    match takes_brotli.then(packed).flatten() {
-        Some(bytes) => Some((bytes, "Content-Encoding: br\r\n")),
-        None => Some((std::fs::read(path).ok()?, "")),
+    tokio::select! {
+        _ = axum::serve(listener, router) => (),
+        () = told => (),
     }
 }
 
-fn send(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> io::Result<()> {
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
-    )?;
-    stream.write_all(body)
-}
-
-/// The file that a request means; `None` for what would leave the folder.
-fn file_for(folder: &Path, target: &str) -> Option<PathBuf> {
-    let path = target.split(['?', '#']).next()?.strip_prefix('/')?;
-    let path = Path::new(if path.is_empty() { "index.html" } else { path });
-    let inside = path.components().all(|c| matches!(c, Component::Normal(_)));
-    inside.then(|| folder.join(path))
-}
-
-fn content_type(path: &Path) -> &'static str {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("html") => "text/html; charset=utf-8",
-        Some("js") => "text/javascript; charset=utf-8",
-        Some("css") => "text/css; charset=utf-8",
-        Some("wasm") => "application/wasm",
-        Some("svg") => "image/svg+xml",
-        Some("png") => "image/png",
-        Some("json" | "webmanifest") => "application/json",
-        _ => "application/octet-stream",
-    }
+/// Notes what is answered.
+async fn count(State(sent): State<Sent>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let response = next.run(request).await;
+    let length = response.headers().get(CONTENT_LENGTH);
+    // A 304 has no body, and states no length.
+    let bytes = length
+        .and_then(|length| length.to_str().ok()?.parse().ok())
+        .unwrap_or(0);
+    sent.lock().unwrap_or_else(PoisonError::into_inner).push((path, bytes));
+    response
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
     use super::*;
 
+    /// Status, headers in lower case, and the number of bytes of the body.
+    fn ask(server: &Server, path: &str, headers: &str) -> (String, String, usize) {
+        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n{headers}\r\n"
+        )
+        .expect("it reads");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("it answers");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+        let (status, headers) = head.split_once("\r\n").expect("headers");
+        (
+            status["http/1.1 ".len()..][..3].to_owned(),
+            headers.to_owned(),
+            answer.len() - end - 4,
+        )
+    }
+
+    fn header<'a>(headers: &'a str, name: &str) -> Option<&'a str> {
+        let lines = headers.lines().filter_map(|line| line.split_once(": "));
+        lines.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
     #[test]
-    fn a_request_stays_in_the_folder() {
-        let folder = Path::new("dist");
-        assert_eq!(file_for(folder, "/"), Some(folder.join("index.html")));
-        assert_eq!(file_for(folder, "/a/b.js?v=1"), Some(folder.join("a/b.js")));
-        assert_eq!(file_for(folder, "/../Cargo.toml"), None);
-        assert_eq!(file_for(folder, "//etc/passwd"), None);
-        assert_eq!(file_for(folder, "no-slash"), None);
+    fn a_file_is_sent_as_the_client_takes_it_and_not_twice() {
+        let folder = std::env::temp_dir().join(format!("vramscope-static-server-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder of the test's own");
+        for (name, bytes) in [("a.js", 900), ("a.js.br", 30), ("a.js.gz", 40), ("b.wasm", 7)] {
+            std::fs::write(folder.join(name), vec![b'x'; bytes]).expect("a file");
+        }
+        let server = Server::start(folder.clone(), 0).expect("a port is free");
+        let mut tags = Vec::new();
+        for (accepted, encoding, bytes) in [
+            ("", None, 900),
+            ("Accept-Encoding: gzip, deflate, br, zstd\r\n", Some("br"), 30),
+            ("Accept-Encoding: gzip\r\n", Some("gzip"), 40),
+        ] {
+            let (status, headers, length) = ask(&server, "/a.js", accepted);
+            assert_eq!((status.as_str(), length), ("200", bytes), "{headers}");
+            assert_eq!(header(&headers, "content-encoding"), encoding);
+            assert_eq!(header(&headers, "content-type"), Some("text/javascript"));
+            assert_eq!(header(&headers, "vary"), Some("accept-encoding"));
+            let tag = header(&headers, "etag").expect("a tag").to_owned();
+            assert!(!tags.contains(&tag), "two encodings share {tag}");
+            let again = ask(&server, "/a.js", &format!("{accepted}If-None-Match: {tag}\r\n"));
+            assert_eq!((again.0.as_str(), again.2), ("304", 0));
+            assert_eq!(header(&again.1, "vary"), Some("accept-encoding"));
+            tags.push(tag);
+        }
+        let other = ask(&server, "/a.js", &format!("If-None-Match: {}\r\n", tags[1]));
+        assert_eq!((other.0.as_str(), other.2), ("200", 900), "the tag of another encoding");
+        let (status, headers, _) = ask(&server, "/b.wasm", "Accept-Encoding: br\r\n");
+        assert_eq!(
+            (status.as_str(), header(&headers, "content-type")),
+            ("200", Some("application/wasm"))
+        );
+        for outside in ["/none", "/../Cargo.toml", "/%2e%2e/Cargo.toml", "//etc/passwd"] {
+            assert_eq!(ask(&server, outside, "").0, "404", "{outside}");
+        }
+        assert_eq!(server.sent()[..2], [("/a.js".into(), 900), ("/a.js".into(), 0)]);
+        server.stop();
+        assert!(TcpStream::connect(server.address).is_err());
+        std::fs::remove_dir_all(folder).expect("it is there");
     }
 }

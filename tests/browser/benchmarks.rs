@@ -197,6 +197,16 @@ async fn what_is_no_record_is_refused_and_no_text_becomes_markup() {
     .await;
 }
 
+/// Has the host give this answer when it is asked for the list of records, and leaves the page.
+fn host_answers(answer: &str) -> String {
+    format!(
+        "window.fetchAnything ??= window.fetch;
+        window.fetch = async (asked, ...more) =>
+            asked.url?.includes('data/records.json') ? {answer} : fetchAnything(asked, ...more);
+        location.hash = '#/'"
+    )
+}
+
 #[tokio::test]
 async fn every_state_of_the_host_is_told() {
     let site = published("bench-states", &[EXAMPLE]);
@@ -205,16 +215,15 @@ async fn every_state_of_the_host_is_told() {
         columns(page, 1).await?;
         // A host that answers otherwise, without one.
         let answers = [
-            ("closed", "[401, '{}']"),
-            ("busy", "[503, '']"),
-            ("odd", "[200, '{']"),
-            ("none", "[404, '']"),
-            ("empty", "[200, '{\"records\":[],\"next\":null}']"),
-            ("offline", "[0, '']"),
+            ("closed", "new Response('{}', { status: 401 })"),
+            ("busy", "new Response('', { status: 503 })"),
+            ("odd", "new Response('{')"),
+            ("none", "new Response('', { status: 404 })"),
+            ("empty", "new Response('{\"records\":[],\"next\":null}')"),
+            ("offline", "Promise.reject(new TypeError('offline'))"),
         ];
         for (state, answer) in answers {
-            let script = format!("window.vramscope.get = async () => {answer}; location.hash = '#/'");
-            page.driver.execute(&script, vec![]).await?;
+            page.driver.execute(host_answers(answer), vec![]).await?;
             page.find("peak-allocated").await?;
             page.driver.execute("location.hash = '#/benchmarks'", vec![]).await?;
             let shown = || page.value("bench-state");
@@ -225,9 +234,9 @@ async fn every_state_of_the_host_is_told() {
         open(page, H200).await?;
         columns(page, 1).await?;
         // With a token, the next try is answered.
-        let script = "window.vramscope.get = async (address, token) => token === 'vrs_1' \
-            ? [200, '{\"records\":[],\"next\":null}'] : [401, '{}']; location.hash = '#/'";
-        page.driver.execute(script, vec![]).await?;
+        let answer = "asked.headers.get('authorization') === 'Bearer vrs_1' \
+            ? new Response('{\"records\":[],\"next\":null}') : new Response('{}', { status: 401 })";
+        page.driver.execute(host_answers(answer), vec![]).await?;
         page.find("peak-allocated").await?;
         page.driver.execute("location.hash = '#/benchmarks'", vec![]).await?;
         page.find("bench-token").await?.send_keys("vrs_1\n").await?;

@@ -98,9 +98,17 @@ async fn where_somebody_goes_is_not_written_over_by_an_entry_before() {
             };\
             setTimeout(go);";
         page.driver.execute(script, vec![]).await?;
-        tokio::time::sleep(std::time::Duration::from_millis(800)).await;
-        let hash: String = page.driver.execute("return location.hash", vec![]).await?.convert()?;
-        assert!(hash.starts_with("#/attention"), "{hash}");
+        let hash = || async {
+            page.driver
+                .execute("return location.hash", vec![])
+                .await?
+                .convert::<String>()
+        };
+        let is_there = |hash: &String| hash.starts_with("#/attention");
+        page.until("the other page", hash, is_there).await?;
+        // The address would be written over about now.
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        assert!(is_there(&hash().await?), "{}", hash().await?);
         Ok(())
     })
     .await;

@@ -2,16 +2,18 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thirtyfour::error::WebDriverErrorInner;
+use thirtyfour::extensions::query::ElementPollerWithTimeout;
 use thirtyfour::prelude::*;
 use xtask::{dist, static_server, tools};
 
 use crate::chromedriver::Chromedriver;
 
-/// Long enough for two busy cores.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Long enough for two cores that are busy with other programs too.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The built page, open.
 pub struct Page {
@@ -65,7 +67,12 @@ impl Page {
             capabilities.add_arg(arg)?;
         }
         capabilities.add_arg("--window-size=1440,1400")?;
-        let driver = WebDriver::new(process.url(), capabilities).await?;
+        let poller = ElementPollerWithTimeout::new(PATIENCE, Duration::from_millis(100));
+        let driver = WebDriver::builder(process.url(), capabilities)
+            .poller(Arc::new(poller))
+            .connect()
+            .await?;
+        driver.set_script_timeout(PATIENCE).await?;
         // The driver's end closes the browser, also where a test fails.
         driver.clone().leak().expect("the session is open");
         Ok(Self {

@@ -195,6 +195,9 @@ async fn long_work_shows_how_far_it_is_and_can_be_stopped() {
         let pressed = || script(page, "return pressed");
         page.until("progress", pressed, |p| !p.is_null()).await?;
         let rows = || script(page, "return document.querySelectorAll('[data-testid=what-if-row]').length");
+        let over = "return document.querySelector('[data-testid=what-if]').dataset.over";
+        page.until("the end", || script(page, over), |over| over == "true").await?;
+        // A change that is tried all the same would come about now.
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         assert_eq!((rows().await?, page.text("progress").await?), (json!(0), String::new()));
         Ok(())
@@ -211,6 +214,7 @@ async fn a_long_simulation_is_given_up_in_the_middle_for_a_newer_entry() {
         // Some seconds of work in one simulation.
         let long = "location.hash = '#/?model=Qwen/Qwen2.5-VL-72B-Instruct&accum=64&ckpt=full&precision=amp-bf16'";
         script(page, long).await?;
+        // A worker that says nothing for a second is given up.
         tokio::time::sleep(std::time::Duration::from_millis(1300)).await;
         let busy = "return document.getElementById('results').ariaBusy";
         assert_eq!(script(page, busy).await?, json!("true"), "it is marked as old");

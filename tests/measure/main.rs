@@ -1,5 +1,5 @@
 //! `cargo xtask measure`: what a visit to the built page costs, in a real Chromium over the loopback
-//! interface from a server that packs with Brotli. Prints tables; a KB is 1000 bytes. With a file's name after it,
+//! interface, and over a slow network. Prints tables; a KB is 1000 bytes. With a file's name after it,
 //! `cargo run -p vramscope-tests --example measure -- FILE` says what the page of diagnoses takes to read that file;
 //! `large.py` makes large ones.
 
@@ -8,19 +8,19 @@
 #[path = "../browser/chromedriver.rs"]
 mod chromedriver;
 mod opened;
-mod pack;
 #[path = "../browser/page.rs"]
 #[allow(dead_code, reason = "the browser tests use all of it")]
 mod page;
 mod quantiles;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
-use thirtyfour::error::WebDriverResult;
-use xtask::static_server::Server;
+use thirtyfour::prelude::*;
+use xtask::static_server::{Answer, Server};
 
 use page::{Page, with_browser};
 use quantiles::Quantiles;
@@ -40,10 +40,18 @@ async fn main() {
         let file = std::path::absolute(file).expect("a file's name");
         return opened::print(&file, &page::built()).await;
     }
-    let folder = pack::packed_page();
+    let folder = page::built();
     let mut first = Vec::new();
     let mut again = Vec::new();
+    let mut slow = Vec::new();
     for _ in 0..VISITS {
+        let server = Server::start(folder.clone(), 0).expect("a port is free");
+        with_browser(&server.origin(), async |page| {
+            slow_network(page).await?;
+            slow.push(usable(page).await?);
+            Ok(())
+        })
+        .await;
         let server = Server::start(folder.clone(), 0).expect("a port is free");
         with_browser(&server.origin(), async |page| {
             first.push(usable(page).await?);
@@ -55,10 +63,12 @@ async fn main() {
     }
     let server = Server::start(folder.clone(), 0).expect("a port is free");
     with_browser(&server.origin(), async |page| {
-        let visit = loaded(page, &folder).await?;
-        print_visit(&visit);
+        page.go(SETUP).await?;
+        page.driver.query(By::Css(".what-if-group")).first().await?;
+        print_visit(server.sent(), &folder);
         println!("\n{:<34}{:>9}{:>9}{:>9}", "ms", "median", "p95", "most");
         println!("{:<34}{}", "usable, first visit", Quantiles::of(&first));
+        println!("{:<34}{}", "  at 10 Mbit/s and 40 ms", Quantiles::of(&slow));
         println!("{:<34}{}", "usable, kept on the machine", Quantiles::of(&again));
         print_changes("pasted", &changes(page, list(), "set").await?);
         page.go(SETUP).await?;
@@ -106,28 +116,47 @@ async fn kept(page: &Page) -> WebDriverResult<bool> {
     page.until("the page is kept", read, |kept| *kept).await
 }
 
-/// Files of a first visit with their packed sizes, largest first.
-async fn loaded(page: &Page, folder: &Path) -> WebDriverResult<Vec<(String, u64)>> {
-    page.go(SETUP).await?;
-    let script = "return ['index.html', ...performance.getEntriesByType('resource').map((e) => e.name)]";
-    let asked: Vec<String> = page.driver.execute(script, vec![]).await?.convert()?;
-    let mut names: Vec<_> = asked.iter().map(|url| url.trim_start_matches(&page.origin)).collect();
-    names.retain(|name| !name.contains(':'));
-    names.sort_unstable();
-    names.dedup();
-    let size = |name: &str| std::fs::metadata(folder.join(format!("{name}.br"))).map_or(0, |m| m.len());
-    let mut files: Vec<_> = names.into_iter().map(|name| (name.to_owned(), size(name))).collect();
-    files.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
-    Ok(files)
+/// Slows the page's network down to 10 Mbit/s with 40 ms of latency. Its workers fetch a few small files beside it,
+/// which this does not slow.
+async fn slow_network(page: &Page) -> WebDriverResult<()> {
+    let bytes_per_second = 10e6 / 8.0;
+    let conditions = json!({
+        "offline": false,
+        "latency": 40,
+        "downloadThroughput": bytes_per_second,
+        "uploadThroughput": bytes_per_second,
+    });
+    let cdp = page.driver.cdp();
+    cdp.send_raw("Network.enable", json!({})).await?;
+    cdp.send_raw("Network.emulateNetworkConditions", conditions).await?;
+    Ok(())
 }
 
-fn print_visit(files: &[(String, u64)]) {
-    println!("{:<48}{:>9}", "first visit, Brotli", "KB");
-    for (name, size) in files {
-        println!("{name:<48}{:>9.1}", *size as f64 / 1e3);
+/// Prints the files of a visit with their sizes as sent and as they are, largest first.
+fn print_visit(sent: Vec<Answer>, folder: &Path) {
+    println!("{:<48}{:>9}{:>9}", "first visit, KB", "as sent", "raw");
+    let mut files = BTreeMap::<String, u64>::new();
+    for (path, bytes) in sent {
+        *files.entry(path).or_default() += bytes;
     }
-    let all: u64 = files.iter().map(|(_, size)| size).sum();
-    println!("{:<48}{:>9.1}", "in all", all as f64 / 1e3);
+    let name = |path: &str| {
+        path.strip_prefix('/')
+            .filter(|name| !name.is_empty())
+            .unwrap_or("index.html")
+            .to_owned()
+    };
+    let raw = |path: &str| std::fs::metadata(folder.join(name(path))).map_or(0, |file| file.len());
+    let mut files: Vec<_> = files
+        .iter()
+        .map(|(path, sent)| (name(path), *sent, raw(path)))
+        .collect();
+    files.sort_by_key(|(_, sent, _)| std::cmp::Reverse(*sent));
+    let all = files
+        .iter()
+        .fold((0, 0), |(sent, raw), file| (sent + file.1, raw + file.2));
+    for (name, sent, raw) in files.into_iter().chain([("in all".to_owned(), all.0, all.1)]) {
+        println!("{name:<48}{:>9.1}{:>9.1}", sent as f64 / 1e3, raw as f64 / 1e3);
+    }
 }
 
 /// One change: what was entered, and ms until its result stood in the page and was painted.

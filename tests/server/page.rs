@@ -1,6 +1,6 @@
 //! The page's files beside the API.
 
-use crate::support::{Scratch, Server, get, vramscope};
+use crate::support::{Scratch, Server, get, raw, vramscope};
 
 const INDEX: &str = "<!doctype html><meta http-equiv=\"Content-Security-Policy\" \
                      content=\"default-src 'none'; script-src 'self'\"><title>page</title>";
@@ -47,6 +47,70 @@ fn the_page_is_served_with_its_own_policy_and_nothing_beside_it() {
     }
     get(server.address, "/api/none", None).is(404);
     get(server.address, "/healthz", None).is(200);
+}
+
+#[test]
+fn files_are_sent_as_the_client_takes_them_and_not_twice() {
+    let scratch = Scratch::new();
+    // The server sends what the build left, whatever it holds; letters can be counted in a text.
+    let files = [
+        ("index.html", INDEX.to_owned()),
+        ("app.wasm", "w".repeat(900)),
+        ("app.wasm.br", "b".repeat(30)),
+    ];
+    for (name, content) in files.into_iter().chain([("app.wasm.gz", "g".repeat(40))]) {
+        scratch.file(&format!("page/{name}"), &content);
+    }
+    let (database, page) = (scratch.path("results.db"), scratch.path("page"));
+    let args = ["--page", page.to_str().expect("UTF-8")];
+    let server = Server::start_with(database.to_str().expect("UTF-8"), &args);
+    let ask = |path: &str, headers: &str| {
+        let text = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{headers}\r\n");
+        raw(server.address, text.as_bytes()).expect("an answer")
+    };
+    let mut tags = Vec::new();
+    for (accepted, encoding, letters) in [
+        ("", None, "w".repeat(900)),
+        (
+            "Accept-Encoding: gzip, deflate, br, zstd\r\n",
+            Some("br"),
+            "b".repeat(30),
+        ),
+        ("Accept-Encoding: gzip\r\n", Some("gzip"), "g".repeat(40)),
+        ("Accept-Encoding: br;q=0, gzip;q=0\r\n", None, "w".repeat(900)),
+    ] {
+        let answer = ask("/app.wasm", accepted).is(200);
+        assert_eq!(answer.body, letters, "{accepted}");
+        assert_eq!(answer.header("content-encoding"), encoding);
+        assert_eq!(
+            answer.header("content-length"),
+            Some(letters.len().to_string().as_str())
+        );
+        let tag = answer.header("etag").expect("a tag").to_owned();
+        let again = ask("/app.wasm", &format!("{accepted}If-None-Match: {tag}\r\n")).is(304);
+        assert_eq!((again.body.as_str(), again.header("etag")), ("", Some(tag.as_str())));
+        for answer in [answer, again] {
+            let header = |name| answer.header(name);
+            assert_eq!(header("vary"), Some("accept-encoding"));
+            assert_eq!(header("cache-control"), Some("no-cache"));
+            assert_eq!(header("content-security-policy"), Some("default-src 'none'"));
+            assert_eq!(header("referrer-policy"), Some("no-referrer"));
+            assert_eq!(header("cross-origin-resource-policy"), Some("cross-origin"));
+        }
+        tags.push(tag);
+    }
+    let of_brotli = format!("Accept-Encoding: gzip\r\nIf-None-Match: {}\r\n", tags[1]);
+    assert_eq!(
+        ask("/app.wasm", &of_brotli).is(200).body,
+        "g".repeat(40),
+        "the tag of another encoding"
+    );
+    assert_eq!(tags[0], tags[3]);
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), 3, "each encoding has a tag of its own");
+    let none = ask("/none.wasm", "Accept-Encoding: br\r\n");
+    assert_eq!((none.status, none.body.as_str()), (404, ""));
 }
 
 #[test]

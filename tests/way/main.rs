@@ -99,7 +99,7 @@ async fn walk(database: &str) {
 async fn chosen(page: &Page, id: &str) -> WebDriverResult<()> {
     page.click("make-mine").await?;
     page.until("my card", || page.value("my-card"), Option::is_some).await?;
-    let kept = "return JSON.parse(localStorage.getItem('vramscope.card')).id";
+    let kept = "return JSON.parse(JSON.parse(localStorage.getItem('vramscope.card'))).id";
     let kept: String = page.driver.execute(kept, vec![]).await?.convert()?;
     assert_eq!(kept, id);
     page.go("#/attention").await?;

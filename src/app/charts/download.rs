@@ -4,27 +4,24 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use leptos::prelude::{document, set_timeout, window};
+use gloo_file::{Blob, ObjectUrl};
+use leptos::prelude::{document, window};
+use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{Blob, BlobPropertyBag, Element, HtmlAnchorElement, HtmlCanvasElement, Url};
+use web_sys::{Element, HtmlAnchorElement, HtmlCanvasElement};
 
 use super::brush::{Drawn, FACES};
 use super::palette::Palette;
 use super::surface::Surface;
 use super::svg;
+use crate::events::after;
 
 /// Long enough for any browser to take the file.
 const KEPT: Duration = Duration::from_secs(20);
 
 /// Saves a text under a name.
 pub fn save_text(text: &str, media_type: &str, name: &str) {
-    let options = BlobPropertyBag::new();
-    options.set_type(media_type);
-    let parts = js_sys::Array::of1(&JsValue::from_str(text));
-    if let Ok(blob) = Blob::new_with_str_sequence_and_options(&parts, &options) {
-        save(&blob, name);
-    }
+    save(Blob::new_with_options(text, Some(media_type)), name);
 }
 
 /// Saves what `draw` draws as an SVG of the size that the chart has on the screen.
@@ -53,14 +50,14 @@ pub fn save_png(chart: &Element, draw: impl Fn(Surface) -> Drawn, name: String) 
     let Some(canvas) = blank(frame.width() * ratio, frame.height() * ratio) else {
         return Ok(());
     };
-    let Some(surface) = Surface::canvas(&canvas, ratio) else {
+    let Some(mut surface) = Surface::canvas(&canvas, ratio) else {
         return Ok(());
     };
     surface.fill(plotters_color(Palette::read()));
     draw(surface)?;
-    let done = Closure::once_into_js(move |blob: Option<Blob>| {
+    let done = Closure::once_into_js(move |blob: Option<web_sys::Blob>| {
         if let Some(blob) = blob {
-            save(&blob, &name);
+            save(blob.into(), &name);
         }
     });
     // A canvas without pixels gives no blob; there is nothing to save then.
@@ -83,10 +80,8 @@ fn blank(width: f64, height: f64) -> Option<HtmlCanvasElement> {
     Some(canvas)
 }
 
-fn save(blob: &Blob, name: &str) {
-    let Ok(address) = Url::create_object_url_with_blob(blob) else {
-        return;
-    };
+fn save(blob: Blob, name: &str) {
+    let address = ObjectUrl::from(blob);
     let Some(link) = document()
         .create_element("a")
         .ok()
@@ -97,11 +92,6 @@ fn save(blob: &Blob, name: &str) {
     link.set_href(&address);
     link.set_download(name);
     link.click();
-    set_timeout(
-        move || {
-            // It is an address of this page's own.
-            Url::revoke_object_url(&address).ok();
-        },
-        KEPT,
-    );
+    // The address holds for as long as this value is there.
+    after(KEPT, move || drop(address));
 }

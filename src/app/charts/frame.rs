@@ -7,7 +7,7 @@ use super::download::{save_png, save_svg, save_text};
 use super::surface::Surface;
 use super::table::Table;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::{Show, part, text};
+use crate::part::{part, text};
 use crate::shell::copy_text;
 
 /// A chart with all that a person can take away of it.

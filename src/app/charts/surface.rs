@@ -1,31 +1,31 @@
-//! What charts are drawn on: a canvas, or the text of an SVG. One type, so that plotters is compiled once.
+//! What charts are drawn on: a canvas by plotters-canvas, or the text of an SVG. One type, so that plotters is compiled
+//! once.
 
-mod pen;
+mod svg_pen;
 
 use std::cell::RefCell;
 use std::fmt;
-use std::fmt::Write;
 use std::rc::Rc;
 
 use plotters_backend::{BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind};
-use wasm_bindgen::JsCast;
+use plotters_canvas::CanvasBackend;
+use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
-use self::pen::{Font, Paint};
+use self::svg_pen::SvgPen;
 
 /// A canvas or an SVG that plotters draws on.
 pub struct Surface {
     size: (u32, u32),
     pen: Pen,
-    /// Lengths of dashes and gaps of the lines that follow.
-    dash: &'static [f64],
     /// Pixels for each of CSS's.
     ratio: f64,
 }
 
 enum Pen {
-    Canvas(CanvasRenderingContext2d),
-    Svg(Rc<RefCell<String>>),
+    /// What draws, and the canvas's one context, for the dashes that plotters does not know.
+    Canvas(CanvasBackend, CanvasRenderingContext2d),
+    Svg(SvgPen),
 }
 
 /// Why a surface could not be drawn on.
@@ -49,21 +49,21 @@ fn refused(what: impl fmt::Debug) -> DrawingErrorKind<SurfaceError> {
 impl Surface {
     /// A canvas with `ratio` pixels for each CSS pixel; `None` where the browser gives no context.
     pub fn canvas(canvas: &HtmlCanvasElement, ratio: f64) -> Option<Self> {
-        let context: CanvasRenderingContext2d = canvas.get_context("2d").ok()??.dyn_into().ok()?;
+        let context = canvas.get_context("2d").ok()??.dyn_into().ok()?;
+        let backend = CanvasBackend::with_canvas_object(canvas.clone())?;
         Some(Self {
-            size: (canvas.width(), canvas.height()),
-            pen: Pen::Canvas(context),
-            dash: &[],
+            size: backend.get_size(),
+            pen: Pen::Canvas(backend, context),
             ratio,
         })
     }
 
     /// The body of an SVG with `ratio` units for each CSS pixel, written into `text`.
     pub fn svg(size: (u32, u32), ratio: f64, text: Rc<RefCell<String>>) -> Self {
+        let dash = &[];
         Self {
             size,
-            pen: Pen::Svg(text),
-            dash: &[],
+            pen: Pen::Svg(SvgPen { text, dash, ratio }),
             ratio,
         }
     }
@@ -74,31 +74,21 @@ impl Surface {
     }
 
     /// Paints all of it.
-    pub fn fill(&self, color: BackendColor) {
-        let (width, height) = whole((self.size.0 as i32, self.size.1 as i32));
-        let corners = [(0.0, 0.0), (width, 0.0), (width, height), (0.0, height)];
+    pub fn fill(&mut self, color: BackendColor) {
+        let end = (self.size.0 as i32, self.size.1 as i32);
         // What refuses a ground refuses all that comes after, and that is told.
-        self.path(&corners, &Paint { color, stroke: None }).ok();
+        self.draw_rect((0, 0), end, &color, true).ok();
     }
 
     /// Dashes and gaps, in CSS pixels, of the lines that follow; none for whole lines.
     pub fn set_dash(&mut self, dash: &'static [f64]) {
-        self.dash = dash;
-    }
-}
-
-fn whole(point: BackendCoord) -> (f64, f64) {
-    (f64::from(point.0), f64::from(point.1))
-}
-
-/// A line along an axis lies between two rows of pixels, which would blur it.
-fn sharpened(points: &mut [(f64, f64)]) {
-    if let [a, b] = points {
-        if a.0 == b.0 {
-            (a.0, b.0) = (a.0 - 0.5, b.0 - 0.5);
-        }
-        if a.1 == b.1 {
-            (a.1, b.1) = (a.1 - 0.5, b.1 - 0.5);
+        match &mut self.pen {
+            Pen::Canvas(_, context) => {
+                let lengths: js_sys::Array = dash.iter().map(|d| JsValue::from(d * self.ratio)).collect();
+                // Lengths of at least nothing are always taken.
+                context.set_line_dash(&lengths).ok();
+            }
+            Pen::Svg(pen) => pen.dash = dash,
         }
     }
 }
@@ -123,49 +113,47 @@ impl DrawingBackend for Surface {
     }
 
     fn draw_line<S: BackendStyle>(&mut self, from: BackendCoord, to: BackendCoord, style: &S) -> Done {
-        self.draw_path([from, to], style)
+        match &mut self.pen {
+            Pen::Canvas(canvas, _) => canvas.draw_line(from, to, style).map_err(refused),
+            Pen::Svg(pen) => pen.path([from, to].into_iter(), style, false),
+        }
     }
 
-    fn draw_rect<S: BackendStyle>(&mut self, from: BackendCoord, to: BackendCoord, style: &S, fill: bool) -> Done {
-        let (a, c) = (whole(from), whole(to));
-        self.path(&[a, (c.0, a.1), c, (a.0, c.1), a], &Paint::of(style, fill))
+    fn draw_rect<S: BackendStyle>(&mut self, a: BackendCoord, c: BackendCoord, style: &S, fill: bool) -> Done {
+        match &mut self.pen {
+            Pen::Canvas(canvas, _) => canvas.draw_rect(a, c, style, fill).map_err(refused),
+            Pen::Svg(pen) => pen.path([a, (c.0, a.1), c, (a.0, c.1), a].into_iter(), style, fill),
+        }
     }
 
     fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(&mut self, path: I, style: &S) -> Done {
-        let mut points: Vec<_> = path.into_iter().map(whole).collect();
-        sharpened(&mut points);
-        self.path(&points, &Paint::of(style, false))
+        let points: Vec<_> = path.into_iter().collect();
+        match (&mut self.pen, points.as_slice()) {
+            // The canvas keeps a line along an axis from lying between two rows of pixels, but no path.
+            (Pen::Canvas(canvas, _), &[from, to]) => canvas.draw_line(from, to, style).map_err(refused),
+            (Pen::Canvas(canvas, _), _) => canvas.draw_path(points, style).map_err(refused),
+            (Pen::Svg(pen), _) => pen.path(points.into_iter(), style, false),
+        }
     }
 
     fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(&mut self, path: I, style: &S) -> Done {
-        let points: Vec<_> = path.into_iter().map(whole).collect();
-        self.path(&points, &Paint::of(style, true))
+        match &mut self.pen {
+            Pen::Canvas(canvas, _) => canvas.fill_polygon(path, style).map_err(refused),
+            Pen::Svg(pen) => pen.path(path.into_iter(), style, true),
+        }
     }
 
     fn draw_circle<S: BackendStyle>(&mut self, center: BackendCoord, radius: u32, style: &S, fill: bool) -> Done {
-        let (paint, (x, y)) = (Paint::of(style, fill), whole(center));
-        match &self.pen {
-            Pen::Canvas(context) => {
-                context.begin_path();
-                context
-                    .arc(x, y, f64::from(radius), 0.0, std::f64::consts::TAU)
-                    .map_err(refused)?;
-                self.finish(context, &paint)
-            }
-            Pen::Svg(text) => {
-                let mut text = text.borrow_mut();
-                write!(text, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"").map_err(refused)?;
-                self.style(&mut text, &paint)
-            }
+        match &mut self.pen {
+            Pen::Canvas(canvas, _) => canvas.draw_circle(center, radius, style, fill).map_err(refused),
+            Pen::Svg(pen) => pen.circle(center, radius, style, fill),
         }
     }
 
     fn draw_text<S: BackendTextStyle>(&mut self, words: &str, style: &S, at: BackendCoord) -> Done {
-        let font = Font {
-            size: style.size(),
-            family: style.family().as_str().to_owned(),
-        };
-        let anchor = style.anchor();
-        self.write_text(words, &font, whole(at), (anchor.h_pos, anchor.v_pos), style.color())
+        match &mut self.pen {
+            Pen::Canvas(canvas, _) => canvas.draw_text(words, style, at).map_err(refused),
+            Pen::Svg(pen) => pen.text(words, style, at),
+        }
     }
 }

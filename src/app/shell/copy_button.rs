@@ -3,6 +3,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 
 use super::clipboard;
+use crate::events::after;
 use crate::i18n::{Words, t_string, use_i18n};
 
 /// A button that puts a text on the clipboard and says that it did.
@@ -19,7 +20,7 @@ pub fn CopyButton(
     let copy = move |_| {
         clipboard::copy(&text());
         copied.set(true);
-        set_timeout(move || _ = copied.try_set(false), Duration::from_millis(1600));
+        after(Duration::from_millis(1600), move || _ = copied.try_set(false));
     };
     view! {
         <button type="button" class="tool" on:click=copy data-testid=testid>

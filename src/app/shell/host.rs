@@ -2,6 +2,8 @@
 
 use leptos::prelude::*;
 
+use crate::events::listen;
+
 /// Whether this is on offer, followed as it changes: `data-WHAT` of the root element, and the event
 /// `vramscope:WHAT`, say so.
 pub fn offered(what: &'static str) -> ReadSignal<bool> {
@@ -11,8 +13,7 @@ pub fn offered(what: &'static str) -> ReadSignal<bool> {
             .is_some_and(|root| root.has_attribute(&format!("data-{what}")))
     };
     let (offered, set) = signal(now());
-    let listener = window_event_listener_untyped(&format!("vramscope:{what}"), move |_| set.set(now()));
-    on_cleanup(move || listener.remove());
+    listen(&window(), format!("vramscope:{what}"), move |_| set.set(now()));
     offered
 }
 

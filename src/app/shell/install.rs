@@ -2,7 +2,6 @@ use leptos::prelude::*;
 
 use super::host;
 use crate::i18n::{t, use_i18n};
-use crate::part::Show;
 
 /// Installs the page as an app, where the browser offers to.
 #[component]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use super::preferences;
+use crate::events::listen;
 
 const KERNELS: &str = "card";
 const ATTENTION: &str = "card.attention";
@@ -26,8 +27,7 @@ impl MyCard {
             kernels: RwSignal::new(kept()),
         };
         provide_context(card);
-        let listener = window_event_listener(leptos::ev::storage, move |_| card.kernels.set(kept()));
-        on_cleanup(move || listener.remove());
+        listen(&window(), "storage", move |_| card.kernels.set(kept()));
     }
 
     /// The card that the page provides.

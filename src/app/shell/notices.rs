@@ -2,7 +2,6 @@ use leptos::prelude::*;
 
 use super::Store;
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::part::Show;
 use crate::state::UrlProblem;
 
 /// What of the URL could not be used; the rest was kept.

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
+use crate::events::{Pending, listen};
 use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem};
 
 /// The URL follows once entries have rested so long: browsers take milliseconds to take an address down, and some
@@ -28,7 +29,7 @@ pub struct Store {
     near: RwSignal<Option<Near>>,
     /// What the URL is to say once entries have rested.
     wanted: StoredValue<Option<String>>,
-    resting: StoredValue<Option<TimeoutHandle>>,
+    resting: Pending,
     /// What the URL said when it was last read or written. Where it says something else, somebody goes there, and the
     /// browser is about to tell: nothing may be written over it.
     seen: StoredValue<String>,
@@ -49,25 +50,17 @@ impl Store {
             }),
             near: RwSignal::new(None),
             wanted: StoredValue::new(None),
-            resting: StoredValue::new(None),
+            resting: Pending::new(),
             seen: StoredValue::new(fragment()),
         };
         provide_context(store);
         Effect::new(move || {
             store.wanted.set_value(Some(store.address().to_fragment()));
-            let timer = set_timeout_with_handle(move || store.write_url(), REST).ok();
-            let earlier = store
-                .resting
-                .try_update_value(|resting| std::mem::replace(resting, timer));
-            earlier.flatten().inspect(TimeoutHandle::clear);
+            store.resting.begin(REST, move || store.write_url());
         });
-        let changed = window_event_listener(leptos::ev::hashchange, move |_| store.read_url());
+        listen(&window(), "hashchange", move |_| store.read_url());
         // Who leaves, or loads the page anew, finds what was entered last.
-        let left = window_event_listener_untyped("pagehide", move |_| store.write_url());
-        on_cleanup(move || {
-            changed.remove();
-            left.remove();
-        });
+        listen(&window(), "pagehide", move |_| store.write_url());
         store
     }
 

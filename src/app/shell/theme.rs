@@ -2,6 +2,7 @@ use leptos::prelude::*;
 
 use super::{Store, preferences};
 use crate::charts::Palette;
+use crate::events::listen;
 use crate::state::Key;
 
 /// Light or dark, or as the system has it.
@@ -82,16 +83,11 @@ pub fn follow(store: Store) {
 
 /// The system went dark or light: whoever reads colours has to read them again.
 fn follow_system(current: CurrentTheme) {
-    use wasm_bindgen::JsCast;
-    use wasm_bindgen::closure::Closure;
     let Ok(Some(query)) = window().match_media("(prefers-color-scheme: dark)") else {
         return;
     };
-    let again = Closure::<dyn Fn()>::new(move || {
+    listen(&query, "change", move |_| {
         Palette::forget();
         current.0.notify();
     });
-    query.set_onchange(Some(again.as_ref().unchecked_ref()));
-    // For as long as the page is open.
-    again.forget();
 }

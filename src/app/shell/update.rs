@@ -2,7 +2,6 @@ use leptos::prelude::*;
 
 use super::host;
 use crate::i18n::{t, use_i18n};
-use crate::part::Show;
 
 /// Says that a newer version of the page waits, and loads it when the person wants.
 #[component]

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::field::{Field, control_id, described_by};
 use crate::i18n::{t, use_i18n};
-use crate::part::{Show, text};
+use crate::part::text;
 use crate::shell::Store;
 use crate::state::Key;
 use search::{Search, option_id};

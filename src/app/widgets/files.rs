@@ -1,8 +1,9 @@
+use gloo_file::futures::read_as_text;
+use gloo_file::{File, FileList};
 use leptos::attr::Attribute;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use wasm_bindgen_futures::JsFuture;
-use web_sys::{DragEvent, File, FileList, HtmlInputElement};
+use web_sys::{DragEvent, HtmlInputElement};
 
 /// What an element needs to take files that are dropped onto it; it is marked while some are held above it.
 pub fn dropped(take: Callback<Vec<File>>) -> impl Attribute {
@@ -52,13 +53,10 @@ pub fn OpenFiles(
 
 /// Reads a file as text. One that cannot be read comes out empty, and whoever takes it says so.
 pub fn read_text(file: &File, then: impl FnOnce(String) + 'static) {
-    let text = JsFuture::from(file.text());
-    spawn_local(async move { then(text.await.ok().and_then(|text| text.as_string()).unwrap_or_default()) });
+    let text = read_as_text(file);
+    spawn_local(async move { then(text.await.unwrap_or_default()) });
 }
 
-fn all(files: Option<FileList>) -> Vec<File> {
-    let files = files.iter();
-    files
-        .flat_map(|files| (0..files.length()).filter_map(|i| files.get(i)))
-        .collect()
+fn all(files: Option<web_sys::FileList>) -> Vec<File> {
+    files.map(|files| FileList::from(files).to_vec()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::{Show, text};
+use crate::part::text;
 use crate::worker::Progress;
 
 /// How far long work is, and a way to stop it. It comes into sight only where the work takes long.

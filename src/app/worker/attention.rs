@@ -3,7 +3,6 @@
 use vramscope_engine::attention::{Algorithm, Call, Pass, memory, time};
 use vramscope_engine::device::Device;
 use vramscope_engine::dtype::DType;
-use vramscope_engine::order::sort_by_key;
 use vramscope_engine::tape::Gpu;
 
 use super::coded::Coded;
@@ -71,7 +70,7 @@ pub fn lengths(reading: &Reading) -> Vec<u64> {
         octave *= 2;
     }
     all.retain(|&length| length <= longest);
-    sort_by_key(&mut all, |length| *length);
+    all.sort();
     all.dedup();
     all
 }

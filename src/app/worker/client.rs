@@ -1,13 +1,13 @@
 //! The page's side: asks, and hands each answer to whoever asked.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use leptos::prelude::*;
 
 use super::link::{Event, Link};
 use super::protocol::{Answer, Ask, Order, Progress, Reply, Slot};
-use super::slots::Slots;
 use crate::shell::fault;
 
 /// The engine, as components reach it.
@@ -70,8 +70,8 @@ struct State {
     /// Whether the worker has ever answered: before, an error means that it never came up.
     heard: bool,
     last_id: u32,
-    asked: Slots<Asked>,
-    next: Slots<(Ask, OnAnswer)>,
+    asked: BTreeMap<Slot, Asked>,
+    next: BTreeMap<Slot, (Ask, OnAnswer)>,
 }
 
 #[derive(Clone, Default)]
@@ -100,7 +100,7 @@ impl Client {
         let state = &mut *self.0.borrow_mut();
         state.last_id += 1;
         let (id, since_ms) = (state.last_id, now_ms());
-        state.next.remove(slot);
+        state.next.remove(&slot);
         if let Some(link) = &state.link {
             let ask = ask.clone();
             link.send(Order::Ask { id, slot, ask });
@@ -119,11 +119,11 @@ impl Client {
         let stuck = {
             let state = self.0.borrow();
             let silent = |asked: &Asked| now_ms() - asked.since_ms > SILENCE_MS;
-            let is_worker = matches!(state.link, Some(Link::Worker(_)));
-            is_worker && state.heard && state.asked.get(slot).is_some_and(silent)
+            let is_worker = matches!(state.link, Some(Link::Worker(..)));
+            is_worker && state.heard && state.asked.get(&slot).is_some_and(silent)
         };
         if stuck {
-            self.0.borrow_mut().asked.remove(slot);
+            self.0.borrow_mut().asked.remove(&slot);
             self.replace(Link::worker(self.ear()).or_else(|| Link::local(self.ear())));
         }
     }
@@ -133,7 +133,7 @@ impl Client {
         let state = &mut *self.0.borrow_mut();
         state.link.take().into_iter().for_each(Link::end);
         if let Some(link) = &link {
-            for (slot, asked) in state.asked.iter() {
+            for (&slot, asked) in &state.asked {
                 let (id, ask) = (asked.id, asked.ask.clone());
                 link.send(Order::Ask { id, slot, ask });
             }
@@ -142,7 +142,7 @@ impl Client {
     }
 
     fn ask_next(&self, slot: Slot, ask: Ask, on_answer: OnAnswer) {
-        let busy = self.0.borrow().asked.get(slot).is_some();
+        let busy = self.0.borrow().asked.contains_key(&slot);
         if busy {
             self.0.borrow_mut().next.insert(slot, (ask, on_answer));
         } else {
@@ -152,8 +152,8 @@ impl Client {
 
     fn cancel(&self, slot: Slot) {
         let state = &mut *self.0.borrow_mut();
-        state.next.remove(slot);
-        if let (Some(_), Some(link)) = (state.asked.remove(slot), &state.link) {
+        state.next.remove(&slot);
+        if let (Some(_), Some(link)) = (state.asked.remove(&slot), &state.link) {
             link.send(Order::Cancel(slot));
         }
     }
@@ -179,10 +179,13 @@ impl Client {
     fn answered(&self, id: u32, slot: Slot, progress: Progress, answer: Option<Answer>) {
         let mut asked = {
             let state = &mut *self.0.borrow_mut();
-            match state.asked.remove(slot) {
+            match state.asked.remove(&slot) {
                 Some(asked) if asked.id == id => asked,
                 // Answered after a newer question was asked.
-                Some(newer) => return state.asked.insert(slot, newer),
+                Some(newer) => {
+                    state.asked.insert(slot, newer);
+                    return;
+                }
                 None => return,
             }
         };
@@ -190,12 +193,10 @@ impl Client {
         (asked.on_answer)(answer, progress);
         if !progress.is_complete() {
             let state = &mut *self.0.borrow_mut();
-            if state.asked.get(slot).is_none() {
-                state.asked.insert(slot, asked);
-            }
+            state.asked.entry(slot).or_insert(asked);
             return;
         }
-        let next = self.0.borrow_mut().next.remove(slot);
+        let next = self.0.borrow_mut().next.remove(&slot);
         if let Some((ask, on_answer)) = next {
             self.ask(slot, ask, on_answer);
         }
@@ -213,8 +214,8 @@ impl Client {
     fn stop(&self, message: &str) {
         let state = &mut *self.0.borrow_mut();
         state.link.take().into_iter().for_each(Link::end);
-        state.asked = Slots::default();
-        state.next = Slots::default();
+        state.asked = BTreeMap::new();
+        state.next = BTreeMap::new();
         state.heard = false;
         fault::of_worker(message);
     }

@@ -1,5 +1,7 @@
 //! Answers questions, a slice at a time. Pure: who calls it decides when the next slice comes.
 
+use std::collections::BTreeMap;
+
 use vramscope_engine::report::Instant;
 
 use super::later::{Here, Need};
@@ -7,14 +9,14 @@ use super::near::NearWork;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::run::{Ran, Subject};
 use super::setups::SetupsWork;
-use super::slots::Slots;
 use super::view::{Card, Details, Live};
 use super::what_if::WhatIfWork;
 
 /// Questions at work, and the last run.
 #[derive(Default)]
 pub struct Host {
-    jobs: Slots<Job>,
+    /// The most urgent first.
+    jobs: BTreeMap<Slot, Job>,
     kept: Option<Kept>,
     here: Here,
 }
@@ -102,19 +104,19 @@ impl Host {
                 self.jobs.insert(slot, job);
             }
             Order::Cancel(slot) => {
-                self.jobs.remove(slot);
+                self.jobs.remove(&slot);
             }
         }
     }
 
     /// Whether there is something to do now.
     pub fn is_busy(&self) -> bool {
-        self.jobs.iter().any(|(_, job)| job.need.is_none())
+        self.jobs.values().any(|job| job.need.is_none())
     }
 
     /// What the most urgent question that cannot begin waits for.
     pub fn need(&self) -> Option<Need> {
-        self.jobs.iter().find_map(|(_, job)| job.need)
+        self.jobs.values().find_map(|job| job.need)
     }
 
     /// What of the program is there.
@@ -125,22 +127,28 @@ impl Host {
     /// More of the program came: questions that waited for it can begin.
     pub fn receive(&mut self, here: Here) {
         self.here = here;
-        for job in self.jobs.iter_mut() {
+        for job in self.jobs.values_mut() {
             if let Work::Asked(ask) = &job.work {
                 job.need = Need::of(ask, here);
             }
         }
     }
 
+    /// Takes the most urgent job that is wanted.
+    fn pop_first(&mut self, is_wanted: impl Fn(&Job) -> bool) -> Option<(Slot, Job)> {
+        let (&slot, _) = self.jobs.iter().find(|(_, job)| is_wanted(job))?;
+        self.jobs.remove_entry(&slot)
+    }
+
     /// One question less: what it waits for cannot be had. There is no answer to it.
     pub fn give_up(&mut self, need: Need) -> Option<Reply> {
-        let (slot, job) = self.jobs.pop_first(|job| job.need == Some(need))?;
+        let (slot, job) = self.pop_first(|job| job.need == Some(need))?;
         Some(answered(slot, job.id, Progress::default(), None))
     }
 
     /// Does one slice of the most urgent work: at most one simulation.
     pub fn step(&mut self) -> Option<Reply> {
-        let (slot, mut job) = self.jobs.pop_first(|job| job.need.is_none())?;
+        let (slot, mut job) = self.pop_first(|job| job.need.is_none())?;
         let id = job.id;
         job.work = job.work.begun(self.here, self.kept.as_ref());
         let (answer, left) = match &mut job.work {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use wasm_bindgen::closure::Closure;
+use gloo_events::EventListener;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{ErrorEvent, MessageEvent, Worker};
@@ -28,8 +28,8 @@ pub enum Event {
 
 /// A host that takes orders.
 pub enum Link {
-    /// In a worker.
-    Worker(Worker),
+    /// In a worker, with what hears it.
+    Worker(Worker, [EventListener; 2]),
     /// On the page's own thread, between its frames.
     Local(Rc<Pump>),
 }
@@ -40,19 +40,16 @@ impl Link {
         let worker = start_worker().ok()?;
         let on_reply = {
             let hear = hear.clone();
-            Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| hear(Event::Reply(decode(event.data()))))
+            EventListener::new(&worker, "message", move |event| {
+                hear(Event::Reply(decode(event.unchecked_ref::<MessageEvent>().data())));
+            })
         };
-        let on_error = Closure::<dyn Fn(JsValue)>::new(move |event: JsValue| {
+        let on_error = EventListener::new(&worker, "error", move |event| {
             // A worker whose script is refused reports an event without a message.
-            let message = event.dyn_into().map(|e: ErrorEvent| e.message()).unwrap_or_default();
+            let message = event.dyn_ref().map(ErrorEvent::message).unwrap_or_default();
             hear(Event::Broken(message));
         });
-        worker.set_onmessage(Some(on_reply.as_ref().unchecked_ref()));
-        worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
-        // A page starts one worker, and another after each fault.
-        on_reply.forget();
-        on_error.forget();
-        Some(Self::Worker(worker))
+        Some(Self::Worker(worker, [on_reply, on_error]))
     }
 
     /// A host on this thread; `None` where the browser cannot even run that.
@@ -63,7 +60,7 @@ impl Link {
     /// Hands over an order.
     pub fn send(&self, order: Order) {
         match self {
-            Self::Worker(worker) => {
+            Self::Worker(worker, _) => {
                 let buffer = encode(&order);
                 // The buffer was made here, so it can be given away.
                 worker
@@ -76,9 +73,8 @@ impl Link {
 
     /// Hears and runs nothing more.
     pub fn end(self) {
-        if let Self::Worker(worker) = self {
-            worker.set_onmessage(None);
-            worker.set_onerror(None);
+        if let Self::Worker(worker, listeners) = self {
+            drop(listeners);
             worker.terminate();
         }
     }

@@ -24,7 +24,6 @@ mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
 mod setups;
-mod slots;
 pub mod sweep;
 mod time;
 pub mod timing;

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use wasm_bindgen::closure::Closure;
-use wasm_bindgen::{JsCast, JsValue};
+use gloo_events::EventListener;
+use wasm_bindgen::JsValue;
 use web_sys::{MessageChannel, MessagePort};
 
 use super::host::Host;
@@ -38,9 +38,9 @@ impl Pump {
         });
         let slice = {
             let pump = pump.clone();
-            Closure::<dyn Fn()>::new(move || pump.slice())
+            EventListener::new(&channel.port1(), "message", move |_| pump.slice())
         };
-        channel.port1().set_onmessage(Some(slice.as_ref().unchecked_ref()));
+        channel.port1().start();
         // For as long as the host is there, which is as long as the page or the worker.
         slice.forget();
         Ok(pump)

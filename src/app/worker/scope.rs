@@ -1,7 +1,7 @@
 //! The worker's side: what `main` does there.
 
+use gloo_events::EventListener;
 use wasm_bindgen::JsCast;
-use wasm_bindgen::closure::Closure;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
 
 use super::protocol::Reply;
@@ -20,8 +20,9 @@ pub fn start(scope: DedicatedWorkerGlobalScope) {
     let Ok(pump) = Pump::new(move |reply| post(&replies, &reply)) else {
         return;
     };
-    let take = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| pump.take(decode(event.data())));
-    scope.set_onmessage(Some(take.as_ref().unchecked_ref()));
+    let take = EventListener::new(&scope, "message", move |event| {
+        pump.take(decode(event.unchecked_ref::<MessageEvent>().data()));
+    });
     // For as long as the worker lives.
     take.forget();
 }

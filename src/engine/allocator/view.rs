@@ -3,7 +3,6 @@
 use super::arena::{BlockState, NONE, Node};
 use super::caching::CachingAllocator;
 use super::size::{PoolKind, SMALL_SEGMENT};
-use crate::order::sort_by_key;
 use crate::units::Bytes;
 
 /// One segment as `torch.cuda.memory_snapshot` shows it: of an expandable segment, one range of
@@ -44,7 +43,7 @@ impl<S> CachingAllocator<S> {
             .map(|head| self.segment(head))
             .chain(self.small_segments())
             .collect();
-        sort_by_key(&mut segments, |segment| segment.address);
+        segments.sort_by_key(|segment| segment.address);
         segments.into_iter()
     }
 

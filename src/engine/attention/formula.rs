@@ -1,7 +1,6 @@
 //! Products of named extents: the formula, its numbers and its value in one.
 
 use super::call::{Algorithm, Call};
-use crate::order::sort_by_key;
 use crate::tape::dims::Dims;
 
 /// A named quantity of a formula.
@@ -88,7 +87,7 @@ impl Product {
                 }),
             }
         }
-        sort_by_key(&mut out, |factor| *factor);
+        out.sort();
         Self(out)
     }
 

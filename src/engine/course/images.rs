@@ -1,7 +1,6 @@
 //! Image sizes in a batch: what padding makes of them.
 
 use super::List;
-use crate::order;
 
 /// The side that each image is padded to where images are put into at most `groups` batches so that the
 /// padded area is least: every image of a batch takes the side of its largest.
@@ -10,7 +9,7 @@ use crate::order;
 /// dynamic programming.
 pub(super) fn padded(sizes: &List, groups: usize) -> List {
     let mut places: Vec<usize> = (0..sizes.0.len()).collect();
-    order::sort_by(&mut places, |a, b| sizes.0[*a].total_cmp(&sizes.0[*b]));
+    places.sort_by(|a, b| sizes.0[*a].total_cmp(&sizes.0[*b]));
     let sorted: Vec<f64> = places.iter().map(|i| sizes.0[*i]).collect();
     // best[n]: the least area of the first n images, and where the last batch of them begins, for each
     // number of batches so far.

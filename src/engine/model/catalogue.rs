@@ -1,52 +1,10 @@
 //! Models known by name: `config.json` files inside the program.
 
-/// Pairs each name with the text of `catalogue/NAME.json`: in the page, which is downloaded, without spaces.
-#[cfg(not(target_arch = "wasm32"))]
+/// Pairs each name with the text of `catalogue/NAME.json`.
 macro_rules! catalogue {
     ($($name:literal),+ $(,)?) => {
         &[$(($name, include_str!(concat!("catalogue/", $name, ".json")))),+]
     };
-}
-
-#[cfg(target_arch = "wasm32")]
-macro_rules! catalogue {
-    ($($name:literal),+ $(,)?) => {
-        &[$(($name, {
-            const TEXT: &str = include_str!(concat!("catalogue/", $name, ".json"));
-            const BYTES: [u8; compact_len(TEXT)] = compact(TEXT);
-            match std::str::from_utf8(&BYTES) {
-                Ok(text) => text,
-                Err(_) => panic!("a byte is left out that is no space"),
-            }
-        })),+]
-    };
-}
-
-/// Bytes of a JSON text without the spaces between its words.
-#[cfg(any(target_arch = "wasm32", test))]
-const fn compact_len(text: &str) -> usize {
-    let (text, mut len, mut at, mut quoted) = (text.as_bytes(), 0, 0, false);
-    while at < text.len() {
-        quoted ^= text[at] == b'"';
-        len += (quoted || !text[at].is_ascii_whitespace()) as usize;
-        at += 1;
-    }
-    len
-}
-
-/// A JSON text, which has no escaped quotes, without the spaces between its words.
-#[cfg(any(target_arch = "wasm32", test))]
-const fn compact<const N: usize>(text: &str) -> [u8; N] {
-    let (text, mut out, mut len, mut at, mut quoted) = (text.as_bytes(), [0; N], 0, 0, false);
-    while at < text.len() {
-        quoted ^= text[at] == b'"';
-        if quoted || !text[at].is_ascii_whitespace() {
-            out[len] = text[at];
-            len += 1;
-        }
-        at += 1;
-    }
-    out
 }
 
 /// Name and `config.json`, in the order of menus.
@@ -181,16 +139,3 @@ pub(super) const CATALOGUE: &[(&str, &str)] = catalogue![
     "openai-community/gpt2-large",
     "openai-community/gpt2-xl",
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_compact_text_says_the_same() {
-        const TEXT: &str = "{\n  \"a key\": [1, 2],\n  \"b\": \"x y\"\n}\n";
-        const BYTES: [u8; compact_len(TEXT)] = compact(TEXT);
-        assert_eq!(std::str::from_utf8(&BYTES), Ok(r#"{"a key":[1,2],"b":"x y"}"#));
-        assert!(CATALOGUE.iter().all(|(_, text)| !text.contains('\\')));
-    }
-}

@@ -1,5 +1,3 @@
-use crate::order::sort_short_by_key;
-
 /// Names near to `given`, nearest first, at most five: those that contain it or are contained in
 /// it, and those within two edits or a third of its length.
 pub(crate) fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
@@ -18,7 +16,7 @@ pub(crate) fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
             ranked.push((distance, name));
         }
     }
-    sort_short_by_key(&mut ranked, |&near| near);
+    ranked.sort();
     ranked.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 

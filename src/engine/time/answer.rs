@@ -11,7 +11,6 @@ use super::run::{Run, RunTime};
 use super::several::{Together, Way};
 use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
-use crate::order::sort_by;
 use crate::{Setup, report};
 
 /// Milliseconds of each phase, as CUDA events measure them: of the last micro-batch, and the update.
@@ -271,6 +270,6 @@ fn parts<'a>(shares: impl Iterator<Item = (&'static str, &'a Share)>) -> Vec<Par
             launches: share.launches,
         })
         .collect();
-    sort_by(&mut out, |a, b| b.ms.total_cmp(&a.ms));
+    out.sort_by(|a, b| b.ms.total_cmp(&a.ms));
     out
 }

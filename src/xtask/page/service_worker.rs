@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{EMBED, PAGE, SINGLE_FILE, sha256};
+use super::{EMBED, PAGE, SINGLE_FILE, packed, sha256};
 use crate::{Failure, root};
 
 /// Its name never changes: a browser looks for a newer version at the same address.
@@ -49,7 +49,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) -> R
         let name = format!("{prefix}{name}");
         if path.is_dir() {
             collect(&path, &format!("{name}/"), files)?;
-        } else {
+        } else if !packed::is_packed(&path) {
             files.push((name, std::fs::read(&path)?));
         }
     }
@@ -59,6 +59,28 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_packed_is_kept_once() {
+        let dist = std::env::temp_dir().join(format!("vramscope-kept-{}", std::process::id()));
+        std::fs::create_dir_all(dist.join("words")).expect("a folder of the test's own");
+        for name in [
+            "words/en.txt",
+            "words/en.txt.br",
+            "words/en.txt.gz",
+            PAGE,
+            "index.html.br",
+        ] {
+            std::fs::write(dist.join(name), name).expect("a file");
+        }
+        let names: Vec<_> = kept(&dist)
+            .expect("it is read")
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        std::fs::remove_dir_all(dist).expect("it is there");
+        assert_eq!(names, [PAGE, "words/en.txt"]);
+    }
 
     fn written(files: &[(&str, &str)]) -> String {
         let files: Vec<_> = files

@@ -10,7 +10,6 @@ mod state;
 use leptos::prelude::*;
 
 use crate::i18n::{t_string, use_i18n};
-use crate::part::Show;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use controls::Controls;

@@ -1,10 +1,9 @@
+use gloo_file::File;
 use leptos::prelude::*;
 use vramscope_engine::attention::MeasuredPoint;
-use web_sys::File;
 
 use super::state::Attention;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::Show;
 use crate::widgets::{OpenFiles, dropped, read_text};
 
 /// Opens a record of measured points, or takes a dropped one. It stays on this page.

@@ -3,19 +3,11 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use vramscope_engine::record::{Entry, List, Record};
-use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen_futures::JsFuture;
 
 use crate::benchmarks::{Answer, Asked, is_id, list_after, record_at, short_names};
+use crate::fetched::{Got, get};
 use crate::shell::Store;
 use crate::state::Key;
-
-#[wasm_bindgen]
-extern "C" {
-    /// `style/boot.js`: asks this page's host; the status, 0 where it cannot be reached, and the text.
-    #[wasm_bindgen(js_namespace = vramscope, js_name = get)]
-    fn ask(address: &str, token: &str) -> js_sys::Promise;
-}
 
 /// Cards that are shown where nobody has chosen any.
 const FIRST: usize = 2;
@@ -284,30 +276,26 @@ impl Desk {
         }
     }
 
-    async fn get_text(self, address: &str) -> Got {
+    async fn get_text(self, address: &str) -> Answered {
         let token = self.token.try_get_value().unwrap_or_default();
-        let answer = JsFuture::from(ask(address, &token)).await.unwrap_or_default();
-        let answer = js_sys::Array::from(&answer);
-        Got {
-            status: answer.get(0).as_f64().map_or(0, |status| status as u16),
-            text: answer.get(1).as_string().unwrap_or_default(),
+        Answered {
+            got: get(address, &token).await,
             with_token: !token.is_empty(),
         }
     }
 }
 
 /// An answer of the host.
-struct Got {
-    status: u16,
-    text: String,
+struct Answered {
+    got: Got,
     with_token: bool,
 }
 
-impl Got {
+impl Answered {
     fn as_asked(&self) -> Asked<'_> {
         Asked {
-            status: self.status,
-            text: &self.text,
+            status: self.got.status,
+            text: &self.got.text,
             with_token: self.with_token,
         }
     }

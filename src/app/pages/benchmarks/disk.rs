@@ -1,5 +1,5 @@
+use gloo_file::File;
 use leptos::prelude::*;
-use web_sys::File;
 
 use super::desk::Desk;
 use crate::i18n::{t, use_i18n};

@@ -5,7 +5,7 @@ use super::desk::{Desk, Published};
 use super::disk::Disk;
 use super::states::State;
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::part::{Show, part, text};
+use crate::part::{part, text};
 
 /// A line of the list: of a published record, or of a file.
 #[derive(Debug, Clone, PartialEq)]

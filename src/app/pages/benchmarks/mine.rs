@@ -7,7 +7,7 @@ use vramscope_engine::time::CardKernels;
 use super::desk::{Desk, Held};
 use super::list::day;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::{Show, part};
+use crate::part::part;
 use crate::shell::{MyCard, Store};
 use crate::state::{Key, Route};
 

@@ -1,26 +1,22 @@
 //! The course's file of a language, which lies beside the page.
 
 use leptos::task::spawn_local;
-use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen_futures::JsFuture;
 
 use leptos::prelude::*;
 
 use super::desk::Desk;
 use crate::course::Book;
+use crate::fetched::published;
 use crate::i18n::Locale;
-
-#[wasm_bindgen]
-extern "C" {
-    /// `style/boot.js`: the course in a language, as text.
-    #[wasm_bindgen(js_namespace = vramscope, js_name = course)]
-    fn fetch(language: &str) -> js_sys::Promise;
-}
 
 /// The course in a language; nothing where it cannot be had.
 pub async fn load(locale: Locale) -> Option<Book> {
-    let text = JsFuture::from(fetch(locale.as_str())).await.ok()?;
-    Book::read(&text.as_string()?)
+    let name = match locale {
+        Locale::En => "courseen",
+        Locale::ZhCn => "coursezhcn",
+        Locale::ZhTw => "coursezhtw",
+    };
+    Book::read(&published(name).await?)
 }
 
 /// Shows the course in a language, as soon as it is there.

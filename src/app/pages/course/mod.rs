@@ -11,6 +11,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
+use crate::events::listen_first;
 use crate::i18n::{t_string, use_i18n};
 use crate::part::part;
 use crate::shell::Store;
@@ -28,9 +29,8 @@ pub fn CoursePage() -> impl IntoView {
     let store = Store::get();
     let desk = Desk::new(store, i18n);
     Effect::new(move || fetched::follow(desk, i18n.locale()));
-    let keys = window_event_listener(leptos::ev::keydown, move |event| desk.key(&event));
+    listen_first(&window(), "keydown", move |event| desk.key(event.unchecked_ref()));
     on_cleanup(move || {
-        keys.remove();
         Engine::get().cancel(Slot::Setups);
         desk::set_presenting(false);
     });

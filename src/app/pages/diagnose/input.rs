@@ -1,5 +1,5 @@
+use gloo_file::File;
 use leptos::prelude::*;
-use web_sys::File;
 
 use super::reader::Reader;
 use crate::i18n::{t, t_string, use_i18n};
@@ -13,7 +13,7 @@ pub fn Input() -> impl IntoView {
     let text = RwSignal::new(String::new());
     let take = Callback::new(move |files: Vec<File>| {
         if !files.is_empty() {
-            reader.read(&files.iter().collect(), "");
+            reader.read(&files.iter().map(AsRef::<web_sys::File>::as_ref).collect(), "");
         }
     });
     let go = move |_| {

@@ -7,7 +7,6 @@ mod rows;
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::Show;
 use crate::state::Key;
 use crate::widgets::error_of;
 use columns::Columns;

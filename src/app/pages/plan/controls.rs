@@ -7,7 +7,6 @@ use vramscope_engine::setup::{Freeze, Precision};
 use super::model_source::ModelSource;
 use crate::charts::tick_label;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::Show;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Key, Source};

@@ -9,7 +9,6 @@ use vramscope_engine::report::derivation::Quantity;
 use web_sys::HtmlElement;
 
 use crate::chunk::{Later, LaterPart};
-use crate::part::Show;
 use crate::state::Draft;
 
 pub use number::Explained;

@@ -3,7 +3,6 @@ use leptos::prelude::*;
 use super::time::time_entries;
 use crate::charts::save_text;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::Show;
 use crate::shell::{CopyButton, Store};
 use crate::simulation::Simulation;
 use crate::state::command;

@@ -5,7 +5,6 @@ use wasm_bindgen::closure::Closure;
 use web_sys::IntersectionObserver;
 
 use crate::chunk::{Later, LaterPart};
-use crate::part::Show;
 
 /// A part of the page that nobody looks at before it is in sight, and that is fetched and begun then.
 #[component]

@@ -5,6 +5,7 @@ use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::plan::{End, MOST_SAMPLES};
 use vramscope_engine::simulate::SimulateError;
 
+use crate::events::Pending;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::Store;
@@ -25,7 +26,7 @@ struct Following {
     /// Whether the person ended it.
     stopped: RwSignal<bool>,
     engine: Engine,
-    pending: StoredValue<Option<TimeoutHandle>>,
+    pending: Pending,
 }
 
 impl Following {
@@ -35,7 +36,7 @@ impl Following {
             at_work: RwSignal::new(false),
             stopped: RwSignal::new(false),
             engine: Engine::get(),
-            pending: StoredValue::new(None),
+            pending: Pending::new(),
         };
         on_cleanup(move || following.stop());
         following
@@ -56,15 +57,13 @@ impl Following {
         };
         self.news.set(None);
         self.stopped.set(false);
-        self.pending.set_value(set_timeout_with_handle(begin, REST).ok());
+        self.pending.begin(REST, begin);
     }
 
     fn stop(self) {
         self.engine.cancel(Slot::Batches);
         self.at_work.try_set(false);
-        if let Some(timer) = self.pending.try_update_value(Option::take).flatten() {
-            timer.clear();
-        }
+        self.pending.stop();
     }
 }
 

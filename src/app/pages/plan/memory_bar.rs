@@ -8,7 +8,7 @@ use vramscope_engine::verdict::Fit;
 use super::explain::Explained;
 use crate::charts::{Bar, Segment, part_class};
 use crate::i18n::{t, use_i18n};
-use crate::part::{Show, text, truth};
+use crate::part::{text, truth};
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;

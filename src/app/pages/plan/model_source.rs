@@ -1,9 +1,9 @@
+use gloo_file::File;
 use leptos::prelude::*;
 use vramscope_engine::Model;
-use web_sys::File;
 
 use crate::i18n::{t, use_i18n};
-use crate::part::{Show, truth};
+use crate::part::truth;
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Key;

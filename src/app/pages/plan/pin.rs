@@ -4,7 +4,6 @@ use leptos::prelude::*;
 
 use crate::chunk::{Later, LaterPart};
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::Show;
 use crate::shell::Store;
 use crate::state::{Key, Pins, Reading};
 use crate::widgets::error_of;

@@ -7,8 +7,8 @@ use super::largest_batch::LargestBatchCard;
 use super::sweep_cards::{CardChips, LargestTable};
 use super::sweep_chart::{SweepChart, figure};
 use crate::charts::ChartFrame;
+use crate::events::Pending;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::Show;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Draft, Key, Reading};
@@ -55,6 +55,7 @@ pub struct SweepState {
     /// Whether the person stopped it.
     pub stopped: RwSignal<bool>,
     engine: Engine,
+    resting: Pending,
     number: StoredValue<u32>,
 }
 
@@ -67,6 +68,7 @@ impl SweepState {
             progress: RwSignal::new(None),
             stopped: RwSignal::new(false),
             engine,
+            resting: Pending::new(),
             number: StoredValue::new(0),
         }
     }
@@ -76,14 +78,11 @@ impl SweepState {
         self.cancel();
         self.stopped.set(false);
         let number = self.number.get_value();
-        set_timeout(
-            move || {
-                if self.number.try_get_value() == Some(number) {
-                    self.begin(axis, entries);
-                }
-            },
-            REST,
-        );
+        self.resting.begin(REST, move || {
+            if self.number.try_get_value() == Some(number) {
+                self.begin(axis, entries);
+            }
+        });
     }
 
     fn begin(self, axis: Option<Axis>, entries: Draft) {

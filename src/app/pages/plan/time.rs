@@ -16,7 +16,6 @@ use wasm_bindgen::JsValue;
 
 use crate::chunk::{Later, LaterPart};
 use crate::i18n::{t, use_i18n};
-use crate::part::Show;
 use crate::shell::{MyCard, Store, preferences};
 use crate::state::Key;
 

@@ -7,6 +7,7 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Verdict};
 
 use super::explain::Explained;
+use crate::events::Pending;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
 use crate::simulation::Simulation;
@@ -61,7 +62,7 @@ fn Announcer() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
     let spoken = RwSignal::new(String::new());
-    let last = StoredValue::new(0);
+    let quiet = Pending::new();
     let words = Memo::new(move |_| {
         let card = simulation.card()?.ok()?;
         Some(format!("{}. {}", headline(i18n, &card), detail(i18n, &card.fit)))
@@ -70,16 +71,8 @@ fn Announcer() -> impl IntoView {
     Effect::watch(
         move || words.get(),
         move |words, _, _| {
-            last.update_value(|n| *n += 1);
-            let (now, words) = (last.get_value(), words.clone());
-            set_timeout(
-                move || {
-                    if last.try_get_value() == Some(now) {
-                        spoken.set(words.unwrap_or_default());
-                    }
-                },
-                QUIET,
-            );
+            let words = words.clone();
+            quiet.begin(QUIET, move || spoken.set(words.unwrap_or_default()));
         },
         false,
     );

@@ -26,8 +26,13 @@ pub fn WhatIf() -> impl IntoView {
     };
     view! {
         <p class="muted small">{t!(i18n, what_if.explain)}</p>
-        <ProgressLine progress=trials.progress stop=move || trials.stop() />
-        <div class="what-if" aria-busy=text(move || trials.progress.get().is_some().to_string()) data-testid="what-if">
+        <ProgressLine progress=trials.progress stop=move || trials.end() />
+        <div
+            class="what-if"
+            aria-busy=text(move || trials.progress.get().is_some().to_string())
+            data-over=text(move || trials.over.get().to_string())
+            data-testid="what-if"
+        >
             {groups}
         </div>
     }

@@ -8,7 +8,6 @@ use super::results::Refused;
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use crate::i18n::{t, use_i18n};
-use crate::part::Show;
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Widget;

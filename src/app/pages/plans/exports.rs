@@ -5,7 +5,7 @@ use vramscope_engine::plan::export::Form;
 use super::desk::Desk;
 use crate::charts::save_text;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::{Show, part};
+use crate::part::part;
 use crate::shell::CopyButton;
 
 /// Names of the tool, which no language translates, and of the file.

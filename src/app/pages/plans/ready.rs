@@ -6,20 +6,12 @@ use serde::Deserialize;
 use vramscope_engine::format::gib;
 use vramscope_engine::plan::{Choice, Nearest};
 use vramscope_engine::units::Bytes;
-use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen_futures::JsFuture;
 
 use super::entries::{planner_of, summary};
+use crate::fetched::published;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::Store;
-
-#[wasm_bindgen]
-extern "C" {
-    /// `style/boot.js`: plans that were made before, a line of JSON for each.
-    #[wasm_bindgen(js_namespace = vramscope, js_name = plans)]
-    fn fetch() -> js_sys::Promise;
-}
 
 /// A plan that `cargo xtask plans` made.
 #[derive(Debug, Clone, Deserialize)]
@@ -39,7 +31,7 @@ pub fn Ready() -> impl IntoView {
     let store = Store::get();
     let all = RwSignal::new(Arc::<Vec<Kept>>::default());
     spawn_local(async move {
-        let text = JsFuture::from(fetch()).await.ok().and_then(|text| text.as_string());
+        let text = published("plans").await;
         let read = |line: &str| serde_json::from_str::<Kept>(line).ok();
         // Without a network and unkept there is none to show; the page may have been left.
         all.try_set(Arc::new(text.unwrap_or_default().lines().filter_map(read).collect()));

@@ -11,7 +11,6 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::services::ServeDir;
 
 use super::answer::Problem;
 use super::page::Page;
@@ -37,10 +36,7 @@ pub(super) fn router(app: App, page: Option<Page>) -> Router {
     let all = all.layer(from_fn(api_headers));
     let all = match page {
         Some(page) => {
-            let files = ServeDir::new(&page.folder).precompressed_br();
-            let files = Router::new()
-                .fallback_service(files)
-                .layer(from_fn_with_state(page, page_headers));
+            let files = vramscope_files::router(&page.folder).layer(from_fn_with_state(page, page_headers));
             all.fallback_service(files)
         }
         None => all.fallback(not_found),
@@ -96,9 +92,7 @@ async fn page_headers(State(page): State<Page>, request: Request, next: Next) ->
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, policy);
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     let policy = HeaderName::from_static("cross-origin-resource-policy");
     headers.insert(policy, HeaderValue::from_static("cross-origin"));
     response

@@ -1,7 +1,6 @@
 //! `ZeroRedundancyOptimizer`: the states of a part of the parameters.
 
 use super::super::steps::{Recording, Step};
-use crate::order::sort_by_key;
 use crate::setup::Parallel;
 use crate::tape::Kind;
 use crate::tape::log::{Event, StorageId};
@@ -35,7 +34,7 @@ pub(crate) fn own(recording: &Recording, world: u64) -> Vec<bool> {
         .map(|&(id, _)| recording.log.births[id as usize].shape.numel())
         .collect();
     let mut order: Vec<usize> = (0..sizes.len()).collect();
-    sort_by_key(&mut order, |&at| std::cmp::Reverse(sizes[at]));
+    order.sort_by_key(|&at| std::cmp::Reverse(sizes[at]));
     let mut filled = vec![0_u64; world as usize];
     let mut own = vec![false; sizes.len()];
     for at in order {

@@ -9,7 +9,6 @@ use web_sys::HtmlElement;
 use super::Explanation;
 use super::parts::Parts;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::part::Show;
 use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::{Answer, Ask, Coded, Engine, Slot};

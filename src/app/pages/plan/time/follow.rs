@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
+use crate::events::Pending;
 use crate::shell::{MyCard, Store};
 use crate::simulation::Simulation;
 use crate::state::Reading;
@@ -30,7 +31,7 @@ pub struct Times {
     /// Whether it is of an older run, or not all of it has come.
     pub is_waiting: RwSignal<bool>,
     engine: Engine,
-    pending: StoredValue<Option<TimeoutHandle>>,
+    pending: Pending,
 }
 
 impl Times {
@@ -41,7 +42,7 @@ impl Times {
             now: RwSignal::new(None),
             is_waiting: RwSignal::new(true),
             engine: Engine::get(),
-            pending: StoredValue::new(None),
+            pending: Pending::new(),
         };
         let reading = Store::get().reading();
         let setup = Memo::new(move |_| reading.with(Reading::entries));
@@ -58,7 +59,7 @@ impl Times {
             let (run, entries) = (detailed.run.id, entries.get());
             times.stop();
             let ask = move || times.ask(run, entries);
-            times.pending.set_value(set_timeout_with_handle(ask, REST).ok());
+            times.pending.begin(REST, ask);
         });
         on_cleanup(move || times.stop());
         times
@@ -79,8 +80,6 @@ impl Times {
     fn stop(self) {
         self.engine.cancel(Slot::Time);
         self.is_waiting.try_set(true);
-        if let Some(timer) = self.pending.try_update_value(Option::take).flatten() {
-            timer.clear();
-        }
+        self.pending.stop();
     }
 }

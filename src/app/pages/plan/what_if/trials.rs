@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leptos::prelude::*;
-use vramscope_engine::order::sort_by_key;
 use vramscope_engine::plan::Tried;
 use vramscope_engine::report::Phase;
 
+use crate::events::Pending;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Draft, Key, Reading};
@@ -20,7 +20,9 @@ pub struct Trials {
     tried: RwSignal<Vec<Row>>,
     /// While changes are being tried.
     pub progress: RwSignal<Option<Progress>>,
-    pending: StoredValue<Option<TimeoutHandle>>,
+    /// Whether nothing more comes for this run: all is tried, or the person stopped it.
+    pub over: RwSignal<bool>,
+    pending: Pending,
     engine: Engine,
 }
 
@@ -53,7 +55,8 @@ impl Trials {
         let trials = Self {
             tried: RwSignal::default(),
             progress: RwSignal::new(None),
-            pending: StoredValue::new(None),
+            over: RwSignal::new(false),
+            pending: Pending::new(),
             engine: Engine::get(),
         };
         let reading = Store::get().reading();
@@ -73,8 +76,9 @@ impl Trials {
 
     fn again(self, simulation: Simulation) {
         self.stop();
+        self.over.set(false);
         let later = move || untrack(|| self.ask(simulation));
-        self.pending.set_value(set_timeout_with_handle(later, PAUSE).ok());
+        self.pending.begin(PAUSE, later);
     }
 
     fn ask(self, simulation: Simulation) {
@@ -107,18 +111,22 @@ impl Trials {
                 // What was tried for the last setup stays in sight until all is tried for this one.
                 if progress.is_complete() {
                     self.tried.set(std::mem::take(&mut rows));
+                    self.over.set(true);
                 }
                 self.progress.set((!progress.is_complete()).then_some(progress));
             });
     }
 
-    /// Tries no further; what was tried before stays.
-    pub fn stop(self) {
+    /// Tries no further, as the person wishes; what was tried before stays.
+    pub fn end(self) {
+        self.stop();
+        self.over.set(true);
+    }
+
+    fn stop(self) {
         self.engine.cancel(Slot::WhatIf);
         self.progress.try_set(None);
-        if let Some(timer) = self.pending.try_update_value(Option::take).flatten() {
-            timer.clear();
-        }
+        self.pending.stop();
     }
 
     /// What was tried, by entry; within and among entries what saves most comes first.
@@ -131,9 +139,9 @@ impl Trials {
             }
         }
         for (_, rows) in &mut groups {
-            sort_by_key(rows, Row::cost);
+            rows.sort_by_key(Row::cost);
         }
-        sort_by_key(&mut groups, |(_, rows)| rows.first().map_or(i64::MAX, Row::cost));
+        groups.sort_by_key(|(_, rows)| rows.first().map_or(i64::MAX, Row::cost));
         groups
     }
 }
