@@ -17,6 +17,7 @@ pub mod nn;
 pub mod optim;
 pub mod order;
 pub mod plan;
+pub mod python_json;
 pub mod record;
 pub mod report;
 pub mod setup;

@@ -1,16 +1,19 @@
-//! Feeds a reader of `diagnose` with damaged input for as long as asked:
+//! Feeds a reader of `diagnose`, or the simulation itself, with damaged input for as long as asked:
 //!
 //! ```text
 //! cargo run --release -p vramscope-tests --example fuzz -- READER SECONDS [SEED]
 //! ```
 //!
 //! Inputs are whole ones with faults; pickles and snapshots are also written anew, most of them well-formed, so that
-//! faults reach what stands behind the first opcodes. Every input is read, its findings are drawn and put into words. The program stops at a panic, at an input
-//! that takes more than two seconds of work, or when it has ever held more than a gibibyte, and leaves the input in
+//! faults reach what stands behind the first opcodes. Every input is read, its findings are drawn and put into words.
+//! Runs (`configurations`) are written anew: a configuration of any family with some of its entries changed, and a
+//! setup; each is simulated. The program stops at a panic, at an input that takes more than two seconds of work (a run:
+//! five), or when it has ever held more than a gibibyte, and leaves the input in
 //! `fuzz-READER.bin`. The same seed gives the same inputs.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+mod configured;
 mod mutate;
 mod pickled;
 mod seeds;
@@ -22,10 +25,15 @@ use vramscope_engine::diagnose::pickle::Pickle;
 use vramscope_engine::diagnose::{Context, diagnose, read, words};
 use vramscope_engine::units::Bytes;
 
-/// The slowest that an input may be; they are some hundred kilobytes.
-const SLOWEST: Duration = Duration::from_secs(2);
-/// The most that the program may ever hold, in KiB.
-const MOST_KIB: u64 = 1 << 20;
+/// The slowest that an input may be; they are some hundred kilobytes. A run is simulated whole.
+fn slowest_allowed(reader: &str) -> Duration {
+    Duration::from_secs(if reader == seeds::RUNS { 5 } else { 2 })
+}
+
+/// The most that the program may ever hold, in KiB. Records of runs are large.
+fn most_allowed_kib(reader: &str) -> u64 {
+    if reader == seeds::RUNS { 4 << 20 } else { 1 << 20 }
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -55,7 +63,7 @@ fn main() -> ExitCode {
         let Ok(is_understood) = result else {
             return fail(&left, &input, "panicked");
         };
-        if took > SLOWEST || held > MOST_KIB {
+        if took > slowest_allowed(reader) || held > most_allowed_kib(reader) {
             return fail(&left, &input, &format!("took {took:?}, {held} KiB held"));
         }
         inputs += 1;
@@ -84,6 +92,9 @@ fn fail(left: &str, input: &[u8], why: &str) -> ExitCode {
 
 /// Reads an input; whether anything in it was understood.
 fn feed(reader: &str, input: &[u8]) -> bool {
+    if reader == seeds::RUNS {
+        return configured::feed(input);
+    }
     if reader == "pickle" {
         return Pickle::read(input).is_ok_and(|pickle| {
             assert!(pickle.len() <= input.len());

@@ -223,23 +223,22 @@ pub fn view_strides(shape: &Dims, strides: &Dims, to: &Dims) -> Option<Dims> {
 
 /// The shape of an elementwise result of two operands.
 ///
-/// # Panics
-/// When the shapes do not broadcast: a mistake in a model's forward.
-pub fn broadcast(a: &Dims, b: &Dims) -> Dims {
+/// # Errors
+/// When the shapes do not broadcast; then the larger of each extent.
+pub fn broadcast(a: &Dims, b: &Dims) -> Result<Dims, Dims> {
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     let mut out = *long;
     let lead = long.len() - short.len();
+    let mut fits = true;
     for (i, &s) in short.iter().enumerate() {
         let l = long[lead + i];
-        assert!(
-            l == s || l == 1 || s == 1,
-            "shapes {:?} and {:?} do not broadcast",
-            &a[..],
-            &b[..]
-        );
-        out[lead + i] = if l == 1 { s } else { l };
+        fits &= l == s || l == 1 || s == 1;
+        out[lead + i] = match (l, s) {
+            (1, n) | (n, 1) => n,
+            _ => l.max(s),
+        };
     }
-    out
+    if fits { Ok(out) } else { Err(out) }
 }
 
 #[cfg(test)]

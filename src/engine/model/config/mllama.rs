@@ -48,6 +48,8 @@ impl MllamaConfig {
         let t = s.nested("text_config", "Llama-3.2-Vision language")?;
         let mut text = DecoderConfig::read_with(&t, DecoderFamily::Llama, &DecoderDefaults::MLLAMA)?;
         text.tie_word_embeddings = false;
+        // `MllamaTextSelfAttention` and `MllamaTextMLP` have none, whatever the file says.
+        (text.qkv_bias, text.o_bias, text.mlp_bias) = (false, false, false);
         let cross = t
             .optional_indices("cross_attention_layers", limits::LAYERS)?
             .unwrap_or(Self::CROSS.to_vec());
