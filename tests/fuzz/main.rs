@@ -19,6 +19,7 @@ mod pickled;
 mod seeds;
 
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use vramscope_engine::diagnose::pickle::Pickle;
@@ -49,8 +50,10 @@ fn main() -> ExitCode {
     let mut mutator = mutate::Mutator::new(seed, seeds);
     let left = format!("fuzz-{reader}.bin");
     let (mut inputs, mut understood, mut slowest) = (0u64, 0u64, Duration::ZERO);
+    let watched = watch(&left, Duration::from_secs(60));
     while Instant::now() < until {
         let input = mutator.next();
+        *watched.lock().expect("the watch does not panic") = (Instant::now(), input.clone());
         let (started, worked) = (Instant::now(), cpu_time());
         let result = std::panic::catch_unwind(|| feed(reader, &input));
         // On a busy machine the clock goes on while others work.
@@ -74,6 +77,23 @@ fn main() -> ExitCode {
         most_held_kib()
     );
     ExitCode::SUCCESS
+}
+
+/// Watches the input that is read: one that takes longer than `most` is kept, and the program stops.
+fn watch(left: &str, most: Duration) -> Arc<Mutex<(Instant, Vec<u8>)>> {
+    let watched = Arc::new(Mutex::new((Instant::now(), Vec::new())));
+    let (seen, left) = (watched.clone(), left.to_owned());
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            let (since, input) = &*seen.lock().expect("the program does not panic with it");
+            if since.elapsed() > most {
+                fail(&left, input, "does not end");
+                std::process::exit(1);
+            }
+        }
+    });
+    watched
 }
 
 fn usage() -> ExitCode {

@@ -162,6 +162,16 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
                 shapes = shapes.join(", ")
             )
         }
+        E::Fails(Failure::TooLarge { layer, tensor, shape }) => {
+            t_string!(
+                i18n,
+                refusal.too_large,
+                message = m,
+                layer = layer,
+                tensor = tensor,
+                shape = format!("{shape:?}")
+            )
+        }
         E::Fails(Failure::LlavaNextFull) => t_string!(i18n, refusal.llava_next_full, message = m),
         // The page simulates one GPU, limits no allocator, and searches no batch.
         E::LengthsDecide | E::OutOfMemory(_) | E::Parallel(_) => m,

@@ -32,7 +32,7 @@ impl Dims {
 
     /// Product of the extents: elements of a tensor of this shape.
     pub fn numel(&self) -> u64 {
-        self.iter().product()
+        self.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent))
     }
 
     /// Strides of a contiguous tensor of this shape.
@@ -41,7 +41,7 @@ impl Dims {
         let mut next = 1;
         for i in (0..self.len()).rev() {
             strides[i] = next;
-            next *= self[i].max(1);
+            next = next.saturating_mul(self[i].max(1));
         }
         strides
     }
@@ -130,7 +130,7 @@ pub fn is_contiguous(shape: &Dims, strides: &Dims) -> bool {
             if strides[i] != expected {
                 return false;
             }
-            expected *= shape[i];
+            expected = u64::saturating_mul(expected, shape[i]);
         }
     }
     true
@@ -147,7 +147,7 @@ pub fn is_dense(shape: &Dims, strides: &Dims) -> bool {
     let mut expected = 1;
     order.iter().all(|&i| {
         let ok = strides[i] == expected;
-        expected *= shape[i];
+        expected = u64::saturating_mul(expected, shape[i]);
         ok
     })
 }
@@ -175,7 +175,7 @@ pub fn dense_strides_like(shape: &Dims, like: &Dims) -> Dims {
     let mut next = 1;
     for &i in order.iter() {
         strides[i] = next;
-        next *= shape[i].max(1);
+        next = u64::saturating_mul(next, shape[i].max(1));
     }
     strides
 }

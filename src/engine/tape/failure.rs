@@ -36,6 +36,15 @@ pub enum Failure {
         /// Shapes of its operands, and of the result where that is asked for.
         shapes: Vec<Vec<u64>>,
     },
+    /// A tensor has more than 16 TiB.
+    TooLarge {
+        /// Dotted path of the module that makes it.
+        layer: String,
+        /// Name of the operation that makes it.
+        tensor: String,
+        /// Its extents.
+        shape: Vec<u64>,
+    },
 }
 
 impl fmt::Display for Failure {
@@ -69,6 +78,14 @@ impl fmt::Display for Failure {
                     "the configuration does not run: in {layer}, {operation} does not fit shapes {}; transformers would stop \
                      there too, so set the sizes of this part to match",
                     shapes.join(" and ")
+                )
+            }
+            Self::TooLarge { layer, tensor, shape } => {
+                let layer = if layer.is_empty() { "the model" } else { layer };
+                write!(
+                    f,
+                    "in {layer}, {tensor} makes a tensor of shape {shape:?}, more than 16 TiB, which no GPU holds; lower \
+                     `batch`, `seq` or the sizes of the configuration"
                 )
             }
             Self::LlavaNextFull => f.write_str(

@@ -5,7 +5,23 @@ use super::dims::{self, Dims};
 use super::failure::Failure;
 use super::tensor::Tensor;
 
+/// The most bytes of a tensor: a hundred times what any GPU holds.
+pub(super) const MOST_BYTES: u64 = 1 << 44;
+
 impl Tape {
+    /// The bytes of a tensor; one that no GPU could ever hold ends the run, and is recorded as small.
+    pub(super) fn possible(&self, bytes: u64, shape: &Dims, name: &'static str) -> u64 {
+        if bytes <= MOST_BYTES {
+            return bytes;
+        }
+        self.fail(|| Failure::TooLarge {
+            layer: self.path_of_scope(self.scope_id()),
+            tensor: name.to_owned(),
+            shape: shape.to_vec(),
+        });
+        0
+    }
+
     /// Notes that an operation does not take these shapes, which ends the run.
     pub fn misfit(&self, operation: &str, shapes: &[&[u64]]) {
         self.fail(|| Failure::Shapes {

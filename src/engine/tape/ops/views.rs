@@ -138,6 +138,9 @@ impl Tape {
     /// As [`Tape::slice`], with a backward of its own even where it takes the whole dimension:
     /// Python's `x[:, -n:]`, which is not seen to begin at 0.
     pub fn narrow(&self, x: &Tensor, dim: usize, len: u64) -> Tensor {
+        if len > x.size(dim) {
+            self.misfit("slice", &[x.shape(), &[len]]);
+        }
         let out = x.narrow_raw(dim, len);
         self.metadata_op("SliceBackward0", x, out, |t, g, from| {
             t.zeros_with(from, g, "slice backward")
