@@ -293,13 +293,13 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
         "frozen-tower-keeps-graph" => {
             t_string!(i18n, warning.frozen_tower_keeps_graph, message = m, bytes = bytes).to_string()
         }
-        "beyond-positions" => {
-            let (learned, seq) = (arg("learned"), arg("seq"));
+        "beyond-rotary" => {
+            let (positions, seq) = (arg("positions"), arg("seq"));
             t_string!(
                 i18n,
-                warning.beyond_positions,
+                warning.beyond_rotary,
                 message = m,
-                learned = learned,
+                positions = positions,
                 seq = seq
             )
             .to_string()

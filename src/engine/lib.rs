@@ -16,6 +16,7 @@ mod names;
 pub mod nn;
 pub mod optim;
 pub mod plan;
+pub mod python_json;
 pub mod record;
 pub mod report;
 pub mod setup;

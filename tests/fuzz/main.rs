@@ -1,31 +1,40 @@
-//! Feeds a reader of `diagnose` with damaged input for as long as asked:
+//! Feeds a reader of `diagnose`, or the simulation itself, with damaged input for as long as asked:
 //!
 //! ```text
 //! cargo run --release -p vramscope-tests --example fuzz -- READER SECONDS [SEED]
 //! ```
 //!
 //! Inputs are whole ones with faults; pickles and snapshots are also written anew, most of them well-formed, so that
-//! faults reach what stands behind the first opcodes. Every input is read, its findings are drawn and put into words. The program stops at a panic, at an input
-//! that takes more than two seconds of work, or when it has ever held more than a gibibyte, and leaves the input in
+//! faults reach what stands behind the first opcodes. Every input is read, its findings are drawn and put into words.
+//! Runs (`configurations`) are written anew: a configuration of any family with some of its entries changed, and a
+//! setup; each is simulated. The program stops at a panic, at an input that takes more than two seconds of work (a run:
+//! five), or when it has ever held more than a gibibyte, and leaves the input in
 //! `fuzz-READER.bin`. The same seed gives the same inputs.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+mod configured;
 mod mutate;
 mod pickled;
 mod seeds;
 
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use vramscope_engine::diagnose::pickle::Pickle;
 use vramscope_engine::diagnose::{Context, diagnose, read, words};
 use vramscope_engine::units::Bytes;
 
-/// The slowest that an input may be; they are some hundred kilobytes.
-const SLOWEST: Duration = Duration::from_secs(2);
-/// The most that the program may ever hold, in KiB.
-const MOST_KIB: u64 = 1 << 20;
+/// The slowest that an input may be; they are some hundred kilobytes. A run is simulated whole.
+fn slowest_allowed(reader: &str) -> Duration {
+    Duration::from_secs(if reader == seeds::RUNS { 5 } else { 2 })
+}
+
+/// The most that the program may ever hold, in KiB. Records of runs are large.
+fn most_allowed_kib(reader: &str) -> u64 {
+    if reader == seeds::RUNS { 4 << 20 } else { 1 << 20 }
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -41,8 +50,10 @@ fn main() -> ExitCode {
     let mut mutator = mutate::Mutator::new(seed, seeds);
     let left = format!("fuzz-{reader}.bin");
     let (mut inputs, mut understood, mut slowest) = (0u64, 0u64, Duration::ZERO);
+    let watched = watch(&left, Duration::from_secs(60));
     while Instant::now() < until {
         let input = mutator.next();
+        *watched.lock().expect("the watch does not panic") = (Instant::now(), input.clone());
         let (started, worked) = (Instant::now(), cpu_time());
         let result = std::panic::catch_unwind(|| feed(reader, &input));
         // On a busy machine the clock goes on while others work.
@@ -55,7 +66,7 @@ fn main() -> ExitCode {
         let Ok(is_understood) = result else {
             return fail(&left, &input, "panicked");
         };
-        if took > SLOWEST || held > MOST_KIB {
+        if took > slowest_allowed(reader) || held > most_allowed_kib(reader) {
             return fail(&left, &input, &format!("took {took:?}, {held} KiB held"));
         }
         inputs += 1;
@@ -66,6 +77,23 @@ fn main() -> ExitCode {
         most_held_kib()
     );
     ExitCode::SUCCESS
+}
+
+/// Watches the input that is read: one that takes longer than `most` is kept, and the program stops.
+fn watch(left: &str, most: Duration) -> Arc<Mutex<(Instant, Vec<u8>)>> {
+    let watched = Arc::new(Mutex::new((Instant::now(), Vec::new())));
+    let (seen, left) = (watched.clone(), left.to_owned());
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            let (since, input) = &*seen.lock().expect("the program does not panic with it");
+            if since.elapsed() > most {
+                fail(&left, input, "does not end");
+                std::process::exit(1);
+            }
+        }
+    });
+    watched
 }
 
 fn usage() -> ExitCode {
@@ -84,6 +112,9 @@ fn fail(left: &str, input: &[u8], why: &str) -> ExitCode {
 
 /// Reads an input; whether anything in it was understood.
 fn feed(reader: &str, input: &[u8]) -> bool {
+    if reader == seeds::RUNS {
+        return configured::feed(input);
+    }
     if reader == "pickle" {
         return Pickle::read(input).is_ok_and(|pickle| {
             assert!(pickle.len() <= input.len());

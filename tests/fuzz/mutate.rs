@@ -18,7 +18,8 @@ const NUMBERS: [&str; 10] = [
 pub struct Random(u64);
 
 impl Random {
-    fn new(seed: u64) -> Self {
+    /// Of a number that decides all.
+    pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 

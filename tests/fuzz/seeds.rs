@@ -4,11 +4,12 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
+use crate::configured;
 use crate::mutate::Write;
 use crate::pickled::Pickler;
 
 /// The readers by name.
-pub const READERS: [&str; 10] = [
+pub const READERS: [&str; 11] = [
     "oom",
     "summary",
     "stats",
@@ -19,7 +20,11 @@ pub const READERS: [&str; 10] = [
     "trace",
     "snapshot",
     "pickle",
+    RUNS,
 ];
+
+/// The simulation, in place of a reader.
+pub const RUNS: &str = "configurations";
 
 const OOM: [&str; 5] = [
     "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)",
@@ -73,6 +78,7 @@ pub fn of(reader: &str) -> Option<(Vec<Vec<u8>>, Option<Write>)> {
     let write: Option<Write> = match reader {
         "pickle" => Some(|random| Pickler::anything(random)),
         "snapshot" => Some(|random| Pickler::snapshot(random)),
+        RUNS => Some(configured::write),
         _ => None,
     };
     Some((whole(reader)?, write))
@@ -97,6 +103,7 @@ fn whole(reader: &str) -> Option<Vec<Vec<u8>>> {
                 .collect(),
         ),
         "snapshot" => Some(vec![snapshot()]),
+        RUNS => texts(&[r#"{"config": {"model_type": "gpt2"}, "case": {"model": "x", "batch": 2, "seq": 64}}"#]),
         _ => None,
     }
 }

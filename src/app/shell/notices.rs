@@ -1,8 +1,10 @@
 use leptos::prelude::*;
 
+use vramscope_engine::model::near;
+
 use super::Store;
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::state::UrlProblem;
+use crate::state::{Key, UrlProblem};
 
 /// What of the URL could not be used; the rest was kept.
 #[component]
@@ -30,7 +32,10 @@ pub fn Notices() -> impl IntoView {
 fn describe(i18n: Words, problem: &UrlProblem) -> String {
     match problem {
         UrlProblem::UnknownPage(path) => t_string!(i18n, url.unknown_page, path = shorten(path)).to_string(),
-        UrlProblem::UnknownKey(name) => t_string!(i18n, url.unknown_key, name = shorten(name)).to_string(),
+        UrlProblem::UnknownKey(name) => match near(name, &Key::ALL.map(Key::name)).first() {
+            Some(near) => t_string!(i18n, url.unknown_key_near, name = shorten(name), near = *near).to_string(),
+            None => t_string!(i18n, url.unknown_key, name = shorten(name)).to_string(),
+        },
         UrlProblem::Garbled(key) => t_string!(i18n, url.garbled, name = key.name()).to_string(),
         UrlProblem::Repeated(key) => t_string!(i18n, url.repeated, name = key.name()).to_string(),
     }

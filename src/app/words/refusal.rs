@@ -100,6 +100,16 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
                 seq = seq
             )
         }
+        E::BeyondPositions { learned, seq } => {
+            let [learned, seq] = [learned, seq].map(|n| n.to_string());
+            t_string!(
+                i18n,
+                refusal.beyond_positions,
+                message = m,
+                learned = learned,
+                seq = seq
+            )
+        }
         E::NoFlash(NoFlash::Blip2) => t_string!(i18n, refusal.flash_blip2, message = m),
         E::NoFlash(NoFlash::Mllama) => t_string!(i18n, refusal.flash_mllama, message = m),
         E::NoFlash(NoFlash::Fp32) | E::Fails(Failure::FlashInFp32) => {
@@ -135,6 +145,31 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
                 message = m,
                 features = features,
                 embeddings = embeddings
+            )
+        }
+        E::Fails(Failure::Shapes {
+            layer,
+            operation,
+            shapes,
+        }) => {
+            let shapes: Vec<String> = shapes.iter().map(|shape| format!("{shape:?}")).collect();
+            t_string!(
+                i18n,
+                refusal.shapes,
+                message = m,
+                layer = layer,
+                operation = operation,
+                shapes = shapes.join(", ")
+            )
+        }
+        E::Fails(Failure::TooLarge { layer, tensor, shape }) => {
+            t_string!(
+                i18n,
+                refusal.too_large,
+                message = m,
+                layer = layer,
+                tensor = tensor,
+                shape = format!("{shape:?}")
             )
         }
         E::Fails(Failure::LlavaNextFull) => t_string!(i18n, refusal.llava_next_full, message = m),

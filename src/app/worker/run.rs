@@ -10,7 +10,7 @@ use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
 use super::view::{Card, Inputs, Run};
-use crate::state::{Draft, Reading, Source, Task};
+use crate::state::{Draft, Key, Reading, Source, Task};
 
 /// What came of a run.
 pub struct Ran {
@@ -36,8 +36,9 @@ impl Subject {
     /// # Errors
     /// When the model cannot be read.
     pub fn read(draft: &Draft) -> Result<Self, Refusal> {
-        let reading = Reading::of(draft, &Draft::default());
+        let mut reading = Reading::of(draft, &Draft::default());
         let model = model(&reading).map_err(Refusal::Model)?;
+        settle_length(&mut reading, &model);
         let device = Device::by_name(&reading.gpu).map_err(|e| e.to_string());
         Ok(Self { model, reading, device })
     }
@@ -126,6 +127,13 @@ impl Subject {
             report,
             room: self.room().zip(card.map(|card| &card.fit)),
         }
+    }
+}
+
+/// Takes the model's own default of the sequence's length where none is entered.
+pub fn settle_length(reading: &mut Reading, model: &Model) {
+    if !reading.good.has(Key::Seq) {
+        reading.setup.seq = model.default_seq();
     }
 }
 

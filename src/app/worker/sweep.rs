@@ -14,7 +14,7 @@ pub use self::cards::cards;
 use super::coded::Coded;
 use super::host::Parts;
 use super::protocol::{Answer, Largest};
-use super::run::model;
+use super::run::{model, settle_length};
 use crate::state::{Draft, Key, Reading};
 
 /// The entry that is swept: as chosen, or the first that means something for the model.
@@ -40,7 +40,7 @@ pub struct SweepWork {
 impl SweepWork {
     /// Begins; entries that make no model or name no card have no points, which the page says by itself.
     pub fn of(draft: &Draft) -> Self {
-        let reading = Reading::of(draft, &Draft::default());
+        let mut reading = Reading::of(draft, &Draft::default());
         let cards = cards(&reading);
         let nothing = Self {
             sweep: None,
@@ -53,6 +53,7 @@ impl SweepWork {
         let (Ok(own), Some(widest)) = (model(&reading), cards.last()) else {
             return nothing;
         };
+        settle_length(&mut reading, &own);
         let axis = axis(&reading, &own);
         let setup = reading.setup.clone();
         let values = axis.values(&own, axis.value(&own, &setup), axis.most());

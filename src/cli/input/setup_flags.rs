@@ -83,6 +83,11 @@ impl SetupFlags {
         self.batch.is_some()
     }
 
+    /// Whether a sequence length was given.
+    pub const fn names_seq(&self) -> bool {
+        self.seq.is_some()
+    }
+
     /// Puts what was given into a setup.
     pub fn apply(&self, setup: &mut Setup) {
         put(&mut setup.batch, self.batch);

@@ -54,8 +54,19 @@ impl Subject {
     pub fn models(self, flags: &SetupFlags) -> Result<(Models, Setup), Failure> {
         let mut setup = Setup::default();
         let of = match (self.model, self.config, self.case) {
-            (Some(name), ..) => Models::Case(Box::new(named(name))),
-            (_, Some(source), _) => Models::Config(source.read_text()?),
+            (Some(name), ..) => {
+                let case = named(name);
+                setup = case.setup.clone();
+                Models::Case(Box::new(case))
+            }
+            (_, Some(source), _) => {
+                let text = source.read_text()?;
+                // One that cannot be read is refused once a model is made of it.
+                if let Ok(model) = Model::from_config(&text) {
+                    setup.seq = model.default_seq();
+                }
+                Models::Config(text)
+            }
             (.., Some(text)) => {
                 let case = read_case(&text)?;
                 setup = case.setup.clone();
@@ -119,11 +130,16 @@ impl Models {
     }
 }
 
+/// A model of the catalogue with the default setup, at its own default length.
 fn named(model: String) -> Case {
+    let mut setup = Setup::default();
+    if let Ok(model) = Model::from_catalogue(&model) {
+        setup.seq = model.default_seq();
+    }
     Case {
         model,
         shape: Map::new(),
-        setup: Setup::default(),
+        setup,
         limit_gib: None,
         parallel: None,
     }
@@ -147,5 +163,8 @@ fn from_config(source: &Source, flags: &SetupFlags) -> Result<(Model, Setup), Fa
     flags.apply(&mut setup);
     let text = source.read_text()?;
     let model = Model::from_config_for(&text, &setup).map_err(|e| Failure::Input(format!("{source}: {e}")))?;
+    if !flags.names_seq() {
+        setup.seq = model.default_seq();
+    }
     Ok((model, setup))
 }

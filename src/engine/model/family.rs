@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::ModelError;
+use super::{ModelError, architectures};
 use super::config::section::Section;
 use super::config::*;
 use super::near::near;
@@ -54,7 +54,7 @@ pub enum ModelConfig {
 type Read = fn(&Section) -> Result<ModelConfig, ModelError>;
 
 /// Each `model_type` that is read, in the order of messages.
-const FAMILIES: [(&str, Read); 28] = [
+const FAMILIES: [(&str, Read); 36] = [
     ("llava", |s| LlavaConfig::read(s).map(ModelConfig::Llava)),
     ("llava_next", |s| LlavaNextConfig::read(s).map(ModelConfig::LlavaNext)),
     ("qwen2_vl", |s| Qwen2VlConfig::read(s).map(ModelConfig::Qwen2Vl)),
@@ -87,6 +87,14 @@ const FAMILIES: [(&str, Read); 28] = [
     ("gemma2", |s| decoder(s, DecoderFamily::Gemma2)),
     ("gemma3_text", |s| decoder(s, DecoderFamily::Gemma3)),
     ("phi3", |s| decoder(s, DecoderFamily::Phi3)),
+    ("cwm", |s| decoder(s, DecoderFamily::Cwm)),
+    ("seed_oss", |s| decoder(s, DecoderFamily::SeedOss)),
+    ("vaultgemma", |s| decoder(s, DecoderFamily::VaultGemma)),
+    ("ernie4_5", |s| decoder(s, DecoderFamily::Ernie45)),
+    ("granite", |s| decoder(s, DecoderFamily::Granite)),
+    ("helium", |s| decoder(s, DecoderFamily::Helium)),
+    ("ministral3", |s| decoder(s, DecoderFamily::Ministral3)),
+    ("smollm3", |s| decoder(s, DecoderFamily::SmolLm3)),
 ];
 
 /// Values of `model_type` that are read, in the order of messages.
@@ -101,19 +109,22 @@ pub const MODEL_TYPES: [&str; FAMILIES.len()] = {
 };
 
 impl ModelConfig {
-    /// Reads a whole configuration by its `model_type`; an unknown decoder with a Llama's keys is
-    /// read as [`DecoderFamily::Generic`].
+    /// Reads a whole configuration by its `model_type`.
+    ///
+    /// No other type is read as one of these: a decoder of another family has norms, biases, experts or layers of its
+    /// own, and a file does not say all of what its class builds.
     pub(super) fn read(object: &Map<String, Value>) -> Result<Self, ModelError> {
         let named = Section::root(object, "Hugging Face").optional_text("model_type")?;
-        match FAMILIES.iter().find(|(model_type, _)| Some(*model_type) == named) {
-            Some((model_type, read)) => read(&Section::root(object, model_type)),
-            None => read_generic(object, named),
-        }
+        let Some((model_type, read)) = FAMILIES.iter().find(|(model_type, _)| Some(*model_type) == named) else {
+            return Err(unsupported(object, named));
+        };
+        architectures::check(object, model_type)?;
+        read(&Section::root(object, model_type))
     }
 
-    /// Whether the `model_type` is unknown and a Llama's forward stands in.
+    /// Whether a Llama's forward stands in for one that makes a few tensors more.
     pub fn is_generic(&self) -> bool {
-        matches!(self, Self::Decoder(d) if d.family == DecoderFamily::Generic)
+        matches!(self, Self::Decoder(d) if d.family.stands_in())
     }
 }
 
@@ -125,7 +136,7 @@ pub(super) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, Mod
         .find(|(model_type, _)| *model_type == given)
         .map(|(_, read)| read(s));
     match read {
-        Some(Ok(ModelConfig::Decoder(decoder))) => Ok(decoder),
+        Some(Ok(ModelConfig::Decoder(decoder))) if !decoder.family.stands_in() => Ok(decoder),
         Some(Err(error)) => Err(error),
         _ => Err(s.wrong("model_type", &given.into(), DECODERS)),
     }
@@ -138,52 +149,29 @@ fn decoder(s: &Section, family: DecoderFamily) -> Result<ModelConfig, ModelError
     DecoderConfig::read(s, family).map(ModelConfig::Decoder)
 }
 
-/// Keys that a decoder of the Llama line has.
-const STANDARD_KEYS: [&str; 6] = [
-    "vocab_size",
-    "hidden_size",
-    "intermediate_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "rms_norm_eps",
-];
-
-/// Keys of parts that a generic decoder does not have; to ignore them would give wrong bytes.
-const FOREIGN_KEYS: [&str; 9] = [
-    "vision_config",
-    "audio_config",
-    "text_config",
-    "num_experts",
-    "num_local_experts",
-    "n_routed_experts",
-    "kv_lora_rank",
-    "state_size",
-    "layer_block_type",
-];
-
-fn read_generic(object: &Map<String, Value>, named: Option<&str>) -> Result<ModelConfig, ModelError> {
-    let s = Section::root(object, "decoder");
-    let standard = STANDARD_KEYS.iter().all(|key| s.value(key).is_some());
-    let foreign = FOREIGN_KEYS.iter().any(|key| s.value(key).is_some());
-    if standard && !foreign && !s.flag("is_encoder_decoder", false)? {
-        return DecoderConfig::read(&s, DecoderFamily::Generic).map(ModelConfig::Decoder);
-    }
+/// The refusal of a `model_type` that is not read: the nearest one that is, and what to do.
+fn unsupported(object: &Map<String, Value>, named: Option<&str>) -> ModelError {
     let supported = MODEL_TYPES.join(", ");
-    Err(ModelError(match named {
-        None => format!("`model_type` is missing; a config.json states one of {supported}"),
-        Some(name) => format!(
-            "model_type \"{}\" is not supported{}; supported: {supported}",
-            shorten(name),
-            hint(name)
-        ),
-    }))
+    let Some(name) = named else {
+        return ModelError(format!(
+            "`model_type` is missing; a config.json states one of {supported}"
+        ));
+    };
+    let nearest = nearest(object, name);
+    ModelError(format!(
+        "model_type \"{}\" is not supported, and no other is read in its place: its layers may differ (nearest: \
+         \"{nearest}\"). Write \"{nearest}\" only where both build the same layers; supported: {supported}",
+        shorten(name)
+    ))
 }
 
-fn hint(name: &str) -> String {
-    match near(name, &MODEL_TYPES).first() {
-        Some(close) => format!(" (did you mean \"{close}\"?)"),
-        None => String::new(),
-    }
+/// The family with the nearest name; else a decoder, or a vision-language model where there are images.
+fn nearest(object: &Map<String, Value>, name: &str) -> &'static str {
+    let by_name = near(name, &MODEL_TYPES).first().copied();
+    by_name.unwrap_or(match object.contains_key("vision_config") {
+        true => "llava",
+        false => "llama",
+    })
 }
 
 fn shorten(name: &str) -> String {

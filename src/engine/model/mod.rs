@@ -1,5 +1,6 @@
 //! Architectures: a Hugging Face `config.json` becomes components whose forward the tape runs.
 
+mod architectures;
 mod catalogue;
 pub mod config;
 mod family;
@@ -9,6 +10,7 @@ mod image_tokens;
 mod images;
 mod near;
 mod overrides;
+mod positions;
 mod stages;
 mod takes;
 
@@ -16,12 +18,13 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::python_json;
 use crate::setup::{Case, Setup};
 use catalogue::CATALOGUE;
 pub use family::{MODEL_TYPES, ModelConfig};
 pub use forward::further::FurtherModels;
 pub use hub::hub_id;
-pub(crate) use near::near;
+pub use near::near;
 pub use takes::Takes;
 
 /// A model whose training step can be simulated.
@@ -31,7 +34,7 @@ pub struct Model {
     pub name: String,
     /// Its shape.
     pub config: ModelConfig,
-    /// Read as a generic decoder, because its `model_type` is not known.
+    /// Parameters are exact, and a Llama's forward stands in for one that makes a few tensors more.
     pub generic: bool,
     /// The configuration asks for a cache of keys and values in every forward, training included.
     pub use_cache: bool,
@@ -134,7 +137,7 @@ fn use_cache(config: &Map<String, Value>) -> bool {
 }
 
 fn parse(text: &str) -> Result<Map<String, Value>, ModelError> {
-    match serde_json::from_str(text) {
+    match python_json::read(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(ModelError(
             "a config.json is a JSON object, such as {\"model_type\": \"llama\", …}".into(),

@@ -1,6 +1,6 @@
 /// Names near to `given`, nearest first, at most five: those that contain it or are contained in
 /// it, and those within two edits or a third of its length.
-pub(crate) fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
+pub fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 5;
     let wanted: Vec<char> = given.to_ascii_lowercase().chars().take(100).collect();
     if wanted.is_empty() {

@@ -67,16 +67,15 @@ const PUBLISHED: [(&str, u64); 59] = [
 
 #[test]
 fn parameters_are_as_published() {
-    // Room for the image tokens of the largest of these models.
-    let setup = Setup {
-        seq: 4096,
-        ..Setup::default()
-    };
     for (name, published) in PUBLISHED {
         let model = Model::from_catalogue(name).unwrap_or_else(|e| panic!("{name}: {e}"));
         if !model.has_forward() {
             continue;
         }
+        let setup = Setup {
+            seq: model.default_seq(),
+            ..Setup::default()
+        };
         let report = simulate(&model, &setup).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(report.params, published, "{name}");
     }

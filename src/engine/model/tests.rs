@@ -205,21 +205,26 @@ fn older_spellings_of_rope_are_read() {
     assert_eq!((rope.kind, rope.theta), (config::RopeKind::Linear, 500_000.0));
 }
 
+/// An unknown family may have norms, biases, experts or layers that its file does not name.
 #[test]
-fn an_unknown_decoder_with_standard_keys_is_generic() {
-    let text = changed("llama3.2-1b", |c| c["model_type"] = "newcomer".into());
-    let model = Model::from_config(&text).unwrap();
-    assert!(model.generic);
-    assert_eq!(model.name, "newcomer");
+fn an_unknown_decoder_is_refused_with_the_nearest_that_is_known() {
+    let text = |model_type: &str| changed("llama3.2-1b", |c| c["model_type"] = model_type.into());
+    for (model_type, nearest) in [("newcomer_moe", "llama"), ("qwen3_moe", "qwen3"), ("gemma4", "gemma")] {
+        let why = message(&text(model_type));
+        assert!(why.contains(&format!("\"{model_type}\" is not supported")), "{why}");
+        assert!(why.contains(&format!("nearest: \"{nearest}")), "{why}");
+    }
 }
 
 #[test]
-fn an_unknown_mixture_of_experts_is_refused() {
-    let text = changed("llama3.2-1b", |c| {
-        c["model_type"] = "newcomer_moe".into();
-        c["num_experts"] = 8.into();
-    });
-    assert!(message(&text).starts_with("model_type \"newcomer_moe\" is not supported"));
+fn decoders_with_a_forward_of_their_own_are_simulated_with_a_note() {
+    for (model_type, noted) in [("granite", true), ("helium", true), ("cwm", false), ("llama", false)] {
+        let text = changed("llama3.2-1b", |c| {
+            c["model_type"] = model_type.into();
+            c["architectures"] = Value::Null;
+        });
+        assert_eq!(Model::from_config(&text).map(|model| model.generic), Ok(noted), "{model_type}");
+    }
 }
 
 #[test]

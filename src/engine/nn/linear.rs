@@ -179,7 +179,7 @@ impl Conv1d {
         let mut shape = *x.shape();
         let last = shape.len() - 1;
         shape[last] = self.weight.size(1);
-        let flat = t.view(x, [x.numel() / x.last(), x.last()]);
+        let flat = t.view(x, [x.numel() / x.last().max(1), x.last()]);
         let out = t.addmm(&self.bias, &flat, &self.weight);
         drop(flat);
         t.view(&out, shape)

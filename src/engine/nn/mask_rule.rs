@@ -2,7 +2,6 @@
 //! as transformers does (`and_masks`, `or_masks` and the overlays of `masking_utils.py`).
 
 use crate::dtype::DType;
-use crate::tape::dims::broadcast;
 use crate::tape::{Tape, Tensor};
 
 /// One function of (batch, head, query, key).
@@ -77,7 +76,7 @@ impl Positions {
         };
         for rule in rules {
             let part = rule.evaluate(t, self);
-            result = t.empty(broadcast(result.shape(), part.shape()), DType::Bool, name);
+            result = t.empty(t.broadcast(result.shape(), part.shape(), name), DType::Bool, name);
         }
         result
     }

@@ -81,7 +81,10 @@ impl Nf4 {
     /// `MatMul4Bit`: nothing of the input is saved; backward needs the weight alone, in full again.
     fn multiply(&self, t: &Tape, x: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let rec = t.record("MatMul4Bit", &[x]);
-        let rows = x.numel() / x.last();
+        let rows = x.numel() / x.last().max(1);
+        if x.last() != self.shape[1] {
+            t.misfit("a linear map in 4 bits", &[x.shape(), &self.shape]);
+        }
         let out = t.no_grad(|| {
             if fuses(t.gpu().capability, rows, self.shape) {
                 let mut shape = *x.shape();

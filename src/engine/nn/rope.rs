@@ -139,5 +139,5 @@ pub fn apply_partial_rotary_in_turn(t: &Tape, [q, k]: [&Tensor; 2], cos: &Tensor
 fn turned_part(t: &Tape, x: &Tensor, width: u64) -> (Tensor, Tensor) {
     let d = x.dim() - 1;
     let turned = t.slice(x, d, width);
-    (turned, t.narrow(x, d, x.last() - width))
+    (turned, t.narrow(x, d, x.last().saturating_sub(width)))
 }

@@ -26,6 +26,11 @@ impl Setup {
         self.packing == Packing::Padded && self.lengths.iter().any(|&length| length != self.lengths[0])
     }
 
+    /// Positions of the longest sample, of a setup that is batched: packed samples each count their own.
+    pub fn longest(&self) -> u64 {
+        self.lengths.iter().copied().max().unwrap_or(self.seq)
+    }
+
     /// The same with `batch` and `seq` as the lengths of the samples make them, where those are given.
     #[must_use]
     pub fn batched(&self) -> Self {

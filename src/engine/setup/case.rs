@@ -1,8 +1,10 @@
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt;
 
 use super::{Parallel, Setup};
+use crate::model::{Model, near};
+use crate::python_json;
 
 /// One row of a case file: a model's name, overrides of its shape, and a setup.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,7 +12,7 @@ pub struct Case {
     /// Catalogue name of the model.
     pub model: String,
     /// Keys that change the model's own shape (`layers`, `cross`, `patch`), as given.
-    pub shape: serde_json::Map<String, Value>,
+    pub shape: Map<String, Value>,
     /// The training configuration.
     pub setup: Setup,
     /// What the allocator may reserve (GiB), where the case says so.
@@ -37,13 +39,30 @@ const SHAPE_KEYS: [&str; 3] = ["layers", "cross", "patch"];
 /// Keys of a case that say how several GPUs share the step.
 const PARALLEL_KEYS: [&str; 6] = ["strategy", "world", "mp", "offload", "bucket", "stage"];
 
+/// Keys of a case that are notes of whoever wrote it, and change nothing: of measurements (`timed`, `start`, `events`,
+/// `alone`, `stages`), of plans that were kept (`card`, `gb`, `nearest`, `planned`, `recommended`), and free words
+/// (`note`).
+pub const NOTES: [&str; 11] = [
+    "timed",
+    "start",
+    "events",
+    "alone",
+    "stages",
+    "card",
+    "gb",
+    "nearest",
+    "planned",
+    "recommended",
+    "note",
+];
+
 impl Case {
     /// Reads one JSON object, alone or under a key `case` (then every other key is ignored).
     ///
     /// # Errors
-    /// When the text is not JSON, names no model, or holds a value that is not allowed.
+    /// When the text is not JSON, names no model, or holds a key that is not known or a value that is not allowed.
     pub fn from_json(text: &str) -> Result<Option<Self>, CaseError> {
-        let value: Value = serde_json::from_str(text).map_err(|e| CaseError(format!("not JSON: {e}")))?;
+        let value = python_json::read(text).map_err(|e| CaseError(format!("not JSON: {e}")))?;
         let Value::Object(mut row) = value else {
             return Err(CaseError(
                 "a case is a JSON object, such as {\"model\": \"gpt2\", \"batch\": 1, \"seq\": 512}".into(),
@@ -60,7 +79,9 @@ impl Case {
         let Some(Value::String(model)) = row.remove("model") else {
             return Err(CaseError("a case needs `model`, the name of a model".into()));
         };
-        let mut shape = serde_json::Map::new();
+        row.retain(|key, _| !NOTES.contains(&key.as_str()));
+        known(&row)?;
+        let mut shape = Map::new();
         for key in SHAPE_KEYS {
             if let Some(v) = row.remove(key) {
                 shape.insert(key.into(), v);
@@ -80,7 +101,11 @@ impl Case {
         } else {
             None
         };
-        let setup = Setup::deserialize(Value::Object(row)).map_err(|e| CaseError(e.to_string()))?;
+        let states_seq = row.contains_key("seq");
+        let mut setup = Setup::deserialize(Value::Object(row)).map_err(|e| CaseError(e.to_string()))?;
+        if let (false, Ok(model)) = (states_seq, Model::from_catalogue(&model)) {
+            setup.seq = model.default_seq();
+        }
         Ok(Some(Self {
             model,
             shape,
@@ -91,10 +116,69 @@ impl Case {
     }
 }
 
+/// Refuses a key that is neither of a case nor a note: a key that is passed over in silence gives the answer of another
+/// case.
+fn known(row: &Map<String, Value>) -> Result<(), CaseError> {
+    let setup = match serde_json::to_value(Setup::default()) {
+        Ok(Value::Object(setup)) => setup,
+        _ => Map::new(),
+    };
+    let own = SHAPE_KEYS.into_iter().chain(PARALLEL_KEYS).chain(["limit_gib"]);
+    let keys: Vec<&str> = setup.keys().map(String::as_str).chain(own).collect();
+    if let Some(key) = row.keys().find(|key| !keys.contains(&key.as_str())) {
+        let key: String = key.chars().take(60).collect();
+        return Err(CaseError(match near(&key, &keys).first() {
+            Some(nearest) => format!("a case has no key `{key}`; did you mean `{nearest}`?"),
+            None => format!("a case has no key `{key}`; leave it out, or write it beside `case`"),
+        }));
+    }
+    let shared = PARALLEL_KEYS.into_iter().find(|key| row.contains_key(*key));
+    match shared.filter(|_| !row.contains_key(PARALLEL_KEYS[0])) {
+        Some(key) => Err(CaseError(format!(
+            "`{key}` is of several GPUs, and the case names no `strategy`; add one, such as \"ddp\", or leave `{key}` out"
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn limit(given: &Value) -> Result<f64, CaseError> {
     given.as_f64().filter(|gib| *gib > 0.0).ok_or_else(|| {
         CaseError(format!(
             "`limit_gib` is {given}; give what the allocator may reserve in GiB, above 0, such as 23.5"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        Case::from_json(text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn a_key_that_is_not_known_is_refused_with_the_nearest() {
+        let said = refused(r#"{"model": "gpt2", "bacth": 4}"#);
+        assert!(said.contains("`bacth`") && said.contains("`batch`"), "{said}");
+        let said = refused(r#"{"case": {"model": "gpt2", "something_else": 1}}"#);
+        assert!(said.contains("`something_else`"), "{said}");
+        assert!(refused(r#"{"model": "gpt2", "world": 4}"#).contains("`strategy`"));
+    }
+
+    #[test]
+    fn notes_and_what_stands_beside_a_case_are_passed_over() {
+        for note in NOTES {
+            let text = format!(r#"{{"case": {{"model": "gpt2", "{note}": 1}}, "bacth": 4, "ms": NaN}}"#);
+            assert!(Case::from_json(&text).is_ok_and(|case| case.is_some()), "{note}");
+        }
+    }
+
+    #[test]
+    fn a_case_without_a_length_takes_no_more_than_the_model_has() {
+        let seq = |text: &str| Case::from_json(text).unwrap().unwrap().setup.seq;
+        assert_eq!(seq(r#"{"model": "gpt2"}"#), 1024);
+        assert_eq!(seq(r#"{"model": "gpt2", "seq": 4096}"#), 4096);
+        assert_eq!(seq(r#"{"model": "llama3.2-1b"}"#), 2048);
+    }
 }

@@ -54,7 +54,8 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     options::check(model, setup)?;
     grid::check(model, setup)?;
     flash_attention_runs(model, setup)?;
-    image_tokens_fit(model, setup)
+    image_tokens_fit(model, setup)?;
+    positions_are_learned(model, setup)
 }
 
 /// Sizes of images are those of photographs, for models that take images beside text.
@@ -97,6 +98,15 @@ fn flash_attention_runs(model: &Model, setup: &Setup) -> Result<(), SimulateErro
         _ => return Ok(()),
     };
     Err(SimulateError::NoFlash(why))
+}
+
+/// A table of learned positions holds the sequence.
+fn positions_are_learned(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let seq = setup.seq;
+    match model.learned_positions() {
+        Some(learned) if seq > learned => Err(SimulateError::BeyondPositions { learned, seq }),
+        _ => Ok(()),
+    }
 }
 
 /// The positions of a sample hold its image tokens.

@@ -79,6 +79,13 @@ pub enum SimulateError {
         /// Positions that there are.
         seq: u64,
     },
+    /// The sequence is longer than the table of learned positions.
+    BeyondPositions {
+        /// Entries of the table.
+        learned: u64,
+        /// Positions that are asked for.
+        seq: u64,
+    },
     /// `flash_attention_2` does not run.
     NoFlash(NoFlash),
     /// Lengths of texts, of a model without text.
@@ -242,6 +249,11 @@ impl fmt::Display for SimulateError {
                 f,
                 "{images} images take {tokens} of the sequence's positions, but `seq` is {seq}; raise `seq` to at least \
                  {tokens} or lower `images`"
+            ),
+            Self::BeyondPositions { learned, seq } => write!(
+                f,
+                "`seq` is {seq}, but the model has learned positions for {learned} tokens, and a run stops with an index \
+                 error; set `seq` to {learned} or less"
             ),
             Self::NoFlash(why) => write!(f, "`attn` is flash_attention_2, but {}; set `attn` to sdpa", why.label()),
             Self::NoText { model } => write!(f, "`lengths` are of texts, and {model} takes none; set `batch`"),

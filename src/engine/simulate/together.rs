@@ -54,6 +54,7 @@ mod at_once {
         let record = || {
             let tape = Tape::roomy(gpu);
             tape.follow(to.clone());
+            let _told = Told(&tape);
             let recording = recorded.get_or_init(|| record_on(model, setup, &tape));
             // what was not told can be read there now
             drop(to);
@@ -97,6 +98,16 @@ mod at_once {
         let recording = recorded.into_inner().expect("it was recorded");
         let fresh = fresh?.expect("it was recorded");
         Ok((recording, joined(fresh, used)))
+    }
+
+    /// Ends what a tape tells when its recording stops at a fault: what such a tape holds lives on, and the other thread
+    /// would wait.
+    struct Told<'a>(&'a Tape);
+
+    impl Drop for Told<'_> {
+        fn drop(&mut self) {
+            self.0.unfollow();
+        }
     }
 
     /// The next part, if there is one. It comes soon, and a virtual machine may take a millisecond to wake a thread

@@ -1,6 +1,5 @@
 //! What a person should know of a run, each with what to do next.
 
-use crate::model::ModelConfig;
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 use crate::tape::{Component, Kind, Why};
@@ -17,7 +16,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
     };
     [
         run.generic(),
-        run.beyond_positions(),
+        run.beyond_rotary_positions(),
         run.optimizer_holds_the_peak(),
         run.logits(),
         run.attention_matrices(),
@@ -74,31 +73,30 @@ impl Run<'_> {
             code: "generic-decoder".into(),
             severity: Severity::Warning,
             message: format!(
-                "`{}` is not a model_type that is known: it was read as a decoder of the Llama line. Compare the \
-                 parameter count with the model card before you rely on the figures.",
+                "{} is simulated with the forward of a Llama: parameters, gradients and optimizer states are exact, while \
+                 its own forward makes tensors beside these, such as scaled or turned copies, that the figures \
+                 leave out.",
                 self.model.name
             ),
             args: vec![("model".into(), self.model.name.clone())],
         })
     }
 
-    /// Learned positions end where their table ends; rotary ones do not.
-    fn beyond_positions(&self) -> Option<Warning> {
-        let learned = match &self.model.config {
-            ModelConfig::Gpt2(c) => c.positions,
-            ModelConfig::Opt(c) => c.positions,
-            ModelConfig::Blip2(c) => c.text.positions,
-            _ => return None,
-        };
-        let seq = self.setup.seq;
-        (seq > learned).then(|| Warning {
-            code: "beyond-positions".into(),
+    /// Rotary positions have no end; those past what a model was made for were never trained.
+    fn beyond_rotary_positions(&self) -> Option<Warning> {
+        let made_for = self.model.rotary_positions()?;
+        let seq = self.model.prepared(self.setup).longest();
+        (seq > made_for).then(|| Warning {
+            code: "beyond-rotary".into(),
             severity: Severity::Warning,
             message: format!(
-                "The model has learned positions for {learned} tokens: a run at {seq} stops with an index error. Set the \
-                 sequence length to {learned} or less."
+                "The model was made for {made_for} positions (max_position_embeddings), and {seq} are asked for: it runs, \
+                 but what it learned does not cover the rest. Shorten the sequence or scale the rotary embedding."
             ),
-            args: vec![("learned".into(), learned.to_string()), ("seq".into(), seq.to_string())],
+            args: vec![
+                ("positions".into(), made_for.to_string()),
+                ("seq".into(), seq.to_string()),
+            ],
         })
     }
 

@@ -31,7 +31,7 @@ impl Dims {
 
     /// Product of the extents: elements of a tensor of this shape.
     pub fn numel(&self) -> u64 {
-        self.iter().product()
+        self.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent))
     }
 
     /// Strides of a contiguous tensor of this shape.
@@ -40,7 +40,7 @@ impl Dims {
         let mut next = 1;
         for i in (0..self.len()).rev() {
             strides[i] = next;
-            next *= self[i].max(1);
+            next = next.saturating_mul(self[i].max(1));
         }
         strides
     }
@@ -129,7 +129,7 @@ pub fn is_contiguous(shape: &Dims, strides: &Dims) -> bool {
             if strides[i] != expected {
                 return false;
             }
-            expected *= shape[i];
+            expected = u64::saturating_mul(expected, shape[i]);
         }
     }
     true
@@ -146,7 +146,7 @@ pub fn is_dense(shape: &Dims, strides: &Dims) -> bool {
     let mut expected = 1;
     order.iter().all(|&i| {
         let ok = strides[i] == expected;
-        expected *= shape[i];
+        expected = u64::saturating_mul(expected, shape[i]);
         ok
     })
 }
@@ -174,7 +174,7 @@ pub fn dense_strides_like(shape: &Dims, like: &Dims) -> Dims {
     let mut next = 1;
     for &i in order.iter() {
         strides[i] = next;
-        next *= shape[i].max(1);
+        next = u64::saturating_mul(next, shape[i].max(1));
     }
     strides
 }
@@ -222,23 +222,22 @@ pub fn view_strides(shape: &Dims, strides: &Dims, to: &Dims) -> Option<Dims> {
 
 /// The shape of an elementwise result of two operands.
 ///
-/// # Panics
-/// When the shapes do not broadcast: a mistake in a model's forward.
-pub fn broadcast(a: &Dims, b: &Dims) -> Dims {
+/// # Errors
+/// When the shapes do not broadcast; then the larger of each extent.
+pub fn broadcast(a: &Dims, b: &Dims) -> Result<Dims, Dims> {
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     let mut out = *long;
     let lead = long.len() - short.len();
+    let mut fits = true;
     for (i, &s) in short.iter().enumerate() {
         let l = long[lead + i];
-        assert!(
-            l == s || l == 1 || s == 1,
-            "shapes {:?} and {:?} do not broadcast",
-            &a[..],
-            &b[..]
-        );
-        out[lead + i] = if l == 1 { s } else { l };
+        fits &= l == s || l == 1 || s == 1;
+        out[lead + i] = match (l, s) {
+            (1, n) | (n, 1) => n,
+            _ => l.max(s),
+        };
     }
-    out
+    if fits { Ok(out) } else { Err(out) }
 }
 
 #[cfg(test)]

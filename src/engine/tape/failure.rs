@@ -27,6 +27,24 @@ pub enum Failure {
     },
     /// LLaVA-NeXT cannot lay the class token of a CLIP tower out in a grid.
     LlavaNextFull,
+    /// An operation does not take tensors of these shapes.
+    Shapes {
+        /// Dotted path of the module that runs it.
+        layer: String,
+        /// Name of the operation.
+        operation: String,
+        /// Shapes of its operands, and of the result where that is asked for.
+        shapes: Vec<Vec<u64>>,
+    },
+    /// A tensor has more than 16 TiB.
+    TooLarge {
+        /// Dotted path of the module that makes it.
+        layer: String,
+        /// Name of the operation that makes it.
+        tensor: String,
+        /// Its extents.
+        shape: Vec<u64>,
+    },
 }
 
 impl fmt::Display for Failure {
@@ -48,6 +66,28 @@ impl fmt::Display for Failure {
                 features.name(),
                 embeddings.name()
             ),
+            Self::Shapes {
+                layer,
+                operation,
+                shapes,
+            } => {
+                let shapes: Vec<String> = shapes.iter().map(|shape| format!("{shape:?}")).collect();
+                let layer = if layer.is_empty() { "the model" } else { layer };
+                write!(
+                    f,
+                    "the configuration does not run: in {layer}, {operation} does not fit shapes {}; transformers would stop \
+                     there too, so set the sizes of this part to match",
+                    shapes.join(" and ")
+                )
+            }
+            Self::TooLarge { layer, tensor, shape } => {
+                let layer = if layer.is_empty() { "the model" } else { layer };
+                write!(
+                    f,
+                    "in {layer}, {tensor} makes a tensor of shape {shape:?}, more than 16 TiB, which no GPU holds; lower \
+                     `batch`, `seq` or the sizes of the configuration"
+                )
+            }
             Self::LlavaNextFull => f.write_str(
                 "LLaVA-NeXT does not run with `vision_feature_select_strategy` \"full\" and a CLIP tower: \
                  `pack_image_features` cannot lay the class token out in a grid; take \"default\"",

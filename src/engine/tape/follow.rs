@@ -111,6 +111,13 @@ impl Tape {
         });
     }
 
+    /// Tells no more, so that who listens sees the end.
+    pub fn unfollow(&self) {
+        if let Ok(mut follower) = self.0.follower.try_borrow_mut() {
+            *follower = None;
+        }
+    }
+
     /// Tells what was written down, where it is enough to be worth it.
     pub(super) fn tell(&self) {
         if let Some(follower) = &mut *self.0.follower.borrow_mut() {

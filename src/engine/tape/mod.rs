@@ -15,6 +15,7 @@ mod follow;
 mod gpu;
 mod kind;
 pub mod log;
+mod misfit;
 mod ops;
 mod rewind;
 mod script;

@@ -191,11 +191,12 @@ proptest! {
 #[test]
 fn every_family_shows_numbers_that_add_up() {
     for model in MODELS {
+        let learned = Model::from_catalogue(model).expect("it is known").learned_positions();
         let case = Case {
             model: model.into(),
             shape: Map::new(),
             setup: Setup {
-                seq: 3000,
+                seq: learned.unwrap_or(3000),
                 ..Setup::default()
             },
             limit_gib: None,
@@ -221,7 +222,7 @@ fn numbers_of_evaluation_and_generation_come_about_too() {
     let card = Device::by_name("RTX 4090").expect("it is known");
     for name in ["gpt2", "google/gemma-3-1b-pt", "tinyllava-1.5b", "qwen2.5-vl-3b"] {
         let setup = Setup {
-            seq: 1500,
+            seq: 1000,
             use_cache: Some(true),
             ..Setup::default()
         };

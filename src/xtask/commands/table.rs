@@ -30,6 +30,8 @@ pub fn table() -> Result<(), Failure> {
         "measured_time",
         "--test",
         "several_time",
+        "--test",
+        "coverage",
         "the_kept_table",
     ];
     run(cargo().args(make).env("UPDATE_TABLE", "1"))

@@ -55,6 +55,13 @@ impl Blip2Config {
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let text = s.nested("text_config", "OPT")?;
         text.expect_model_type(&["opt"])?;
+        if !s.flag("use_decoder_only_language_model", true)? {
+            return Err(s.wrong(
+                "use_decoder_only_language_model",
+                &false.into(),
+                "true: OPT has no encoder",
+            ));
+        }
         let vision = Blip2VisionConfig::read(&s.nested_or_empty("vision_config", "BLIP-2 vision")?)?;
         let qformer = s.nested_or_empty("qformer_config", "Q-Former")?;
         Ok(Self {

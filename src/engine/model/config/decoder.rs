@@ -1,9 +1,11 @@
+mod biases;
 mod defaults;
 mod windows;
 
 use super::section::Section;
 use super::{Activation, Rope, limits};
 use crate::model::ModelError;
+use biases::Biases;
 pub(crate) use defaults::DecoderDefaults;
 
 /// Which forward a decoder has.
@@ -25,13 +27,50 @@ pub enum DecoderFamily {
     Gemma3,
     /// `phi3`: fused query-key-value and gate-up projections.
     Phi3,
-    /// An unknown `model_type` with a Llama's keys, read as one.
-    Generic,
+    /// `cwm`: Llama with sliding windows in three of four blocks.
+    Cwm,
+    /// `seed_oss`: Llama with biases on queries, keys and values, and dropout after attention and MLP.
+    SeedOss,
+    /// `vaultgemma`: Gemma 2 without the norms after attention and MLP.
+    VaultGemma,
+    /// `ernie4_5`: a Llama's parameters; queries and keys turn in fp32.
+    Ernie45,
+    /// `granite`: a Llama's parameters; embeddings, residuals and logits are scaled.
+    Granite,
+    /// `helium`: a Llama's parameters; neighbouring elements of a head turn together.
+    Helium,
+    /// `ministral3`: a Mistral's parameters; queries are scaled by position.
+    Ministral3,
+    /// `smollm3`: a Llama's parameters; every fourth block has no rotary positions.
+    SmolLm3,
+}
+
+impl DecoderFamily {
+    /// True where parameters are exact and a Llama's forward stands in for one that makes a few small tensors more.
+    pub const fn stands_in(self) -> bool {
+        matches!(
+            self,
+            Self::Ernie45 | Self::Granite | Self::Helium | Self::Ministral3 | Self::SmolLm3
+        )
+    }
+
+    /// True where all blocks get one mask (`MistralModel.forward`, `Phi3Model.forward`).
+    pub const fn has_one_mask(self) -> bool {
+        matches!(self, Self::Mistral | Self::Ministral3 | Self::Phi3)
+    }
+
+    /// True where `validate_architecture` asks the width to be a multiple of the heads even where `head_dim` is given.
+    const fn validates_heads(self) -> bool {
+        matches!(
+            self,
+            Self::Llama | Self::Cwm | Self::Gemma2 | Self::Gemma3 | Self::VaultGemma
+        )
+    }
 }
 
 /// A decoder of the Llama line: RMS norms, rotary positions, gated MLP.
 ///
-/// Source: `transformers/models/{llama,mistral,qwen2,qwen3,gemma,gemma2,gemma3,phi3}/configuration_*.py`.
+/// Source: `configuration_*.py` and `modeling_*.py` of each family in `transformers/models/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
     /// Which forward.
@@ -79,12 +118,25 @@ pub struct DecoderConfig {
 }
 
 impl DecoderConfig {
-    /// Embeddings are multiplied by √hidden (Gemma).
-    pub fn scale_embeddings(&self) -> bool {
+    /// A decoder of the Gemma line: scaled embeddings, `1 + weight` norms.
+    pub fn is_gemma(&self) -> bool {
         matches!(
             self.family,
-            DecoderFamily::Gemma | DecoderFamily::Gemma2 | DecoderFamily::Gemma3
+            DecoderFamily::Gemma | DecoderFamily::Gemma2 | DecoderFamily::Gemma3 | DecoderFamily::VaultGemma
         )
+    }
+
+    /// Embeddings are multiplied by √hidden (Gemma).
+    pub fn scale_embeddings(&self) -> bool {
+        self.is_gemma()
+    }
+
+    /// Name of the norm after attention: where no other follows, before the MLP.
+    pub fn second_norm(&self) -> &'static str {
+        match self.family {
+            DecoderFamily::VaultGemma => "pre_feedforward_layernorm",
+            _ => "post_attention_layernorm",
+        }
     }
 
     /// Norms before and after both attention and MLP (Gemma 2 and 3).
@@ -106,25 +158,26 @@ impl DecoderConfig {
         let hidden = s.size("hidden_size", d.hidden, limits::WIDTH)?;
         let layers = s.size("num_hidden_layers", d.layers, limits::LAYERS)?;
         let heads = s.size("num_attention_heads", d.heads, limits::HEADS)?;
+        let vocab = s.size("vocab_size", d.vocab, limits::VOCAB)?;
         let kv_heads = s.size_or("num_key_value_heads", d.kv_heads.unwrap_or(heads), limits::HEADS)?;
         s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
         let given = s.optional_size("head_dim", limits::HEAD_DIM)?.or(d.head_dim);
-        // `validate_architecture` of these asks for it even where `head_dim` is given.
-        let validated = matches!(
-            family,
-            DecoderFamily::Llama | DecoderFamily::Gemma2 | DecoderFamily::Gemma3
-        );
         let head_dim = match given {
-            Some(n) if !validated => n,
+            Some(n) if !family.validates_heads() => n,
             _ => {
                 let part = s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
                 given.unwrap_or(part)
             }
         };
-        let bias = s.flag("attention_bias", false)?;
+        if family == DecoderFamily::Helium {
+            // `HeliumAttention` projects back from `hidden_size`, whatever the heads give.
+            s.equal(("hidden_size", hidden), ("num_attention_heads × head_dim", heads * head_dim))?;
+        }
+        s.padding(vocab)?;
+        let biases = Biases::read(s, family)?;
         Ok(Self {
             family,
-            vocab: s.size("vocab_size", d.vocab, limits::VOCAB)?,
+            vocab,
             hidden,
             intermediate: s.size("intermediate_size", d.intermediate, limits::WIDTH * 4)?,
             layers,
@@ -133,15 +186,19 @@ impl DecoderConfig {
             head_dim,
             max_positions: s.size_or("max_position_embeddings", d.max_positions, limits::POSITIONS)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", d.tie)?,
-            qkv_bias: if family == DecoderFamily::Qwen2 { true } else { bias },
-            o_bias: if family == DecoderFamily::Qwen2 { false } else { bias },
-            mlp_bias: s.flag("mlp_bias", false)?,
+            qkv_bias: biases.qkv,
+            o_bias: biases.output,
+            mlp_bias: biases.mlp,
             qk_norm: matches!(family, DecoderFamily::Qwen3 | DecoderFamily::Gemma3),
             activation: Activation::read(s, defaults::activation_key(s, family), d.activation)?,
             windows: windows::read(s, family, layers, d.max_window_layers)?,
             rope: Rope::read(s, d.theta, 1.0)?,
-            attention_dropout: s.probability("attention_dropout", 0.0)?,
-            residual_dropout: s.probability("resid_pdrop", 0.0)?,
+            attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
+            residual_dropout: match family {
+                DecoderFamily::Phi3 => s.probability("resid_pdrop", 0.0)?,
+                DecoderFamily::SeedOss => s.probability("residual_dropout", 0.1)?,
+                _ => 0.0,
+            },
             attention_softcap: defaults::softcap(s, family, "attn_logit_softcapping", 50.0)?,
             logit_softcap: defaults::softcap(s, family, "final_logit_softcapping", 30.0)?,
         })

@@ -43,6 +43,13 @@ impl Gpt2Config {
         let hidden = s.size_of_either(["n_embd", "hidden_size"], 768, limits::WIDTH)?;
         let heads = s.size_of_either(["n_head", "num_attention_heads"], 12, limits::HEADS)?;
         s.divide(("n_embd", hidden), ("n_head", heads))?;
+        if s.flag("add_cross_attention", false)? {
+            return Err(s.wrong(
+                "add_cross_attention",
+                &true.into(),
+                "false: attention to an encoder is not simulated",
+            ));
+        }
         Ok(Self {
             vocab: s.size("vocab_size", 50_257, limits::VOCAB)?,
             positions: s.with_defaults().size_of_either(

@@ -48,6 +48,8 @@ impl MllamaConfig {
         let t = s.nested("text_config", "Llama-3.2-Vision language")?;
         let mut text = DecoderConfig::read_with(&t, DecoderFamily::Llama, &DecoderDefaults::MLLAMA)?;
         text.tie_word_embeddings = false;
+        // `MllamaTextSelfAttention` and `MllamaTextMLP` have none, whatever the file says.
+        (text.qkv_bias, text.o_bias, text.mlp_bias) = (false, false, false);
         let cross = t
             .optional_indices("cross_attention_layers", limits::LAYERS)?
             .unwrap_or(Self::CROSS.to_vec());
@@ -62,13 +64,26 @@ impl MllamaConfig {
 }
 
 impl MllamaVisionConfig {
+    /// `intermediate_layers_indices`: of the tower's blocks, which have one state each, at least one.
+    fn joined(s: &Section, layers: u64) -> Result<Vec<u64>, ModelError> {
+        let key = "intermediate_layers_indices";
+        let joined = s
+            .optional_indices(key, layers - 1)?
+            .unwrap_or_else(|| vec![3, 7, 15, 23, 30]);
+        if joined.is_empty() || joined.iter().any(|&block| block >= layers) {
+            let given = joined.into();
+            return Err(s.wrong(key, &given, &format!("at least one of its {layers} blocks, counted from 0")));
+        }
+        Ok(joined)
+    }
+
     fn read(s: &Section) -> Result<Self, ModelError> {
         let layers = s.size("num_hidden_layers", 32, limits::LAYERS)?;
         let hidden = s.size("hidden_size", 1280, limits::WIDTH)?;
         let heads = s.size_of_either(["attention_heads", "num_attention_heads"], 16, limits::HEADS)?;
         s.divide(("hidden_size", hidden), ("attention_heads", heads))?;
         let intermediate = s.size("intermediate_size", 5120, limits::WIDTH * 4)?;
-        let joined = s.optional_indices("intermediate_layers_indices", layers)?;
+        let joined = Self::joined(s, layers)?;
         Ok(Self {
             shape: EncoderShape {
                 hidden,
@@ -79,7 +94,7 @@ impl MllamaVisionConfig {
             global_layers: s.size_or("num_global_layers", 8, limits::LAYERS)?,
             grid: PatchGrid::read(s, 448, 14)?,
             max_tiles: s.size_or("max_num_tiles", 4, limits::COUNT)?,
-            intermediate_layers: joined.unwrap_or_else(|| vec![3, 7, 15, 23, 30]),
+            intermediate_layers: joined,
             aspect_ratios: s.optional_len("supported_aspect_ratios")?.unwrap_or(8),
             output: s.size_or("vision_output_dim", 7680, limits::WIDTH)?,
             activation: Activation::read(s, "hidden_act", Activation::Gelu)?,

@@ -49,9 +49,11 @@ impl OptConfig {
         let hidden = s.size("hidden_size", 768, limits::WIDTH)?;
         let heads = s.size("num_attention_heads", 12, limits::HEADS)?;
         s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
+        let vocab = s.size("vocab_size", 50_272, limits::VOCAB)?;
+        s.padding(vocab)?;
         let norm_before = s.flag("do_layer_norm_before", true)?;
         Ok(Self {
-            vocab: s.size("vocab_size", 50_272, limits::VOCAB)?,
+            vocab,
             hidden,
             intermediate: s.size("ffn_dim", 3072, limits::WIDTH * 4)?,
             layers: s.size("num_hidden_layers", 12, limits::LAYERS)?,

@@ -47,11 +47,16 @@ impl PhiConfig {
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let hidden = s.size("hidden_size", 2048, limits::WIDTH)?;
         let heads = s.size("num_attention_heads", 32, limits::HEADS)?;
-        s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
+        let head_dim = s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
+        if let Some(given) = s.optional_size("head_dim", limits::HEAD_DIM)? {
+            s.equal(("head_dim", given), ("hidden_size ÷ num_attention_heads", head_dim))?;
+        }
+        let vocab = s.size("vocab_size", 51_200, limits::VOCAB)?;
+        s.padding(vocab)?;
         let kv_heads = s.size_or("num_key_value_heads", heads, limits::HEADS)?;
         s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
         Ok(Self {
-            vocab: s.size("vocab_size", 51_200, limits::VOCAB)?,
+            vocab,
             hidden,
             intermediate: s.size("intermediate_size", 8192, limits::WIDTH * 4)?,
             layers: s.size("num_hidden_layers", 24, limits::LAYERS)?,

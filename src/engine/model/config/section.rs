@@ -243,6 +243,35 @@ impl<'a> Section<'a> {
         )))
     }
 
+    /// Refuses two sizes that a run asks to be equal.
+    pub(crate) fn equal(&self, one: (&str, u64), other: (&str, u64)) -> Result<(), ModelError> {
+        if one.1 == other.1 {
+            return Ok(());
+        }
+        Err(ModelError(format!(
+            "`{}` is {} and `{}` is {}: a {} model runs only where they are equal",
+            self.path(one.0),
+            one.1,
+            self.path(other.0),
+            other.1,
+            self.family
+        )))
+    }
+
+    /// Refuses a padding token outside of the vocabulary, where `torch.nn.Embedding` asserts that it is one.
+    pub(crate) fn padding(&self, vocab: u64) -> Result<(), ModelError> {
+        let key = "pad_token_id";
+        let outside = |v: &&Value| v.as_i64().is_some_and(|id| id.unsigned_abs() > vocab || id == vocab as i64);
+        match self.value(key).filter(outside) {
+            Some(given) => Err(self.wrong(
+                key,
+                given,
+                &format!("a token of its vocabulary of {vocab}, or null: PyTorch makes no embedding table otherwise"),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a nested configuration of another family than `allowed`; an absent type is allowed.
     pub(crate) fn expect_model_type(&self, allowed: &[&str]) -> Result<(), ModelError> {
         match self.optional_text("model_type")? {

@@ -1,5 +1,5 @@
 use super::section::Section;
-use super::{Activation, EncoderShape, PatchGrid};
+use super::{Activation, EncoderShape, PatchGrid, limits};
 use crate::model::ModelError;
 
 /// ViT for image classification.
@@ -32,8 +32,13 @@ impl VitConfig {
     };
 
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let shape = EncoderShape::read(s, Self::SHAPE)?;
+        // `ViTAttention` reads it though `ViTConfig` has none.
+        if let Some(given) = s.optional_size("head_dim", limits::HEAD_DIM)? {
+            s.equal(("head_dim", given), ("hidden_size ÷ num_attention_heads", shape.head_dim()))?;
+        }
         Ok(Self {
-            shape: EncoderShape::read(s, Self::SHAPE)?,
+            shape,
             grid: PatchGrid::read(s, 224, 16)?,
             qkv_bias: s.flag("qkv_bias", true)?,
             activation: Activation::read(s, "hidden_act", Activation::Gelu)?,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Batch, Forward, Output, Run, phi3};
 use crate::dtype::DType;
-use crate::model::config::{Activation, DecoderConfig, DecoderFamily};
+use crate::model::config::{Activation, DecoderConfig};
 use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
 use crate::setup::{Attention, Loss};
 use crate::tape::{Component, Mask, Tape, Tensor};
@@ -43,6 +43,8 @@ pub struct Layer {
     mlp: Mlp,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
+    /// After attention and after the MLP (Seed-OSS).
+    dropout: f64,
 }
 
 struct SelfAttention {
@@ -82,15 +84,7 @@ pub struct Shared {
 
 /// Whether this file's blocks are those of the configuration.
 pub fn is_simulated(c: &DecoderConfig) -> bool {
-    matches!(
-        c.family,
-        DecoderFamily::Llama
-            | DecoderFamily::Mistral
-            | DecoderFamily::Qwen2
-            | DecoderFamily::Qwen3
-            | DecoderFamily::Phi3
-            | DecoderFamily::Generic
-    )
+    !c.is_gemma()
 }
 
 impl CausalLm {
@@ -228,7 +222,7 @@ impl Decoder {
             first: layers.start,
             windows: c.windows[layers.clone()].to_vec(),
             layers: layers.map(|i| t.layer("layers", i, || block(b, c))).collect(),
-            one_mask: matches!(c.family, DecoderFamily::Mistral | DecoderFamily::Phi3),
+            one_mask: c.family.has_one_mask(),
             norm: stage.is_last().then(|| RmsNorm::new(b, "norm", c.hidden)),
             rotary: Rotary::new(b, rotary_width(c)).initialised(t),
         }
@@ -401,6 +395,7 @@ impl Layer {
             mlp: t.scope("mlp", || Mlp::new(b, c)),
             input_layernorm: RmsNorm::new(b, "input_layernorm", c.hidden),
             post_attention_layernorm: RmsNorm::new(b, "post_attention_layernorm", c.hidden),
+            dropout: c.residual_dropout,
         }
     }
 }
@@ -412,12 +407,18 @@ impl Block for Layer {
         drop(x);
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
         h = out;
+        if self.dropout > 0.0 {
+            h = t.scope("self_attn", || t.dropout(&h, self.dropout));
+        }
         h = t.add(&residual, &h);
         let residual = h.clone();
         h = t.scope("post_attention_layernorm", || {
             self.post_attention_layernorm.forward(t, &h)
         });
         h = t.scope("mlp", || self.mlp.forward(t, h));
+        if self.dropout > 0.0 {
+            h = t.scope("mlp", || t.dropout(&h, self.dropout));
+        }
         t.add(&residual, &h)
     }
 }

@@ -18,6 +18,8 @@ pub struct Gemma3 {
     language_model: GemmaText,
     lm_head: Linear,
     grid: PatchGrid,
+    /// Tokens that the processor writes for an image.
+    image_tokens: u64,
     /// The image token has no row in the token embedding.
     token_outside_vocab: bool,
 }
@@ -53,6 +55,7 @@ impl Gemma3 {
             language_model,
             lm_head,
             grid: c.vision.grid,
+            image_tokens: c.image_tokens,
             token_outside_vocab: c.image_token >= c.text.vocab,
         }
     }
@@ -102,6 +105,10 @@ impl Forward for Gemma3 {
         let mut features = self.image_features(t, run, pixels);
         let image_mask = t.component("model", Component::Connector, || {
             features = t.to_dtype(&features, embeds.dtype());
+            // `get_placeholder_mask` compares the features with the image tokens.
+            if features.size(1) != self.image_tokens {
+                t.misfit("masked_scatter of image tokens", &[features.shape(), &[self.image_tokens]]);
+            }
             let mask = placeholder_mask(t, ids);
             embeds = t.masked_scatter(&embeds, &mask, &features);
             mask

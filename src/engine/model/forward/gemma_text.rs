@@ -50,6 +50,8 @@ struct Layer {
     mlp: Mlp,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
+    /// Name of the norm above.
+    second_norm: &'static str,
     /// Norms before and after the MLP (Gemma 2 and 3).
     feedforward_norms: Option<[RmsNorm; 2]>,
 }
@@ -79,10 +81,7 @@ struct Shared {
 
 /// Whether this file's blocks are those of the configuration.
 pub fn is_gemma(c: &DecoderConfig) -> bool {
-    matches!(
-        c.family,
-        DecoderFamily::Gemma | DecoderFamily::Gemma2 | DecoderFamily::Gemma3
-    )
+    c.is_gemma()
 }
 
 fn norm(b: &Builder, name: &'static str, width: u64) -> RmsNorm {
@@ -237,7 +236,8 @@ impl Layer {
             self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
             mlp: t.scope("mlp", || Mlp::new(b, c)),
             input_layernorm: norm(b, "input_layernorm", c.hidden),
-            post_attention_layernorm: norm(b, "post_attention_layernorm", c.hidden),
+            post_attention_layernorm: norm(b, c.second_norm(), c.hidden),
+            second_norm: c.second_norm(),
             feedforward_norms: c.sandwich_norms().then(|| {
                 ["pre_feedforward_layernorm", "post_feedforward_layernorm"].map(|name| norm(b, name, c.hidden))
             }),
@@ -251,9 +251,7 @@ impl Layer {
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
         h = out;
         let after_attention = |h: &Tensor| {
-            t.scope("post_attention_layernorm", || {
-                self.post_attention_layernorm.forward(t, h)
-            })
+            t.scope(self.second_norm, || self.post_attention_layernorm.forward(t, h))
         };
         let Some([before, after]) = &self.feedforward_norms else {
             h = t.add(&residual, &h);
@@ -287,7 +285,7 @@ impl SelfAttention {
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
             // Gemma 3's attention does not pass its cap on.
-            softcap: c.family == DecoderFamily::Gemma2 && c.attention_softcap.is_some(),
+            softcap: c.family != DecoderFamily::Gemma3 && c.attention_softcap.is_some(),
         }
     }
 

@@ -23,6 +23,8 @@ impl Tape {
         rec.save(self, weight);
         let mut shape = *x.shape();
         shape[1] = weight.size(0);
+        let fits = x.size(1) == weight.size(1) && (2..x.dim()).all(|i| x.size(i) >= weight.size(i));
+        self.fits(fits, "convolution", x, weight);
         for i in 2..shape.len() {
             shape[i] = x.size(i) / weight.size(i);
         }

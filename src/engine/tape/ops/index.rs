@@ -17,6 +17,7 @@ impl Tape {
 
     /// `x.masked_scatter(mask, source)`; the mask is broadcast to the shape of `x`.
     pub fn masked_scatter(&self, x: &Tensor, mask: &Tensor, source: &Tensor) -> Tensor {
+        self.fits(x.last() == source.last(), "masked_scatter", x, source);
         let mut rec = self.record("MaskedScatterBackward0", &[x, source]);
         rec.save(self, mask);
         let mark = self.work_mark();

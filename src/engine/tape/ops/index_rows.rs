@@ -27,6 +27,7 @@ impl Tape {
 
     /// `x[mask, :] = values`, in place.
     pub fn index_put_rows(&self, x: Tensor, mask: &Tensor, values: &Tensor) -> Tensor {
+        self.fits(x.last() == values.last(), "index_put_", &x, values);
         let mut rec = self.record("IndexPutBackward0", &[&x, values]);
         rec.save(self, mask);
         let marked = values.size(0);

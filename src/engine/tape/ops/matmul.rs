@@ -39,6 +39,7 @@ impl Tape {
         let mut rec = self.record("MmBackward0", &[a, b]);
         let saved = save_operands(self, &mut rec, a, b, 0);
         let meta = Operands::of(a, b);
+        self.fits(a.size(1) == b.size(0), "mm of a linear map", a, b);
         let out = self.product([a.size(0), b.size(1)], a.dtype(), "mm");
         self.multiplied(&meta.forward(), a.dtype());
         rec.finish(self, out, move |t, bw| {
@@ -54,6 +55,7 @@ impl Tape {
         let bias = &self.cast_low(bias);
         let mut rec = self.record("AddmmBackward0", &[bias, a, b]);
         let saved = save_operands(self, &mut rec, a, b, 1);
+        self.fits(a.size(1) == b.size(0), "addmm of a linear map", a, b);
         let out = self.empty([a.size(0), b.size(1)], a.dtype(), "addmm");
         self.cublaslt();
         let meta = Operands::of(a, b);
@@ -71,6 +73,7 @@ impl Tape {
     pub fn bmm(&self, a: &Tensor, b: &Tensor) -> Tensor {
         let mut rec = self.record("BmmBackward0", &[a, b]);
         let saved = save_operands(self, &mut rec, a, b, 0);
+        self.fits(a.size(0) == b.size(0) && a.size(2) == b.size(1), "bmm", a, b);
         let out = self.product([a.size(0), a.size(1), b.size(2)], a.dtype(), "bmm");
         let batched = Batched::of(a, b);
         self.multiplied(&batched.forward(), a.dtype());
@@ -355,7 +358,7 @@ fn folds(a: &Tensor) -> bool {
 }
 
 fn flattened(x: &Tensor) -> Dims {
-    Dims::new(&[x.numel() / x.last(), x.last()])
+    Dims::new(&[x.numel() / x.last().max(1), x.last()])
 }
 
 fn with_last(x: &Tensor, last: u64) -> Dims {

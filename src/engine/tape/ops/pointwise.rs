@@ -12,7 +12,7 @@ impl Tape {
     /// The result of an elementwise operation on two tensors: their broadcast shape, promoted
     /// type, and the layout of the first operand that has the whole shape.
     pub(super) fn elementwise(&self, a: &Tensor, b: &Tensor, dtype: DType, name: &'static str) -> Tensor {
-        let shape = dims::broadcast(a.shape(), b.shape());
+        let shape = self.broadcast(a.shape(), b.shape(), name);
         let like = if *a.shape() == shape { a } else { b };
         let strides = if *like.shape() == shape {
             dims::dense_strides_like(&shape, like.strides())
@@ -105,6 +105,8 @@ impl Tape {
     /// `a += b`: no new memory; backward as `add`.
     pub fn add_(&self, a: Tensor, b: &Tensor) -> Tensor {
         let rec = self.record("AddBackward0", &[&a, b]);
+        let whole = self.broadcast(a.shape(), b.shape(), "add_");
+        self.fits(whole == *a.shape(), "add_", &a, b);
         self.add_in_place(&a, b);
         let out = a.detach();
         drop(a);

@@ -8,6 +8,7 @@ use super::super::gpu::Gpu;
 use super::super::kind::Kind;
 use super::super::tensor::Tensor;
 use super::super::work::{Class, bytes_of};
+use super::super::misfit::MOST_BYTES;
 use crate::dtype::DType;
 
 impl Tape {
@@ -279,11 +280,11 @@ fn coalesced(x: &Tensor, reduced: &[bool]) -> Vec<IterDim> {
 /// The parts in which a reduction runs: a tensor whose bytes 32 bits cannot index is halved along
 /// its longest run until they can (`TensorIteratorBase::with_32bit_indexing`, `get_dim_to_split`).
 fn within_32_bits(dims: Vec<IterDim>, width: u64) -> Vec<Vec<IterDim>> {
-    let run = |d: &IterDim| (d.extent - 1) * d.stride * width;
-    let bytes = 1 + dims.iter().map(run).sum::<u64>();
+    let run = |d: &IterDim| d.extent.saturating_sub(1).saturating_mul(d.stride).saturating_mul(width);
+    let bytes = dims.iter().map(run).fold(1, u64::saturating_add);
     let longest = (0..dims.len()).max_by_key(|&i| run(&dims[i]));
     match longest {
-        Some(longest) if bytes > i32::MAX as u64 => {
+        Some(longest) if (i32::MAX as u64 + 1..=MOST_BYTES).contains(&bytes) => {
             let (mut first, mut second) = (dims.clone(), dims);
             first[longest].extent /= 2;
             second[longest].extent -= first[longest].extent;

@@ -18,20 +18,17 @@ impl Tensor {
 }
 
 impl Tape {
-    /// `x.view(shape)`.
-    ///
-    /// # Panics
-    /// When the layout does not allow it: a mistake in a model's forward.
+    /// `x.view(shape)`; where elements or layout do not allow it, the run fails.
     pub fn view(&self, x: &Tensor, shape: impl Into<Dims>) -> Tensor {
         let shape = shape.into();
-        assert_eq!(
-            shape.numel(),
-            x.numel(),
-            "view of {:?} as {:?}",
-            &x.shape()[..],
-            &shape[..]
-        );
-        let strides = dims::view_strides(x.shape(), x.strides(), &shape).expect("view of a layout that must be copied");
+        let strides = match shape.numel() == x.numel() {
+            true => dims::view_strides(x.shape(), x.strides(), &shape),
+            false => None,
+        };
+        let strides = strides.unwrap_or_else(|| {
+            self.misfit("view", &[x.shape(), &shape]);
+            shape.contiguous_strides()
+        });
         self.metadata_op("ViewBackward0", x, x.alias(shape, strides), |t, g, from| {
             t.reshape(g, from)
         })
@@ -43,7 +40,7 @@ impl Tape {
         if *x.shape() == shape {
             return x.clone();
         }
-        if dims::view_strides(x.shape(), x.strides(), &shape).is_some() {
+        if shape.numel() != x.numel() || dims::view_strides(x.shape(), x.strides(), &shape).is_some() {
             self.view(x, shape)
         } else {
             let copy = self.contiguous_copy(x);
@@ -113,6 +110,9 @@ impl Tape {
         let mut strides = shape;
         for i in 0..shape.len() {
             let known = i >= lead && x.shape()[i - lead] == shape[i];
+            if !known && i >= lead && x.shape()[i - lead] != 1 {
+                self.misfit("expand", &[x.shape(), &shape]);
+            }
             strides[i] = if known { x.strides()[i - lead] } else { 0 };
         }
         self.metadata_op("ExpandBackward0", x, x.alias(shape, strides), |t, g, from| {
@@ -138,6 +138,9 @@ impl Tape {
     /// As [`Tape::slice`], with a backward of its own even where it takes the whole dimension:
     /// Python's `x[:, -n:]`, which is not seen to begin at 0.
     pub fn narrow(&self, x: &Tensor, dim: usize, len: u64) -> Tensor {
+        if len > x.size(dim) {
+            self.misfit("slice", &[x.shape(), &[len]]);
+        }
         let out = x.narrow_raw(dim, len);
         self.metadata_op("SliceBackward0", x, out, |t, g, from| {
             t.zeros_with(from, g, "slice backward")
@@ -204,6 +207,10 @@ impl Tape {
     pub fn cat_as(&self, parts: &[&Tensor], dim: usize, dtype: DType) -> Tensor {
         let rec = self.record("CatBackward0", parts);
         let mut shape = *parts[0].shape();
+        for part in &parts[1..] {
+            let fits = (0..shape.len()).all(|i| i == dim || part.shape().get(i) == Some(&shape[i]));
+            self.fits(fits, "cat", parts[0], part);
+        }
         shape[dim] = parts.iter().map(|p| p.shape()[dim]).sum();
         let mark = self.work_mark();
         let out = self.empty(shape, dtype, "cat");

@@ -21,6 +21,7 @@ pub(crate) struct DecoderDefaults {
     pub theta: f64,
     /// Layers that see all positions before the sliding ones begin (Qwen).
     pub max_window_layers: u64,
+    pub attention_dropout: f64,
 }
 
 /// `LlamaConfig`.
@@ -37,6 +38,7 @@ const LLAMA: DecoderDefaults = DecoderDefaults {
     activation: Activation::Silu,
     theta: 10_000.0,
     max_window_layers: 28,
+    attention_dropout: 0.0,
 };
 
 /// `GemmaConfig`.
@@ -53,6 +55,7 @@ const GEMMA: DecoderDefaults = DecoderDefaults {
     activation: Activation::GeluTanh,
     theta: 10_000.0,
     max_window_layers: 28,
+    attention_dropout: 0.0,
 };
 
 /// `Gemma2Config`.
@@ -71,6 +74,87 @@ const QWEN2: DecoderDefaults = DecoderDefaults {
     intermediate: 22_016,
     kv_heads: Some(32),
     max_positions: 32_768,
+    ..LLAMA
+};
+
+/// `CwmConfig`.
+const CWM: DecoderDefaults = DecoderDefaults {
+    vocab: 128_256,
+    hidden: 6144,
+    intermediate: 21_504,
+    layers: 64,
+    heads: 48,
+    kv_heads: Some(8),
+    head_dim: Some(128),
+    max_positions: 131_072,
+    theta: 1e6,
+    ..LLAMA
+};
+
+/// `Ernie4_5Config`.
+const ERNIE45: DecoderDefaults = DecoderDefaults {
+    vocab: 103_424,
+    hidden: 1024,
+    intermediate: 3072,
+    layers: 18,
+    heads: 16,
+    kv_heads: Some(2),
+    head_dim: Some(128),
+    max_positions: 131_072,
+    tie: true,
+    theta: 5e5,
+    ..LLAMA
+};
+
+/// `HeliumConfig`.
+const HELIUM: DecoderDefaults = DecoderDefaults {
+    vocab: 48_000,
+    hidden: 2560,
+    intermediate: 7040,
+    layers: 24,
+    heads: 20,
+    kv_heads: Some(20),
+    head_dim: Some(128),
+    max_positions: 4096,
+    theta: 1e5,
+    ..LLAMA
+};
+
+/// `Ministral3Config`.
+const MINISTRAL3: DecoderDefaults = DecoderDefaults {
+    vocab: 131_072,
+    intermediate: 14_336,
+    layers: 34,
+    kv_heads: Some(8),
+    head_dim: Some(128),
+    max_positions: 262_144,
+    theta: 1e6,
+    ..LLAMA
+};
+
+/// `SeedOssConfig`.
+const SEED_OSS: DecoderDefaults = DecoderDefaults {
+    vocab: 155_136,
+    intermediate: 27_648,
+    layers: 64,
+    heads: 80,
+    kv_heads: Some(8),
+    head_dim: Some(128),
+    max_positions: 524_288,
+    attention_dropout: 0.1,
+    ..LLAMA
+};
+
+/// `SmolLM3Config`.
+const SMOLLM3: DecoderDefaults = DecoderDefaults {
+    vocab: 128_256,
+    hidden: 2048,
+    layers: 36,
+    heads: 16,
+    kv_heads: Some(4),
+    max_positions: 32_768,
+    tie: true,
+    theta: 2e6,
     ..LLAMA
 };
 
@@ -109,7 +193,14 @@ impl DecoderDefaults {
 
     pub(crate) const fn of(family: DecoderFamily) -> Self {
         match family {
-            DecoderFamily::Llama | DecoderFamily::Generic => LLAMA,
+            DecoderFamily::Llama | DecoderFamily::Granite => LLAMA,
+            DecoderFamily::Cwm => CWM,
+            DecoderFamily::Ernie45 => ERNIE45,
+            DecoderFamily::Helium => HELIUM,
+            DecoderFamily::Ministral3 => MINISTRAL3,
+            DecoderFamily::SeedOss => SEED_OSS,
+            DecoderFamily::SmolLm3 => SMOLLM3,
+            DecoderFamily::VaultGemma => GEMMA2,
             DecoderFamily::Mistral => Self {
                 intermediate: 14_336,
                 kv_heads: Some(8),
@@ -142,7 +233,10 @@ impl DecoderDefaults {
 
 /// Gemma 2 and 3 read `hidden_activation`; older files of all families say `hidden_act`.
 pub(super) fn activation_key(s: &Section, family: DecoderFamily) -> &'static str {
-    let newer = matches!(family, DecoderFamily::Gemma2 | DecoderFamily::Gemma3);
+    let newer = matches!(
+        family,
+        DecoderFamily::Gemma2 | DecoderFamily::Gemma3 | DecoderFamily::VaultGemma
+    );
     if newer && s.value("hidden_activation").is_some() {
         "hidden_activation"
     } else {
@@ -150,11 +244,11 @@ pub(super) fn activation_key(s: &Section, family: DecoderFamily) -> &'static str
     }
 }
 
-/// A soft cap: Gemma 2 has `default` where the key is absent and none where it is null.
+/// A soft cap: Gemma 2 and VaultGemma have `default` where the key is absent and none where it is null.
 pub(super) fn softcap(s: &Section, family: DecoderFamily, key: &str, default: f64) -> Result<Option<f64>, ModelError> {
     match family {
-        DecoderFamily::Gemma2 if !s.has(key) => Ok(Some(default)),
-        DecoderFamily::Gemma2 | DecoderFamily::Gemma3 => s.optional_number(key),
+        DecoderFamily::Gemma2 | DecoderFamily::VaultGemma if !s.has(key) => Ok(Some(default)),
+        DecoderFamily::Gemma2 | DecoderFamily::Gemma3 | DecoderFamily::VaultGemma => s.optional_number(key),
         _ => Ok(None),
     }
 }

@@ -14,11 +14,16 @@ pub(super) fn read(
     layers: u64,
     full_layers: u64,
 ) -> Result<Vec<Option<u64>>, ModelError> {
+    // `validate_layer_type` asks every configuration that holds the list.
+    let stated = s
+        .value("layer_types")
+        .map(|types| from_types(s, types, layers))
+        .transpose()?;
     let Some(window) = window(s, family)? else {
         return Ok(vec![None; layers as usize]);
     };
-    let slides = match s.value("layer_types") {
-        Some(types) if family != DecoderFamily::Mistral => from_types(s, types, layers)?,
+    let slides = match stated {
+        Some(slides) if !family.has_one_mask() => slides,
         _ => by_rule(s, family, layers, full_layers)?,
     };
     Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
@@ -29,9 +34,20 @@ fn window(s: &Section, family: DecoderFamily) -> Result<Option<u64>, ModelError>
     let given = s.optional_size("sliding_window", limits::POSITIONS)?;
     let absent = !s.has("sliding_window");
     Ok(match family {
-        DecoderFamily::Llama | DecoderFamily::Gemma | DecoderFamily::Generic => None,
-        DecoderFamily::Phi3 => given,
-        DecoderFamily::Qwen2 | DecoderFamily::Qwen3 if !s.flag("use_sliding_window", false)? => None,
+        DecoderFamily::Llama
+        | DecoderFamily::Gemma
+        | DecoderFamily::Ernie45
+        | DecoderFamily::Granite
+        | DecoderFamily::Helium
+        | DecoderFamily::SeedOss => None,
+        DecoderFamily::Phi3 | DecoderFamily::Ministral3 => given,
+        DecoderFamily::Qwen2 | DecoderFamily::Qwen3 | DecoderFamily::SmolLm3
+            if !s.flag("use_sliding_window", false)? =>
+        {
+            None
+        }
+        DecoderFamily::SmolLm3 => given,
+        DecoderFamily::Cwm if absent => Some(8192),
         _ if absent => Some(4096),
         _ => given,
     })
@@ -61,7 +77,12 @@ fn by_rule(s: &Section, family: DecoderFamily, layers: u64, full_layers: u64) ->
                 .unwrap_or(full_layers);
             Box::new(move |i| i >= full)
         }
-        DecoderFamily::Gemma2 => Box::new(|i| !(i + 1).is_multiple_of(2)),
+        DecoderFamily::Gemma2 | DecoderFamily::VaultGemma => Box::new(|i| !(i + 1).is_multiple_of(2)),
+        DecoderFamily::Cwm => Box::new(|i| !i.is_multiple_of(4)),
+        DecoderFamily::SmolLm3 => {
+            let every = s.size_or("no_rope_layer_interval", 4, limits::LAYERS)?;
+            Box::new(move |i| (i + 1).is_multiple_of(every))
+        }
         DecoderFamily::Gemma3 => {
             let pattern = s.size_or("sliding_window_pattern", 6, limits::LAYERS)?;
             Box::new(move |i| !(i + 1).is_multiple_of(pattern))

@@ -1,0 +1,59 @@
+//! How long a text a model takes.
+
+use super::{Model, ModelConfig};
+use crate::Setup;
+
+impl Model {
+    /// Entries of a table of learned text positions, past which a run stops with an index error; `None` where positions
+    /// are rotary or there is no text to choose.
+    pub const fn learned_positions(&self) -> Option<u64> {
+        match &self.config {
+            ModelConfig::Gpt2(c) => Some(c.positions),
+            ModelConfig::Opt(c) => Some(c.positions),
+            ModelConfig::Blip2(c) => Some(c.text.positions),
+            _ => None,
+        }
+    }
+
+    /// Positions that a model with rotary ones was made for (`max_position_embeddings`): a longer text runs, and was
+    /// never seen in training.
+    pub const fn rotary_positions(&self) -> Option<u64> {
+        use ModelConfig as M;
+        let text = match &self.config {
+            M::Phi(c) => return Some(c.max_positions),
+            M::Decoder(text) => text,
+            M::Llava(c) => &c.text,
+            M::LlavaNext(c) => &c.text,
+            M::Qwen2Vl(c) => &c.text,
+            M::Qwen25Vl(c) => &c.text,
+            M::Qwen3Vl(c) => &c.text,
+            M::InternVl(c) => &c.text,
+            M::PaliGemma(c) => &c.text,
+            M::Idefics3(c) => &c.text,
+            M::Gemma3(c) => &c.text,
+            M::Mllama(c) => &c.text,
+            _ => return None,
+        };
+        Some(text.max_positions)
+    }
+
+    /// Text positions where nobody says how many: those of [`Setup::default`]; as many as one image takes, where that is
+    /// more; all learned ones, where these are fewer.
+    pub fn default_seq(&self) -> u64 {
+        let usual = Setup::default();
+        let wanted = usual.seq.max(self.image_tokens(&usual));
+        self.learned_positions().map_or(wanted, |learned| learned.min(wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_positions_bounds_the_usual_length() {
+        let seq = |name| Model::from_catalogue(name).unwrap().default_seq();
+        assert_eq!(["gpt2", "facebook/opt-125m", "llama3.2-1b", "vit-large"].map(seq), [1024, 2048, 2048, 2048]);
+        assert_eq!(seq("llava-hf/llava-v1.6-mistral-7b-hf"), 2928);
+    }
+}

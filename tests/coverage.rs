@@ -1,0 +1,208 @@
+//! Every family of transformers 5.17 as its configuration class writes it, and random variations: the parameters are
+//! exact, or the configuration is refused.
+
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use serde_json::{Map, Value};
+use vramscope_engine::{Model, Setup, python_json, simulate};
+use vramscope_tests::kept;
+
+/// Families that are simulated with all parameters, by what they are loaded as: none may be lost.
+const EXACT: [&str; 25] = [
+    "itt blip-2",
+    "itt internvl",
+    "itt llava",
+    "itt llava_next",
+    "itt mllama",
+    "itt paligemma",
+    "lm cwm",
+    "lm ernie4_5",
+    "lm gemma",
+    "lm gemma2",
+    "lm gemma3_text",
+    "lm gpt2",
+    "lm granite",
+    "lm helium",
+    "lm llama",
+    "lm ministral3",
+    "lm mistral",
+    "lm opt",
+    "lm phi",
+    "lm phi3",
+    "lm qwen2",
+    "lm qwen3",
+    "lm smollm3",
+    "lm seed_oss",
+    "lm vaultgemma",
+];
+
+/// What becomes of a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// The true number of parameters.
+    Exact,
+    /// An error that says why.
+    Refused,
+    /// Another number of parameters.
+    Wrong,
+    /// The engine stops.
+    Panicked,
+    /// An answer for what transformers does not build.
+    Answered,
+}
+
+impl Outcome {
+    const ALL: [(Self, &str); 5] = [
+        (Self::Exact, "exact"),
+        (Self::Refused, "refused"),
+        (Self::Wrong, "wrong"),
+        (Self::Panicked, "panicked"),
+        (Self::Answered, "answered, though transformers does not build it"),
+    ];
+
+    /// Simulates a configuration at its default length, with room for its images.
+    fn of(config: &Value, params: Option<u64>) -> (Self, String) {
+        let text = bare(config);
+        let answer = catch_unwind(|| {
+            let model = Model::from_config(&text).map_err(|error| error.to_string())?;
+            let setup = Setup {
+                seq: model.default_seq(),
+                ..Setup::default()
+            };
+            simulate(&model, &setup).map(|report| report.params).map_err(|error| error.to_string())
+        });
+        match (answer, params) {
+            (Err(_), _) => (Self::Panicked, String::new()),
+            (Ok(Err(why)), _) => (Self::Refused, why),
+            (Ok(Ok(given)), None) => (Self::Answered, given.to_string()),
+            (Ok(Ok(given)), Some(params)) if given == params => (Self::Exact, String::new()),
+            (Ok(Ok(given)), Some(params)) => (Self::Wrong, format!("{given} parameters, truly {params}")),
+        }
+    }
+}
+
+/// As Python writes it, with what is not finite as words of its own.
+fn bare(config: &Value) -> String {
+    let words = ["-Infinity", "Infinity", "NaN"];
+    words.iter().fold(config.to_string(), |text, word| text.replace(&format!("\"{word}\""), word))
+}
+
+/// The lines of a file of `data/coverage`.
+fn rows(file: &str) -> Vec<Map<String, Value>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/coverage").join(file);
+    let lines = BufReader::new(GzDecoder::new(File::open(path).expect("a part of the repository"))).lines();
+    let row = |line: String| match python_json::read(&line) {
+        Ok(Value::Object(row)) => row,
+        other => panic!("{file}: {other:?}"),
+    };
+    lines.map(|line| row(line.expect("it is a text"))).collect()
+}
+
+fn name(row: &Map<String, Value>) -> String {
+    format!("{} {}", row["kind"].as_str().unwrap(), row["type"].as_str().unwrap())
+}
+
+/// Counts of outcomes as a table.
+fn counted(outcomes: &BTreeMap<Outcome, usize>) -> String {
+    let mut table = String::from("| outcome | configurations |\n| --- | --- |\n");
+    for (outcome, label) in Outcome::ALL {
+        let count = outcomes.get(&outcome).copied().unwrap_or(0);
+        writeln!(table, "| {label} | {count} |").expect("a text grows");
+    }
+    table
+}
+
+#[test]
+fn every_default_is_exact_or_refused_as_in_the_kept_table() {
+    let (mut counts, mut exact, mut faults) = (BTreeMap::new(), Vec::new(), Vec::new());
+    for row in rows("configs.jsonl.gz") {
+        let Some(config) = row.get("config").filter(|config| config.is_object()) else {
+            continue;
+        };
+        let (outcome, why) = Outcome::of(config, row["params"].as_u64());
+        *counts.entry(outcome).or_default() += 1;
+        match outcome {
+            Outcome::Exact => exact.push(name(&row)),
+            Outcome::Refused => assert!(!why.is_empty()),
+            _ => faults.push(format!("{}: {outcome:?} {why}", name(&row))),
+        }
+    }
+    println!("{}", counted(&counts));
+    assert_eq!(faults, [""; 0], "each is exact or refused");
+    let lost: Vec<_> = EXACT.iter().filter(|family| !exact.contains(&family.to_string())).collect();
+    assert!(lost.is_empty(), "no longer exact: {lost:?}");
+    let list: String = exact.iter().map(|family| format!("- {family}\n")).collect();
+    let table = format!(
+        "# Families of transformers 5.17, each with its default configuration\n\n{}\nExact:\n\n{list}",
+        counted(&counts)
+    );
+    kept::hold("tests/data/coverage/defaults.md", &table);
+}
+
+/// A default configuration with the changes of a row.
+fn varied(mut config: Value, row: &Map<String, Value>) -> Value {
+    let place = |config: &mut Value, path: &str, value: Option<&Value>| {
+        let (section, key) = path.split_once('.').unwrap_or(("", path));
+        let object = if section.is_empty() { config } else { &mut config[section] };
+        let object = object.as_object_mut().expect("a section");
+        match value {
+            Some(value) => drop(object.insert(key.to_owned(), value.clone())),
+            None => drop(object.remove(key)),
+        }
+    };
+    for (path, value) in row["set"].as_object().expect("an object") {
+        place(&mut config, path, Some(value));
+    }
+    for path in row["drop"].as_array().expect("a list") {
+        place(&mut config, path.as_str().expect("a path"), None);
+    }
+    config
+}
+
+#[test]
+fn every_variation_is_exact_or_refused_as_in_the_kept_table() {
+    let mut bases: BTreeMap<String, Value> = rows("configs.jsonl.gz")
+        .iter()
+        .map(|row| (name(row), row["config"].clone()))
+        .collect();
+    let (mut counts, mut families, mut faults) = (BTreeMap::new(), BTreeMap::<String, [usize; 5]>::new(), Vec::new());
+    for row in rows("variations.jsonl.gz") {
+        if let Some(base) = row.get("base") {
+            bases.insert(name(&row), base.clone());
+            continue;
+        }
+        let (outcome, why) = Outcome::of(&varied(bases[&name(&row)].clone(), &row), row["params"].as_u64());
+        *counts.entry(outcome).or_default() += 1;
+        families.entry(name(&row)).or_default()[outcome as usize] += 1;
+        if std::env::var_os("VRAMSCOPE_REFUSALS").is_some() && outcome == Outcome::Refused && row["params"].is_u64() {
+            println!("{} {} {}: {why}", name(&row), row["set"], row["drop"]);
+        }
+        if !matches!(outcome, Outcome::Exact | Outcome::Refused) {
+            faults.push(format!(
+                "{}: {outcome:?} {why} {} {} {}",
+                name(&row),
+                row["set"],
+                row["drop"],
+                row["why"]
+            ));
+        }
+    }
+    println!("{}", counted(&counts));
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    let mut table = format!(
+        "# Random variations of default configurations\n\n{}\n| family | exact | refused |\n| --- | --- | --- |\n",
+        counted(&counts)
+    );
+    for (family, [exact, refused, ..]) in &families {
+        writeln!(table, "| {family} | {exact} | {refused} |").expect("a text grows");
+    }
+    kept::hold("tests/data/coverage/variations.md", &table);
+}

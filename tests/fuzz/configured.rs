@@ -1,0 +1,192 @@
+//! Runs written anew: a configuration of any family with some of its entries changed, and a setup.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use flate2::read::GzDecoder;
+use serde_json::{Map, Value, json};
+use vramscope_engine::simulate::{evaluate, generate, simulate_parallel};
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::{Case, Model, python_json, simulate};
+
+use crate::mutate::Random;
+
+/// Sections of a vision-language configuration.
+const SECTIONS: [&str; 4] = ["text_config", "vision_config", "qformer_config", "rope_parameters"];
+
+/// Counts that are usual, at an edge or absurd.
+const COUNTS: [i64; 24] = [
+    0, 1, 2, 3, 4, 5, 7, 8, 12, 14, 16, 30, 32, 64, 100, 127, 128, 224, 256, 1000, 4096, 65_536, 1 << 20, -1,
+];
+
+/// The default of every family of transformers, the families beside it, and the catalogue.
+fn bases() -> &'static [Value] {
+    static BASES: OnceLock<Vec<Value>> = OnceLock::new();
+    BASES.get_or_init(|| {
+        let of = |file: &str, key: &'static str| {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/coverage").join(file);
+            let lines = BufReader::new(GzDecoder::new(File::open(path).expect("a part of the repository"))).lines();
+            let row = |line: std::io::Result<String>| python_json::read(&line.expect("it is a text")).expect("it is JSON");
+            let configs = lines.map(row).filter_map(move |row| row.get(key).cloned());
+            configs.filter(Value::is_object).collect::<Vec<_>>()
+        };
+        let catalogue = Model::catalogue().into_iter();
+        let known = catalogue.filter_map(|name| serde_json::from_str(Model::catalogue_config(name).ok()?).ok());
+        let all = of("configs.jsonl.gz", "config").into_iter().chain(of("variations.jsonl.gz", "base"));
+        // Families that are read come up most.
+        let all: Vec<Value> = all.chain(known).collect();
+        let read = |config: &&Value| Model::from_config(&config.to_string()).is_ok();
+        let more: Vec<Value> = all.iter().filter(read).cloned().collect();
+        all.into_iter().chain(more.iter().cloned()).chain(more.iter().cloned()).collect()
+    })
+}
+
+fn one<T: Copy>(random: &mut Random, of: &[T]) -> T {
+    of[random.below(of.len())]
+}
+
+/// Another value in the place of one.
+fn changed(random: &mut Random, value: &Value) -> Value {
+    let words = [
+        "silu", "gelu", "relu", "gelu_new", "quick_gelu", "full_attention", "sliding_attention", "default", "full", "yarn",
+        "llama", "gemma2", "qwen3", "gemma3_text", "rms_norm", "",
+    ];
+    match value {
+        _ if random.one_in(12) => Value::Null,
+        Value::Bool(flag) => (!flag).into(),
+        Value::String(_) => one(random, &words).into(),
+        Value::Array(list) => {
+            let mut list = list.clone();
+            match random.below(4) {
+                0 => list.truncate(random.below(list.len() + 1)),
+                1 => list.extend(list.clone()),
+                2 => list.push(one(random, &COUNTS).into()),
+                _ => list.reverse(),
+            }
+            list.into()
+        }
+        Value::Number(number) => match (number.as_i64(), random.below(6)) {
+            (Some(n), 0) => (n + 1).into(),
+            (Some(n), 1) => (n / 2).into(),
+            (Some(n), 2) => n.saturating_mul(2).into(),
+            (None, 0..4) => one(random, &[0.0, 0.1, 0.5, 1.0, -1.0, 1e9]).into(),
+            _ => one(random, &COUNTS).into(),
+        },
+        _ => one(random, &COUNTS).into(),
+    }
+}
+
+/// The object of a section; the whole for none.
+fn object<'a>(config: &'a mut Value, section: Option<&str>) -> Option<&'a mut Map<String, Value>> {
+    match section {
+        Some(section) => config.get_mut(section)?.as_object_mut(),
+        None => config.as_object_mut(),
+    }
+}
+
+/// A configuration with up to six entries changed, mostly of few layers.
+fn config(random: &mut Random) -> Value {
+    let mut config = bases()[random.below(bases().len())].clone();
+    let is_section = |key: &&str| config[*key].is_object();
+    let mut sections: Vec<Option<&str>> = vec![None, None];
+    sections.extend(SECTIONS.into_iter().filter(is_section).flat_map(|key| [Some(key); 2]));
+    if !random.one_in(6) {
+        for section in &sections {
+            for (key, value) in object(&mut config, *section).into_iter().flatten() {
+                if ["num_hidden_layers", "n_layer", "depth", "num_global_layers"].contains(&key.as_str()) {
+                    *value = one(random, &[1, 2, 3, 4]).into();
+                }
+            }
+            object(&mut config, *section).map(|object| object.shift_remove("layer_types"));
+        }
+    }
+    for _ in 0..random.below(7) {
+        let section = one(random, &sections);
+        let Some(object) = object(&mut config, section).filter(|object| !object.is_empty()) else {
+            continue;
+        };
+        let (at, dropped) = (random.below(object.len()), random.one_in(10));
+        let Some((key, value)) = object.iter_mut().nth(at) else {
+            continue;
+        };
+        if dropped {
+            let key = key.clone();
+            object.shift_remove(&key);
+        } else {
+            *value = changed(random, value);
+        }
+    }
+    config
+}
+
+/// A case with some of its entries given.
+fn case(random: &mut Random) -> Value {
+    let mut case = Map::from_iter([("model".to_owned(), json!("x"))]);
+    let mut give = |random: &mut Random, often: usize, key: &str, values: &[Value]| {
+        if random.one_in(often) {
+            case.insert(key.to_owned(), values[random.below(values.len())].clone());
+        }
+    };
+    let counts = |of: &[u64]| of.iter().map(|&n| n.into()).collect::<Vec<Value>>();
+    let words = |of: &[&str]| of.iter().map(|&word| word.into()).collect::<Vec<Value>>();
+    let flags = [json!(true), json!(false)];
+    give(random, 2, "batch", &counts(&[1, 2, 3, 8, 64, 65_536, 0]));
+    give(random, 2, "seq", &counts(&[1, 2, 16, 77, 512, 1000, 1024, 4096, 131_072, 4_194_304, 0]));
+    give(random, 3, "images", &counts(&[1, 2, 5, 64, 4096, 0]));
+    give(random, 3, "image", &counts(&[1, 14, 30, 224, 336, 1000, 16_384, 0]));
+    give(random, 4, "grid", &[json!([2, 2]), json!([24, 24]), json!([3, 5]), json!([64, 128]), json!([0, 0])]);
+    give(random, 4, "frames", &counts(&[1, 2, 3, 16, 64, 0]));
+    give(random, 4, "lengths", &[json!([1, 5, 3]), json!([100, 1000]), json!([0]), json!([7, 7])]);
+    give(random, 6, "image_sizes", &[json!([[480, 640]]), json!([[1, 200], [30, 30]]), json!([[16_000, 100]])]);
+    give(random, 4, "packing", &words(&["padded", "packed"]));
+    give(random, 2, "precision", &words(&["fp32", "bf16", "amp-bf16", "amp-fp16"]));
+    let optimizers = ["adamw", "adamw_fused", "adamw_loop", "sgd", "sgdm", "adafactor", "adafactor_torch", "adamw_8bit"];
+    give(random, 2, "optim", &words(&optimizers));
+    give(random, 2, "ckpt", &words(&["none", "full", "vision", "language"]));
+    give(random, 2, "attn", &words(&["sdpa", "eager", "flash_attention_2"]));
+    give(random, 2, "freeze", &words(&["none", "vision", "all-but-connector", "lora", "qlora"]));
+    give(random, 4, "rank", &counts(&[1, 8, 64, 8192, 0]));
+    give(random, 4, "lora_targets", &words(&["projections", "attention", "all-linear", "q_proj", "proj,fc1", "nothing"]));
+    give(random, 4, "accum", &counts(&[1, 2, 3, 64]));
+    give(random, 4, "loss", &words(&["full", "fused_linear"]));
+    for key in ["clip", "ema", "use_cache", "autocast_cache"] {
+        give(random, 4, key, &flags);
+    }
+    if random.one_in(4) {
+        let strategies = ["ddp", "ddp_view", "zero1", "fsdp", "fsdp_no_reshard", "tensor", "pipeline", "pipeline_gpipe"];
+        case.insert("strategy".into(), one(random, &strategies).into());
+        case.insert("world".into(), one(random, &[1, 2, 3, 4, 8]).into());
+        case.insert("mp".into(), random.one_in(2).into());
+        case.insert("offload".into(), random.one_in(4).into());
+    }
+    case.into()
+}
+
+/// A run as a text.
+pub fn write(random: &mut Random) -> Vec<u8> {
+    json!({"config": config(random), "case": case(random)}).to_string().into_bytes()
+}
+
+/// Simulates a run; true where it is answered.
+pub fn feed(input: &[u8]) -> bool {
+    let Some(Value::Object(run)) = str::from_utf8(input).ok().and_then(|text| python_json::read(text).ok()) else {
+        return false;
+    };
+    let (Some(config), Some(case)) = (run.get("config"), run.get("case")) else {
+        return false;
+    };
+    let Ok(Some(case)) = Case::from_json(&case.to_string()) else {
+        return false;
+    };
+    let Ok(model) = Model::from_config_for(&config.to_string(), &case.setup) else {
+        return false;
+    };
+    match (case.parallel, input.len() % 8) {
+        (Some(parallel), _) => simulate_parallel(&model, &case.setup, &parallel, Gpu::H200).is_ok(),
+        (None, 0) => evaluate(&model, &case.setup, Gpu::H200).is_ok(),
+        (None, 1) => generate(&model, &case.setup, 3, Gpu::H200).is_ok(),
+        _ => simulate(&model, &case.setup).is_ok(),
+    }
+}
