@@ -15,6 +15,7 @@ pub mod model;
 mod names;
 pub mod nn;
 pub mod optim;
+pub mod order;
 pub mod plan;
 pub mod python_json;
 pub mod record;

@@ -4,6 +4,7 @@ mod content;
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
+use vramscope_engine::order::sort_by;
 
 use super::axis::Axis;
 use super::brush::{Area, Brush, Drawn, Point};
@@ -133,7 +134,7 @@ impl LineChart {
     /// All values of the axis below, in rising order.
     pub fn values(&self) -> Vec<f64> {
         let mut all: Vec<f64> = self.series.iter().flat_map(|s| s.points.iter().map(|p| p.0)).collect();
-        all.sort_by(f64::total_cmp);
+        sort_by(&mut all, f64::total_cmp);
         all.dedup();
         all
     }

@@ -3,6 +3,7 @@
 use vramscope_engine::attention::{Algorithm, Call, Pass, memory, time};
 use vramscope_engine::device::Device;
 use vramscope_engine::dtype::DType;
+use vramscope_engine::order::sort_by_key;
 use vramscope_engine::tape::Gpu;
 
 use super::coded::Coded;
@@ -70,7 +71,7 @@ pub fn lengths(reading: &Reading) -> Vec<u64> {
         octave *= 2;
     }
     all.retain(|&length| length <= longest);
-    all.sort();
+    sort_by_key(&mut all, |length| *length);
     all.dedup();
     all
 }

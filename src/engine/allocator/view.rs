@@ -3,6 +3,7 @@
 use super::arena::{BlockState, NONE, Node};
 use super::caching::CachingAllocator;
 use super::size::{PoolKind, SMALL_SEGMENT};
+use crate::order::sort_by_key;
 use crate::units::Bytes;
 
 /// One segment as `torch.cuda.memory_snapshot` shows it: of an expandable segment, one range of
@@ -43,7 +44,7 @@ impl<S> CachingAllocator<S> {
             .map(|head| self.segment(head))
             .chain(self.small_segments())
             .collect();
-        segments.sort_by_key(|segment| segment.address);
+        sort_by_key(&mut segments, |segment| segment.address);
         segments.into_iter()
     }
 

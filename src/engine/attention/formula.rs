@@ -1,6 +1,7 @@
 //! Products of named extents: the formula, its numbers and its value in one.
 
 use super::call::{Algorithm, Call};
+use crate::order::sort_by_key;
 use crate::tape::dims::Dims;
 
 /// A named quantity of a formula.
@@ -87,7 +88,7 @@ impl Product {
                 }),
             }
         }
-        out.sort();
+        sort_by_key(&mut out, |factor| *factor);
         Self(out)
     }
 

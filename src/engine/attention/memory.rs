@@ -2,6 +2,7 @@ use super::algorithms;
 use super::call::{Algorithm, Call, Refused};
 use super::formula::{Namer, Product};
 use super::play;
+use crate::order::sort_by;
 use crate::tape::log::{Birth, Log};
 use crate::tape::{Gpu, Tape};
 use crate::units::Bytes;
@@ -99,7 +100,7 @@ fn terms(log: &Log, live: &[&Birth], namer: &Namer<'_>) -> Vec<Term> {
             term.names.push(name);
         }
     }
-    terms.sort_by(|a, b| {
+    sort_by(&mut terms, |a, b| {
         a.bytes
             .cmp(&b.bytes)
             .reverse()

@@ -1,6 +1,7 @@
 //! Image sizes in a batch: what padding makes of them.
 
 use super::List;
+use crate::order;
 
 /// The side that each image is padded to where images are put into at most `groups` batches so that the
 /// padded area is least: every image of a batch takes the side of its largest.
@@ -9,7 +10,7 @@ use super::List;
 /// dynamic programming.
 pub(super) fn padded(sizes: &List, groups: usize) -> List {
     let mut places: Vec<usize> = (0..sizes.0.len()).collect();
-    places.sort_by(|a, b| sizes.0[*a].total_cmp(&sizes.0[*b]));
+    order::sort_by(&mut places, |a, b| sizes.0[*a].total_cmp(&sizes.0[*b]));
     let sorted: Vec<f64> = places.iter().map(|i| sizes.0[*i]).collect();
     // best[n]: the least area of the first n images, and where the last batch of them begins, for each
     // number of batches so far.

@@ -1,3 +1,5 @@
+use crate::order::sort_short_by_key;
+
 /// Names near to `given`, nearest first, at most five: those that contain it or are contained in
 /// it, and those within two edits or a third of its length.
 pub fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
@@ -16,7 +18,7 @@ pub fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
             ranked.push((distance, name));
         }
     }
-    ranked.sort();
+    sort_short_by_key(&mut ranked, |&near| near);
     ranked.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::ModelConfig;
+use crate::order::sort_by_key;
 use crate::{Model, Setup};
 
 /// The entry of a setup that is varied.
@@ -110,7 +111,7 @@ impl Axis {
             octave *= 2;
         }
         values.retain(|&v| v > 0 && v <= most && (v % unit == 0 || v == own));
-        values.sort();
+        sort_by_key(&mut values, |v| *v);
         values.dedup();
         values
     }

@@ -2,6 +2,7 @@ use super::reason::{Reason, reasons};
 use super::search::{Candidate, Found, Recorder, Shared, Space, distance_to, order, repeated_by};
 use crate::allocator::Options;
 use crate::device::Device;
+use crate::order::sort_by;
 use crate::simulate::{
     Recording, SimulateError, Trial, attempt_recorded, record_checked, record_parallel, stops_in_some_order,
 };
@@ -59,7 +60,7 @@ impl Judge<'_> {
             .iter()
             .map(|candidate| (candidate.clone(), None))
             .collect();
-        waiting.sort_by(|a, b| order(&a.0, &b.0));
+        sort_by(&mut waiting, |a, b| order(&a.0, &b.0));
         waiting.truncate(8 * MOST_PLAYED);
         for _ in 0..MOST_PLAYED {
             if waiting.is_empty() {

@@ -5,6 +5,7 @@ use super::ladder::{Ladder, Rung, ladder};
 use super::recommend::{Judge, Settled};
 use super::search::{Candidate, Found, Space, front};
 use crate::device::Device;
+use crate::order::sort_by_key;
 use crate::simulate::{SimulateError, pipeline_stages, simulate_on, simulate_parallel, tensor_parts};
 use crate::units::Bytes;
 use crate::{Report, Setup};
@@ -176,7 +177,7 @@ fn nearest(judge: &Judge<'_>, candidate: &Candidate) -> Result<Nearest, Simulate
             None => parts.push((name.to_owned(), held.bytes)),
         }
     }
-    parts.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    sort_by_key(&mut parts, |(_, bytes)| std::cmp::Reverse(*bytes));
     Ok(Nearest {
         choice: Choice::of(candidate),
         short: report.peak_allocated.max(candidate.peak).saturating_sub(judge.limit),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Class, Kernel, Measurement, Record, Shape};
+use crate::order::sort_by_key;
 use crate::units::{Bytes, Seconds};
 
 /// What a curve is about, and so what its axes are.
@@ -100,9 +101,11 @@ pub fn families(records: &[&Record]) -> Vec<Family> {
         }
     }
     for curve in all.iter_mut().flat_map(|family| &mut family.curves) {
-        curve.sort_by_key(|point| point.size);
+        sort_by_key(curve, |point| point.size);
     }
-    all.sort_by_key(|family| Topic::ALL.iter().position(|topic| *topic == family.topic));
+    sort_by_key(&mut all, |family| {
+        Topic::ALL.iter().position(|topic| *topic == family.topic)
+    });
     all
 }
 

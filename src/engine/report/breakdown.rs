@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Timeline;
 use super::live::Live;
+use crate::order::{sort_by, sort_by_key};
 use crate::tape::log::ScopeId;
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
@@ -64,7 +65,9 @@ fn breakdown(live: &Live<'_>) -> BreakdownNode {
     let mut groups = groups(live);
     let paths = paths(live, &groups);
     let path = |group: &Group| &paths[group.scope as usize];
-    groups.sort_by_key(|group| (group.component as usize, group.kind as usize, path(group).0, group.name));
+    sort_by_key(&mut groups, |group| {
+        (group.component as usize, group.kind as usize, path(group).0, group.name)
+    });
     let leaf = |alike: &[Group]| BreakdownNode::leaf(alike[0].name, alike.iter().map(|group| group.bytes).sum());
     let layer =
         |of: &[Group]| BreakdownNode::of(path(&of[0]).1.clone(), of.chunk_by(|a, b| a.name == b.name).map(leaf));
@@ -91,7 +94,7 @@ fn paths(live: &Live<'_>, groups: &[Group]) -> Vec<(usize, String)> {
     for &scope in &scopes {
         paths[scope as usize].1 = live.log().path(scope);
     }
-    scopes.sort_by(|&a, &b| paths[a as usize].1.cmp(&paths[b as usize].1));
+    sort_by(&mut scopes, |&a, &b| paths[a as usize].1.cmp(&paths[b as usize].1));
     for at in 1..scopes.len() {
         let [before, scope] = [scopes[at - 1], scopes[at]].map(|scope| scope as usize);
         paths[scope].0 = paths[before].0 + usize::from(paths[before].1 != paths[scope].1);
@@ -144,7 +147,9 @@ impl BreakdownNode {
 
     fn of(name: impl Into<String>, children: impl Iterator<Item = Self>) -> Self {
         let mut children: Vec<Self> = children.collect();
-        children.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        sort_by(&mut children, |a, b| {
+            b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name))
+        });
         Self {
             name: name.into(),
             bytes: children.iter().map(|child| child.bytes).sum(),

@@ -3,6 +3,7 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use super::Report;
+use crate::order::sort_by_key;
 use crate::units::Bytes;
 
 /// In what process a run takes its memory. The allocator's best fit takes the lowest of equal blocks,
@@ -59,7 +60,7 @@ pub struct Reserved {
 impl Reserved {
     pub(crate) fn new(layout: SegmentLayout, segments: impl Iterator<Item = Bytes>) -> Self {
         let mut all: Vec<Bytes> = segments.collect();
-        all.sort_by_key(|bytes| Reverse(*bytes));
+        sort_by_key(&mut all, |bytes| Reverse(*bytes));
         let alike = all.chunk_by(|a, b| a == b);
         Self {
             layout,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::describe::Describe;
 use super::{BlockBytes, Phase};
 use crate::dtype::DType;
+use crate::order::sort_by_key;
 use crate::tape::dims::Dims;
 use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::{Component, Kind, Why};
@@ -99,7 +100,7 @@ impl Timeline {
     /// The `most` largest tensors live at an instant, largest first.
     pub fn largest_at(&self, instant: Instant, most: usize) -> Vec<LiveTensor> {
         let mut ids = self.live_ids(instant);
-        ids.sort_by_key(|&id| Reverse(self.bytes(id)));
+        sort_by_key(&mut ids, |&id| Reverse(self.bytes(id)));
         ids.truncate(most);
         let mut describe = Describe::new(&self.0.log);
         ids.into_iter().map(|id| describe.tensor(id, self.bytes(id))).collect()

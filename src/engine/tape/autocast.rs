@@ -7,6 +7,7 @@ use super::kind::Kind;
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
+use crate::order::sort_by_key;
 
 /// Autocast as a thread sees it.
 #[derive(Default)]
@@ -51,7 +52,7 @@ impl Tape {
     /// Frees in the order of birth, so that the record does not depend on hashing.
     fn drop_cache(&self, cache: HashMap<usize, (Tensor, Tensor)>) {
         let mut casts: Vec<_> = cache.into_values().collect();
-        casts.sort_by_key(|(_, cast)| cast.storage().id());
+        sort_by_key(&mut casts, |(_, cast)| cast.storage().id());
         casts.into_iter().for_each(drop);
     }
 

@@ -1,5 +1,6 @@
 //! Shapes and strides, and the layout rules that decide whether an operation must copy.
 
+use crate::order::sort_short_by_key;
 use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -142,7 +143,7 @@ pub fn is_dense(shape: &Dims, strides: &Dims) -> bool {
         return true;
     }
     let mut order: Vec<usize> = (0..shape.len()).filter(|&i| shape[i] != 1).collect();
-    order.sort_by_key(|&i| strides[i]);
+    sort_short_by_key(&mut order, |&i| strides[i]);
     let mut expected = 1;
     order.iter().all(|&i| {
         let ok = strides[i] == expected;

@@ -11,6 +11,7 @@ use super::run::{Run, RunTime};
 use super::several::{Together, Way};
 use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
+use crate::order::sort_by;
 use crate::{Setup, report};
 
 /// Milliseconds of each phase, as CUDA events measure them: of the last micro-batch, and the update.
@@ -270,6 +271,6 @@ fn parts<'a>(shares: impl Iterator<Item = (&'static str, &'a Share)>) -> Vec<Par
             launches: share.launches,
         })
         .collect();
-    out.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    sort_by(&mut out, |a, b| b.ms.total_cmp(&a.ms));
     out
 }

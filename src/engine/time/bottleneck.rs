@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::Costs;
 use super::run::Run;
+use crate::order::sort_by;
 
 /// What a step can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,6 +65,6 @@ pub(super) fn bottlenecks(run: &Run<'_>, costs: &Costs<'_>) -> Vec<Bottleneck> {
             },
         })
         .collect();
-    out.sort_by(|a, b| a.step_ms_without.total_cmp(&b.step_ms_without));
+    sort_by(&mut out, |a, b| a.step_ms_without.total_cmp(&b.step_ms_without));
     out
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::cost::Costs;
 use super::step::StepTime;
 use crate::dtype::DType;
+use crate::order::sort_by;
 use crate::tape::work::{Class, Launch, Layout};
 
 /// The highest rates that kernels reach.
@@ -82,6 +83,6 @@ pub fn points(time: &StepTime, roof: Roof) -> Vec<Point> {
             }
         })
         .collect();
-    out.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    sort_by(&mut out, |a, b| b.ms.total_cmp(&a.ms));
     out
 }

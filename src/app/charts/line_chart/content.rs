@@ -2,6 +2,7 @@
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
+use vramscope_engine::order::sort_by_key;
 
 use super::{LINE, LineChart, Measured, Series};
 use crate::charts::brush::{Brush, Drawn, Point};
@@ -15,7 +16,7 @@ impl LineChart {
         let mut lines: Vec<(i32, &str)> = shown
             .map(|limit| (self.at(plane, self.x.range.start, limit.y).1, &*limit.name))
             .collect();
-        lines.sort();
+        sort_by_key(&mut lines, |line| *line);
         let labels = spread(lines.iter().map(|line| line.0), brush.px(LINE), rows.end);
         for ((y, name), label) in lines.into_iter().zip(labels) {
             let style = brush.stroke(brush.palette.limit.mix(0.8), 1.0);
@@ -100,7 +101,7 @@ impl LineChart {
                 Some((self.at(plane, last.0, last.1.min(self.y.range.end)).1, series))
             })
             .collect();
-        ends.sort_by_key(|(y, _)| *y);
+        sort_by_key(&mut ends, |(y, _)| *y);
         let places = spread(ends.iter().map(|end| end.0), brush.px(LINE), rows.end);
         for ((_, series), y) in ends.into_iter().zip(places) {
             let at = (columns.end + brush.px(6.0), y);

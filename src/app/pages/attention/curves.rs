@@ -1,5 +1,6 @@
 use leptos::prelude::*;
 use vramscope_engine::attention::{Algorithm, MeasuredPoint};
+use vramscope_engine::order::sort_by;
 use vramscope_engine::units::Seconds;
 
 use super::legend::style;
@@ -114,7 +115,7 @@ fn table(chart: &LineChart, words: fn(Unit, f64) -> String) -> Table {
     let value = |y: Option<f64>| y.map_or_else(String::new, |y| words(unit, y));
     let mut lengths = chart.values();
     lengths.extend(chart.series.iter().flat_map(|s| s.measured.iter().map(|m| m.x)));
-    lengths.sort_by(f64::total_cmp);
+    sort_by(&mut lengths, f64::total_cmp);
     lengths.dedup();
     let rows = lengths.into_iter().map(|x| {
         let mut row = vec![words(Unit::Count, x)];

@@ -130,7 +130,7 @@ fn found(i18n: Words, old: &Record, new: &Record, all: RwSignal<bool>) -> AnyVie
             .ratio()
             .map_or(f64::INFINITY, |ratio| f64::max(ratio, 1.0 / ratio))
     };
-    changes.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    vramscope_engine::order::sort_by(&mut changes, |a, b| weight(b).total_cmp(&weight(a)));
     let rows: Vec<_> = changes
         .into_iter()
         .take(shown)

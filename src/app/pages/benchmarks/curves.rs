@@ -1,4 +1,5 @@
 use leptos::prelude::*;
+use vramscope_engine::order::sort_by_key;
 use vramscope_engine::record::{Family, Point, Topic, families};
 
 use super::desk::{Desk, Shown};
@@ -257,7 +258,7 @@ fn table(i18n: Words, shown: &Shown, family: Option<&Family>, height: Height, wo
             rows[place].2[i] = height.of(point).map_or_else(String::new, |value| words(unit, value));
         }
     }
-    rows.sort_by_key(|row| row.0);
+    sort_by_key(&mut rows, |row| row.0);
     let row = |(_, name, cells): (u64, String, Vec<String>)| [vec![name], cells].concat();
     Table {
         head,

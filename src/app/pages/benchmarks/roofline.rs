@@ -1,5 +1,6 @@
 use leptos::prelude::*;
 use vramscope_engine::device::Device;
+use vramscope_engine::order::sort_by;
 use vramscope_engine::record::{Precision, Reach};
 
 use super::cards::PRECISIONS;
@@ -180,7 +181,7 @@ fn table(i18n: Words, shown: &Shown, precision: Option<Precision>, words: fn(Uni
             rows[place].2[i] = Some(dot.rate);
         }
     }
-    rows.sort_by(|a, b| a.1.total_cmp(&b.1));
+    sort_by(&mut rows, |a, b| a.1.total_cmp(&b.1));
     let rows = rows.into_iter().map(|(name, intensity, rates)| {
         let mut row = vec![name, words(Unit::Intensity, intensity)];
         let rate = |rate: Option<f64>| rate.map_or_else(String::new, |rate| words(Unit::FlopsPerSecond, rate));

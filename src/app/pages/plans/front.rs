@@ -1,5 +1,6 @@
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
+use vramscope_engine::order::sort_by;
 use vramscope_engine::plan::{Choice, Plan};
 use vramscope_engine::units::Bytes;
 
@@ -137,7 +138,7 @@ fn chart(i18n: Words, choices: &[Choice]) -> LineChart {
         .into_iter()
         .enumerate()
         .map(|(style, (distance, mut points))| {
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            sort_by(&mut points, |a, b| a.0.total_cmp(&b.0));
             Series {
                 name: fidelity(i18n, distance),
                 style,

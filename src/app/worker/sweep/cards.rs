@@ -1,6 +1,7 @@
 //! The cards that a sweep is held against.
 
 use vramscope_engine::device::Device;
+use vramscope_engine::order::sort_by_key;
 
 use crate::state::{Key, Reading};
 
@@ -18,7 +19,7 @@ pub fn cards(reading: &Reading) -> Vec<&'static Device> {
             .collect()
     };
     cards.extend(chosen);
-    cards.sort_by_key(|card| card.usable());
+    sort_by_key(&mut cards, |card| card.usable());
     cards.dedup_by_key(|card| &card.name);
     cards
 }
@@ -30,7 +31,7 @@ const BESIDE: usize = 2;
 fn neighbours(chosen: &'static Device) -> Vec<&'static Device> {
     let mut sizes: Vec<&'static Device> = Device::all().iter().filter(|d| d.vendor == chosen.vendor).collect();
     // Of one size the one of the chosen kind, and the newest, stands for all.
-    sizes.sort_by_key(|d| (d.memory(), d.kind == chosen.kind));
+    sort_by_key(&mut sizes, |d| (d.memory(), d.kind == chosen.kind));
     let mut one_of_each: Vec<&'static Device> = Vec::new();
     for card in sizes.into_iter().filter(|d| d.memory() != chosen.memory()) {
         match one_of_each.last_mut() {

@@ -1,6 +1,7 @@
 use super::section::Section;
 use super::{Activation, DecoderConfig, EncoderShape, PatchGrid, limits};
 use crate::model::{ModelError, family};
+use crate::order::sort_by_key;
 
 /// InternVL 2.5 and 3: InternViT, a pixel shuffle, a two-layer projector, any decoder.
 ///
@@ -68,7 +69,7 @@ impl InternVlConfig {
         let mut arrangements: Vec<(u64, u64)> = (1..=MOST)
             .flat_map(|columns| (1..=MOST / columns).map(move |rows| (columns, rows)))
             .collect();
-        arrangements.sort_by_key(|(columns, rows)| columns * rows);
+        sort_by_key(&mut arrangements, |(columns, rows)| columns * rows);
         let (mut closest, mut best) = (f64::INFINITY, 1);
         for (columns, rows) in arrangements {
             let difference = (aspect - columns as f64 / rows as f64).abs();

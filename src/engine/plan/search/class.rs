@@ -4,6 +4,7 @@ use super::inputs::is_within;
 use super::pass::{Update, has_parts};
 use super::{Candidate, Class, Search, distance, distance_to, dominated, front};
 use crate::Setup;
+use crate::order::sort_by;
 use crate::setup::Optimizer;
 use crate::simulate::{Pass, SimulateError};
 use crate::time::Passes;
@@ -155,7 +156,9 @@ impl Search<'_> {
                 && times(at).iter().zip(times(than)).all(|(time, other)| *time <= other)
         };
         let mut order: Vec<usize> = (0..all.len()).collect();
-        order.sort_by(|&a, &b| distance(a).cmp(&distance(b)).then(times(a)[0].total_cmp(&times(b)[0])));
+        sort_by(&mut order, |&a, &b| {
+            distance(a).cmp(&distance(b)).then(times(a)[0].total_cmp(&times(b)[0]))
+        });
         let mut kept: Vec<usize> = Vec::new();
         for at in order {
             // None that left counts: what is within the slack of it need not be within that of one that stays.

@@ -1,6 +1,7 @@
 //! What no other setup beats in everything.
 
 use super::Candidate;
+use crate::order::sort_by;
 use crate::units::Bytes;
 
 /// The candidates that no other one equals or beats in distance, time a sample and peak, in that order.
@@ -35,7 +36,7 @@ pub(in crate::plan) const fn equal(room: Bytes) -> Bytes {
 /// The nearest to what was asked first; of those the fastest, then the leanest. Where times are not known, they do
 /// not decide.
 pub(in crate::plan) fn sort(candidates: &mut [&Candidate]) {
-    candidates.sort_by(|a, b| order(a, b));
+    sort_by(candidates, |a, b| order(a, b));
 }
 
 /// The order of [`sort`].

@@ -26,6 +26,7 @@ mod ways;
 
 use crate::Setup;
 use crate::device::Device;
+use crate::order::sort_by_key;
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision};
 use crate::simulate::{Ground, SimulateError};
 use crate::time::Costs;
@@ -195,7 +196,7 @@ impl<'a> Search<'a> {
     pub fn close(mut self) -> Found {
         if self.found.fitting.is_empty() {
             let mut beyond = std::mem::take(&mut self.beyond);
-            beyond.sort_by_key(|(peak, ..)| *peak);
+            sort_by_key(&mut beyond, |(peak, ..)| *peak);
             for (peak, setup, parallel, input) in beyond {
                 if self.found.nearest.as_ref().is_some_and(|nearest| nearest.peak <= peak) {
                     break;

@@ -28,6 +28,7 @@
 use super::super::SimulateError;
 use super::super::count::count;
 use super::super::steps::{Notes, record_shared};
+use crate::order::sort_by_key;
 use crate::setup::{Freeze, Loss, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
 use crate::tape::{Gpu, Stage};
 use crate::units::Bytes;
@@ -73,7 +74,7 @@ pub(super) fn named(
         let run = record_shared(model, &base, gpu, (notes, super::share(&at(index))))?;
         all.push((index, count(&run).highest));
     }
-    all.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    sort_by_key(&mut all, |(_, bytes)| std::cmp::Reverse(*bytes));
     Ok((at(all[0].0), all))
 }
 

@@ -1,6 +1,7 @@
 //! `ZeroRedundancyOptimizer`: the states of a part of the parameters.
 
 use super::super::steps::{Recording, Step};
+use crate::order::sort_by_key;
 use crate::setup::Parallel;
 use crate::tape::Kind;
 use crate::tape::log::{Event, StorageId};
@@ -34,7 +35,7 @@ pub(crate) fn own(recording: &Recording, world: u64) -> Vec<bool> {
         .map(|&(id, _)| recording.log.births[id as usize].shape.numel())
         .collect();
     let mut order: Vec<usize> = (0..sizes.len()).collect();
-    order.sort_by_key(|&at| std::cmp::Reverse(sizes[at]));
+    sort_by_key(&mut order, |&at| std::cmp::Reverse(sizes[at]));
     let mut filled = vec![0_u64; world as usize];
     let mut own = vec![false; sizes.len()];
     for at in order {

@@ -10,6 +10,7 @@ use super::super::tensor::Tensor;
 use super::super::work::{Class, bytes_of};
 use super::super::misfit::MOST_BYTES;
 use crate::dtype::DType;
+use crate::order::sort_short_by_key;
 
 impl Tape {
     /// `at::sum_to(x, shape)`: sums the dimensions that broadcasting added or stretched.
@@ -266,7 +267,7 @@ fn coalesced(x: &Tensor, reduced: &[bool]) -> Vec<IterDim> {
             reduced: reduced[i],
         })
         .collect();
-    dims.sort_by_key(|d| (!d.reduced, d.stride));
+    sort_short_by_key(&mut dims, |d| (!d.reduced, d.stride));
     dims.dedup_by(|next, merged| {
         let joins = next.reduced == merged.reduced && next.stride == merged.stride * merged.extent;
         if joins {

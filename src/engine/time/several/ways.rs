@@ -10,6 +10,7 @@ use super::super::timeline::{Lines, Phase, once};
 use super::compressed;
 use super::ddp::Compression;
 use crate::Setup;
+use crate::order::sort_by;
 use crate::setup::{Parallel, Precision, Strategy};
 use crate::simulate::{ROOT, Recording, Units, can_share};
 use crate::tape::work::{Class, Item, Launch};
@@ -93,7 +94,7 @@ pub fn ways(
         out.push(tensor(recording, setup, (&blocks, parallel.world), (costs, network)));
         out.push(pipeline(recording, setup, (&blocks, parallel.world), (costs, network)));
     }
-    out.sort_by(|a, b| b.samples_per_s.total_cmp(&a.samples_per_s));
+    sort_by(&mut out, |a, b| b.samples_per_s.total_cmp(&a.samples_per_s));
     out
 }
 

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leptos::prelude::*;
+use vramscope_engine::order::sort_by_key;
 use vramscope_engine::plan::Tried;
 use vramscope_engine::report::Phase;
 
@@ -139,9 +140,9 @@ impl Trials {
             }
         }
         for (_, rows) in &mut groups {
-            rows.sort_by_key(Row::cost);
+            sort_by_key(rows, Row::cost);
         }
-        groups.sort_by_key(|(_, rows)| rows.first().map_or(i64::MAX, Row::cost));
+        sort_by_key(&mut groups, |(_, rows)| rows.first().map_or(i64::MAX, Row::cost));
         groups
     }
 }

@@ -1,0 +1,64 @@
+//! Order. Each use of the standard library's sorts, which are made for long lists, adds kilobytes to the page: 40 KB of
+//! a first visit's 550 after Brotli, for 33 uses. Here one of them puts places in order, whatever lies there.
+
+use std::cmp::Ordering;
+
+/// Sorts by a key, keeping the order of equals.
+pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    sort_by(items, |a, b| key(a).cmp(&key(b)));
+}
+
+/// Sorts, keeping the order of equals.
+pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let mut from = in_order(items.len(), &|a, b| compare(&items[a], &items[b]));
+    // Along each cycle of the permutation, every item goes to its place and its place is done.
+    for start in 0..items.len() {
+        let mut at = start;
+        while from[at] != start {
+            let next = from[at];
+            items.swap(at, next);
+            from[at] = at;
+            at = next;
+        }
+        from[at] = at;
+    }
+}
+
+/// The places of so many items, in order.
+fn in_order(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..len).collect();
+    places.sort_by(|&a, &b| compare(a, b));
+    places
+}
+
+/// Sorts by a key, keeping the order of equals, without memory of its own; quadratic, so for a few
+/// items that are sorted often.
+pub fn sort_short_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    for end in 1..items.len() {
+        let mut i = end;
+        while i > 0 && key(&items[i]) < key(&items[i - 1]) {
+            items.swap(i, i - 1);
+            i -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_the_standard_librarys_order(keys in prop::collection::vec(0..9u8, 0..40)) {
+            let given: Vec<_> = keys.into_iter().enumerate().collect();
+            let mut standard = given.clone();
+            standard.sort_by_key(|(_, key)| *key);
+            let (mut short, mut long) = (given.clone(), given);
+            sort_short_by_key(&mut short, |(_, key)| *key);
+            sort_by_key(&mut long, |(_, key)| *key);
+            prop_assert_eq!(&short, &standard);
+            prop_assert_eq!(&long, &standard);
+        }
+    }
+}
