@@ -77,7 +77,9 @@ impl Outcome {
                 seq: model.default_seq(),
                 ..Setup::default()
             };
-            simulate(&model, &setup).map(|report| report.params).map_err(|error| error.to_string())
+            simulate(&model, &setup)
+                .map(|report| report.params)
+                .map_err(|error| error.to_string())
         });
         match (answer, params) {
             (Err(_), _) => (Self::Panicked, String::new()),
@@ -92,7 +94,9 @@ impl Outcome {
 /// As Python writes it, with what is not finite as words of its own.
 fn bare(config: &Value) -> String {
     let words = ["-Infinity", "Infinity", "NaN"];
-    words.iter().fold(config.to_string(), |text, word| text.replace(&format!("\"{word}\""), word))
+    words.iter().fold(config.to_string(), |text, word| {
+        text.replace(&format!("\"{word}\""), word)
+    })
 }
 
 /// The lines of a file of `data/coverage`.
@@ -137,7 +141,10 @@ fn every_default_is_exact_or_refused_as_in_the_kept_table() {
     }
     println!("{}", counted(&counts));
     assert_eq!(faults, [""; 0], "each is exact or refused");
-    let lost: Vec<_> = EXACT.iter().filter(|family| !exact.contains(&family.to_string())).collect();
+    let lost: Vec<_> = EXACT
+        .iter()
+        .filter(|family| !exact.contains(&family.to_string()))
+        .collect();
     assert!(lost.is_empty(), "no longer exact: {lost:?}");
     let list: String = exact.iter().map(|family| format!("- {family}\n")).collect();
     let table = format!(
@@ -151,7 +158,11 @@ fn every_default_is_exact_or_refused_as_in_the_kept_table() {
 fn varied(mut config: Value, row: &Map<String, Value>) -> Value {
     let place = |config: &mut Value, path: &str, value: Option<&Value>| {
         let (section, key) = path.split_once('.').unwrap_or(("", path));
-        let object = if section.is_empty() { config } else { &mut config[section] };
+        let object = if section.is_empty() {
+            config
+        } else {
+            &mut config[section]
+        };
         let object = object.as_object_mut().expect("a section");
         match value {
             Some(value) => drop(object.insert(key.to_owned(), value.clone())),

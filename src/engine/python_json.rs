@@ -46,7 +46,9 @@ fn quoted(text: &str) -> Cow<'_, str> {
 /// The word that begins here, between what JSON has around a value.
 fn word_at(bytes: &[u8], at: usize) -> Option<&'static str> {
     let is_edge = |byte: Option<&u8>| byte.is_none_or(|byte| byte.is_ascii_whitespace() || b",:[]{}".contains(byte));
-    let word = WORDS.into_iter().find(|word| bytes[at..].starts_with(word.as_bytes()))?;
+    let word = WORDS
+        .into_iter()
+        .find(|word| bytes[at..].starts_with(word.as_bytes()))?;
     let before = at.checked_sub(1).and_then(|before| bytes.get(before));
     (is_edge(before) && is_edge(bytes.get(at + word.len()))).then_some(word)
 }
@@ -73,7 +75,17 @@ mod tests {
 
     #[test]
     fn nothing_else_is_forgiven() {
-        for text in ["[NaN1]", "[+Infinity]", "[Inf]", "[nan]", "[--Infinity]", "[1NaN]", "[NaN", "{NaN: 1}x", "[1,]"] {
+        for text in [
+            "[NaN1]",
+            "[+Infinity]",
+            "[Inf]",
+            "[nan]",
+            "[--Infinity]",
+            "[1NaN]",
+            "[NaN",
+            "{NaN: 1}x",
+            "[1,]",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

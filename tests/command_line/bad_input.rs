@@ -80,6 +80,43 @@ fn an_unsupported_config_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_key_that_no_case_has_is_refused_with_the_nearest() {
+    refused(
+        &["estimate", "--case", "{\"model\": \"gpt2\", \"bacth\": 4}"],
+        &["`bacth`", "`batch`"],
+    );
+}
+
+#[test]
+fn a_text_longer_than_the_learned_positions_is_refused() {
+    refused(&["estimate", "gpt2", "--seq", "100000"], &["100000", "1024"]);
+    let run = run(["estimate", "gpt2", "--format", "jsonl"]);
+    assert_eq!(run.code, Some(0), "a text without a length has room: {}", run.stderr);
+}
+
+#[test]
+fn a_text_beyond_what_rotary_positions_were_made_for_is_warned_of() {
+    let long = ["estimate", "tinyllama-1.1b", "--format", "jsonl", "--seq"];
+    let said = |seq| run(long.into_iter().chain([seq])).stdout;
+    assert!(said("4096").contains("max_position_embeddings"));
+    assert!(!said("2048").contains("max_position_embeddings"));
+}
+
+/// As Python's `json.dumps` writes them.
+#[test]
+fn a_config_may_hold_what_is_not_finite() {
+    let config = r#"{"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 1, "vocab_size": 100, "limits": [0.0, Infinity, NaN]}"#;
+    let ran = run_on(["estimate", "--config", "-", "--format", "jsonl"], config);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let wrong = config.replace("64", "-Infinity");
+    assert!(
+        run_on(["estimate", "--config", "-"], &wrong)
+            .refused()
+            .contains("n_embd")
+    );
+}
+
+#[test]
 fn a_missing_file_is_named() {
     refused(
         &["estimate", "--config", "no/such/config.json"],

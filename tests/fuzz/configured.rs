@@ -18,7 +18,30 @@ const SECTIONS: [&str; 4] = ["text_config", "vision_config", "qformer_config", "
 
 /// Counts that are usual, at an edge or absurd.
 const COUNTS: [i64; 24] = [
-    0, 1, 2, 3, 4, 5, 7, 8, 12, 14, 16, 30, 32, 64, 100, 127, 128, 224, 256, 1000, 4096, 65_536, 1 << 20, -1,
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    12,
+    14,
+    16,
+    30,
+    32,
+    64,
+    100,
+    127,
+    128,
+    224,
+    256,
+    1000,
+    4096,
+    65_536,
+    1 << 20,
+    -1,
 ];
 
 /// The default of every family of transformers, the families beside it, and the catalogue.
@@ -28,18 +51,24 @@ fn bases() -> &'static [Value] {
         let of = |file: &str, key: &'static str| {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/coverage").join(file);
             let lines = BufReader::new(GzDecoder::new(File::open(path).expect("a part of the repository"))).lines();
-            let row = |line: std::io::Result<String>| python_json::read(&line.expect("it is a text")).expect("it is JSON");
+            let row =
+                |line: std::io::Result<String>| python_json::read(&line.expect("it is a text")).expect("it is JSON");
             let configs = lines.map(row).filter_map(move |row| row.get(key).cloned());
             configs.filter(Value::is_object).collect::<Vec<_>>()
         };
         let catalogue = Model::catalogue().into_iter();
         let known = catalogue.filter_map(|name| serde_json::from_str(Model::catalogue_config(name).ok()?).ok());
-        let all = of("configs.jsonl.gz", "config").into_iter().chain(of("variations.jsonl.gz", "base"));
+        let all = of("configs.jsonl.gz", "config")
+            .into_iter()
+            .chain(of("variations.jsonl.gz", "base"));
         // Families that are read come up most.
         let all: Vec<Value> = all.chain(known).collect();
         let read = |config: &&Value| Model::from_config(&config.to_string()).is_ok();
         let more: Vec<Value> = all.iter().filter(read).cloned().collect();
-        all.into_iter().chain(more.iter().cloned()).chain(more.iter().cloned()).collect()
+        all.into_iter()
+            .chain(more.iter().cloned())
+            .chain(more.iter().cloned())
+            .collect()
     })
 }
 
@@ -50,8 +79,22 @@ fn one<T: Copy>(random: &mut Random, of: &[T]) -> T {
 /// Another value in the place of one.
 fn changed(random: &mut Random, value: &Value) -> Value {
     let words = [
-        "silu", "gelu", "relu", "gelu_new", "quick_gelu", "full_attention", "sliding_attention", "default", "full", "yarn",
-        "llama", "gemma2", "qwen3", "gemma3_text", "rms_norm", "",
+        "silu",
+        "gelu",
+        "relu",
+        "gelu_new",
+        "quick_gelu",
+        "full_attention",
+        "sliding_attention",
+        "default",
+        "full",
+        "yarn",
+        "llama",
+        "gemma2",
+        "qwen3",
+        "gemma3_text",
+        "rms_norm",
+        "",
     ];
     match value {
         _ if random.one_in(12) => Value::Null,
@@ -133,29 +176,95 @@ fn case(random: &mut Random) -> Value {
     let words = |of: &[&str]| of.iter().map(|&word| word.into()).collect::<Vec<Value>>();
     let flags = [json!(true), json!(false)];
     give(random, 2, "batch", &counts(&[1, 2, 3, 8, 64, 65_536, 0]));
-    give(random, 2, "seq", &counts(&[1, 2, 16, 77, 512, 1000, 1024, 4096, 131_072, 4_194_304, 0]));
+    give(
+        random,
+        2,
+        "seq",
+        &counts(&[1, 2, 16, 77, 512, 1000, 1024, 4096, 131_072, 4_194_304, 0]),
+    );
     give(random, 3, "images", &counts(&[1, 2, 5, 64, 4096, 0]));
     give(random, 3, "image", &counts(&[1, 14, 30, 224, 336, 1000, 16_384, 0]));
-    give(random, 4, "grid", &[json!([2, 2]), json!([24, 24]), json!([3, 5]), json!([64, 128]), json!([0, 0])]);
+    give(
+        random,
+        4,
+        "grid",
+        &[
+            json!([2, 2]),
+            json!([24, 24]),
+            json!([3, 5]),
+            json!([64, 128]),
+            json!([0, 0]),
+        ],
+    );
     give(random, 4, "frames", &counts(&[1, 2, 3, 16, 64, 0]));
-    give(random, 4, "lengths", &[json!([1, 5, 3]), json!([100, 1000]), json!([0]), json!([7, 7])]);
-    give(random, 6, "image_sizes", &[json!([[480, 640]]), json!([[1, 200], [30, 30]]), json!([[16_000, 100]])]);
+    give(
+        random,
+        4,
+        "lengths",
+        &[json!([1, 5, 3]), json!([100, 1000]), json!([0]), json!([7, 7])],
+    );
+    give(
+        random,
+        6,
+        "image_sizes",
+        &[json!([[480, 640]]), json!([[1, 200], [30, 30]]), json!([[16_000, 100]])],
+    );
     give(random, 4, "packing", &words(&["padded", "packed"]));
-    give(random, 2, "precision", &words(&["fp32", "bf16", "amp-bf16", "amp-fp16"]));
-    let optimizers = ["adamw", "adamw_fused", "adamw_loop", "sgd", "sgdm", "adafactor", "adafactor_torch", "adamw_8bit"];
+    give(
+        random,
+        2,
+        "precision",
+        &words(&["fp32", "bf16", "amp-bf16", "amp-fp16"]),
+    );
+    let optimizers = [
+        "adamw",
+        "adamw_fused",
+        "adamw_loop",
+        "sgd",
+        "sgdm",
+        "adafactor",
+        "adafactor_torch",
+        "adamw_8bit",
+    ];
     give(random, 2, "optim", &words(&optimizers));
     give(random, 2, "ckpt", &words(&["none", "full", "vision", "language"]));
     give(random, 2, "attn", &words(&["sdpa", "eager", "flash_attention_2"]));
-    give(random, 2, "freeze", &words(&["none", "vision", "all-but-connector", "lora", "qlora"]));
+    give(
+        random,
+        2,
+        "freeze",
+        &words(&["none", "vision", "all-but-connector", "lora", "qlora"]),
+    );
     give(random, 4, "rank", &counts(&[1, 8, 64, 8192, 0]));
-    give(random, 4, "lora_targets", &words(&["projections", "attention", "all-linear", "q_proj", "proj,fc1", "nothing"]));
+    give(
+        random,
+        4,
+        "lora_targets",
+        &words(&[
+            "projections",
+            "attention",
+            "all-linear",
+            "q_proj",
+            "proj,fc1",
+            "nothing",
+        ]),
+    );
     give(random, 4, "accum", &counts(&[1, 2, 3, 64]));
     give(random, 4, "loss", &words(&["full", "fused_linear"]));
     for key in ["clip", "ema", "use_cache", "autocast_cache"] {
         give(random, 4, key, &flags);
     }
     if random.one_in(4) {
-        let strategies = ["ddp", "ddp_view", "zero1", "fsdp", "fsdp_no_reshard", "tensor", "pipeline", "pipeline_gpipe"];
+        let strategies = [
+            "ddp",
+            "ddp_view",
+            "zero1",
+            "fsdp",
+            "fsdp_no_reshard",
+            "tensor",
+            "pipeline",
+            "pipeline_gpipe",
+        ];
         case.insert("strategy".into(), one(random, &strategies).into());
         case.insert("world".into(), one(random, &[1, 2, 3, 4, 8]).into());
         case.insert("mp".into(), random.one_in(2).into());
@@ -166,7 +275,9 @@ fn case(random: &mut Random) -> Value {
 
 /// A run as a text.
 pub fn write(random: &mut Random) -> Vec<u8> {
-    json!({"config": config(random), "case": case(random)}).to_string().into_bytes()
+    json!({"config": config(random), "case": case(random)})
+        .to_string()
+        .into_bytes()
 }
 
 /// Simulates a run; true where it is answered.

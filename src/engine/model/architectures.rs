@@ -28,7 +28,11 @@ const CLASSES: [(&str, &[&str]); 36] = [
     ),
     (
         "videomae",
-        &["VideoMAEForVideoClassification", "VideoMAEModel", "VideoMAEForPreTraining"],
+        &[
+            "VideoMAEForVideoClassification",
+            "VideoMAEModel",
+            "VideoMAEForPreTraining",
+        ],
     ),
     ("gpt2", &["GPT2LMHeadModel"]),
     ("opt", &["OPTForCausalLM"]),
@@ -85,7 +89,12 @@ mod tests {
 
     #[test]
     fn a_part_of_a_model_is_not_the_whole() {
-        let file = |class: &str| serde_json::json!({"architectures": [class]}).as_object().cloned().unwrap();
+        let file = |class: &str| {
+            serde_json::json!({"architectures": [class]})
+                .as_object()
+                .cloned()
+                .unwrap()
+        };
         let why = check(&file("MllamaForCausalLM"), "mllama").unwrap_err().to_string();
         assert!(
             why.contains("MllamaForCausalLM") && why.contains("MllamaForConditionalGeneration"),

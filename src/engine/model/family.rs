@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{ModelError, architectures};
 use super::config::section::Section;
 use super::config::*;
 use super::near::near;
+use super::{ModelError, architectures};
 
 /// The typed configuration of a model, one variant for each forward.
 #[derive(Debug, Clone, PartialEq)]

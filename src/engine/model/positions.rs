@@ -53,7 +53,10 @@ mod tests {
     #[test]
     fn a_table_of_positions_bounds_the_usual_length() {
         let seq = |name| Model::from_catalogue(name).unwrap().default_seq();
-        assert_eq!(["gpt2", "facebook/opt-125m", "llama3.2-1b", "vit-large"].map(seq), [1024, 2048, 2048, 2048]);
+        assert_eq!(
+            ["gpt2", "facebook/opt-125m", "llama3.2-1b", "vit-large"].map(seq),
+            [1024, 2048, 2048, 2048]
+        );
         assert_eq!(seq("llava-hf/llava-v1.6-mistral-7b-hf"), 2928);
     }
 }

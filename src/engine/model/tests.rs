@@ -223,7 +223,11 @@ fn decoders_with_a_forward_of_their_own_are_simulated_with_a_note() {
             c["model_type"] = model_type.into();
             c["architectures"] = Value::Null;
         });
-        assert_eq!(Model::from_config(&text).map(|model| model.generic), Ok(noted), "{model_type}");
+        assert_eq!(
+            Model::from_config(&text).map(|model| model.generic),
+            Ok(noted),
+            "{model_type}"
+        );
     }
 }
 

@@ -115,7 +115,13 @@ impl Tape {
 
     /// New memory for a tensor of `shape`; nothing is recorded for an empty one.
     pub(super) fn storage(&self, shape: &Dims, dtype: DType, name: &'static str) -> Storage {
-        self.storage_of_bytes(shape.numel().saturating_mul(dtype.width()), shape, dtype, name, self.0.kind.get())
+        self.storage_of_bytes(
+            shape.numel().saturating_mul(dtype.width()),
+            shape,
+            dtype,
+            name,
+            self.0.kind.get(),
+        )
     }
 
     pub(super) fn storage_of_bytes(

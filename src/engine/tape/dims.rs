@@ -32,7 +32,8 @@ impl Dims {
 
     /// Product of the extents: elements of a tensor of this shape.
     pub fn numel(&self) -> u64 {
-        self.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent))
+        self.iter()
+            .fold(1, |product: u64, &extent| product.saturating_mul(extent))
     }
 
     /// Strides of a contiguous tensor of this shape.

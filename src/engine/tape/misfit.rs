@@ -63,7 +63,10 @@ mod tests {
     fn an_operation_that_does_not_fit_is_named_with_its_layer_and_shapes() {
         let of = |t: &Tape, shape: &[u64]| t.empty(shape, DType::F32, "x");
         let said = failed(|t| drop(t.add(&of(t, &[2, 3]), &of(t, &[2, 4]))));
-        assert!(said.contains("in model.layers.3, add does not fit shapes [2, 3] and [2, 4]"), "{said}");
+        assert!(
+            said.contains("in model.layers.3, add does not fit shapes [2, 3] and [2, 4]"),
+            "{said}"
+        );
         let runs: [(&str, fn(&Tape, &Tensor, &Tensor)); 8] = [
             ("view", |t, x, _| drop(t.view(x, [2, 7]))),
             ("expand", |t, x, _| drop(t.expand(x, [2, 7]))),

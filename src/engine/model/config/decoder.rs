@@ -171,7 +171,10 @@ impl DecoderConfig {
         };
         if family == DecoderFamily::Helium {
             // `HeliumAttention` projects back from `hidden_size`, whatever the heads give.
-            s.equal(("hidden_size", hidden), ("num_attention_heads × head_dim", heads * head_dim))?;
+            s.equal(
+                ("hidden_size", hidden),
+                ("num_attention_heads × head_dim", heads * head_dim),
+            )?;
         }
         s.padding(vocab)?;
         let biases = Biases::read(s, family)?;

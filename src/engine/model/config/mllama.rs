@@ -72,7 +72,11 @@ impl MllamaVisionConfig {
             .unwrap_or_else(|| vec![3, 7, 15, 23, 30]);
         if joined.is_empty() || joined.iter().any(|&block| block >= layers) {
             let given = joined.into();
-            return Err(s.wrong(key, &given, &format!("at least one of its {layers} blocks, counted from 0")));
+            return Err(s.wrong(
+                key,
+                &given,
+                &format!("at least one of its {layers} blocks, counted from 0"),
+            ));
         }
         Ok(joined)
     }

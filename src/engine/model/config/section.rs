@@ -261,7 +261,10 @@ impl<'a> Section<'a> {
     /// Refuses a padding token outside of the vocabulary, where `torch.nn.Embedding` asserts that it is one.
     pub(crate) fn padding(&self, vocab: u64) -> Result<(), ModelError> {
         let key = "pad_token_id";
-        let outside = |v: &&Value| v.as_i64().is_some_and(|id| id.unsigned_abs() > vocab || id == vocab as i64);
+        let outside = |v: &&Value| {
+            v.as_i64()
+                .is_some_and(|id| id.unsigned_abs() > vocab || id == vocab as i64)
+        };
         match self.value(key).filter(outside) {
             Some(given) => Err(self.wrong(
                 key,

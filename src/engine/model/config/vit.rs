@@ -35,7 +35,10 @@ impl VitConfig {
         let shape = EncoderShape::read(s, Self::SHAPE)?;
         // `ViTAttention` reads it though `ViTConfig` has none.
         if let Some(given) = s.optional_size("head_dim", limits::HEAD_DIM)? {
-            s.equal(("head_dim", given), ("hidden_size ÷ num_attention_heads", shape.head_dim()))?;
+            s.equal(
+                ("head_dim", given),
+                ("hidden_size ÷ num_attention_heads", shape.head_dim()),
+            )?;
         }
         Ok(Self {
             shape,

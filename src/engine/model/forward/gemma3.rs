@@ -107,7 +107,10 @@ impl Forward for Gemma3 {
             features = t.to_dtype(&features, embeds.dtype());
             // `get_placeholder_mask` compares the features with the image tokens.
             if features.size(1) != self.image_tokens {
-                t.misfit("masked_scatter of image tokens", &[features.shape(), &[self.image_tokens]]);
+                t.misfit(
+                    "masked_scatter of image tokens",
+                    &[features.shape(), &[self.image_tokens]],
+                );
             }
             let mask = placeholder_mask(t, ids);
             embeds = t.masked_scatter(&embeds, &mask, &features);

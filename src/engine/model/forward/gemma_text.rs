@@ -250,9 +250,7 @@ impl Layer {
         drop(x);
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
         h = out;
-        let after_attention = |h: &Tensor| {
-            t.scope(self.second_norm, || self.post_attention_layernorm.forward(t, h))
-        };
+        let after_attention = |h: &Tensor| t.scope(self.second_norm, || self.post_attention_layernorm.forward(t, h));
         let Some([before, after]) = &self.feedforward_norms else {
             h = t.add(&residual, &h);
             let residual = h.clone();

@@ -6,9 +6,9 @@ use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::gpu::Gpu;
 use super::super::kind::Kind;
+use super::super::misfit::MOST_BYTES;
 use super::super::tensor::Tensor;
 use super::super::work::{Class, bytes_of};
-use super::super::misfit::MOST_BYTES;
 use crate::dtype::DType;
 use crate::order::sort_short_by_key;
 
@@ -281,7 +281,12 @@ fn coalesced(x: &Tensor, reduced: &[bool]) -> Vec<IterDim> {
 /// The parts in which a reduction runs: a tensor whose bytes 32 bits cannot index is halved along
 /// its longest run until they can (`TensorIteratorBase::with_32bit_indexing`, `get_dim_to_split`).
 fn within_32_bits(dims: Vec<IterDim>, width: u64) -> Vec<Vec<IterDim>> {
-    let run = |d: &IterDim| d.extent.saturating_sub(1).saturating_mul(d.stride).saturating_mul(width);
+    let run = |d: &IterDim| {
+        d.extent
+            .saturating_sub(1)
+            .saturating_mul(d.stride)
+            .saturating_mul(width)
+    };
     let bytes = dims.iter().map(run).fold(1, u64::saturating_add);
     let longest = (0..dims.len()).max_by_key(|&i| run(&dims[i]));
     match longest {

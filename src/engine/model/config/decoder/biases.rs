@@ -21,7 +21,11 @@ impl Biases {
             }
             F::Helium => (flag("attention_bias")?, false, flag("mlp_bias")?),
             F::Cwm => (false, false, flag("mlp_bias")?),
-            F::SeedOss => (s.flag("attention_bias", true)?, flag("attention_out_bias")?, flag("mlp_bias")?),
+            F::SeedOss => (
+                s.flag("attention_bias", true)?,
+                flag("attention_out_bias")?,
+                flag("mlp_bias")?,
+            ),
             F::Ernie45 => {
                 let all = flag("use_bias")?;
                 (all, all, all)
