@@ -8,6 +8,8 @@ use crate::program::run;
 /// A folder with the files that the examples name.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // A run before may have left records and tokens.
+    let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder for the examples");
     let config = run(["models", "llava-1.5-7b"]).stdout;
     std::fs::write(folder.join("config.json"), config).expect("config.json is written");
