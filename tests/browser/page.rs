@@ -93,6 +93,14 @@ impl Page {
         Ok(())
     }
 
+    /// From the next page on, nothing is kept for use offline, which the page does by itself after a while.
+    pub async fn keep_nothing(&self) -> WebDriverResult<()> {
+        let source = "Object.defineProperty(Navigator.prototype, 'serviceWorker', { value: undefined })";
+        let cdp = self.driver.cdp();
+        cdp.page().add_script_to_evaluate_on_new_document(source).await?;
+        Ok(())
+    }
+
     /// The element of a test id.
     pub async fn find(&self, testid: &str) -> WebDriverResult<WebElement> {
         self.driver

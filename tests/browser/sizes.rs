@@ -11,15 +11,11 @@ use crate::page::{built, with_browser};
 /// the page and its worker fetch by themselves.
 const FIRST_VISIT: u64 = 550_000;
 
-/// What keeps the page for later is no part of the visit.
-const KEEPS_NOTHING: &str = "Object.defineProperty(Navigator.prototype, 'serviceWorker', { value: undefined })";
-
 #[tokio::test]
 async fn a_first_visit_is_small() {
     let server = Server::start(built(), 0).expect("a port is free");
     with_browser(&server.origin(), async |page| {
-        let cdp = page.driver.cdp();
-        cdp.page().add_script_to_evaluate_on_new_document(KEEPS_NOTHING).await?;
+        page.keep_nothing().await?;
         page.go("#/").await?;
         // The last that comes by itself: changes that were tried, below the details of the run.
         page.driver.query(By::Css(".what-if-group")).first().await?;

@@ -63,6 +63,7 @@ async fn main() {
     }
     let server = Server::start(folder.clone(), 0).expect("a port is free");
     with_browser(&server.origin(), async |page| {
+        page.keep_nothing().await?;
         page.go(SETUP).await?;
         page.driver.query(By::Css(".what-if-group")).first().await?;
         print_visit(server.sent(), &folder);
