@@ -13,7 +13,7 @@ use vramscope_engine::units::Bytes;
 
 use super::host::Parts;
 use super::protocol::Answer;
-use super::run::model;
+use super::run::{model, settle_length};
 use crate::state::{Draft, Key, Reading};
 
 /// What is known so far of a search.
@@ -108,7 +108,11 @@ enum Stage {
 impl PlanWork {
     /// Begins; entries that make no question say why.
     pub fn of(entries: &Draft) -> Self {
-        let asked = Asked::read(&Reading::of(entries, &Draft::default()));
+        let mut reading = Reading::of(entries, &Draft::default());
+        if let Ok(model) = model(&reading) {
+            settle_length(&mut reading, &model);
+        }
+        let asked = Asked::read(&reading);
         let stage = match &asked {
             Ok(asked) => Stage::Searching(Box::new(Search::new(Question {
                 space: asked.space.clone(),

@@ -40,14 +40,16 @@ const SHAPE_KEYS: [&str; 3] = ["layers", "cross", "patch"];
 const PARALLEL_KEYS: [&str; 6] = ["strategy", "world", "mp", "offload", "bucket", "stage"];
 
 /// Keys of a case that are notes of whoever wrote it, and change nothing: of measurements (`timed`, `start`, `events`,
-/// `alone`, `stages`), of plans that were kept (`card`, `gb`, `nearest`, `planned`, `recommended`), and free words
+/// `alone`, `stages`, `mode`, `new_tokens`), of plans that were kept (`card`, `gb`, `nearest`, `planned`, `recommended`), and free words
 /// (`note`).
-pub const NOTES: [&str; 11] = [
+pub const NOTES: [&str; 13] = [
     "timed",
     "start",
     "events",
     "alone",
     "stages",
+    "mode",
+    "new_tokens",
     "card",
     "gb",
     "nearest",

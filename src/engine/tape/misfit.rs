@@ -73,7 +73,7 @@ mod tests {
             ("linear", |t, x, y| drop(t.linear(x, y, None))),
             ("bmm", |t, x, y| drop(t.bmm(&t.unsqueeze(x, 0), &t.unsqueeze(y, 0)))),
             ("cat", |t, x, y| drop(t.cat(&[x, y], 0))),
-            ("masked_scatter", |t, x, y| drop(t.masked_scatter(x, x, y))),
+            ("masked_scatter", |t, x, y| drop(t.masked_scatter(y, y, x))),
             ("avg_pool2d", |t, x, _| drop(t.avg_pool2d(&t.view(x, [1, 1, 2, 3]), 0))),
             ("avg_pool2d", |t, x, _| drop(t.avg_pool2d(&t.view(x, [1, 1, 2, 3]), 4))),
         ];

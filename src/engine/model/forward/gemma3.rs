@@ -113,7 +113,7 @@ impl Forward for Gemma3 {
                 );
             }
             let mask = placeholder_mask(t, ids);
-            embeds = t.masked_scatter(&embeds, &mask, &features);
+            embeds = t.place_features(&embeds, &mask, &features);
             mask
         });
         let h = t.component("model.language_model", Component::LanguageModel, || {

@@ -100,7 +100,7 @@ impl Forward for InternVl {
         let mask = t.component("model", Component::Connector, || {
             features = t.to_dtype(&features, embeds.dtype());
             let mask = placeholder_mask(t, ids);
-            embeds = t.masked_scatter(&embeds, &mask, &features);
+            embeds = t.place_features(&embeds, &mask, &features);
             mask
         });
         let h = t.component("model.language_model", Component::LanguageModel, || {

@@ -82,7 +82,7 @@ pub fn merge_images(t: &Tape, ids: &Tensor, embeds: Tensor, parts: Vec<Tensor>) 
         let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
         drop(parts);
         let mask = placeholder_mask(t, ids);
-        let merged = t.masked_scatter(&embeds, &mask, &features);
+        let merged = t.place_features(&embeds, &mask, &features);
         (merged, features, mask)
     })
 }

@@ -15,9 +15,20 @@ impl Tape {
         self.empty_like(like, dtype, name)
     }
 
-    /// `x.masked_scatter(mask, source)`; the mask is broadcast to the shape of `x`.
+    /// Image features in the places of image tokens, which `get_placeholder_mask` asks to be as wide as the embeddings.
+    pub fn place_features(&self, embeds: &Tensor, mask: &Tensor, features: &Tensor) -> Tensor {
+        self.fits(
+            embeds.last() == features.last(),
+            "masked_scatter of image features",
+            embeds,
+            features,
+        );
+        self.masked_scatter(embeds, mask, features)
+    }
+
+    /// `x.masked_scatter(mask, source)`; the mask is broadcast to the shape of `x`, and what `source` has beyond it is left.
     pub fn masked_scatter(&self, x: &Tensor, mask: &Tensor, source: &Tensor) -> Tensor {
-        self.fits(x.last() == source.last(), "masked_scatter", x, source);
+        self.fits(x.last() <= source.last(), "masked_scatter", x, source);
         let mut rec = self.record("MaskedScatterBackward0", &[x, source]);
         rec.save(self, mask);
         let mark = self.work_mark();

@@ -97,7 +97,7 @@ impl<V: VisionTower> QwenVl<V> {
         drop(last);
         let images = merge::joined(t, parts, embeds.dtype());
         let [image_mask, _video_mask] = merge::placeholder_masks(t, ids);
-        embeds = t.masked_scatter(&embeds, &image_mask, &images);
+        embeds = t.place_features(&embeds, &image_mask, &images);
         let (position_ids, deltas) = positions::rope_index(t, &layout);
         run.keep_rope_deltas(deltas);
         let add_features = |t: &Tape, i: usize, h: Tensor| match deepstack.get(i) {
