@@ -257,6 +257,8 @@ def install(recorder: Recorder, card: Card, patches: Patches) -> None:
     patches.set_existing(
         torch._C,
         _cuda_clearCublasWorkspaces=lambda: write("clear_cublas_workspaces"),
+        _cuda_resetPeakMemoryStats=questions.reset_peak,
+        _cuda_emptyCache=lambda: write("empty_cache"),
         _cuda_getDeviceCount=always(1),
         _cuda_getCurrentRawStream=always(0),
         _cuda_isCurrentStreamCapturing=always(False),

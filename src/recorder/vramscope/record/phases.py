@@ -45,8 +45,8 @@ class Phases:
             register_optimizer_step_pre_hook(self.before_optimizer),
             register_optimizer_step_post_hook(self.after_optimizer),
         ]
-        self.patches.set(torch.autograd.graph, "_engine_run_backward", self.around(torch.autograd.graph._engine_run_backward))
-        self.patches.set_existing(torch.autograd, _engine_run_backward=torch.autograd.graph._engine_run_backward)
+        for name in ("backward", "grad"):
+            self.patches.set(torch.autograd, name, self.around(getattr(torch.autograd, name)))
         self.patches.set(Optimizer, "zero_grad", self.zeroing(Optimizer.zero_grad))
         self.patches.set(torch.nn.Module, "zero_grad", self.zeroing(torch.nn.Module.zero_grad))
         self.reasons.install(self.patches)

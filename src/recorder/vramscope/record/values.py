@@ -124,7 +124,7 @@ def mutate(func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: l
     known = all(of(t) is not None for t in tensors)
     if known and (name not in RANDOM or not emulated[0].dtype.is_floating_point):
         try:
-            evaluate(func, args, {k: v for k, v in kwargs.items() if k != "generator"})
+            evaluate(func, args, kwargs)
             return
         except (RuntimeError, TypeError, IndexError, NotImplementedError):
             pass
@@ -155,7 +155,7 @@ def derive(func: Any, name: str, args: tuple, kwargs: dict[str, Any], outs: list
                 put_constant(x, 0)
         return True
     try:
-        result = evaluate(func, args, {k: v for k, v in kwargs.items() if k != "generator"})
+        result = evaluate(func, args, kwargs)
     except (RuntimeError, TypeError, IndexError, NotImplementedError):
         return False
     leaves = [x for x in pytree.tree_leaves(result) if isinstance(x, torch.Tensor)]
