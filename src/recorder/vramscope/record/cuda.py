@@ -100,12 +100,26 @@ class Asked(int):
 
 
 class Questions:
-    """What scripts ask about memory, written down; answers are sums without what kernels take inside."""
+    """What scripts ask about memory, written down; answers are sums without what kernels take inside.
 
-    def __init__(self, recorder: Recorder) -> None:
-        """Questions about this recording."""
-        self.recorder = recorder
-        self.count = 0
+    There is one for the process, so that a function that a module took by its name in one recording
+    answers in the next.
+    """
+
+    recorder: Recorder
+    count = 0
+
+    def write(self, kind: str) -> None:
+        """Writes down what a script told the allocator or the device."""
+        self.recorder.writer.write(kind)
+
+    def empty_cache(self) -> None:
+        """`torch.cuda.empty_cache`."""
+        self.write("empty_cache")
+
+    def synchronize(self, device: Any = None) -> None:
+        """`torch.cuda.synchronize`."""
+        self.write("sync")
 
     def ask(self, what: str, value: int) -> Asked:
         """Writes a question down and answers it."""
@@ -142,18 +156,18 @@ class Questions:
         }
         return _Zeros(known)
 
-    def info(self, memory: int) -> Callable[..., tuple[int, int]]:
-        """`torch.cuda.mem_get_info` of a card with so much memory."""
-
-        def mem_get_info(device: Any = None) -> tuple[int, int]:
-            return self.ask("mem_get_info", max(0, memory - self.recorder.live_bytes)), memory
-
-        return mem_get_info
+    def info(self, device: Any = None) -> tuple[int, int]:
+        """`torch.cuda.mem_get_info`."""
+        memory = torch.cuda.get_device_properties(0).total_memory
+        return self.ask("mem_get_info", max(0, memory - self.recorder.live_bytes)), memory
 
     def reset_peak(self, device: Any = None) -> None:
         """`torch.cuda.reset_peak_memory_stats`."""
         self.recorder.peak_bytes = self.recorder.live_bytes
         self.recorder.writer.write("reset_peak")
+
+
+QUESTIONS = Questions()
 
 
 class _Zeros(dict):  # type: ignore[type-arg]
@@ -197,8 +211,8 @@ def install(recorder: Recorder, card: Card, patches: Patches) -> None:
     """Makes `torch.cuda` and `torch.accelerator` answer for this card."""
     torch._C._ensureCUDADeviceGuardSet()
     cuda = torch.cuda
-    questions = Questions(recorder)
-    write = recorder.writer.write
+    questions = QUESTIONS
+    questions.recorder, questions.count = recorder, 0
     half = card.capability >= (8, 0)
     patches.set_existing(
         cuda,
@@ -216,8 +230,8 @@ def install(recorder: Recorder, card: Card, patches: Patches) -> None:
         init=nothing,
         is_initialized=always(True),
         _lazy_call=nothing,
-        synchronize=lambda *a: write("sync"),
-        empty_cache=lambda: write("empty_cache"),
+        synchronize=questions.synchronize,
+        empty_cache=questions.empty_cache,
         ipc_collect=nothing,
         memory_allocated=questions.allocated,
         max_memory_allocated=questions.max_allocated,
@@ -226,7 +240,7 @@ def install(recorder: Recorder, card: Card, patches: Patches) -> None:
         max_memory_reserved=questions.max_reserved,
         max_memory_cached=questions.max_reserved,
         memory_stats=questions.stats,
-        mem_get_info=questions.info(card.memory),
+        mem_get_info=questions.info,
         reset_peak_memory_stats=questions.reset_peak,
         reset_max_memory_allocated=questions.reset_peak,
         reset_accumulated_memory_stats=nothing,
@@ -256,15 +270,15 @@ def install(recorder: Recorder, card: Card, patches: Patches) -> None:
     patches.set_existing(cuda.memory, **{n: getattr(cuda, n) for n in _MEMORY if hasattr(cuda, n)})
     patches.set_existing(
         torch._C,
-        _cuda_clearCublasWorkspaces=lambda: write("clear_cublas_workspaces"),
+        _cuda_clearCublasWorkspaces=lambda: questions.write("clear_cublas_workspaces"),
         _cuda_resetPeakMemoryStats=questions.reset_peak,
-        _cuda_emptyCache=lambda: write("empty_cache"),
+        _cuda_emptyCache=questions.empty_cache,
         _cuda_getDeviceCount=always(1),
         _cuda_getCurrentRawStream=always(0),
         _cuda_isCurrentStreamCapturing=always(False),
-        _cuda_synchronize=lambda *a: write("sync"),
+        _cuda_synchronize=questions.synchronize,
     )
-    _accelerator(recorder, patches)
+    _accelerator(patches)
 
 
 _MEMORY = """memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_stats mem_get_info
@@ -274,7 +288,7 @@ _DEFAULT = Stream()
 _DEFAULT.stream_id = _DEFAULT.cuda_stream = Stream.made = 0
 
 
-def _accelerator(recorder: Recorder, patches: Patches) -> None:
+def _accelerator(patches: Patches) -> None:
     patches.set_existing(
         torch.accelerator,
         is_available=always(True),
@@ -284,7 +298,7 @@ def _accelerator(recorder: Recorder, patches: Patches) -> None:
         current_device_idx=always(0),
         set_device_index=nothing,
         set_device_idx=nothing,
-        synchronize=lambda *a: recorder.writer.write("sync"),
+        synchronize=torch.cuda.synchronize,
         empty_cache=torch.cuda.empty_cache,
         memory_allocated=torch.cuda.memory_allocated,
         max_memory_allocated=torch.cuda.max_memory_allocated,

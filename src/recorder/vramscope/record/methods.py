@@ -50,11 +50,13 @@ def context_device() -> torch.device | None:
 
 
 class Methods:
-    """Replacements for methods of tensors."""
+    """Replacements for methods of tensors, for whichever recorder runs."""
+
+    recorder: Recorder
 
     def __init__(self, recorder: Recorder, patches: Patches) -> None:
         """Replacements for this recorder."""
-        self.recorder = recorder
+        Methods.recorder = recorder
         self.patches = patches
         self.real_to = T.to
         self.real_tensor = torch.tensor
@@ -74,12 +76,12 @@ class Methods:
             is_pinned=lambda x, *a: False,
             record_stream=lambda x, stream: None,
             get_device=lambda x: 0 if type(x) is CudaTensor else -1,
-            new_tensor=self.new_tensor,
+            new_tensor=lambda x, data, **k: self.new_tensor(x, data, **k),
             tolist=lambda x: self.elements(x, "tolist").tolist(),
             numpy=lambda x, *a, **k: self.elements(x, "numpy").numpy(),
             __array__=lambda x, dtype=None, *a, **k: self.elements(x, "numpy").numpy().__array__(dtype),
             data_ptr=lambda x: x.untyped_storage()._cdata,
-            type=self.type,
+            type=lambda x, *a, **k: self.type(x, *a, **k),
             share_memory_=lambda x: x,
             is_shared=lambda x: False,
             device=property(lambda x: x.home),

@@ -28,7 +28,7 @@ class Phases:
         self.patches = patches
         self.reasons = Reasons(recorder)
         self.wanted = steps
-        self.step = 0
+        self.step = self.done = 0
         self.open = False
         self.updated = False
         self.in_backward = 0
@@ -74,6 +74,7 @@ class Phases:
         """Ends the step after its update; raises if it was the last that was asked for."""
         self.updated = False
         self.open = False
+        self.done = self.step
         self.mark("step_end", step=self.step)
         if self.wanted is not None and self.step >= self.wanted:
             raise Finished

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,6 +91,22 @@ def _twin(a: Any) -> Any:
     return a
 
 
+def _wide_product(shape: Callable[..., Any]) -> Callable[..., torch.Tensor]:
+    """A product whose result has a type of its own, which meta kernels do not know."""
+
+    def product(*args: Any, out: torch.Tensor | None = None, **kwargs: Any) -> torch.Tensor:
+        dtype = next(a for a in (*args, *kwargs.values()) if isinstance(a, torch.dtype))
+        operands = [a for a in args if isinstance(a, torch.Tensor)]
+        return out if out is not None else torch.empty(shape(*operands), dtype=dtype, device=META)
+
+    return product
+
+
+WIDE = {
+    name: _wide_product(lambda *x: (*x[-2].shape[:-1], x[-1].shape[-1])) for name in ("mm", "addmm", "bmm", "baddbmm")
+}
+
+
 def meta_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
     """Result of `func` on meta tensors, and the arguments that it was given, flat."""
     flat, spec = pytree.tree_flatten((args, kwargs))
@@ -97,9 +114,10 @@ def meta_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list
     a, k = pytree.tree_unflatten(twins, spec)
     if "pin_memory" in k:
         k["pin_memory"] = None
+    wide = WIDE.get(func._schema.name.split("::")[-1]) if "dtype" in func._overloadname else None
     with torch._C.DisableTorchFunction():
         try:
-            return func(*a, **k), twins
+            return (wide or func)(*a, **k), twins
         except NotImplementedError:
             from torch._decomp import decomposition_table
 

@@ -14,9 +14,10 @@ from typing import Any
 import torch
 import torch._dynamo  # it looks at functions of `torch.cuda` when first imported, which must then be the real ones
 
-from vramscope.record import autocast, cards, composites, cuda, libraries
+from vramscope.record import autocast, cards, checkpoints, composites, cuda, kernels, libraries
 from vramscope.record.cards import Card
 from vramscope.record.errors import Finished, RecordingError
+from vramscope.record.imports import OnImport
 from vramscope.record.methods import MetaRequests, Methods
 from vramscope.record.mode import Recorder
 from vramscope.record.patches import Patches
@@ -42,6 +43,7 @@ class recording:  # noqa: N801
         self.card = cards.find(gpu)
         self.steps = steps
         self.command = command
+        self.done = 0
 
     def __enter__(self) -> recording:
         """Makes PyTorch believe in the card."""
@@ -65,10 +67,12 @@ class recording:  # noqa: N801
         casts = autocast.Casts()
         casts.on_keep = lambda copy: self.phases.reasons.tell(copy, "autocast")
         cuda.install(self.recorder, self.card, self.patches)
-        self.kernels = [autocast.install(casts), composites.install(self.card.capability)]
+        self.overrides = [autocast.install(casts), composites.install(self.card.capability)]
         self.patches.set(torch, "clear_autocast_cache", casts.clear)
         libraries.install(self.patches)
+        kernels.install(self.recorder, self.card, self.patches)
         Methods(self.recorder, self.patches).install()
+        self.watcher = OnImport({"transformers.modeling_utils": lambda m: checkpoints.patch(m, self.patches)})
         self._observe()
         self.phases.install()
         self.modes = [MetaRequests(self.recorder), self.recorder]
@@ -123,15 +127,17 @@ class recording:  # noqa: N801
         if self.phases.updated:
             self.phases.wanted = None
             self.phases.end_step()
-        done = self.phases.step - 1 if self.phases.open and self.phases.step else self.phases.step
-        self.writer.close(steps=done, storages=self.recorder.next_storage, seconds=round(time.monotonic() - self.began, 1))
+        self.done = self.phases.done
+        self.writer.close(steps=self.done, storages=self.recorder.next_storage, seconds=round(time.monotonic() - self.began, 1))
 
     def _restore(self) -> None:
         self.phases.remove()
+        if hasattr(self, "watcher"):
+            self.watcher.remove()
         self.patches.undo()
-        for library in getattr(self, "kernels", []):
+        for library in getattr(self, "overrides", []):
             library._destroy()
-        self.kernels = []
+        self.overrides = []
         if not self.writer.closed:
             self.writer.close(steps=0, storages=self.recorder.next_storage, seconds=0.0)
         _ACTIVE.clear()
