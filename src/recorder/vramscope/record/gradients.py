@@ -14,6 +14,17 @@ aten = torch.ops.aten
 GRAPH = os.path.join("torch", "autograd", "graph.py")
 
 
+# Formulas of derivatives that write into fresh zeros, but not where a dispatch mode runs
+# (`areAnyTensorSubclassLike` in `torch/csrc/autograd/FunctionsManual.cpp`).
+IN_PLACE: dict[str, Any] = {
+    "index_put": aten._index_put_impl_.default,
+    "scatter_add": aten.scatter_add_.default,
+    "index_add": aten.index_add_.default,
+    "put": aten.put_.default,
+    "masked_scatter": aten.masked_scatter_.default,
+}
+
+
 class UseCounts:
     """Tells an addition by the engine that it may do in place, by who holds the sum so far.
 
@@ -41,6 +52,12 @@ class UseCounts:
         if counts != self.last or not _dense(a):
             return func, args
         return aten.add_.Tensor, args
+
+    def in_place(self, name: str, func: Any, args: tuple) -> Any:
+        """The operation that a GPU would see for one that a formula of the engine runs out of place."""
+        if torch.is_grad_enabled() or type(args[0]) is not CudaTensor or not self.by_engine():
+            return func
+        return IN_PLACE[name]
 
     def by_engine(self) -> bool:
         """True if the engine itself dispatches, not a function in Python."""

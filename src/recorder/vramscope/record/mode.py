@@ -95,6 +95,9 @@ class Recorder(TorchDispatchMode):
             name = func._schema.name.split("::")[-1] if hasattr(func, "_schema") else str(func)
             named = self.names[func] = (name, shaped.HANDLERS.get(name))
         name, handler = named
+        if name in gradients.IN_PLACE and torch._C._current_graph_task_id() != -1:
+            func = self.counting.in_place(name, func, args)
+            name = func._schema.name.split("::")[-1]
         if handler is not None:
             answer = handler(self, func, args, kwargs)
             if answer is not NotImplemented:
@@ -184,7 +187,7 @@ class Recorder(TorchDispatchMode):
     def allocate(self, plan: Plan) -> list[tuple[torch.Tensor, Storage]]:
         """New memory of a plan, each with its first tensor."""
         news: list[tuple[torch.Tensor, Storage]] = []
-        for out in plan.outs:
+        for out in sorted(plan.outs, key=_group) if len(plan.outs) > 1 else plan.outs:
             if out.group == len(news):
                 nbytes = plan.news[out.group]
                 plain = torch.empty_strided(out.shape, out.strides, dtype=out.dtype, device=META)
@@ -214,7 +217,7 @@ class Recorder(TorchDispatchMode):
             offset = source.storage_offset() + out.offset
             plain.set_(source.untyped_storage(), offset, out.shape, out.strides)
             return dress(plain, type(source), source._vs)
-        return out.value
+        return out.value.clone() if isinstance(out.value, torch.Tensor) else out.value
 
     def write(self, plan: Plan, func: Any, args: tuple, kwargs: dict[str, Any], outs: list, news: list) -> None:
         """Writes an operation down if it touches the card."""
@@ -316,6 +319,6 @@ def _leaves(items: Any, found: list[torch.Tensor]) -> list[torch.Tensor]:
     return found
 
 
-def on_card(device: Any) -> bool:
-    """True if `device` names the emulated card."""
-    return normal_device(device) == CUDA
+def _group(out: Out) -> int:
+    """Place of an output's memory among what a plan makes."""
+    return out.group

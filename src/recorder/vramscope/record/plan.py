@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
+from vramscope.record.metas import ALLOCATED, METAS
 from vramscope.record.tensors import META, CudaTensor, Emulated, HostTensor, bare
 from vramscope.record.writer import Writer, scalar, text
 
@@ -91,22 +91,6 @@ def _twin(a: Any) -> Any:
     return a
 
 
-def _wide_product(shape: Callable[..., Any]) -> Callable[..., torch.Tensor]:
-    """A product whose result has a type of its own, which meta kernels do not know."""
-
-    def product(*args: Any, out: torch.Tensor | None = None, **kwargs: Any) -> torch.Tensor:
-        dtype = next(a for a in (*args, *kwargs.values()) if isinstance(a, torch.dtype))
-        operands = [a for a in args if isinstance(a, torch.Tensor)]
-        return out if out is not None else torch.empty(shape(*operands), dtype=dtype, device=META)
-
-    return product
-
-
-WIDE = {
-    name: _wide_product(lambda *x: (*x[-2].shape[:-1], x[-1].shape[-1])) for name in ("mm", "addmm", "bmm", "baddbmm")
-}
-
-
 def meta_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
     """Result of `func` on meta tensors, and the arguments that it was given, flat."""
     flat, spec = pytree.tree_flatten((args, kwargs))
@@ -114,10 +98,10 @@ def meta_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list
     a, k = pytree.tree_unflatten(twins, spec)
     if "pin_memory" in k:
         k["pin_memory"] = None
-    wide = WIDE.get(func._schema.name.split("::")[-1]) if "dtype" in func._overloadname else None
+    special = METAS.get(func._schema.name.split("::")[-1])
     with torch._C.DisableTorchFunction():
         try:
-            return (wide or func)(*a, **k), twins
+            return (special(func, *a, **k) if special is not None else func(*a, **k)), twins
         except NotImplementedError:
             from torch._decomp import decomposition_table
 
@@ -139,8 +123,12 @@ def make(func: Any, args: tuple, kwargs: dict[str, Any], kind: type[Emulated]) -
     groups: dict[int, int] = {}
     news: list[int] = []
     outs: list[Out] = []
+    for i in ALLOCATED.get(func._schema.name.split("::")[-1], ()):
+        if i < len(leaves) and isinstance(leaves[i], torch.Tensor) and leaves[i].device.type == "meta":
+            groups[leaves[i].untyped_storage()._cdata] = len(news)
+            news.append(leaves[i].untyped_storage().nbytes())
     for leaf in leaves:
-        if not isinstance(leaf, torch.Tensor):
+        if not isinstance(leaf, torch.Tensor) or leaf.device.type != "meta":
             outs.append(Out(value=leaf))
             continue
         itself = next((i for i, t in enumerate(sources) if t is leaf), -1)
