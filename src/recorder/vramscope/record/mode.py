@@ -40,6 +40,7 @@ class Recorder(TorchDispatchMode):
         self.peak_bytes = 0
         self.explicit_meta = False
         self.off = False
+        self.finished = False
         self.counting = gradients.UseCounts()
 
     # Memory
@@ -60,7 +61,7 @@ class Recorder(TorchDispatchMode):
     def freed(self, storage: Storage) -> None:
         """Writes down that a storage of the card is free."""
         self.live_bytes -= (storage.nbytes + 511) // 512 * 512
-        if not self.writer.closed:
+        if not self.finished:
             self.writer.free(storage.id)
 
     def new(self, shape: Any, dtype: torch.dtype, kind: type[Emulated], strides: Any = None) -> Emulated:

@@ -77,6 +77,7 @@ class Phases:
         self.done = self.step
         self.mark("step_end", step=self.step)
         if self.wanted is not None and self.step >= self.wanted:
+            self.recorder.finished = True
             raise Finished
         self.begin_step()
 

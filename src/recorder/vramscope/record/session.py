@@ -111,6 +111,7 @@ class recording:  # noqa: N801
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         """Writes the last lines; swallows the end that `steps` asked for."""
+        self.recorder.finished = True
         finished = kind is not None and issubclass(kind, Finished)
         for mode in reversed(self.modes):
             mode.__exit__(None, None, None)
