@@ -80,14 +80,14 @@ def compare(name: str, verbose: bool) -> dict[str, Any]:
         matcher = SequenceMatcher(None, expected, sizes, autojunk=False) if len(sizes) < 4000 else None
         if matcher is None:
             missing, spurious = Counter(expected) - Counter(sizes), Counter(sizes) - Counter(expected)
-            who = {s: w for s, w in got}
+            who = dict(got)
         else:
             missing, spurious, who = Counter(), Counter(), {}
             for tag, i1, i2, j1, j2 in matcher.get_opcodes():
                 if tag != "equal":
                     missing.update(expected[i1:i2])
                     spurious.update(sizes[j1:j2])
-                    who.update({s: w for s, w in got[j1:j2]})
+                    who.update(dict(got[j1:j2]))
         result[phase] = [len(expected), sum(missing.values()), sum(spurious.values())]
         if verbose:
             print("  ", phase, "missing", missing.most_common(8))
@@ -101,5 +101,5 @@ if __name__ == "__main__":
         for path in sorted(glob.glob(os.path.join(ROOT, "tests/data/recorded", name + ".json.gz"))):
             try:
                 print(json.dumps(compare(os.path.basename(path)[: -len(".json.gz")], verbose)), flush=True)
-            except Exception as e:  # noqa: BLE001
+            except Exception as e:
                 print(json.dumps(dict(name=name, error=repr(e)[:300])), flush=True)

@@ -17,12 +17,12 @@ SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
 sys.path[:0] = [SOURCE, HERE]
 
 import torch  # noqa: E402
-from replay import Replay, lines  # noqa: E402
+import vramscope  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-import vramscope  # noqa: E402
+from replay import Replay, lines  # noqa: E402
 
 
 def recorded(work: Callable[[], Any], gpu: str = "h200", steps: int | None = None) -> list[dict[str, Any]]:
@@ -71,7 +71,9 @@ class Values(unittest.TestCase):
             seen["masked"] = torch.randn(2, 3, 4, device="cuda")[x == 5].shape
             x[0, 0] = 5
             seen["changed"] = int((x == 5).sum())
-            seen["split"] = [t.shape[0] for t in torch.randn(9, 2, device="cuda").split(torch.tensor([4, 5]).cuda().tolist())]
+            seen["split"] = [
+                t.shape[0] for t in torch.randn(9, 2, device="cuda").split(torch.tensor([4, 5]).cuda().tolist())
+            ]
             seen["repeat"] = torch.repeat_interleave(x[:, 0], x[:, 0]).shape[0]
             seen["view"] = x.view(-1)[2:4].tolist()
 
@@ -220,7 +222,9 @@ class Attention(unittest.TestCase):
 
         names = [name for name, _ in ops(recorded(work, gpu=gpu))]
         found = [n for n in names if "scaled_dot" in n]
-        return found[0].removeprefix("aten._scaled_dot_product_").removesuffix("_attention.default") if found else "math"
+        return (
+            found[0].removeprefix("aten._scaled_dot_product_").removesuffix("_attention.default") if found else "math"
+        )
 
     def test_backends(self) -> None:
         """cuDNN on Hopper, Flash elsewhere, efficient for masks and fp32, math for shared heads in fp32."""
@@ -269,7 +273,11 @@ class Format(unittest.TestCase):
         found = recorded(work)
         modules = {x["id"]: x["name"] for x in found if x["t"] == "module"}
         nodes = {x["id"]: x["name"] for x in found if x["t"] == "node"}
-        places = [modules[x["mod"]] for x in found if x["t"] == "op" and nodes.get(x.get("v")) == "AddmmBackward0" and x.get("n")]
+        places = [
+            modules[x["mod"]]
+            for x in found
+            if x["t"] == "op" and nodes.get(x.get("v")) == "AddmmBackward0" and x.get("n")
+        ]
         self.assertEqual(list(dict.fromkeys(places)), ["2", "0"])
 
     def test_answers_are_played(self) -> None:

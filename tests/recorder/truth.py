@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "src", "recorder"), os.path.join(ROOT, "tests", "data", "truth"), HERE]
 
-MARKS = "before_forward after_forward peak_forward after_backward peak_backward peak_optimizer end".split()
+MARKS = ["before_forward", "after_forward", "peak_forward", "after_backward", "peak_backward", "peak_optimizer", "end"]
 
 
 def record(case: dict[str, Any], path: str) -> dict[str, Any]:
@@ -39,7 +39,8 @@ def main() -> None:
     from replay import Replay
 
     keep = os.environ.get("KEEP")
-    rows = [json.loads(line) for line in open(os.path.join(ROOT, "tests/data/truth/training_steps.jsonl"))]
+    with open(os.path.join(ROOT, "tests/data/truth/training_steps.jsonl"), encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
     rows = [row for row in rows if "case" in row]
     for number in map(int, sys.argv[1:]):
         row = rows[number]
@@ -48,7 +49,7 @@ def main() -> None:
         result: dict[str, Any] = dict(row=number, model=row["case"]["model"])
         try:
             ours = record(row["case"], path)
-        except Exception as e:  # noqa: BLE001
+        except Exception as e:
             if "error" in row:
                 print(json.dumps({**result, "error": str(e)[:100], "truth": row["error"][:60]}), flush=True)
                 continue

@@ -26,7 +26,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     p.add_argument("-o", "--out", help="file to write (default: the script's name with .vram.gz)")
-    p.add_argument("--gpu", default="h100", metavar="CARD", help=f"card to emulate: {', '.join(cards.CARDS)} (default: h100)")
+    p.add_argument(
+        "--gpu", default="h100", metavar="CARD", help=f"card to emulate: {', '.join(cards.CARDS)} (default: h100)"
+    )
     p.add_argument("--steps", type=int, default=3, metavar="N", help="optimizer steps to record (default: 3)")
     p.add_argument(
         "--vary",
@@ -38,14 +40,18 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--model", metavar="ID|DIR|FILE", help="records the usual step of a model that transformers knows")
     usual = p.add_argument_group("with --model")
     usual.add_argument("--batch", type=int, default=1, metavar="N", help="samples (default: 1)")
-    usual.add_argument("--seq", type=int, default=1024, metavar="N", help="positions, image tokens included (default: 1024)")
+    usual.add_argument(
+        "--seq", type=int, default=1024, metavar="N", help="positions, image tokens included (default: 1024)"
+    )
     usual.add_argument("--images", type=int, default=1, metavar="N", help="images of each sample (default: 1)")
     usual.add_argument("--image", default="", metavar="WxH", help="pixels of an image (default: the model's own size)")
     usual.add_argument("--precision", default="bf16", choices=("bf16", "fp32", "amp-bf16", "amp-fp16"))
     usual.add_argument("--optim", default="adamw_fused", choices=("adamw_fused", "adamw", "adamw_loop", "sgd", "sgdm"))
     usual.add_argument("--ckpt", action="store_true", help="gradient checkpointing, not reentrant")
     usual.add_argument("--attn", default="sdpa", choices=("sdpa", "eager"))
-    usual.add_argument("--lora", type=int, default=0, metavar="RANK", help="low-rank adapters on all linear layers (peft)")
+    usual.add_argument(
+        "--lora", type=int, default=0, metavar="RANK", help="low-rank adapters on all linear layers (peft)"
+    )
     p.add_argument("script", nargs=argparse.REMAINDER, help="script and its arguments, or -m and a module")
     return p
 
@@ -105,7 +111,9 @@ def _record(options: argparse.Namespace, script: list[str]) -> int:
         out = options.out or f"{named}.vram.gz"
         scripts.run(script, out, options.gpu, options.steps)
     size = os.path.getsize(out)
-    print(f"Recorded to {out} ({size / 1e6:.2f} MB). Show it with: vramscope estimate --recording {out}", file=sys.stderr)
+    print(
+        f"Recorded to {out} ({size / 1e6:.2f} MB). Show it with: vramscope estimate --recording {out}", file=sys.stderr
+    )
     return 0
 
 

@@ -11,10 +11,12 @@ from vramscope.record import values
 from vramscope.record.tensors import Emulated
 
 CHOICES = frozenset(
-    "topk sort argsort argmax argmin max min multinomial searchsorted bucketize kthvalue median mode".split()
+    """topk sort argsort argmax argmin max min multinomial searchsorted bucketize kthvalue median mode""".split()
 )
-COMPARISONS = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_not signbit isposinf isneginf".split())
-TRUE_COMPARISONS = frozenset("ne isfinite logical_not".split())
+COMPARISONS = frozenset(
+    ["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "logical_not", "signbit", "isposinf", "isneginf"]
+)
+TRUE_COMPARISONS = frozenset(["ne", "isfinite", "logical_not"])
 
 
 class Assumptions:

@@ -13,15 +13,12 @@ from vramscope.record.patches import Patches
 from vramscope.record.tensors import CUDA
 
 # Arguments of `from_pretrained` that say how files are found or read.
-FILES = (
-    "cache_dir force_download local_files_only token revision proxies subfolder _commit_hash trust_remote_code code_revision".split()
-)
-IGNORED = (
-    "ignore_mismatched_sizes use_safetensors weights_only state_dict tqdm_class _from_pipeline _from_auto max_memory"
-    " offload_folder offload_buffers variant adapter_kwargs adapter_name generation_config key_mapping mirror _fast_init"
-    " low_cpu_mem_usage from_tf from_flax offload_state_dict use_kernels kernel_config fusion_config disable_mmap tp_plan"
-    " tp_size device_mesh distributed_config gguf_file"
-).split()
+FILES = """cache_dir force_download local_files_only token revision proxies subfolder _commit_hash trust_remote_code
+    code_revision""".split()
+IGNORED = """ignore_mismatched_sizes use_safetensors weights_only state_dict tqdm_class _from_pipeline _from_auto
+    max_memory offload_folder offload_buffers variant adapter_kwargs adapter_name generation_config key_mapping
+    mirror _fast_init low_cpu_mem_usage from_tf from_flax offload_state_dict use_kernels kernel_config
+    fusion_config disable_mmap tp_plan tp_size device_mesh distributed_config gguf_file""".split()
 
 
 def patch(module: ModuleType, patches: Patches) -> None:

@@ -60,10 +60,17 @@ class Attention:
         fits = width <= 256 and width == c.value.shape[-1] == k.shape[-1]
         square = not c.causal or q.shape[-2] == k.shape[-2]
         small = self.capability in ((8, 6), (8, 9)) or self.capability[0] == 12
-        lacks = small and c.trained and (192 < width <= 224 or width > 224 and c.dropout > 0)
+        lacks = small and c.trained and (192 < width <= 224 or (width > 224 and c.dropout > 0))
         allowed = torch._C._get_flash_sdp_enabled() and self.capability >= (8, 0) and c.mask is None
         return bool(
-            allowed and c.dense() and c.heads_match(True) and q.dtype in HALF and fits and square and not lacks and c.rows()
+            allowed
+            and c.dense()
+            and c.heads_match(True)
+            and q.dtype in HALF
+            and fits
+            and square
+            and not lacks
+            and c.rows()
         )
 
     def _may_efficient(self, c: _Call) -> bool:
@@ -107,7 +114,7 @@ class _Call:
         q, k, v = self.query, self.key, self.value
         if not q.shape[0] == k.shape[0] == v.shape[0] or k.shape[1] != v.shape[1]:
             return False
-        return q.shape[1] == k.shape[1] or shared and self.gqa and q.shape[1] % k.shape[1] == 0
+        return q.shape[1] == k.shape[1] or (shared and self.gqa and q.shape[1] % k.shape[1] == 0)
 
     def bias(self) -> torch.Tensor | None:
         """The mask as what is added to the scores (`convert_boolean_attn_mask`)."""
@@ -120,7 +127,15 @@ class _Call:
     def cudnn(self) -> torch.Tensor:
         """`_scaled_dot_product_cudnn_attention`."""
         return aten._scaled_dot_product_cudnn_attention(
-            self.query, self.key, self.value, self.bias(), self.trained, self.dropout, self.causal, False, scale=self.scale
+            self.query,
+            self.key,
+            self.value,
+            self.bias(),
+            self.trained,
+            self.dropout,
+            self.causal,
+            False,
+            scale=self.scale,
         )[0]
 
     def flash(self) -> torch.Tensor:
@@ -152,7 +167,14 @@ class _Call:
     def math(self) -> torch.Tensor:
         """`_scaled_dot_product_attention_math`, operation by operation."""
         return aten._scaled_dot_product_attention_math(
-            self.query, self.key, self.value, self.bias(), self.dropout, self.causal, scale=self.scale, enable_gqa=self.gqa
+            self.query,
+            self.key,
+            self.value,
+            self.bias(),
+            self.dropout,
+            self.causal,
+            scale=self.scale,
+            enable_gqa=self.gqa,
         )[0]
 
 
@@ -182,14 +204,16 @@ def batch_norm(
         and x.dtype not in (torch.float64, torch.bfloat16)
         and weight is not None
         and bias is not None
-        and (mean is not None and var is not None or mean is None and var is None and training)
-        and (x.dim() > 2 or not training and x.dim() == 2)
+        and ((mean is not None and var is not None) or (mean is None and var is None and training))
+        and (x.dim() > 2 or (not training and x.dim() == 2))
         and x.shape[0] <= 880801
         and eps >= 1e-5
         and torch.backends.cudnn.enabled
     )
     if takes:
-        return aten.cudnn_batch_norm(x.contiguous(memory_format=_format(x)), weight, bias, mean, var, training, momentum, eps)[0]
+        return aten.cudnn_batch_norm(
+            x.contiguous(memory_format=_format(x)), weight, bias, mean, var, training, momentum, eps
+        )[0]
     return aten.native_batch_norm(x, weight, bias, mean, var, training, momentum, eps)[0]
 
 

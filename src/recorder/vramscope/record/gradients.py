@@ -62,7 +62,9 @@ class UseCounts:
     def by_engine(self) -> bool:
         """True if the engine itself dispatches, not a function in Python."""
         frame = sys._getframe(1)
-        while frame.f_code.co_filename.endswith((os.path.join("record", "gradients.py"), os.path.join("record", "mode.py"))):
+        while frame.f_code.co_filename.endswith(
+            (os.path.join("record", "gradients.py"), os.path.join("record", "mode.py"))
+        ):
             frame = frame.f_back
         return frame.f_code.co_filename.endswith(GRAPH)
 
@@ -78,7 +80,9 @@ class UseCounts:
 def _dense(x: torch.Tensor) -> bool:
     """True if no two elements of `x` share memory and none lies between them."""
     expected = 1
-    for extent, stride in sorted(((n, s) for n, s in zip(x.shape, x.stride(), strict=True) if n != 1), key=lambda p: p[1]):
+    for extent, stride in sorted(
+        ((n, s) for n, s in zip(x.shape, x.stride(), strict=True) if n != 1), key=lambda p: p[1]
+    ):
         if stride != expected:
             return False
         expected *= extent

@@ -22,7 +22,9 @@ class OnImport(importlib.abc.MetaPathFinder):
                 self.actions.pop(name)(module)
         sys.meta_path.insert(0, self)
 
-    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Any, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         """The spec that other finders give, with a loader that acts when it is done."""
         action = self.actions.pop(name, None)
         if action is None:

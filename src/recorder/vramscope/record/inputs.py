@@ -41,7 +41,7 @@ def image_size(config: Any, options: argparse.Namespace) -> tuple[int, int]:
     """Width and height in pixels: as asked for, else the model's own."""
     if options.image:
         width, _, height = options.image.lower().partition("x")
-        if not width.isdigit() or height and not height.isdigit():
+        if not width.isdigit() or (height and not height.isdigit()):
             raise RecordingError(f'--image takes pixels such as 448 or 640x480; "{options.image}" was given.')
         return int(width), int(height or width)
     size = getattr(getattr(config, "vision_config", config), "image_size", None)
@@ -58,7 +58,13 @@ def processor(config: Any, folder: str) -> Any:
     named = IMAGE_PROCESSOR_MAPPING_NAMES.get(config.model_type)
     if named is None:
         return None
-    names = list(named.values()) if isinstance(named, dict) else list(named) if isinstance(named, (list, tuple)) else [named]
+    names = (
+        list(named.values())
+        if isinstance(named, dict)
+        else list(named)
+        if isinstance(named, (list, tuple))
+        else [named]
+    )
     settings: dict[str, Any] = {}
     path = os.path.join(folder, "preprocessor_config.json")
     if os.path.isfile(path):
@@ -140,7 +146,7 @@ def text(config: Any, options: argparse.Namespace, positions: int) -> torch.Tens
     needed = options.images * (positions + 2) + 2 if positions else 0
     if needed > options.seq:
         raise RecordingError(
-            f"{options.images} images of {positions} positions each need --seq {needed} or more; {options.seq} was given."
+            f"{options.images} images of {positions} positions need --seq {needed} or more; {options.seq} was given."
         )
     ids = torch.randint(5, max(6, min(vocabulary - 8, 200)), (options.batch, options.seq), device="cuda")
     if not positions or token is None:

@@ -202,7 +202,9 @@ class Methods:
         data = given.pop(0) if given else kwargs.pop("data")
         for name in ("dtype", "device")[: len(given)]:
             kwargs[name] = given.pop(0)
-        device = normal_device(kwargs.pop("device", None) or (None if isinstance(data, torch.Tensor) else context_device()))
+        device = normal_device(
+            kwargs.pop("device", None) or (None if isinstance(data, torch.Tensor) else context_device())
+        )
         requires_grad = kwargs.pop("requires_grad", False)
         kwargs.pop("pin_memory", None)
         if isinstance(data, torch.Tensor):

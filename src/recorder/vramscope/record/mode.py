@@ -264,7 +264,11 @@ class Recorder(TorchDispatchMode):
         self, func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: list, fresh: list[Emulated]
     ) -> None:
         """Gives new tensors values, derived from the arguments' or assumed."""
-        if name in values.EMPTY or all(not isinstance(t, Emulated) or t._vs.values is not None for t in tensors):
+        if (
+            name in values.EMPTY
+            or name in values.FILLS
+            or all(not isinstance(t, Emulated) or t._vs.values is not None for t in tensors)
+        ):
             if values.derive(func, name, args, kwargs, fresh):
                 return
         if name in assumed.CHOICES:
@@ -297,7 +301,7 @@ class Recorder(TorchDispatchMode):
         storage = x.untyped_storage()
         known = self.storages.get(storage._cdata)
         current = known() if known is not None else None
-        if current is None or storage.nbytes() > before and current is x._vs:
+        if current is None or (storage.nbytes() > before and current is x._vs):
             made = self.storage(x, type(x), storage.nbytes())
             x._vs = made
             if type(x) is CudaTensor:

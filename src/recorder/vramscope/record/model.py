@@ -63,7 +63,13 @@ def model_class(config: Any) -> Any:
     for name in getattr(config, "architectures", None) or []:
         if hasattr(transformers, name):
             return getattr(transformers, name)
-    for mapping in ("IMAGE_TEXT_TO_TEXT", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "VIDEO_CLASSIFICATION", "IMAGE_CLASSIFICATION"):
+    for mapping in (
+        "IMAGE_TEXT_TO_TEXT",
+        "CAUSAL_LM",
+        "SEQ_TO_SEQ_CAUSAL_LM",
+        "VIDEO_CLASSIFICATION",
+        "IMAGE_CLASSIFICATION",
+    ):
         names = getattr(auto, f"MODEL_FOR_{mapping}_MAPPING_NAMES", {})
         if config.model_type in names:
             name = names[config.model_type]
@@ -82,7 +88,9 @@ def make(config: Any, options: argparse.Namespace) -> Any:
     if options.lora:
         from peft import LoraConfig, get_peft_model
 
-        model = get_peft_model(model, LoraConfig(r=options.lora, lora_alpha=2 * options.lora, target_modules="all-linear"))
+        model = get_peft_model(
+            model, LoraConfig(r=options.lora, lora_alpha=2 * options.lora, target_modules="all-linear")
+        )
     if options.ckpt:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         if options.lora:

@@ -46,7 +46,7 @@ class Place:
         known = self.foreign.get(code)
         if known is None:
             name = code.co_filename
-            known = not name.startswith((TORCH, OWN, "<frozen", "<string")) or "/vramscope/record/" in name and False
+            known = not name.startswith((TORCH, OWN, "<frozen", "<string")) or ("/vramscope/record/" in name and False)
             self.foreign[code] = known
         return known
 

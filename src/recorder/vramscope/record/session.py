@@ -24,11 +24,13 @@ from vramscope.record.patches import Patches
 from vramscope.record.phases import Phases
 from vramscope.record.writer import VERSION, Writer
 
-LIBRARIES = "torch transformers accelerate peft trl timm torchvision diffusers liger-kernel deepspeed triton".split()
+LIBRARIES = (
+    """torch transformers accelerate peft trl timm torchvision diffusers liger-kernel deepspeed triton""".split()
+)
 DEFAULT_CARD = "h100"
 
 
-class recording:  # noqa: N801
+class recording:
     """Records what runs within `with recording("run.vram.gz"):` on an emulated card.
 
     Models, optimizers and batches must be made within. `steps` ends the block early, after so many
@@ -109,7 +111,9 @@ class recording:  # noqa: N801
             steps=self.steps,
         )
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
         """Writes the last lines; swallows the end that `steps` asked for."""
         self.recorder.finished = True
         finished = kind is not None and issubclass(kind, Finished)
@@ -129,7 +133,9 @@ class recording:  # noqa: N801
             self.phases.wanted = None
             self.phases.end_step()
         self.done = self.phases.done
-        self.writer.close(steps=self.done, storages=self.recorder.next_storage, seconds=round(time.monotonic() - self.began, 1))
+        self.writer.close(
+            steps=self.done, storages=self.recorder.next_storage, seconds=round(time.monotonic() - self.began, 1)
+        )
 
     def _restore(self) -> None:
         self.phases.remove()

@@ -101,8 +101,15 @@ def _needed(r: Recorder, name: str, x: Any) -> Any:
 
 
 @handles(
-    "nonzero", "repeat_interleave", "_unique2", "unique_dim", "unique_consecutive", "_unique", "bincount", "nonzero_numpy"
-)  # fmt: skip
+    "nonzero",
+    "repeat_interleave",
+    "_unique2",
+    "unique_dim",
+    "unique_consecutive",
+    "_unique",
+    "bincount",
+    "nonzero_numpy",
+)
 def _counted(r: Recorder, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if not _emulated(args, kwargs) or func is aten.repeat_interleave.self_int:
         return NotImplemented

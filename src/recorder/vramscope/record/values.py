@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from vramscope.record.tensors import CPU, Constant, Emulated, HostTensor
+from vramscope.record.tensors import CPU, Constant, Emulated
 
 # Elements up to which values are kept.
 INTEGERS = 1 << 27
@@ -15,12 +15,15 @@ FLOATS = 1 << 16
 
 # Operations whose floating-point results depend on chance.
 RANDOM = frozenset(
-    "rand randn normal bernoulli rand_like randn_like native_dropout normal_ uniform_ bernoulli_ exponential_"
-    " randint_like trunc_normal_ multinomial log_normal_ geometric_ cauchy_ normal_functional".split()
+    """rand randn normal bernoulli rand_like randn_like native_dropout normal_ uniform_ bernoulli_ exponential_
+    randint_like trunc_normal_ multinomial log_normal_ geometric_ cauchy_ normal_functional""".split()
 )
 
 # Operations that make memory without writing to it.
-EMPTY = frozenset("empty empty_like new_empty empty_strided new_empty_strided".split())
+EMPTY = frozenset(["empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"])
+
+# Operations that fill new memory with what they are told, whatever their first argument holds.
+FILLS = frozenset(("full_like", "ones_like", "zeros_like", "new_full", "new_ones", "new_zeros"))
 
 
 def limit(dtype: torch.dtype) -> int:
@@ -86,10 +89,16 @@ def on_host(value: Any) -> Any:
     return value
 
 
+def _stand_in(x: torch.Tensor) -> torch.Tensor:
+    """Elements of `x`, or zeros of its shape for an operation that does not look at them."""
+    known = of(x)
+    return known if known is not None else torch.zeros((), dtype=x.dtype).expand(x.shape)
+
+
 def evaluate(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Runs `func` on the values of its arguments, all of which are known. Raises what it raises."""
     flat, spec = pytree.tree_flatten((args, kwargs))
-    flat = [of(a) if isinstance(a, torch.Tensor) else on_host(a) for a in flat]
+    flat = [_stand_in(a) if isinstance(a, torch.Tensor) else on_host(a) for a in flat]
     args, kwargs = pytree.tree_unflatten(flat, spec)
     if kwargs.get("pin_memory"):
         kwargs = {**kwargs, "pin_memory": False}
@@ -166,8 +175,3 @@ def derive(func: Any, name: str, args: tuple, kwargs: dict[str, Any], outs: list
         if out.shape == real.shape and out._vs.values is None:
             put(out, real)
     return True
-
-
-def host_copy(x: torch.Tensor) -> torch.Tensor:
-    """Elements as an ordinary tensor: `x` itself if it is one."""
-    return x if not isinstance(x, HostTensor) else x
