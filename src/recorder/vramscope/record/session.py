@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import torch._dynamo  # it looks at functions of `torch.cuda` when first imported, which must then be the real ones
 
-from vramscope.record import autocast, cards, checkpoints, composites, cuda, kernels, libraries
+from vramscope.record import autocast, cards, checkpoints, composites, cuda, kernels, libraries, refusals
 from vramscope.record.cards import Card
 from vramscope.record.errors import Finished, RecordingError
 from vramscope.record.imports import OnImport
@@ -74,7 +74,13 @@ class recording:
         libraries.install(self.patches)
         kernels.install(self.recorder, self.card, self.patches)
         Methods(self.recorder, self.patches).install()
-        self.watcher = OnImport({"transformers.modeling_utils": lambda m: checkpoints.patch(m, self.patches)})
+        refusals.compiler(self.recorder, self.patches)
+        self.watcher = OnImport(
+            {
+                "transformers.modeling_utils": lambda m: checkpoints.patch(m, self.patches),
+                "bitsandbytes.functional": lambda m: refusals.bitsandbytes(m, self.patches),
+            }
+        )
         self._observe()
         self.phases.install()
         self.modes = [MetaRequests(self.recorder), self.recorder]
