@@ -50,7 +50,9 @@ def repairs() -> dict[str, Any]:
     def granite4_vision(c: Any) -> None:
         c.deepstack_layer_map = [[-1, 0]]
 
-    return {f.__name__: f for f in (chameleon, emu3, step3p7, gemma3n, cohere_compass, diffusion_gemma, granite4_vision)}
+    return {
+        f.__name__: f for f in (chameleon, emu3, step3p7, gemma3n, cohere_compass, diffusion_gemma, granite4_vision)
+    }
 
 
 def measured(folder: str) -> dict[str, Any]:
@@ -62,11 +64,11 @@ def measured(folder: str) -> dict[str, Any]:
 
 def record(family: str, truth: dict[str, Any] | None) -> dict[str, Any]:
     """One family recorded, and its distance from the truth in percent."""
+    import vramscope
+
     import zoo as families
     from replay import Replay
     from truth import answered
-
-    import vramscope
 
     for name, repair in repairs().items():
         before = families.FIX.get(name, lambda c: None)
@@ -111,8 +113,8 @@ def main() -> None:
     folder, out, wanted = sys.argv[1:4]
     sys.path.remove(HERE)
     sys.path[:0] = [folder]
-    import torch._dynamo
     import transformers
+
     import zoo as families
 
     sys.path[1:1] = [HERE]
@@ -136,7 +138,8 @@ def main() -> None:
             file.flush()
             print(name, row.get("peak_off", ""), row.get("reserved_off", ""), row.get("error", "")[:160], flush=True)
     off = [abs(row["peak_off"]) for row in rows if "peak_off" in row]
-    print(f"{sum('error' not in row for row in rows)} of {len(rows)} recorded with transformers {transformers.__version__}")
+    done = sum("error" not in row for row in rows)
+    print(f"{done} of {len(rows)} recorded with transformers {transformers.__version__}")
     if off:
         within = sum(x <= 1 for x in off)
         print(f"peak off by {statistics.median(off)}% in the median of {len(off)}, {within} within 1%")

@@ -163,7 +163,7 @@ class Recorder(TorchDispatchMode):
         """Works out what `func` returns, or says that it can't be emulated."""
         try:
             return make(func, args, kwargs, kind)
-        except NotImplementedError as e:
+        except (NotImplementedError, getattr(torch, "AcceleratorError", NotImplementedError)) as e:
             raise CannotEmulate(str(func), self.place.stack()) from e
 
     def follow(
