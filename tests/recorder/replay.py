@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-WIDTH = dict(f64=8, f32=4, f16=2, bf16=2, i64=8, i32=4, i16=2, i8=1, u8=1, bool=1, c64=8, c128=16)
+WIDTH = dict(f64=8, f32=4, f16=2, bf16=2, i64=8, i32=4, i16=2, i8=1, u8=1, u16=2, u32=4, u64=8, bool=1, c64=8, c128=16)
 
 
 class Block:
