@@ -84,6 +84,8 @@ class Methods:
             type=lambda x, *a, **k: self.type(x, *a, **k),
             share_memory_=lambda x: x,
             is_shared=lambda x: False,
+            __getitem__=lambda x, at: T.__getitem__(x, self.places(x, at)),
+            __setitem__=lambda x, at, value: T.__setitem__(x, self.places(x, at), value),
             device=property(lambda x: x.home),
             is_cuda=property(lambda x: type(x) is CudaTensor),
             is_cpu=property(lambda x: type(x) is HostTensor),
@@ -100,7 +102,12 @@ class Methods:
     def to(self, x: torch.Tensor, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
         """`Tensor.to` and its kin."""
         if not is_emulated(x) and not self._mentions_card(args, kwargs):
-            return self.real_to(x, *args, **kwargs)
+            before = self.recorder.explicit_meta
+            self.recorder.explicit_meta = "meta" in map(str, (*args, *kwargs.values())[:2])
+            try:
+                return self.real_to(x, *args, **kwargs)
+            finally:
+                self.recorder.explicit_meta = before
         device, dtype, copy, layout = self._parse(x, args, dict(kwargs))
         device = normal_device(device)
         wanted: dict[str, Any] = {}
@@ -186,6 +193,14 @@ class Methods:
         """Elements on the host, assumed where nobody knows them."""
         with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.no_grad():
             return self.recorder.need(x, what).detach()
+
+    def places(self, x: Emulated, at: Any) -> Any:
+        """An index with tensors in place of lists, which C++ would make on `meta`, without their values."""
+        if type(at) is list:
+            return torch.tensor(at, device=x.device) if at and not any(isinstance(i, slice) for i in at) else at
+        if type(at) is tuple and any(type(i) in (list, tuple) for i in at):
+            return tuple(torch.tensor(i, device=x.device) if type(i) in (list, tuple) else i for i in at)
+        return at
 
     # Making
 

@@ -114,7 +114,8 @@ class Recorder(TorchDispatchMode):
         if device is not None and torch.device(device).type == "meta":
             if self.explicit_meta:
                 return meta_call(func, args, kwargs)[0]
-            if not _leaves(args, []):  # C++ asks for memory where an emulated tensor is
+            if all(type(x) is torch.Tensor and x.device.type == "cpu" for x in _leaves(args, [])):
+                # C++ asks for memory where an emulated tensor is
                 kwargs = {**kwargs, "device": CUDA}
         key: list[Any] = [func, torch.get_default_dtype()]
         tensors: list[torch.Tensor] = []
