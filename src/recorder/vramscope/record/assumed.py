@@ -1,0 +1,98 @@
+"""Assumptions about floats that nobody knows: what is chosen, compared and read from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import torch
+
+from vramscope.record import values
+from vramscope.record.tensors import Emulated
+
+CHOICES = frozenset(
+    """topk sort argsort argmax argmin max min multinomial searchsorted bucketize kthvalue median mode""".split()
+)
+COMPARISONS = frozenset(
+    ["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "logical_not", "signbit", "isposinf", "isneginf"]
+)
+TRUE_COMPARISONS = frozenset(["ne", "isfinite", "logical_not"])
+
+
+class Assumptions:
+    """Counts what was assumed, by kind and module."""
+
+    def __init__(self) -> None:
+        """None so far."""
+        self.counts: Counter[tuple[str, str, int | None]] = Counter()
+
+    def note(self, what: str, how: str, module: int | None) -> None:
+        """Counts one assumption."""
+        self.counts[(what, how, module)] += 1
+
+
+def element(x: torch.Tensor) -> float | int | bool:
+    """What an element is assumed to be that is read by the host: 1.0, 0 or False."""
+    if x.dtype == torch.bool:
+        return False
+    return 1.0 if x.dtype.is_floating_point else 0
+
+
+def read(x: torch.Tensor, what: str, noted: Assumptions, module: int | None) -> torch.Tensor:
+    """Elements of `x`, assumed where nobody knows them."""
+    known = values.of(x)
+    if known is not None:
+        return known
+    value = element(x)
+    noted.note(what, f"every element is {value}", module)
+    if isinstance(x, Emulated) and values.covers(x) and x.numel() <= values.limit(x.dtype):
+        values.put_constant(x, value)
+    return torch.full((), value, dtype=x.dtype).expand(x.shape).clone()
+
+
+def choose(name: str, args: tuple, kwargs: dict[str, Any], outs: list[Emulated]) -> str:
+    """Gives the indices among `outs` values as if choices were balanced; returns the assumption in words."""
+    x = args[0]
+    how = "the first"
+    for out in outs:
+        if out.dtype.is_floating_point:
+            continue
+        if name in ("topk", "sort", "argsort", "kthvalue"):
+            how = _ranked(name, x, args, kwargs, out)
+        elif name in ("searchsorted", "bucketize"):
+            values.put_constant(out, 0)
+        else:
+            choices = max(1, x.numel() // max(1, out.numel()))
+            how = f"balanced: each of {choices} is chosen as often"
+            values.put(out, (torch.arange(out.numel()) % choices).reshape(out.shape))
+    return how
+
+
+def _ranked(name: str, x: torch.Tensor, args: tuple, kwargs: dict[str, Any], out: Emulated) -> str:
+    """Indices of the highest: each of the choices as often for `topk`, in order else."""
+    dim = kwargs.get("dim", -1)
+    if name == "topk" and len(args) > 2:
+        dim = args[2]
+    if name in ("sort", "argsort"):
+        dim = next((a for a in args[1:] if isinstance(a, int) and not isinstance(a, bool)), dim)
+    dim %= max(1, x.dim())
+    choices = x.shape[dim] if x.dim() else 1
+    chosen = out.shape[dim] if out.dim() else 1
+    rows = out.numel() // max(1, chosen)
+    if name == "topk":
+        picked = (torch.arange(rows)[:, None] * chosen + torch.arange(chosen)[None]) % max(1, choices)
+    else:
+        picked = torch.arange(chosen)[None].expand(rows, chosen)
+    rest = list(out.shape[:dim]) + list(out.shape[dim + 1 :])
+    picked = picked.reshape([*rest, chosen]).movedim(-1, dim) if out.dim() else picked.reshape(())
+    values.put(out, picked.contiguous())
+    return f"balanced: each of {choices} is chosen as often" if name == "topk" else "in the order given"
+
+
+def compare(name: str, outs: list[Emulated]) -> bool:
+    """Gives comparisons of unknown floats a value: nothing is missing, infinite or equal."""
+    for out in outs:
+        if out.dtype != torch.bool:
+            return False
+        values.put_constant(out, name in TRUE_COMPARISONS)
+    return True

@@ -1,0 +1,106 @@
+"""Pretrained models made from their configuration alone: weights need shapes and types, not values."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from vramscope.record.errors import RecordingError
+from vramscope.record.patches import Patches
+from vramscope.record.tensors import CUDA
+
+# Arguments of `from_pretrained` that say how files are found or read.
+FILES = """cache_dir force_download local_files_only token revision proxies subfolder _commit_hash trust_remote_code
+    code_revision""".split()
+IGNORED = """ignore_mismatched_sizes use_safetensors weights_only state_dict tqdm_class _from_pipeline _from_auto
+    max_memory offload_folder offload_buffers variant adapter_kwargs adapter_name generation_config key_mapping
+    mirror _fast_init low_cpu_mem_usage from_tf from_flax offload_state_dict use_kernels kernel_config
+    fusion_config disable_mmap tp_plan tp_size device_mesh distributed_config gguf_file""".split()
+
+
+def patch(module: ModuleType, patches: Patches) -> None:
+    """Replaces `PreTrainedModel.from_pretrained` of transformers."""
+    patches.set(module.PreTrainedModel, "from_pretrained", classmethod(from_pretrained))
+
+
+def from_pretrained(cls: Any, name: Any, *args: Any, config: Any = None, **kwargs: Any) -> Any:
+    """A model as `from_pretrained` leaves it: in its dtype, on its device, in evaluation mode."""
+    info = kwargs.pop("output_loading_info", False)
+    device_map = kwargs.pop("device_map", None)
+    if kwargs.pop("quantization_config", None) is not None:
+        raise RecordingError(
+            "quantization_config needs kernels of a compiled library, which can't run without a GPU. "
+            "Record with unquantized weights."
+        )
+    files = {k: kwargs.pop(k) for k in FILES if k in kwargs}
+    for k in IGNORED:
+        kwargs.pop(k, None)
+    dtype = kwargs.pop("dtype", None) or kwargs.pop("torch_dtype", None)
+    kwargs.pop("torch_dtype", None)
+    attention = {k: kwargs.pop(k) for k in ("attn_implementation", "experts_implementation") if k in kwargs}
+    if config is None or isinstance(config, (str, os.PathLike)):
+        config, kwargs = configuration(cls, config or name, files, kwargs)
+    dtype = resolve(dtype, config)
+    model = cls._from_config(config, dtype=dtype, **attention, **kwargs)
+    config.name_or_path = str(name)
+    device = where(device_map)
+    if device is not None:
+        warm_up(model)
+        model.to(device)
+        model.hf_device_map = {"": device}
+    model.eval()
+    empty: dict[str, list[Any]] = dict(missing_keys=[], unexpected_keys=[], mismatched_keys=[], error_msgs=[])
+    return (model, empty) if info else model
+
+
+def configuration(cls: Any, name: Any, files: dict[str, Any], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Configuration of a model on this machine, and the arguments that it doesn't know."""
+    try:
+        return cls.config_class.from_pretrained(
+            name, return_unused_kwargs=True, **{**files, "local_files_only": True}, **kwargs
+        )
+    except OSError as e:
+        raise RecordingError(
+            f'The configuration of "{name}" is not on this machine, and the recorder does not use the network. '
+            f"Bring its config.json, with tokenizer and processor files if the script reads them, into a folder and "
+            f"give the folder's path."
+        ) from e
+
+
+def resolve(dtype: Any, config: Any) -> torch.dtype:
+    """Type of the weights: what was asked for, else the configuration's where transformers takes it, else fp32."""
+    import transformers
+
+    if dtype is None:
+        dtype = "auto" if int(transformers.__version__.split(".")[0]) >= 5 else torch.float32
+    if isinstance(dtype, str):
+        if dtype != "auto":
+            return getattr(torch, dtype)
+        dtype = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None)
+        if dtype is None and hasattr(config, "get_text_config"):
+            dtype = getattr(config.get_text_config(), "dtype", None)
+    return getattr(torch, dtype) if isinstance(dtype, str) else dtype or torch.float32
+
+
+def where(device_map: Any) -> torch.device | None:
+    """Device of the whole model, if a map gives one."""
+    if device_map is None:
+        return None
+    if isinstance(device_map, dict):
+        devices = {str(d) for d in device_map.values()}
+        if len(devices) != 1:
+            raise RecordingError(f"device_map spreads the model over {sorted(devices)}; one card is recorded.")
+        device_map = next(iter(device_map.values()))
+    if device_map in ("auto", "balanced", "balanced_low_0", "sequential"):
+        return CUDA
+    return torch.device("cuda", device_map) if isinstance(device_map, int) else torch.device(device_map)
+
+
+def warm_up(model: Any) -> None:
+    """One allocation of the size of all weights, freed at once (`caching_allocator_warmup`)."""
+    if hasattr(__import__("transformers").modeling_utils, "caching_allocator_warmup"):
+        total = sum(p.numel() * p.element_size() for p in model.parameters())
+        torch.empty(total // 2, dtype=torch.float16, device=CUDA, requires_grad=False)

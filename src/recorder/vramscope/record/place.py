@@ -1,0 +1,125 @@
+"""Where an operation comes from: module, line of Python, autograd node."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from vramscope.record.writer import Writer
+
+TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def short(path: str) -> str:
+    """A file within `site-packages`, or else as it is given."""
+    for root in ("site-packages", "dist-packages"):
+        _, found, rest = path.rpartition(root + os.sep)
+        if found:
+            return rest.replace(os.sep, "/")
+    return os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else os.path.basename(path)
+
+
+class Place:
+    """Follows modules and autograd nodes, and knows for each backward operation where it comes from."""
+
+    def __init__(self, writer: Writer) -> None:
+        """Outside of any module."""
+        self.writer = writer
+        self.modules: list[int] = []
+        self.foreign: dict[CodeType, bool] = {}
+        self.made: dict[int, tuple[int | None, int | None]] = {}
+        self.last_sequence = -1
+        self.tails: dict[tuple, str] = {}
+        self.stream = 0
+
+    def module(self) -> int | None:
+        """Id of the innermost module that runs."""
+        return self.modules[-1] if self.modules else None
+
+    def is_foreign(self, code: CodeType) -> bool:
+        """True if `code` is neither PyTorch's nor the recorder's."""
+        known = self.foreign.get(code)
+        if known is None:
+            name = code.co_filename
+            known = not name.startswith((TORCH, OWN, "<frozen", "<string")) or ("/vramscope/record/" in name and False)
+            self.foreign[code] = known
+        return known
+
+    def frame(self) -> FrameType | None:
+        """The innermost frame outside PyTorch."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and not self.is_foreign(frame.f_code):
+            frame = frame.f_back
+        return frame
+
+    def line(self) -> int | None:
+        """Id of the innermost line outside PyTorch."""
+        frame = self.frame()
+        if frame is None:
+            return None
+        code = frame.f_code
+        key = (code, frame.f_lineno)
+        known = self.writer.known("line", key)
+        if known is not None:
+            return known
+        return self.writer.declare(
+            "line", key, file=short(code.co_filename), line=frame.f_lineno, function=code.co_name
+        )
+
+    def tail(self) -> str:
+        """Last keys of an op line."""
+        node = torch._C._current_autograd_node() if torch._C._current_graph_task_id() != -1 else None
+        if node is None:
+            module, line = self.module(), self.line()
+            sequence = torch._C._autograd._get_sequence_nr()
+            if sequence != self.last_sequence:
+                self.last_sequence = sequence
+                self.made[sequence - 1] = (module, line)
+            return self.cached(0, None, module, line)
+        if self.modules or torch.is_grad_enabled():  # recomputation
+            module, line = self.module(), self.line()
+            self.made[torch._C._autograd._get_sequence_nr() - 1] = (module, line)
+        else:
+            module, line = self.made.get(node._sequence_nr(), (None, None))
+        return self.cached(1, node.name(), module, line)
+
+    def cached(self, backward: int, node: str | None, module: int | None, line: int | None) -> str:
+        """The keys as JSON, made once for each combination."""
+        key = (backward, node, module, line, self.stream)
+        known = self.tails.get(key)
+        if known is None:
+            known = ',"b":1' if backward else ""
+            if node is not None:
+                known += f',"v":{self.node(node)}'
+            if module is not None:
+                known += f',"mod":{module}'
+            if line is not None:
+                known += f',"l":{line}'
+            if self.stream:
+                known += f',"st":{self.stream}'
+            self.tails[key] = known
+        return known
+
+    def node(self, name: str) -> int:
+        """Id of an autograd node by its name."""
+        name = name.removeprefix("torch::autograd::")
+        return self.writer.declare("node", name, name=name)
+
+    def stack(self) -> str:
+        """The lines outside PyTorch that lead here, innermost last."""
+        frames: list[str] = []
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and len(frames) < 12:
+            if self.is_foreign(frame.f_code):
+                frames.append(f"  {short(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}")
+            frame = frame.f_back
+        return "\n".join(reversed(frames))
+
+    def enter(self, module: Any, name: str, parent: int | None) -> int:
+        """Id of a module by its path."""
+        return self.writer.declare("module", name, name=name, **{"class": type(module).__name__}, parent=parent)

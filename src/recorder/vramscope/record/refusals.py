@@ -1,0 +1,48 @@
+"""What can't be recorded truly, refused by name when a script comes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from vramscope.record.errors import RecordingError
+from vramscope.record.mode import Recorder
+from vramscope.record.patches import Patches
+
+BITSANDBYTES = """optimizer_update_8bit_blockwise optimizer_update_32bit quantize_blockwise dequantize_blockwise
+    quantize_4bit dequantize_4bit int8_vectorwise_quant igemmlt gemv_4bit""".split()
+
+
+def refuse(what: str, instead: str) -> Callable[..., Any]:
+    """A function that says that `what` can't be recorded, and what to do instead."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise RecordingError(f"{what} runs compiled CUDA code that can't be recorded without a GPU. {instead}")
+
+    return call
+
+
+def bitsandbytes(module: ModuleType, patches: Patches) -> None:
+    """Refuses the kernels of bitsandbytes, which its 8-bit optimizers and 4-bit weights call."""
+    instead = "Record with a PyTorch optimizer and unquantized weights."
+    for name in BITSANDBYTES:
+        patches.set_existing(module, **{name: refuse(f"bitsandbytes ({name})", instead)})
+
+
+def compiler(recorder: Recorder, patches: Patches) -> None:
+    """Refuses compiled models; a compiled function runs as it is written, which the file says."""
+    instead = "Record without torch.compile; `vramscope estimate` tells what compiling changes for built-in models."
+
+    def compile_(model: Any = None, **kwargs: Any) -> Any:
+        if model is None:
+            return lambda function: compile_(function, **kwargs)
+        if isinstance(model, torch.nn.Module):
+            return refuse("torch.compile of a model", instead)()
+        recorder.noted.note("torch.compile", "a compiled function allocates what it does uncompiled", None)
+        return model
+
+    patches.set(torch, "compile", compile_)
+    patches.set(torch.nn.Module, "compile", refuse("Module.compile", instead))
