@@ -18,6 +18,7 @@ pub mod optim;
 pub mod order;
 pub mod plan;
 pub mod record;
+pub mod recording;
 pub mod report;
 pub mod setup;
 pub mod simulate;
