@@ -14,5 +14,6 @@ mod max_batch;
 mod plan;
 mod predictions;
 mod program;
+mod recording;
 mod replay;
 mod time;
