@@ -3,5 +3,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+pub mod events;
 pub mod kept;
 pub mod measured;

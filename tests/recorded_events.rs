@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
-use vramscope_engine::simulate::{Step, record, record_parallel};
+use vramscope_engine::simulate::{record, record_parallel};
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
+use vramscope_tests::events::{difference, frees_in_order, phases, sizes};
 
 /// Phases in which frees come elsewhere, and why.
 const FREES: &[(&str, &str, &str)] = &[(
@@ -136,46 +136,6 @@ fn check(name: &str, phase: &str, ours: &[i64], theirs: &[i64]) -> Option<String
     match (ours == theirs, explained) {
         (true, false) | (false, true) => None,
         (true, true) => Some(format!("{name} {phase}: no longer differs; take it off the list")),
-        (false, false) => {
-            let at = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
-            let near = |s: &[i64]| format!("{:?}", &s[at.min(s.len())..(at + 4).min(s.len())]);
-            Some(format!(
-                "{name} {phase}: {} events, {} recorded; from event {at} {} instead of {}",
-                ours.len(),
-                theirs.len(),
-                near(&ours),
-                near(&theirs)
-            ))
-        }
+        (false, false) => difference(&ours, &theirs).map(|far| format!("{name} {phase}: {far}")),
     }
-}
-
-/// Births as positive and deaths as negative sizes.
-fn sizes(log: &Log, events: &[Event]) -> Vec<i64> {
-    let size = |e: &Event| {
-        let bytes = log.births[e.storage() as usize].bytes as i64;
-        if e.is_birth() { bytes } else { -bytes }
-    };
-    events.iter().map(size).collect()
-}
-
-/// The same by the phases of the recordings.
-fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<i64>); 4] {
-    let m = step.marks;
-    let sizes = |from: usize, to: usize| sizes(log, &step.events[from..to]);
-    [
-        ("forward", sizes(m.before_forward, m.after_forward)),
-        ("backward", sizes(m.after_forward, m.after_backward)),
-        ("optimizer", sizes(m.after_backward, m.after_optimizer)),
-        ("zero_grad", sizes(m.after_optimizer, step.events.len())),
-    ]
-}
-
-/// Sorts the frees between two allocations.
-fn frees_in_order(sizes: &[i64]) -> Vec<i64> {
-    let mut out = sizes.to_vec();
-    for run in out.chunk_by_mut(|a, b| *a < 0 && *b < 0) {
-        run.sort_unstable();
-    }
-    out
 }

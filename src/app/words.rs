@@ -86,6 +86,7 @@ pub fn why(i18n: Words, why: Why) -> String {
     match why {
         Why::InUse => t_string!(i18n, why.in_use).to_string(),
         Why::Batch => t_string!(i18n, why.batch).to_string(),
+        Why::HeldBy(name) => t_string!(i18n, why.held_by, name = name).to_string(),
         Why::NeededBy(node) => t_string!(i18n, why.needed_by, node = node).to_string(),
         Why::BlockInput => t_string!(i18n, why.block_input).to_string(),
         Why::Parameter => t_string!(i18n, why.parameter).to_string(),

@@ -19,6 +19,7 @@ pub mod order;
 pub mod plan;
 pub mod python_json;
 pub mod record;
+pub mod recording;
 pub mod report;
 pub mod setup;
 pub mod simulate;

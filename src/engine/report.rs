@@ -12,6 +12,7 @@ mod reserved;
 mod timeline;
 
 pub use answer::Answer;
+pub(crate) use answer::JudgedTarget;
 pub(crate) use block_bytes::BlockBytes;
 pub use breakdown::{Breakdown, BreakdownNode};
 pub use footprint::Part;

@@ -15,5 +15,6 @@ mod plan;
 mod predictions;
 mod program;
 mod readme;
+mod recording;
 mod replay;
 mod time;

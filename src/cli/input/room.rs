@@ -71,6 +71,11 @@ impl RoomFlags {
         Ok(outside::total(self.card_or_reference()?))
     }
 
+    /// Whether a card was named.
+    pub const fn names_card(&self) -> bool {
+        self.gpu.is_some()
+    }
+
     /// The shape of the named card; the reference card's, where none is named or it is not known.
     ///
     /// # Errors

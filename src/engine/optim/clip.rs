@@ -9,6 +9,15 @@ use crate::tape::{Tape, Tensor};
 /// (`kChunkSize` in `aten/src/ATen/native/cuda/MultiTensorApply.cuh`).
 const CHUNK: u64 = 65_536;
 
+/// `make` makes one norm for each of so many tensors, of which the largest has so many elements; beside them lie the
+/// norms of all their chunks (`foreach_tensor_norm_cuda` in `aten/src/ATen/native/cuda/ForeachReduceOp.cu`).
+pub(crate) fn in_foreach_norm<R>(t: &Tape, tensors: u64, largest: u64, make: impl FnOnce() -> R) -> R {
+    let partials = t.empty([tensors * largest.div_ceil(CHUNK)], DType::F32, "partial norms");
+    let norms = make();
+    drop(partials);
+    norms
+}
+
 /// `clip_grad_norm_(params, 1.0)`: one norm for each gradient, by way of one partial norm for
 /// each chunk, then a handful of scalars. Gradients are scaled in place.
 pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
@@ -20,13 +29,9 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
     let mark = t.work_mark();
     t.chore(Chore::Step("clip"));
     grads.iter().for_each(|grad| turn(t, "clip", grad));
-    let partials = t.empty(
-        [grads.len() as u64 * largest.div_ceil(CHUNK)],
-        DType::F32,
-        "partial norms",
-    );
-    let norms: Vec<Tensor> = grads.iter().map(|_| t.empty([], dtype, "norm of a gradient")).collect();
-    drop(partials);
+    let norms: Vec<Tensor> = in_foreach_norm(t, grads.len() as u64, largest, || {
+        grads.iter().map(|_| t.empty([], dtype, "norm of a gradient")).collect()
+    });
     t.ran(mark, []);
     let all: Vec<&Tensor> = grads.iter().collect();
     if t.works() {

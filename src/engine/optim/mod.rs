@@ -11,6 +11,7 @@ mod sgd;
 mod work;
 
 pub use clip::clip_grad_norm;
+pub(crate) use clip::in_foreach_norm;
 pub use ema::Ema;
 pub use scaler::GradScaler;
 

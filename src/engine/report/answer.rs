@@ -21,11 +21,19 @@ pub struct Answer<'a> {
     breakdown: &'a BreakdownNode,
 }
 
+/// What a run is held against, and how it stands.
 #[derive(Debug, Clone, Serialize)]
-struct JudgedTarget<'a> {
+pub(crate) struct JudgedTarget<'a> {
     name: &'a str,
     #[serde(flatten)]
     fit: &'a Fit,
+}
+
+impl<'a> JudgedTarget<'a> {
+    /// By the target's name.
+    pub const fn new(name: &'a str, fit: &'a Fit) -> Self {
+        Self { name, fit }
+    }
 }
 
 impl Report {
@@ -40,7 +48,7 @@ impl Report {
         Answer {
             model: &model.name,
             setup,
-            target: target.map(|(name, fit)| JudgedTarget { name, fit }),
+            target: target.map(|(name, fit)| JudgedTarget::new(name, fit)),
             peak_phase: self.peak_phase,
             prediction: self.prediction(outside),
             first: self.first,

@@ -46,11 +46,13 @@ pub use parallel::{record_parallel, simulate_parallel};
 pub use pass::{Ground, Pass, PassWork, Update};
 pub(crate) use pass::{PassRecorder, Place, record_ground, record_update};
 pub use peaks::steady_bytes;
+pub(crate) use player::Player;
 pub(crate) use steps::Share;
 pub use steps::{Notes, Recording, Step, StepMarks, record, record_notes, record_work};
 pub use trial::{
     ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_orders, stops_in_some_order,
 };
+pub(crate) use warnings::of_report as report_warnings;
 pub use work::Work;
 
 /// Records a run that makes sense and does not fail for another reason than memory.

@@ -11,7 +11,7 @@ use crate::units::Bytes;
 const KINDS: [PoolKind; 2] = [PoolKind::Small, PoolKind::Large];
 
 /// An allocator, and where it puts each storage.
-pub(super) struct Player {
+pub(crate) struct Player {
     storages: Storages,
     allocator: CachingAllocator,
     /// The stream that each storage is made on; of none where all are made on the first.
@@ -34,7 +34,7 @@ pub(super) struct Player {
 ///
 /// Neighbours that are free are always merged, so what lives and the segments decide the layout of a
 /// pool whole.
-pub(super) struct Lasting {
+pub(crate) struct Lasting {
     /// Each storage that lives, and where.
     addresses: Vec<(StorageId, u64)>,
     allocated: Bytes,
@@ -100,6 +100,16 @@ impl Player {
     /// Which storage found no room, if any, and how many events of its step came before.
     pub fn missed(&self) -> Option<(usize, StorageId)> {
         self.missed
+    }
+
+    /// Sets the allocator's peaks to what is held now.
+    pub fn reset_peaks(&mut self) {
+        self.allocator.reset_peaks();
+    }
+
+    /// Gives segments back that hold nothing.
+    pub fn empty_cache(&mut self) {
+        self.allocator.empty_cache();
     }
 
     /// Begins a step.

@@ -18,19 +18,28 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
         run.generic(),
         run.beyond_rotary_positions(),
         run.optimizer_holds_the_peak(),
-        run.logits(),
+        logits(&run.live, report),
         run.attention_matrices(),
         run.autocast_copies(),
         run.frozen_is_not_free(),
         run.frozen_tower_keeps_a_graph(),
         run.paged_states(),
-        run.fragmentation(),
-        run.first_step(),
+        fragmentation(report),
+        first_step(report),
         run.scaler_skips(),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Warnings that a report alone gives rise to, whatever was run.
+pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
+    let live = report.timeline.live(report.timeline.peak_instant());
+    [logits(&live, report), fragmentation(report), first_step(report)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Which stage of a pipeline is shown, where nobody named one.
@@ -65,7 +74,7 @@ impl Run<'_> {
 
     /// Whether some bytes are at least a fifth of the peak: enough to look at first.
     fn is_a_fifth(&self, bytes: Bytes) -> bool {
-        bytes.get() * 5 >= self.report.peak_allocated.get()
+        is_a_fifth(bytes, self.report)
     }
 
     fn generic(&self) -> Option<Warning> {
@@ -118,20 +127,6 @@ impl Run<'_> {
                     ("others".into(), others.to_string()),
                 ],
             }
-        })
-    }
-
-    fn logits(&self) -> Option<Warning> {
-        let bytes =
-            self.sum(|t| t.component == Component::Head && matches!(t.kind(), Kind::Activation | Kind::Temporary));
-        self.is_a_fifth(bytes).then(|| Warning {
-            code: "logits".into(),
-            severity: Severity::Warning,
-            message: format!(
-                "Logits and the loss hold {bytes} at the peak: transformers computes the loss in fp32, beside a copy in \
-                 the model's own type. Shorten the sequence, lower the batch, or use a fused linear cross-entropy."
-            ),
-            args: vec![("bytes".into(), bytes.to_string())],
         })
     }
 
@@ -216,32 +211,6 @@ impl Run<'_> {
         })
     }
 
-    fn fragmentation(&self) -> Option<Warning> {
-        let bytes = self.report.fragmentation;
-        (bytes.get() * 10 >= self.report.peak_reserved.get()).then(|| Warning {
-            code: "fragmentation".into(),
-            severity: Severity::Note,
-            message: format!(
-                "The allocator reserves {bytes} more than tensors ever hold. Set \
-                 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to get most of it back."
-            ),
-            args: vec![("bytes".into(), bytes.to_string())],
-        })
-    }
-
-    fn first_step(&self) -> Option<Warning> {
-        let (first, steady) = (self.report.first.peak(), self.report.peak_allocated);
-        // Less than a percent would print as the same figure.
-        (first.get() > steady.get() + steady.get() / 100).then(|| Warning {
-            code: "first-step-is-higher".into(),
-            severity: Severity::Note,
-            message: format!(
-                "The first step peaks at {first}, above later ones ({steady}): judge by it whether the run starts at all."
-            ),
-            args: vec![("first".into(), first.to_string()), ("steady".into(), steady.to_string())],
-        })
-    }
-
     fn scaler_skips(&self) -> Option<Warning> {
         let states = self.sum(|t| t.kind() == Kind::OptimizerState);
         (self.setup.precision == Precision::AmpFp16 && states > Bytes::mib(1)).then(|| Warning {
@@ -254,4 +223,51 @@ impl Run<'_> {
             args: vec![("states".into(), states.to_string())],
         })
     }
+}
+
+/// Whether some bytes are at least a fifth of the peak: enough to look at first.
+fn is_a_fifth(bytes: Bytes, report: &Report) -> bool {
+    bytes.get() * 5 >= report.peak_allocated.get()
+}
+
+fn logits(live: &Live<'_>, report: &Report) -> Option<Warning> {
+    let bytes = live.sum(|t| t.component == Component::Head && matches!(t.kind(), Kind::Activation | Kind::Temporary));
+    is_a_fifth(bytes, report).then(|| Warning {
+        code: "logits".into(),
+        severity: Severity::Warning,
+        message: format!(
+            "Logits and the loss hold {bytes} at the peak: transformers computes the loss in fp32, beside a copy in \
+             the model's own type. Shorten the sequence, lower the batch, or use a fused linear cross-entropy."
+        ),
+        args: vec![("bytes".into(), bytes.to_string())],
+    })
+}
+
+fn fragmentation(report: &Report) -> Option<Warning> {
+    let bytes = report.fragmentation;
+    (bytes.get() * 10 >= report.peak_reserved.get()).then(|| Warning {
+        code: "fragmentation".into(),
+        severity: Severity::Note,
+        message: format!(
+            "The allocator reserves {bytes} more than tensors ever hold. Set \
+             PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to get most of it back."
+        ),
+        args: vec![("bytes".into(), bytes.to_string())],
+    })
+}
+
+fn first_step(report: &Report) -> Option<Warning> {
+    let (first, steady) = (report.first.peak(), report.peak_allocated);
+    // Less than a percent would print as the same figure.
+    (first.get() > steady.get() + steady.get() / 100).then(|| Warning {
+        code: "first-step-is-higher".into(),
+        severity: Severity::Note,
+        message: format!(
+            "The first step peaks at {first}, above later ones ({steady}): judge by it whether the run starts at all."
+        ),
+        args: vec![
+            ("first".into(), first.to_string()),
+            ("steady".into(), steady.to_string()),
+        ],
+    })
 }

@@ -12,6 +12,7 @@ use super::follow::Follower;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
 use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
+use super::recorded::WorkspaceSizes;
 use super::script::{Cast, Described, Script};
 use super::stack::Light;
 use super::stage::Stage;
@@ -46,6 +47,10 @@ pub(super) struct Core {
     pub(super) autocast: RefCell<AutocastState>,
     pub(super) hooks: RefCell<Vec<Hook>>,
     pub(super) workspaces: RefCell<Vec<(Workspace, Storage)>>,
+    /// The CUDA stream that operations run on.
+    pub(super) stream: Cell<u32>,
+    /// Sizes of workspaces that the environment sets, where it does.
+    pub(super) workspace_sizes: Cell<WorkspaceSizes>,
     /// What GPU and host do, where someone asks for time.
     pub(super) work: RefCell<Option<Vec<Item>>>,
     pub(super) working: Cell<bool>,
@@ -63,6 +68,7 @@ pub(super) struct Core {
 pub(super) struct Workspace {
     pub lib: &'static str,
     pub backward_thread: bool,
+    pub stream: u32,
 }
 
 impl Tape {
@@ -103,6 +109,8 @@ impl Tape {
             autocast: RefCell::new(AutocastState::default()),
             hooks: RefCell::new(Vec::new()),
             workspaces: RefCell::new(Vec::new()),
+            stream: Cell::new(0),
+            workspace_sizes: Cell::default(),
             work: RefCell::new(None),
             working: Cell::new(false),
             light: RefCell::new(None),
@@ -374,6 +382,7 @@ impl Tape {
         let key = Workspace {
             lib,
             backward_thread: self.0.in_backward.get(),
+            stream: self.0.stream.get(),
         };
         let known = self.0.workspaces.borrow().iter().any(|(k, _)| *k == key);
         if !known {

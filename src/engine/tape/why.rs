@@ -37,6 +37,8 @@ pub enum Why {
     AutocastCopy,
     /// A library keeps it for each thread that calls it.
     Library,
+    /// A Python name holds it, such as `outputs.logits`.
+    HeldBy(#[serde(deserialize_with = "names::read")] Name),
 }
 
 impl Why {
@@ -45,6 +47,7 @@ impl Why {
         let words = match self {
             Self::InUse => "lives until the operations that use it are done",
             Self::Batch => "the batch, on the GPU until the step is done",
+            Self::HeldBy(name) => return format!("the Python name `{name}` holds it"),
             Self::NeededBy(node) => return format!("kept from forward because {node} needs it in backward"),
             Self::BlockInput => "input of a checkpointed block, from which backward runs it again",
             Self::Parameter => "a parameter of the model",

@@ -1,5 +1,6 @@
 mod batch;
 mod inference;
+mod recorded;
 mod single;
 
 use clap::{ArgGroup, Args};
@@ -23,10 +24,10 @@ use crate::output::Format;
 /// phase, which phase holds the peak, what is live there, and whether a card has room for it.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]",
+    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE | --recording FILE> [OPTIONS]",
     after_help = examples(EXAMPLES),
     allow_negative_numbers = true,
-    group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases"]),
+    group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases", "recording"]),
 )]
 pub struct Estimate {
     #[command(flatten)]
@@ -34,16 +35,19 @@ pub struct Estimate {
     /// A file of such objects, one per line, or - for standard input: one line of prediction each
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse, conflicts_with = "limit_gib")]
     cases: Option<Source>,
+    /// A training script's own steps, recorded without a GPU (see `vramscope record`), or - for standard input
+    #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
+    recording: Option<Source>,
     #[command(flatten)]
     room: RoomFlags,
     /// Form of the result [default: text; jsonl with --cases]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// What the model does
-    #[arg(long, value_enum, default_value = "train", conflicts_with = "cases")]
+    #[arg(long, value_enum, default_value = "train", conflicts_with_all = ["cases", "recording"])]
     phase: Phase,
     /// Tokens to generate, with --phase generate
-    #[arg(long, value_name = "N", default_value_t = 128, conflicts_with = "cases")]
+    #[arg(long, value_name = "N", default_value_t = 128, conflicts_with_all = ["cases", "recording"])]
     new_tokens: u64,
     #[command(flatten)]
     parallel: ParallelFlags,
@@ -61,6 +65,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate llava-1.5-7b --strategy fsdp --world 8 --gpu H200
   vramscope estimate gpt2 --data read=1,decode=8,workers=8 --samples 1000000
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
+  vramscope estimate --recording run.vram.gz --gpu H200
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
 impl Estimate {
@@ -76,6 +81,9 @@ impl Estimate {
     /// # Errors
     /// See [`Failure`].
     pub fn run(mut self) -> Result<(), Failure> {
+        if let Some(source) = self.recording.take() {
+            return self.run_recorded(&source);
+        }
         match self.cases.take() {
             Some(_) if self.setup != SetupFlags::default() || self.parallel != ParallelFlags::default() => {
                 Err(Failure::Input(

@@ -16,6 +16,7 @@ mod max_batch;
 mod paint;
 mod phases;
 mod plan;
+mod recorded;
 mod row;
 mod setup_words;
 mod tensors;
@@ -31,6 +32,7 @@ pub use diagnosis::diagnosis;
 pub use inference::inference;
 pub use max_batch::{MaxBatch, max_batch_line, stopped};
 pub use plan::plan;
+pub use recorded::recorded;
 
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::time::{Milliseconds, TimeAnswer};

@@ -31,7 +31,7 @@ impl Tape {
         let dense = self.dense_copy(x);
         let mark = self.work_mark();
         let out = self.empty(shape, x.dtype(), "convolution");
-        self.cudnn_workspace(cudnn_conv::forward(x, weight, &out));
+        self.in_convolution(x, weight, &out);
         let extents = [
             out.numel() / out.size(1),
             out.size(1),
@@ -49,7 +49,7 @@ impl Tape {
             let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "convolution backward"));
             let dw = bw.want(1, || {
                 let dw = t.empty(*w.shape(), w.dtype(), "convolution backward");
-                t.cudnn_workspace(cudnn_conv::weight_gradient(&x, &w, bw.grad()));
+                t.in_weight_gradient(&x, &w, bw.grad());
                 dw
             });
             let bytes = [bytes_of(&x) + bytes_of(bw.grad()), bytes_of(&w)];
@@ -69,8 +69,18 @@ impl Tape {
         })
     }
 
-    /// cuDNN gets its operands contiguous.
-    fn dense_copy(&self, x: &Tensor) -> Option<Tensor> {
+    /// The workspace that cuDNN takes for patches `x` and `weight`, which make `out`.
+    pub(crate) fn in_convolution(&self, x: &Tensor, weight: &Tensor, out: &Tensor) {
+        self.cudnn_workspace(cudnn_conv::forward(x, weight, out));
+    }
+
+    /// The workspace that it takes for the gradient of `weight` from patches `x` and the gradient of the output.
+    pub(crate) fn in_weight_gradient(&self, x: &Tensor, weight: &Tensor, grad: &Tensor) {
+        self.cudnn_workspace(cudnn_conv::weight_gradient(x, weight, grad));
+    }
+
+    /// A kernel gets an operand contiguous.
+    pub(crate) fn dense_copy(&self, x: &Tensor) -> Option<Tensor> {
         (!x.is_contiguous()).then(|| self.empty(*x.shape(), x.dtype(), "contiguous copy"))
     }
 

@@ -45,11 +45,7 @@ impl Tape {
             let g = t.contiguous(bw.grad());
             let n = bw.saved[0].numel();
             let mark = t.work_mark();
-            let out = if n <= UNSORTED_IDS {
-                t.empty(rows, g.dtype(), "embedding backward")
-            } else {
-                t.embedding_backward_sorted(n, rows, g.dtype())
-            };
+            let out = t.in_embedding_backward(n, rows, || t.empty(rows, g.dtype(), "embedding backward"));
             let (read, written) = (bytes_of(&g), bytes_of(&out));
             let extents = [n, rows[1], rows[0], 0];
             t.ran_as(
@@ -65,16 +61,19 @@ impl Tape {
         })
     }
 
-    /// Sorts the ids, then sums in runs of equal ids, in fp32 for half precision
-    /// (`embedding_backward_cuda_kernel`).
-    fn embedding_backward_sorted(&self, n: u64, rows: Dims, dtype: DType) -> Tensor {
+    /// `make` makes the gradient of a table of these rows from `n` ids; many ids are sorted first, then summed in runs
+    /// of equal ones, in fp32 for half precision (`embedding_backward_cuda_kernel`).
+    pub(crate) fn in_embedding_backward<R>(&self, n: u64, rows: Dims, make: impl FnOnce() -> R) -> R {
+        if n <= UNSORTED_IDS {
+            return make();
+        }
         let ids = |len: u64, name| self.empty([len], DType::I64, name);
         let storage = |bytes, name| drop(self.empty([bytes], DType::U8, name));
         let (sorted, order) = (ids(n, "sorted ids"), ids(n, "order of ids"));
         let arange = ids(n, "arange");
         storage(cub::sort_pairs(n, 64), "sort storage");
         drop(arange);
-        let grad = self.empty(rows, dtype, "embedding backward");
+        let grad = make();
         let offsets = ids(n, "segment offsets");
         let segments = ids(1, "number of segments");
         let unique = ids(n, "unique ids");
@@ -111,7 +110,8 @@ mod tests {
     #[test]
     fn the_sorted_gradient_makes_what_the_trace_shows() {
         let t = Tape::new(Gpu::H200);
-        drop(t.embedding_backward_sorted(4 * 2304, Dims::new(&[2304, 1024]), DType::Bf16));
+        let rows = Dims::new(&[2304, 1024]);
+        drop(t.in_embedding_backward(4 * 2304, rows, || t.empty(rows, DType::Bf16, "gradient")));
         let births: Vec<u64> = t.finish().births.iter().map(|b| b.bytes).collect();
         let sorting = [73_728, 73_728, 73_728, 166_399];
         let runs = [4_718_592, 73_728, 8, 73_728, 1279];

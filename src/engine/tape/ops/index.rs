@@ -33,10 +33,7 @@ impl Tape {
         rec.save(self, mask);
         let mark = self.work_mark();
         let out = self.empty_like(x, x.dtype(), "masked_scatter");
-        let prefix = self.empty(*x.shape(), DType::I64, "prefix sum of the mask");
-        let dense = self.broadcast_mask(mask, x);
-        drop(self.empty([cub::scan(x.numel())], DType::U8, "scan storage"));
-        drop((dense, prefix));
+        self.in_masked_scatter(x, mask);
         let bytes = bytes_of(x);
         self.ran_as(
             mark,
@@ -54,13 +51,29 @@ impl Tape {
         })
     }
 
+    /// Where each source element goes (`masked_scatter_cuda_kernel` in
+    /// `aten/src/ATen/native/cuda/IndexKernel.cu`).
+    pub(crate) fn in_masked_scatter(&self, x: &Tensor, mask: &Tensor) {
+        let prefix = self.empty(*x.shape(), DType::I64, "prefix sum of the mask");
+        let dense = self.broadcast_mask(mask, x);
+        drop(self.empty([cub::scan(x.numel())], DType::U8, "scan storage"));
+        drop((dense, prefix));
+    }
+
     /// `masked_scatter_backward`: finds the marked elements, three coordinates of 8 bytes each, and
     /// gathers them.
     fn masked_select(&self, g: &Tensor, mask: &Tensor, shape: &Dims) -> Tensor {
-        let dense = self.broadcast_mask(mask, g);
-        let places = self.nonzero(dense.as_ref().unwrap_or(mask), shape.numel());
+        self.in_masked_select(g, mask, shape.numel(), || {
+            self.empty(*shape, g.dtype(), "masked_select")
+        })
+    }
+
+    /// `make` makes the `marked` elements of `x`, whose places are found first.
+    pub(crate) fn in_masked_select<R>(&self, x: &Tensor, mask: &Tensor, marked: u64, make: impl FnOnce() -> R) -> R {
+        let dense = self.broadcast_mask(mask, x);
+        let places = self.nonzero(dense.as_ref().unwrap_or(mask), marked);
         drop(dense);
-        let out = self.empty(*shape, g.dtype(), "masked_select");
+        let out = make();
         drop(places);
         out
     }
@@ -89,7 +102,7 @@ impl Tape {
 
     /// Indices of several dimensions as one: the first half of `index_put_(accumulate=True)`
     /// (`makeLinearIndex` in `aten/src/ATen/native/cuda/Indexing.cu`).
-    pub(super) fn linear_index(&self, indices: &[Tensor]) -> Tensor {
+    pub(crate) fn linear_index(&self, indices: &[Tensor]) -> Tensor {
         let linear = |index: &Tensor| {
             let wrapped = self.compute(index, DType::I64, "remainder");
             let scaled = self.compute(&wrapped, DType::I64, "times stride");
@@ -103,7 +116,7 @@ impl Tape {
 
     /// Sorts an index, so that what goes to one place is summed there: the second half
     /// (`index_put_with_sort_kernel`). There are `places` to go to.
-    pub(super) fn sort_index(&self, index: Tensor, places: u64) {
+    pub(crate) fn sort_index(&self, index: Tensor, places: u64) {
         let bits = u64::from(places.max(1).ilog2()) + 1;
         let ids = |name| self.empty([index.numel()], DType::I64, name);
         let (sorted, order) = (ids("sorted indices"), ids("order of indices"));

@@ -24,13 +24,18 @@ fn cublas_workspace(capability: (u32, u32)) -> u64 {
 const CUBLASLT_WORKSPACE: u64 = 1 << 20;
 
 impl Tape {
-    pub(super) fn cublas(&self) {
-        self.workspace("cuBLAS workspace", cublas_workspace(self.0.gpu.capability));
+    /// cuBLAS multiplies.
+    pub(crate) fn cublas(&self) {
+        let set = self.0.workspace_sizes.get().cublas;
+        let bytes = set.unwrap_or_else(|| cublas_workspace(self.0.gpu.capability));
+        self.workspace("cuBLAS workspace", bytes);
     }
 
-    fn cublaslt(&self) {
+    /// cuBLASLt multiplies, and adds a bias.
+    pub(crate) fn cublaslt(&self) {
         self.cublas();
-        self.workspace("cuBLASLt workspace", CUBLASLT_WORKSPACE);
+        let set = self.0.workspace_sizes.get().cublaslt;
+        self.workspace("cuBLASLt workspace", set.unwrap_or(CUBLASLT_WORKSPACE));
     }
 
     /// `torch.mm(a, b)`: [n, k] × [k, m] → [n, m].
@@ -155,10 +160,20 @@ impl Tape {
 
     /// The copy of an operand whose rows or columns are one row or column repeated, which cuBLAS does not
     /// take (`prepare_batch_matrix_for_cublas` in `aten/src/ATen/native/cuda/Blas.cpp`).
-    pub(super) fn unrepeated(&self, x: &Tensor) -> Option<Tensor> {
+    pub(crate) fn unrepeated(&self, x: &Tensor) -> Option<Tensor> {
         let last = x.dim() - 1;
         let repeats = |i: usize| x.strides()[i] == 0 && x.size(i) > 1;
         (repeats(last) || repeats(last - 1)).then(|| self.empty(*x.shape(), x.dtype(), "contiguous copy"))
+    }
+
+    /// The copy of a matrix, or of a batch of them, of which neither rows nor columns follow one another in memory
+    /// (`prepare_matrix_for_cublas`, `prepare_batch_matrix_for_cublas`).
+    pub(crate) fn ready_for_cublas(&self, x: &Tensor) -> Option<Tensor> {
+        let last = x.dim().checked_sub(1).filter(|&last| last > 0)?;
+        let [rows, columns] = [x.size(last - 1), x.size(last)];
+        let [by_row, by_column] = [x.strides()[last - 1], x.strides()[last]];
+        let takes = (by_column == 1 && by_row >= columns.max(1)) || (by_row == 1 && by_column >= rows.max(1));
+        (!takes && !x.is_contiguous()).then(|| self.empty(*x.shape(), x.dtype(), "contiguous copy"))
     }
 
     fn product(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {

@@ -25,5 +25,7 @@ mod select;
 mod stack;
 mod views;
 
+pub(crate) use attention::FlashCaller;
 pub use attention::{Mask, SdpaBackend, SdpaInputs};
 pub use segments::Cuts;
+pub(crate) use views::promote;

@@ -21,11 +21,7 @@ impl Tape {
         for t in &inputs {
             rec.save(self, t);
         }
-        let dense = if x.is_contiguous() {
-            None
-        } else {
-            Some(self.empty(*x.shape(), x.dtype(), "contiguous copy"))
-        };
+        let dense = self.dense_copy(x);
         let mark = self.work_mark();
         let out = self.empty(*x.shape(), x.dtype(), "layer_norm");
         let mut rows = *x.shape();
@@ -48,7 +44,7 @@ impl Tape {
         rec.finish(self, out, |t, bw| {
             let x = bw.saved[0].clone();
             let n = bw.saved.len() - 2;
-            let dense = (!x.is_contiguous()).then(|| t.empty(*x.shape(), x.dtype(), "contiguous copy"));
+            let dense = t.dense_copy(&x);
             let mark = t.work_mark();
             let dx = bw.want(0, || t.empty(*x.shape(), x.dtype(), "layer_norm backward"));
             let mut grads = smallvec![dx];
@@ -85,13 +81,7 @@ impl Tape {
         let mark = self.work_mark();
         let out = self.empty(*x.shape(), x.dtype(), "softmax");
         self.softened(mark, Class::Softmax, &out, 1);
-        let masked = self.empty(*x.shape(), DType::Bool, "isneginf");
-        let mut rows = *x.shape();
-        let last = rows.len() - 1;
-        rows[last] = 1;
-        let empty_rows = self.empty(rows, DType::Bool, "rows that are masked");
-        let zero = self.empty([], x.dtype(), "0");
-        drop((zero, empty_rows, masked));
+        self.in_safe_softmax(x);
         rec.save(self, &out);
         rec.finish(self, out, |t, bw| {
             let g = bw.grad();
@@ -101,6 +91,17 @@ impl Tape {
             drop(t.multiplied_by_result(g));
             smallvec![Some(out)]
         })
+    }
+
+    /// What finds the rows that are masked whole.
+    pub(crate) fn in_safe_softmax(&self, x: &Tensor) {
+        let masked = self.empty(*x.shape(), DType::Bool, "isneginf");
+        let mut rows = *x.shape();
+        let last = rows.len() - 1;
+        rows[last] = 1;
+        let empty_rows = self.empty(rows, DType::Bool, "rows that are masked");
+        let zero = self.empty([], x.dtype(), "0");
+        drop((zero, empty_rows, masked));
     }
 
     /// `torch.nn.functional.log_softmax(x, dim=-1, dtype=dtype)`; `None` as for [`Tape::softmax`].
@@ -115,8 +116,8 @@ impl Tape {
         self.ran_as(mark, ("softmax", class), dtype, [inputs * bytes, bytes], rows_of(out));
     }
 
-    /// A gradient times the result that forward saved.
-    fn multiplied_by_result(&self, g: &Tensor) -> Tensor {
+    /// A gradient times the result that forward saved (`softmax_backward_cuda_out`).
+    pub(crate) fn multiplied_by_result(&self, g: &Tensor) -> Tensor {
         let out = self.empty(*g.shape(), g.dtype(), "gradient times result");
         if self.works() && out.numel() > 0 {
             self.reads(&out, &[g, &out]);
@@ -142,17 +143,11 @@ impl Tape {
             Class::Softmax
         };
         self.softened(mark, class, &out, 1);
-        if !x.is_contiguous() {
-            drop(self.empty(*x.shape(), x.dtype(), "contiguous copy"));
-        }
+        drop(self.dense_copy(x));
         rec.save(self, &out);
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad().clone();
-            let dense = if g.is_contiguous() {
-                None
-            } else {
-                Some(t.empty(*g.shape(), g.dtype(), "contiguous copy"))
-            };
+            let dense = t.dense_copy(&g);
             let mark = t.work_mark();
             let out = t.empty(*g.shape(), from, name);
             let class = if is_log.is_some() {

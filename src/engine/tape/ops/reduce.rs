@@ -70,10 +70,15 @@ impl Tape {
 
     /// What a reduction asks for beside its result; int64 is summed in its own width, all else in fp32.
     fn reduce_scratch(&self, x: &Tensor, reduced: &[bool]) {
-        let scale = if x.dtype() == DType::I64 { 2 } else { 1 };
+        let accumulator = if x.dtype() == DType::I64 { 8 } else { 4 };
+        self.in_reduction(x, reduced, accumulator);
+    }
+
+    /// What a reduction over `reduced` dimensions asks for beside its result, whose partial results have so many bytes.
+    pub(crate) fn in_reduction(&self, x: &Tensor, reduced: &[bool], accumulator: u64) {
         for part in within_32_bits(coalesced(x, reduced), x.dtype().width()) {
             if let Some((partials, semaphores)) = partial_buffers(&part, &self.0.gpu) {
-                self.reduce_buffers((scale * partials, semaphores));
+                self.reduce_buffers((accumulator * partials, semaphores));
             }
         }
     }
@@ -177,8 +182,8 @@ impl Tape {
     }
 }
 
-/// What a reduction over `reduced` asks of the allocator beside its result: bytes of partial
-/// results and of semaphores, where the work of one output is spread over several thread blocks.
+/// What a reduction over `reduced` asks of the allocator beside its result: partial
+/// results, and bytes of semaphores, where the work of one output is spread over several thread blocks.
 ///
 /// `setReduceConfig` and `ReduceConfig` in `aten/src/ATen/native/cuda/Reduce.cuh`.
 fn partial_buffers(dims: &[IterDim], gpu: &Gpu) -> Option<(u64, u64)> {
@@ -242,7 +247,7 @@ fn partial_buffers(dims: &[IterDim], gpu: &Gpu) -> Option<(u64, u64)> {
     if blocks <= 1 {
         return None;
     }
-    let mut partials = 4 * outputs * blocks;
+    let mut partials = outputs * blocks;
     if !on_fastest {
         partials *= block_width * output_vec;
     }
@@ -333,8 +338,8 @@ mod tests {
             let grad = tape.empty([1024, n], DType::Bf16, "grad");
             partial_buffers(&coalesced(&grad, &[true, false]), &Gpu::H200)
         };
-        assert_eq!(sums(3072), Some((25_165_824, 96)));
-        assert_eq!(sums(768), Some((6_291_456, 24)));
+        assert_eq!(sums(3072), Some((25_165_824 / 4, 96)));
+        assert_eq!(sums(768), Some((6_291_456 / 4, 24)));
     }
 
     /// Norms and means that Adafactor takes of Qwen2.5-0.5B's embedding, from its allocator trace.
@@ -345,11 +350,11 @@ mod tests {
             let x = tape.empty(shape, DType::F32, "update");
             partial_buffers(&coalesced(&x, reduced), &Gpu::H200)
         };
-        assert_eq!(buffers(&[151_936, 896], &[true, true]), Some((4_156, 4)));
-        assert_eq!(buffers(&[151_936, 896], &[true, false]), Some((138_543_104, 28)));
+        assert_eq!(buffers(&[151_936, 896], &[true, true]), Some((4_156 / 4, 4)));
+        assert_eq!(buffers(&[151_936, 896], &[true, false]), Some((138_543_104 / 4, 28)));
         assert_eq!(buffers(&[151_936, 896], &[false, true]), None);
-        assert_eq!(buffers(&[151_936], &[true]), Some((76, 4)));
-        assert_eq!(buffers(&[896, 896], &[true, true]), Some((392, 4)));
+        assert_eq!(buffers(&[151_936], &[true]), Some((76 / 4, 4)));
+        assert_eq!(buffers(&[896, 896], &[true, true]), Some((392 / 4, 4)));
     }
 
     #[test]

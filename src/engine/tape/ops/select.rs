@@ -13,10 +13,17 @@ impl Tape {
     /// `mask.nonzero()`: coordinates of the `marked` elements, [marked, dims] in int64
     /// (`aten/src/ATen/native/cuda/Nonzero.cu`).
     pub fn nonzero(&self, mask: &Tensor, marked: u64) -> Tensor {
+        self.in_nonzero(mask, || {
+            self.empty([marked, mask.dim() as u64], DType::I64, "places of marked elements")
+        })
+    }
+
+    /// `make` makes the places of the marked elements, which are counted first.
+    pub(crate) fn in_nonzero<R>(&self, mask: &Tensor, make: impl FnOnce() -> R) -> R {
         let count = self.empty([], DType::I32, "number of marked elements");
         drop(self.empty([cub::reduce(mask.numel(), &self.0.gpu)], DType::U8, "reduce storage"));
         self.wait();
-        let places = self.empty([marked, mask.dim() as u64], DType::I64, "places of marked elements");
+        let places = make();
         drop(self.empty([cub::select(mask.numel())], DType::U8, "select storage"));
         drop(count);
         places
@@ -53,6 +60,12 @@ impl Tape {
     /// `x.cumsum(0)` of ids in one dimension.
     pub fn cumsum_ids(&self, x: &Tensor, dtype: DType) -> Tensor {
         let out = self.empty(*x.shape(), dtype, "cumsum");
+        self.in_cumsum_of_row(x, dtype);
+        out
+    }
+
+    /// What CUB's scan of a single row takes, whose sums have this type.
+    pub(crate) fn in_cumsum_of_row(&self, x: &Tensor, dtype: DType) {
         let source = (x.dtype() != dtype || !x.is_contiguous()).then(|| self.empty(*x.shape(), dtype, "copy to sum"));
         let storage = match dtype {
             DType::I64 => cub::scan(x.numel()),
@@ -60,34 +73,41 @@ impl Tape {
         };
         drop(self.empty([storage], DType::U8, "scan storage"));
         drop(source);
-        out
     }
 
     /// `torch.unique_consecutive(x)` of one-dimensional ids: memory for all of them, resized in place
     /// (`aten/src/ATen/native/cuda/UniqueCub.cu`).
     pub fn unique_consecutive_ids(&self, x: &Tensor) -> Tensor {
         let out = self.empty(*x.shape(), x.dtype(), "unique_consecutive");
+        self.in_unique_consecutive(x);
+        out
+    }
+
+    /// The count of elements that differ from the one before, and CUB's storage.
+    pub(crate) fn in_unique_consecutive(&self, x: &Tensor) {
         let count = self.empty([], DType::I64, "number of unique elements");
         drop(self.empty([cub::select(x.numel())], DType::U8, "unique storage"));
         drop(count);
-        out
     }
 
     /// `torch.repeat_interleave(x, repeats)` of one-dimensional ids, `total` in the end
     /// (`aten/src/ATen/native/Repeat.cpp`, `native/cuda/Repeat.cu`).
     pub fn repeat_interleave_ids(&self, x: &Tensor, repeats: &Tensor, total: u64) -> Tensor {
-        let index = {
-            let dense = (!repeats.is_contiguous()).then(|| self.empty(*repeats.shape(), DType::I64, "contiguous copy"));
-            let ends = self.cumsum_ids(repeats, DType::I64);
-            let valid = self.empty(*repeats.shape(), DType::Bool, "repeats ≥ 0");
-            drop(self.empty([], DType::Bool, "all"));
-            drop(valid);
-            let index = self.empty([total], DType::I64, "repeat_interleave");
-            drop((ends, dense));
-            index
-        };
+        let index = self.in_repeat_interleave(repeats, || self.empty([total], DType::I64, "repeat_interleave"));
         let out = self.empty([total], x.dtype(), "index_select");
         drop(index);
         out
+    }
+
+    /// `make` makes `torch.repeat_interleave(repeats)`; beside it lie the places where each of them ends.
+    pub(crate) fn in_repeat_interleave<R>(&self, repeats: &Tensor, make: impl FnOnce() -> R) -> R {
+        let dense = (!repeats.is_contiguous()).then(|| self.empty(*repeats.shape(), DType::I64, "contiguous copy"));
+        let ends = self.cumsum_ids(repeats, DType::I64);
+        let valid = self.empty(*repeats.shape(), DType::Bool, "repeats ≥ 0");
+        drop(self.empty([], DType::Bool, "all"));
+        drop(valid);
+        let index = make();
+        drop((ends, dense));
+        index
     }
 }

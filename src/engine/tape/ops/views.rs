@@ -285,15 +285,17 @@ impl Tape {
 }
 
 /// The type in which two tensors of at least one dimension are combined.
-pub(super) fn promote(a: DType, b: DType) -> DType {
-    use DType::{Bf16, Bool, F16, F32, I32, I64, U8};
-    let rank = |d| match d {
-        Bool => 0,
-        U8 => 1,
-        I32 => 2,
-        I64 => 3,
-        F16 | Bf16 => 4,
+pub(crate) fn promote(a: DType, b: DType) -> DType {
+    use DType::{Bf16, F16, F32};
+    let rank = |d: DType| match d {
+        DType::Bool => 0,
+        DType::U8 | DType::I8 | DType::I16 | DType::U16 => 1,
+        DType::I32 | DType::U32 => 2,
+        DType::I64 | DType::U64 => 3,
+        DType::C64 | DType::C128 => 7,
+        DType::F64 => 6,
         F32 => 5,
+        _ => 4,
     };
     match (a, b) {
         (F16, Bf16) | (Bf16, F16) => F32,

@@ -22,15 +22,17 @@ impl Tape {
             rec.save(self, bias);
         }
         let mark = self.work_mark();
-        let seed = self.empty([], DType::I64, "philox seed");
-        let offset = self.empty([], DType::I64, "philox offset");
-        let strides = dims::dense_strides_like(q.shape(), q.strides());
-        let out = self.empty_strided(*q.shape(), strides, q.dtype(), "attention output");
-        let lse = rec.is_active().then(|| {
-            let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
-            self.empty([b, h, s, 1], DType::F32, "logsumexp of scores")
+        let (seed, offset, out, lse) = self.in_cudnn_attention(|| {
+            let seed = self.empty([], DType::I64, "philox seed");
+            let offset = self.empty([], DType::I64, "philox offset");
+            let strides = dims::dense_strides_like(q.shape(), q.strides());
+            let out = self.empty_strided(*q.shape(), strides, q.dtype(), "attention output");
+            let lse = rec.is_active().then(|| {
+                let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
+                self.empty([b, h, s, 1], DType::F32, "logsumexp of scores")
+            });
+            (seed, offset, out, lse)
         });
-        self.scratch(256, "cuDNN workspace");
         self.attended(mark, SdpaBackend::Cudnn, (q, k), bias.is_some(), false);
         rec.save(self, &out);
         for t in [&lse, &Some(seed), &Some(offset)].into_iter().flatten() {
@@ -41,16 +43,34 @@ impl Tape {
         rec.finish(self, out, move |t, bw| {
             let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
-            // A gradient in another layout than the output's is copied (`MHA.cpp`, `run_cudnn_SDP_bprop`).
-            let _copy = t.unrepeated(bw.grad());
-            let mark = t.work_mark();
-            let dq = like(q, "attention backward, queries");
-            let dk = like(k, "attention backward, keys");
-            let dv = like(v, "attention backward, values");
-            t.scratch(backward_workspace(&Extents::of(q, k)), "cuDNN workspace");
+            let (mark, dq, dk, dv) = t.in_cudnn_attention_backward([bw.grad(), q, k], || {
+                let mark = t.work_mark();
+                let dq = like(q, "attention backward, queries");
+                let dk = like(k, "attention backward, keys");
+                let dv = like(v, "attention backward, values");
+                (mark, dq, dk, dv)
+            });
             t.attended(mark, SdpaBackend::Cudnn, (q, k), masked, true);
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })
+    }
+}
+
+impl Tape {
+    /// `make` makes the results of a forward; beside them cuDNN takes a workspace.
+    pub(crate) fn in_cudnn_attention<R>(&self, make: impl FnOnce() -> R) -> R {
+        let made = make();
+        self.scratch(256, "cuDNN workspace");
+        made
+    }
+
+    /// `make` makes the gradients of a backward; beside them it takes a workspace, and a copy of a gradient in another
+    /// layout than the output's (`MHA.cpp`, `run_cudnn_SDP_bprop`).
+    pub(crate) fn in_cudnn_attention_backward<R>(&self, [grad, q, k]: [&Tensor; 3], make: impl FnOnce() -> R) -> R {
+        let _copy = self.unrepeated(grad);
+        let made = make();
+        self.scratch(backward_workspace(&Extents::of(q, k)), "cuDNN workspace");
+        made
     }
 }
 

@@ -18,13 +18,13 @@ impl Tape {
         }
         let [b, h, s, d] = [q.size(0), q.size(1), q.size(2), v.size(3)];
         let mark = self.work_mark();
-        let bshd = self.empty([b, s, h, d], q.dtype(), "attention output");
-        let lse = rec
-            .is_active()
-            .then(|| self.empty([b, h, s.next_multiple_of(32)], DType::F32, "logsumexp of scores"));
-        if q.dtype() != DType::F32 && d > IN_REGISTERS {
-            drop(self.empty([b, s, h, d], DType::F32, "output in fp32"));
-        }
+        let (bshd, lse) = self.in_efficient_attention([q, v], || {
+            let bshd = self.empty([b, s, h, d], q.dtype(), "attention output");
+            let lse = rec
+                .is_active()
+                .then(|| self.empty([b, h, s.next_multiple_of(32)], DType::F32, "logsumexp of scores"));
+            (bshd, lse)
+        });
         let masked = bias.is_some();
         self.attended(mark, SdpaBackend::Efficient, (q, k), masked, false);
         let out = self.transpose(&bshd, 1, 2);
@@ -39,17 +39,37 @@ impl Tape {
                 t.transpose(&out, 1, 2)
             };
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
-            let _copy = t.unrepeated(bw.grad());
-            let mark = t.work_mark();
-            let dq = bshd(q, "attention backward, queries");
-            let dk = bshd(k, "attention backward, keys");
-            let dv = bshd(v, "attention backward, values");
-            let delta = t.row_sums(bw.grad(), q);
-            let scratch = t.scratch_held(backward_workspace(&Extents::of(q, k)), "attention backward workspace");
+            let (mark, dq, dk, dv) = t.in_efficient_attention_backward([bw.grad(), q, k], || {
+                let mark = t.work_mark();
+                let dq = bshd(q, "attention backward, queries");
+                let dk = bshd(k, "attention backward, keys");
+                let dv = bshd(v, "attention backward, values");
+                (mark, dq, dk, dv)
+            });
             t.attended(mark, SdpaBackend::Efficient, (q, k), masked, true);
-            drop((delta, scratch));
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })
+    }
+
+    /// `make` makes the results of a forward; beside them a half-precision kernel for wide heads takes the output in
+    /// fp32.
+    pub(crate) fn in_efficient_attention<R>(&self, [q, v]: [&Tensor; 2], make: impl FnOnce() -> R) -> R {
+        let made = make();
+        let [b, h, s, d] = [q.size(0), q.size(1), q.size(2), v.size(3)];
+        if q.dtype() != DType::F32 && d > IN_REGISTERS {
+            drop(self.empty([b, s, h, d], DType::F32, "output in fp32"));
+        }
+        made
+    }
+
+    /// `make` makes the gradients of a backward; beside them it takes row sums and a workspace.
+    pub(crate) fn in_efficient_attention_backward<R>(&self, [grad, q, k]: [&Tensor; 3], make: impl FnOnce() -> R) -> R {
+        let _copy = self.unrepeated(grad);
+        let made = make();
+        let delta = self.row_sums(grad, q);
+        let scratch = self.scratch_held(backward_workspace(&Extents::of(q, k)), "attention backward workspace");
+        drop((delta, scratch));
+        made
     }
 
     /// The gradient times the output, summed over each head's elements; in half precision the

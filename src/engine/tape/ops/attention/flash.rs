@@ -16,8 +16,10 @@ const ROWS: u64 = 128;
 /// Who calls the kernels, with what; PyTorch keeps one number more for the generator of random
 /// numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Caller {
+pub(crate) enum Caller {
+    /// `_scaled_dot_product_flash_attention`.
     PyTorch,
+    /// `flash_attn_func`.
     Package,
     /// The package, with so many segments of different lengths in one sequence.
     PackageOfSegments(u64),
@@ -80,17 +82,7 @@ impl Tape {
         let out = self.empty_strided(*q.shape(), strides, q.dtype(), "attention output");
         let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
         let lse = self.empty([b, h, s], DType::F32, "logsumexp of scores");
-        let may_split = dropout == 0.0 && !matches!(caller, Caller::PackageOfSegments(_));
-        let parts = if may_split { splits(&self.0.gpu, q, k) } else { 1 };
-        let partial = (parts > 1).then(|| {
-            let lse = self.empty([parts, b, h, s], DType::F32, "logsumexp of each part of the keys");
-            let out = self.empty(
-                [parts, b, h, s, rounded_width(q)],
-                DType::F32,
-                "output of each part of the keys",
-            );
-            (lse, out)
-        });
+        let partial = self.flash_partials(caller, [q, k], dropout);
         let mut state = vec![lse, self.empty([2], DType::I64, "generator state")];
         if caller == Caller::PyTorch {
             state.push(self.empty([], DType::I64, "unused"));
@@ -107,33 +99,65 @@ impl Tape {
         drop(state);
         rec.finish(self, out, move |t, bw| {
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
-            let _copies = (caller == Caller::PyTorch).then(|| {
-                // Output and gradient are made contiguous as [batch, positions, heads, width]
-                // (`_flash_attention_backward` in `transformers/cuda/attention_backward.cu`).
-                let contiguous =
-                    |x: &Tensor| t.contiguous(&x.alias(x.shape().swapped(1, 2), x.strides().swapped(1, 2)));
-                (contiguous(bw.grad()), contiguous(&bw.saved[3]))
-            });
             let like = |x: &Tensor, name| t.empty_like(x, x.dtype(), name);
-            let mark = t.work_mark();
-            let dq = like(q, "attention backward, queries");
-            let dk = like(k, "attention backward, keys");
-            let dv = like(v, "attention backward, values");
-            let rows = match caller {
-                Caller::PackageOfSegments(n) => q.size(2) + ROWS * n,
-                _ => q.size(2).next_multiple_of(ROWS),
-            };
-            let [b, h, s] = [q.size(0), q.size(1), rows];
-            let sums = t.empty([b, h, s], DType::F32, "row sums");
-            let sum = t.empty([b, h, s, rounded_width(q)], DType::F32, "sum of the queries' gradient");
-            let expanded = (k.size(1) != h).then(|| {
-                let shape = [b, h, k.size(2), k.size(3)];
-                ["keys", "values"].map(|_| t.empty(shape, k.dtype(), "gradient for each query head"))
+            let (mark, dq, dk, dv) = t.in_flash_backward(caller, [bw.grad(), &bw.saved[3], q, k], || {
+                let mark = t.work_mark();
+                let dq = like(q, "attention backward, queries");
+                let dk = like(k, "attention backward, keys");
+                let dv = like(v, "attention backward, values");
+                (mark, dq, dk, dv)
             });
             t.attended(mark, SdpaBackend::Flash, (q, k), false, true);
-            drop((expanded, sum, sums));
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })
+    }
+}
+
+impl Tape {
+    /// Outputs of parts of the keys, where forward splits these.
+    pub(crate) fn flash_partials(&self, caller: Caller, [q, k]: [&Tensor; 2], dropout: f64) -> Option<[Tensor; 2]> {
+        let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
+        let may_split = dropout == 0.0 && !matches!(caller, Caller::PackageOfSegments(_));
+        let parts = if may_split { splits(&self.0.gpu, q, k) } else { 1 };
+        (parts > 1).then(|| {
+            let lse = self.empty([parts, b, h, s], DType::F32, "logsumexp of each part of the keys");
+            let out = self.empty(
+                [parts, b, h, s, rounded_width(q)],
+                DType::F32,
+                "output of each part of the keys",
+            );
+            [lse, out]
+        })
+    }
+
+    /// `make` makes the gradients of a backward; beside them it takes sums, the gradients of keys and values by query
+    /// head where heads share these, and PyTorch contiguous copies.
+    pub(crate) fn in_flash_backward<R>(
+        &self,
+        caller: Caller,
+        [grad, out, q, k]: [&Tensor; 4],
+        make: impl FnOnce() -> R,
+    ) -> R {
+        let _copies = (caller == Caller::PyTorch).then(|| {
+            // Output and gradient are made contiguous as [batch, positions, heads, width]
+            // (`_flash_attention_backward` in `transformers/cuda/attention_backward.cu`).
+            let contiguous = |x: &Tensor| self.contiguous(&x.alias(x.shape().swapped(1, 2), x.strides().swapped(1, 2)));
+            (contiguous(grad), contiguous(out))
+        });
+        let made = make();
+        let rows = match caller {
+            Caller::PackageOfSegments(n) => q.size(2) + ROWS * n,
+            _ => q.size(2).next_multiple_of(ROWS),
+        };
+        let [b, h, s] = [q.size(0), q.size(1), rows];
+        let sums = self.empty([b, h, s], DType::F32, "row sums");
+        let sum = self.empty([b, h, s, rounded_width(q)], DType::F32, "sum of the queries' gradient");
+        let expanded = (k.size(1) != h).then(|| {
+            let shape = [b, h, k.size(2), k.size(3)];
+            ["keys", "values"].map(|_| self.empty(shape, k.dtype(), "gradient for each query head"))
+        });
+        drop((expanded, sum, sums));
+        made
     }
 }
 

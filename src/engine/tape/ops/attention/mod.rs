@@ -7,6 +7,8 @@ mod math;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::flash::Caller as FlashCaller;
+
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::kind::{Component, Kind};

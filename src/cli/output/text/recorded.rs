@@ -1,0 +1,61 @@
+//! What a recorded training step holds.
+
+use vramscope_engine::format::count;
+use vramscope_engine::recording::{About, Played};
+use vramscope_engine::verdict::Fit;
+
+use super::paint::{QUIET, STRONG};
+use super::wrap::wrap;
+use super::{breakdown, ledger, phases, tensors, verdict, warnings};
+use crate::output::target::Target;
+
+/// The whole answer: what was recorded, the verdict, the peaks, what is live at the highest, what it adds up to, and what
+/// to know.
+pub fn recorded(played: &Played, target: Option<&(Target, Fit)>, width: usize) -> String {
+    let report = &played.report;
+    let sections = [
+        heading(played, width),
+        verdict::render(target, width),
+        phases::render(report, width),
+        breakdown::render(report, width),
+        tensors::render(report, width),
+        ledger::render(report, target, width),
+        warnings::render(&report.warnings, width),
+    ];
+    let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    sections.join("\n")
+}
+
+/// Class and size of the model, and where the recording comes from.
+fn heading(played: &Played, width: usize) -> String {
+    let (about, report) = (&played.about, &played.report);
+    let size = match (report.params, report.trainable) {
+        (all, trained) if all == trained => format!("{} parameters", count(all)),
+        (all, trained) => format!("{} parameters, {} trained", count(all), count(trained)),
+    };
+    let model = if about.model.is_empty() {
+        "recording"
+    } else {
+        &about.model
+    };
+    let mut out = format!("{STRONG}{model}{STRONG:#}  {size}\n");
+    for line in wrap(&origin(about), width) {
+        out += &format!("{QUIET}{line}{QUIET:#}\n");
+    }
+    out
+}
+
+/// `recorded without a GPU for NVIDIA H200 · step 3 · PyTorch 2.11.0 · train.py --batch 2`.
+fn origin(about: &About) -> String {
+    let header = &about.header;
+    let mut words = vec![format!("recorded without a GPU for {}", header.gpu.name)];
+    words.push(format!("step {}", about.steps));
+    if header.world > 1 {
+        words.push(format!("rank {} of {}", header.rank, header.world));
+    }
+    let version = |key: &str, name: &str| header.versions.get(key).map(|version| format!("{name} {version}"));
+    words.extend(version("torch", "PyTorch"));
+    words.extend(version("transformers", "transformers"));
+    words.extend(header.command.as_ref().map(|command| command.join(" ")));
+    words.join(" · ")
+}

@@ -1,0 +1,186 @@
+//! One recorded operation, as rules see it.
+
+use std::cell::RefCell;
+
+use super::super::layout::Layout;
+use super::super::limits::MOST_ELEMENTS;
+use super::super::lines::Op;
+use super::super::player::{NOTHING, Slot};
+use super::super::tables::Tables;
+use super::super::value::{TensorRef, Value};
+use super::title;
+use crate::dtype::DType;
+use crate::names::Name;
+use crate::tape::dims::Dims;
+use crate::tape::{Storage, Tape, Tensor};
+
+/// Memory that an operation makes.
+pub(in super::super) struct Fresh {
+    pub bytes: u64,
+    /// How the first result that looks at it lies.
+    pub layout: Option<Layout>,
+    /// Which result that is.
+    pub output: Option<usize>,
+}
+
+/// One recorded operation.
+pub(in super::super) struct Call<'a> {
+    pub tape: &'a Tape,
+    pub name: Name,
+    line: &'a Op<'a>,
+    tables: &'a Tables,
+    storages: &'a [Slot],
+    fresh: Vec<Fresh>,
+    made: RefCell<Vec<Option<Storage>>>,
+}
+
+impl<'a> Call<'a> {
+    /// An operation of which everything that it names is there.
+    pub fn new(
+        tape: &'a Tape,
+        name: Name,
+        line: &'a Op<'a>,
+        tables: &'a Tables,
+        storages: &'a [Slot],
+        fresh: Vec<Fresh>,
+    ) -> Self {
+        let made = RefCell::new(vec![None; fresh.len()]);
+        Self {
+            tape,
+            name,
+            line,
+            tables,
+            storages,
+            fresh,
+            made,
+        }
+    }
+
+    /// Makes what the operation makes, in the order of its results.
+    pub fn make(&self) {
+        self.make_in(&[]);
+    }
+
+    /// The same, with these results first.
+    pub fn make_in(&self, first: &[usize]) {
+        self.make_only(first);
+        let mut made = self.made.borrow_mut();
+        for (fresh, made) in self.fresh.iter().zip(made.iter_mut()) {
+            made.get_or_insert_with(|| self.born(fresh));
+        }
+    }
+
+    /// Makes these results, in this order.
+    pub fn make_only(&self, outputs: &[usize]) {
+        let mut made = self.made.borrow_mut();
+        for output in outputs {
+            let of = self.fresh.iter().zip(made.iter_mut());
+            for (fresh, made) in of.filter(|(fresh, _)| fresh.output == Some(*output)) {
+                made.get_or_insert_with(|| self.born(fresh));
+            }
+        }
+    }
+
+    fn born(&self, fresh: &Fresh) -> Storage {
+        let seen = match fresh.layout {
+            Some(layout) => (layout.shape, layout.dtype),
+            None => (Dims::new(&[fresh.bytes]), DType::U8),
+        };
+        self.tape.born(fresh.bytes, seen, title(self.name))
+    }
+
+    /// What was made, by number.
+    pub fn into_made(self) -> Vec<Storage> {
+        self.make();
+        self.made.into_inner().into_iter().flatten().collect()
+    }
+
+    /// An argument by position and by name; null where it is not given.
+    pub fn value(&self, at: usize, name: &str) -> &Value {
+        let given = self.line.a.get(at).or_else(|| self.line.k.get(name));
+        given.unwrap_or(&NOTHING)
+    }
+
+    /// A tensor on the GPU that has elements.
+    pub fn tensor(&self, at: usize, name: &str) -> Option<Tensor> {
+        match self.value(at, name) {
+            Value::Tensor(tensor) => self.seen(tensor),
+            _ => None,
+        }
+    }
+
+    /// The same, if it has so many dimensions.
+    pub fn tensor_of(&self, at: usize, name: &str, dims: usize) -> Option<Tensor> {
+        self.tensor(at, name).filter(|tensor| tensor.dim() == dims)
+    }
+
+    /// The tensor that a value names.
+    pub fn seen(&self, tensor: &TensorRef) -> Option<Tensor> {
+        let layout = self.layout(tensor)?;
+        let slot = self.storages.get(tensor.storage? as usize)?;
+        let seen = (layout.shape, layout.strides);
+        let tensor = self.tape.view_of(slot.storage.as_ref()?, seen, layout.dtype);
+        (tensor.numel() > 0).then_some(tensor)
+    }
+
+    /// Whether extents make a tensor that can be.
+    pub fn fit(extents: &[u64]) -> bool {
+        let all = extents.iter().try_fold(1u64, |all, &extent| all.checked_mul(extent));
+        all.is_some_and(|all| all <= MOST_ELEMENTS)
+    }
+
+    /// How a tensor lies, wherever it does.
+    pub fn layout(&self, tensor: &TensorRef) -> Option<&'a Layout> {
+        self.tables.layouts.get(tensor.meta as usize)
+    }
+
+    /// How a result lies.
+    pub fn output(&self, at: usize) -> Option<&'a Layout> {
+        match self.line.o.get(at)? {
+            Value::Tensor(tensor) => self.layout(tensor),
+            _ => None,
+        }
+    }
+
+    /// Whether a result is asked for.
+    pub fn gives(&self, at: usize) -> bool {
+        matches!(self.line.o.get(at), Some(Value::Tensor(_)))
+    }
+
+    /// A whole number.
+    pub fn int(&self, at: usize, name: &str) -> Option<i64> {
+        match self.value(at, name) {
+            Value::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A number.
+    pub fn number(&self, at: usize, name: &str) -> Option<f64> {
+        match self.value(at, name) {
+            Value::Int(value) => Some(*value as f64),
+            Value::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A truth; false where it is not given.
+    pub fn is(&self, at: usize, name: &str) -> bool {
+        *self.value(at, name) == Value::Bool(true)
+    }
+
+    /// Whole numbers of a list, or one.
+    pub fn ints(&self, at: usize, name: &str) -> Option<Vec<i64>> {
+        match self.value(at, name) {
+            Value::Int(value) => Some(vec![*value]),
+            Value::List(all) => all
+                .iter()
+                .map(|value| match value {
+                    Value::Int(value) => Some(*value),
+                    _ => None,
+                })
+                .collect(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Convolutions: contiguous copies and cuDNN's workspaces.
+
+use super::super::layout::Layout;
+use super::call::Call;
+use crate::tape::{Tape, Tensor};
+
+/// Longest side of an image, most images and most channels of a convolution.
+const MOST_EXTENT: u64 = 1 << 20;
+
+/// What a convolution's arguments say beside its tensors, from a position on.
+struct Steps {
+    stride: Vec<i64>,
+    padding: Vec<i64>,
+    dilation: Vec<i64>,
+    transposed: bool,
+    groups: i64,
+}
+
+impl Steps {
+    fn of(call: &Call<'_>, first: usize) -> Self {
+        let list = |at, name| call.ints(at, name).unwrap_or_default();
+        Self {
+            stride: list(first, "stride"),
+            padding: list(first + 1, "padding"),
+            dilation: list(first + 2, "dilation"),
+            transposed: call.is(first + 3, "transposed"),
+            groups: call.int(first + 5, "groups").unwrap_or(1),
+        }
+    }
+
+    /// Whether each element is read once: the kernel is as long as its stride. Workspaces of such were measured.
+    fn cuts_patches(&self, x: &Tensor, weight: &Tensor) -> bool {
+        let kernel = &weight.shape()[2..];
+        let along = |given: &[i64], i: usize| given.get(i).or(given.first()).copied();
+        let strides =
+            (0..kernel.len()).all(|i| along(&self.stride, i).and_then(|s| u64::try_from(s).ok()) == Some(kernel[i]));
+        strides
+            && x.dim() == weight.dim()
+            && matches!(x.dim(), 4 | 5)
+            && x.shape()
+                .iter()
+                .chain(weight.shape().iter())
+                .all(|&extent| extent <= MOST_EXTENT)
+            && x.size(1) == weight.size(1)
+            && self.padding.iter().all(|&p| p == 0)
+            && self.dilation.iter().all(|&d| d == 1)
+            && !self.transposed
+            && self.groups == 1
+    }
+}
+
+/// A tensor on the tape that lies as a result does.
+fn like(tape: &Tape, x: &Tensor, layout: &Layout) -> Tensor {
+    tape.view_of(x.storage(), (layout.shape, layout.strides), layout.dtype)
+}
+
+/// `convolution(x, weight, bias, …)`; `false` where its workspace is not known.
+pub(super) fn forward(call: &Call<'_>) -> bool {
+    let (Some(x), Some(weight)) = (call.tensor(0, "input"), call.tensor(1, "weight")) else {
+        return false;
+    };
+    let known = weight.dim() > 2 && Steps::of(call, 3).cuts_patches(&x, &weight);
+    if !known {
+        return false;
+    }
+    let dense = call.tape.dense_copy(&x);
+    call.make();
+    let out = call
+        .output(0)
+        .filter(|out| out.shape.len() == x.dim() && out.numel() > 0);
+    if let Some(out) = out {
+        call.tape.in_convolution(&x, &weight, &like(call.tape, &x, out));
+    }
+    drop(dense);
+    out.is_some()
+}
+
+/// `convolution_backward(grad, x, weight, bias_sizes, …)`; `false` where its workspace is not known.
+pub(super) fn backward(call: &Call<'_>) -> bool {
+    let tensors = (
+        call.tensor(0, "grad_output"),
+        call.tensor(1, "input"),
+        call.tensor(2, "weight"),
+    );
+    let (Some(grad), Some(x), Some(weight)) = tensors else {
+        return false;
+    };
+    let known = weight.dim() > 2 && grad.dim() == x.dim() && Steps::of(call, 4).cuts_patches(&x, &weight);
+    if known {
+        let dense = [call.tape.dense_copy(&x), call.tape.dense_copy(&grad)];
+        call.make_only(&[0, 1]);
+        if call.gives(1) {
+            call.tape.in_weight_gradient(&x, &weight, &grad);
+        }
+        drop(dense);
+    }
+    call.make();
+    if call.gives(2) && grad.dim() > 1 {
+        let reduced: Vec<bool> = (0..grad.dim()).map(|i| i != 1).collect();
+        super::reductions::sum_of(call.tape, &grad, &reduced);
+    }
+    known
+}

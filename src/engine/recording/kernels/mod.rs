@@ -1,0 +1,79 @@
+//! What kernels of recorded operations take inside, by the rules that simulated operations have.
+
+mod attention;
+mod call;
+mod convolution;
+mod index;
+mod normalization;
+mod products;
+mod reductions;
+mod scans;
+
+pub(super) use call::{Call, Fresh};
+
+use crate::names::Name;
+
+/// An operation's name without namespace and overload: `mm` of `aten.mm.default`.
+pub(super) fn short(name: Name) -> Name {
+    let name = name.split_once('.').map_or(name, |(_, rest)| rest);
+    name.split_once('.').map_or(name, |(name, _)| name)
+}
+
+/// What memory that an operation makes is called.
+pub(super) fn title(name: Name) -> Name {
+    let name = short(name).trim_matches('_');
+    name.strip_suffix("_data").unwrap_or(name)
+}
+
+/// Makes an operation's results, and what its kernel takes beside them; `false` where it takes something that no rule
+/// tells.
+pub(super) fn run(call: &Call<'_>) -> bool {
+    let known = match short(call.name) {
+        name if !call.name.starts_with("aten.") => elsewhere(name),
+        name => aten(name, call),
+    };
+    call.make();
+    known
+}
+
+/// Operations of libraries other than PyTorch's own.
+fn elsewhere(_: &str) -> bool {
+    true
+}
+
+fn aten(name: &str, call: &Call<'_>) -> bool {
+    match name {
+        "mm" | "bmm" | "baddbmm" | "baddbmm_" | "addbmm" | "addbmm_" | "mv" | "addmv" | "addmv_" | "dot" | "vdot"
+        | "addr" => products::product(name, call),
+        "addmm" | "addmm_" | "_addmm_activation" => products::addmm(call),
+        "_scaled_mm" | "_int_mm" => products::lt(call),
+        "_grouped_mm" | "_scaled_grouped_mm" => return products::grouped(call),
+        _ if name.starts_with("_scaled_dot_product") || name.contains("_attention_") => {
+            return attention::attention(name, call);
+        }
+        "convolution" | "cudnn_convolution" | "convolution_overrideable" => return convolution::forward(call),
+        "convolution_backward" => return convolution::backward(call),
+        "native_layer_norm" => normalization::layer_norm(call),
+        "native_layer_norm_backward" => normalization::layer_norm_backward(call),
+        "_softmax" | "_log_softmax" => normalization::softmax(call),
+        "_softmax_backward_data" => normalization::softmax_backward(call, true),
+        "_log_softmax_backward_data" => normalization::softmax_backward(call, false),
+        "_safe_softmax" => normalization::safe_softmax(call),
+        "native_dropout" | "_fused_dropout" => call.make_in(&[1, 0]),
+        "avg_pool2d_backward" | "avg_pool3d_backward" => normalization::pool_backward(call),
+        "embedding_dense_backward" => index::embedding_backward(call),
+        "nonzero" => index::nonzero(call),
+        "masked_select" | "masked_scatter_backward" => index::masked_select(call),
+        "bucketize" | "searchsorted" => scans::search(call),
+        "pow" => reductions::power(call),
+        "masked_scatter" | "masked_scatter_" => index::masked_scatter(call),
+        "index" => index::index(call),
+        "index_put" | "index_put_" | "_index_put_impl_" | "_unsafe_index_put" => index::index_put(call),
+        "unique_consecutive" => scans::unique_consecutive(call),
+        "repeat_interleave" => scans::repeat_interleave(call),
+        "cumsum" | "cumsum_" => scans::cumsum(call),
+        "_foreach_norm" => reductions::foreach_norm(call),
+        _ => reductions::reduction(name, call),
+    }
+    true
+}

@@ -1,0 +1,56 @@
+//! Matrix products: libraries' workspaces, and copies of operands that cuBLAS does not take.
+
+use super::super::value::Value;
+use super::call::Call;
+use crate::dtype::DType;
+
+/// A product by cuBLAS.
+pub(super) fn product(name: &str, call: &Call<'_>) {
+    call.make();
+    let first = usize::from(matches!(
+        name,
+        "baddbmm" | "baddbmm_" | "addbmm" | "addbmm_" | "addmv" | "addmv_"
+    ));
+    let operands = [call.tensor(first, "mat1"), call.tensor(first + 1, "mat2")];
+    if operands.iter().all(Option::is_some) {
+        call.tape.cublas();
+    }
+    let copies: Vec<_> = operands
+        .iter()
+        .flatten()
+        .filter_map(|operand| call.tape.ready_for_cublas(operand))
+        .collect();
+    drop(copies);
+}
+
+/// `addmm(bias, a, b)`: a bias of one dimension goes through cuBLASLt's epilogue
+/// (`isInputCompliesAddmmCudaLt` in `aten/src/ATen/native/cuda/Blas.cpp`).
+pub(super) fn addmm(call: &Call<'_>) {
+    let (Some(a), Some(b)) = (call.tensor_of(1, "mat1", 2), call.tensor_of(2, "mat2", 2)) else {
+        return call.make();
+    };
+    call.make();
+    let bias = call.tensor_of(0, "self", 1);
+    let whole = matches!(call.number(3, "beta"), None | Some(1.0));
+    let bias = bias.filter(|bias| bias.is_contiguous() && bias.size(0) == b.size(1));
+    let floats = matches!(a.dtype(), DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+    if bias.is_some() && whole && floats && b.size(0) > 1 && b.size(1) > 1 {
+        call.tape.cublaslt();
+    } else {
+        call.tape.cublas();
+    }
+    let copies = [&a, &b].map(|operand| call.tape.ready_for_cublas(operand));
+    drop(copies);
+}
+
+/// A product that only cuBLASLt makes.
+pub(super) fn lt(call: &Call<'_>) {
+    call.make();
+    call.tape.cublaslt();
+}
+
+/// A product of each expert, whose CUTLASS kernel has a workspace of its own; `false`: no rule tells it.
+pub(super) fn grouped(call: &Call<'_>) -> bool {
+    call.make();
+    matches!(call.value(0, "self"), Value::Null)
+}

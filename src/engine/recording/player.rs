@@ -1,0 +1,293 @@
+//! Writes a recording's operations and frees on a tape.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::fault::Fault;
+use super::kernels::{self, Call, Fresh};
+use super::limits::{MOST_BORN, MOST_STORED};
+use super::lines;
+use super::marks::Marks;
+use super::run::{Cue, Question};
+use super::tables::{Tables, declared};
+use super::value::{TensorRef, Value};
+use crate::names::Name;
+use crate::tape::log::StorageId;
+use crate::tape::{Kind, Storage, Tape, Why};
+
+/// A tape, and what a recording's numbers mean on it.
+pub(super) struct Player {
+    pub tape: Tape,
+    pub tables: Tables,
+    pub marks: Marks,
+    pub cues: Vec<(usize, Cue)>,
+    pub streams: Vec<(StorageId, u32)>,
+    /// Operations whose inside no rule tells, and how often they ran.
+    pub unknown: BTreeMap<Name, u64>,
+    pub operations: u64,
+    storages: Vec<Slot>,
+}
+
+/// A storage of the recording.
+pub(super) struct Slot {
+    /// While it lives.
+    pub storage: Option<Storage>,
+    id: Option<StorageId>,
+}
+
+impl Player {
+    pub fn new(tape: Tape) -> Self {
+        Self {
+            tape,
+            tables: Tables::default(),
+            marks: Marks::default(),
+            cues: Vec::new(),
+            streams: Vec::new(),
+            unknown: BTreeMap::new(),
+            operations: 0,
+            storages: Vec::new(),
+        }
+    }
+
+    /// Storages so far.
+    pub fn count(&self) -> u64 {
+        self.storages.len() as u64
+    }
+
+    /// The tape's number of a storage; none of one without memory.
+    pub fn id_of(&self, storage: u64) -> Option<StorageId> {
+        self.storages.get(usize::try_from(storage).ok()?)?.id
+    }
+
+    /// `op`.
+    pub fn operation(&mut self, line: &lines::Op<'_>) -> Result<(), Fault> {
+        let name = *declared(&self.tables.operations, "function", line.f)?;
+        let scope = self.tables.scope(line.module)?;
+        if let Some(node) = line.v {
+            declared(&self.tables.nodes, "node", node)?;
+        }
+        self.tables.knows_place(line.l)?;
+        let fresh = self.fresh(line)?;
+        self.check(line, &fresh)?;
+        let at = self.tape.mark();
+        self.marks.operation(at, self.is_of_loss(line));
+        self.operations += 1;
+        let before = self.tape.count_born();
+        let call = Call::new(&self.tape, name, line, &self.tables, &self.storages, fresh);
+        let known = self.tape.on_thread(line.b == 1, line.st, || {
+            self.tape.in_scope(scope, || kernels::run(&call))
+        });
+        let made = call.into_made();
+        if !known {
+            *self.unknown.entry(kernels::short(name)).or_default() += 1;
+        }
+        for storage in made {
+            let id = storage.id();
+            self.storages.push(Slot {
+                storage: Some(storage),
+                id,
+            });
+        }
+        let born = self.tape.count_born();
+        if born > MOST_BORN {
+            return Err(Fault::TooMuch("storages"));
+        }
+        if line.st != 0 {
+            self.streams.extend((before..born).map(|id| (id as StorageId, line.st)));
+        }
+        Ok(())
+    }
+
+    /// What the operation makes, in the order of its results.
+    fn fresh(&self, line: &lines::Op<'_>) -> Result<Vec<Fresh>, Fault> {
+        let first = self.count();
+        let mut outputs: BTreeMap<u64, (usize, u32)> = BTreeMap::new();
+        for (number, value) in line.o.iter().enumerate() {
+            value.tensors(&mut |tensor: &TensorRef| {
+                if let Some(storage) = tensor.storage {
+                    outputs.entry(storage.into()).or_insert((number, tensor.meta));
+                }
+            });
+        }
+        let mut all = Vec::with_capacity(line.n.len());
+        for (at, &(id, bytes)) in line.n.iter().enumerate() {
+            let next = first + at as u64;
+            if id != next {
+                return Err(Fault::OutOfOrder("storage", id, next));
+            }
+            if bytes > MOST_STORED {
+                return Err(Fault::TooMuch("bytes in a storage"));
+            }
+            let output = outputs.get(&id).copied();
+            let layout = match output {
+                Some((_, meta)) => Some(*declared(&self.tables.layouts, "meta", meta.into())?),
+                None => None,
+            };
+            all.push(Fresh {
+                bytes,
+                layout,
+                output: output.map(|(at, _)| at),
+            });
+        }
+        Ok(all)
+    }
+
+    /// Whether everything that it names is there.
+    fn check(&self, line: &lines::Op<'_>, fresh: &[Fresh]) -> Result<(), Fault> {
+        let known = self.count();
+        let after = known + fresh.len() as u64;
+        let mut fault = Ok(());
+        let arguments = line.a.iter().chain(line.k.values());
+        for (value, end) in arguments.map(|v| (v, known)).chain(line.o.iter().map(|v| (v, after))) {
+            value.tensors(&mut |tensor: &TensorRef| {
+                if fault.is_ok() {
+                    fault = self.check_tensor(tensor, known, end);
+                }
+            });
+        }
+        fault
+    }
+
+    fn check_tensor(&self, tensor: &TensorRef, known: u64, end: u64) -> Result<(), Fault> {
+        declared(&self.tables.layouts, "meta", tensor.meta.into())?;
+        let Some(storage) = tensor.storage else { return Ok(()) };
+        let id = u64::from(storage);
+        if id >= end {
+            return Err(Fault::Undeclared("storage", id));
+        }
+        if id < known && self.storages[storage as usize].storage.is_none() {
+            return Err(Fault::Freed(id));
+        }
+        Ok(())
+    }
+
+    /// Whether all that it reads and writes are single numbers: arithmetic on the loss.
+    fn is_of_loss(&self, line: &lines::Op<'_>) -> bool {
+        let mut any = false;
+        let mut all = true;
+        for value in line.a.iter().chain(line.k.values()).chain(&line.o) {
+            value.tensors(&mut |tensor: &TensorRef| {
+                any = true;
+                let layout = self.tables.layouts.get(tensor.meta as usize);
+                all &= layout.is_some_and(|layout| layout.shape.is_empty());
+            });
+        }
+        any && all
+    }
+
+    /// `free`.
+    pub fn free(&mut self, line: &lines::Free) -> Result<(), Fault> {
+        for &id in &line.s {
+            let slot = self.slot(id)?;
+            if slot.storage.take().is_none() {
+                return Err(Fault::Freed(id));
+            }
+        }
+        Ok(())
+    }
+
+    fn slot(&mut self, id: u64) -> Result<&mut Slot, Fault> {
+        let at = usize::try_from(id).ok();
+        at.and_then(|at| self.storages.get_mut(at))
+            .ok_or(Fault::Undeclared("storage", id))
+    }
+
+    /// The memory of a storage that lives.
+    fn living(&self, id: u64) -> Result<&Storage, Fault> {
+        let at = usize::try_from(id).ok();
+        let slot = at.and_then(|at| self.storages.get(at));
+        let slot = slot.ok_or(Fault::Undeclared("storage", id))?;
+        slot.storage.as_ref().ok_or(Fault::Freed(id))
+    }
+
+    /// `param`.
+    pub fn param(&mut self, line: &lines::Param<'_>) -> Result<(), Fault> {
+        let adapter = line.name.contains("lora_");
+        let param = self.tables.param(line)?;
+        let (name, scope, buffer) = (param.name, param.scope, param.buffer);
+        // A parameter may lie on the host, and a tied one was told before.
+        let storage = self.living(line.s)?;
+        let why = match (buffer, adapter) {
+            (true, _) => Why::Buffer,
+            (false, true) => Why::Adapter,
+            (false, false) => Why::Parameter,
+        };
+        self.tape.rename(storage, name, scope);
+        storage.classify(Kind::Weight, why);
+        Ok(())
+    }
+
+    /// `why`.
+    pub fn why(&mut self, line: &lines::Why<'_>) -> Result<(), Fault> {
+        let node = match line.v {
+            Some(id) => Some(*declared(&self.tables.nodes, "node", id)?),
+            None => None,
+        };
+        let named = match &line.name {
+            Some(name) => Some(self.tables.keep(&Cow::Borrowed(&**name))?),
+            None => None,
+        };
+        let scope = match line.p {
+            Some(id) => Some(declared(&self.tables.params, "param", id)?.scope),
+            None => None,
+        };
+        let storage = self.living(line.s)?;
+        match (&*line.is, node) {
+            ("saved", Some(node)) => storage.keep_for_backward(Why::NeededBy(node)),
+            ("gradient", _) => storage.classify(Kind::Gradient, Why::Gradient),
+            ("state", _) => {
+                if let (Some(name), Some(scope)) = (named, scope) {
+                    self.tape.rename(storage, name, scope);
+                }
+                let why = if named == Some("step") {
+                    Why::StepCount
+                } else {
+                    Why::State
+                };
+                storage.classify(Kind::OptimizerState, why);
+            }
+            ("batch", _) => {
+                let kind = self.tape.kind_of(storage).map(|(kind, _)| kind);
+                if matches!(kind, Some(Kind::Temporary | Kind::Activation)) {
+                    if let Some(name) = named {
+                        self.tape.rename(storage, name, 0);
+                    }
+                    storage.classify(Kind::Input, Why::Batch);
+                }
+            }
+            ("autocast", _) => storage.classify(Kind::Activation, Why::AutocastCopy),
+            ("held", _) => {
+                if let (true, Some(name)) = (self.is_temporary(storage), named) {
+                    storage.classify(Kind::Temporary, Why::HeldBy(name));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn is_temporary(&self, storage: &Storage) -> bool {
+        matches!(self.tape.kind_of(storage), Some((Kind::Temporary, _)))
+    }
+
+    /// What the script asks or tells the allocator.
+    pub fn cue(&mut self, cue: Cue) {
+        let at = self.tape.mark();
+        self.marks.settle(at);
+        self.cues.push((at, cue));
+    }
+
+    /// `ask`.
+    pub fn ask(&mut self, line: &lines::Ask<'_>) {
+        self.cue(Cue::Ask(Question::named(&line.what)));
+    }
+
+    /// `mark`.
+    pub fn mark(&mut self, line: &lines::Mark<'_>) -> Result<(), Fault> {
+        let at = self.tape.mark();
+        self.marks.mark(&line.at, at)
+    }
+}
+
+/// An argument that is not there.
+pub(super) const NOTHING: Value = Value::Null;

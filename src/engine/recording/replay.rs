@@ -1,0 +1,240 @@
+//! Plays a run through PyTorch's allocator, step by step, as the script had it.
+
+use super::marks::Step;
+use super::run::{Cue, Question, Run};
+use crate::allocator::{
+    AscendingAddresses, CachingAllocator, DriverAddresses, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses,
+};
+use crate::report::{BlockBytes, Phase, Reserved, SegmentLayout, StepBytes};
+use crate::simulate::Player;
+use crate::tape::Kind;
+use crate::tape::log::StorageId;
+use crate::units::Bytes;
+
+/// The allocator's figures over a recorded run.
+pub(super) struct Replay {
+    /// Allocated bytes before the first step.
+    pub after_model: Bytes,
+    /// Figures of each step.
+    pub steps: Vec<StepBytes>,
+    /// Highest reserved bytes of the steps, by where segments lie.
+    pub reserved: Vec<Reserved>,
+    /// Bytes of each storage's block.
+    pub block_bytes: BlockBytes,
+    /// Storages that live before the last step.
+    pub initial: Vec<StorageId>,
+    /// How many events of the last step come before its highest total.
+    pub peak: usize,
+    /// What the script asked, in order.
+    pub asked: Vec<Asked>,
+}
+
+/// The answer to a question of the script; nothing to one that is not followed.
+pub type Asked = Option<Bytes>;
+
+/// Replays a run in a fresh process, and its segments in others.
+pub(super) fn replay(run: &Run) -> Result<Replay, OutOfMemory> {
+    let (mut replay, fresh) = played(run, Box::new(DriverAddresses::default()), false)?;
+    replay.reserved.push(Reserved {
+        layout: SegmentLayout::FreshProcess,
+        ..fresh
+    });
+    // With expandable segments their order decides nothing.
+    if run.options.expandable_segments {
+        return Ok(replay);
+    }
+    let others: [(SegmentLayout, Box<dyn SegmentSource>); 2] = [
+        (SegmentLayout::UsedProcess, Box::new(AscendingAddresses::default())),
+        (SegmentLayout::DrawnOrder, Box::new(ShuffledAddresses::new(0))),
+    ];
+    for (layout, source) in others {
+        let (_, reserved) = played(run, source, true)?;
+        replay.reserved.push(Reserved { layout, ..reserved });
+    }
+    Ok(replay)
+}
+
+/// What happens after so many events.
+#[derive(Clone, Copy)]
+enum Stop {
+    StepBegins(usize),
+    Stretch(usize, Phase),
+    Mark(usize, Mark),
+    StepEnds(usize),
+    Cue(Cue),
+}
+
+#[derive(Clone, Copy)]
+enum Mark {
+    BeforeForward,
+    AfterForward,
+    AfterBackward,
+}
+
+/// All stops of a run, in order.
+fn stops(run: &Run) -> Vec<(usize, Stop)> {
+    let mut stops: Vec<(usize, Stop)> = run.cues.iter().map(|&(at, cue)| (at, Stop::Cue(cue))).collect();
+    for (number, step) in run.steps.iter().enumerate() {
+        let Step {
+            begin,
+            end,
+            before_forward,
+            after_forward,
+            after_backward,
+            ..
+        } = *step;
+        stops.push((begin, Stop::StepBegins(number)));
+        let marks = [
+            (before_forward, Mark::BeforeForward),
+            (after_forward, Mark::AfterForward),
+            (after_backward, Mark::AfterBackward),
+        ];
+        stops.extend(marks.map(|(at, mark)| (at, Stop::Mark(number, mark))));
+        stops.extend(
+            step.stretches
+                .iter()
+                .map(|&(at, phase)| (at, Stop::Stretch(number, phase))),
+        );
+        stops.push((end, Stop::StepEnds(number)));
+    }
+    crate::order::sort_by_key(&mut stops, |(at, _)| *at);
+    stops
+}
+
+/// Figures as they are read.
+struct Meter {
+    steps: Vec<StepBytes>,
+    /// The step and phase that run.
+    now: Option<(usize, Phase)>,
+    /// Highest allocated and reserved bytes since the script set them back.
+    script: [Bytes; 2],
+    /// Highest reserved bytes within steps.
+    reserved: Bytes,
+    asked: Vec<Asked>,
+}
+
+impl Meter {
+    /// Reads peaks since the last stop.
+    fn read(&mut self, player: &mut Player) {
+        let allocator = player.allocator();
+        let peaks = [allocator.peak_allocated(), allocator.peak_reserved()];
+        for (highest, peak) in self.script.iter_mut().zip(peaks) {
+            *highest = (*highest).max(peak);
+        }
+        if let Some((step, phase)) = self.now {
+            let figures = &mut self.steps[step];
+            let figure = match phase {
+                Phase::Forward => &mut figures.peak_forward,
+                Phase::Backward => &mut figures.peak_backward,
+                Phase::Optimizer => &mut figures.peak_optimizer,
+            };
+            *figure = (*figure).max(peaks[0]);
+            self.reserved = self.reserved.max(peaks[1]);
+        }
+        player.reset_peaks();
+    }
+
+    fn cue(&mut self, cue: Cue, player: &mut Player) {
+        let allocator = player.allocator();
+        let held = [allocator.allocated(), allocator.reserved()];
+        match cue {
+            Cue::EmptyCache => player.empty_cache(),
+            Cue::ResetPeak => self.script = held,
+            Cue::Ask(question) => self.asked.push(match question {
+                Question::Allocated => Some(held[0]),
+                Question::MostAllocated => Some(self.script[0]),
+                Question::Reserved => Some(held[1]),
+                Question::MostReserved => Some(self.script[1]),
+                Question::Other => None,
+            }),
+        }
+    }
+
+    fn mark(&mut self, step: usize, mark: Mark, now: Bytes) {
+        let figures = &mut self.steps[step];
+        match mark {
+            Mark::BeforeForward => figures.before_forward = now,
+            Mark::AfterForward => figures.after_forward = now,
+            Mark::AfterBackward => figures.after_backward = now,
+        }
+    }
+}
+
+/// Plays a run with segments where `source` puts them, in a process that is `used` or fresh.
+fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Replay, Reserved), OutOfMemory> {
+    let allocator = CachingAllocator::with_source(run.options.clone(), source);
+    let mut player = Player::new(run.log.births.requests_from(0), &run.streams, allocator);
+    let mut meter = Meter {
+        steps: vec![StepBytes::default(); run.steps.len()],
+        now: None,
+        script: [Bytes::ZERO; 2],
+        reserved: Bytes::ZERO,
+        asked: Vec::new(),
+    };
+    let (mut done, mut after_model, mut initial, mut peak) = (0, Bytes::ZERO, Vec::new(), 0);
+    let last = run.steps.len() - 1;
+    for (at, stop) in stops(run) {
+        let at = at.min(run.events.len());
+        if used && done == 0 && at > 0 {
+            // What the process has cached when the script makes its first tensor.
+            player.leave_behind(&workspaces(run))?;
+            player.reset_peaks();
+        }
+        player.play(&run.events[done..at])?;
+        done = at;
+        meter.read(&mut player);
+        let now = player.allocator().allocated();
+        match stop {
+            Stop::StepBegins(number) => {
+                player.restart();
+                meter.now = Some((number, Phase::Forward));
+                if number == 0 {
+                    after_model = now.saturating_sub(inputs(run, &player));
+                }
+                if number == last {
+                    initial = player.lasting().storages();
+                }
+            }
+            Stop::Stretch(number, phase) => meter.now = Some((number, phase)),
+            Stop::Mark(number, mark) => meter.mark(number, mark, now),
+            Stop::StepEnds(number) => {
+                meter.steps[number].end = now;
+                meter.now = None;
+                if number == last {
+                    peak = player.peak();
+                }
+            }
+            Stop::Cue(cue) => meter.cue(cue, &mut player),
+        }
+    }
+    let segments = [PoolKind::Small, PoolKind::Large].map(|kind| player.segments(kind).collect::<Vec<_>>());
+    let mut reserved = Reserved::new(SegmentLayout::FreshProcess, segments.into_iter().flatten());
+    reserved.bytes = meter.reserved;
+    let replay = Replay {
+        after_model,
+        steps: meter.steps,
+        reserved: Vec::new(),
+        block_bytes: player.block_bytes(),
+        initial,
+        peak,
+        asked: meter.asked,
+    };
+    Ok((replay, reserved))
+}
+
+/// Bytes of the batch that lives.
+fn inputs(run: &Run, player: &Player) -> Bytes {
+    let live = player.lasting().storages().into_iter();
+    let inputs = live.filter(|&id| run.log.births[id as usize].kind == Kind::Input);
+    let blocks = player.block_bytes();
+    inputs.map(|id| Bytes::new(blocks.of(id))).sum()
+}
+
+/// Workspaces of libraries in the large pool, which a run before leaves cached.
+fn workspaces(run: &Run) -> Vec<StorageId> {
+    let births = run.log.births.iter().enumerate();
+    births
+        .filter(|(_, birth)| birth.kind == Kind::Workspace && PoolKind::of(birth.bytes) == PoolKind::Large)
+        .map(|(id, _)| id as StorageId)
+        .collect()
+}

@@ -1,0 +1,72 @@
+//! The report of a recorded run.
+
+use super::error::RecordingError;
+use super::replay::{Asked, replay};
+use super::run::{About, Run};
+use super::warnings::warnings;
+use crate::report::{Breakdown, Phase, Recorded, Report, Timeline};
+use crate::units::Bytes;
+
+/// A run that was played.
+pub struct Played {
+    /// What was recorded.
+    pub about: About,
+    /// What its last step holds.
+    pub report: Report,
+    /// Answers to the script's questions about memory, in order.
+    pub asked: Vec<Asked>,
+}
+
+/// Plays a run through the allocator; the report is that of its last step.
+///
+/// # Errors
+/// When the allocator refuses a request, which without a limit no training does.
+pub fn report(run: Run) -> Result<Played, RecordingError> {
+    let replay = replay(&run).map_err(|error| RecordingError::Setting(error.to_string()))?;
+    let (Some(first), Some(steady), Some(step)) = (replay.steps.first(), replay.steps.last(), run.steps.last()) else {
+        return Err(RecordingError::NoStep);
+    };
+    let (first, steady) = (*first, *steady);
+    let within = |at: usize| at - step.begin;
+    let phases = vec![
+        (Phase::Forward, within(step.before_forward)),
+        (Phase::Backward, within(step.after_forward)),
+        (Phase::Optimizer, within(step.after_backward)),
+    ];
+    let warned = warnings(&run);
+    let timeline = Timeline::new(Recorded {
+        phases,
+        events: run.events[step.begin..step.end].to_vec(),
+        log: run.log,
+        initial: replay.initial,
+        block_bytes: replay.block_bytes,
+        peak: replay.peak,
+        parameters: run.parameters,
+    });
+    let (peak_allocated, highest) = (steady.peak(), replay.reserved.iter().map(|layout| layout.bytes).max());
+    let peak_reserved = highest.unwrap_or_default();
+    let mut report = Report {
+        params: run.params,
+        trainable: run.trainable,
+        after_model: replay.after_model,
+        first,
+        steady,
+        peak_allocated,
+        peak_reserved,
+        reserved: replay.reserved,
+        fragmentation: peak_reserved.saturating_sub(peak_allocated),
+        paged: Bytes::ZERO,
+        peak_phase: steady.peak_phase(),
+        breakdown: Breakdown::of(&timeline),
+        timeline,
+        outputs: None,
+        warnings: Vec::new(),
+    };
+    report.warnings = crate::simulate::report_warnings(&report);
+    report.warnings.extend(warned);
+    Ok(Played {
+        about: run.about,
+        report,
+        asked: replay.asked,
+    })
+}

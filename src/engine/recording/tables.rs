@@ -1,0 +1,166 @@
+//! What a recording declares once and uses by number.
+
+use super::fault::Fault;
+use super::layout::Layout;
+use super::limits::{MOST_DECLARED, MOST_NAMED};
+use super::lines;
+use crate::names::{self, Name};
+use crate::tape::Tape;
+use crate::tape::log::ScopeId;
+
+/// Declarations, by number.
+#[derive(Default)]
+pub(super) struct Tables {
+    pub operations: Vec<Name>,
+    pub layouts: Vec<Layout>,
+    pub modules: Vec<Module>,
+    pub nodes: Vec<Name>,
+    pub params: Vec<Param>,
+    places: u64,
+    /// Bytes of names so far.
+    named: usize,
+}
+
+/// A module of the model.
+pub(super) struct Module {
+    /// Its path from the root, such as `model.layers.0.self_attn`.
+    pub path: Box<str>,
+    /// Its class.
+    pub class: Box<str>,
+    /// Where the tape has it.
+    pub scope: ScopeId,
+}
+
+/// A parameter or buffer.
+pub(super) struct Param {
+    /// Its own name, without its module's.
+    pub name: Name,
+    /// Its module's scope.
+    pub scope: ScopeId,
+    /// Its storage.
+    pub storage: u64,
+    /// Elements.
+    pub elements: u64,
+    pub trainable: bool,
+    pub buffer: bool,
+}
+
+/// A declared thing, or why there is none.
+pub(super) fn declared<'a, T>(all: &'a [T], what: &'static str, id: u64) -> Result<&'a T, Fault> {
+    let at = usize::try_from(id).ok();
+    at.and_then(|at| all.get(at)).ok_or(Fault::Undeclared(what, id))
+}
+
+/// Whether a declaration has the next number.
+fn next(what: &'static str, id: u64, count: usize) -> Result<(), Fault> {
+    match count as u64 {
+        next if next != id => Err(Fault::OutOfOrder(what, id, next)),
+        _ if count >= MOST_DECLARED => Err(Fault::TooMuch("declarations")),
+        _ => Ok(()),
+    }
+}
+
+impl Tables {
+    /// Keeps a name.
+    pub fn keep(&mut self, text: &str) -> Result<Name, Fault> {
+        self.count(text.len())?;
+        Ok(names::keep(text))
+    }
+
+    /// Counts the bytes of a name.
+    fn count(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.named += bytes + size_of::<Name>();
+        if self.named > MOST_NAMED {
+            return Err(Fault::TooMuch("names"));
+        }
+        Ok(())
+    }
+
+    /// `fn`.
+    pub fn operation(&mut self, line: &lines::Named<'_>) -> Result<(), Fault> {
+        next("function", line.id, self.operations.len())?;
+        let name = self.keep(&line.name)?;
+        self.operations.push(name);
+        Ok(())
+    }
+
+    /// `node`.
+    pub fn node(&mut self, line: &lines::Named<'_>) -> Result<(), Fault> {
+        next("node", line.id, self.nodes.len())?;
+        let name = self.keep(&line.name)?;
+        self.nodes.push(name);
+        Ok(())
+    }
+
+    /// `meta`.
+    pub fn meta(&mut self, line: &lines::Meta) -> Result<(), Fault> {
+        next("meta", line.id, self.layouts.len())?;
+        let layout = Layout::new(line.dtype, &line.shape, line.strides.as_deref())?;
+        self.layouts.push(layout);
+        Ok(())
+    }
+
+    /// `line`.
+    pub fn place(&mut self, line: &lines::Place) -> Result<(), Fault> {
+        next("line", line.id, usize::try_from(self.places).unwrap_or(usize::MAX))?;
+        self.places += 1;
+        Ok(())
+    }
+
+    /// Whether a line of Python was declared.
+    pub fn knows_place(&self, id: Option<u64>) -> Result<(), Fault> {
+        match id.filter(|&id| id >= self.places) {
+            Some(id) => Err(Fault::Undeclared("line", id)),
+            None => Ok(()),
+        }
+    }
+
+    /// `module`.
+    pub fn module(&mut self, tape: &Tape, line: &lines::Module<'_>) -> Result<(), Fault> {
+        next("module", line.id, self.modules.len())?;
+        let (parent, prefix) = match line.parent {
+            Some(parent) => {
+                let parent = declared(&self.modules, "module", parent)?;
+                (parent.scope, &*parent.path)
+            }
+            None => (0, ""),
+        };
+        let own = match line.name.strip_prefix(prefix) {
+            Some(own) if prefix.is_empty() => own,
+            Some(own) => own.strip_prefix('.').unwrap_or(own),
+            None => &line.name,
+        };
+        let own = String::from(own);
+        self.count(line.name.len() + line.class.len())?;
+        let own = self.keep(&own)?;
+        self.modules.push(Module {
+            path: (*line.name).into(),
+            class: (*line.class).into(),
+            scope: tape.declare(parent, own),
+        });
+        Ok(())
+    }
+
+    /// The scope of a module; the run's, where none is named.
+    pub fn scope(&self, module: Option<u64>) -> Result<ScopeId, Fault> {
+        module.map_or(Ok(0), |id| Ok(declared(&self.modules, "module", id)?.scope))
+    }
+
+    /// `param`.
+    pub fn param(&mut self, line: &lines::Param<'_>) -> Result<&Param, Fault> {
+        next("param", line.id, self.params.len())?;
+        let elements = declared(&self.layouts, "meta", line.m)?.numel();
+        let scope = self.scope(line.module)?;
+        let own = line.name.rsplit('.').next().unwrap_or_default();
+        let name = self.keep(own)?;
+        self.params.push(Param {
+            name,
+            scope,
+            storage: line.s,
+            elements,
+            trainable: line.trainable,
+            buffer: line.buffer,
+        });
+        declared(&self.params, "param", line.id)
+    }
+}

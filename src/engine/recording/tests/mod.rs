@@ -1,0 +1,32 @@
+//! Recordings written by hand: what is read, what kernels take inside, what is refused.
+
+mod hostile;
+mod inside;
+mod steps;
+mod text;
+
+use text::Text;
+
+use super::{RecordingError, Run, read};
+
+/// What a recording in this text holds.
+fn run(text: &Text) -> Run {
+    read(text.all().as_bytes(), None).unwrap_or_else(|error| panic!("{error}\n{}", text.all()))
+}
+
+/// Why this text is none.
+fn refused(text: &str) -> RecordingError {
+    match read(text.as_bytes(), None) {
+        Ok(_) => panic!("it was read:\n{text}"),
+        Err(error) => error,
+    }
+}
+
+/// Bytes of what is born in the last step, in order.
+fn born(run: &Run) -> Vec<u64> {
+    let step = run.steps.last().expect("a step");
+    let births = run.events[step.begin..step.end].iter().filter(|event| event.is_birth());
+    births
+        .map(|event| run.log.births[event.storage() as usize].bytes)
+        .collect()
+}

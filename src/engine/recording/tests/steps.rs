@@ -1,0 +1,205 @@
+//! Steps, their figures, and what tensors are said to be.
+
+use super::super::report;
+use super::run;
+use super::text::Text;
+use crate::report::Phase;
+use crate::tape::{Component, Kind, Why};
+use crate::units::Bytes;
+
+const MIB: u64 = 1 << 20;
+
+/// Two micro-batches of a step: 2 MiB of weights, activations of 4 MiB, a gradient of 2 MiB, states of 8 MiB.
+fn trained(steps: u64) -> Text {
+    let mut text = Text::new();
+    text.line(r#"{"t":"module","id":0,"name":"","class":"Net"}"#);
+    text.line(r#"{"t":"module","id":1,"name":"embed_tokens","class":"Embedding","parent":0}"#);
+    text.line(r#"{"t":"module","id":2,"name":"lm_head","class":"Linear","parent":0}"#);
+    text.line(r#"{"t":"node","id":0,"name":"MulBackward0"}"#);
+    let weight = text.tensor("f32", &[MIB / 2]);
+    let meta = weight.name.rsplit(':').next().unwrap().trim_end_matches('"').to_owned();
+    text.line(format!(
+        r#"{{"t":"param","id":0,"name":"embed_tokens.weight","module":1,"s":{},"m":{meta},"trainable":true}}"#,
+        weight.storage
+    ));
+    let mut states = Vec::new();
+    for step in 0..steps {
+        text.marks(&["step"]);
+        let mut gradient = None;
+        for _ in 0..2 {
+            let batch = text.tensor("i64", &[64]);
+            text.line(format!(
+                r#"{{"t":"why","s":{},"is":"batch","name":"input_ids"}}"#,
+                batch.storage
+            ));
+            text.marks(&["forward"]);
+            let kept = text
+                .op(
+                    "aten.mul.Tensor",
+                    &weight.name.clone(),
+                    r#","mod":1"#,
+                    &[("f32", &[MIB])],
+                )
+                .remove(0);
+            text.line(format!(r#"{{"t":"why","s":{},"is":"saved","v":0}}"#, kept.storage));
+            let logits = text
+                .op("aten.mul.Tensor", &kept.name.clone(), r#","mod":2"#, &[("f32", &[MIB])])
+                .remove(0);
+            let loss = text
+                .op("aten.sum.default", &logits.name.clone(), r#","mod":0"#, &[("f32", &[])])
+                .remove(0);
+            text.marks(&["forward_end"]);
+            text.free(&[&logits]);
+            let scaled = text
+                .op("aten.div.Tensor", &loss.name.clone(), "", &[("f32", &[])])
+                .remove(0);
+            text.marks(&["backward"]);
+            let grad = text
+                .op(
+                    "aten.mul.Tensor",
+                    &kept.name.clone(),
+                    r#","b":1,"v":0,"mod":1"#,
+                    &[("f32", &[MIB / 2])],
+                )
+                .remove(0);
+            text.free(&[&kept]);
+            match &gradient {
+                None => {
+                    text.line(format!(r#"{{"t":"why","s":{},"is":"gradient","p":0}}"#, grad.storage));
+                    gradient = Some(grad);
+                }
+                Some(_) => {
+                    text.free(&[&grad]);
+                }
+            }
+            text.marks(&["backward_end"]);
+            text.free(&[&scaled]);
+            text.line(r#"{"t":"ask","what":"memory_allocated","i":0}"#);
+            text.free(&[&loss, &batch]);
+        }
+        text.marks(&["optimizer"]);
+        if step == 0 {
+            for name in ["exp_avg", "exp_avg_sq"] {
+                let state = text.tensor("f32", &[MIB]);
+                let id = state.storage;
+                text.line(format!(r#"{{"t":"why","s":{id},"is":"state","p":0,"name":"{name}"}}"#));
+                states.push(state);
+            }
+        }
+        text.marks(&["optimizer_end"]);
+        text.free(&[&gradient.unwrap()]);
+        text.marks(&["step_end"]);
+    }
+    text
+}
+
+/// A step's figures in MiB and blocks of 512 bytes beyond.
+fn parts(bytes: Bytes) -> (u64, u64) {
+    (bytes.get() / MIB, bytes.get() % MIB / 512)
+}
+
+#[test]
+fn figures_are_those_of_the_last_micro_batch() {
+    let played = report(run(&trained(2))).unwrap();
+    let report = &played.report;
+    let [first, steady] = [report.first, report.steady];
+    assert_eq!(parts(report.after_model), (2, 0));
+    // The second micro-batch finds the gradient of the first.
+    assert_eq!(parts(first.before_forward), (4, 1));
+    assert_eq!(parts(steady.before_forward), (12, 1));
+    assert_eq!(parts(steady.after_forward), (16, 2));
+    assert_eq!(parts(steady.peak_forward), (20, 2));
+    assert_eq!(parts(steady.after_backward), (12, 2));
+    assert_eq!(parts(steady.peak_backward), (18, 3));
+    assert_eq!(parts(steady.peak_optimizer), (12, 2));
+    assert_eq!(parts(first.peak_optimizer), (12, 0));
+    assert_eq!(parts(steady.end), (10, 0));
+    assert_eq!(report.peak_phase, Phase::Forward);
+    assert_eq!((report.params, report.trainable), (MIB / 2, MIB / 2));
+    assert!(report.peak_reserved >= report.peak_allocated);
+    let asked: Vec<_> = played.asked.iter().map(|answer| parts(answer.unwrap())).collect();
+    assert_eq!(asked, [(4, 2), (4, 2), (12, 2), (12, 2)]);
+}
+
+#[test]
+fn tensors_say_what_they_are_and_why_they_live() {
+    let report = report(run(&trained(2))).unwrap().report;
+    let live = report.timeline.largest_at(report.timeline.peak_instant(), 9);
+    let said: Vec<_> = live
+        .iter()
+        .map(|t| (&*t.name, &*t.layer, t.component, t.kind, t.why))
+        .collect();
+    let words = Component::LanguageModel;
+    assert!(said.contains(&("exp_avg", "embed_tokens", words, Kind::OptimizerState, Why::State)));
+    assert!(said.contains(&("weight", "embed_tokens", words, Kind::Weight, Why::Parameter)));
+    assert!(said.contains(&(
+        "mul",
+        "embed_tokens",
+        words,
+        Kind::Activation,
+        Why::NeededBy("MulBackward0")
+    )));
+    assert!(said.contains(&("mul", "lm_head", Component::Head, Kind::Temporary, Why::InUse)));
+    assert!(said.contains(&("mul", "embed_tokens", words, Kind::Gradient, Why::Gradient)));
+    assert!(said.contains(&("input_ids", "", Component::Run, Kind::Input, Why::Batch)));
+    // The outermost module computes the loss once its head is done.
+    assert!(said.contains(&("sum", "loss", Component::Head, Kind::Temporary, Why::InUse)));
+    let total: u64 = live.iter().map(|t| t.bytes.get()).sum();
+    assert_eq!(report.breakdown.bytes.get(), total);
+}
+
+#[test]
+fn one_step_is_played_with_a_warning() {
+    let codes = |steps| -> Vec<String> {
+        let report = report(run(&trained(steps))).unwrap().report;
+        report.warnings.iter().map(|warning| warning.code.to_string()).collect()
+    };
+    assert!(codes(1).contains(&"recording-one-step".into()));
+    assert!(!codes(3).contains(&"recording-one-step".into()));
+}
+
+#[test]
+fn a_cache_that_the_script_empties_is_given_back() {
+    let mut text = Text::new();
+    let large = text.tensor("u8", &[100 * MIB]);
+    text.free(&[&large]);
+    text.line(r#"{"t":"ask","what":"memory_reserved","i":0}"#);
+    text.line(r#"{"t":"empty_cache"}"#);
+    text.line(r#"{"t":"ask","what":"memory_reserved","i":1}"#);
+    text.line(r#"{"t":"ask","what":"max_memory_allocated","i":2}"#);
+    text.line(r#"{"t":"reset_peak"}"#);
+    text.line(r#"{"t":"ask","what":"max_memory_allocated","i":3}"#);
+    text.line(r#"{"t":"ask","what":"mem_get_info","i":4}"#);
+    text.marks(&["step", "forward", "backward"]);
+    text.tensor("u8", &[MIB]);
+    text.marks(&["backward_end", "optimizer", "optimizer_end", "step_end"]);
+    let played = report(run(&text)).unwrap();
+    let asked: Vec<_> = played.asked.iter().map(|answer| answer.map(Bytes::get)).collect();
+    let mib = |mib: u64| Some(mib * MIB);
+    assert_eq!(asked, [mib(100), mib(0), mib(100), mib(0), None]);
+    // What was given back before is no part of the steps' peak.
+    assert_eq!(played.report.peak_reserved, Bytes::mib(2));
+}
+
+#[test]
+fn a_script_without_an_optimizer_is_played_with_a_warning() {
+    let mut text = Text::new();
+    text.marks(&["step", "forward", "backward"]);
+    text.tensor("u8", &[MIB]);
+    text.marks(&[
+        "backward_end",
+        "step_end",
+        "step",
+        "forward",
+        "backward",
+        "backward_end",
+        "step_end",
+    ]);
+    let report = report(run(&text)).unwrap().report;
+    assert!(
+        report
+            .warnings
+            .iter()
+            .any(|warning| warning.code == "recording-no-update")
+    );
+}

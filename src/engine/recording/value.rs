@@ -1,0 +1,136 @@
+//! Arguments and results of operations.
+
+use std::fmt;
+
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::dtype::DType;
+
+/// An argument or a result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Dtype(DType),
+    Tensor(TensorRef),
+    List(Vec<Value>),
+    /// Anything that no rule asks for.
+    Other,
+}
+
+/// A tensor: where it lies, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TensorRef {
+    /// Its storage; none on the host.
+    pub storage: Option<u32>,
+    /// How it lies there.
+    pub meta: u32,
+}
+
+impl Value {
+    /// Visits every tensor in it.
+    pub fn tensors(&self, visit: &mut impl FnMut(&TensorRef)) {
+        match self {
+            Self::Tensor(tensor) => visit(tensor),
+            Self::List(all) => all.iter().for_each(|value| value.tensors(visit)),
+            _ => {}
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an argument")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(i64::try_from(value).map_or(Value::Other, Value::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        of_text(text).ok_or_else(|| {
+            let shown: String = text.chars().take(40).collect();
+            E::custom(format_args!("\"{shown}\" is no argument"))
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = all.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::List(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Value, A::Error> {
+        while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Value::Other)
+    }
+}
+
+/// A string, whose first character says what it is.
+fn of_text(text: &str) -> Option<Value> {
+    let rest = text.get(1..)?;
+    Some(match text.as_bytes()[0] {
+        b'#' => Value::Tensor(tensor(rest)?),
+        b'%' => dtype(rest).map_or(Value::Other, Value::Dtype),
+        b'~' => Value::Float(match rest {
+            "inf" => f64::INFINITY,
+            "-inf" => f64::NEG_INFINITY,
+            "nan" => f64::NAN,
+            _ => return None,
+        }),
+        b'@' | b'=' | b'?' => Value::Other,
+        _ => return None,
+    })
+}
+
+/// `S:M` or `S:M:O`.
+fn tensor(text: &str) -> Option<TensorRef> {
+    let mut parts = text.split(':');
+    let storage = match parts.next()? {
+        "h" => None,
+        id => Some(id.parse().ok()?),
+    };
+    let meta = parts.next()?.parse().ok()?;
+    if let Some(offset) = parts.next() {
+        offset.parse::<u64>().ok()?;
+    }
+    parts.next().is_none().then_some(TensorRef { storage, meta })
+}
+
+/// A dtype by its short name.
+fn dtype(name: &str) -> Option<DType> {
+    use serde::de::IntoDeserializer;
+    let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
+    DType::deserialize(name).ok()
+}

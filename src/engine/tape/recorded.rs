@@ -1,0 +1,84 @@
+//! A tape as a recording writes it, whose operations ran elsewhere: births, deaths and threads are told, and what
+//! kernels take inside comes from the operations here.
+
+use super::core::Tape;
+use super::dims::Dims;
+use super::kind::{Component, Kind};
+use super::log::{Scope, ScopeId};
+use super::storage::Storage;
+use super::tensor::Tensor;
+use super::why::Why;
+use crate::dtype::DType;
+
+/// Bytes of libraries' workspaces that the environment sets (`CUBLAS_WORKSPACE_CONFIG`,
+/// `CUBLASLT_WORKSPACE_SIZE`); PyTorch's own where it does not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct WorkspaceSizes {
+    pub cublas: Option<u64>,
+    pub cublaslt: Option<u64>,
+}
+
+impl Tape {
+    /// Sets the sizes of workspaces.
+    pub(crate) fn set_workspace_sizes(&self, sizes: WorkspaceSizes) {
+        self.0.workspace_sizes.set(sizes);
+    }
+
+    /// Runs `f` on autograd's thread or the script's, on a CUDA stream.
+    pub(crate) fn on_thread<R>(&self, backward: bool, stream: u32, f: impl FnOnce() -> R) -> R {
+        let before = (self.0.in_backward.replace(backward), self.0.stream.replace(stream));
+        let result = f();
+        self.0.in_backward.set(before.0);
+        self.0.stream.set(before.1);
+        result
+    }
+
+    /// Drops what libraries keep (`torch._C._cuda_clearCublasWorkspaces`).
+    pub(crate) fn clear_workspaces(&self) {
+        self.0.workspaces.borrow_mut().clear();
+    }
+
+    /// A module that is known by its parent and its name there.
+    pub(crate) fn declare(&self, parent: ScopeId, name: &'static str) -> ScopeId {
+        let mut log = self.0.log.borrow_mut();
+        log.scopes.push(Scope {
+            parent,
+            name,
+            index: None,
+            component: Component::Run,
+        });
+        (log.scopes.len() - 1) as ScopeId
+    }
+
+    /// New memory of so many bytes, which its first tensor sees in this shape.
+    pub(crate) fn born(&self, bytes: u64, (shape, dtype): (Dims, DType), name: &'static str) -> Storage {
+        self.storage_of_bytes(bytes, &shape, dtype, name, Kind::Temporary)
+    }
+
+    /// A tensor that looks at memory.
+    pub(crate) fn view_of(&self, storage: &Storage, (shape, strides): (Dims, Dims), dtype: DType) -> Tensor {
+        Tensor::from_parts(storage.clone(), shape, strides, dtype, None)
+    }
+
+    /// How many storages were born.
+    pub(crate) fn count_born(&self) -> usize {
+        self.births()
+    }
+
+    /// Names memory anew, as a part of a module.
+    pub(crate) fn rename(&self, storage: &Storage, name: &'static str, scope: ScopeId) {
+        if let Some(id) = storage.id() {
+            let mut log = self.0.log.borrow_mut();
+            let birth = log.births.own(id);
+            (birth.name, birth.scope) = (name, scope);
+        }
+    }
+
+    /// What memory is for now.
+    pub(crate) fn kind_of(&self, storage: &Storage) -> Option<(Kind, Why)> {
+        let id = storage.id()?;
+        let log = self.0.log.borrow();
+        let birth = &log.births[id as usize];
+        Some((birth.kind, birth.why))
+    }
+}

@@ -1,0 +1,167 @@
+//! `estimate --recording`: a recorded step in each form, and files that are none.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::program::{Ran, run, run_on};
+
+const HEADER: &str = r#"{"t":"header","format":"vramscope-recording","version":1,"recorder":"0.1.0","versions":{"torch":"2.11.0+cu130"},"gpu":{"name":"NVIDIA H200","capability":[9,0],"memory":150109880320,"sms":132},"settings":{},"rank":0,"world":1,"command":["train.py","--batch","2"],"steps":2}"#;
+
+/// Two steps of one linear map of 1,024 × 1,024 in fp32 with SGD.
+fn recording() -> String {
+    let mut text = format!(
+        "{HEADER}\n{}\n",
+        r##"{"t":"fn","id":0,"name":"aten.randn.default"}
+{"t":"fn","id":1,"name":"aten.mm.default"}
+{"t":"meta","id":0,"dtype":"f32","shape":[1024,1024]}
+{"t":"module","id":0,"name":"","class":"Linear"}
+{"t":"node","id":0,"name":"MmBackward0"}
+{"t":"op","f":0,"a":[1024,1024],"o":["#0:0"],"n":[[0,4194304]]}
+{"t":"param","id":0,"name":"weight","module":0,"s":0,"m":0,"trainable":true}"##
+    );
+    for step in 0..2 {
+        let [x, out, grad] = [1, 2, 3].map(|i| 3 * step + i);
+        text += &format!(
+            r##"{{"t":"mark","at":"step","step":{number}}}
+{{"t":"op","f":0,"a":[1024,1024],"o":["#{x}:0"],"n":[[{x},4194304]]}}
+{{"t":"why","s":{x},"is":"batch","name":"input"}}
+{{"t":"mark","at":"forward"}}
+{{"t":"op","f":1,"a":["#{x}:0","#0:0"],"o":["#{out}:0"],"n":[[{out},4194304]],"mod":0}}
+{{"t":"mark","at":"forward_end"}}
+{{"t":"mark","at":"backward"}}
+{{"t":"op","f":1,"a":["#{x}:0","#{out}:0"],"o":["#{grad}:0"],"n":[[{grad},4194304]],"b":1,"v":0,"mod":0}}
+{{"t":"why","s":{grad},"is":"gradient","p":0}}
+{{"t":"mark","at":"backward_end"}}
+{{"t":"mark","at":"optimizer","name":"SGD"}}
+{{"t":"mark","at":"optimizer_end"}}
+{{"t":"free","s":[{grad},{out},{x}]}}
+{{"t":"mark","at":"step_end","step":{number}}}
+"##,
+            number = step + 1
+        );
+    }
+    text + "{\"t\":\"end\",\"steps\":2,\"ops\":7,\"storages\":7,\"seconds\":0.1}\n"
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(text.as_bytes()).unwrap();
+    packer.finish().unwrap()
+}
+
+/// A file in a folder of its own, which goes with the folder.
+fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.vram.gz");
+    std::fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+fn estimate(bytes: &[u8], further: &[&str]) -> Ran {
+    let (_folder, path) = file(bytes);
+    let path = path.to_str().unwrap();
+    run(["estimate", "--recording", path]
+        .iter()
+        .copied()
+        .chain(further.iter().copied()))
+}
+
+/// Four matrices, and the workspaces of both threads.
+const PEAK: u64 = 4 * (4 << 20) + 2 * (32 << 20);
+
+#[test]
+fn a_recording_is_played_packed_or_not() {
+    for bytes in [packed(&recording()), recording().into_bytes()] {
+        let ran = estimate(&bytes, &["--format", "json"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(answer["peak_allocated"], PEAK);
+        assert_eq!(answer["params"], 1 << 20);
+        assert_eq!(answer["recording"]["model"], "Linear");
+        assert_eq!(answer["recording"]["gpu"]["name"], "NVIDIA H200");
+        assert_eq!(answer["target"]["verdict"], "fits");
+        assert_eq!(answer["warnings"], serde_json::json!([]));
+    }
+    let piped = run_on(
+        ["estimate", "--recording", "-", "--format", "jsonl"],
+        packed(&recording()),
+    );
+    let line = &piped.lines()[0];
+    assert_eq!(
+        (&line["i"], &line["steady"]["peak_backward"]),
+        (&0.into(), &PEAK.into())
+    );
+}
+
+#[test]
+fn a_recording_is_told_in_words() {
+    let ran = estimate(&packed(&recording()), &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for words in [
+        "Linear  1.0M parameters",
+        "recorded without a GPU for NVIDIA H200",
+        "train.py --batch 2",
+        "FITS",
+        "Peak of each phase",
+        "cuBLAS workspace",
+        "kept from backward until zero_grad",
+    ] {
+        assert!(ran.stdout.contains(words), "{words:?} is missing:\n{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_smaller_card_of_the_same_kind_is_asked_about() {
+    let ran = estimate(&packed(&recording()), &["--limit-gib", "0.05", "--format", "json"]);
+    assert!(ran.stdout.contains("\"verdict\": \"oom\""), "{}", ran.stdout);
+    let other = estimate(&packed(&recording()), &["--gpu", "RTX 4090"]);
+    assert!(
+        other.refused().contains("record again with `--gpu`"),
+        "{}",
+        other.stderr
+    );
+}
+
+#[test]
+fn files_that_are_no_whole_recording_are_refused() {
+    let text = recording();
+    let bytes = packed(&text);
+    let cut: String = text.lines().take(12).map(|line| format!("{line}\n")).collect();
+    let newer = text.replace("\"version\":1", "\"version\":9");
+    let wrong = text.replace("\"f\":1", "\"f\":8");
+    for (bytes, words) in [
+        (bytes[..bytes.len() / 2].to_vec(), "cannot be unpacked beyond line"),
+        (packed(&cut), "is cut: it stops after line 12"),
+        (packed(&newer), "format version 9"),
+        (packed(&wrong), "uses function 8"),
+        (b"not a recording".to_vec(), "this is not a recording"),
+        (Vec::new(), "this is not a recording"),
+        (packed(""), "this is not a recording"),
+    ] {
+        let ran = estimate(&bytes, &[]);
+        let message = ran.refused();
+        assert!(
+            message.contains(words) && message.contains("run.vram.gz"),
+            "{words:?}: {message}"
+        );
+    }
+}
+
+#[test]
+fn flags_that_a_recording_cannot_follow_are_refused() {
+    for (flags, words) in [
+        (&["--batch", "4"][..], "holds its own setup"),
+        (&["--strategy", "fsdp", "--world", "2"], "holds its own setup"),
+        (&["--samples", "1000"], "no time"),
+        (&["--phase", "generate"], "--phase"),
+        (&["--config", "config.json"], "--config"),
+    ] {
+        let ran = estimate(&packed(&recording()), flags);
+        assert!(ran.refused().contains(words), "{flags:?}: {}", ran.stderr);
+    }
+    let missing = run(["estimate", "--recording", "/nonexistent/run.vram.gz"]);
+    assert!(missing.refused().contains("/nonexistent/run.vram.gz"));
+}

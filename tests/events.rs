@@ -1,0 +1,50 @@
+//! Births and deaths of a step as sizes, to be held against others.
+
+use vramscope_engine::simulate::Step;
+use vramscope_engine::tape::log::{Event, Log};
+
+/// Births as positive and deaths as negative sizes.
+pub fn sizes(log: &Log, events: &[Event]) -> Vec<i64> {
+    let size = |e: &Event| {
+        let bytes = log.births[e.storage() as usize].bytes as i64;
+        if e.is_birth() { bytes } else { -bytes }
+    };
+    events.iter().map(size).collect()
+}
+
+/// The same by phase.
+pub fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<i64>); 4] {
+    let m = step.marks;
+    let sizes = |from: usize, to: usize| sizes(log, &step.events[from..to]);
+    [
+        ("forward", sizes(m.before_forward, m.after_forward)),
+        ("backward", sizes(m.after_forward, m.after_backward)),
+        ("optimizer", sizes(m.after_backward, m.after_optimizer)),
+        ("zero_grad", sizes(m.after_optimizer, step.events.len())),
+    ]
+}
+
+/// Sorts the frees between two allocations: their order changes nothing for the allocator.
+pub fn frees_in_order(sizes: &[i64]) -> Vec<i64> {
+    let mut out = sizes.to_vec();
+    for run in out.chunk_by_mut(|a, b| *a < 0 && *b < 0) {
+        run.sort_unstable();
+    }
+    out
+}
+
+/// In words, the first difference of two sequences whose frees are in order; none where they are equal.
+pub fn difference(ours: &[i64], theirs: &[i64]) -> Option<String> {
+    if ours == theirs {
+        return None;
+    }
+    let at = ours.iter().zip(theirs).take_while(|(a, b)| a == b).count();
+    let near = |s: &[i64]| format!("{:?}", &s[at.min(s.len())..(at + 4).min(s.len())]);
+    Some(format!(
+        "{} events, {} recorded; from event {at} {} instead of {}",
+        ours.len(),
+        theirs.len(),
+        near(ours),
+        near(theirs)
+    ))
+}

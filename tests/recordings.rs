@@ -1,0 +1,76 @@
+//! Recordings made without a GPU against the engine's own tape of the same case: the same sizes in the same order and
+//! the same frees between them, and the same bytes at every mark.
+
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use vramscope_engine::recording::{self, Run};
+use vramscope_engine::simulate::record;
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::{Case, Model, simulate};
+use vramscope_tests::events::{difference, frees_in_order, phases};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/recordings")
+}
+
+fn read(path: &Path) -> Run {
+    let file = BufReader::new(GzDecoder::new(File::open(path).unwrap()));
+    recording::read(file, None).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}
+
+/// Files of the folder with the case that `measure.py` ran while each was recorded.
+fn cases() -> Vec<(PathBuf, Case)> {
+    let text = fs::read_to_string(folder().join("cases.jsonl")).unwrap();
+    let case = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let case = Case::from_json(&line["case"].to_string()).unwrap().unwrap();
+        (folder().join(line["file"].as_str().unwrap()), case)
+    };
+    text.lines().map(case).collect()
+}
+
+#[test]
+fn recorded_steps_are_the_simulated_ones() {
+    let cases = cases();
+    assert!(cases.len() >= 3);
+    let mut wrong = Vec::new();
+    for (path, case) in cases {
+        let model = Model::from_case(&case).unwrap();
+        let (recorded, simulated) = (read(&path), record(&model, &case.setup, Gpu::H200));
+        let ours = phases(recorded.log(), &recorded.last_step());
+        let theirs = phases(&simulated.log, &simulated.steady);
+        for ((phase, ours), (_, theirs)) in ours.into_iter().zip(theirs) {
+            let far = difference(&frees_in_order(&ours), &frees_in_order(&theirs));
+            wrong.extend(far.map(|far| format!("{path:?} {phase}: {far}")));
+        }
+        let played = recording::report(recorded).unwrap();
+        let expected = simulate(&model, &case.setup).unwrap();
+        assert_eq!(played.report.steady, expected.steady, "{path:?}");
+        assert_eq!(played.report.peak_allocated, expected.peak_allocated);
+        assert_eq!(
+            (played.report.params, played.report.trainable),
+            (expected.params, expected.trainable)
+        );
+    }
+    assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Every recording of the folder is read, and what it holds at the peak adds up.
+#[test]
+fn all_recordings_are_played() {
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "gz") {
+            continue;
+        }
+        let report = recording::report(read(&path)).unwrap().report;
+        assert!(report.peak_reserved >= report.peak_allocated, "{path:?}");
+        assert_eq!(report.breakdown.bytes, report.peak_allocated, "{path:?}");
+    }
+}
