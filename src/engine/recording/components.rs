@@ -134,7 +134,8 @@ pub(super) fn name_losses(log: &mut Log, events: &[Event], steps: &[Step], root:
     });
     for step in steps {
         let ends = step.stretches.iter().skip(1).map(|(at, _)| *at).chain([step.end]);
-        for (&(begin, phase), end) in step.stretches.iter().zip(ends) {
+        // What comes before the first forward is the batch.
+        for (&(begin, phase), end) in step.stretches.iter().zip(ends).skip(1) {
             let stretch = events.get(begin..end).unwrap_or_default();
             match phase {
                 Phase::Forward => losses_after_head(log, stretch.iter(), (root, loss)),
@@ -157,7 +158,7 @@ fn losses_after_head<'a>(
         after_head |= log.scopes[scope as usize].component == Component::Head && scope != loss;
         let birth = log.births.own(event.storage());
         let outside = scope == 0 || after_head && Some(scope) == root;
-        if outside && birth.kind != Kind::Workspace {
+        if outside && !matches!(birth.kind, Kind::Workspace | Kind::Input) {
             birth.scope = loss;
         }
     }

@@ -134,9 +134,14 @@ impl<'a> Call<'a> {
         self.tables.layouts.get(tensor.meta as usize)
     }
 
+    /// A result.
+    pub fn result(&self, at: usize) -> Option<&'a Value> {
+        self.line.o.get(at)
+    }
+
     /// How a result lies.
     pub fn output(&self, at: usize) -> Option<&'a Layout> {
-        match self.line.o.get(at)? {
+        match self.result(at)? {
             Value::Tensor(tensor) => self.layout(tensor),
             _ => None,
         }
@@ -144,7 +149,7 @@ impl<'a> Call<'a> {
 
     /// Whether a result is asked for.
     pub fn gives(&self, at: usize) -> bool {
-        matches!(self.line.o.get(at), Some(Value::Tensor(_)))
+        matches!(self.result(at), Some(Value::Tensor(_)))
     }
 
     /// A whole number.

@@ -3,7 +3,7 @@
 use super::super::value::{TensorRef, Value};
 use super::call::Call;
 use crate::dtype::DType;
-use crate::tape::dims::Dims;
+use crate::tape::dims::{Dims, is_contiguous};
 use crate::tape::{Storage, Tensor};
 
 /// `embedding_dense_backward(grad, ids, rows, padding, by_frequency)`.
@@ -107,19 +107,86 @@ fn expanded(call: &Call<'_>, indices: &[(usize, Index)]) -> Vec<Storage> {
     held
 }
 
+/// Copies of several index tensors that lie otherwise than one another once they are broadcast (`AdvancedIndex` in
+/// `aten/src/ATen/native/TensorAdvancedIndexing.cpp`).
+fn aligned(call: &Call<'_>, indices: &[(usize, Index)]) -> Vec<Storage> {
+    let mut lie: Vec<(Dims, Dims)> = Vec::new();
+    for (_, index) in indices {
+        match (&index.tensor, index.marked) {
+            (_, Some(marked)) => {
+                let column = (Dims::new(&[marked]), Dims::new(&[index.dims as u64]));
+                lie.extend(vec![column; index.dims]);
+            }
+            (Some(tensor), None) => lie.push((*tensor.shape(), *tensor.strides())),
+            (None, None) => {
+                let row = Dims::new(&[index.elements]);
+                lie.push((row, row.contiguous_strides()));
+            }
+        }
+    }
+    let shape = lie
+        .iter()
+        .try_fold(Dims::new(&[]), |all, (shape, _)| broadcast(&all, shape));
+    let Some(shape) = shape.filter(|shape| lie.len() > 1 && Call::fit(shape)) else {
+        return Vec::new();
+    };
+    let strides: Vec<Dims> = lie
+        .iter()
+        .map(|(own, strides)| stretched((own, strides), &shape))
+        .collect();
+    if strides.windows(2).all(|two| two[0] == two[1]) {
+        return Vec::new();
+    }
+    let apart = strides.iter().filter(|strides| !is_contiguous(&shape, strides));
+    let copy = |_: &Dims| call.tape.empty(shape, DType::I64, "contiguous copy of the index");
+    apart.map(|strides| copy(strides).storage().clone()).collect()
+}
+
+/// The shape of both together; none where they do not go together.
+fn broadcast(a: &Dims, b: &Dims) -> Option<Dims> {
+    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    let mut out = *long;
+    for (out, &extent) in out.iter_mut().rev().zip(short.iter().rev()) {
+        match (*out, extent) {
+            (all, 1) => *out = all,
+            (all, own) if all == 1 || all == own => *out = own,
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+/// Strides of a tensor that is expanded to a shape (`inferExpandGeometry`).
+fn stretched((own, strides): (&Dims, &Dims), shape: &Dims) -> Dims {
+    let mut out = *shape;
+    let lead = shape.len() - own.len();
+    for i in (0..shape.len()).rev() {
+        let (extent, stride) = match i.checked_sub(lead) {
+            Some(i) => (own[i], strides[i]),
+            None if i + 1 < shape.len() => (1, shape[i + 1].saturating_mul(out[i + 1])),
+            None => (1, 1),
+        };
+        out[i] = if extent == shape[i] { stride } else { 0 };
+    }
+    out
+}
+
 /// `x[indices]`.
 pub(super) fn index(call: &Call<'_>) {
     let marked = picked(call, call.output(0).map(|out| out.numel()));
-    let held = expanded(call, &indices(call, marked));
+    let indices = indices(call, marked);
+    let held = expanded(call, &indices);
+    let aligned = aligned(call, &indices);
     call.make();
-    drop(held);
+    drop((aligned, held));
 }
 
 /// How many elements masks pick, where so many values are read or written in all.
 fn picked(call: &Call<'_>, values: Option<u64>) -> Option<u64> {
     let x = call.tensor(0, "self")?;
-    let taken: usize = indices(call, None).iter().map(|(_, index)| index.dims).sum();
-    let rest: u64 = x.shape().get(taken..)?.iter().product();
+    let indices = indices(call, None);
+    let taken = |dim: usize| indices.iter().any(|(at, index)| (*at..*at + index.dims).contains(&dim));
+    let rest: u64 = (0..x.dim()).filter(|&dim| !taken(dim)).map(|dim| x.size(dim)).product();
     Some(values? / rest.max(1))
 }
 

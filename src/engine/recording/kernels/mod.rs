@@ -3,6 +3,7 @@
 mod attention;
 mod call;
 mod convolution;
+mod copies;
 mod index;
 mod normalization;
 mod products;
@@ -66,6 +67,7 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         "masked_select" | "masked_scatter_backward" => index::masked_select(call),
         "bucketize" | "searchsorted" => scans::search(call),
         "pow" => reductions::power(call),
+        "_to_copy" => copies::to_host(call),
         "masked_scatter" | "masked_scatter_" => index::masked_scatter(call),
         "index" => index::index(call),
         "index_put" | "index_put_" | "_index_put_impl_" | "_unsafe_index_put" => index::index_put(call),

@@ -268,7 +268,7 @@ fn more_bytes_than_a_recording_has_are_refused_without_being_kept() {
 
 #[test]
 fn more_memory_than_any_run_makes_is_refused() {
-    const EACH: usize = 1 << 17;
+    const EACH: usize = 1 << 12;
     let mut text = Text::new();
     text.function("aten.empty.memory_format");
     for line in 0..=MOST_BORN / EACH {

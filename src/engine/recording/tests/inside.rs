@@ -128,13 +128,60 @@ fn rows_at_a_mask_are_found_first_and_sorted_to_be_summed() {
     assert_eq!(taken[2..], [&found[..], &[2_359_296], &found, &sorting].concat());
 }
 
+/// A number that is repeated for each image, read by the host, from Qwen3-VL's allocator trace.
+#[test]
+fn what_the_host_reads_lies_in_one_run() {
+    let taken = taken(|text| {
+        let one = text.tensor("i64", &[1]);
+        let four = text.view(&one, "i64", &[4], &[0]);
+        let on_host = text.meta("i64", &[4], None);
+        let function = text.function("aten._to_copy.default");
+        for x in [&one, &four] {
+            text.line(format!(
+                r##"{{"t":"op","f":{function},"a":[{}],"k":{{"device":"@cpu"}},"o":["#h:{on_host}"]}}"##,
+                x.name
+            ));
+        }
+    });
+    assert_eq!(taken[1..], [32]);
+}
+
+/// Qwen3-VL's positions of a sample, [3, 802], written where its mask is set: the mask picks 802.
+#[test]
+fn a_mask_may_stand_behind_dimensions_that_are_whole() {
+    let taken = taken(|text| {
+        let x = text.tensor("i64", &[3, 802]);
+        let mask = text.tensor("bool", &[802]);
+        let values = text.tensor("i64", &[3, 802]);
+        let arguments = format!("{},[null,{}],{}", x.name, mask.name, values.name);
+        text.op("aten.index_put_.default", &arguments, "", &[]);
+    });
+    assert_eq!(taken[3..], [4, 1, 6416, 1023]);
+}
+
+/// The padding of keys that transformers looks up for each query, from LLaVA-1.5's allocator trace.
+#[test]
+fn index_tensors_that_lie_apart_are_copied() {
+    let taken = taken(|text| {
+        let mask = text.tensor("bool", &[1, 777]);
+        let sample = text.tensor("i64", &[1, 1, 1, 1]);
+        let key = text.tensor("i64", &[1, 1, 1, 777]);
+        for [first, second] in [[&sample, &key], [&key, &key]] {
+            let arguments = format!("{},[{},{}]", mask.name, first.name, second.name);
+            text.op("aten.index.Tensor", &arguments, "", &[("bool", &[1, 1, 1, 777])]);
+        }
+    });
+    assert_eq!(taken[3..], [6216, 777, 777]);
+}
+
 #[test]
 fn attention_of_cudnn_sums_in_fp32_in_backward() {
     let [b, h, s, d] = [2, 12, 512, 64];
     let taken = taken(|text| {
         let [grad, q, k, v, out] = [(); 5].map(|()| text.tensor("bf16", &[b, h, s, d]));
         let arguments = [grad, q, k, v, out].map(|x| x.name).join(",");
-        let results: [(&str, &[u64]); 3] = [("bf16", &[b, h, s, d]); 3];
+        let shape = [b, h, s, d];
+        let results: [(&str, &[u64]); 3] = [("bf16", &shape); 3];
         text.op(
             "aten._scaled_dot_product_cudnn_attention_backward.default",
             &arguments,

@@ -108,7 +108,8 @@ fn figures_are_those_of_the_last_micro_batch() {
     assert_eq!(parts(first.before_forward), (4, 1));
     assert_eq!(parts(steady.before_forward), (12, 1));
     assert_eq!(parts(steady.after_forward), (16, 2));
-    assert_eq!(parts(steady.peak_forward), (20, 2));
+    // Thread blocks share partial sums of the loss, and semaphores.
+    assert_eq!(parts(steady.peak_forward), (20, 4));
     assert_eq!(parts(steady.after_backward), (12, 2));
     assert_eq!(parts(steady.peak_backward), (18, 3));
     assert_eq!(parts(steady.peak_optimizer), (12, 2));
@@ -124,7 +125,7 @@ fn figures_are_those_of_the_last_micro_batch() {
 #[test]
 fn tensors_say_what_they_are_and_why_they_live() {
     let report = report(run(&trained(2))).unwrap().report;
-    let live = report.timeline.largest_at(report.timeline.peak_instant(), 9);
+    let live = report.timeline.largest_at(report.timeline.peak_instant(), 99);
     let said: Vec<_> = live
         .iter()
         .map(|t| (&*t.name, &*t.layer, t.component, t.kind, t.why))
