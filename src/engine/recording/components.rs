@@ -80,7 +80,7 @@ const PARTS: &[(Component, &[&str])] = &[
 pub(super) fn of(modules: &[Module]) -> Vec<(ScopeId, Component)> {
     let named = |path: &str| path.split('.').filter_map(component).fold(None, deepest);
     // A model without words is a tower.
-    let reads = modules.iter().any(|module| reads_words(module));
+    let reads = modules.iter().any(reads_words);
     let rest = if reads {
         Component::LanguageModel
     } else {
@@ -102,7 +102,7 @@ fn deepest(above: Option<Component>, here: Component) -> Option<Component> {
 
 fn component(name: &str) -> Option<Component> {
     let is = |part: &&str| name == *part;
-    let found = PARTS.iter().find(|(_, names)| names.iter().any(|part| is(&part)));
+    let found = PARTS.iter().find(|(_, names)| names.iter().any(is));
     let within = || {
         let connects = ["projector", "connector", "merger", "resampler", "qformer"];
         connects

@@ -10,95 +10,91 @@ use super::text::{Text, header, step};
 use super::{RecordingError, read, refused, run};
 use crate::tape::Gpu;
 
+/// An operation, its arguments but for tensors, and dtypes and shapes of its results.
+type Operation<'a> = (&'a str, &'a str, &'a [(&'a str, &'a [u64])]);
+
+const QUERIES: &[u64] = &[2, 8, 16, 64];
+
+/// Operations that rules look into, of tensors by number: 0 to 6 as in [`varied`].
+const OPERATIONS: [Operation<'_>; 19] = [
+    ("_scaled_dot_product_cudnn_attention", "0,0,0,0,0", &[("bf16", QUERIES)]),
+    (
+        "_scaled_dot_product_flash_attention",
+        "0,0,0,~0.0",
+        &[("bf16", QUERIES)],
+    ),
+    ("_scaled_dot_product_efficient_attention", "0,0,0", &[("bf16", QUERIES)]),
+    (
+        "_scaled_dot_product_cudnn_attention_backward",
+        "0,0,0,0,0",
+        &[("bf16", QUERIES); 3],
+    ),
+    (
+        "_scaled_dot_product_flash_attention_backward",
+        "0,0,0,0,0",
+        &[("bf16", QUERIES); 3],
+    ),
+    (
+        "_scaled_dot_product_efficient_attention_backward",
+        "0,0,0,0,0",
+        &[("bf16", QUERIES); 3],
+    ),
+    ("mm", "1,1", &[]),
+    ("addmm", "1,1,1", &[]),
+    ("sum", "0,[~0,~-1]", &[("bf16", &[8, 16])]),
+    ("max", "0,~1", &[("bf16", &[2, 16, 64]), ("i64", &[2, 16, 64])]),
+    ("cumsum", "2,~0", &[("i64", &[5000])]),
+    ("nonzero", "4", &[("i64", &[9, 1])]),
+    ("index", "1,[4]", &[("bf16", &[9, 64])]),
+    ("index_put_", "1,[2],3,~true", &[]),
+    ("embedding_dense_backward", "3,2,~99,~-1,~false", &[("f32", &[99, 64])]),
+    (
+        "convolution",
+        "5,6,~null,[~16,~16],[~0,~0],[~1,~1],~false,[~0,~0],~1",
+        &[("f32", &[2, 256, 2, 2])],
+    ),
+    ("_softmax", "0,~-1,~false", &[("bf16", QUERIES)]),
+    ("_foreach_norm", "[0,1]", &[("f32", &[]), ("f32", &[])]),
+    ("bucketize", "3,2", &[("i64", &[5000, 64])]),
+];
+
 /// A step with an operation of each kind that rules look into.
 fn varied() -> Text {
     step(|text| {
-        let x = text.tensor("bf16", &[2, 8, 16, 64]);
-        let rows = text.tensor("bf16", &[32, 64]);
-        let ids = text.tensor("i64", &[5000]);
-        let grad = text.tensor("f32", &[5000, 64]);
-        let mask = text.tensor("bool", &[32]);
-        let image = text.tensor("f32", &[2, 3, 32, 32]);
-        let patch = text.tensor("f32", &[256, 3, 16, 16]);
-        let four = [&x, &x, &x, &x, &x].map(|x| x.name.clone()).join(",");
-        let three: [(&str, &[u64]); 3] = [("bf16", &[2, 8, 16, 64]); 3];
-        for kind in ["cudnn", "flash", "efficient"] {
-            let forward = format!("aten._scaled_dot_product_{kind}_attention.default");
-            text.op(&forward, &four, "", &three);
+        let tensors: [(&str, &[u64]); 7] = [
+            ("bf16", QUERIES),
+            ("bf16", &[32, 64]),
+            ("i64", &[5000]),
+            ("f32", &[5000, 64]),
+            ("bool", &[32]),
+            ("f32", &[2, 3, 32, 32]),
+            ("f32", &[256, 3, 16, 16]),
+        ];
+        let tensors = tensors.map(|(dtype, shape)| text.tensor(dtype, shape));
+        for (name, arguments, results) in OPERATIONS {
+            let argument = |word: &str| {
+                let (open, rest) = word.split_at(usize::from(word.starts_with('[')));
+                let (word, close) = rest.split_at(rest.len() - usize::from(rest.ends_with(']')));
+                let value = match word.strip_prefix('~') {
+                    Some(plain) => plain,
+                    None => &tensors[word.parse::<usize>().unwrap()].name,
+                };
+                format!("{open}{value}{close}")
+            };
+            let arguments: Vec<String> = arguments.split(',').map(argument).collect();
             text.op(
-                &format!("aten._scaled_dot_product_{kind}_attention_backward.default"),
-                &four,
-                "",
-                &three,
+                &format!("aten.{name}.default"),
+                &arguments.join(","),
+                r#","b":1,"st":7"#,
+                results,
             );
         }
-        let of = |names: &[&str]| names.join(",");
-        text.op("aten.mm.default", &of(&[&rows.name, &rows.name]), r#","b":1"#, &[]);
-        text.op(
-            "aten.addmm.default",
-            &of(&[&rows.name, &rows.name, &rows.name]),
-            r#","st":7"#,
-            &[],
-        );
-        text.op(
-            "aten.sum.dim_IntList",
-            &of(&[&x.name, "[0,-1]"]),
-            "",
-            &[("bf16", &[8, 16])],
-        );
-        text.op(
-            "aten.max.dim",
-            &of(&[&x.name, "1"]),
-            "",
-            &[("bf16", &[2, 16, 64]), ("i64", &[2, 16, 64])],
-        );
-        text.op("aten.cumsum.default", &of(&[&ids.name, "0"]), "", &[("i64", &[5000])]);
-        text.op("aten.nonzero.default", &mask.name.clone(), "", &[("i64", &[9, 1])]);
-        text.op(
-            "aten.index.Tensor",
-            &of(&[&rows.name, &format!("[{}]", mask.name)]),
-            "",
-            &[("bf16", &[9, 64])],
-        );
-        let put = of(&[&rows.name, &format!("[{}]", ids.name), &grad.name, "true"]);
-        text.op("aten.index_put_.default", &put, "", &[]);
-        let table = of(&[&grad.name, &ids.name, "99", "-1", "false"]);
-        text.op(
-            "aten.embedding_dense_backward.default",
-            &table,
-            "",
-            &[("f32", &[99, 64])],
-        );
-        let patches = of(&[
-            &image.name,
-            &patch.name,
-            "null",
-            "[16,16]",
-            "[0,0]",
-            "[1,1]",
-            "false",
-            "[0,0]",
-            "1",
-        ]);
-        text.op("aten.convolution.default", &patches, "", &[("f32", &[2, 256, 2, 2])]);
-        text.op(
-            "aten._softmax.default",
-            &of(&[&x.name, "-1", "false"]),
-            "",
-            &[("bf16", &[2, 8, 16, 64])],
-        );
-        text.op(
-            "aten._foreach_norm.Scalar",
-            &format!("[{},{}]", x.name, rows.name),
-            "",
-            &[("f32", &[]), ("f32", &[])],
-        );
         text.line(r#"{"t":"node","id":0,"name":"MulBackward0"}"#);
         text.line(r#"{"t":"why","s":0,"is":"saved","v":0}"#);
         text.line(r#"{"t":"why","s":1,"is":"held","name":"out.logits"}"#);
         text.line(r#"{"t":"triton","name":"_kernel","grid":[1,1,1],"a":["=text","~inf","%f8e4m3","@cuda:0",{"x":1}]}"#);
         text.line(r#"{"t":"assumed","what":"topk","how":"balanced","count":3}"#);
-        text.free(&[&image, &patch]);
+        text.free(&[&tensors[5], &tensors[6]]);
     })
 }
 
