@@ -24,7 +24,7 @@ use crate::output::Format;
 /// phase, which phase holds the peak, what is live there, and whether a card has room for it.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE | --recording FILE> [OPTIONS]",
+    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]\n       vramscope estimate --recording FILE [OPTIONS]",
     after_help = examples(EXAMPLES),
     allow_negative_numbers = true,
     group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases", "recording"]),
