@@ -145,7 +145,7 @@ fn config(random: &mut Random) -> Value {
             object(&mut config, *section).map(|object| object.shift_remove("layer_types"));
         }
     }
-    for _ in 0..random.below(7) {
+    for _ in 0..[0, 0, 1, 1, 2, 3, 6][random.below(7)] {
         let section = one(random, &sections);
         let Some(object) = object(&mut config, section).filter(|object| !object.is_empty()) else {
             continue;

@@ -18,6 +18,10 @@ const LIMITS: [(&str, u64); 6] = [
 /// Most pixels a side of an image.
 const MOST_PIXELS: u64 = 1 << 14;
 
+/// Most of batch × seq × seq: pairs of positions over which attention goes, a thousand times what any GPU holds. With the
+/// limits of a configuration, no product of a tensor's extents is more than 64 bits.
+const MOST_PAIRS: u64 = 1 << 49;
+
 /// Refuses what cannot run.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !model.has_forward() {
@@ -49,6 +53,15 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !(0.0..1.0).contains(&setup.lora_dropout) {
         return Err(SimulateError::Dropout {
             given: setup.lora_dropout.to_string(),
+        });
+    }
+    let pairs = setup.seq.saturating_mul(setup.seq).saturating_mul(setup.batch);
+    if pairs > MOST_PAIRS {
+        return Err(SimulateError::OutOfRange {
+            entry: "batch × seq × seq".into(),
+            value: pairs,
+            least: 1,
+            most: MOST_PAIRS,
         });
     }
     options::check(model, setup)?;

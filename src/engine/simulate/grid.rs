@@ -11,9 +11,27 @@ const MOST_PATCHES: u64 = 1 << 22;
 /// about ten tensors.
 const MOST_ATTENTIONS: u64 = 1 << 19;
 
+/// Most images of a batch that are packed one by one (`pack_image_features`): each makes tensors of its own.
+const MOST_PACKED: u64 = 1 << 13;
+
+/// Refuses more images than are simulated where each is packed by itself.
+fn packed_images(setup: &Setup) -> Result<(), SimulateError> {
+    let value = setup.batch.saturating_mul(setup.images);
+    if value <= MOST_PACKED {
+        return Ok(());
+    }
+    Err(SimulateError::OutOfRange {
+        entry: "batch × images".into(),
+        value,
+        least: 1,
+        most: MOST_PACKED,
+    })
+}
+
 /// Refuses grids that are not made of whole tokens, and batches of more than is simulated.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let (patches, window) = match &model.config {
+        ModelConfig::LlavaNext(_) => return packed_images(setup),
         ModelConfig::Qwen2Vl(c) => (&c.vision.patches, None),
         ModelConfig::Qwen25Vl(c) => (&c.vision.patches, Some(c.vision.window_tokens())),
         ModelConfig::Qwen3Vl(c) => (&c.vision.patches, None),
