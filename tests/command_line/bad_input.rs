@@ -21,8 +21,8 @@ fn an_unknown_model_is_named_with_near_ones() {
 fn an_unknown_card_is_named_with_near_ones() {
     refused(&["estimate", "gpt2", "--gpu", "RTX 4091"], &["RTX 4091", "RTX 4090"]);
     refused(
-        &["estimate", "gpt2", "--gpu", "A100"],
-        &["A100", "A100 40GB", "A100 80GB"],
+        &["estimate", "gpt2", "--gpu", "RTX 50"],
+        &["RTX 50", "RTX 5070", "RTX 5090"],
     );
 }
 
@@ -96,7 +96,13 @@ fn a_text_longer_than_the_learned_positions_is_refused() {
 
 #[test]
 fn a_text_beyond_what_rotary_positions_were_made_for_is_warned_of() {
-    let long = ["estimate", "tinyllama-1.1b", "--format", "jsonl", "--seq"];
+    let long = [
+        "estimate",
+        "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
+        "--format",
+        "jsonl",
+        "--seq",
+    ];
     let said = |seq| run(long.into_iter().chain([seq])).stdout;
     assert!(said("4096").contains("max_position_embeddings"));
     assert!(!said("2048").contains("max_position_embeddings"));
