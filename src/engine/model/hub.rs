@@ -70,13 +70,14 @@ mod tests {
     #[test]
     fn a_short_name_is_as_large_as_its_checkpoint() {
         let params = |name: &str| {
+            let model = Model::from_catalogue(name).unwrap_or_else(|e| panic!("{name}: {e}"));
             let setup = Setup {
-                seq: 4096,
+                seq: model.default_seq(),
                 ..Setup::default()
             };
-            let model = Model::from_catalogue(name).unwrap_or_else(|e| panic!("{name}: {e}"));
-            let counted = simulate(&model, &setup).or_else(|_| simulate(&model, &Setup::default()));
-            counted.unwrap_or_else(|e| panic!("{name}: {e}")).params as f64
+            simulate(&model, &setup)
+                .unwrap_or_else(|e| panic!("{name}: {e}"))
+                .params as f64
         };
         for (name, id) in IDS {
             let off = params(name) / params(id) - 1.0;
