@@ -74,7 +74,7 @@ fn recorded_steps_are_the_simulated_ones() {
 fn all_recordings_are_played() {
     for entry in fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_none_or(|end| end != "gz") {
+        if !path.to_str().is_some_and(|path| path.ends_with(".vram.gz")) {
             continue;
         }
         let report = recording::report(read(&path)).unwrap().report;

@@ -20,10 +20,9 @@ pub fn lint() -> Result<(), Failure> {
     run(cargo().args(native))?;
     let portable = [
         "clippy",
-        "-p",
-        "vramscope",
+        "--workspace",
         "--features",
-        "portable",
+        "vramscope/portable",
         "--all-targets",
         "--locked",
     ];

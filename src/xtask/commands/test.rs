@@ -11,9 +11,8 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     tools::exports()?;
     super::build(super::Build::Published)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
-    // The browser's tests compare the page with the command line, so its binary has to be there.
-    run(cargo().args(["build", "--locked", "-p", "vramscope"]))?;
     portable()?;
+    // This builds the command line too, which the browser's tests compare the page with.
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
 }
 
@@ -24,17 +23,16 @@ fn portable() -> Result<(), Failure> {
         eprintln!("no Vulkan is installed: the portable backend's kernels are not compared");
         return Ok(());
     }
+    // The whole workspace is named, so that dependencies have the features that the other tests compiled them with.
     let only = [
         "--features",
-        "portable",
+        "vramscope/portable",
         "--bin",
         "vramscope",
         "--test",
         "way",
         "-E",
-        "test(portable) | binary(way)",
+        "package(vramscope) & (test(portable) | binary(way))",
     ];
-    run(cargo()
-        .args(["nextest", "run", "-p", "vramscope", "--locked"])
-        .args(only))
+    run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(only))
 }
