@@ -8,10 +8,10 @@ use serde_json::Value;
 use vramscope_engine::device::Device;
 use vramscope_engine::format::gib;
 use vramscope_engine::simulate::simulate_parallel;
-use vramscope_engine::time::communication::{Link, power_sgd_elements};
-use vramscope_engine::time::pipeline::{By, Pipeline, Stage};
-use vramscope_engine::time::{Asked, Costs, H200, Measured, Network, Rates, Run, TimeAnswer};
 use vramscope_engine::{Case, Model};
+use vramscope_time::communication::{Link, power_sgd_elements};
+use vramscope_time::pipeline::{By, Pipeline, Stage};
+use vramscope_time::{Asked, Costs, H200, Measured, Network, Rates, Run, TimeAnswer};
 
 /// What a table of the course says below its head, without its first column.
 type Cells = Vec<Vec<String>>;

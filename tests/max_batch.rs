@@ -7,11 +7,11 @@ mod process;
 use std::path::Path;
 
 use serde_json::Value;
-use vramscope_engine::plan::max_batch;
 use vramscope_engine::simulate::record;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Case, Model, Setup};
+use vramscope_plan::max_batch;
 use vramscope_tests::kept;
 
 use process::{Process, Trained};

@@ -8,15 +8,15 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+use vramscope_benchmark::Record;
 use vramscope_engine::Model;
-use vramscope_engine::attention::{Algorithm, Call, Pass, elapsed};
+use vramscope_engine::attention::{Algorithm, Call, Pass};
 use vramscope_engine::dtype::DType;
-use vramscope_engine::record::Record;
 use vramscope_engine::simulate::record_work;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::{Costs, H200, Measured as Kernels, Milliseconds, Rates, step};
 use vramscope_tests::kept;
 use vramscope_tests::measured::{Comparison, Measured, Row, Statistics};
+use vramscope_time::{Costs, H200, Measured as Kernels, Milliseconds, Rates, elapsed, step};
 
 const FILE: &str = "training_steps.jsonl";
 const TABLE: &str = "tests/data/time_vs_predicted.md";

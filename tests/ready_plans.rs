@@ -7,10 +7,10 @@ use std::path::Path;
 use serde::Deserialize;
 use vramscope_engine::allocator::Options;
 use vramscope_engine::device::Device;
-use vramscope_engine::plan::{Choice, Nearest};
 use vramscope_engine::simulate::{Trial, attempt};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Case, Model, Setup};
+use vramscope_plan::{Choice, Nearest};
 use vramscope_tests::kept;
 
 const TABLE: &str = "tests/data/ready_plans.md";

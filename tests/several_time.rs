@@ -10,11 +10,11 @@ use serde_json::Value;
 use vramscope_engine::device::Device;
 use vramscope_engine::setup::Strategy;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::communication::{Collective, Link};
-use vramscope_engine::time::{Costs, H200, Measured, Milliseconds, Network, Rates, Together, estimate_together};
 use vramscope_engine::{Case, Model};
 use vramscope_tests::kept;
 use vramscope_tests::measured::Statistics;
+use vramscope_time::communication::{Collective, Link};
+use vramscope_time::{Costs, H200, Measured, Milliseconds, Network, Rates, Together, estimate_together};
 
 const TABLE: &str = "tests/data/data_parallel_time_vs_predicted.md";
 

@@ -1,8 +1,8 @@
 //! What tells the time of a card, with what a person gives of its kernels.
 
+use vramscope_benchmark::Record;
 use vramscope_engine::device::Device;
-use vramscope_engine::record::Record;
-use vramscope_engine::time::{Clock, H200, Measured};
+use vramscope_time::{Clock, H200, Measured};
 
 use crate::failure::Failure;
 use crate::input::source::Source;

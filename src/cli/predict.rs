@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::{simulate_parallel, simulate_recorded};
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::{Clock, Milliseconds, Run};
 use vramscope_engine::{Case, Model, Report, Setup, SimulateError, simulate_on};
+use vramscope_time::{Clock, Milliseconds, Run};
 
 use crate::failure::Failure;
 

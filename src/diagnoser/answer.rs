@@ -1,9 +1,9 @@
 //! What the page shows of everything that was read.
 
 use serde::Serialize;
-use vramscope_engine::diagnose::snapshot::{Category, Group, Recording, SegmentMap, Summary};
-use vramscope_engine::diagnose::words::{self, Said};
-use vramscope_engine::diagnose::{Check, Evidence, Finding, Piece, Standing, Step, checks};
+use vramscope_diagnose::snapshot::{Category, Group, Recording, SegmentMap, Summary};
+use vramscope_diagnose::words::{self, Said};
+use vramscope_diagnose::{Check, Evidence, Finding, Piece, Standing, Step, checks};
 use vramscope_engine::units::Bytes;
 
 use super::run::{Run, Simulated};

@@ -1,14 +1,14 @@
 //! The run that the files are of, where the person names it.
 
 use serde::{Deserialize, Serialize};
+use vramscope_diagnose::Step;
 use vramscope_engine::device::{Device, outside};
-use vramscope_engine::diagnose::Step;
-use vramscope_engine::plan::{self, Effect, Now, Tried, WhatIf};
 use vramscope_engine::report::Phase;
 use vramscope_engine::tape::{Gpu, Kind};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Case, Model, Report, Setup, simulate_on};
+use vramscope_plan::{Effect, Now, Tried, WhatIf};
 
 /// As the page sends it.
 #[derive(Debug, Deserialize)]
@@ -125,8 +125,10 @@ impl Run {
             Room::Allocator(limit) => limit,
             Room::Card(device) => device.usable().saturating_sub(outside::total(device)),
         };
-        let rungs = plan::ladder(&self.model, &self.setup, self.gpu, limit).ok()?.rungs;
-        let rung = |rung: plan::Rung| Rung {
+        let rungs = vramscope_plan::ladder(&self.model, &self.setup, self.gpu, limit)
+            .ok()?
+            .rungs;
+        let rung = |rung: vramscope_plan::Rung| Rung {
             change: rung.change.map(|change| (change.key(), change.value())),
             peak: rung.peak,
             difference: rung.difference,

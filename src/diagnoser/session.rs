@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use vramscope_engine::diagnose::snapshot::{By, Recording};
-use vramscope_engine::diagnose::{Context, Evidence, Piece, diagnose, read_to_look_at};
-use vramscope_engine::plan::WhatIf;
+use vramscope_diagnose::snapshot::{By, Recording};
+use vramscope_diagnose::{Context, Evidence, Piece, diagnose, read_to_look_at};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
+use vramscope_plan::WhatIf;
 
 use super::answer::{Answer, File};
 use super::run::{Fix, Run};

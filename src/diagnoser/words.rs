@@ -14,7 +14,7 @@ pub fn phrases(language: &str) -> String {
         ],
         // The command line's.
         _ => [
-            include_str!("../engine/diagnose/finding/words/en.json"),
+            include_str!("../diagnose/finding/words/en.json"),
             include_str!("words/page.en.json"),
         ],
     };

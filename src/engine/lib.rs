@@ -6,9 +6,7 @@
 
 pub mod allocator;
 pub mod attention;
-pub mod course;
 pub mod device;
-pub mod diagnose;
 pub mod dtype;
 pub mod format;
 pub mod model;
@@ -16,15 +14,12 @@ mod names;
 pub mod nn;
 pub mod optim;
 pub mod order;
-pub mod plan;
 pub mod python_json;
-pub mod record;
 pub mod recording;
 pub mod report;
 pub mod setup;
 pub mod simulate;
 pub mod tape;
-pub mod time;
 pub mod units;
 pub mod verdict;
 

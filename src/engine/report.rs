@@ -16,7 +16,7 @@ pub(crate) use answer::JudgedTarget;
 pub(crate) use block_bytes::BlockBytes;
 pub use breakdown::{Breakdown, BreakdownNode};
 pub use footprint::Part;
-pub(crate) use live::{Held, Live};
+pub use live::{Held, Live};
 pub use prediction::Prediction;
 pub use reserved::{Reserved, SegmentLayout};
 pub(crate) use timeline::Recorded;

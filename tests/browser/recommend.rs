@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use thirtyfour::error::WebDriverResult;
-use vramscope_engine::plan::export::Form;
+use vramscope_plan::export::Form;
 
 use crate::Page;
 use crate::page::with_page;

@@ -1,17 +1,24 @@
-//! Every command that README shows, run in a shell in the order in which it stands.
+//! Every command that README and the manual show, run in a shell in the order in which it stands.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use vramscope_engine::record::Record;
+use vramscope_benchmark::Record;
 
 use crate::bench::fake::{Fake, Machine};
 use crate::examples;
 use crate::program::Ran;
 
-const README: &str = include_str!("../../README.md");
+/// Documents that show commands.
+const DOCUMENTS: [(&str, &str); 5] = [
+    ("readme", include_str!("../../README.md")),
+    ("page", include_str!("../../docs/page.md")),
+    ("command-line", include_str!("../../docs/command-line.md")),
+    ("server", include_str!("../../docs/server.md")),
+    ("exactness", include_str!("../../docs/exactness.md")),
+];
 
 /// As much of a built page as `serve` asks for.
 const PAGE: &str = "<!doctype html><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'self'\">";
@@ -45,8 +52,8 @@ struct Shell {
 }
 
 impl Shell {
-    fn new() -> Self {
-        let folder = examples::folder("readme");
+    fn new(name: &str) -> Self {
+        let folder = examples::folder(name);
         let packed = folder.join("memory_snapshot.pickle");
         std::fs::copy(folder.join("snapshot.pickle"), packed).expect("it is copied");
         std::fs::copy(folder.join("training_steps.jsonl"), folder.join("cases.jsonl")).expect("it is copied");
@@ -58,7 +65,7 @@ impl Shell {
         // Two cards, for what goes between them.
         let all = [Fake::Driver, Fake::Nvml, Fake::Nvrtc, Fake::Nccl];
         Self {
-            machine: Machine::with("readme", &all).set("FAKE_CARDS", 2),
+            machine: Machine::with(name, &all).set("FAKE_CARDS", 2),
             folder,
             token: String::new(),
             address: String::new(),
@@ -81,7 +88,7 @@ impl Shell {
         shell
     }
 
-    /// Runs a line as README has it, but for what this shell has none of: a fixed port, the token of whoever reads, and
+    /// Runs a line as the document has it, but for what this shell has none of: a fixed port, the token of whoever reads, and
     /// a person who says yes.
     fn run(&mut self, line: &str) -> Option<Ran> {
         let mut line = line
@@ -165,27 +172,30 @@ impl Drop for Shell {
 
 #[test]
 #[cfg(unix)]
-fn every_command_of_the_readme_succeeds() {
-    let mut shell = Shell::new();
-    let all = commands(README);
-    assert!(all.len() > 10, "README shows how it is used");
+fn every_command_that_is_shown_succeeds() {
     let mut failed = Vec::new();
-    for line in all {
-        if line.starts_with("cargo ") {
-            assert!(BUILDS.contains(&line.as_str()), "{line}");
-            continue;
-        }
-        let Some(ran) = shell.run(&line) else {
-            continue;
-        };
-        let unexpected = ran.stderr.lines().any(|line| line.starts_with("error"));
-        if ran.code != Some(0) || unexpected {
-            failed.push(format!("{line}\n  exit {:?}: {}", ran.code, ran.stderr));
+    let mut all = 0;
+    for (name, text) in DOCUMENTS {
+        let mut shell = Shell::new(name);
+        for line in commands(text) {
+            all += 1;
+            failed.extend(failure(&mut shell, &line));
         }
     }
+    assert!(all > 20, "the manual shows how it is used");
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// Runs one line: how it failed, if it did.
+fn failure(shell: &mut Shell, line: &str) -> Option<String> {
+    if line.starts_with("cargo ") {
+        assert!(BUILDS.contains(&line), "{line}");
+        return None;
+    }
+    let ran = shell.run(line)?;
+    let unexpected = ran.stderr.lines().any(|line| line.starts_with("error"));
+    (ran.code != Some(0) || unexpected).then(|| format!("{line}\n  exit {:?}: {}", ran.code, ran.stderr))
+}
 #[test]
 fn comments_are_no_part_of_a_command() {
     let text = "a\n```sh\ncargo xtask serve    # builds\n\nvramscope gpus\n```\nb\n```html\nx\n```\n";

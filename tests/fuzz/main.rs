@@ -22,8 +22,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use vramscope_engine::diagnose::pickle::Pickle;
-use vramscope_engine::diagnose::{Context, diagnose, read, words};
+use vramscope_diagnose::pickle::Pickle;
+use vramscope_diagnose::{Context, diagnose, read, words};
 use vramscope_engine::units::Bytes;
 
 /// The slowest that an input may be; they are some hundred kilobytes. A run is simulated whole.

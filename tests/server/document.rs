@@ -15,7 +15,7 @@ fn text(at: &str) -> Value {
 
 /// What a schema of the document has against a value.
 fn faults(document: &Value, schema: &str, value: &Value) -> Vec<String> {
-    let mut record = text(include_str!("../../src/engine/record/schema.json"));
+    let mut record = text(include_str!("../../src/benchmark/schema.json"));
     record["$id"] = format!("{HERE}/api/record.schema.json").into();
     let whole = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,7 +1,7 @@
 //! Published records: `vramscope serve` answers at the same addresses, beside the page, at which
 //! `vramscope export` writes files, so that the page asks every host alike.
 
-use vramscope_engine::record::{List, Record};
+use vramscope_benchmark::{List, Record};
 
 /// What a host answered.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Small drawings of numbers, as SVG: a curve, bars, squares. Colours are the style sheet's.
 
-use vramscope_engine::course::{List, Unit, write_number};
+use vramscope_course::{List, Unit, write_number};
 
 use super::given::amount;
 use super::html::escape;

@@ -1,7 +1,7 @@
 //! Exercises: a task, an answer that is judged, hints in steps, and a solution for the reader's own numbers.
 
 use serde_json::Value;
-use vramscope_engine::course::{Judged, Sheet, Unit, judge, read_number, write_number};
+use vramscope_course::{Judged, Sheet, Unit, judge, read_number, write_number};
 
 use super::book::{Book, Row, items, text};
 use super::figure::{fields, lines, sheet, shown_in};

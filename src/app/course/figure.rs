@@ -1,7 +1,7 @@
 //! Figures: fields to move, formulas with what they give, and the simulated setups beside them.
 
 use serde_json::Value;
-use vramscope_engine::course::{List, Sheet, SheetError, Unit, read_number};
+use vramscope_course::{List, Sheet, SheetError, Unit, read_number};
 
 use super::book::{Book, Row, items, text};
 use super::chart::{self, Bars};

@@ -1,5 +1,5 @@
 use serde_json::Value;
-use vramscope_engine::course::{List, Unit, draw, read_number, write_number};
+use vramscope_course::{List, Unit, draw, read_number, write_number};
 
 use super::book::{items, text};
 

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use vramscope_course::{Unit, read_number};
 use vramscope_engine::Case;
-use vramscope_engine::course::{Unit, read_number};
 
 use super::book::{Row, items, name_of, text};
 use super::figure::{sheet, shown_in};

@@ -1,5 +1,5 @@
 use serde_json::Value;
-use vramscope_engine::course::read_number;
+use vramscope_course::read_number;
 use vramscope_engine::setup::Targets;
 
 use super::{Pins, Problem};

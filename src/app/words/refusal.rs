@@ -1,8 +1,8 @@
 //! Words for why there is no run.
 
-use vramscope_engine::plan::Refusal;
 use vramscope_engine::simulate::{Missing, NoFlash, SimulateError};
 use vramscope_engine::tape::Failure;
+use vramscope_plan::Refusal;
 
 use super::label;
 use crate::i18n::{Words, t_string};

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::device::outside;
-use vramscope_engine::plan::{Batches, End, MaxBatch};
 use vramscope_engine::report::Phase;
 use vramscope_engine::simulate::{ORDERS, SimulateError, Trial};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
+use vramscope_plan::{Batches, End, MaxBatch};
 
 use super::coded::Coded;
 use super::host::Parts;
@@ -155,7 +155,7 @@ mod tests {
     use crate::state::{Draft, Key};
     use vramscope_engine::Model;
     use vramscope_engine::device::Device;
-    use vramscope_engine::plan::max_batch;
+    use vramscope_plan::max_batch;
 
     fn finish(pairs: &[(Key, &str)]) -> Vec<LargestBatch> {
         let mut draft = Draft::default();

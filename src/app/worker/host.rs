@@ -246,11 +246,11 @@ mod tests {
     use super::*;
     use crate::state::{Draft, Key};
     use crate::worker::{Coded, TimeEntries};
-    use vramscope_engine::plan::Now;
     use vramscope_engine::report::StepBytes;
     use vramscope_engine::report::derivation::Quantity;
-    use vramscope_engine::time::Resource;
     use vramscope_engine::units::Bytes;
+    use vramscope_plan::Now;
+    use vramscope_time::Resource;
 
     fn draft(pairs: &[(Key, &str)]) -> Draft {
         let mut draft = Draft::default();

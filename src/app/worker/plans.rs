@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use serde::{Deserialize, Serialize};
 use vramscope_engine::device::{Device, outside};
 use vramscope_engine::model::ModelError;
-use vramscope_engine::plan::search::{Entry, NoBatch, Question, Samples, Search, Space, inputs};
-use vramscope_engine::plan::{Judge, Plan, Target, Telling, less_margin};
 use vramscope_engine::simulate::SimulateError;
-use vramscope_engine::time::{Clock, Costs, H200, Measured};
 use vramscope_engine::units::Bytes;
+use vramscope_plan::search::{Entry, NoBatch, Question, Samples, Search, Space, inputs};
+use vramscope_plan::{Judge, Plan, Target, Telling, less_margin};
+use vramscope_time::{Clock, Costs, H200, Measured};
 
 use super::host::Parts;
 use super::protocol::Answer;

@@ -2,10 +2,10 @@
 //! a version.
 
 use serde::{Deserialize, Serialize};
-pub use vramscope_engine::plan::Refusal;
-use vramscope_engine::plan::{Needed, Now, Point, Tried};
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
+pub use vramscope_plan::Refusal;
+use vramscope_plan::{Needed, Now, Point, Tried};
 
 use super::batches::LargestBatch;
 use super::coded::Coded;

@@ -5,10 +5,10 @@ mod cards;
 use std::collections::VecDeque;
 
 use vramscope_engine::device::{Device, outside};
-use vramscope_engine::plan::{Axis, Needed, Sweep, largest};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
+use vramscope_plan::{Axis, Needed, Sweep, largest};
 
 pub use self::cards::cards;
 use super::coded::Coded;

@@ -6,10 +6,8 @@ use std::rc::Rc;
 use vramscope_engine::device::Device;
 use vramscope_engine::simulate::Recording;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::{
-    Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, Measured, Origin, Phase, Run, RunTime,
-};
 use vramscope_engine::{Model, Setup};
+use vramscope_time::{Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, Measured, Origin, Phase, Run, RunTime};
 
 use super::coded::Coded;
 use super::export::pretty;

@@ -1,7 +1,7 @@
 //! What the page shows of a step's time: plain data.
 
 use serde::{Deserialize, Serialize};
-use vramscope_engine::time::{Bill, Bottleneck, Milliseconds};
+use vramscope_time::{Bill, Bottleneck, Milliseconds};
 
 /// Where the time of a run's step goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::Report;
-use vramscope_engine::plan::Now;
 use vramscope_engine::report::{
     BreakdownNode, Instant, LiveTensor, Part, Phase, SegmentLayout, StepBytes, Timeline, Warning,
 };
@@ -10,6 +9,7 @@ use vramscope_engine::simulate::Inference;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;
+use vramscope_plan::Now;
 
 use super::run::Ran;
 

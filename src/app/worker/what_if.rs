@@ -1,5 +1,5 @@
 use vramscope_engine::Report;
-use vramscope_engine::plan::{Now, Tried, WhatIf};
+use vramscope_plan::{Now, Tried, WhatIf};
 
 use super::host::Parts;
 use super::protocol::{Answer, Tested};

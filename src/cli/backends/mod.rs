@@ -4,7 +4,7 @@ pub mod cuda;
 #[cfg(feature = "portable")]
 pub mod portable;
 
-use vramscope_engine::record::{BenchedDevice, Implementation, Kernel, Outcome, Reading, Timer};
+use vramscope_benchmark::{BenchedDevice, Implementation, Kernel, Outcome, Reading, Timer};
 
 use crate::kernels::reference::Reader;
 

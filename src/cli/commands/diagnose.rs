@@ -2,13 +2,13 @@ use std::io::Read;
 
 use clap::Args;
 use serde::Serialize;
+use vramscope_diagnose::{Context, Evidence, Finding, Fixes, Piece, Step, words};
 use vramscope_engine::device::Device;
-use vramscope_engine::diagnose::{self, Context, Evidence, Finding, Fixes, Piece, Step, words};
-use vramscope_engine::plan::{Now, WhatIf};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Report, Setup};
+use vramscope_plan::{Now, WhatIf};
 
 use crate::commands::examples;
 use crate::failure::Failure;
@@ -100,7 +100,7 @@ impl Diagnose {
             capacity: target.map(|target| capacity(&target)),
             report: setup.as_ref().map(|known| &known.report),
         };
-        let mut findings = diagnose::diagnose(&pieces, &context);
+        let mut findings = vramscope_diagnose::diagnose(&pieces, &context);
         let fixes = setup.as_ref().map(|known| known.fixes(room(target, &pieces)));
         if setup.is_some() {
             findings
@@ -206,7 +206,7 @@ fn understand(files: &[Source]) -> Result<Vec<Understood>, Failure> {
     let (mut all, mut refusals) = (Vec::new(), Vec::new());
     for source in files {
         let bytes = read(source)?;
-        match diagnose::read(&bytes) {
+        match vramscope_diagnose::read(&bytes) {
             Ok(pieces) => all.extend(pieces.into_iter().map(|piece| Understood {
                 file: source.to_string(),
                 piece,
@@ -241,19 +241,19 @@ fn read(source: &Source) -> Result<Vec<u8>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use vramscope_engine::diagnose::Cause;
+    use vramscope_diagnose::Cause;
 
     use super::*;
 
     #[test]
     fn an_error_tells_what_pytorch_can_have() {
         let text = b"CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
-        let pieces = diagnose::read(text).expect("an error");
+        let pieces = vramscope_diagnose::read(text).expect("an error");
         let Some(Room::Allocator(bytes)) = room(None, &pieces) else {
             panic!()
         };
         assert_eq!((bytes.as_gib() * 100.0).round(), 2339.0);
-        let findings = diagnose::diagnose(&pieces, &Context::default());
+        let findings = vramscope_diagnose::diagnose(&pieces, &Context::default());
         assert!(
             findings
                 .iter()

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vramscope_engine::record::List;
+use vramscope_benchmark::List;
 
 use crate::commands::examples;
 use crate::failure::Failure;

@@ -1,10 +1,10 @@
 use clap::{ArgGroup, Args};
 use serde::Serialize;
-use vramscope_engine::plan::{Batches, MaxBatch as Found};
 use vramscope_engine::simulate::Trial;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Case, Model, Setup};
+use vramscope_plan::{Batches, MaxBatch as Found};
 
 use crate::commands::examples;
 use crate::failure::Failure;

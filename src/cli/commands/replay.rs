@@ -1,9 +1,9 @@
 use std::io::Read;
 
 use clap::Args;
+use vramscope_diagnose::Snapshot;
+use vramscope_diagnose::pickle::Pickle;
 use vramscope_engine::allocator::{self, Trace};
-use vramscope_engine::diagnose::Snapshot;
-use vramscope_engine::diagnose::pickle::Pickle;
 use vramscope_engine::units::Bytes;
 
 use crate::commands::examples;

@@ -141,5 +141,5 @@ pub fn less_margin(limit: Bytes, percent: f64) -> Result<Bytes, Failure> {
             "--margin {percent}: give the percentage that stays free, from 0 to 90, such as 5"
         )));
     }
-    Ok(vramscope_engine::plan::less_margin(limit, percent))
+    Ok(vramscope_plan::less_margin(limit, percent))
 }

@@ -5,10 +5,10 @@ use std::fmt::Display;
 use clap::Args;
 use vramscope_engine::Setup;
 use vramscope_engine::model::Takes;
-use vramscope_engine::plan::search::Entry;
 use vramscope_engine::setup::{
     AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Targets, ZeroGrad,
 };
+use vramscope_plan::search::Entry;
 
 use super::vocabulary;
 

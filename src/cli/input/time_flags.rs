@@ -1,8 +1,8 @@
 //! What the time of a run depends on beside its setup.
 
 use clap::Args;
-use vramscope_engine::time::pipeline::Pipeline;
-use vramscope_engine::time::{Expense, Feed};
+use vramscope_time::pipeline::Pipeline;
+use vramscope_time::{Expense, Feed};
 
 use super::source::Source;
 use crate::failure::Failure;

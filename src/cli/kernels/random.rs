@@ -1,6 +1,6 @@
 //! Inputs: the same number for the same place of a tensor, on the host and on every card.
 
-use vramscope_engine::record::Precision;
+use vramscope_benchmark::Precision;
 
 /// A number from −1 to 1, of 24 bits, for a place of the tensor `seed`: a 32-bit integer hash (C. Wellons,
 /// "Hash function prospector", the lowbias32 constants), which every shading language can compute.

@@ -7,7 +7,7 @@ mod tensors;
 pub use attention::{Extents, blocks};
 pub use tensors::{Element, Fill, Input, Output};
 
-use vramscope_engine::record::{Class, Kernel, Pass, Precision};
+use vramscope_benchmark::{Class, Kernel, Pass, Precision};
 
 /// The bytes that a kernel moves and the tensors that it works on.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -206,7 +206,7 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use vramscope_engine::record::Shape;
+    use vramscope_benchmark::Shape;
 
     use super::*;
 

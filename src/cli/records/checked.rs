@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
-use vramscope_engine::record::{Entry, Record, unknown_fields};
+use vramscope_benchmark::{Entry, Record, unknown_fields};
 
 /// A record that is as it should be.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,8 @@
 //! Measurements that no such card can have made. They are kept, out of sight, until somebody has
 //! looked at them.
 
+use vramscope_benchmark::{Class, Measurement, Outcome, Record, Summary};
 use vramscope_engine::device::Device;
-use vramscope_engine::record::{Class, Measurement, Outcome, Record, Summary};
 use vramscope_engine::units::Bytes;
 
 /// How far a board may be above its data sheet. Sheets state rates at a boost clock that boards exceed
@@ -52,7 +52,7 @@ fn too_many_operations(result: &Measurement, card: &Device) -> Option<String> {
         return None;
     }
     let precision = result.kernel.precision?;
-    let (peak, rate) = (card.peak_tflops.of(precision)?, result.flops_per_s()? / 1e12);
+    let (peak, rate) = (precision.peak(&card.peak_tflops)?, result.flops_per_s()? / 1e12);
     (rate > peak * ABOVE_SHEET).then(|| {
         let (precision, card) = (precision.name(), &card.name);
         format!("{rate:.0} TFLOP/s in {precision}; the peak of {card} is {peak:.0}")
@@ -82,7 +82,7 @@ fn too_many_bytes(record: &Record, result: &Measurement, card: &Device) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use vramscope_engine::record::{Kernel, Measured, Timer};
+    use vramscope_benchmark::{Kernel, Measured, Timer};
 
     use super::*;
     use crate::kernels::suite;
@@ -111,7 +111,7 @@ mod tests {
     /// A result at exactly what the data sheet gives, which every board may reach.
     fn at_the_sheets_rate(kernel: &Kernel, card: &Device) -> Measurement {
         let work = Work::of(kernel);
-        let peak = kernel.precision.and_then(|precision| card.peak_tflops.of(precision));
+        let peak = kernel.precision.and_then(|precision| precision.peak(&card.peak_tflops));
         let arithmetic = kernel.flops().unwrap_or(0) as f64 / (peak.unwrap_or(1.0) * 1e12);
         let link = match kernel.class {
             Class::HostToDevice | Class::DeviceToHost => card.pcie(),

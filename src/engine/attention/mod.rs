@@ -10,20 +10,18 @@
 
 mod algorithms;
 mod call;
-mod clock;
 mod formula;
 mod kernels;
 mod memory;
 mod of_model;
 mod play;
-mod record;
 mod sparse;
 mod time;
+mod work;
 
 pub use call::{Algorithm, Call, Pass, Refused};
-pub use clock::{elapsed, work};
 pub use formula::{Factor, Product, Symbol};
 pub use kernels::Kernel;
 pub use memory::{Memory, Term, memory};
-pub use record::MeasuredPoint;
 pub use time::{Bound, KernelTime, Time, time};
+pub use work::work;

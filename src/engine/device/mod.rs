@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
-use crate::record::Precision;
 use crate::tape::Gpu;
 use crate::units::{Bandwidth, Bytes, FlopRate};
 pub use lookup::{DeviceError, Found};
@@ -78,18 +77,6 @@ pub struct PeakTeraflops {
     pub fp16: Option<f64>,
     /// fp8 in tensor cores, accumulated in fp32.
     pub fp8: Option<f64>,
-}
-
-impl PeakTeraflops {
-    /// The rate of products that a benchmark measured in this type.
-    pub const fn of(&self, precision: Precision) -> Option<f64> {
-        match precision {
-            Precision::Bf16 => self.bf16,
-            Precision::Fp16 => self.fp16,
-            Precision::Tf32 => self.tf32,
-            Precision::Fp32 => self.fp32,
-        }
-    }
 }
 
 /// One card.

@@ -5,7 +5,7 @@ use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
 /// What lives at one instant of a step, not yet put into words: sums over it cost next to nothing.
-pub(crate) struct Live<'a> {
+pub struct Live<'a> {
     log: &'a Log,
     block_bytes: &'a BlockBytes,
     ids: Vec<StorageId>,
@@ -14,7 +14,7 @@ pub(crate) struct Live<'a> {
 }
 
 /// One storage that lives, or several that are alike.
-pub(crate) struct Held<'a> {
+pub struct Held<'a> {
     /// What it is.
     pub birth: &'a Birth,
     /// The part of the model that made it.
@@ -32,7 +32,7 @@ impl Held<'_> {
 
 impl Timeline {
     /// What lives at an instant, in the order of birth.
-    pub(crate) fn live(&self, instant: Instant) -> Live<'_> {
+    pub fn live(&self, instant: Instant) -> Live<'_> {
         let recorded = self.recorded();
         let births = &recorded.log.births;
         let ids = self.live_ids(instant);

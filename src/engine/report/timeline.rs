@@ -107,7 +107,7 @@ impl Timeline {
     }
 
     /// Tensors that are born in the step, in order, of blocks of which `of` is true.
-    pub(crate) fn born(&self, of: impl Fn(Bytes) -> bool) -> impl Iterator<Item = LiveTensor> {
+    pub fn born(&self, of: impl Fn(Bytes) -> bool) -> impl Iterator<Item = LiveTensor> {
         let mut describe = Describe::new(&self.0.log);
         let births = self.0.events.iter().filter(|event| event.is_birth());
         let ids = births.map(|event| event.storage());

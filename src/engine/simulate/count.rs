@@ -10,7 +10,7 @@ use crate::units::Bytes;
 
 /// Live bytes, of the steady step if not said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub struct Counted {
     /// Highest of forward and backward.
     pub pass: Bytes,
     /// Highest of the update.
@@ -22,7 +22,7 @@ pub(crate) struct Counted {
 }
 
 /// Counts making the model, the first step and the steady one.
-pub(crate) fn count(recording: &Recording) -> Counted {
+pub fn count(recording: &Recording) -> Counted {
     let mut live = Live {
         sizes: recording
             .log

@@ -33,26 +33,26 @@ use crate::setup::Parallel;
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
-pub(crate) use count::{Counted, count};
+pub use count::{Counted, count};
 pub use error::{Missing, NoFlash, SimulateError};
 pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluate, generate};
-pub(crate) use parallel::units::{ROOT, Unit, Units};
+pub use parallel::units::{ROOT, Unit, Units};
 
-pub(crate) use parallel::{
+pub use parallel::{
     base_of_parts, can_share, distinct_stages, own as own_parameters, pipeline_stages, record_parallel_notes, shard,
     share, tensor_parts, work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
 pub use pass::{Ground, Pass, PassWork, Update};
-pub(crate) use pass::{PassRecorder, Place, record_ground, record_update};
+pub use pass::{PassRecorder, Place, record_ground, record_update};
 pub use peaks::steady_bytes;
 pub(crate) use player::Player;
-pub(crate) use steps::Share;
+pub use steps::Share;
 pub use steps::{Notes, Recording, Step, StepMarks, record, record_notes, record_work};
 pub use trial::{
     ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_orders, stops_in_some_order,
 };
-pub(crate) use warnings::of_report as report_warnings;
+pub use warnings::of_report as report_warnings;
 pub use work::Work;
 
 /// Records a run that makes sense and does not fail for another reason than memory.
@@ -87,7 +87,7 @@ pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Sim
 }
 
 /// As [`simulate_on`], or [`simulate_parallel`] where there are several GPUs, of a step of this setup that
-/// [`Run::record`](crate::time::Run::record) recorded.
+/// [`Run::record`](vramscope_time::Run::record) recorded.
 ///
 /// # Errors
 /// When the allocator refuses the run.

@@ -96,7 +96,7 @@ pub struct Notes {
 
 /// What one of several GPUs has of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Share {
+pub struct Share {
     /// GPUs that share the linear maps of a language model; 1 where one has them whole.
     pub group: u64,
     /// The stage of a pipeline that it runs.

@@ -34,7 +34,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
 }
 
 /// Warnings that a report alone gives rise to, whatever was run.
-pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
+pub fn of_report(report: &Report) -> Vec<Warning> {
     let live = report.timeline.live(report.timeline.peak_instant());
     [logits(&live, report), fragmentation(report), first_step(report)]
         .into_iter()

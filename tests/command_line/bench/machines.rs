@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use vramscope_engine::record::{Outcome, Record};
+use vramscope_benchmark::{Outcome, Record};
 
 use super::fake::{Fake, Machine};
 use crate::program::{Ran, finish};

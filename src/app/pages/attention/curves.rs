@@ -1,5 +1,6 @@
 use leptos::prelude::*;
-use vramscope_engine::attention::{Algorithm, MeasuredPoint};
+use vramscope_benchmark::MeasuredPoint;
+use vramscope_engine::attention::Algorithm;
 use vramscope_engine::order::sort_by;
 use vramscope_engine::units::Seconds;
 

@@ -1,6 +1,6 @@
 use gloo_file::File;
 use leptos::prelude::*;
-use vramscope_engine::attention::MeasuredPoint;
+use vramscope_benchmark::MeasuredPoint;
 
 use super::state::Attention;
 use crate::i18n::{t, t_string, use_i18n};

@@ -1,7 +1,8 @@
 use leptos::prelude::*;
-use vramscope_engine::attention::{Algorithm, Call, MeasuredPoint};
+use vramscope_benchmark::MeasuredPoint;
+use vramscope_benchmark::Record;
+use vramscope_engine::attention::{Algorithm, Call};
 use vramscope_engine::device::Device;
-use vramscope_engine::record::Record;
 use vramscope_engine::tape::Gpu;
 
 use crate::shell::{MyCard, Store};

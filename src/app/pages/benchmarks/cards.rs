@@ -1,6 +1,6 @@
 use leptos::prelude::*;
+use vramscope_benchmark::{Precision, Reach, Record};
 use vramscope_engine::device::Device;
-use vramscope_engine::record::{Precision, Reach, Record};
 
 use super::desk::{Desk, Held, Shown};
 use super::list::day;
@@ -117,7 +117,7 @@ fn lines(i18n: Words, shown: &Shown) -> Vec<Line> {
             &words,
             Unit::FlopsPerSecond,
             all(&|reach| reach.product(precision), &|card| {
-                card.peak_tflops.of(precision).map(|peak| peak * 1e12)
+                precision.peak(&card.peak_tflops).map(|peak| peak * 1e12)
             }),
         ));
     }
@@ -134,7 +134,7 @@ fn lines(i18n: Words, shown: &Shown) -> Vec<Line> {
             &format!("attention-{}", precision.name()),
             &words,
             Unit::FlopsPerSecond,
-            all(&of, &|card| card.peak_tflops.of(precision).map(|peak| peak * 1e12)),
+            all(&of, &|card| precision.peak(&card.peak_tflops).map(|peak| peak * 1e12)),
         ));
     }
     lines.push(line(

@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use vramscope_engine::record::{Change, Comparison, Outcome, Part, Record};
+use vramscope_benchmark::{Change, Comparison, Outcome, Part, Record};
 use vramscope_engine::units::Bytes;
 
 use super::curves::Menu;

@@ -1,6 +1,6 @@
 use leptos::prelude::*;
+use vramscope_benchmark::{Family, Point, Topic, families};
 use vramscope_engine::order::sort_by_key;
-use vramscope_engine::record::{Family, Point, Topic, families};
 
 use super::desk::{Desk, Shown};
 use crate::charts::{Axis, ChartFrame, Figure, LineChart, LineSwatch, Lines, Measured, Palette, Series, Table, Unit};

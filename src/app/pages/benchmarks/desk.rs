@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use vramscope_engine::record::{Entry, List, Record};
+use vramscope_benchmark::{Entry, List, Record};
 
 use crate::benchmarks::{Answer, Asked, is_id, list_after, record_at, short_names};
 use crate::fetched::{Got, get};

@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use vramscope_engine::record::Entry;
+use vramscope_benchmark::Entry;
 
 use super::desk::{Desk, Published};
 use super::disk::Disk;

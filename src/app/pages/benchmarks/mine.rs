@@ -1,8 +1,8 @@
 use leptos::prelude::*;
 use serde::Deserialize;
+use vramscope_benchmark::{Class, Record};
 use vramscope_engine::device::Device;
-use vramscope_engine::record::{Class, Record};
-use vramscope_engine::time::CardKernels;
+use vramscope_time::CardKernels;
 
 use super::desk::{Desk, Held};
 use super::list::day;

@@ -21,7 +21,7 @@ use desk::Desk;
 use list::Records;
 use mine::Mine;
 use roofline::Roofline;
-use vramscope_engine::record::Topic;
+use vramscope_benchmark::Topic;
 
 /// The records at the top, what the chosen ones say below.
 #[component]

@@ -1,7 +1,7 @@
 use leptos::prelude::*;
+use vramscope_benchmark::{Precision, Reach};
 use vramscope_engine::device::Device;
 use vramscope_engine::order::sort_by;
-use vramscope_engine::record::{Precision, Reach};
 
 use super::cards::PRECISIONS;
 use super::curves::{Menu, Readout};
@@ -105,7 +105,7 @@ fn chart(i18n: Words, shown: &Shown, precision: Option<Precision>) -> LineChart 
             measured.collect::<Vec<_>>(),
         ));
         let card = Device::by_name(&record.device.name).ok();
-        let peak = card.and_then(|card| Some((&card.name, card.peak_tflops.of(precision)?)));
+        let peak = card.and_then(|card| Some((&card.name, precision.peak(&card.peak_tflops)?)));
         if let Some((name, peak)) = peak {
             let name = t_string!(i18n, benchmarks.sheet_of, name = name.clone()).to_string();
             let limit = Limit { y: peak * 1e12, name };

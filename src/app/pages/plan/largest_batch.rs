@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
-use vramscope_engine::plan::{End, MOST_SAMPLES};
 use vramscope_engine::simulate::SimulateError;
+use vramscope_plan::{End, MOST_SAMPLES};
 
 use crate::events::Pending;
 use crate::i18n::{Words, t, t_string, use_i18n};

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use leptos::prelude::*;
-use vramscope_engine::plan::{Axis, Point};
+use vramscope_plan::{Axis, Point};
 
 use super::largest_batch::LargestBatchCard;
 use super::sweep_cards::{CardChips, LargestTable};

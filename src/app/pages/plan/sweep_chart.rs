@@ -1,8 +1,8 @@
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
-use vramscope_engine::plan::{Axis as Entry, Needed, Point};
 use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
+use vramscope_plan::{Axis as Entry, Needed, Point};
 
 use super::explain::Explained;
 use super::sweep::Swept;

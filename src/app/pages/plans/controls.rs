@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use vramscope_engine::plan::search::Entry as Of;
+use vramscope_plan::search::Entry as Of;
 
 use super::desk::Desk;
 use super::entries::name;

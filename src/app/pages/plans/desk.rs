@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use vramscope_engine::plan::Plan;
+use vramscope_plan::Plan;
 
 use crate::shell::Store;
 use crate::state::{Draft, Reading};

@@ -1,8 +1,8 @@
 //! Words for a setup's entries, and the first page with them.
 
 use serde_json::Value;
-use vramscope_engine::plan::{Choice, Plan};
 use vramscope_engine::setup::{Parallel, Strategy};
+use vramscope_plan::{Choice, Plan};
 
 use crate::i18n::{Words, t_string};
 use crate::shell::Store;

@@ -1,6 +1,6 @@
 use leptos::prelude::*;
-use vramscope_engine::plan::Plan;
-use vramscope_engine::plan::export::Form;
+use vramscope_plan::Plan;
+use vramscope_plan::export::Form;
 
 use super::desk::Desk;
 use crate::charts::save_text;

@@ -1,8 +1,8 @@
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::order::sort_by;
-use vramscope_engine::plan::{Choice, Plan};
 use vramscope_engine::units::Bytes;
+use vramscope_plan::{Choice, Plan};
 
 use super::desk::Desk;
 use super::entries::{differing, planner};

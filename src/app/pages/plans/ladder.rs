@@ -1,7 +1,7 @@
 use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib};
-use vramscope_engine::plan::{Plan, Step};
 use vramscope_engine::units::Bytes;
+use vramscope_plan::{Plan, Step};
 
 use super::desk::Desk;
 use super::entries::{name, value};

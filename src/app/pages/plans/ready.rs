@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Deserialize;
 use vramscope_engine::format::gib;
-use vramscope_engine::plan::{Choice, Nearest};
 use vramscope_engine::units::Bytes;
+use vramscope_plan::{Choice, Nearest};
 
 use super::entries::{planner_of, summary};
 use crate::fetched::published;

@@ -1,7 +1,7 @@
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
-use vramscope_engine::plan::{Choice, Plan, Reason};
 use vramscope_engine::units::{Bytes, Seconds};
+use vramscope_plan::{Choice, Plan, Reason};
 
 use super::desk::Desk;
 use super::entries::{name, planner, summary, value};

@@ -1,5 +1,5 @@
 use vramscope_engine::format::grouped;
-use vramscope_engine::plan::search::{MOST_ACCUMULATED, NoBatch};
+use vramscope_plan::search::{MOST_ACCUMULATED, NoBatch};
 
 use crate::i18n::{Words, t_string};
 use crate::words;

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 use std::rc::Rc;
 
-use vramscope_engine::record::{Class, Implementation, Kernel, Precision, Timer};
+use vramscope_benchmark::{Class, Implementation, Kernel, Precision, Timer};
 
 use super::Cuda;
 use super::api::{Handle, Nccl};

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
 
-use vramscope_engine::record::Precision;
+use vramscope_benchmark::Precision;
 
 use super::api::{Handle, Nvrtc};
 use super::device::{Card, text};

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{from_ref, null_mut};
 use std::rc::Rc;
 
-use vramscope_engine::record::{Layout, Precision};
+use vramscope_benchmark::{Layout, Precision};
 
 use super::api::{Address, CublasLt, Handle, LtHeuristic};
 use super::device::Card;

@@ -1,6 +1,6 @@
 //! Own kernels: rows backward, sums over columns, and rows that labels choose.
 
-use vramscope_engine::record::{Class, Kernel, Pass, Precision};
+use vramscope_benchmark::{Class, Kernel, Pass, Precision};
 
 use super::Cuda;
 use super::compile::{Arguments, Function, Source};

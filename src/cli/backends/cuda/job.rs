@@ -1,6 +1,6 @@
 //! A kernel on a card: its tensors, filled, and how it is launched.
 
-use vramscope_engine::record::{Class, Implementation, Kernel, Pass, Precision, Timer};
+use vramscope_benchmark::{Class, Implementation, Kernel, Pass, Precision, Timer};
 
 use super::compile::{Arguments, Source};
 use super::gemm::Product;
@@ -144,7 +144,7 @@ pub fn fill(cuda: &Cuda, input: &Input, seed: u32, precision: Precision, buffer:
 fn product<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision, sets: &[Tensors]) -> Result<Ready<'a>, Refusal> {
     let shape = &kernel.shape;
     let extents = [shape.m, shape.n, shape.k].map(|n| n.unwrap_or(1));
-    let layout = kernel.layout.unwrap_or(vramscope_engine::record::Layout::Nn);
+    let layout = kernel.layout.unwrap_or(vramscope_benchmark::Layout::Nn);
     let operands = |set: &Tensors| [set.inputs[0].address, set.inputs[1].address, set.outputs[0].address];
     let one = Product::plain(precision, layout, extents);
     let [m, n, k] = extents;

@@ -1,6 +1,6 @@
 //! Own kernels on lists of tensors: one launch for all of them.
 
-use vramscope_engine::record::{Class, Kernel, Precision};
+use vramscope_benchmark::{Class, Kernel, Precision};
 
 use super::Cuda;
 use super::compile::{Arguments, Source};

@@ -25,8 +25,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use vramscope_benchmark::{BenchedDevice, Class, Implementation, Kernel, Library, Precision, Reading};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{BenchedDevice, Class, Implementation, Kernel, Library, Precision, Reading};
 
 use self::compile::{Function, Module, Source};
 use self::device::{Card, Facts};

@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-use vramscope_engine::record::Reading;
+use vramscope_benchmark::Reading;
 
 use super::api::{Handle, Nvml};
 use super::device::text;

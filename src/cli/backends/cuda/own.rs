@@ -1,6 +1,6 @@
 //! Own kernels: elements and rows, forward, and which file launches the others.
 
-use vramscope_engine::record::{Class, Kernel, Pass, Precision};
+use vramscope_benchmark::{Class, Kernel, Pass, Precision};
 
 use super::compile::{Arguments, Function, Source};
 use super::job::{Launch, Ready, Tensors};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use vramscope_engine::record::{Direction, Implementation, Kernel, Precision, Timer};
+use vramscope_benchmark::{Direction, Implementation, Kernel, Precision, Timer};
 
 use super::Cuda;
 use super::device::Card;

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use vramscope_engine::record::Precision;
+use vramscope_benchmark::Precision;
 
 use super::cudnn::{Graph, Kind, Library, Place, Plan, Pointwise, Reduce, Tensor, packed};
 use crate::backends::Refusal;

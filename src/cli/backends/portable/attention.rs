@@ -1,7 +1,7 @@
 //! Attention: fused, or of matrix products and softmax, forward and with backward.
 
+use vramscope_benchmark::{Kernel, Layout, Pass};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Kernel, Layout, Pass};
 
 use super::gpu::{Source, Step};
 use super::job::{Job, grid, numbers};

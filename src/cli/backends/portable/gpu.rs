@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use vramscope_engine::record::{BenchedDevice, Class, Kernel, Precision, Reading};
+use vramscope_benchmark::{BenchedDevice, Class, Kernel, Precision, Reading};
 use wgpu::util::DeviceExt;
 
 use crate::backends::{Backend, Prepared, Refusal};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use vramscope_engine::record::{Class, Implementation, Kernel, Precision, Timer};
+use vramscope_benchmark::{Class, Implementation, Kernel, Precision, Timer};
 
 use super::gpu::Gpu;
 use crate::backends::{Prepared, Refusal};

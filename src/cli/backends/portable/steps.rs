@@ -1,6 +1,6 @@
 //! Which kernel of which source computes what, and over how many groups.
 
-use vramscope_engine::record::{Class, Kernel, Layout, Pass};
+use vramscope_benchmark::{Class, Kernel, Layout, Pass};
 
 use super::gpu::Source;
 use super::job::{Job, WIDTH, grid};

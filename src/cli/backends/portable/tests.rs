@@ -1,8 +1,8 @@
 //! Every kernel of this backend against the reference, on whatever adapter there is; in CI that is Mesa's
 //! lavapipe. Without an adapter there is nothing to hold, and the test says so.
 
+use vramscope_benchmark::{Class, Kernel, Layout, Pass, Precision, Shape};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Class, Kernel, Layout, Pass, Precision, Shape};
 
 use crate::backends::{Backend, Refusal};
 use crate::kernels::{reference, suite};

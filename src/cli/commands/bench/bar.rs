@@ -1,7 +1,7 @@
 //! Progress on standard error, with the time that is left.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use vramscope_engine::record::{Kernel, Measurement, Outcome};
+use vramscope_benchmark::{Kernel, Measurement, Outcome};
 
 /// Progress of a run; nothing where standard error is no terminal.
 pub struct Bar(ProgressBar);

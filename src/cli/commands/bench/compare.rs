@@ -1,6 +1,6 @@
 //! What changed between two records, beyond noise, in words.
 
-use vramscope_engine::record::{Change, Comparison, Part, Record};
+use vramscope_benchmark::{Change, Comparison, Part, Record};
 
 use super::show::{time, why};
 use crate::output::list::{self, Edge};

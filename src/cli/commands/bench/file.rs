@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use vramscope_engine::record::{Record, unknown_fields};
+use vramscope_benchmark::{Record, unknown_fields};
 
 use crate::failure::Failure;
 

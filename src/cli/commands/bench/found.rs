@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use vramscope_engine::record::{BenchedDevice, Class, Kernel};
+use vramscope_benchmark::{BenchedDevice, Class, Kernel};
 
 use super::run::Machine;
 use super::{Bench, Form, Interface};

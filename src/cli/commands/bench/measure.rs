@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use vramscope_engine::record::{Kernel, Measured, Measurement, Outcome, Summary};
+use vramscope_benchmark::{Kernel, Measured, Measurement, Outcome, Summary};
 
 use crate::backends::{Backend, Prepared, Refusal};
 use crate::kernels::reference;

@@ -10,7 +10,7 @@ mod show;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use vramscope_engine::record::Record;
+use vramscope_benchmark::Record;
 
 use crate::commands::examples;
 use crate::commands::upload::Upload;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vramscope_engine::record::{Class, Kernel, Pass, Record};
+use vramscope_benchmark::{Class, Kernel, Pass, Record};
 
 use super::show::time;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use vramscope_engine::record::{Conditions, Kernel, Layout, Precision, Reading, Record, Run, SCHEMA_VERSION, Tool};
+use vramscope_benchmark::{Conditions, Kernel, Layout, Precision, Reading, Record, Run, SCHEMA_VERSION, Tool};
 
 use super::bar::Bar;
 use super::measure::{Effort, canary, measure};
@@ -195,7 +195,7 @@ fn resumed(mut old: Record, backend: &dyn Backend, path: &std::path::Path) -> Re
     }
     // What broke may work this time.
     old.results
-        .retain(|result| !matches!(result.outcome, vramscope_engine::record::Outcome::Failed { .. }));
+        .retain(|result| !matches!(result.outcome, vramscope_benchmark::Outcome::Failed { .. }));
     Ok(old)
 }
 

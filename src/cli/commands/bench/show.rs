@@ -1,7 +1,7 @@
 //! A record as tables, and as lines for a spreadsheet.
 
 use anstyle::Style;
-use vramscope_engine::record::{BenchedDevice, Class, Measurement, Outcome, Record};
+use vramscope_benchmark::{BenchedDevice, Class, Measurement, Outcome, Record};
 use vramscope_engine::units::Bytes;
 
 use crate::output::list::{self, Edge};

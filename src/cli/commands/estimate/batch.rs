@@ -4,8 +4,8 @@ use serde::Serialize;
 use vramscope_engine::Report;
 use vramscope_engine::report::Prediction;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::time::{Clock, Milliseconds};
 use vramscope_engine::units::Bytes;
+use vramscope_time::{Clock, Milliseconds};
 
 use crate::failure::Failure;
 use crate::in_order::in_order;

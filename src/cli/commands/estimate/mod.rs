@@ -4,7 +4,7 @@ mod recorded;
 mod single;
 
 use clap::{ArgGroup, Args};
-use vramscope_engine::time::Clock;
+use vramscope_time::Clock;
 
 use self::inference::Phase;
 use crate::clock::clock_of;

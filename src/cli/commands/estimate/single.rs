@@ -1,7 +1,7 @@
 //! `estimate` of one setup.
 
-use vramscope_engine::time::{Asked, Estimate as Answer, Run};
 use vramscope_engine::verdict::Fit;
+use vramscope_time::{Asked, Estimate as Answer, Run};
 
 use super::Estimate;
 use super::batch::Line;

@@ -4,10 +4,10 @@ mod search;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
-use vramscope_engine::plan::export::Form;
-use vramscope_engine::plan::search::{Entry, Samples, Space, inputs};
-use vramscope_engine::plan::{Judge, Plan as Answer, Target};
-use vramscope_engine::time::Clock;
+use vramscope_plan::export::Form;
+use vramscope_plan::search::{Entry, Samples, Space, inputs};
+use vramscope_plan::{Judge, Plan as Answer, Target};
+use vramscope_time::Clock;
 
 use crate::clock::clock_of;
 use crate::commands::examples;

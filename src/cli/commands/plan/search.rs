@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use vramscope_engine::device::Device;
-use vramscope_engine::plan::search::{Found, Question, Search, Space};
-use vramscope_engine::time::Costs;
 use vramscope_engine::units::Bytes;
+use vramscope_plan::search::{Found, Question, Search, Space};
+use vramscope_time::Costs;
 
 use crate::failure::Failure;
 use crate::predict::guarded;

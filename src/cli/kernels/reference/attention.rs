@@ -1,7 +1,7 @@
 //! Attention: some queries, and in backward some keys, each against all that it meets.
 
+use vramscope_benchmark::{Check, Kernel, Pass};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Check, Kernel, Pass};
 
 use super::rows::{seen, softmax};
 use super::{And, Given, Pairs, Place, Reader, places, rounding};

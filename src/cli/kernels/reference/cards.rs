@@ -1,6 +1,6 @@
 //! Work between cards: what each gave, and what each got.
 
-use vramscope_engine::record::{Check, Class, Kernel};
+use vramscope_benchmark::{Check, Class, Kernel};
 
 use super::{Given, Pairs, Place, Reader, places, rounding};
 

@@ -1,6 +1,6 @@
 //! Kernels of elements, and of lists of tensors.
 
-use vramscope_engine::record::{Check, Class, Kernel, Pass, Precision};
+use vramscope_benchmark::{Check, Class, Kernel, Pass, Precision};
 
 use super::{And, Given, Pairs, Place, Reader, places, rounding};
 use crate::kernels::random;

@@ -1,6 +1,6 @@
 //! Kernels of rows, backward, and rows that labels choose.
 
-use vramscope_engine::record::{Check, Class, Kernel, Pass};
+use vramscope_benchmark::{Check, Class, Kernel, Pass};
 
 use super::elements::tolerance;
 use super::rows::{ROWS, subnormal};

@@ -9,7 +9,7 @@ mod rows;
 pub use elements::{AdamwStep, Numbers};
 pub use rows::EPSILON;
 
-use vramscope_engine::record::{Check, Class, Kernel, Layout, Pass, Precision};
+use vramscope_benchmark::{Check, Class, Kernel, Layout, Pass, Precision};
 
 use super::random;
 use super::work::{Fill, Work};

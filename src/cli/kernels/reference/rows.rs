@@ -1,6 +1,6 @@
 //! Kernels of rows, forward.
 
-use vramscope_engine::record::{Check, Class, Kernel, Precision};
+use vramscope_benchmark::{Check, Class, Kernel, Precision};
 
 use super::elements::{HOW, tolerance};
 use super::{Given, Pairs, Place, Reader, places};

@@ -1,7 +1,7 @@
 //! Attention.
 
+use vramscope_benchmark::{Class, Kernel, Pass, Precision, Shape};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Class, Kernel, Pass, Precision, Shape};
 
 use Precision::{Bf16, Fp32};
 

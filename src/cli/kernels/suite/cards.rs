@@ -1,6 +1,6 @@
 //! Work between cards: copies both ways, and collectives by size.
 
-use vramscope_engine::record::{Class, Direction, Kernel, Precision, Shape};
+use vramscope_benchmark::{Class, Direction, Kernel, Precision, Shape};
 
 use Precision::{Bf16, Fp32};
 

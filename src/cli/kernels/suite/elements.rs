@@ -1,6 +1,6 @@
 //! Elements, rows and lists of tensors.
 
-use vramscope_engine::record::{Class, Kernel, Pass, Precision, Shape};
+use vramscope_benchmark::{Class, Kernel, Pass, Precision, Shape};
 
 use Precision::{Bf16, Fp16, Fp32};
 

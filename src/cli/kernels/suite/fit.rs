@@ -1,6 +1,6 @@
 //! Sizes that a small card holds.
 
-use vramscope_engine::record::{Class, Kernel, Shape};
+use vramscope_benchmark::{Class, Kernel, Shape};
 
 use crate::kernels::work::Work;
 
@@ -24,7 +24,7 @@ pub(super) fn fitted(mut kernel: Kernel, free: u64) -> Kernel {
 /// Bytes on the card that has most of it.
 fn needed(kernel: &Kernel) -> u64 {
     let work = Work::of(kernel);
-    let precision = kernel.precision.unwrap_or(vramscope_engine::record::Precision::Fp32);
+    let precision = kernel.precision.unwrap_or(vramscope_benchmark::Precision::Fp32);
     let inputs = work.inputs.iter().map(|input| input.bytes(precision));
     let outputs = work.outputs.iter().map(|output| output.bytes(precision));
     if kernel.class.is_collective() || kernel.class == Class::PeerCopy {
@@ -92,9 +92,9 @@ mod tests {
     #[test]
     fn a_square_stays_one() {
         let square = super::super::gemm(
-            vramscope_engine::record::Precision::Fp32,
+            vramscope_benchmark::Precision::Fp32,
             [8192; 3],
-            vramscope_engine::record::Layout::Nt,
+            vramscope_benchmark::Layout::Nt,
         );
         let less = fitted(square, 500 << 20).shape;
         assert_eq!([less.m, less.n, less.k], [Some(4096); 3]);

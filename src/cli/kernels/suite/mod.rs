@@ -8,7 +8,7 @@ mod fit;
 mod portable;
 mod products;
 
-use vramscope_engine::record::{Class, Kernel, Shape};
+use vramscope_benchmark::{Class, Kernel, Shape};
 
 #[cfg(all(test, feature = "portable"))]
 pub use attention::attention;

@@ -1,7 +1,7 @@
 //! What the portable backend can run.
 
+use vramscope_benchmark::{Class, Kernel, Layout, Pass, Precision};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Class, Kernel, Layout, Pass, Precision};
 
 use super::attention::{HEADS, attention};
 use super::copy;

@@ -1,6 +1,6 @@
 //! Matrix products.
 
-use vramscope_engine::record::{Class, Kernel, Layout, Precision, Shape};
+use vramscope_benchmark::{Class, Kernel, Layout, Precision, Shape};
 
 use Precision::{Bf16, Fp16, Fp32, Tf32};
 

@@ -1,7 +1,7 @@
 //! Attention: its extents and tensors.
 
+use vramscope_benchmark::{Kernel, Pass, Precision};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Kernel, Pass, Precision};
 
 use super::Work;
 use super::tensors::{Input, Output};

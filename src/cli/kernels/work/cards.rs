@@ -1,6 +1,6 @@
 //! Work between cards: an input for each card that gives something, an output for each that gets something.
 
-use vramscope_engine::record::{Class, Direction, Kernel, Precision};
+use vramscope_benchmark::{Class, Direction, Kernel, Precision};
 
 use super::Work;
 use super::tensors::{Input, Output};

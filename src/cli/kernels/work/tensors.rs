@@ -1,6 +1,6 @@
 //! Tensors of a kernel: how many elements of what, and how they are drawn.
 
-use vramscope_engine::record::Precision;
+use vramscope_benchmark::Precision;
 
 /// How an input is drawn; the seed is its place among the inputs, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,8 +1,8 @@
 //! What evidence means.
 
+use vramscope_diagnose::snapshot::Summary;
+use vramscope_diagnose::{Evidence, Finding, Fixes, Piece, Standing, Step, words};
 use vramscope_engine::Report;
-use vramscope_engine::diagnose::snapshot::Summary;
-use vramscope_engine::diagnose::{Evidence, Finding, Fixes, Piece, Standing, Step, words};
 use vramscope_engine::format::{difference, share};
 use vramscope_engine::units::Bytes;
 

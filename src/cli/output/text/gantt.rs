@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use vramscope_engine::time::DataAnswer;
-use vramscope_engine::time::pipeline::Bar;
 use vramscope_engine::units::Seconds;
+use vramscope_time::DataAnswer;
+use vramscope_time::pipeline::Bar;
 
 use super::paint::QUIET;
 

@@ -3,10 +3,10 @@
 use anstyle::Style;
 use vramscope_engine::Setup;
 use vramscope_engine::format::gib;
-use vramscope_engine::plan::MaxBatch as Found;
 use vramscope_engine::simulate::{ORDERS, SegmentOrder, Stopped, Trial};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
+use vramscope_plan::MaxBatch as Found;
 
 use super::paint::{self, QUIET, STRONG};
 use super::row::Row;

@@ -35,9 +35,9 @@ pub use plan::plan;
 pub use recorded::recorded;
 
 use vramscope_engine::setup::Parallel;
-use vramscope_engine::time::{Milliseconds, TimeAnswer};
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
+use vramscope_time::{Milliseconds, TimeAnswer};
 
 use super::target::Target;
 

@@ -2,7 +2,7 @@
 //! theme; nothing is told by colour alone.
 
 use anstyle::{AnsiColor, Style};
-use vramscope_engine::diagnose::Standing;
+use vramscope_diagnose::Standing;
 use vramscope_engine::report::Severity;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::verdict::Verdict;

@@ -1,10 +1,10 @@
 //! What to run, and why.
 
 use vramscope_engine::format::{difference, gib, grouped};
-use vramscope_engine::plan::{Choice, Plan, Reason, Step};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::units::{Bytes, Seconds};
 use vramscope_engine::verdict::Verdict;
+use vramscope_plan::{Choice, Plan, Reason, Step};
 
 use super::paint::{self, QUIET, STRONG};
 use super::row::Row;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use vramscope_engine::format::grouped;
-use vramscope_engine::time::{Bill, Bound, CommunicationAnswer, DataAnswer, Milliseconds, Point, Resource, TimeAnswer};
 use vramscope_engine::units::{Bytes, Seconds};
+use vramscope_time::{Bill, Bound, CommunicationAnswer, DataAnswer, Milliseconds, Point, Resource, TimeAnswer};
 
 use super::bar::bar;
 use super::gantt;

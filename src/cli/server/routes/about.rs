@@ -3,7 +3,6 @@
 use axum::extract::{Extension, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use vramscope_engine::record;
 
 use crate::server::App;
 use crate::server::answer::{Problem, json};
@@ -31,5 +30,5 @@ pub async fn openapi() -> Response {
 
 /// `GET /api/record.schema.json`.
 pub async fn record_schema() -> Response {
-    json(record::SCHEMA.into())
+    json(vramscope_benchmark::SCHEMA.into())
 }

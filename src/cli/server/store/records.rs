@@ -76,7 +76,7 @@ pub struct List {
     pub count: i64,
     /// The place of the last one.
     pub last: Option<i64>,
-    /// An [`Entry`](vramscope_engine::record::Entry) each, as JSON, with commas between them.
+    /// An [`Entry`](vramscope_benchmark::Entry) each, as JSON, with commas between them.
     pub entries: String,
 }
 
@@ -86,7 +86,7 @@ pub struct Doubted {
     /// Its place: lists go from high to low.
     #[serde(skip)]
     pub seq: i64,
-    /// An [`Entry`](vramscope_engine::record::Entry), as JSON.
+    /// An [`Entry`](vramscope_benchmark::Entry), as JSON.
     pub record: Box<RawValue>,
     /// When it came, in milliseconds since 1970.
     pub received_ms: i64,

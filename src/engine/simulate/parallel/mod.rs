@@ -14,13 +14,13 @@ mod fsdp;
 mod pipeline;
 mod rewrite;
 mod tensor;
-pub(crate) mod units;
+pub mod units;
 mod zero;
 
-pub(crate) use pipeline::{distinct as distinct_stages, stages as pipeline_stages};
-pub(crate) use rewrite::shard;
-pub(crate) use tensor::parts as tensor_parts;
-pub(crate) use zero::own;
+pub use pipeline::{distinct as distinct_stages, stages as pipeline_stages};
+pub use rewrite::shard;
+pub use tensor::parts as tensor_parts;
+pub use zero::own;
 
 use super::steps::{Notes, Recording, Share, record_shared};
 use super::{SimulateError, check, played};
@@ -53,7 +53,7 @@ pub fn record_parallel(
 ///
 /// # Errors
 /// As [`simulate_parallel`].
-pub(crate) fn record_parallel_notes(
+pub fn record_parallel_notes(
     model: &Model,
     setup: &Setup,
     parallel: &Parallel,
@@ -83,12 +83,7 @@ pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -
 ///
 /// # Errors
 /// As [`simulate_parallel`].
-pub(crate) fn work_of_one(
-    model: &Model,
-    setup: &Setup,
-    parallel: &Parallel,
-    gpu: Gpu,
-) -> Result<Recording, SimulateError> {
+pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let notes = Notes {
         work: true,
@@ -111,7 +106,7 @@ fn record_named(
 }
 
 /// What one GPU has of the model.
-pub(crate) const fn share(parallel: &Parallel) -> Share {
+pub const fn share(parallel: &Parallel) -> Share {
     Share {
         group: parallel.group(),
         stage: pipeline::stage(parallel),
@@ -122,7 +117,7 @@ pub(crate) const fn share(parallel: &Parallel) -> Share {
 ///
 /// # Errors
 /// For what is not simulated of it.
-pub(crate) fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
+pub fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     refuse(setup, parallel)?;
     match parallel.strategy.is_pipeline() {
         true => pipeline::base(model, setup, parallel),
@@ -144,7 +139,7 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
 }
 
 /// Whether a setup can be shared so, whatever the model.
-pub(crate) fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
+pub fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
     refuse(setup, parallel).is_ok()
 }
 

@@ -80,7 +80,7 @@ pub(super) fn named(
 
 /// The stages among which the heaviest is: of those between the first and the last, the second has the most
 /// micro-batches in flight.
-pub(crate) fn distinct(world: u64) -> impl Iterator<Item = u64> {
+pub fn distinct(world: u64) -> impl Iterator<Item = u64> {
     let second = (world > 2).then_some(1);
     [Some(0), second, Some(world - 1)].into_iter().flatten()
 }
@@ -101,7 +101,7 @@ pub(super) fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<
 ///
 /// # Errors
 /// When it is not simulated for the model, or the stages would not have as many blocks each.
-pub(crate) fn stages(model: &Model, world: u64) -> Result<(), SimulateError> {
+pub fn stages(model: &Model, world: u64) -> Result<(), SimulateError> {
     let refuse = |why: String| Err(SimulateError::Parallel(why));
     let Some(text) = model.pipelined() else {
         return refuse(format!(

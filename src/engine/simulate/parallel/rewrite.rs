@@ -35,7 +35,7 @@ impl Piece {
 }
 
 /// Elements of the largest shard of a tensor: its first dimension is cut (`torch.chunk`).
-pub(crate) fn shard(shape: &Dims, world: u64) -> u64 {
+pub fn shard(shape: &Dims, world: u64) -> u64 {
     if shape.is_empty() {
         return shape.numel();
     }

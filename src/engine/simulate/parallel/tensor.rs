@@ -32,7 +32,7 @@ pub(super) fn base(model: &Model, setup: &Setup, world: u64) -> Result<Setup, Si
 ///
 /// # Errors
 /// When transformers has no plan for the model, or the number divides what is cut into parts that are not equal.
-pub(crate) fn parts(model: &Model, world: u64) -> Result<(), SimulateError> {
+pub fn parts(model: &Model, world: u64) -> Result<(), SimulateError> {
     let (text, gathers) = planned(model)?;
     divides(text, gathers, world)
 }

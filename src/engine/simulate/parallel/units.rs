@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use crate::tape::log::{Log, ScopeId};
 
 /// Number of a unit; the whole model, which has what no block has, is the first.
-pub(crate) type Unit = usize;
+pub type Unit = usize;
 
 /// What no block has.
-pub(crate) const ROOT: Unit = 0;
+pub const ROOT: Unit = 0;
 
 /// Fewest modules of a list whose members are sharded one by one.
 const LEAST_BLOCKS: u32 = 4;
 
 /// The unit of each module.
-pub(crate) struct Units {
+pub struct Units {
     of: Vec<Unit>,
     /// Number of units.
     pub count: usize,

@@ -29,7 +29,7 @@ pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recordin
 
 /// Which of the trained parameters the first rank updates: the largest first, each to the rank that has least
 /// (`_partition_parameters`).
-pub(crate) fn own(recording: &Recording, world: u64) -> Vec<bool> {
+pub fn own(recording: &Recording, world: u64) -> Vec<bool> {
     let trained = recording.parameters.iter().filter(|(_, trained)| *trained);
     let sizes: Vec<u64> = trained
         .map(|&(id, _)| recording.log.births[id as usize].shape.numel())

@@ -6,8 +6,6 @@
 
 mod ledger;
 mod standing;
-#[cfg(test)]
-mod tests;
 mod work;
 
 use std::ops::Range;
@@ -29,8 +27,10 @@ use crate::{Model, Setup};
 
 /// Where it runs: on a GPU, alone or as one of several that share a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
+    /// The GPU.
     pub gpu: Gpu,
+    /// The part of the model that it holds.
     pub share: Share,
 }
 
@@ -78,7 +78,7 @@ pub struct Update {
 
 /// Records passes, one setup after the other. The model stands from one to the next where both make the same.
 #[derive(Default)]
-pub(crate) struct PassRecorder {
+pub struct PassRecorder {
     standing: Option<Standing>,
     /// How many items the last one wrote down: about as many come next.
     items: usize,
@@ -97,8 +97,11 @@ impl PassRecorder {
         }
     }
 
-    /// The pass, and how many bytes of what it makes are left in the end.
-    fn pass(
+    /// Forward and backward, and how many bytes of what they make are left in the end.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub fn pass(
         &mut self,
         model: &Model,
         setup: &Setup,
@@ -145,7 +148,7 @@ impl PassRecorder {
 ///
 /// # Errors
 /// As [`PassRecorder::record`].
-pub(crate) fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
+pub fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
     check(model, setup)?;
     let tape = tape(place, false);
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
@@ -174,7 +177,7 @@ pub(crate) fn record_ground(model: &Model, setup: &Setup, place: Place) -> Resul
 ///
 /// # Errors
 /// As [`PassRecorder::record`].
-pub(crate) fn record_update(
+pub fn record_update(
     model: &Model,
     setup: &Setup,
     place: Place,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use vramscope_engine::time::Phase;
+use vramscope_time::Phase;
 
 use super::source;
 use super::told::{Number, Told, span};

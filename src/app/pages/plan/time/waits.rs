@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use vramscope_engine::time::{Bottleneck, Resource};
+use vramscope_time::{Bottleneck, Resource};
 
 use super::told::{Number, Told, span};
 use crate::i18n::{Words, t, t_string, use_i18n};

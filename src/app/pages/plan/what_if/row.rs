@@ -1,10 +1,10 @@
 use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib, rounds_to_nothing};
-use vramscope_engine::plan::Effect;
 use vramscope_engine::report::Phase;
 use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
+use vramscope_plan::Effect;
 
 use super::trials::Row;
 use crate::i18n::{Words, t_string, use_i18n};

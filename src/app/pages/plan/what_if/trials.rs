@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use vramscope_engine::order::sort_by_key;
-use vramscope_engine::plan::Tried;
 use vramscope_engine::report::Phase;
+use vramscope_plan::Tried;
 
 use crate::events::Pending;
 use crate::shell::Store;

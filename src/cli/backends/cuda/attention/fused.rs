@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use vramscope_engine::record::{Kernel, Pass, Precision};
+use vramscope_benchmark::{Kernel, Pass, Precision};
 
 use super::super::cudnn::{Bound, Plan};
 use super::super::job::{Ready, Tensors};

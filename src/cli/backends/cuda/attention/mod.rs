@@ -4,8 +4,8 @@ mod fused;
 mod training;
 mod unfused;
 
+use vramscope_benchmark::{Kernel, Pass, Precision};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Kernel, Pass, Precision};
 
 use self::training::Training;
 use self::unfused::Unfused;

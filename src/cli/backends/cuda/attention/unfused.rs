@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use vramscope_benchmark::{Kernel, Layout, Precision};
 use vramscope_engine::attention::Algorithm;
-use vramscope_engine::record::{Kernel, Layout, Precision};
 
 use super::super::Cuda;
 use super::super::api::Address;

@@ -1,0 +1,209 @@
+//! The course's checklists (rows 9.diagnose, 9.lists, 11.lists), as far as evidence and setup answer them.
+
+use serde::{Deserialize, Serialize};
+
+use super::words::{Said, say, title};
+use super::{Cause, Finding, Standing};
+use crate::snapshot::Category;
+use crate::{Evidence, Piece};
+use vramscope_engine::Setup;
+use vramscope_engine::format::gib;
+use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
+
+/// An item of a checklist that the evidence says something of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Row, list and place: `9.diagnose/five/0`.
+    pub item: &'static str,
+    /// Whether it is done: a question is answered, a rule is kept.
+    pub is_done: bool,
+    /// What the evidence says of it.
+    pub said: Said,
+}
+
+/// Every item that is answered. An item that only a person can answer is never ticked here.
+pub fn checks(pieces: &[Piece], findings: &[Finding], setup: Option<&Setup>) -> Vec<Check> {
+    let case = Case {
+        pieces,
+        findings,
+        setup,
+    };
+    let mut out = Vec::new();
+    let mut tell = |items: &[&'static str], said: Option<(bool, Said)>| {
+        if let Some((is_done, said)) = said {
+            out.extend(items.iter().map(|item| Check {
+                item,
+                is_done,
+                said: said.clone(),
+            }));
+        }
+    };
+    tell(&["9.diagnose/five/0", "9.lists/seconds/0"], case.others());
+    tell(&["9.diagnose/five/1", "9.lists/seconds/1"], case.counters());
+    tell(
+        &["9.diagnose/five/2", "9.lists/seconds/2", "9.lists/before/2"],
+        case.sizes(),
+    );
+    tell(&["9.diagnose/five/3"], case.optimizer());
+    tell(&["9.diagnose/five/4"], case.precision());
+    tell(&["9.lists/during/0"], case.logged());
+    tell(&["9.lists/during/2"], case.steady());
+    tell(&["9.lists/before/1"], case.phase());
+    tell(
+        &["9.lists/minutes/0"],
+        case.title_of(|cause| matches!(cause, Cause::Site(_))),
+    );
+    tell(&["9.lists/minutes/1"], case.message());
+    tell(&["9.lists/minutes/2"], case.setup.map(|_| done("k_setup", [])));
+    for (item, kept) in FIXES.iter().zip(case.kept()) {
+        tell(&[item], kept.then(|| done("k_has_it", [])));
+    }
+    tell(
+        &["11.lists/before/1"],
+        case.profiled(|cause| {
+            matches!(
+                cause,
+                Cause::DataLoading { .. } | Cause::Communication { .. } | Cause::Idle { .. } | Cause::Copies { .. }
+            )
+        }),
+    );
+    tell(
+        &["11.lists/decisions/1"],
+        case.profiled(|cause| matches!(cause, Cause::Communication { .. })),
+    );
+    tell(
+        &["11.lists/decisions/2"],
+        case.profiled(|cause| matches!(cause, Cause::DataLoading { .. })),
+    );
+    out
+}
+
+/// The fixes of row 9.lists, in its order.
+const FIXES: [&str; 6] = [
+    "9.lists/fixes/0",
+    "9.lists/fixes/1",
+    "9.lists/fixes/2",
+    "9.lists/fixes/3",
+    "9.lists/fixes/4",
+    "9.lists/fixes/5",
+];
+
+struct Case<'a> {
+    pieces: &'a [Piece],
+    findings: &'a [Finding],
+    setup: Option<&'a Setup>,
+}
+
+type Told = Option<(bool, Said)>;
+
+fn done<const N: usize>(key: &str, gaps: [String; N]) -> (bool, Said) {
+    (true, say(key, gaps))
+}
+
+impl Case<'_> {
+    fn any(&self, of: impl Fn(&Evidence) -> bool) -> bool {
+        self.pieces.iter().any(|piece| of(&piece.evidence))
+    }
+
+    /// The title of the first finding of a kind; the question is answered by it.
+    fn title_of(&self, of: impl Fn(&Cause) -> bool) -> Told {
+        let finding = self.findings.iter().find(|finding| of(&finding.cause))?;
+        Some((true, title(&finding.cause, finding.standing)))
+    }
+
+    fn others(&self) -> Told {
+        let is_shown = self.any(|evidence| match evidence {
+            Evidence::Oom(message) => !message.others.is_empty() || message.own.is_some(),
+            Evidence::Smi(smi) => !smi.processes.is_empty(),
+            _ => false,
+        });
+        self.title_of(|cause| matches!(cause, Cause::OtherProcesses { .. }))
+            .or_else(|| is_shown.then(|| done("k_no_others", [])))
+    }
+
+    fn counters(&self) -> Told {
+        self.title_of(|cause| matches!(cause, Cause::Fragmentation { .. }))
+    }
+
+    fn sizes(&self) -> Told {
+        let long = self.title_of(|cause| matches!(cause, Cause::LongSample { .. }));
+        long.or_else(|| {
+            let setup = self.setup?;
+            let (batch, seq) = (setup.batch.to_string(), setup.seq.to_string());
+            Some(done("k_sizes", [batch, seq]))
+        })
+    }
+
+    fn optimizer(&self) -> Told {
+        let recorded = self.pieces.iter().find_map(|piece| match &piece.evidence {
+            Evidence::Snapshot(summary) => {
+                let states = summary.at_peak.iter().find(|(of, _)| *of == Category::OptimizerState)?;
+                (states.1.get() > 0).then(|| done("k_states", [gib(states.1)]))
+            }
+            _ => None,
+        });
+        recorded.or_else(|| {
+            let setup = self.setup?;
+            Some(done("k_optimizer", [word(&setup.optim)]))
+        })
+    }
+
+    fn precision(&self) -> Told {
+        let setup = self.setup?;
+        Some(done("k_precision", [word(&setup.precision)]))
+    }
+
+    fn logged(&self) -> Told {
+        let readings = self.pieces.iter().find_map(|piece| match &piece.evidence {
+            Evidence::Log(log) => log.series.first().map(|series| series.points.len()),
+            _ => None,
+        })?;
+        Some(done("k_logged", [readings.to_string()]))
+    }
+
+    /// A rule, not a question: it is kept only where nothing grows.
+    fn steady(&self) -> Told {
+        let growth = |finding: &&Finding| matches!(finding.cause, Cause::Leak(_) | Cause::NoLeak { .. });
+        let finding = self.findings.iter().find(growth)?;
+        let is_kept = finding.standing == Standing::RuledOut;
+        Some((is_kept, title(&finding.cause, finding.standing)))
+    }
+
+    fn phase(&self) -> Told {
+        self.title_of(|cause| matches!(cause, Cause::Peak { .. } | Cause::Site(_)))
+    }
+
+    fn message(&self) -> Told {
+        self.any(|evidence| matches!(evidence, Evidence::Oom(_)))
+            .then(|| done("k_message", []))
+    }
+
+    /// What a profile says; that it says nothing of a cause is an answer too.
+    fn profiled(&self, of: impl Fn(&Cause) -> bool) -> Told {
+        let is_there = self.any(|evidence| matches!(evidence, Evidence::Profile(_)));
+        let told = self.title_of(of);
+        told.or_else(|| is_there.then(|| done("k_not_seen", [])))
+    }
+
+    /// Which of the fixes the setup has already.
+    fn kept(&self) -> [bool; 6] {
+        let Some(setup) = self.setup else { return [false; 6] };
+        [
+            setup.batch == 1,
+            setup.attn != Attention::Eager,
+            matches!(setup.ckpt, Checkpointing::Full | Checkpointing::Language),
+            setup.precision != Precision::Fp32,
+            !matches!(setup.optim, Optimizer::Adamw | Optimizer::AdamwLoop),
+            matches!(setup.freeze, Freeze::Lora | Freeze::Qlora),
+        ]
+    }
+}
+
+/// The name that cases give a choice.
+fn word(choice: &impl Serialize) -> String {
+    match serde_json::to_value(choice) {
+        Ok(serde_json::Value::String(word)) => word,
+        // Choices are words: nothing else is left.
+        _ => String::new(),
+    }
+}

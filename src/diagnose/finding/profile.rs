@@ -1,0 +1,91 @@
+//! Where the time goes (course rows 11.1, 11.tree, 11.bands), and what allocates (9.profiler).
+
+use super::{Cause, Finding, Standing, Step, growth};
+use crate::profile::{HotSpot, Profile, Work};
+use vramscope_engine::units::Bytes;
+
+/// Shares of time from which on something is worth looking at, and from which on it is the bottleneck. The
+/// first are estimates of ours; the course's example has 25.1% of data loading and 18.3% of communication.
+const WORTH: f64 = 0.05;
+/// See [`WORTH`].
+const BOUND: f64 = 0.15;
+/// A hot spot (course row 9.profiler).
+const HOT: Bytes = Bytes::new(100_000_000);
+
+/// What a profile shows.
+pub fn findings(profile: &Profile, capacity: Option<Bytes>) -> Vec<Finding> {
+    let mut bounds: Vec<(f64, Finding)> = [data(profile), communication(profile), copies(profile)]
+        .into_iter()
+        .flatten()
+        .collect();
+    bounds.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut found: Vec<Finding> = bounds.into_iter().map(|(_, finding)| finding).collect();
+    found.extend(idle(profile));
+    found.extend(attention(profile));
+    found.extend(hot_spots(profile));
+    if let Some(growth::Answer::Leak(finding)) = growth::of("profiled steps", &profile.memory, capacity) {
+        found.push(finding);
+    }
+    found
+}
+
+fn bound(share: f64, cause: Cause, steps: &[Step]) -> Option<(f64, Finding)> {
+    let standing = match share {
+        share if share >= BOUND => Standing::Cause,
+        share if share >= WORTH => Standing::Possible,
+        _ => return None,
+    };
+    Some((share, Finding::new(standing, cause, steps)))
+}
+
+fn data(profile: &Profile) -> Option<(f64, Finding)> {
+    let share = profile.host(Work::Data);
+    bound(share, Cause::DataLoading { share }, &[Step::FeedFaster, Step::Trace])
+}
+
+fn communication(profile: &Profile) -> Option<(f64, Finding)> {
+    let share = profile.device(Work::Communication);
+    bound(
+        share,
+        Cause::Communication { share },
+        &[Step::OverlapCommunication, Step::Trace],
+    )
+}
+
+fn copies(profile: &Profile) -> Option<(f64, Finding)> {
+    let share = profile.device(Work::Copy);
+    bound(share, Cause::Copies { share }, &[Step::AsyncCopies])
+}
+
+fn idle(profile: &Profile) -> Option<Finding> {
+    let busy = profile.busy?;
+    let (standing, steps): (_, &[Step]) = match busy {
+        busy if busy < 0.7 => (Standing::Likely, &[Step::FeedFaster, Step::FillTheDevice]),
+        busy if busy < 0.85 => (Standing::Possible, &[Step::FillTheDevice]),
+        _ => (Standing::Note, &[]),
+    };
+    Some(Finding::new(standing, Cause::Idle { busy }, steps))
+}
+
+fn attention(profile: &Profile) -> Option<Finding> {
+    let share = profile.device(Work::Attention);
+    (share >= 0.4).then(|| {
+        Finding::new(
+            Standing::Possible,
+            Cause::AttentionTime { share },
+            &[Step::FusedAttention],
+        )
+    })
+}
+
+fn hot_spots(profile: &Profile) -> Option<Finding> {
+    let spots = profile.hot_spots.iter().filter(|spot| spot.bytes >= HOT);
+    let spots: Vec<HotSpot> = spots.take(10).cloned().collect();
+    (!spots.is_empty()).then(|| {
+        Finding::new(
+            Standing::Note,
+            Cause::HotSpots { spots },
+            &[Step::Checkpoint, Step::Record],
+        )
+    })
+}

@@ -1,0 +1,158 @@
+//! What a memory snapshot shows.
+
+use super::capacity::{ACT, share};
+use super::{Cause, Context, Finding, Standing, Step, growth};
+use crate::log::Point;
+use crate::snapshot::{Category, Group, Summary};
+use vramscope_engine::units::Bytes;
+
+/// What is smaller is not worth telling.
+const WORTH: Bytes = Bytes::mib(64);
+
+/// What one device's recording shows.
+pub fn findings(summary: &Summary, capacity: Option<Bytes>, context: &Context) -> Vec<Finding> {
+    let failed = summary.failure.map(|failure| {
+        Finding::new(
+            Standing::Cause,
+            Cause::OutOfCapacity {
+                request: Some(failure.request),
+                total: capacity,
+                free: Some(failure.free),
+                allocated: Some(summary.holes.live),
+                reserved: Some(summary.holes.reserved),
+            },
+            &[Step::SmallerBatch, Step::Checkpoint, Step::SmallerOptimizer],
+        )
+    });
+    let mut found: Vec<Finding> = [
+        failed,
+        expandable(summary),
+        leak(summary, capacity),
+        Some(peak(summary)),
+        holes(summary),
+        never_freed(summary),
+        unforeseen(summary, context),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let would_do = found.iter().any(|finding| {
+        finding.standing == Standing::Cause && matches!(finding.cause, Cause::ExpandableSegments { .. })
+    });
+    for finding in &mut found {
+        if would_do && matches!(finding.cause, Cause::OutOfCapacity { .. }) {
+            finding.standing = Standing::Possible;
+        }
+    }
+    found
+}
+
+fn peak(summary: &Summary) -> Finding {
+    let mut by_category: Vec<(Category, Bytes)> = summary
+        .at_peak
+        .iter()
+        .copied()
+        .filter(|(_, bytes)| *bytes > Bytes::ZERO)
+        .collect();
+    by_category.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
+    let steps: &[Step] = match by_category.first() {
+        Some((Category::Activation, _)) => &[Step::Checkpoint, Step::SmallerBatch],
+        Some((Category::OptimizerState, _)) => &[Step::SmallerOptimizer, Step::Adapters],
+        Some((Category::Weight | Category::Gradient, _)) => &[Step::Adapters, Step::SmallerOptimizer],
+        _ => &[Step::Checkpoint],
+    };
+    let cause = Cause::Peak {
+        peak: summary.peak,
+        by_category,
+        largest: summary.largest.iter().take(5).cloned().collect(),
+    };
+    Finding::new(Standing::Note, cause, steps)
+}
+
+fn expandable(summary: &Summary) -> Option<Finding> {
+    let played = summary.expandable?;
+    let saved = played.reserved.saturating_sub(played.expandable);
+    let standing = match played.serves {
+        Some(true) => Standing::Cause,
+        _ if saved.get() >= played.reserved.get() / 10 => Standing::Likely,
+        _ if saved > WORTH => Standing::Possible,
+        _ => Standing::RuledOut,
+    };
+    let cause = Cause::ExpandableSegments {
+        reserved: played.reserved,
+        expandable: played.expandable,
+        serves: played.serves,
+    };
+    let steps: &[Step] = if standing == Standing::RuledOut {
+        &[]
+    } else {
+        &[Step::ExpandableSegments]
+    };
+    Some(Finding::new(standing, cause, steps))
+}
+
+/// Holes count where tensors hold other parts of the same segments.
+fn holes(summary: &Summary) -> Option<Finding> {
+    let holes = summary.holes;
+    let share = share(holes.within, holes.reserved);
+    let cause = Cause::Fragmentation {
+        reserved: holes.reserved,
+        unallocated: holes.within,
+        share,
+        request: summary.failure.map(|failure| failure.request),
+        free: summary.failure.map(|failure| failure.free),
+    };
+    let (standing, steps): (_, &[Step]) = match share {
+        share if share > ACT => (Standing::Possible, &[Step::ExpandableSegments, Step::GroupByLength]),
+        _ => (Standing::RuledOut, &[]),
+    };
+    (holes.reserved > Bytes::ZERO).then(|| Finding::new(standing, cause, steps))
+}
+
+fn leak(summary: &Summary, capacity: Option<Bytes>) -> Option<Finding> {
+    let points: Vec<Point> = (1..)
+        .zip(&summary.steps)
+        .map(|(step, &bytes)| Point {
+            step,
+            bytes,
+            length: None,
+        })
+        .collect();
+    match growth::of("live after each step", &points, capacity)? {
+        growth::Answer::Leak(finding) | growth::Answer::Steady(finding) => Some(finding),
+    }
+}
+
+fn never_freed(summary: &Summary) -> Option<Finding> {
+    let groups: Vec<Group> = summary
+        .never_freed
+        .iter()
+        .filter(|group| group.bytes > Bytes::mib(1))
+        .cloned()
+        .collect();
+    let bytes: Bytes = groups.iter().map(|group| group.bytes).sum();
+    // Of a run that ended in the middle of a step, everything lives.
+    let standing = if summary.failure.is_some() {
+        Standing::Note
+    } else {
+        Standing::Possible
+    };
+    let cause = Cause::NeverFreed { bytes, groups };
+    (bytes > WORTH).then(|| Finding::new(standing, cause, &[Step::DetachLoss, Step::NoLists, Step::RemoveHooks]))
+}
+
+fn unforeseen(summary: &Summary, context: &Context) -> Option<Finding> {
+    let report = context.report?;
+    let simulated = report.first.peak().max(report.peak_allocated);
+    let cause = Cause::Unforeseen {
+        recorded: summary.peak,
+        simulated,
+    };
+    let more = summary.peak.saturating_sub(simulated);
+    let standing = if more.get() >= simulated.get() / 20 {
+        Standing::Likely
+    } else {
+        Standing::Note
+    };
+    Some(Finding::new(standing, cause, &[]))
+}

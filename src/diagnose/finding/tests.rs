@@ -1,0 +1,412 @@
+//! The course's own examples, and what they have to give.
+
+use super::*;
+use crate::oom::Site;
+use crate::{Evidence, read};
+use vramscope_engine::setup::{Attention, Precision};
+use vramscope_engine::units::Bytes;
+use vramscope_engine::{Model, Setup, simulate};
+
+fn of(text: &str) -> Vec<Finding> {
+    with(text, &Context::default())
+}
+
+fn with(text: &str, context: &Context) -> Vec<Finding> {
+    diagnose(&read(text.as_bytes()).expect("it is understood"), context)
+}
+
+fn find<'a>(findings: &'a [Finding], code: &str) -> &'a Finding {
+    let found = findings.iter().find(|finding| finding.cause.code() == code);
+    found.unwrap_or_else(|| panic!("no {code} in {findings:#?}"))
+}
+
+fn has(findings: &[Finding], code: &str) -> bool {
+    findings.iter().any(|finding| finding.cause.code() == code)
+}
+
+/// Row 9.2.
+const FULL: &str = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
+
+#[test]
+fn a_full_card_is_not_fragmented() {
+    let findings = of(FULL);
+    assert_eq!(findings[0].cause.code(), "out-of-capacity");
+    assert_eq!(findings[0].standing, Standing::Cause);
+    let fragmentation = find(&findings, "fragmentation");
+    assert_eq!(fragmentation.standing, Standing::RuledOut);
+    assert!(matches!(fragmentation.cause, Cause::Fragmentation { share, .. } if (share - 0.0023).abs() < 0.0001));
+    let Cause::AttentionMatrix { shapes, .. } = &find(&findings, "attention-matrix").cause else {
+        panic!()
+    };
+    // 1 × 40 heads × 4096² × 4 bytes: LLaVA-13B's heads.
+    let usual = AttentionShape {
+        batch: 1,
+        heads: 40,
+        length: 4096,
+        width: 4,
+    };
+    assert!(shapes.contains(&usual), "{shapes:?}");
+    for s in shapes {
+        assert_eq!(s.batch * s.heads * s.length * s.length * s.width, 5 << 29, "{s:?}");
+    }
+}
+
+/// Row L.oom.
+#[test]
+fn other_processes_hold_the_card() {
+    let findings = of(
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 26.00 MiB. GPU 0 has a total capacity of 15.57 GiB of which 23.06 MiB is free. Process 1001 has 12.57 GiB memory in use. Process 1002 has 2.10 GiB memory in use. Including non-PyTorch memory, this process has 510.00 MiB memory in use. Of the allocated memory 413.55 MiB is allocated by PyTorch, and 12.45 MiB is reserved by PyTorch but unallocated.",
+    );
+    assert_eq!(
+        (findings[0].cause.code(), findings[0].standing),
+        ("other-processes", Standing::Cause)
+    );
+    let Cause::OtherProcesses {
+        held, own, processes, ..
+    } = &findings[0].cause
+    else {
+        panic!()
+    };
+    assert_eq!((held.as_gib() * 100.0).round(), 1467.0);
+    assert_eq!((own.expect("given").get() >> 20, processes.len()), (510, 2));
+    assert!(
+        !has(&findings, "out-of-capacity"),
+        "the run itself needs next to nothing"
+    );
+    assert_eq!(findings[0].steps[0], Step::StopOthers);
+}
+
+/// Row 9.8.
+const LEAK: &str = "Step 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB\nStep 300: GPU memory 18.9 GB\nStep 400: GPU memory 19.4 GB\nStep 500: GPU memory 20.1 GB\nStep 600: GPU memory 20.9 GB\nStep 700: GPU memory 21.8 GB\nStep 800: GPU memory 22.9 GB\nStep 900: GPU memory 24.2 GB\n";
+
+#[test]
+fn a_leak_accelerates() {
+    let findings = of(&format!("{LEAK}Step 1000: RuntimeError: CUDA out of memory\n"));
+    let leak = &findings[0];
+    assert_eq!(leak.standing, Standing::Cause);
+    let Cause::Leak(growth) = &leak.cause else {
+        panic!("{findings:#?}")
+    };
+    assert!(growth.is_accelerating);
+    assert_eq!((growth.readings, growth.steps), (9, 800));
+    // 0.75 GB in 100 steps, where the course says 0.67.
+    assert!((growth.per_step * 100.0 / f64::from(1 << 30) - 0.75).abs() < 1e-6);
+    let rises: Vec<i64> = growth
+        .rises
+        .iter()
+        .map(|rise| (rise * 1024 / 100 + (1 << 29)) >> 30)
+        .collect();
+    assert_eq!(rises, [3, 4, 5, 7, 8, 9, 11, 13], "MB a step");
+    for cause in [Step::DetachLoss, Step::NoLists, Step::CustomAutograd, Step::RemoveHooks] {
+        assert!(leak.steps.contains(&cause), "{cause:?}");
+    }
+    assert!(!has(&findings, "no-numbers"));
+}
+
+/// Row 9.4: the regression over the last ten readings, ten readings ahead, against a card of 24 GiB.
+#[test]
+fn the_risk_is_that_of_the_regression() {
+    let log = |slope: f64| -> String {
+        (0..20)
+            .map(|i| format!("step {i} mem {:.3} GiB\n", 16.0 + slope * f64::from(i)))
+            .collect()
+    };
+    let context = Context {
+        capacity: Some(Bytes::gib(24)),
+        ..Context::default()
+    };
+    for (slope, risk) in [
+        (0.15_f64, Some::<f64>((20.35 / 24.0 - 0.85) / 0.15)),
+        (0.2, Some((21.8 / 24.0 - 0.85) / 0.15)),
+        (0.4, Some(1.0)),
+        (0.01, None),
+    ] {
+        let findings = with(&log(slope), &context);
+        match risk {
+            Some(risk) => {
+                let Cause::Leak(growth) = &find(&findings, "leak").cause else {
+                    panic!()
+                };
+                assert!(
+                    (growth.risk.expect("the card is known") - risk.max(0.0)).abs() < 0.002,
+                    "{slope}: {growth:?}"
+                );
+                assert!(!growth.is_accelerating);
+            }
+            None => assert_eq!(find(&findings, "no-leak").standing, Standing::RuledOut),
+        }
+    }
+    let Cause::Leak(growth) = &find(&with(&log(0.4), &context), "leak").cause.clone() else {
+        panic!()
+    };
+    assert_eq!(growth.full_at, Some(20), "16 + 0.4 × 20 = 24");
+}
+
+/// States that appear in the first step are no leak.
+#[test]
+fn a_first_step_is_no_leak() {
+    let log: String = [8.0, 12.0, 20.0, 20.1, 20.1, 20.1, 20.1, 20.1]
+        .iter()
+        .enumerate()
+        .map(|(i, m)| format!("step {i} mem {m} GiB\n"))
+        .collect();
+    assert!(!has(&of(&log), "leak"));
+}
+
+#[test]
+fn a_long_sample_stands_out() {
+    let log: String = (0..20)
+        .map(|i| {
+            format!(
+                "step {i} seq_len={} mem={} GiB\n",
+                if i == 13 { 4096 } else { 512 },
+                if i == 13 { 31.0 } else { 18.0 }
+            )
+        })
+        .collect();
+    let findings = of(&log);
+    assert_eq!(find(&findings, "long-sample").standing, Standing::Likely);
+    assert!(matches!(
+        find(&findings, "long-sample").cause,
+        Cause::LongSample {
+            step: 13,
+            length: Some(4096),
+            ..
+        }
+    ));
+}
+
+/// Row 11.1.
+#[test]
+fn data_loading_comes_before_communication() {
+    let findings = of(
+        "Name  CPU %  CUDA %\naten::matmul  45.2%  52.1%\naten::softmax  12.3%  15.2%\nDataLoader  25.1%  0.0%\nnccl:all_reduce  8.5%  18.3%\n",
+    );
+    assert_eq!(
+        (findings[0].cause.code(), findings[0].standing),
+        ("data-loading", Standing::Cause)
+    );
+    assert_eq!(
+        (findings[1].cause.code(), findings[1].standing),
+        ("communication", Standing::Cause)
+    );
+    assert!(matches!(findings[0].cause, Cause::DataLoading { share } if (share - 0.251).abs() < 1e-9));
+}
+
+#[test]
+fn fragmentation_is_the_cause_where_the_bytes_were_there() {
+    let findings = of(
+        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.91 GiB is free. Including non-PyTorch memory, this process has 77.00 GiB memory in use. Of the allocated memory 56.00 GiB is allocated by PyTorch, and 20.05 GiB is reserved by PyTorch but unallocated.",
+    );
+    assert_eq!(
+        (findings[0].cause.code(), findings[0].standing),
+        ("fragmentation", Standing::Cause)
+    );
+    assert_eq!(findings[0].steps[0], Step::ExpandableSegments);
+    assert_eq!(find(&findings, "out-of-capacity").standing, Standing::Possible);
+}
+
+#[test]
+fn a_limit_is_not_the_card() {
+    let findings = of(
+        "CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 23.69 GiB total capacity; 9.45 GiB already allocated; 12.89 GiB free; 10.00 GiB allowed; 9.50 GiB reserved in total by PyTorch)",
+    );
+    assert_eq!(
+        (findings[0].cause.code(), findings[0].standing),
+        ("limit", Standing::Cause)
+    );
+    assert!(!has(&findings, "refused-though-free"));
+}
+
+#[test]
+fn a_refusal_with_room_is_said_to_be_one() {
+    let findings = of(
+        "CUDA out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 3.68 GiB of which 3.48 GiB is free. Including non-PyTorch memory, this process has 154.00 MiB memory in use. Of the allocated memory 55.37 MiB is allocated by PyTorch, and 16.63 MiB is reserved by PyTorch but unallocated.",
+    );
+    assert_eq!(findings[0].cause.code(), "refused-though-free");
+    assert!(!has(&findings, "out-of-capacity"));
+}
+
+/// A request of the simulated step is told by its tensor, not by usual shapes.
+#[test]
+fn a_known_setup_names_the_tensor() {
+    let model = Model::from_catalogue("gpt2").expect("it is there");
+    let setup = Setup {
+        batch: 4,
+        seq: 1024,
+        attn: Attention::Eager,
+        precision: Precision::Fp32,
+        ..Setup::default()
+    };
+    let report = simulate(&model, &setup).expect("it runs");
+    let context = Context {
+        report: Some(&report),
+        ..Context::default()
+    };
+    // 4 × 12 heads × 1024² × 4 bytes.
+    let findings = with(
+        "CUDA out of memory. Tried to allocate 192.00 MiB (GPU 0; 8.00 GiB total capacity; 7.00 GiB already allocated; 100.00 MiB free; 7.10 GiB reserved in total by PyTorch)",
+        &context,
+    );
+    let Cause::Tensors { tensors, .. } = &find(&findings, "tensors").cause else {
+        panic!()
+    };
+    assert!(
+        tensors.iter().any(|tensor| tensor.shape[..] == [4, 12, 1024, 1024]),
+        "{tensors:?}"
+    );
+    assert!(find(&findings, "tensors").steps.contains(&Step::FusedAttention));
+    assert!(!has(&findings, "attention-matrix"));
+}
+
+#[test]
+fn logits_are_recognised() {
+    // 8 × 2048 positions × 32000 × 4 bytes = 1.95 GiB.
+    let findings = of(
+        "Traceback (most recent call last):\n  File \"loss_utils.py\", line 40, in fixed_cross_entropy\nCUDA out of memory. Tried to allocate 1.95 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.09 GiB free; 21.50 GiB reserved in total by PyTorch)",
+    );
+    let logits = find(&findings, "logits");
+    assert_eq!(logits.standing, Standing::Likely);
+    let Cause::Logits { shapes, .. } = &logits.cause else {
+        panic!()
+    };
+    assert!(
+        shapes.contains(&LogitsShape {
+            tokens: 16384,
+            vocab: 32000,
+            width: 4
+        }),
+        "{shapes:?}"
+    );
+    assert!(matches!(find(&findings, "site").cause, Cause::Site(Site::Loss)));
+}
+
+#[test]
+fn counters_give_the_thresholds_of_the_course() {
+    let stats = |allocated: u64| {
+        format!(
+            "{{'allocated_bytes.all.current': {allocated}, 'reserved_bytes.all.current': 1000, 'num_ooms': 1, 'num_alloc_retries': 2}}"
+        )
+    };
+    for (allocated, standing) in [
+        (900, Standing::RuledOut),
+        (750, Standing::Possible),
+        (650, Standing::Likely),
+    ] {
+        assert_eq!(find(&of(&stats(allocated)), "fragmentation").standing, standing);
+    }
+    assert!(has(&of(&stats(900)), "retries"));
+}
+
+#[test]
+fn utilization_comes_in_bands() {
+    let log = |percent: u32| -> String {
+        let rows: String = (0..5).map(|_| format!("{percent} %, 20000 MiB, 24576 MiB\n")).collect();
+        format!("utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n{rows}")
+    };
+    assert_eq!(find(&of(&log(40)), "utilization").standing, Standing::Likely);
+    assert_eq!(find(&of(&log(97)), "utilization").standing, Standing::Note);
+    assert!(!has(&of(&log(97)), "nearly-full"));
+}
+
+/// Several kinds in one paste, among words that nobody understands.
+#[test]
+fn a_paste_of_everything_is_taken_apart() {
+    let text = format!(
+        "hello,\n\u{1b}[31m{FULL}\u{1b}[0m\n\nlog:\r\n{LEAK}\nand Name  CPU %  CUDA %\nName  CPU %  CUDA %\nDataLoader  25.1%  0.0%\n{{'allocated_bytes.all.current': 900, 'reserved_bytes.all.current': 1000}}\nthanks"
+    );
+    let pieces = read(text.as_bytes()).expect("four kinds");
+    let names: Vec<_> = pieces.iter().map(|piece| piece.evidence.name()).collect();
+    assert_eq!(
+        names,
+        [
+            "out-of-memory error",
+            "training log",
+            "profiler output",
+            "allocator counters"
+        ]
+    );
+    assert_eq!(pieces[0].line, 2);
+    let findings = diagnose(&pieces, &Context::default());
+    assert!(findings.is_sorted_by_key(|finding| finding.standing));
+    // A run that grew until it ended did not begin with too little.
+    assert_eq!(find(&findings, "out-of-capacity").standing, Standing::Possible);
+    let Cause::Leak(growth) = &find(&findings, "leak").cause else {
+        panic!()
+    };
+    assert!(growth.risk.is_some(), "the error tells the card's memory");
+}
+
+#[test]
+fn every_finding_has_words_and_numbers() {
+    let text = format!("{FULL}\n{LEAK}\nName  CPU %  CUDA %\nDataLoader  25.1%  0.0%\nnccl  1%  20%");
+    let english = words::english();
+    let is_filled = |text: &str| text.contains(' ') && !text.contains("{{");
+    for finding in of(&text) {
+        let title = english.say(&words::title(&finding.cause, finding.standing));
+        assert!(is_filled(&title), "{title}");
+        let evidence = words::evidence(&finding.cause);
+        let evidence: Vec<String> = evidence.iter().map(|said| english.say(said)).collect();
+        let has_number = |line: &String| line.chars().any(|c| c.is_ascii_digit());
+        assert!(
+            !evidence.is_empty() && evidence.iter().all(|line| is_filled(line) && has_number(line)),
+            "{evidence:?}"
+        );
+        let steps = finding.steps.iter().map(|step| english.say(&words::step(*step)));
+        assert!(
+            steps.into_iter().all(|step| is_filled(&step) && step.ends_with('.')),
+            "{finding:?}"
+        );
+        assert!(!finding.row().is_empty());
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_answered_with_what_is() {
+    let refusal = read(b"my model does not train").expect_err("nothing in it");
+    assert!(refusal.to_string().contains("nvidia-smi"), "{refusal}");
+    assert!(read(b"\x1f\x8b\x08").expect_err("packed").to_string().contains("gzip"));
+    assert!(read(b"PK\x03\x04").expect_err("packed").to_string().contains("zip"));
+    assert!(matches!(read(b"\x80\x04}."), Err(crate::Unrecognised::Snapshot(_))));
+}
+
+#[test]
+fn a_recorded_snapshot_tells_what_held_its_peak() {
+    use std::io::Read;
+    let gzipped: &[u8] = include_bytes!("../../../tests/data/snapshots/gpt2-bf16.pickle.gz");
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(gzipped)
+        .read_to_end(&mut bytes)
+        .expect("gzip");
+    let pieces = read(&bytes).expect("a snapshot");
+    let Evidence::Snapshot(summary) = &pieces[0].evidence else {
+        panic!()
+    };
+    // The allocator's own counter, with at most what unsplit blocks keep.
+    let played = summary.expandable.expect("it has no expandable segments");
+    assert_eq!(played.allocated, Bytes::new(2_013_018_112));
+    assert_eq!(played.reserved, Bytes::new(2_227_175_424));
+    assert!(summary.is_from_start);
+    let rounded = 2_013_018_112 - summary.peak.get();
+    assert!(rounded < 32 << 20, "{rounded}");
+    let findings = diagnose(&pieces, &Context::default());
+    let Cause::Peak { by_category, .. } = &find(&findings, "peak").cause else {
+        panic!()
+    };
+    let of = |wanted| {
+        by_category
+            .iter()
+            .find(|(category, _)| *category == wanted)
+            .map_or(0, |(_, bytes)| bytes.get())
+    };
+    use crate::snapshot::Category::{Activation, OptimizerState, Weight};
+    // 124,439,808 parameters of 2 bytes; a second matrix is made for the head and thrown away.
+    assert!((248_879_616..252 << 20).contains(&of(Weight)), "{by_category:?}");
+    // Two states of each.
+    assert!(
+        (497_759_232..520 << 20).contains(&of(OptimizerState)),
+        "{by_category:?}"
+    );
+    assert!(of(Activation) > 0);
+    assert!(!has(&findings, "leak"));
+}

@@ -1,0 +1,130 @@
+//! What `nvidia-smi` shows (course rows 9.smi, 11.bands).
+
+use super::{Cause, Finding, Growth, Holder, Standing, Step, growth};
+use crate::log::Point;
+use crate::smi::{Smi, SmiDevice};
+use vramscope_engine::units::Bytes;
+
+/// More in use than this is nearly full.
+const NEARLY_FULL: f64 = 0.9;
+/// Less use than this leaves the device idle.
+const LOW: f64 = 0.7;
+
+/// What devices and their processes show.
+pub fn findings(smi: &Smi) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for device in &smi.devices {
+        found.extend(others(smi, device));
+        found.extend(leak(device));
+        found.extend(nearly_full(device));
+        found.extend(utilization(device));
+    }
+    found
+}
+
+fn most_used(device: &SmiDevice) -> Option<Bytes> {
+    device.samples.iter().filter_map(|sample| sample.used).max()
+}
+
+fn nearly_full(device: &SmiDevice) -> Option<Finding> {
+    let (used, total) = (most_used(device)?, device.total?);
+    let is_full = used.get() as f64 > total.get() as f64 * NEARLY_FULL;
+    let cause = Cause::NearlyFull {
+        device: device.index,
+        used,
+        total,
+    };
+    // Most of it may be PyTorch's cache: the card's own figure does not tell.
+    is_full.then(|| {
+        Finding::new(
+            Standing::Possible,
+            cause,
+            &[Step::SmallerBatch, Step::Checkpoint, Step::Record],
+        )
+    })
+}
+
+/// Several processes that compute on one device.
+fn others(smi: &Smi, device: &SmiDevice) -> Option<Finding> {
+    let mut processes: Vec<Holder> = smi
+        .processes
+        .iter()
+        .filter(|process| process.device == device.index)
+        .map(|process| Holder {
+            pid: process.pid,
+            name: Some(process.name.clone()),
+            bytes: process.holds.unwrap_or_default(),
+        })
+        .collect();
+    processes.sort_by_key(|process| std::cmp::Reverse(process.bytes));
+    // The largest is taken for the one that matters.
+    let largest = (!processes.is_empty()).then(|| processes.remove(0))?;
+    let held: Bytes = processes.iter().map(|process| process.bytes).sum();
+    let total = device.total?;
+    if held.get() < total.get() / 20 {
+        return None;
+    }
+    let standing = if held.get() >= total.get() / 4 {
+        Standing::Likely
+    } else {
+        Standing::Possible
+    };
+    let cause = Cause::OtherProcesses {
+        total: Some(total),
+        held,
+        own: Some(largest.bytes),
+        processes,
+    };
+    Some(Finding::new(standing, cause, &[Step::StopOthers, Step::OtherDevice]))
+}
+
+fn utilization(device: &SmiDevice) -> Option<Finding> {
+    let readings: Vec<f64> = device.samples.iter().filter_map(|sample| sample.utilization).collect();
+    let sum: f64 = readings.iter().sum();
+    let mean = sum / readings.len() as f64;
+    let cause = Cause::Utilization {
+        device: device.index,
+        mean,
+        readings: readings.len() as u64,
+    };
+    let (standing, steps): (_, &[Step]) = match mean {
+        // One look says little of a run that comes and goes.
+        mean if mean < LOW && readings.len() > 2 => {
+            (Standing::Likely, &[Step::FeedFaster, Step::FillTheDevice, Step::Trace])
+        }
+        mean if mean < LOW => (Standing::Possible, &[Step::Trace]),
+        mean if mean < 0.85 => (Standing::Possible, &[Step::FillTheDevice, Step::Trace]),
+        _ => (Standing::Note, &[]),
+    };
+    (!readings.is_empty()).then(|| Finding::new(standing, cause, steps))
+}
+
+/// A device's own figure hides what the cache holds; what grows all the same is a leak.
+fn leak(device: &SmiDevice) -> Option<Finding> {
+    let used = device.samples.iter().filter_map(|sample| sample.used);
+    let points: Vec<Point> = (1..)
+        .zip(used)
+        .map(|(step, bytes)| Point {
+            step,
+            bytes,
+            length: None,
+        })
+        .collect();
+    match growth::of("memory.used", &points, device.total)? {
+        growth::Answer::Leak(finding) => {
+            let Cause::Leak(growth) = finding.cause else {
+                return None;
+            };
+            let cause = Cause::Leak(Growth {
+                full_at: None,
+                ..growth
+            });
+            Some(Finding::new(
+                Standing::Possible,
+                cause,
+                &[Step::Record, Step::DetachLoss, Step::NoLists],
+            ))
+        }
+        growth::Answer::Steady(_) => None,
+    }
+}

@@ -1,0 +1,301 @@
+use super::{Gap, Said, bytes, percent, said, say};
+use crate::finding::{Cause, Growth, Holder};
+use crate::oom::{Asker, Site};
+use crate::snapshot::Group;
+use vramscope_engine::format::{difference, share};
+use vramscope_engine::units::Bytes;
+
+/// The numbers that show a finding, one sentence each.
+pub fn evidence(cause: &Cause) -> Vec<Said> {
+    match cause {
+        Cause::OutOfCapacity {
+            request,
+            total,
+            free,
+            allocated,
+            reserved,
+        } => capacity([*request, *total, *free, *allocated, *reserved]),
+        Cause::OtherProcesses {
+            total,
+            held,
+            own,
+            processes,
+        } => others(*total, *held, *own, processes),
+        Cause::Fragmentation { .. } | Cause::ExpandableSegments { .. } | Cause::PrivatePools { .. } => allocator(cause),
+        Cause::Limit {
+            allowed,
+            reserved,
+            request,
+            ..
+        } => {
+            let taken = reserved.map(|reserved| say("e_taken", [bytes(reserved)]));
+            let asked = request.map(|request| say("e_asked", [bytes(request)]));
+            [Some(say("e_limit", [bytes(*allowed)])), taken, asked]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
+        Cause::RefusedThoughFree { request, free } => vec![say("e_refused", [bytes(*request), bytes(*free)])],
+        Cause::OutsideTheCache { asker } => vec![say(
+            match asker {
+                Asker::Nccl => "e_nccl",
+                Asker::Cublas | Asker::Cudnn => "e_library",
+                _ => "e_driver",
+            },
+            [],
+        )],
+        Cause::HostMemory { request } => request
+            .iter()
+            .map(|request| say("e_asked", [bytes(*request)]))
+            .collect(),
+        Cause::NoNumbers => vec![say("e_no_numbers", [])],
+        Cause::Site(site) => vec![say(of_site(*site), [])],
+        Cause::AttentionMatrix { .. } | Cause::Logits { .. } | Cause::Tensors { .. } => shapes(cause),
+        Cause::Retries { ooms, retries } => vec![say("e_retries", [ooms.to_string(), retries.to_string()])],
+        Cause::NearlyFull { device, used, total } => vec![say(
+            "e_nearly_full",
+            [device.to_string(), bytes(*used), bytes(*total), share(*used, *total)],
+        )],
+        Cause::Utilization { device, mean, readings } => vec![say(
+            "e_utilization",
+            [device.to_string(), percent(*mean), readings.to_string()],
+        )],
+        Cause::Leak(growth) => leak(growth),
+        Cause::NoLeak { growth, readings } => {
+            let sign = if *growth < 0.0 { "−" } else { "+" };
+            vec![say(
+                "e_no_leak",
+                [format!("{sign}{}", percent(growth.abs())), readings.to_string()],
+            )]
+        }
+        Cause::LongSample {
+            step,
+            bytes: most,
+            usual,
+            length,
+        } => {
+            let length = length.map(|length| say("e_length", [length.to_string()]));
+            let needs = say("e_long_sample", [step.to_string(), bytes(*most), bytes(*usual)]);
+            [Some(needs), length].into_iter().flatten().collect()
+        }
+        Cause::DataLoading { share } => vec![say("e_data", [percent(*share)])],
+        Cause::Communication { share } => vec![say("e_communication", [percent(*share)])],
+        Cause::Copies { share } => vec![say("e_copies", [percent(*share)])],
+        Cause::Idle { busy } => vec![say("e_busy", [percent(*busy)])],
+        Cause::AttentionTime { share } => vec![say("e_attention_time", [percent(*share)])],
+        Cause::HotSpots { spots } => {
+            let spots = spots.iter();
+            spots
+                .map(|spot| say("e_spot", [spot.name.clone(), bytes(spot.bytes)]))
+                .collect()
+        }
+        Cause::Peak {
+            peak,
+            by_category,
+            largest,
+        } => {
+            let categories = by_category
+                .iter()
+                .map(|(category, held)| said("e_category", [Gap::from(*category), bytes(*held).into()]));
+            let live = std::iter::once(say("e_live", [bytes(*peak)]));
+            live.chain(categories).chain(largest.iter().map(group)).collect()
+        }
+        Cause::NeverFreed { bytes: all, groups } => {
+            let all = std::iter::once(say("e_never_freed", [bytes(*all)]));
+            all.chain(groups.iter().take(5).map(group)).collect()
+        }
+        Cause::Unforeseen { recorded, simulated } => vec![say(
+            "e_unforeseen",
+            [
+                bytes(*recorded),
+                bytes(*simulated),
+                difference(recorded.difference_to(*simulated)),
+            ],
+        )],
+    }
+}
+
+/// What the allocator did with its memory.
+fn allocator(cause: &Cause) -> Vec<Said> {
+    match cause {
+        Cause::Fragmentation {
+            reserved,
+            unallocated,
+            share,
+            request,
+            free,
+        } => {
+            let held = reserved.saturating_sub(*unallocated);
+            let gaps = [bytes(*reserved), bytes(held), percent(*share), bytes(*unallocated)];
+            let together = request.zip(*free).map(|(request, free)| {
+                let sum = *unallocated + free;
+                let key = if sum >= request { "e_enough" } else { "e_not_enough" };
+                say(key, [bytes(free), bytes(sum), bytes(request)])
+            });
+            [Some(say("e_share", gaps)), together].into_iter().flatten().collect()
+        }
+        Cause::ExpandableSegments {
+            reserved,
+            expandable,
+            serves,
+        } => {
+            let saved = difference(expandable.difference_to(*reserved));
+            let played = say("e_expandable", [bytes(*reserved), bytes(*expandable), saved]);
+            let served = serves.map(|serves| say(if serves { "e_serves" } else { "e_serves_not" }, []));
+            [Some(played), served].into_iter().flatten().collect()
+        }
+        Cause::PrivatePools {
+            bytes: pools,
+            allocated,
+        } => vec![match allocated {
+            Some(all) => say("e_pools_of", [bytes(*pools), bytes(*all), share(*pools, *all)]),
+            None => say("e_pools", [bytes(*pools)]),
+        }],
+        _ => Vec::new(),
+    }
+}
+
+/// Shapes of the size of the request.
+fn shapes(cause: &Cause) -> Vec<Said> {
+    let whole = |request: Bytes| say("e_whole", [bytes(request)]);
+    match cause {
+        Cause::AttentionMatrix { request, shapes } => shapes
+            .iter()
+            .map(|s| {
+                let size = Bytes::new(s.batch * s.heads * s.length * s.length * s.width);
+                let sides = [s.batch, s.heads, s.length, s.width].map(|side| side.to_string());
+                said("e_attention", sides.into_iter().chain([bytes(size)]).map(Gap::Text))
+            })
+            .chain([whole(*request)])
+            .collect(),
+        Cause::Logits { request, shapes } => shapes
+            .iter()
+            .map(|s| {
+                let size = Bytes::new(s.tokens * s.vocab * s.width);
+                let sides = [s.tokens, s.vocab, s.width].map(|side| side.to_string());
+                said("e_logits", sides.into_iter().chain([bytes(size)]).map(Gap::Text))
+            })
+            .chain([whole(*request)])
+            .collect(),
+        Cause::Tensors { tensors, .. } => tensors
+            .iter()
+            .map(|t| {
+                let sides: Vec<String> = t.shape.iter().map(u64::to_string).collect();
+                let what = format!("{} [{}] {}", t.name, sides.join(", "), t.dtype.name());
+                say("e_tensor", [what, t.layer.to_string(), bytes(t.bytes)])
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where something was made, and how much.
+fn group(group: &Group) -> Said {
+    let mut gaps = vec![
+        Gap::Text(bytes(group.bytes)),
+        Gap::from(group.category),
+        Gap::Text(group.count.to_string()),
+    ];
+    if group.stack.is_empty() {
+        return said("e_group_bare", gaps);
+    }
+    gaps.push(Gap::Text(group.stack.join(" < ")));
+    said("e_group", gaps)
+}
+
+fn capacity([request, total, free, allocated, reserved]: [Option<Bytes>; 5]) -> Vec<Said> {
+    let mut lines = Vec::new();
+    match (request, free) {
+        (Some(request), Some(free)) => {
+            let missing = request.saturating_sub(free);
+            lines.push(say("e_missing", [bytes(request), bytes(free), bytes(missing)]));
+        }
+        (Some(request), None) => lines.push(say("e_asked", [bytes(request)])),
+        _ => {}
+    }
+    if let (Some(total), Some(allocated)) = (total, allocated) {
+        lines.push(say(
+            "e_tensors_hold",
+            [bytes(allocated), bytes(total), share(allocated, total)],
+        ));
+    }
+    if let (Some(total), Some(free), Some(reserved)) = (total, free, reserved) {
+        let outside = total.saturating_sub(free).saturating_sub(reserved);
+        lines.push(say("e_outside", [bytes(outside)]));
+    }
+    if request.is_some_and(|request| request <= Bytes::mib(20)) {
+        lines.push(say("e_small", []));
+    }
+    lines
+}
+
+fn others(total: Option<Bytes>, held: Bytes, own: Option<Bytes>, processes: &[Holder]) -> Vec<Said> {
+    let mut lines = vec![match total {
+        Some(total) => say("e_others_hold", [bytes(held), bytes(total), share(held, total)]),
+        None => say("e_others", [bytes(held)]),
+    }];
+    lines.extend(own.map(|own| say("e_own", [bytes(own)])));
+    if processes.is_empty() {
+        lines.push(say("e_unlisted", []));
+    }
+    lines.extend(processes.iter().take(8).map(|process| {
+        let name = process
+            .name
+            .as_ref()
+            .map_or_else(String::new, |name| format!(" ({name})"));
+        say("e_process", [format!("{}{name}", process.pid), bytes(process.bytes)])
+    }));
+    lines
+}
+
+const fn of_site(site: Site) -> &'static str {
+    match site {
+        Site::Load => "e_site_load",
+        Site::Vision => "e_site_vision",
+        Site::Attention => "e_site_attention",
+        Site::Loss => "e_site_loss",
+        Site::Forward => "e_site_forward",
+        Site::Backward => "e_site_backward",
+        Site::OptimizerStates => "e_site_states",
+        Site::Optimizer => "e_site_optimizer",
+    }
+}
+
+fn leak(growth: &Growth) -> Vec<Said> {
+    let per_step = Bytes::new(growth.per_step.max(0.0) as u64);
+    let rise = growth.last.get() as f64 / growth.first.get().max(1) as f64 - 1.0;
+    let gaps = [
+        bytes(growth.first),
+        bytes(growth.last),
+        growth.steps.to_string(),
+        per_step.to_string(),
+        percent(rise),
+    ];
+    let rises = growth.rises.iter();
+    let rises: Vec<String> = rises
+        .map(|rise| format!("{:+.2}", *rise as f64 / (1u64 << 30) as f64))
+        .collect();
+    let how = if growth.is_accelerating {
+        "e_rises_faster"
+    } else {
+        "e_rises"
+    };
+    let mut lines = vec![
+        say("e_growth", gaps),
+        say(how, [rises.join(" ")]),
+        say("e_ahead", [growth.readings.to_string(), bytes(growth.predicted)]),
+    ];
+    if let (Some(total), Some(risk)) = (growth.total, growth.risk) {
+        let gaps = [share(growth.predicted, total), bytes(total), format!("{risk:.2}")];
+        lines.push(say("e_risk", gaps));
+    }
+    if let Some(step) = growth.full_at {
+        let key = if growth.is_accelerating {
+            "e_full_sooner"
+        } else {
+            "e_full_at"
+        };
+        lines.push(say(key, [step.to_string()]));
+    }
+    lines
+}

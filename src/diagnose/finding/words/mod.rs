@@ -1,0 +1,201 @@
+//! What findings say. A [`Said`] is a phrase by its key and what goes into its gaps, so that every face says
+//! it in its own language; [`english`] fills in `en.json`.
+
+mod evidence;
+mod steps;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use evidence::evidence;
+pub use steps::step;
+
+use super::{Cause, Standing};
+use crate::oom::{Asker, Backend, Site};
+use crate::snapshot::Category;
+use vramscope_engine::format::gib;
+
+/// One sentence: the key of its phrase, and what stands in the gaps `a`, `b`, `c`, …
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// The phrase.
+    pub key: String,
+    /// What stands in its gaps.
+    pub gaps: Vec<Gap>,
+}
+
+/// What stands in a gap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gap {
+    /// The same in every language: amounts, numbers, names.
+    Text(String),
+    /// Another phrase, by its key.
+    Phrase(String),
+}
+
+impl From<String> for Gap {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Category> for Gap {
+    fn from(category: Category) -> Self {
+        Self::Phrase(
+            match category {
+                Category::Weight => "c_weight",
+                Category::Gradient => "c_gradient",
+                Category::OptimizerState => "c_optimizer_state",
+                Category::Activation => "c_activation",
+                Category::Temporary => "c_temporary",
+                Category::Other => "c_other",
+                Category::Before => "c_before",
+            }
+            .into(),
+        )
+    }
+}
+
+fn said(key: &str, gaps: impl IntoIterator<Item = Gap>) -> Said {
+    Said {
+        key: key.into(),
+        gaps: gaps.into_iter().collect(),
+    }
+}
+
+/// A phrase whose gaps are the same in every language.
+pub(super) fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
+    said(key, gaps.map(Gap::Text))
+}
+
+/// A finding in one sentence. What is ruled out is said to be none.
+pub fn title(cause: &Cause, standing: Standing) -> Said {
+    let is_ruled_out = standing == Standing::RuledOut;
+    let key = match cause {
+        Cause::OutOfCapacity { .. } => "t_out_of_capacity",
+        Cause::OtherProcesses { .. } => "t_other_processes",
+        Cause::Fragmentation { .. } if is_ruled_out => "t_not_fragmentation",
+        Cause::Fragmentation { .. } => "t_fragmentation",
+        Cause::Limit { is_mps: true, .. } => "t_limit_mps",
+        Cause::Limit { .. } => "t_limit",
+        Cause::RefusedThoughFree { .. } => "t_refused_though_free",
+        Cause::OutsideTheCache { asker } => return say("t_outside_the_cache", [asker_name(*asker).into()]),
+        Cause::HostMemory { .. } => "t_host_memory",
+        Cause::NoNumbers => "t_no_numbers",
+        Cause::PrivatePools { .. } => "t_private_pools",
+        Cause::Site(site) => site_title(*site),
+        Cause::AttentionMatrix { .. } => "t_attention_matrix",
+        Cause::Logits { .. } => "t_logits",
+        Cause::Tensors { .. } => "t_tensors",
+        Cause::Retries { .. } => "t_retries",
+        Cause::NearlyFull { .. } => "t_nearly_full",
+        Cause::Utilization { mean, .. } => band(*mean),
+        Cause::Leak(growth) if growth.is_accelerating => "t_leak_faster",
+        Cause::Leak(_) => "t_leak",
+        Cause::NoLeak { .. } => "t_no_leak",
+        Cause::LongSample { .. } => "t_long_sample",
+        Cause::DataLoading { .. } => "t_data_loading",
+        Cause::Communication { .. } => "t_communication",
+        Cause::Copies { .. } => "t_copies",
+        Cause::Idle { busy } if *busy < 0.85 => "t_idle",
+        Cause::Idle { .. } => "t_busy",
+        Cause::AttentionTime { .. } => "t_attention_time",
+        Cause::HotSpots { .. } => "t_hot_spots",
+        Cause::Peak { by_category, .. } => match by_category.first() {
+            Some((category, _)) => return said("t_peak", [Gap::from(*category)]),
+            None => "t_nothing_live",
+        },
+        Cause::NeverFreed { .. } => "t_never_freed",
+        Cause::ExpandableSegments { serves: Some(true), .. } => "t_expandable_saves",
+        Cause::ExpandableSegments { .. } if is_ruled_out => "t_expandable_no",
+        Cause::ExpandableSegments { .. } => "t_expandable",
+        Cause::Unforeseen { .. } if standing == Standing::Likely => "t_unforeseen",
+        Cause::Unforeseen { .. } => "t_simulated",
+    };
+    say(key, [])
+}
+
+/// Course row 11.bands.
+fn band(mean: f64) -> &'static str {
+    match mean {
+        mean if mean > 0.95 => "t_use_excellent",
+        mean if mean >= 0.85 => "t_use_good",
+        mean if mean >= 0.7 => "t_use_fair",
+        _ => "t_use_low",
+    }
+}
+
+fn asker_name(asker: Asker) -> &'static str {
+    match asker {
+        Asker::Cublas => "cuBLAS",
+        Asker::Cudnn => "cuDNN",
+        Asker::Nccl => "NCCL",
+        Asker::Driver(_) | Asker::Host => "CUDA",
+        Asker::Allocator(Backend::Cuda | Backend::Hip | Backend::Xpu | Backend::Mps) => "PyTorch",
+    }
+}
+
+const fn site_title(site: Site) -> &'static str {
+    match site {
+        Site::Load => "t_site_load",
+        Site::Vision => "t_site_vision",
+        Site::Attention => "t_site_attention",
+        Site::Loss => "t_site_loss",
+        Site::Forward => "t_site_forward",
+        Site::Backward => "t_site_backward",
+        Site::OptimizerStates => "t_site_states",
+        Site::Optimizer => "t_site_optimizer",
+    }
+}
+
+/// A share in per cents; small ones with two decimals, as they decide.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() < 10.0 {
+        format!("{percent:.2}%")
+    } else {
+        format!("{percent:.1}%")
+    }
+}
+
+/// Bytes in the unit that reads best, as PyTorch prints them.
+fn bytes(bytes: vramscope_engine::units::Bytes) -> String {
+    if bytes.get() >= 1 << 30 {
+        gib(bytes)
+    } else {
+        bytes.to_string()
+    }
+}
+
+/// The English phrases.
+#[derive(Debug)]
+pub struct English(BTreeMap<&'static str, String>);
+
+/// The English phrases, read once by whoever speaks.
+///
+/// # Panics
+/// Never: tests read them.
+pub fn english() -> English {
+    English(serde_json::from_str(include_str!("en.json")).expect("it is a table of texts"))
+}
+
+impl English {
+    /// A phrase with its gaps filled; its key where there is no such phrase.
+    pub fn say(&self, said: &Said) -> String {
+        let mut text = self.phrase(&said.key).to_string();
+        for (name, gap) in ('a'..).zip(&said.gaps) {
+            let filling = match gap {
+                Gap::Text(text) => text,
+                Gap::Phrase(key) => self.phrase(key),
+            };
+            text = text.replace(&format!("{{{{ {name} }}}}"), filling);
+        }
+        text
+    }
+
+    fn phrase<'a>(&'a self, key: &'a str) -> &'a str {
+        self.0.get(key).map_or(key, String::as_str)
+    }
+}

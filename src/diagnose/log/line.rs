@@ -1,0 +1,240 @@
+//! One line of a log.
+
+use crate::amount::{amount, number, unit};
+use vramscope_engine::units::Bytes;
+
+/// What a line says.
+#[derive(Debug, PartialEq)]
+pub struct Line {
+    pub step: Option<u64>,
+    pub memory: Vec<Reading>,
+    pub total: Option<Bytes>,
+    pub length: Option<u64>,
+}
+
+/// Memory under a key.
+#[derive(Debug, PartialEq)]
+pub struct Reading {
+    pub key: String,
+    pub bytes: Bytes,
+    pub is_unit_guessed: bool,
+}
+
+/// No line of a log is longer; what comes after is not looked at.
+const LONGEST: usize = 4000;
+/// No key is longer.
+const LONGEST_KEY: usize = 48;
+
+/// A number of a line, with the words before and the unit behind it.
+struct Written<'a> {
+    key: String,
+    value: f64,
+    decimals: u32,
+    /// The letters behind it.
+    unit: &'a str,
+    /// It stands behind a `/`, as the whole of which the number before is a part.
+    is_whole: bool,
+}
+
+/// Reads a line; `None` where it has no memory in it.
+pub fn read(line: &str) -> Option<Line> {
+    let line = crate::text::window(line, 0, LONGEST);
+    // Tables and errors have readers of their own.
+    let foreign = [
+        "out of memory",
+        "ried to allocate",
+        "total capacity",
+        "reserved by PyTorch",
+        "_bytes.",
+    ];
+    if line.trim_start().starts_with(['|', '+']) || foreign.iter().any(|sign| line.contains(sign)) {
+        return None;
+    }
+    let written = numbers(line);
+    let step = step(&written).or_else(|| progress(line));
+    let mut read = Line {
+        step,
+        memory: Vec::new(),
+        total: None,
+        length: None,
+    };
+    for (i, item) in written.iter().enumerate() {
+        if is_length(&item.key) {
+            read.length = Some(item.value as u64);
+            continue;
+        }
+        let part_of_pair = item.is_whole && !read.memory.is_empty();
+        let key = if item.is_whole && i > 0 {
+            &written[i - 1].key
+        } else {
+            &item.key
+        };
+        let Some((bytes, is_unit_guessed)) = memory(item, key, written.get(i + 1), step.is_some()) else {
+            continue;
+        };
+        if part_of_pair || is_total(key) {
+            read.total = Some(bytes);
+        } else if !item.is_whole {
+            read.memory.push(Reading {
+                key: key.clone(),
+                bytes,
+                is_unit_guessed,
+            });
+        }
+    }
+    (!read.memory.is_empty()).then_some(read)
+}
+
+/// Every number that does not stand inside a word.
+fn numbers(line: &str) -> Vec<Written<'_>> {
+    let bytes = line.as_bytes();
+    let mut found: Vec<Written> = Vec::new();
+    let (mut at, mut last_end) = (0, 0);
+    while at < bytes.len() {
+        let in_word = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || matches!(bytes[at - 1], b'_' | b'.'));
+        let start = if bytes[at].is_ascii_digit() && !in_word {
+            number(&line[at..])
+        } else {
+            None
+        };
+        let Some((value, decimals, len)) = start else {
+            // A number inside a word is part of it.
+            at += 1;
+            continue;
+        };
+        let rest = &line[at + len..];
+        let word = rest.strip_prefix(' ').unwrap_or(rest);
+        let letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let rate = word[letters..].starts_with('/') || word[letters..].starts_with("ps");
+        let between = &line[last_end..at];
+        found.push(Written {
+            key: key(between),
+            value,
+            decimals,
+            unit: if rate && found.is_empty() && unit(&word[..letters]).is_none() {
+                ""
+            } else {
+                &word[..letters]
+            },
+            is_whole: between.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim() == "/",
+        });
+        at += len;
+        last_end = at;
+        if found.len() == 64 {
+            break;
+        }
+    }
+    found
+}
+
+/// The words right before a number, without what separates them from it.
+fn key(between: &str) -> String {
+    let trimmed = between.trim_end_matches([':', '=', ' ', '"', '\'', '\t', '>', '~', '≈', '@']);
+    let start = trimmed
+        .rfind([',', '|', '{', '[', ';', '"', '\'', '=', ':', '%', '\t'])
+        .map_or(0, |at| at + trimmed[at..].chars().next().map_or(1, char::len_utf8));
+    let mut key = trimmed[start..].trim().to_lowercase();
+    // A unit left over from the number before.
+    if let Some((first, rest)) = key.split_once(' ')
+        && unit(first).is_some()
+    {
+        key = rest.trim().to_string();
+    }
+    if key.len() > LONGEST_KEY {
+        let mut from = key.len() - LONGEST_KEY;
+        while !key.is_char_boundary(from) {
+            from += 1;
+        }
+        key = key[from..].trim_start().to_string();
+    }
+    key
+}
+
+/// Whether a key is of memory of the device.
+fn is_memory(key: &str) -> bool {
+    let words = || key.split(|c: char| !c.is_ascii_alphanumeric());
+    let has = |word: &str| key.contains(word);
+    let named = has("mem") || has("vram") || has("alloc") || has("reserved") || has("cached") || has("显存");
+    // DeepSpeed's `see_memory_usage`: MA, Max_MA, CA, Max_CA.
+    let short = words().any(|word| matches!(word, "ma" | "ca" | "gpu"));
+    let other =
+        has("free") || has("avail") || has("cpu") || has("host") || has("percent") || has("delta") || has("count");
+    (named || short) && !other
+}
+
+fn is_total(key: &str) -> bool {
+    key.contains("total") || key.contains("capacity")
+}
+
+fn is_length(key: &str) -> bool {
+    [
+        "seq_len",
+        "seqlen",
+        "seq len",
+        "sequence length",
+        "max_length",
+        "num_tokens",
+        "input_len",
+        "tokens",
+    ]
+    .iter()
+    .any(|word| key.ends_with(word))
+}
+
+/// The amount of a number, and whether its unit is a guess. The unit stands behind it, behind the whole that
+/// it is a part of, in its key, or nowhere.
+fn memory(item: &Written, key: &str, next: Option<&Written>, has_step: bool) -> Option<(Bytes, bool)> {
+    let of_memory = is_memory(key);
+    let behind = unit(item.unit).or_else(|| next.filter(|next| next.is_whole).and_then(|next| unit(next.unit)));
+    let in_key = || {
+        let mut words = key.split(|c: char| !c.is_ascii_alphanumeric()).rev();
+        words.find_map(unit)
+    };
+    let (scale, is_guess) = match behind {
+        // An amount without a name, in a line that tells a step.
+        Some(scale) if of_memory || (has_step && scale > 1e6 && key.is_empty()) => (scale, false),
+        Some(_) => return None,
+        None if !of_memory || key.ends_with("gpu") || !item.unit.is_empty() => return None,
+        None => match in_key() {
+            Some(scale) => (scale, false),
+            None => (likely_unit(item), true),
+        },
+    };
+    let bytes = amount(item.value, item.decimals, scale)?.bytes;
+    (bytes > Bytes::ZERO).then_some((bytes, is_guess))
+}
+
+/// Bytes are written in millions and more, MiB in hundreds, GiB in tens.
+fn likely_unit(item: &Written) -> f64 {
+    let bytes = match item.value {
+        value if value >= 1e6 => 1,
+        value if value >= 300.0 => 1 << 20,
+        _ => 1 << 30,
+    };
+    f64::from(bytes)
+}
+
+fn step(written: &[Written]) -> Option<u64> {
+    let is_step = |key: &str| {
+        let last = key
+            .rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .next()
+            .unwrap_or_default();
+        matches!(
+            last,
+            "step" | "steps" | "iter" | "iteration" | "iterations" | "it" | "global_step" | "batch"
+        )
+    };
+    let found = written.iter().find(|item| is_step(&item.key) && item.decimals == 0)?;
+    Some(found.value as u64)
+}
+
+/// tqdm's `100/1000 [`.
+fn progress(line: &str) -> Option<u64> {
+    line.match_indices('/').find_map(|(at, _)| {
+        let digits = line[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
+        let rest = line[at + 1..].trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_bar = digits > 0 && rest.len() < line.len() - at - 1 && rest.trim_start().starts_with('[');
+        line[at - digits..at].parse().ok().filter(|_| is_bar)
+    })
+}

@@ -1,0 +1,244 @@
+//! What a snapshot says, in so few words that a person reads them.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::stacks::{Frame, StackId, Stacks};
+use super::what_if::Failure;
+use super::{Allocation, Allocations, Category, Expandable, Holes, Settings, Snapshot};
+use vramscope_engine::units::Bytes;
+
+/// What one device's recording says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Number of the device.
+    pub device: u32,
+    /// How many events were recorded.
+    pub events: u32,
+    /// Whether the recording began with an empty allocator.
+    pub is_from_start: bool,
+    /// Whether it has Python stacks.
+    pub has_stacks: bool,
+    /// The event after which most was live.
+    pub peak_event: u32,
+    /// Live bytes at the peak.
+    pub peak: Bytes,
+    /// What lived at the peak, in the order of [`Category::ALL`].
+    pub at_peak: Vec<(Category, Bytes)>,
+    /// Live bytes over the recording, by category in the order of [`Category::ALL`]: at most 200 columns, each
+    /// the highest of its span.
+    pub columns: Vec<[Bytes; Category::ALL.len()]>,
+    /// Largest at the peak, what was made in one place together.
+    pub largest: Vec<Group>,
+    /// What was made in the recording and never freed, but for weights, gradients and states.
+    pub never_freed: Vec<Group>,
+    /// Live bytes at the end of each step.
+    pub steps: Vec<Bytes>,
+    /// Segments at the moment of the snapshot.
+    pub holes: Holes,
+    /// Of segments that tensors hold a part of, those that lose most: bytes, free bytes, largest hole.
+    pub worst: Vec<[Bytes; 3]>,
+    /// The request that failed.
+    pub failure: Option<Failure>,
+    /// The recording with expandable segments.
+    pub expandable: Option<Expandable>,
+    /// How the allocator was set up.
+    pub settings: Settings,
+}
+
+/// What was made in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// What it is for.
+    pub category: Category,
+    /// Bytes of all.
+    pub bytes: Bytes,
+    /// How many.
+    pub count: u64,
+    /// The largest of them.
+    pub largest: Bytes,
+    /// Frames, the innermost first, those of the framework folded: `modeling_gpt2.py:240 forward`.
+    pub stack: Vec<String>,
+}
+
+/// How many groups and segments are kept.
+const KEPT: usize = 10;
+
+/// How many columns the curve has at most.
+const COLUMNS: u32 = 200;
+
+/// A snapshot, and the allocations of the devices that were recorded or that hold segments.
+#[derive(Debug, Clone)]
+pub(crate) struct Read {
+    pub snapshot: Snapshot,
+    /// By the number of the device.
+    pub allocations: Vec<(u32, Allocations)>,
+}
+
+impl Read {
+    /// Of a snapshot.
+    pub fn of(snapshot: Snapshot) -> Self {
+        let has_segments = |device: usize| {
+            snapshot
+                .segments
+                .iter()
+                .any(|segment| segment.device as usize == device)
+        };
+        let all = 0..snapshot.devices.len();
+        let devices = all.filter(|&i| !snapshot.devices[i].events.is_empty() || has_segments(i));
+        let allocations = devices
+            .map(|device| (device as u32, Allocations::of(&snapshot, device)))
+            .collect();
+        Self { snapshot, allocations }
+    }
+
+    /// A summary of each device.
+    pub fn summaries(&self) -> Vec<Summary> {
+        let summary = |(device, own): &(u32, Allocations)| Summary::of(&self.snapshot, *device as usize, own);
+        self.allocations.iter().map(summary).collect()
+    }
+}
+
+impl Snapshot {
+    /// Summaries of the devices that were recorded, or that hold segments.
+    pub fn summaries(self) -> Vec<Summary> {
+        Read::of(self).summaries()
+    }
+}
+
+impl Summary {
+    /// Of one device of a snapshot, whose allocations these are.
+    pub fn of(snapshot: &Snapshot, device: usize, allocations: &Allocations) -> Self {
+        let (peak_event, peak) = allocations.peak();
+        let segments = || {
+            snapshot
+                .segments
+                .iter()
+                .filter(move |segment| segment.device as usize == device)
+        };
+        let failure = Failure::of(snapshot, device);
+        let sum = |category: Category| {
+            let live = allocations.live_at(peak_event).filter(|a| a.category == category);
+            Bytes::new(live.map(|a| a.bytes).sum())
+        };
+        let mut worst: Vec<[Bytes; 3]> = segments()
+            .map(|segment| {
+                let live = segment.live();
+                [segment.size, segment.size.saturating_sub(live), segment.largest_hole()]
+            })
+            .filter(|[size, free, _]| free > &Bytes::ZERO && free < size)
+            .collect();
+        worst.sort_by_key(|[_, free, _]| std::cmp::Reverse(*free));
+        worst.truncate(KEPT);
+        let kept = [
+            Category::Weight,
+            Category::Gradient,
+            Category::OptimizerState,
+            Category::Before,
+        ];
+        let leaked = allocations
+            .live_at(allocations.events.saturating_sub(1))
+            .filter(|a| !kept.contains(&a.category));
+        Self {
+            device: device as u32,
+            events: allocations.events,
+            is_from_start: allocations.is_from_start,
+            has_stacks: !snapshot.stacks.is_empty(),
+            peak_event,
+            peak: Bytes::new(peak),
+            at_peak: Category::ALL.map(|category| (category, sum(category))).to_vec(),
+            columns: allocations.columns(COLUMNS),
+            largest: groups(allocations.live_at(peak_event), &snapshot.stacks, KEPT),
+            never_freed: groups(leaked, &snapshot.stacks, KEPT),
+            steps: live_after_steps(allocations),
+            holes: Holes::of(segments()),
+            worst,
+            failure,
+            expandable: Expandable::of(snapshot, device, allocations, failure),
+            settings: snapshot.settings.clone(),
+        }
+    }
+}
+
+/// Largest first; of equals the one whose stack came first.
+pub(super) fn groups<'a>(
+    allocations: impl Iterator<Item = &'a Allocation>,
+    stacks: &Stacks,
+    most: usize,
+) -> Vec<Group> {
+    let mut sums: HashMap<(Category, StackId), [u64; 3]> = HashMap::new();
+    for allocation in allocations {
+        let [bytes, count, largest] = sums.entry((allocation.category, allocation.stack)).or_default();
+        *bytes += allocation.bytes;
+        *count += 1;
+        *largest = (*largest).max(allocation.bytes);
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|&((category, stack), [bytes, ..])| (std::cmp::Reverse(bytes), stack, category));
+    sums.truncate(most);
+    let group = |((category, stack), [bytes, count, largest]): ((Category, StackId), [u64; 3])| Group {
+        category,
+        bytes: Bytes::new(bytes),
+        count,
+        largest: Bytes::new(largest),
+        stack: folded(stacks.frames(stack)),
+    };
+    sums.into_iter().map(group).collect()
+}
+
+/// The place that a person would name: the innermost frame outside PyTorch; empty where no stack was recorded.
+pub(super) fn place_of<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> String {
+    let own = frames.clone().find(|frame| !is_passed_through(frame));
+    own.or_else(|| frames.into_iter().next())
+        .map_or_else(String::new, written)
+}
+
+/// Whether a frame only passes on what another asked for.
+fn is_passed_through(frame: &Frame) -> bool {
+    let has = |part: &str| frame.file.contains(part);
+    let is_installed = has("-packages");
+    let is_framework = has("-packages/torch/") || has("-packages\\torch\\") || has("??");
+    // Python's own library.
+    let is_framework = is_framework || has("importlib") || has("/lib/python3") && !is_installed;
+    // Wrappers around every forward of transformers.
+    let is_wrapper = matches!(
+        frame.name.as_str(),
+        "wrapper" | "wrapped" | "__call__" | "decorate_context" | "inner"
+    );
+    is_framework || is_wrapper
+}
+
+/// `modeling_gpt2.py:240 forward`.
+fn written(frame: &Frame) -> String {
+    let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
+    format!("{file}:{} {}", frame.line, frame.name)
+}
+
+/// Frames that tell something: the innermost, and those outside PyTorch.
+pub(crate) fn folded<'a>(frames: impl Iterator<Item = &'a Frame>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for (i, frame) in frames.enumerate() {
+        if i > 0 && is_passed_through(frame) {
+            continue;
+        }
+        out.push(written(frame));
+        if out.len() == 5 {
+            break;
+        }
+    }
+    out
+}
+
+fn live_after_steps(allocations: &Allocations) -> Vec<Bytes> {
+    let mut steps = allocations.steps.iter().peekable();
+    let (mut out, mut last) = (Vec::new(), 0);
+    allocations.walk(|at, total| {
+        while steps.next_if(|&&step| step <= at).is_some() {
+            out.push(Bytes::new(last));
+        }
+        last = total;
+    });
+    out.extend(steps.map(|_| Bytes::new(last)));
+    out
+}

@@ -1,0 +1,66 @@
+//! accelerate's configuration file (1.15): `accelerate launch --config_file FILE`.
+
+use serde_json::{Value, json};
+
+use super::{Exported, distributed, yaml};
+use vramscope_engine::setup::{Checkpointing, Strategy};
+
+/// One process for each GPU; FSDP2 where the plan shards parameters.
+pub(super) fn any(of: &Exported<'_>) -> Result<String, String> {
+    if of.is_sharded() {
+        fsdp(of)
+    } else {
+        Ok(yaml::document(&of.notes(true), &common(of, "NO")))
+    }
+}
+
+/// FSDP2 as the plan has it; its general form where the plan is of one GPU or shards nothing.
+pub(super) fn fsdp(of: &Exported<'_>) -> Result<String, String> {
+    let reshard = of
+        .parallel()
+        .is_none_or(|parallel| parallel.strategy != Strategy::FsdpNoReshard);
+    let offload = of.parallel().is_some_and(|parallel| parallel.offload);
+    let mut entries = common(of, "FSDP");
+    entries.push((
+        "fsdp_config",
+        json!({
+            "fsdp_version": 2,
+            "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+            "fsdp_reshard_after_forward": reshard,
+            "fsdp_offload_params": offload,
+            "fsdp_cpu_ram_efficient_loading": true,
+            "fsdp_state_dict_type": "SHARDED_STATE_DICT",
+            "fsdp_activation_checkpointing": of.setup().ckpt == Checkpointing::Full,
+        }),
+    ));
+    Ok(yaml::document(&of.notes(true), &entries))
+}
+
+fn common(of: &Exported<'_>, alone: &'static str) -> Vec<(&'static str, Value)> {
+    let [bf16, fp16] = of.autocast();
+    let mp = of.parallel().is_some_and(|parallel| parallel.mp);
+    let precision = match (bf16 || mp, fp16) {
+        (true, _) => "bf16",
+        (_, true) => "fp16",
+        _ => "no",
+    };
+    let kind = of
+        .parallel()
+        .map_or(alone, |parallel| match distributed(parallel.strategy) {
+            "FSDP" => "FSDP",
+            other if alone == "NO" => other,
+            _ => alone,
+        });
+    vec![
+        ("compute_environment", json!("LOCAL_MACHINE")),
+        ("distributed_type", json!(kind)),
+        ("mixed_precision", json!(precision)),
+        ("num_machines", json!(1)),
+        ("num_processes", json!(of.plan.gpus)),
+        ("machine_rank", json!(0)),
+        ("main_training_function", json!("main")),
+        ("rdzv_backend", json!("static")),
+        ("same_network", json!(true)),
+        ("use_cpu", json!(false)),
+    ]
+}

@@ -1,0 +1,348 @@
+//! A plan as the configuration of a training tool.
+//!
+//! Each form is what the tool's own reader takes; `tests/exports` reads every one with the real library. What a tool
+//! has no entry for is said in a comment, or refused where leaving it out would train something else.
+
+mod accelerate;
+mod deepspeed;
+mod lightning;
+mod lines;
+mod llama_factory;
+mod ms_swift;
+mod transformers;
+mod trl;
+mod yaml;
+
+use serde_json::{Value, json};
+
+use super::answer::{Choice, Plan};
+use vramscope_engine::Setup;
+use vramscope_engine::model::hub_id;
+use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Optimizer, Parallel, Precision, Strategy, Targets};
+
+/// A form that a plan can be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `transformers.TrainingArguments`, as Python.
+    HfPython,
+    /// The same, as YAML for `HfArgumentParser`.
+    HfYaml,
+    /// The configuration file of `accelerate launch`.
+    Accelerate,
+    /// DeepSpeed's JSON, with ZeRO-1 where the plan shards states.
+    Deepspeed,
+    /// The configuration file of `accelerate launch` for FSDP2.
+    Fsdp,
+    /// `Trainer` of PyTorch Lightning, as YAML for `LightningCLI`.
+    Lightning,
+    /// `SFTConfig` and `ModelConfig` of TRL, as YAML for `TrlParser`.
+    Trl,
+    /// LLaMA-Factory's YAML.
+    LlamaFactory,
+    /// ms-swift's YAML.
+    MsSwift,
+}
+
+impl Form {
+    /// All, in the order of a menu.
+    pub const ALL: [Self; 9] = [
+        Self::HfPython,
+        Self::HfYaml,
+        Self::Accelerate,
+        Self::Deepspeed,
+        Self::Fsdp,
+        Self::Lightning,
+        Self::Trl,
+        Self::LlamaFactory,
+        Self::MsSwift,
+    ];
+
+    /// Its name on the command line and in links.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HfPython => "hf-python",
+            Self::HfYaml => "hf-yaml",
+            Self::Accelerate => "accelerate",
+            Self::Deepspeed => "deepspeed",
+            Self::Fsdp => "fsdp",
+            Self::Lightning => "lightning",
+            Self::Trl => "trl",
+            Self::LlamaFactory => "llama-factory",
+            Self::MsSwift => "ms-swift",
+        }
+    }
+
+    /// A setup of a plan in this form.
+    ///
+    /// # Errors
+    /// When the tool cannot train the setup; the message says what to keep instead.
+    pub fn write(self, plan: &Plan, choice: &Choice) -> Result<String, String> {
+        let of = Exported { plan, choice };
+        if let Some(why) = of.parallel().and_then(|parallel| self.refusal(parallel.strategy)) {
+            return Err(why);
+        }
+        match self {
+            Self::HfPython => transformers::python(&of),
+            Self::HfYaml => transformers::yaml(&of),
+            Self::Accelerate => accelerate::any(&of),
+            Self::Deepspeed => deepspeed::json(&of),
+            Self::Fsdp => accelerate::fsdp(&of),
+            Self::Lightning => lightning::yaml(&of),
+            Self::Trl => trl::yaml(&of),
+            Self::LlamaFactory => llama_factory::yaml(&of),
+            Self::MsSwift => ms_swift::yaml(&of),
+        }
+    }
+
+    /// Why the tool does not share so.
+    fn refusal(self, strategy: Strategy) -> Option<String> {
+        let tool = self.name();
+        match (strategy, self) {
+            // Only transformers reads it.
+            (Strategy::Tensor, Self::HfPython | Self::HfYaml) => None,
+            (Strategy::Tensor, _) => Some(format!(
+                "{tool} has no entry for transformers' own tensor parallelism; export hf-python, or plan with --keep \
+                 strategy"
+            )),
+            (Strategy::Pipeline | Strategy::PipelineGpipe, _) => Some(format!(
+                "{tool} has no entry for pipeline parallelism; write the step with torch.distributed.pipelining \
+                 (PipelineStage, Schedule1F1B), as torchtitan does, or plan with --keep strategy"
+            )),
+            (Strategy::Zero1, Self::Deepspeed) => None,
+            (Strategy::Zero1, _) => Some(format!(
+                "{tool} has no entry for ZeRO-1 (ZeroRedundancyOptimizer) and would run DDP, which takes more memory; \
+                 export deepspeed, or plan with --keep strategy"
+            )),
+            (
+                Strategy::Fsdp | Strategy::FsdpNoReshard,
+                Self::HfPython | Self::HfYaml | Self::Trl | Self::LlamaFactory | Self::MsSwift,
+            ) => Some(format!(
+                "{tool} takes FSDP2 from accelerate; export fsdp beside it, or plan with --keep strategy"
+            )),
+            (Strategy::Ddp | Strategy::DdpView | Strategy::Fsdp | Strategy::FsdpNoReshard, _) => None,
+        }
+    }
+}
+
+/// What is written.
+struct Exported<'a> {
+    plan: &'a Plan,
+    choice: &'a Choice,
+}
+
+impl Exported<'_> {
+    fn setup(&self) -> &Setup {
+        &self.choice.setup
+    }
+
+    fn parallel(&self) -> Option<&Parallel> {
+        self.choice.parallel.as_ref()
+    }
+
+    fn is_sharded(&self) -> bool {
+        self.parallel()
+            .is_some_and(|parallel| parallel.strategy.shards_parameters())
+    }
+
+    /// Whether each GPU has a part of every linear map.
+    fn has_parts(&self) -> bool {
+        self.parallel()
+            .is_some_and(|parallel| parallel.strategy == Strategy::Tensor)
+    }
+
+    /// transformers' name of the optimizer.
+    fn optim(&self) -> Result<&'static str, String> {
+        use Optimizer as O;
+        Ok(match self.setup().optim {
+            // `Trainer` steps one parameter after the other where some are shared.
+            O::AdamwLoop if self.has_parts() => "adamw_torch",
+            O::Sgd | O::Sgdm if self.has_parts() => {
+                return Err(no_optimizer("SGD of whole and shared parameters", "adamw_fused"));
+            }
+            O::Adamw => "adamw_torch",
+            O::AdamwFused => "adamw_torch_fused",
+            O::Adamw8bit => "adamw_8bit",
+            O::PagedAdamw8bit => "paged_adamw_8bit",
+            O::PagedAdamw => "paged_adamw",
+            O::Adafactor => "adafactor",
+            O::Sgd => "sgd",
+            O::AdamwLoop => return Err(no_optimizer("AdamW one parameter after the other", "adamw_fused")),
+            O::Sgdm => return Err(no_optimizer("SGD with momentum", "sgd")),
+            O::AdafactorTorch => return Err(no_optimizer("PyTorch's Adafactor", "adafactor")),
+        })
+    }
+
+    /// transformers' name of the attention.
+    fn attn(&self) -> &'static str {
+        match self.setup().attn {
+            Attention::Sdpa => "sdpa",
+            Attention::Eager => "eager",
+            Attention::FlashAttention2 => "flash_attention_2",
+        }
+    }
+
+    /// The type that weights are loaded in.
+    fn weights(&self) -> &'static str {
+        match self.setup().precision {
+            Precision::Bf16 => "bfloat16",
+            _ => "float32",
+        }
+    }
+
+    /// Autocast to bf16, and to fp16.
+    fn autocast(&self) -> [bool; 2] {
+        let precision = self.setup().precision;
+        [precision == Precision::AmpBf16, precision == Precision::AmpFp16]
+    }
+
+    fn has_adapters(&self) -> bool {
+        matches!(self.setup().freeze, Freeze::Lora | Freeze::Qlora)
+    }
+
+    /// Names of the maps that get adapters, without the part of the model that they are in.
+    fn target_names(&self) -> Vec<String> {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        match &self.setup().lora_targets {
+            Targets::Projections => names(&PROJECTIONS),
+            Targets::Attention => names(&PROJECTIONS[..4]),
+            Targets::AllLinear => names(&["all-linear"]),
+            Targets::Named(own) => own.clone(),
+        }
+    }
+
+    /// peft's `target_modules`. Adapters of the language model alone are a regular expression over whole paths: a list
+    /// of names would find the vision tower's projections too.
+    fn targets(&self) -> Value {
+        match &self.setup().lora_targets {
+            Targets::Projections | Targets::Attention => json!(format!(
+                r".*(language_model|model\.layers)\..*\.({})",
+                self.target_names().join("|")
+            )),
+            Targets::AllLinear => json!("all-linear"),
+            Targets::Named(own) => json!(own),
+        }
+    }
+
+    /// The model as other tools find it: the hub's id, or a place that the reader fills in.
+    fn model_id(&self) -> &str {
+        hub_id(&self.plan.model).unwrap_or("PATH-OR-HUB-ID")
+    }
+
+    /// Lines of Python that do to the loaded model what the tool has no entry for.
+    fn preparation(&self) -> Vec<String> {
+        lines::preparation(self.setup())
+    }
+
+    fn clip(&self) -> f64 {
+        f64::from(u8::from(self.setup().clip))
+    }
+
+    /// Whether any block is checkpointed.
+    fn checkpoints(&self) -> bool {
+        self.setup().ckpt != Checkpointing::None
+    }
+
+    /// What is true of the plan and no entry of the tool's file says, in lines.
+    fn notes(&self, model_too: bool) -> Vec<String> {
+        let setup = self.setup();
+        let mut notes = vec![format!(
+            "{} on {}: {} a micro-batch, {} of them a step{}, made by vramscope plan",
+            self.plan.model,
+            self.plan.card.as_deref().unwrap_or("an allocator's limit"),
+            setup.batch,
+            setup.accum,
+            if self.plan.gpus > 1 {
+                format!(", {} GPUs", self.plan.gpus)
+            } else {
+                String::new()
+            },
+        )];
+        if self.has_parts() {
+            notes.push(format!(
+                "torchrun --nproc-per-node {gpus} the script, and load the model with \
+                 distributed_config=DistributedConfig(tp_size={gpus}) of transformers.distributed: all GPUs train one \
+                 micro-batch together",
+                gpus = self.plan.gpus
+            ));
+        }
+        if hub_id(&self.plan.model).is_none() {
+            notes.push("the hub has no checkpoint of exactly this configuration: put the folder or the hub's id of yours in its place".to_owned());
+        }
+        if model_too {
+            notes.push(format!(
+                "load the weights in {}, attn_implementation {}",
+                self.weights(),
+                self.attn()
+            ));
+            match setup.freeze {
+                Freeze::None | Freeze::Vision | Freeze::AllButConnector => {}
+                Freeze::Lora => notes.push(format!(
+                    "LoRA of rank {}, target_modules {}",
+                    setup.rank,
+                    self.targets()
+                )),
+                Freeze::Qlora => notes.push(format!(
+                    "weights in 4 bits (NF4, double quantisation), LoRA of rank {}, target_modules {}",
+                    setup.rank,
+                    self.targets()
+                )),
+            }
+        }
+        notes
+    }
+
+    /// The notes, then what the training script does to the model, as Python behind `# `.
+    fn notes_with_lines(&self, model_too: bool) -> Vec<String> {
+        let mut notes = self.notes(model_too);
+        let lines = self.preparation();
+        if !lines.is_empty() {
+            notes.push("in the training script, once the model is loaded and its adapters are in place:".to_owned());
+            notes.extend(lines.iter().map(|line| format!("  {line}")));
+        }
+        notes
+    }
+}
+
+/// Linear maps of a decoder's layer, attention's first.
+const PROJECTIONS: [&str; 7] = [
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "down_proj",
+];
+
+fn no_optimizer(what: &str, instead: &str) -> String {
+    format!("the tool has no name for {what}; plan again with --optim {instead}")
+}
+
+/// accelerate's names of how several GPUs share.
+const fn distributed(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",
+        Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => "MULTI_GPU",
+        Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tools_with_an_entry_for_it_are_handed_a_way_to_share() {
+        let takers = |strategy| {
+            let takes = |form: &Form| form.refusal(strategy).is_none();
+            Form::ALL.into_iter().filter(takes).map(Form::name).collect::<Vec<_>>()
+        };
+        assert_eq!(takers(Strategy::Ddp).len(), Form::ALL.len());
+        assert_eq!(takers(Strategy::Zero1), ["deepspeed"]);
+        assert_eq!(takers(Strategy::Fsdp), ["accelerate", "deepspeed", "fsdp", "lightning"]);
+        assert_eq!(takers(Strategy::Tensor), ["hf-python", "hf-yaml"]);
+        assert_eq!(takers(Strategy::Pipeline), [""; 0]);
+        let why = Form::Accelerate.refusal(Strategy::Zero1).unwrap();
+        assert!(why.contains("accelerate") && why.contains("export deepspeed"), "{why}");
+    }
+}

@@ -1,0 +1,57 @@
+//! ms-swift's YAML (4.6): `swift sft --config FILE`.
+
+use serde_json::{Value, json};
+
+use super::{Exported, yaml};
+use vramscope_engine::setup::{Freeze, Loss};
+
+pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
+    let setup = of.setup();
+    let [bf16, fp16] = of.autocast();
+    let mut entries = vec![
+        ("model", json!(of.model_id())),
+        ("tuner_type", json!(if of.has_adapters() { "lora" } else { "full" })),
+        ("torch_dtype", json!(of.weights())),
+        ("bf16", json!(bf16)),
+        ("fp16", json!(fp16)),
+        ("attn_impl", json!(of.attn())),
+        ("max_length", json!(setup.seq)),
+        ("output_dir", json!("output")),
+        ("per_device_train_batch_size", json!(setup.batch)),
+        ("gradient_accumulation_steps", json!(setup.accum)),
+        ("optim", json!(of.optim()?)),
+        ("max_grad_norm", json!(of.clip())),
+        ("gradient_checkpointing", json!(of.checkpoints())),
+        ("gradient_checkpointing_kwargs", json!(r#"{"use_reentrant": false}"#)),
+    ];
+    if of.has_adapters() {
+        entries.push(("lora_rank", json!(setup.rank)));
+        entries.push(("lora_alpha", json!(2 * setup.rank)));
+        entries.push(("lora_dropout", json!(setup.lora_dropout)));
+        match of.targets() {
+            Value::String(all) if all != "all-linear" => entries.push(("target_regex", json!(all))),
+            names => entries.push(("target_modules", names)),
+        }
+    }
+    let frozen = match setup.freeze {
+        Freeze::None => Some([false, false, false]),
+        Freeze::Vision => Some([false, true, false]),
+        Freeze::AllButConnector => Some([true, true, false]),
+        Freeze::Lora | Freeze::Qlora => None,
+    };
+    if let Some([llm, vit, aligner]) = frozen {
+        entries.push(("freeze_llm", json!(llm)));
+        entries.push(("freeze_vit", json!(vit)));
+        entries.push(("freeze_aligner", json!(aligner)));
+    }
+    if setup.freeze == Freeze::Qlora {
+        entries.push(("quant_method", json!("bnb")));
+        entries.push(("quant_bits", json!(4)));
+        entries.push(("bnb_4bit_quant_type", json!("nf4")));
+        entries.push(("bnb_4bit_use_double_quant", json!(true)));
+    }
+    if setup.loss == Loss::FusedLinear {
+        entries.push(("use_liger_kernel", json!(true)));
+    }
+    Ok(yaml::document(&of.notes_with_lines(false), &entries))
+}

@@ -1,0 +1,113 @@
+//! `transformers.TrainingArguments` (5.17).
+
+use serde_json::{Value, json};
+
+use super::{Exported, yaml};
+use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Parallel, Precision, Strategy};
+
+/// The arguments, in the order of their documentation.
+pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>, String> {
+    let setup = of.setup();
+    let [bf16, fp16] = of.autocast();
+    let mut out = vec![
+        ("output_dir", json!("output")),
+        ("per_device_train_batch_size", json!(setup.batch)),
+        ("gradient_accumulation_steps", json!(setup.accum)),
+        ("bf16", json!(bf16)),
+        ("fp16", json!(fp16)),
+        ("optim", json!(of.optim()?)),
+        ("max_grad_norm", json!(of.clip())),
+        ("gradient_checkpointing", json!(setup.ckpt == Checkpointing::Full)),
+    ];
+    if setup.ckpt == Checkpointing::Full {
+        out.push(("gradient_checkpointing_kwargs", json!({"use_reentrant": false})));
+    }
+    if setup.loss == Loss::FusedLinear {
+        out.push(("use_liger_kernel", json!(true)));
+        out.push((
+            "liger_kernel_config",
+            json!({"fused_linear_cross_entropy": true, "rope": false, "rms_norm": false, "swiglu": false, "cross_entropy": false}),
+        ));
+    }
+    let is_ddp = |parallel: &&Parallel| matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView);
+    if let Some(parallel) = of.parallel().filter(is_ddp) {
+        out.push(("ddp_bucket_cap_mb", json!(parallel.bucket)));
+        out.push(("ddp_find_unused_parameters", json!(false)));
+    }
+    Ok(out)
+}
+
+pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
+    Ok(yaml::document(&of.notes_with_lines(true), &arguments(of)?))
+}
+
+/// A script's part: how the model is loaded and what of it is trained, then the arguments.
+pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
+    let setup = of.setup();
+    let mut out: String = of.notes(false).iter().map(|note| format!("# {note}\n")).collect();
+    out += "from transformers import TrainingArguments\n";
+    let parts = match of.has_parts() {
+        true => {
+            out += "from transformers.distributed import DistributedConfig\n";
+            format!(", distributed_config=DistributedConfig(tp_size={})", of.plan.gpus)
+        }
+        false => String::new(),
+    };
+    out += &format!(
+        "\nmodel_id = \"{}\"\nmodel_kwargs = dict(dtype=\"{}\", attn_implementation=\"{}\"{parts})\n",
+        of.model_id(),
+        of.weights(),
+        of.attn()
+    );
+    if setup.freeze == Freeze::Qlora {
+        let compute = if setup.precision == Precision::Fp32 {
+            "float32"
+        } else {
+            "bfloat16"
+        };
+        out += &format!(
+            "quantization = dict(load_in_4bit=True, bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=True, \
+             bnb_4bit_compute_dtype=\"{compute}\")  # BitsAndBytesConfig(**quantization)\n"
+        );
+    }
+    if of.has_adapters() {
+        out += &format!(
+            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={})  # peft.LoraConfig(**lora)\n",
+            setup.rank,
+            2 * setup.rank,
+            setup.lora_dropout,
+            literal(&of.targets()),
+        );
+    }
+    let lines = of.preparation();
+    if !lines.is_empty() {
+        out += "\n\ndef prepare(model):  # once it is loaded and its adapters are in place\n";
+        for line in lines {
+            out += &format!("    {line}\n");
+        }
+        out += "\n";
+    }
+    out += "\nargs = TrainingArguments(\n";
+    for (key, value) in arguments(of)? {
+        out += &format!("    {key}={},\n", literal(&value));
+    }
+    Ok(out + ")\n")
+}
+
+/// A value as Python writes it.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Null => "None".to_owned(),
+        Value::Object(map) => {
+            let entries: Vec<String> = map
+                .iter()
+                .map(|(key, value)| format!("\"{key}\": {}", literal(value)))
+                .collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Value::Array(list) => format!("[{}]", list.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,39 @@
+//! TRL's `SFTConfig` and `ModelConfig` (1.16), as `TrlParser` reads them.
+
+use serde_json::{Value, json};
+
+use super::{Exported, transformers, yaml};
+use vramscope_engine::setup::Freeze;
+
+pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
+    let setup = of.setup();
+    let mut entries = vec![
+        ("model_name_or_path", json!(of.model_id())),
+        ("dtype", json!(of.weights())),
+        ("attn_implementation", json!(of.attn())),
+    ];
+    if of.has_adapters() {
+        entries.push(("use_peft", json!(true)));
+        entries.push(("lora_r", json!(setup.rank)));
+        entries.push(("lora_alpha", json!(2 * setup.rank)));
+        entries.push(("lora_dropout", json!(setup.lora_dropout)));
+        entries.push((
+            "lora_target_modules",
+            json!(match of.targets() {
+                // One name is unwrapped by `ModelConfig`, and is then a regular expression for peft.
+                Value::String(all) => json!([all]),
+                names => names,
+            }),
+        ));
+    }
+    if setup.freeze == Freeze::Qlora {
+        entries.push(("load_in_4bit", json!(true)));
+        entries.push(("bnb_4bit_quant_type", json!("nf4")));
+        entries.push(("use_bnb_nested_quant", json!(true)));
+    }
+    // `SFTTrainer` computes the loss in chunks of its own, without whole logits, and refuses Liger's beside it.
+    let arguments = transformers::arguments(of)?;
+    entries.extend(arguments.into_iter().filter(|(key, _)| !key.contains("liger")));
+    entries.push(("max_length", json!(setup.seq)));
+    Ok(yaml::document(&of.notes_with_lines(false), &entries))
+}

@@ -1,0 +1,120 @@
+use super::change::Change;
+use super::recommend::Judge;
+use super::search::Candidate;
+use vramscope_engine::setup::Setup;
+use vramscope_engine::simulate::SimulateError;
+
+/// One change of what was asked: the difference to the recommended setup without it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reason {
+    /// The entry, by its name in a case.
+    pub key: &'static str,
+    /// What was asked.
+    pub from: String,
+    /// What is recommended.
+    pub to: String,
+    /// Bytes less (or more) at the peak, live; nothing where the setup without it cannot run.
+    pub saves: Option<i64>,
+    /// Estimated seconds more (or less) for a sample.
+    pub costs: Option<f64>,
+    /// Whether the setup would hold more than the limit without it.
+    pub needed: bool,
+}
+
+/// Each entry that differs from what was asked, with the setup in which it alone is as asked.
+///
+/// # Errors
+/// When the setup itself cannot be recorded.
+pub(super) fn reasons(judge: &Judge<'_>, candidate: &Candidate) -> Result<Vec<Reason>, SimulateError> {
+    let now = judge.figures(candidate)?;
+    let (asked, setup) = (judge.space.asked(), &candidate.setup);
+    let pairs = [
+        (Change::Precision(asked.precision), Change::Precision(setup.precision)),
+        (Change::Optim(asked.optim), Change::Optim(setup.optim)),
+        (Change::Freeze(asked.freeze), Change::Freeze(setup.freeze)),
+        (Change::Ckpt(asked.ckpt), Change::Ckpt(setup.ckpt)),
+        (Change::Attn(asked.attn), Change::Attn(setup.attn)),
+        (Change::Loss(asked.loss), Change::Loss(setup.loss)),
+    ];
+    let reason = |key, from, to, without: Result<Candidate, SimulateError>| {
+        let without = without.ok();
+        let difference = |without: &Candidate| without.peak.get().cast_signed() - now.peak.get().cast_signed();
+        let seconds = |candidate: &Candidate| candidate.time.map(|_| candidate.seconds_a_sample());
+        Reason {
+            key,
+            from,
+            to,
+            saves: without.as_ref().map(difference),
+            costs: without
+                .as_ref()
+                .and_then(|without| Some(seconds(&now)? - seconds(without)?)),
+            needed: without.as_ref().is_some_and(|without| without.peak > judge.limit),
+        }
+    };
+    let with = |setup: Setup| {
+        judge.figures(&Candidate {
+            setup,
+            ..candidate.clone()
+        })
+    };
+    let mut reasons: Vec<Reason> = pairs
+        .into_iter()
+        .filter(|(from, to)| from != to)
+        .map(|(from, to)| reason(to.key(), from.value(), to.value(), with(from.apply(setup))))
+        .collect();
+    if candidate.input > 0 {
+        let (first, own) = (judge.space.input(0), judge.space.input(candidate.input));
+        let mut without = candidate.clone();
+        without.input = 0;
+        without.setup = Setup {
+            seq: first.seq,
+            images: first.images,
+            image: first.image,
+            grid: first.grid,
+            image_sizes: first.image_sizes.clone(),
+            frames: first.frames,
+            ..setup.clone()
+        };
+        let [from, to] = [first, own].map(sample);
+        reasons.push(reason("sample", from, to, judge.figures(&without)));
+    }
+    if let Some(parallel) = &candidate.parallel
+        && let Some(first) = judge.space.parallel(0).filter(|first| first != parallel)
+    {
+        let without = Candidate {
+            parallel: Some(first),
+            ..candidate.clone()
+        };
+        reasons.push(reason(
+            "strategy",
+            shares(&first),
+            shares(parallel),
+            judge.figures(&without),
+        ));
+    }
+    Ok(reasons)
+}
+
+/// A sample in words: `2 images of 1280×720 in 4096 positions`.
+fn sample(setup: &Setup) -> String {
+    let size = match (&setup.image_sizes[..], setup.grid, setup.image) {
+        ([[height, width], ..], ..) => format!(" of {width}×{height}"),
+        (_, Some([height, width]), _) => format!(" of {height}×{width} patches"),
+        (.., Some(side)) => format!(" of {side}×{side}"),
+        _ => String::new(),
+    };
+    let count = match (setup.frames, setup.image_sizes.len()) {
+        (Some(frames), _) => format!("{frames} frames"),
+        (_, 0) => format!("{} images", setup.images),
+        (_, sizes) => format!("{sizes} images"),
+    };
+    format!("{count}{size}, {} positions", setup.seq)
+}
+
+fn shares(parallel: &vramscope_engine::setup::Parallel) -> String {
+    let mut words = super::change::word(parallel.strategy);
+    for (on, word) in [(parallel.mp, " mp"), (parallel.offload, " offload")] {
+        words += if on { word } else { "" };
+    }
+    words
+}

@@ -1,0 +1,218 @@
+//! What is made of a class of setups: the largest micro-batch of each optimizer.
+
+use super::inputs::is_within;
+use super::pass::{Update, has_parts};
+use super::{Candidate, Class, Search, distance, distance_to, dominated, front};
+use vramscope_engine::Setup;
+use vramscope_engine::order::sort_by;
+use vramscope_engine::setup::Optimizer;
+use vramscope_engine::simulate::{Pass, SimulateError};
+use vramscope_engine::units::{Bytes, Seconds};
+use vramscope_time::Passes;
+
+/// Highest live bytes of a pass, where it is recorded.
+fn peak(pass: &Option<Pass>) -> Option<Bytes> {
+    pass.as_ref().map(|pass| pass.peak)
+}
+
+impl Search<'_> {
+    /// Every optimizer and micro-batch of a class.
+    pub(super) fn look_at(&mut self, class: &Class) -> Result<(), SimulateError> {
+        let batches = self.space.batches_of(class.parallel.as_ref()).to_vec();
+        if batches.is_empty() {
+            return Ok(());
+        }
+        let mut passes: Vec<Option<Pass>> = batches.iter().map(|_| None).collect();
+        let mut times: Vec<Option<Option<Passes>>> = vec![None; batches.len()];
+        let mut updates: Vec<(Optimizer, Update)> = Vec::new();
+        let floor = self.floor(class)?;
+        if floor > self.room {
+            let optim = self.space.optims.last().copied().unwrap_or_default();
+            let setup = Setup {
+                optim,
+                ..class.setup.clone()
+            };
+            self.beyond.push((floor, setup, class.parallel, class.input));
+            self.found.decided.bounded += self.space.optims.len() * batches.len();
+            return Ok(());
+        }
+        for optim in self.space.optims.clone() {
+            if dominated::is_dominated_optimizer(&self.space, optim) {
+                self.found.decided.dominated += batches.len();
+                continue;
+            }
+            match self.update(class, optim) {
+                Some(Ok(update)) => updates.push((optim, update)),
+                Some(Err(error)) => {
+                    self.found.decided.refused += batches.len();
+                    self.refuse(error);
+                }
+                None => self.found.decided.refused += batches.len(),
+            }
+        }
+        let kept = self.unbeaten(&updates);
+        for (at, (optim, update)) in updates.into_iter().enumerate() {
+            if !kept.contains(&at) {
+                self.found.decided.dominated += batches.len();
+                continue;
+            }
+            if update.peak > self.room {
+                let setup = Setup {
+                    optim,
+                    ..class.setup.clone()
+                };
+                self.beyond.push((update.peak, setup, class.parallel, class.input));
+                self.found.decided.bounded += batches.len();
+                continue;
+            }
+            if passes.iter().all(Option::is_none) {
+                if self.is_ruled_out(class, &update) {
+                    self.found.decided.bounded += batches.len();
+                    let setup = Setup {
+                        optim,
+                        ..class.setup.clone()
+                    };
+                    self.beyond.push((update.peak, setup, class.parallel, class.input));
+                    continue;
+                }
+                if let Some(at) = self.hint(class, (optim, &update), &batches) {
+                    passes[at] = self.record_pass(class, batches[at]).ok();
+                }
+            }
+            if !self.fits_somewhere(&update, &passes) && passes[0].is_none() {
+                let pass = self.record_pass(class, batches[0])?;
+                passes[0] = Some(pass);
+            }
+            let best = self.largest(class, &update, &batches, &mut passes);
+            self.note_hint(class, optim, best);
+            self.found.decided.summed += 1;
+            self.found.decided.bounded += batches.len() - 1;
+            let least = || {
+                (0..passes.len())
+                    .filter(|&at| passes[at].is_some())
+                    .min_by_key(|&at| peak(&passes[at]))
+            };
+            let Some(at) = best.or_else(least) else { continue };
+            let Some(pass) = &passes[at] else { continue };
+            let time = times[at].get_or_insert_with(|| self.time_within(class, pass));
+            let candidate = self.candidate(class, optim, batches[at], (pass.peak, time.as_ref()), &update);
+            if best.is_some() {
+                self.found.fitting.push(candidate);
+            } else {
+                self.note_nearest(candidate);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the least micro-batch of a smaller sample passes the room with these states already.
+    fn is_ruled_out(&self, class: &Class, update: &Update) -> bool {
+        let parallel = class.parallel.as_ref();
+        // Less than these gradients would not help either, where the largest micro-batch has none beside it.
+        let spared = if self.space.ends_without_gradients(parallel) {
+            update.trained
+        } else {
+            Bytes::ZERO
+        };
+        let least = self.space.batches_of(parallel).first();
+        least.is_some_and(|&batch| self.is_beyond(class, batch, self.room + spared, update))
+    }
+
+    /// Whether a micro-batch of as many smaller samples passes some room with these states.
+    pub(super) fn is_beyond(&self, class: &Class, batch: u64, room: Bytes, update: &Update) -> bool {
+        let key = class.key();
+        let input = |at: usize| &self.space.inputs[at].setup;
+        self.peaks.iter().any(|known| {
+            known.batch == batch
+                && known.bytes + update.states > room
+                && known.key == key
+                && is_within(input(known.input), input(class.input))
+        })
+    }
+
+    pub(super) fn note_nearest(&mut self, candidate: Candidate) {
+        let nearest = self.found.nearest.as_ref();
+        if nearest.is_none_or(|known| candidate.peak < known.peak) {
+            self.found.nearest = Some(candidate);
+        }
+    }
+
+    /// The places of the optimizers but for those beside which another one that stays learns as much or more, takes no
+    /// more memory and is no slower, whatever the pass.
+    fn unbeaten(&self, all: &[(Optimizer, Update)]) -> Vec<usize> {
+        let distance = |at: usize| distance::of_optim(self.asked.optim, all[at].0);
+        let times = |at: usize| {
+            let update = &all[at].1;
+            let paging = self.shared.paging(self.device, update.paged);
+            update.time.map_or([0.0; 2], |times| times.map(|time| time + paging))
+        };
+        // As on the front, peaks within a part of the room count as equal.
+        let slack = front::equal(self.room);
+        let no_worse = |at: usize, than: usize| {
+            let (one, other) = (&all[at].1, &all[than].1);
+            distance(at) <= distance(than)
+                && one.states <= other.states + slack
+                && one.peak <= other.peak + slack
+                && times(at).iter().zip(times(than)).all(|(time, other)| *time <= other)
+        };
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        sort_by(&mut order, |&a, &b| {
+            distance(a).cmp(&distance(b)).then(times(a)[0].total_cmp(&times(b)[0]))
+        });
+        let mut kept: Vec<usize> = Vec::new();
+        for at in order {
+            // None that left counts: what is within the slack of it need not be within that of one that stays.
+            if !kept.iter().any(|&other| no_worse(other, at)) {
+                kept.push(at);
+            }
+        }
+        kept
+    }
+
+    /// What a pass takes, where it fits.
+    pub(super) fn time_within(&self, class: &Class, pass: &Pass) -> Option<Passes> {
+        let costs = self.recorder.costs.filter(|_| pass.peak <= self.room)?;
+        let parts = class.parallel.as_ref().filter(|parallel| has_parts(parallel));
+        let between = self.shared.between(parts, pass.work.phases())?;
+        let mut passes = Passes::of(pass.work.phases(), costs);
+        for (seconds, more) in passes.seconds.iter_mut().zip(between) {
+            *seconds += more;
+        }
+        Some(passes)
+    }
+
+    /// A setup, put together from the peak and the time of its passes and from its update.
+    pub(super) fn candidate(
+        &self,
+        class: &Class,
+        optim: Optimizer,
+        batch: u64,
+        (peak, passes): (Bytes, Option<&Passes>),
+        update: &Update,
+    ) -> Candidate {
+        let setup = Setup {
+            batch,
+            accum: self.space.accum(batch, class.parallel.as_ref()),
+            optim,
+            ..class.setup.clone()
+        };
+        let parallel = class.parallel.as_ref();
+        let time = passes.and_then(|passes| {
+            let seconds = match parallel {
+                Some(parallel) if !has_parts(parallel) => update.time?[0],
+                _ => passes.clone().update(&update.work, &self.recorder.of_update(parallel)?),
+            };
+            let seconds = seconds + self.shared.paging(self.device, update.paged);
+            self.shared
+                .step(parallel, passes.seconds, setup.accum, seconds, update.trained)
+        });
+        Candidate {
+            peak: (peak + update.states).max(update.peak),
+            time: time.map(Seconds::new),
+            distance: distance_to(&self.space, class.input, &setup, parallel),
+            parallel: class.parallel,
+            input: class.input,
+            setup,
+        }
+    }
+}

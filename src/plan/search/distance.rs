@@ -1,0 +1,55 @@
+//! How far a setup is from what was asked.
+
+use vramscope_engine::Setup;
+use vramscope_engine::setup::{Freeze, Optimizer, Parallel, Precision};
+
+/// How far a setup is from what was asked: 0 where it computes the same update but for rounding.
+///
+/// An order, not a measurement: each entry counts by how much of what is learned it touches. What changes nothing but
+/// time and memory (micro-batch, checkpointing, attention, the fused loss, sharding) counts nothing; what a sample is
+/// counts apart ([`Input::distance`](super::Input)).
+pub fn distance(asked: &Setup, setup: &Setup) -> u32 {
+    of_precision(asked.precision, setup.precision)
+        + of_optim(asked.optim, setup.optim)
+        + learned_less(setup.freeze).saturating_sub(learned_less(asked.freeze))
+}
+
+/// FSDP2's mixed precision computes in bf16 what was asked in fp32.
+pub(super) fn of_parallel(parallel: Option<&Parallel>, setup: &Setup) -> u32 {
+    u32::from(parallel.is_some_and(|parallel| parallel.mp) && setup.precision == Precision::Fp32)
+}
+
+fn of_precision(asked: Precision, now: Precision) -> u32 {
+    let exact = |precision| match precision {
+        Precision::Fp32 => 0,
+        Precision::AmpBf16 | Precision::AmpFp16 => 1,
+        Precision::Bf16 => 2,
+    };
+    if asked == now {
+        0
+    } else {
+        u32::saturating_sub(exact(now), exact(asked))
+    }
+}
+
+pub(super) fn of_optim(asked: Optimizer, now: Optimizer) -> u32 {
+    match now {
+        now if asked == now => 0,
+        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::PagedAdamw => 0,
+        Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit => 1,
+        Optimizer::Adafactor | Optimizer::AdafactorTorch => 2,
+        Optimizer::Sgdm => 5,
+        Optimizer::Sgd => 6,
+    }
+}
+
+/// How much less is trained than everything.
+pub(super) const fn learned_less(freeze: Freeze) -> u32 {
+    match freeze {
+        Freeze::None => 0,
+        Freeze::Vision => 2,
+        Freeze::Lora => 4,
+        Freeze::Qlora => 5,
+        Freeze::AllButConnector => 8,
+    }
+}

@@ -1,0 +1,143 @@
+//! The largest micro-batch of a class of setups that fits.
+
+use super::pass::Update;
+use super::{Class, Search};
+use vramscope_engine::setup::Optimizer;
+use vramscope_engine::simulate::Pass;
+use vramscope_engine::units::Bytes;
+
+impl Search<'_> {
+    /// Whether a micro-batch that is recorded fits with the states of an optimizer.
+    pub(super) fn fits_somewhere(&self, update: &Update, passes: &[Option<Pass>]) -> bool {
+        let known = passes.iter().flatten();
+        known.into_iter().any(|pass| pass.peak + update.states <= self.room)
+    }
+
+    /// Where to begin: at what was the largest micro-batch of a class much like this one, but not at one that has no
+    /// gradients beside it, which says nothing of the others.
+    pub(super) fn hint(&self, class: &Class, (optim, update): (Optimizer, &Update), batches: &[u64]) -> Option<usize> {
+        let key = (class.setup.ckpt, class.setup.loss, optim);
+        let (_, at) = self.hints.iter().find(|(known, _)| *known == key)?;
+        let most = batches.len() - 1 - usize::from(self.space.ends_without_gradients(class.parallel.as_ref()));
+        let beyond = self.first_beyond(class, update, batches);
+        let at = (*at).min(most).min(beyond.saturating_sub(1));
+        (at > 0).then_some(at)
+    }
+
+    /// The place of the first micro-batch that passes the room with smaller samples already.
+    fn first_beyond(&self, class: &Class, update: &Update, batches: &[u64]) -> usize {
+        let first = batches
+            .iter()
+            .position(|&batch| self.is_beyond(class, batch, self.room, update));
+        first.unwrap_or(batches.len())
+    }
+
+    /// Keeps where it was, for the next class.
+    pub(super) fn note_hint(&mut self, class: &Class, optim: Optimizer, best: Option<usize>) {
+        let key = (class.setup.ckpt, class.setup.loss, optim);
+        self.hints.retain(|(known, _)| *known != key);
+        self.hints.extend(best.map(|at| (key, at)));
+    }
+
+    /// The place of the largest micro-batch that fits, recorded.
+    pub(super) fn largest(
+        &mut self,
+        class: &Class,
+        update: &Update,
+        batches: &[u64],
+        passes: &mut [Option<Pass>],
+    ) -> Option<usize> {
+        if update.states > self.room {
+            return None;
+        }
+        let room = self.room.saturating_sub(update.states);
+        let fits = |pass: &Option<Pass>| pass.as_ref().map(|pass| pass.peak <= room);
+        let bad = passes.iter().position(|pass| fits(pass) == Some(false));
+        let mut bad = bad
+            .unwrap_or(batches.len())
+            .min(self.first_beyond(class, update, batches));
+        let good = passes[..bad].iter().rposition(|pass| fits(pass) == Some(true));
+        let good = good.map(|mut good| {
+            while bad - good > 1 {
+                let Some(at) = guess(room, batches, passes, good, bad) else {
+                    break;
+                };
+                match self.record_pass(class, batches[at]) {
+                    Ok(pass) => {
+                        if pass.peak <= room {
+                            good = at;
+                        } else {
+                            bad = at;
+                        }
+                        passes[at] = Some(pass);
+                    }
+                    // What cannot be recorded at this size cannot at a larger one.
+                    Err(_) => bad = at,
+                }
+            }
+            good
+        });
+        self.without_gradients(class, update, room, batches, passes).or(good)
+    }
+
+    /// The place of the largest micro-batch where it alone makes a step, and fits: no gradients lie there from one
+    /// before, so that no line through the others is below it.
+    fn without_gradients(
+        &mut self,
+        class: &Class,
+        update: &Update,
+        room: Bytes,
+        batches: &[u64],
+        passes: &mut [Option<Pass>],
+    ) -> Option<usize> {
+        let last = batches.len() - 1;
+        if !self.space.ends_without_gradients(class.parallel.as_ref()) {
+            return None;
+        }
+        if passes[last].is_none() {
+            if self.is_beyond(class, batches[last], self.room, update) {
+                return None;
+            }
+            let known = |at: usize| Some((batches[at], passes[at].as_ref()?.peak));
+            let (first, low) = (0..last).find_map(known)?;
+            let (most, high) = (0..last).rev().find_map(known)?;
+            let slope = high.saturating_sub(low).get().checked_div(most - first).unwrap_or(0);
+            let line = high + Bytes::new(slope * (batches[last] - most));
+            if line > room + update.trained {
+                return None;
+            }
+            passes[last] = self.record_pass(class, batches[last]).ok();
+        }
+        passes[last].as_ref().filter(|pass| pass.peak <= room).map(|_| last)
+    }
+}
+
+/// The place to record next between one that fits and one that does not; nothing where none is left that may fit.
+///
+/// The peak is convex in the micro-batch: further on it is above the line through the last two that fit, and between
+/// one that fits and one that does not it is below the line through both. The answer lies between where these lines
+/// meet the room.
+fn guess(room: Bytes, batches: &[u64], passes: &[Option<Pass>], good: usize, bad: usize) -> Option<usize> {
+    let point = |at: usize| Some((*batches.get(at)?, passes[at].as_ref()?.peak.get()));
+    let line = |(b0, p0): (u64, u64), (b1, p1): (u64, u64), at: usize| {
+        let slope = u128::from(p1.saturating_sub(p0)) * u128::from(batches[at] - b1) / u128::from((b1 - b0).max(1));
+        u128::from(p1) + slope
+    };
+    let last = point(good)?;
+    let most = match (0..good).rev().find_map(point) {
+        Some(before) => (good + 1..bad)
+            .rev()
+            .find(|&at| line(before, last, at) <= u128::from(room.get()))?,
+        // One point makes no line.
+        None if bad == batches.len() => return Some(good + 1),
+        None => bad - 1,
+    };
+    let Some(beyond) = point(bad) else { return Some(most) };
+    let chord = |at: usize| {
+        let rise = u128::from(beyond.1.saturating_sub(last.1)) * u128::from(batches[at] - last.0);
+        u128::from(last.1) + rise / u128::from(beyond.0 - last.0)
+    };
+    let least = (good + 1..bad).rev().find(|&at| chord(at) <= u128::from(room.get()));
+    let least = least.unwrap_or(good + 1).min(most);
+    Some(least + (most - least).div_ceil(2))
+}

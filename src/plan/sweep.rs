@@ -1,0 +1,194 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::axis::Axis;
+use vramscope_engine::device::Device;
+use vramscope_engine::model::ModelError;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::{Fit, Room};
+use vramscope_engine::{Model, Setup, SimulateError, simulate_on};
+
+/// What a run takes from a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needed {
+    /// Highest allocated bytes of the steady step.
+    pub allocated: Bytes,
+    /// Reserved peak and what lies outside the allocator: what [`Fit::needed`] says.
+    pub needed: Bytes,
+}
+
+/// One simulated value of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// The value of the axis.
+    pub value: u64,
+    /// What the run takes; or why it cannot run.
+    pub outcome: Result<Needed, Refusal>,
+}
+
+/// Why there is no run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// The model cannot be read; the message says what to change.
+    Model(String),
+    /// The setup does not fit the model.
+    Setup(SimulateError),
+}
+
+impl From<ModelError> for Refusal {
+    fn from(why: ModelError) -> Self {
+        Self::Model(why.to_string())
+    }
+}
+
+impl From<SimulateError> for Refusal {
+    fn from(why: SimulateError) -> Self {
+        Self::Setup(why)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model(why) => f.write_str(why),
+            Self::Setup(why) => why.fmt(f),
+        }
+    }
+}
+
+/// A setup of which one entry is varied, on a card. Each [`next`](Iterator::next) simulates once.
+///
+/// It ends after the last value, after the first need beyond `beyond`, and at the first value that cannot
+/// run after one that could. Values that cannot run before are told with the reason.
+pub struct Sweep<M> {
+    /// Makes the model of a setup: image sizes and frames are the model's own.
+    model: M,
+    setup: Setup,
+    axis: Axis,
+    room: (&'static Device, Room<'static>),
+    beyond: Bytes,
+    values: std::vec::IntoIter<u64>,
+    ran: bool,
+}
+
+impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
+    /// Begins at the least of `values`, which come in rising order.
+    pub fn new(
+        model: M,
+        setup: Setup,
+        axis: Axis,
+        room: (&'static Device, Room<'static>),
+        beyond: Bytes,
+        values: Vec<u64>,
+    ) -> Self {
+        Self {
+            model,
+            setup,
+            axis,
+            room,
+            beyond,
+            values: values.into_iter(),
+            ran: false,
+        }
+    }
+
+    /// Most values that are left.
+    pub fn left(&self) -> usize {
+        self.values.len()
+    }
+
+    /// What the run takes at one value, on a card and in a room of one's choice.
+    ///
+    /// # Errors
+    /// Where the value cannot run.
+    pub fn needed(&mut self, value: u64, (device, room): (&'static Device, Room<'static>)) -> Result<Needed, Refusal> {
+        let setup = self.axis.set(&self.setup, value);
+        let model = (self.model)(&setup)?;
+        let gpu = device.gpu().unwrap_or_default();
+        let report = simulate_on(&model, &setup, gpu)?;
+        Ok(Needed {
+            allocated: report.peak_allocated,
+            needed: Fit::of(&report, room).needed,
+        })
+    }
+}
+
+impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Iterator for Sweep<M> {
+    type Item = Point;
+
+    fn next(&mut self) -> Option<Point> {
+        let value = self.values.next()?;
+        let outcome = self.needed(value, self.room);
+        let ends = match &outcome {
+            Ok(needed) => needed.needed > self.beyond,
+            Err(_) => self.ran,
+        };
+        self.ran |= outcome.is_ok();
+        if ends {
+            self.values = Vec::new().into_iter();
+        }
+        Some(Point { value, outcome })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_engine::Case;
+    use vramscope_engine::simulate;
+
+    fn sweep(name: &'static str, setup: &Setup, axis: Axis, values: Vec<u64>, beyond: Bytes) -> Vec<Point> {
+        let model = move |setup: &Setup| {
+            Model::from_case(&Case {
+                model: name.into(),
+                shape: serde_json::Map::new(),
+                setup: setup.clone(),
+                limit_gib: None,
+                parallel: None,
+            })
+        };
+        let card = Device::by_name("H200").expect("it is known");
+        Sweep::new(model, setup.clone(), axis, (card, Room::Card(card)), beyond, values).collect()
+    }
+
+    #[test]
+    fn a_point_is_what_a_run_of_its_value_takes() {
+        let setup = Setup {
+            seq: 64,
+            ..Setup::default()
+        };
+        let points = sweep("gpt2", &setup, Axis::Batch, vec![1, 3], Bytes::gib(999));
+        for point in points {
+            let alone = Axis::Batch.set(&setup, point.value);
+            let report = simulate(&Model::from_catalogue("gpt2").expect("it is known"), &alone).expect("it runs");
+            assert_eq!(point.outcome.map(|n| n.allocated), Ok(report.peak_allocated));
+        }
+    }
+
+    #[test]
+    fn it_ends_beyond_the_room_and_where_nothing_runs_any_more() {
+        let setup = Setup {
+            seq: 64,
+            ..Setup::default()
+        };
+        let one = sweep("gpt2", &setup, Axis::Batch, vec![1, 2, 4], Bytes::mib(1));
+        assert_eq!(one.len(), 1);
+        let refused = sweep("gpt2", &setup, Axis::Batch, vec![1, 100_000, 200_000], Bytes::gib(999));
+        assert!(refused.len() == 2 && refused[1].outcome.is_err());
+    }
+
+    #[test]
+    fn values_that_cannot_run_yet_are_told() {
+        let setup = Setup::default();
+        let points = sweep("tinyllava-1.5b", &setup, Axis::Seq, vec![64, 640], Bytes::gib(999));
+        assert!(
+            points[0]
+                .outcome
+                .as_ref()
+                .is_err_and(|why| why.to_string().contains("seq")),
+            "{points:?}"
+        );
+        assert!(points[1].outcome.is_ok());
+    }
+}

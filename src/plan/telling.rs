@@ -1,0 +1,222 @@
+//! A plan, told step by step.
+
+use super::answer::{Choice, Nearest, Plan, Reason, Step, Target};
+use super::ladder::{Ladder, Rung, ladder};
+use super::recommend::{Judge, Settled};
+use super::search::{Candidate, Found, Space, front};
+use vramscope_engine::device::Device;
+use vramscope_engine::order::sort_by_key;
+use vramscope_engine::simulate::{SimulateError, pipeline_stages, simulate_on, simulate_parallel, tensor_parts};
+use vramscope_engine::units::Bytes;
+use vramscope_engine::{Report, Setup};
+
+/// What was found, as it is played through the allocator setup by setup: so that whoever waits can be shown what is
+/// known already, and can stop.
+#[derive(Debug)]
+pub struct Telling {
+    plan: Plan,
+    /// What the first step takes.
+    found: Option<Found>,
+    /// Of the front, what was not played yet, the last first.
+    waiting: Vec<Candidate>,
+    settled: Option<Settled>,
+    most: usize,
+    has_climbed: bool,
+}
+
+impl Telling {
+    /// A plan of which nothing is told yet.
+    pub fn new(judge: &Judge<'_>, found: Found, target: &Target<'_>) -> Self {
+        let space = judge.space;
+        let mut waiting = front(&found.fitting, judge.limit);
+        let plan = Plan {
+            model: target.model.to_owned(),
+            card: target.card.map(|device| device.name.clone()),
+            limit: target.limit,
+            planned: judge.limit,
+            asked: space.asked().clone(),
+            effective: space.effective(),
+            gpus: space.world(),
+            recommended: None,
+            reasons: Vec::new(),
+            front: Vec::new(),
+            front_len: waiting.len(),
+            nearest: None,
+            ladder: Vec::new(),
+            offer: None,
+            searched: found.decided,
+            not_searched: not_searched(space),
+            refused: found.refused.clone(),
+        };
+        waiting.reverse();
+        Self {
+            plan,
+            found: Some(found),
+            waiting,
+            settled: None,
+            most: target.most,
+            has_climbed: false,
+        }
+    }
+
+    /// Steps that are left, at most.
+    pub fn left(&self) -> usize {
+        let shown = (self.most - self.plan.front.len()).min(self.waiting.len());
+        usize::from(self.found.is_some()) + shown + usize::from(!self.has_climbed)
+    }
+
+    /// The next part: what is recommended, then what no other setup beats, one by one, then the ladder. Whether there
+    /// was one.
+    ///
+    /// # Errors
+    /// The first error of a simulation.
+    pub fn step(&mut self, judge: &Judge<'_>) -> Result<bool, SimulateError> {
+        if let Some(found) = self.found.take() {
+            self.recommend(judge, &found)?;
+        } else if self.plan.front.len() < self.most
+            && let Some(candidate) = self.waiting.pop()
+        {
+            // What is recommended was played already.
+            let known = self.settled.take_if(|settled| settled.candidate == candidate);
+            let settled = match known {
+                Some(settled) => Some(settled),
+                None => judge.settle(&candidate)?,
+            };
+            self.plan.front.extend(settled.map(Choice::from));
+        } else if !self.has_climbed {
+            self.has_climbed = true;
+            self.climb(judge);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// What is told so far.
+    pub fn so_far(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The plan.
+    pub fn plan(self) -> Plan {
+        self.plan
+    }
+
+    fn recommend(&mut self, judge: &Judge<'_>, found: &Found) -> Result<(), SimulateError> {
+        match (judge.recommend(found)?, &found.nearest) {
+            (Some(best), _) => {
+                self.plan.reasons = best.reasons.iter().map(reason).collect();
+                self.plan.recommended = Some(best.settled.clone().into());
+                self.settled = Some(best.settled);
+            }
+            (None, Some(candidate)) => self.plan.nearest = nearest(judge, candidate).ok(),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn climb(&mut self, judge: &Judge<'_>) {
+        let climbed = climb(judge);
+        self.plan.offer = climbed.as_ref().and_then(|ladder| ladder.offer.as_ref()).map(offered);
+        self.plan.ladder = climbed
+            .map(|ladder| ladder.rungs.iter().map(rung).collect())
+            .unwrap_or_default();
+    }
+}
+
+/// What this version does not simulate, and so cannot search.
+fn not_searched(space: &Space) -> Vec<String> {
+    if space.world() == 1 {
+        return vec!["activations and weights in the host's memory on one GPU".to_owned()];
+    }
+    let tensor = tensor_parts(space.model(0), space.world()).err();
+    let of_several = [
+        "DeepSpeed's ZeRO-2 and ZeRO-3: the sharded strategies are PyTorch's FSDP2, without and with resharding",
+        "FSDP2 with accumulation, clipping or 8-bit states",
+    ];
+    let pipeline = pipeline_stages(space.model(0), space.world()).err();
+    let pipeline = pipeline.map(|why| why.to_string()).or_else(|| {
+        space.has_no_stages().then(|| {
+            "pipeline parallelism: it takes at least as many micro-batches in a step as there are GPUs; say how many \
+             samples a step has"
+                .to_owned()
+        })
+    });
+    let tensor = tensor.map(|why| why.to_string());
+    let of_parts = tensor.into_iter().chain(pipeline);
+    of_parts.chain(of_several.map(str::to_owned)).collect()
+}
+
+fn climb(judge: &Judge<'_>) -> Option<Ladder> {
+    if judge.space.world() > 1 {
+        return None;
+    }
+    let gpu = judge.device.and_then(Device::gpu).unwrap_or_default();
+    let asked = Setup {
+        batch: judge.space.effective().unwrap_or(judge.space.asked().batch),
+        accum: 1,
+        ..judge.space.asked().clone()
+    };
+    ladder(judge.space.model(0), &asked, gpu, judge.limit).ok()
+}
+
+fn nearest(judge: &Judge<'_>, candidate: &Candidate) -> Result<Nearest, SimulateError> {
+    let gpu = judge.device.and_then(Device::gpu).unwrap_or_default();
+    let model = judge.space.model(candidate.input);
+    let setup = super::search::repeated_by(&candidate.setup, candidate.parallel.as_ref());
+    let report: Report = match &candidate.parallel {
+        None => simulate_on(model, &setup, gpu)?,
+        Some(parallel) => simulate_parallel(model, &setup, parallel, gpu)?,
+    };
+    let live = report.timeline.live(report.timeline.peak_instant());
+    let mut parts: Vec<(String, Bytes)> = Vec::new();
+    for held in live.together() {
+        let name = held.kind().label();
+        match parts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, bytes)) => *bytes += held.bytes,
+            None => parts.push((name.to_owned(), held.bytes)),
+        }
+    }
+    sort_by_key(&mut parts, |(_, bytes)| std::cmp::Reverse(*bytes));
+    Ok(Nearest {
+        choice: Choice::of(candidate),
+        short: report.peak_allocated.max(candidate.peak).saturating_sub(judge.limit),
+        phase: report.peak_phase,
+        parts,
+    })
+}
+
+fn reason(of: &super::reason::Reason) -> Reason {
+    Reason {
+        key: of.key.to_owned(),
+        from: of.from.clone(),
+        to: of.to.clone(),
+        saves: of.saves,
+        seconds: of.costs,
+        needed: of.needed,
+    }
+}
+
+fn rung(of: &Rung) -> Step {
+    Step {
+        key: of.change.map(|change| change.key().to_owned()),
+        to: of.change.map(super::change::Change::value),
+        peak: of.peak,
+        difference: of.difference,
+        phase: of.phase,
+        kept: of.kept,
+        trains: of.trains,
+    }
+}
+
+fn offered(of: &super::ladder::Offer) -> Step {
+    Step {
+        key: Some(of.change.key().to_owned()),
+        to: Some(of.change.value()),
+        peak: None,
+        difference: of.difference,
+        phase: None,
+        kept: true,
+        trains: of.trains,
+    }
+}

@@ -1,0 +1,172 @@
+use serde::{Deserialize, Serialize};
+
+use super::change::Change;
+use vramscope_engine::report::{Phase, StepBytes};
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::{Fit, Room, Verdict};
+use vramscope_engine::{Model, Report, Setup, SimulateError, simulate_on};
+
+/// The figures of a run that changes are held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// Highest reserved bytes of the run.
+    pub reserved: Bytes,
+    /// The steady step.
+    pub steady: StepBytes,
+}
+
+/// What a change does, as the difference of two simulations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Bytes more (or less) that the card has to give: the reserved peak. What lies outside the
+    /// allocator stays as it is.
+    pub difference: i64,
+    /// Bytes more (or less) at the highest instant of forward, backward and optimizer.
+    pub phases: [(Phase, i64); 3],
+    /// The phase that holds the peak after the change.
+    pub peak_phase: Phase,
+    /// Whether the changed run fits, where the card is known.
+    pub verdict: Option<Verdict>,
+}
+
+/// One change, with what it does; or why the changed setup cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    /// The change.
+    pub change: Change,
+    /// What it does.
+    pub effect: Result<Effect, SimulateError>,
+}
+
+/// Tries every single change of a setup that makes sense. Each [`next`](Iterator::next) simulates once.
+pub struct WhatIf {
+    model: Model,
+    setup: Setup,
+    gpu: Gpu,
+    room: Option<Room<'static>>,
+    now: Now,
+    changes: std::vec::IntoIter<Change>,
+}
+
+impl WhatIf {
+    /// Changes of a setup whose run has the figures of `now`, on a GPU with this room.
+    pub fn new(model: Model, setup: Setup, gpu: Gpu, room: Option<Room<'static>>, now: Now) -> Self {
+        let changes = Change::all(&model, &setup).into_iter();
+        Self {
+            model,
+            setup,
+            gpu,
+            room,
+            now,
+            changes,
+        }
+    }
+
+    /// The next change, and the report of the setup with it, where that can run.
+    pub fn try_next(&mut self) -> Option<(Tried, Option<Report>)> {
+        let change = self.changes.next()?;
+        let (effect, report) = match simulate_on(&self.model, &change.apply(&self.setup), self.gpu) {
+            Ok(report) => (Ok(self.now.to(&report, self.room)), Some(report)),
+            Err(why) => (Err(why), None),
+        };
+        Some((Tried { change, effect }, report))
+    }
+}
+
+impl Iterator for WhatIf {
+    type Item = Tried;
+
+    fn next(&mut self) -> Option<Tried> {
+        self.try_next().map(|(tried, _)| tried)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.changes.size_hint()
+    }
+}
+
+impl ExactSizeIterator for WhatIf {}
+
+impl Now {
+    /// The figures of a report.
+    pub const fn of(report: &Report) -> Self {
+        Self {
+            reserved: report.peak_reserved,
+            steady: report.steady,
+        }
+    }
+
+    /// From these figures to those of another run.
+    fn to(&self, then: &Report, room: Option<Room>) -> Effect {
+        let (before, after) = (&self.steady, &then.steady);
+        Effect {
+            difference: then.peak_reserved.difference_to(self.reserved),
+            phases: [Phase::Forward, Phase::Backward, Phase::Optimizer]
+                .map(|phase| (phase, after.peak_of(phase).difference_to(before.peak_of(phase)))),
+            peak_phase: then.peak_phase,
+            verdict: room.map(|room| Fit::of(then, room).verdict),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_engine::format::rounds_to_nothing;
+    use vramscope_engine::setup::{Checkpointing, Optimizer};
+    use vramscope_engine::simulate;
+
+    fn tried(setup: &Setup) -> (Report, Vec<Tried>) {
+        let model = Model::from_catalogue("gpt2").unwrap();
+        let now = simulate(&model, setup).unwrap();
+        let what_if = WhatIf::new(model, setup.clone(), Gpu::default(), None, Now::of(&now));
+        assert_eq!(what_if.len(), what_if.size_hint().0);
+        (now, what_if.collect())
+    }
+
+    fn effect(tried: &[Tried], change: Change) -> &Effect {
+        let found = tried.iter().find(|t| t.change == change).unwrap();
+        found.effect.as_ref().unwrap()
+    }
+
+    #[test]
+    fn a_difference_is_that_of_two_runs() {
+        let setup = Setup {
+            seq: 512,
+            ..Setup::default()
+        };
+        let (now, all) = tried(&setup);
+        let model = Model::from_catalogue("gpt2").unwrap();
+        for Tried { change, effect } in &all {
+            let alone = simulate(&model, &change.apply(&setup));
+            match (effect, alone) {
+                (Ok(effect), Ok(alone)) => {
+                    let reserved = now.peak_reserved.get().checked_add_signed(effect.difference);
+                    assert_eq!(reserved, Some(alone.peak_reserved.get()), "{change:?}");
+                    assert_eq!(effect.peak_phase, alone.peak_phase);
+                }
+                (Err(told), Err(e)) => assert_eq!(*told, e),
+                (told, alone) => panic!("{change:?}: {told:?}, alone {:?}", alone.map(|r| r.peak_reserved)),
+            }
+        }
+        assert!(all.iter().any(|t| t.effect.is_err()), "GPT-2 takes no adapters");
+    }
+
+    #[test]
+    fn what_does_not_touch_the_phase_of_the_peak_saves_nothing() {
+        // One short sample: the foreach optimizer's temporaries hold the peak.
+        let setup = Setup {
+            seq: 32,
+            ..Setup::default()
+        };
+        let (now, all) = tried(&setup);
+        assert_eq!(now.peak_phase, Phase::Optimizer);
+        let checkpointed = effect(&all, Change::Ckpt(Checkpointing::Full));
+        // Blocks that lie elsewhere may keep a little more or less.
+        assert!(rounds_to_nothing(checkpointed.phases[2].1), "{checkpointed:?}");
+        assert_eq!(checkpointed.peak_phase, Phase::Optimizer);
+        let fused = effect(&all, Change::Optim(Optimizer::AdamwFused));
+        assert!(fused.difference < 0 && fused.phases[2].1 < 0);
+    }
+}

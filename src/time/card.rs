@@ -1,0 +1,137 @@
+//! The kernels of one record, as a text that is small enough to be kept by a browser.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::kernels::Kernels;
+use super::measured::{Measured, MeasuredError, kernels_of};
+use super::of_record::points;
+use vramscope_benchmark::Record;
+use vramscope_engine::dtype::DType;
+
+/// A card that somebody measured and called theirs, with the kernels that a training step launches.
+#[derive(Debug, Clone)]
+pub struct CardKernels {
+    /// The record's id.
+    pub id: String,
+    /// The card, as its driver names it.
+    pub device: String,
+    /// When it was measured.
+    pub date: Option<String>,
+    /// Its kernels.
+    pub kernels: Kernels,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    id: String,
+    device: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    date: Option<String>,
+    kernels_us: BTreeMap<String, Vec<Vec<f64>>>,
+}
+
+impl CardKernels {
+    /// The text of a record with this id: `{"id", "device", "date", "kernels_us"}`, its kernels in the form
+    /// of [`Measured::read`](super::Measured::read). Nothing where the record has no kernel that a step launches.
+    pub fn text(id: &str, record: &Record) -> Option<String> {
+        let mut kernels_us: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
+        for (kind, dtype, extents, seconds) in points(record) {
+            let extents = extents.into_iter().map(|n| n as f64);
+            let point = extents.chain([seconds * 1e6]).collect();
+            kernels_us
+                .entry(format!("{kind} {}", name(dtype)))
+                .or_default()
+                .push(point);
+        }
+        let file = File {
+            id: id.to_owned(),
+            device: record.device.name.clone(),
+            date: record.date.clone(),
+            kernels_us,
+        };
+        // Texts and numbers always have a JSON form.
+        (!file.kernels_us.is_empty()).then(|| serde_json::to_string(&file).unwrap_or_default())
+    }
+
+    /// Reads what [`Self::text`] wrote.
+    ///
+    /// # Errors
+    /// When the text is no such thing.
+    pub fn read(text: &str) -> Result<Self, MeasuredError> {
+        let file: File = serde_json::from_str(text)
+            .map_err(|error| MeasuredError(format!("not the kernels of a card ({error}); choose its record again")))?;
+        Ok(Self {
+            id: file.id,
+            device: file.device,
+            date: file.date,
+            kernels: kernels_of(&file.kernels_us)?,
+        })
+    }
+
+    /// As a measurement, with the host's pace of another: a record says nothing of the host.
+    pub fn measured(self, pace_of: &Measured) -> Measured {
+        Measured::of_kernels(self.device, self.kernels, pace_of)
+    }
+}
+
+/// As files of measured kernels call it.
+const fn name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bf16 => "bf16",
+        DType::F16 => "f16",
+        _ => "f32",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_engine::tape::work::{Class, Launch, Layout};
+
+    const H200: &str = include_str!("../../tests/data/records/h200.json");
+
+    #[test]
+    fn a_card_that_was_kept_gives_the_times_of_its_record() {
+        let record = Record::read(H200).expect("a record");
+        let text = CardKernels::text("abc", &record).expect("kernels");
+        assert!(text.len() < 80_000, "{} bytes", text.len());
+        let card = CardKernels::read(&text).expect("what was written is read");
+        assert_eq!((card.id.as_str(), card.device.as_str()), ("abc", "NVIDIA H200"));
+        assert_eq!(card.date, record.date);
+        let of_record = Kernels::of_record(&record);
+        for n in [512, 1024, 4096, 5000] {
+            let product = Launch {
+                name: "",
+                class: Class::Matmul(Layout::Tn),
+                dtype: DType::Bf16,
+                gradient: false,
+                scope: 0,
+                read: 4 * n * n,
+                written: 2 * n * n,
+                extents: [n, n, n, 1],
+                shared: 1,
+            };
+            let (kept, first) = (card.kernels.time(&product), of_record.time(&product));
+            let (kept, first) = (kept.expect("measured"), first.expect("measured"));
+            assert!((kept / first - 1.0).abs() < 1e-9, "{kept} {first}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_card_says_so() {
+        assert!(
+            CardKernels::read("{}")
+                .expect_err("empty")
+                .0
+                .contains("choose its record again")
+        );
+        let nothing = Record::read(include_str!("../../tests/data/records/example.json")).expect("a record");
+        let failed = Record {
+            results: nothing.results.into_iter().filter(|r| r.time().is_none()).collect(),
+            ..Record::read(H200).expect("a record")
+        };
+        assert_eq!(CardKernels::text("abc", &failed), None);
+    }
+}

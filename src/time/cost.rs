@@ -1,0 +1,167 @@
+//! What each kernel and chore takes.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::bottleneck::Resource;
+use super::kernels::Kernels;
+use super::pace::Pace;
+use super::rates::{Rates, flops};
+use vramscope_engine::dtype::DType;
+use vramscope_engine::tape::work::{Chore, Class, Launch};
+
+/// Kernels of the same name, class, type, bytes and extents take the same time. A name is told by where it lies: one
+/// that lies in two places is priced twice.
+type Key = ([usize; 2], Class, DType, bool, [u64; 7]);
+
+/// What a launch takes, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Price {
+    /// The host issues it.
+    pub host: f64,
+    /// The GPU computes.
+    pub gpu: f64,
+}
+
+/// Where times come from: a card's data sheet, kernels that were measured on it, and a host's pace.
+pub struct Costs<'a> {
+    /// The data sheet.
+    pub rates: Rates,
+    /// Measured kernels.
+    pub kernels: Option<&'a Kernels>,
+    /// The host.
+    pub pace: &'a Pace,
+    /// Kernels that wait for this take no time.
+    without: Option<Resource>,
+    known: RefCell<HashMap<Key, Price, Mixed>>,
+    chores: RefCell<HashMap<Chore, f64, Mixed>>,
+}
+
+/// Mixes the few words of a key: there is no one who would choose them to collide.
+type Mixed = BuildHasherDefault<Mixer>;
+
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, word: u8) {
+        self.write_u64(word.into());
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        // the multiplier of Knuth's generator MMIX; high bits are the best mixed, and the table looks at low ones too
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(6_364_136_223_846_793_005);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+impl<'a> Costs<'a> {
+    /// From the data sheet, with measured kernels where there are some.
+    pub fn new(rates: Rates, kernels: Option<&'a Kernels>, pace: &'a Pace) -> Self {
+        Self {
+            rates,
+            kernels,
+            pace,
+            without: None,
+            known: RefCell::default(),
+            chores: RefCell::default(),
+        }
+    }
+
+    /// The same with another host.
+    pub fn with_pace<'b>(&self, pace: &'b Pace) -> Costs<'b>
+    where
+        'a: 'b,
+    {
+        Costs::new(self.rates, self.kernels, pace)
+    }
+
+    /// The same if kernels that wait for a resource took no time.
+    pub(super) fn without(&self, resource: Resource) -> Self {
+        Self {
+            without: Some(resource),
+            ..Self::new(self.rates, self.kernels, self.pace)
+        }
+    }
+
+    /// What a kernel waits for: whichever takes longer by the data sheet.
+    fn resource(&self, launch: &Launch) -> Resource {
+        let arithmetic = flops(launch) / self.rates.peak(launch.dtype);
+        if arithmetic > launch.bytes() as f64 / self.rates.bytes {
+            Resource::Arithmetic
+        } else {
+            Resource::Memory
+        }
+    }
+
+    /// Seconds of a copy of so many bytes between the host's pinned memory and the card.
+    pub fn transfer(&self, to_host: bool, bytes: u64) -> f64 {
+        let measured = self.kernels.and_then(|kernels| kernels.transfer(to_host, bytes));
+        measured.unwrap_or_else(|| self.rates.transfer(bytes))
+    }
+
+    /// Seconds of a kernel.
+    pub fn kernel(&self, launch: &Launch) -> f64 {
+        self.price(launch).gpu
+    }
+
+    /// Seconds of what the host does beside launching.
+    pub(super) fn chore(&self, chore: Chore) -> f64 {
+        // whose gradient it is changes nothing
+        let key = match chore {
+            Chore::Accumulate(_) => Chore::Accumulate(None),
+            chore => chore,
+        };
+        *self
+            .chores
+            .borrow_mut()
+            .entry(key)
+            .or_insert_with(|| self.pace.chore(chore))
+    }
+
+    /// Seconds of a kernel and of what issues it.
+    pub(super) fn price(&self, launch: &Launch) -> Price {
+        let [a, b, c, d] = launch.extents;
+        let key = (
+            [launch.name.as_ptr().addr(), launch.name.len()],
+            launch.class,
+            launch.dtype,
+            launch.gradient,
+            [launch.read, launch.written, a, b, c, d, launch.shared],
+        );
+        if let Some(&price) = self.known.borrow().get(&key) {
+            return price;
+        }
+        let measured = self.kernels.and_then(|kernels| kernels.time(launch));
+        let gpu = match self.without {
+            Some(resource) if resource == self.resource(launch) => 0.0,
+            _ => measured.unwrap_or_else(|| self.rates.time(launch)),
+        };
+        let price = Price {
+            host: self.pace.launch(launch),
+            gpu,
+        };
+        self.known.borrow_mut().insert(key, price);
+        price
+    }
+}

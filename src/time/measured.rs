@@ -1,0 +1,170 @@
+//! A card's measured kernels and its host's pace, as a file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::communication::Collective;
+use super::kernels::Kernels;
+use super::network::Collectives;
+use super::pace::Pace;
+use vramscope_benchmark::Record;
+use vramscope_engine::dtype::DType;
+
+/// What was measured on an H200 through PyTorch, kernel by kernel, and of its host. How, and how far it
+/// held on other hosts, is in `tests/data/time/README.md`.
+pub const H200: &str = include_str!("measured/h200.json");
+
+/// What was measured on one machine.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The card's name, as its driver says it.
+    pub card: String,
+    /// What the kernels were launched through.
+    pub software: String,
+    /// The host's processor.
+    pub host: String,
+    /// Kernels of the card.
+    pub kernels: Kernels,
+    /// The host's pace.
+    pub pace: Pace,
+    /// What several such cards took for what they do together.
+    pub collectives: Collectives,
+}
+
+/// Why a file is no measurement: what was found, and what is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredError(pub String);
+
+impl fmt::Display for MeasuredError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MeasuredError {}
+
+#[derive(Deserialize)]
+struct File {
+    card: String,
+    software: String,
+    host: String,
+    launch_latency_us: f64,
+    host_us: BTreeMap<String, f64>,
+    #[serde(default)]
+    host_alone_us: BTreeMap<String, f64>,
+    #[serde(default)]
+    host_sharded_us: BTreeMap<String, f64>,
+    #[serde(default)]
+    collectives_us: BTreeMap<String, Vec<[f64; 2]>>,
+    kernels_us: BTreeMap<String, Vec<Vec<f64>>>,
+}
+
+impl Measured {
+    /// Reads a file of measured kernels: `{"card", "software", "host", "launch_latency_us", "host_us":
+    /// {operation: µs}, "kernels_us": {"kind type": [[extents…, µs], …]}}`, and optionally `host_alone_us`,
+    /// `host_sharded_us` and `"collectives_us": {"kind GPUs": [[bytes, µs], …]}`.
+    ///
+    /// # Errors
+    /// When the text is no such file; the message says what is missing.
+    pub fn read(text: &str) -> Result<Self, MeasuredError> {
+        let file: File = serde_json::from_str(text).map_err(|error| {
+            MeasuredError(format!(
+                "not a file of measured kernels ({error}); tests/data/time/README.md says how to make one"
+            ))
+        })?;
+        let mut collectives = Collectives::default();
+        for (name, points) in &file.collectives_us {
+            let (kind, gpus) = collective(name)?;
+            for [bytes, us] in points {
+                collectives.add(kind, gpus, *bytes, us / 1e6);
+            }
+        }
+        Ok(Self {
+            collectives,
+            card: file.card,
+            software: file.software,
+            host: file.host,
+            kernels: kernels_of(&file.kernels_us)?,
+            pace: Pace {
+                us: file.host_us,
+                alone_us: file.host_alone_us,
+                sharded_us: file.host_sharded_us,
+                latency_us: file.launch_latency_us,
+            },
+        })
+    }
+}
+
+impl Measured {
+    /// What a benchmark's record says of a card's kernels. It says nothing of the host: its pace is that of another
+    /// measurement.
+    pub fn of_record(record: &Record, pace_of: &Self) -> Self {
+        Self {
+            collectives: Collectives::of_record(record),
+            ..Self::of_kernels(record.device.name.clone(), Kernels::of_record(record), pace_of)
+        }
+    }
+
+    /// Kernels that `vramscope bench` measured on one card, with the host's pace of another measurement.
+    pub(super) fn of_kernels(card: String, kernels: Kernels, pace_of: &Self) -> Self {
+        Self {
+            card,
+            software: BENCH.to_owned(),
+            host: pace_of.host.clone(),
+            kernels,
+            pace: pace_of.pace.clone(),
+            collectives: Collectives::default(),
+        }
+    }
+}
+
+/// What measures the kernels of a record.
+const BENCH: &str = "vramscope bench";
+
+/// Kernels by name, each with points of `[extents…, µs]`.
+pub(super) fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Kernels, MeasuredError> {
+    let mut kernels = Kernels::default();
+    for (name, points) in kernels_us {
+        let (kind, dtype) = named(name)?;
+        for point in points {
+            let Some((us, extents)) = point.split_last().filter(|(us, _)| **us > 0.0) else {
+                return Err(MeasuredError(format!(
+                    "{name}: a point is [extents…, microseconds], with more than 0 microseconds; found {point:?}"
+                )));
+            };
+            let extents: Vec<u64> = extents.iter().map(|n| *n as u64).collect();
+            kernels.add(kind, dtype, &extents, us / 1e6);
+        }
+    }
+    Ok(kernels)
+}
+
+/// `all_reduce 2` as kind and GPUs.
+fn collective(name: &str) -> Result<(Collective, u64), MeasuredError> {
+    name.split_once(' ')
+        .and_then(|(kind, gpus)| Some((Collective::by_name(kind)?, gpus.parse().ok()?)))
+        .ok_or_else(|| {
+            MeasuredError(format!(
+                "{name}: collectives are named by kind and GPUs, such as `all_reduce 2`"
+            ))
+        })
+}
+
+/// `gemm.tn bf16` as kind and type.
+fn named(name: &str) -> Result<(&str, DType), MeasuredError> {
+    let dtype = |text: &str| match text {
+        "bf16" => Some(DType::Bf16),
+        "f16" => Some(DType::F16),
+        "f32" => Some(DType::F32),
+        _ => None,
+    };
+    name.rsplit_once(' ')
+        .and_then(|(kind, text)| Some((kind, dtype(text)?)))
+        .ok_or_else(|| {
+            MeasuredError(format!(
+                "{name}: kernels are named by kind and type, such as `gemm.tn bf16`; types are bf16, f16 and f32"
+            ))
+        })
+}

@@ -1,0 +1,150 @@
+//! Kernels that `vramscope bench` measured.
+
+use super::kernels::Kernels;
+use vramscope_benchmark::{Class, Kernel, Layout, Pass, Precision, Record};
+use vramscope_engine::attention::Algorithm;
+use vramscope_engine::dtype::DType;
+
+/// A point of a file of measured kernels: kind, type, extents, seconds.
+type Point = (&'static str, DType, Vec<u64>, f64);
+
+impl Kernels {
+    /// The kernels of a benchmark's record that a training step launches. What it lacks is taken from the
+    /// data sheet.
+    pub fn of_record(record: &Record) -> Self {
+        let mut out = Self::default();
+        for (kind, dtype, extents, seconds) in points(record) {
+            out.add(kind, dtype, &extents, seconds);
+        }
+        out
+    }
+}
+
+/// Every kernel of a record that a training step launches.
+pub(super) fn points(record: &Record) -> Vec<Point> {
+    // a copy stands in for what its bytes take where no elementwise kernel was measured
+    let has_elementwise = record.results.iter().any(|r| r.kernel.class == Class::Scale);
+    let mut out = Vec::new();
+    for result in &record.results {
+        let Some(time) = result.time().filter(|time| time.get() > 0.0) else {
+            continue;
+        };
+        if result.kernel.class == Class::DeviceCopy && has_elementwise {
+            continue;
+        }
+        let named = named(&result.kernel).into_iter();
+        out.extend(named.map(|(kind, dtype, extents)| (kind, dtype, extents, time.get())));
+    }
+    out
+}
+
+/// The same kernel under the names of a file of measured kernels.
+fn named(kernel: &Kernel) -> Vec<(&'static str, DType, Vec<u64>)> {
+    let shape = &kernel.shape;
+    let n = |extent: Option<u64>| extent.unwrap_or(0);
+    if kernel.class == Class::DeviceCopy {
+        // a copy of elements of either width
+        let of = |dtype: DType| ("scale", dtype, vec![n(shape.bytes) / dtype.width()]);
+        return vec![of(DType::F32), of(DType::Bf16)];
+    }
+    let Some(dtype) = dtype(kernel.precision) else {
+        return Vec::new();
+    };
+    let backward = kernel.pass == Some(Pass::Backward);
+    let by_pass = |forward, gradient| if backward { gradient } else { forward };
+    let rows = vec![n(shape.rows), n(shape.columns)];
+    let flat = vec![n(shape.elements)];
+    let list = vec![shape.tensors.unwrap_or(1), n(shape.elements)];
+    let (kind, extents) = match kernel.class {
+        Class::Gemm => match shape.batch {
+            Some(batch) => (batched(kernel.layout), vec![batch, n(shape.m), n(shape.n), n(shape.k)]),
+            None => (product(kernel.layout), vec![n(shape.m), n(shape.n), n(shape.k)]),
+        },
+        Class::Softmax => (by_pass("softmax", "softmax_bw"), rows),
+        Class::LogSoftmax => (by_pass("log_softmax", "log_softmax_bw"), rows),
+        Class::Nll => (by_pass("nll", "nll_bw"), rows),
+        Class::LayerNorm if kernel.frozen == Some(true) => ("layer_norm_bwx", rows),
+        Class::LayerNorm => (by_pass("layer_norm", "layer_norm_bw"), rows),
+        Class::SumRows => ("mean_last", rows),
+        Class::SumColumns => ("sum_first", rows),
+        Class::Embedding => (
+            by_pass("embedding", "embedding_bw"),
+            vec![n(shape.rows), n(shape.columns), n(shape.entries)],
+        ),
+        Class::RotateHalf => ("half_cat", vec![n(shape.rows) * n(shape.columns), n(shape.columns)]),
+        Class::TransposeCopy => {
+            let elements = shape.batch.unwrap_or(1) * n(shape.length) * n(shape.heads) * n(shape.head_dim);
+            ("transpose_copy", vec![elements, n(shape.head_dim)])
+        }
+        Class::Scale => ("scale", flat),
+        Class::Add => ("add", flat),
+        Class::Fill => ("fill", flat),
+        Class::Cast => ("cast", flat),
+        Class::Dropout => ("dropout", flat),
+        Class::Gelu => (by_pass("gelu", "gelu_bw"), flat),
+        Class::GeluTanh => (by_pass("gelu_tanh", "gelu_tanh_bw"), flat),
+        Class::Silu => (by_pass("silu", "silu_bw"), flat),
+        Class::Tanh => (by_pass("tanh", "tanh_bw"), flat),
+        Class::Sigmoid => ("sigmoid", flat),
+        Class::Adamw => ("fused_adamw", list),
+        Class::ForeachScale => ("foreach_mul_", list),
+        Class::ForeachLerp => ("foreach_lerp_", list),
+        Class::ForeachAddcdiv => ("foreach_addcdiv_", list),
+        Class::ForeachNorm => ("foreach_norm", list),
+        Class::Attention => match fused(kernel) {
+            Some(kind) => {
+                let heads = n(shape.heads).max(1);
+                let kv_heads = shape.kv_heads.unwrap_or(heads);
+                let causal = u64::from(kernel.causal == Some(true));
+                let batch = n(shape.batch).max(1);
+                (
+                    kind,
+                    vec![batch, heads, kv_heads, n(shape.length), n(shape.head_dim), causal, 0],
+                )
+            }
+            None => return Vec::new(),
+        },
+        // copies by the host and between cards are no part of a step's kernels; fused losses, RMSNorm and
+        // gated activations are launched by PyTorch as their parts
+        _ => return Vec::new(),
+    };
+    vec![(kind, dtype, extents)]
+}
+
+fn dtype(precision: Option<Precision>) -> Option<DType> {
+    match precision? {
+        Precision::Bf16 => Some(DType::Bf16),
+        Precision::Fp16 => Some(DType::F16),
+        Precision::Fp32 => Some(DType::F32),
+        // the steps here run with TF32 off, as PyTorch does unless told
+        Precision::Tf32 => None,
+    }
+}
+
+const fn product(layout: Option<Layout>) -> &'static str {
+    match layout {
+        Some(Layout::Nn) => "gemm.nn",
+        Some(Layout::Tn) => "gemm.nt",
+        Some(Layout::Nt) | None => "gemm.tn",
+    }
+}
+
+const fn batched(layout: Option<Layout>) -> &'static str {
+    match layout {
+        Some(Layout::Nn) => "bmm.nn",
+        Some(Layout::Tn) => "bmm.nt",
+        Some(Layout::Nt) | None => "bmm.tn",
+    }
+}
+
+fn fused(kernel: &Kernel) -> Option<&'static str> {
+    Some(match (kernel.algorithm?, kernel.pass.unwrap_or(Pass::Forward)) {
+        (Algorithm::Cudnn, Pass::Forward) => "cudnn",
+        (Algorithm::Cudnn, Pass::Backward) => "cudnn_bw",
+        (Algorithm::Flash, Pass::Forward) => "flash",
+        (Algorithm::Flash, Pass::Backward) => "flash_bw",
+        (Algorithm::Efficient, Pass::Forward) => "efficient",
+        (Algorithm::Efficient, Pass::Backward) => "efficient_bw",
+        _ => return None,
+    })
+}

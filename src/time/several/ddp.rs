@@ -1,0 +1,186 @@
+//! `DistributedDataParallel`: buckets of gradients, summed while backward goes on.
+
+use super::super::communication::Collective;
+use super::super::timeline::Phase;
+use super::player::Player;
+use vramscope_engine::dtype::DType;
+use vramscope_engine::setup::{Parallel, Strategy};
+use vramscope_engine::simulate::Recording;
+use vramscope_engine::tape::log::StorageId;
+use vramscope_engine::tape::work::{Chore, Item};
+
+/// The first bucket is closed at 1 MiB, so that communication begins early (`dist._DEFAULT_FIRST_BUCKET_BYTES`).
+const FIRST: u64 = 1 << 20;
+
+/// What a communication hook makes of a bucket before it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compression {
+    /// Nothing.
+    None,
+    /// Numbers of 2 bytes (`fp16_compress_hook`).
+    Half,
+    /// Two factors of this rank for each matrix (`powerSGD_hook`, arXiv 1905.13727), as once its first steps are over.
+    PowerSgd(u64),
+}
+
+/// A gradient that was put into a bucket.
+#[derive(Clone, Copy)]
+struct Gradient {
+    dtype: DType,
+    bytes: u64,
+    /// As a matrix: its first extent, and the others together.
+    matrix: [u64; 2],
+}
+
+impl Gradient {
+    /// Bytes of its factors; of itself, where it is no matrix or factors are no smaller.
+    fn factors(&self, rank: u64) -> Option<[u64; 2]> {
+        let [n, m] = self.matrix;
+        let [p, q] = [rank * n, rank * m];
+        (p + q < n * m).then(|| [p * self.dtype.width(), q * self.dtype.width()])
+    }
+}
+
+/// Forward and backward. Each gradient is copied into its bucket, divided by the number of GPUs; a full bucket is
+/// summed. After backward, gradients that are no views of the buckets are copied back (`finalize_backward`).
+pub(super) fn passes(
+    player: &mut Player<'_, '_>,
+    recording: &Recording,
+    parallel: &Parallel,
+    compression: Compression,
+) {
+    player.begin(Phase::Forward);
+    player.host("ddp forward", 1);
+    recording.work.forward().iter().for_each(|item| player.item(item));
+    player.begin(Phase::Backward);
+    let mut buckets = Buckets {
+        cap: parallel.bucket << 20,
+        compression,
+        open: Vec::new(),
+        closed: Vec::new(),
+    };
+    for item in recording.work.backward() {
+        player.item(item);
+        if let Item::Chore(Chore::Accumulate(Some(id))) = item {
+            buckets.ready(player, gradient(recording, *id));
+        }
+    }
+    while let Some(bucket) = buckets.open.pop() {
+        buckets.close(player, bucket);
+    }
+    for (done, gradients) in buckets.closed {
+        player.join(done);
+        if compression == Compression::Half {
+            let (wide, half) = halves(&gradients);
+            player.copy("gradients out of 2 bytes", DType::F32, [half, wide]);
+        }
+        if parallel.strategy == Strategy::Ddp {
+            for Gradient { dtype, bytes, .. } in gradients {
+                player.host("ddp copy", 1);
+                player.copy("gradients from a bucket", dtype, [bytes, bytes]);
+            }
+        }
+    }
+}
+
+fn gradient(recording: &Recording, id: StorageId) -> Gradient {
+    let birth = &recording.log.births[id as usize];
+    let elements = birth.shape.numel();
+    let first = if birth.shape.len() < 2 {
+        elements
+    } else {
+        birth.shape[0]
+    };
+    Gradient {
+        dtype: birth.dtype,
+        bytes: elements * birth.dtype.width(),
+        matrix: [first, elements / first.max(1)],
+    }
+}
+
+/// Bytes of gradients that are wider than 2 bytes, and in 2 bytes.
+fn halves(bucket: &[Gradient]) -> (u64, u64) {
+    let wide = bucket.iter().filter(|g| g.dtype.width() > 2);
+    let (bytes, elements) = wide.fold((0, 0), |(bytes, n), g| (bytes + g.bytes, n + g.bytes / g.dtype.width()));
+    (bytes, 2 * elements)
+}
+
+/// Buckets in the order in which gradients become ready, as DDP assigns them after its first step. Each type has
+/// its own.
+struct Buckets {
+    cap: u64,
+    compression: Compression,
+    open: Vec<Vec<Gradient>>,
+    /// When each is summed, and what it holds.
+    closed: Vec<(f64, Vec<Gradient>)>,
+}
+
+impl Buckets {
+    fn ready(&mut self, player: &mut Player<'_, '_>, gradient: Gradient) {
+        player.host("ddp parameter", 1);
+        player.copy("gradient into a bucket", gradient.dtype, [gradient.bytes; 2]);
+        let same = |bucket: &Vec<Gradient>| bucket.first().is_some_and(|g| g.dtype == gradient.dtype);
+        let at = self.open.iter().position(same).unwrap_or_else(|| {
+            self.open.push(Vec::new());
+            self.open.len() - 1
+        });
+        self.open[at].push(gradient);
+        let cap = if self.closed.is_empty() {
+            FIRST.min(self.cap)
+        } else {
+            self.cap
+        };
+        if bytes(&self.open[at]) >= cap {
+            let bucket = self.open.remove(at);
+            self.close(player, bucket);
+        }
+    }
+
+    fn close(&mut self, player: &mut Player<'_, '_>, bucket: Vec<Gradient>) {
+        let done = match self.compression {
+            Compression::None => sum(player, bytes(&bucket)),
+            Compression::Half => {
+                let (wide, half) = halves(&bucket);
+                player.copy("gradients into 2 bytes", DType::F32, [wide, half]);
+                sum(player, bytes(&bucket) - wide + half)
+            }
+            Compression::PowerSgd(rank) => power_sgd(player, &bucket, rank),
+        };
+        self.closed.push((done, bucket));
+    }
+}
+
+/// Sums so many bytes; when it is done.
+fn sum(player: &mut Player<'_, '_>, bytes: u64) -> f64 {
+    let ready = player.computed();
+    let done = player.collective(Collective::AllReduce, bytes as f64, ready);
+    player.host("all_reduce call", 1);
+    done
+}
+
+/// What is left of the last step is added, the left factor made and summed with what is no matrix, then the right one;
+/// their product is the gradient, and what it lacks is kept. The products are narrow: the gradient's bytes decide.
+fn power_sgd(player: &mut Player<'_, '_>, bucket: &[Gradient], rank: u64) -> f64 {
+    let (mut whole, mut left, mut right, mut plain) = (0, 0, 0, 0);
+    for gradient in bucket {
+        match gradient.factors(rank) {
+            Some([p, q]) => (whole, left, right) = (whole + gradient.bytes, left + p, right + q),
+            None => plain += gradient.bytes,
+        }
+    }
+    let dtype = bucket.first().map_or(DType::F32, |gradient| gradient.dtype);
+    player.copy("error of the last step", dtype, [2 * whole, whole]);
+    player.copy("left factors", dtype, [whole, left]);
+    let summed = sum(player, plain + left);
+    player.join(summed);
+    player.copy("right factors", dtype, [whole, right]);
+    let summed = sum(player, right);
+    player.join(summed);
+    player.copy("gradients of factors", dtype, [left + right, whole]);
+    player.copy("error of this step", dtype, [2 * whole, whole]);
+    player.computed()
+}
+
+fn bytes(bucket: &[Gradient]) -> u64 {
+    bucket.iter().map(|gradient| gradient.bytes).sum()
+}

@@ -1,0 +1,165 @@
+//! The time of a training step on one of several GPUs, and what of their communication it waits for.
+//!
+//! The step of a single GPU runs as ever; a strategy adds collectives on a line of their own, which begin when what
+//! they need is computed and the one before is done, and waits where the computation needs them. Both lines run
+//! beside each other as if they took nothing from each other: that a collective's kernels take some of the GPU's
+//! multiprocessors and memory bandwidth from the computation is not counted. All GPUs are taken to be equally fast.
+//!
+//! Sources of what happens when: as in [`simulate::parallel`](vramscope_engine::simulate::simulate_parallel).
+
+mod ddp;
+mod fsdp;
+mod player;
+mod tensor;
+#[cfg(test)]
+mod tests;
+mod ways;
+mod zero;
+
+use super::answer::Milliseconds;
+use super::cost::Costs;
+use super::network::Network;
+use super::step::{StepTime, step};
+use ddp::Compression;
+use player::Player;
+pub use player::Traffic;
+pub use tensor::collective;
+use vramscope_engine::setup::{Parallel, Strategy};
+use vramscope_engine::simulate::{Recording, SimulateError, parallel_work};
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::{Model, Setup};
+pub use ways::{Way, ways};
+
+/// The time of a step on one of several GPUs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Together {
+    /// Its last micro-batch and the update.
+    pub last: StepTime,
+    /// Micro-batches before it, which do not communicate (`no_sync`); nothing where there are none.
+    pub before: Option<StepTime>,
+    /// What goes between the GPUs.
+    pub traffic: Traffic,
+    /// Seconds of the step that would not be if communication took no time.
+    pub exposed: f64,
+    /// Seconds in which a stage of a pipeline waits while it fills and drains, as if all stages took as long as this
+    /// one: stages − 1 micro-batches. `last` holds all of a step's micro-batches then.
+    pub waiting: f64,
+}
+
+impl Together {
+    /// A step on one GPU, which waits for no other.
+    pub(super) fn alone(setup: &Setup, step: StepTime) -> Self {
+        Self {
+            before: (setup.accum > 1).then(|| step.clone()),
+            last: step,
+            traffic: Traffic::default(),
+            exposed: 0.0,
+            waiting: 0.0,
+        }
+    }
+
+    /// Seconds of the whole step, all micro-batches.
+    pub fn step_seconds(&self, setup: &Setup) -> f64 {
+        let before = setup.accum.max(1) - 1;
+        let quiet = self.before.as_ref().map_or(0.0, StepTime::without_update);
+        before as f64 * quiet + self.last.total() + self.waiting
+    }
+
+    /// Share of that in which the GPU computes nothing.
+    pub(super) fn idle_share(&self) -> f64 {
+        let waits = self.waiting / (self.last.total() + self.waiting);
+        if waits > 0.0 {
+            waits + (1.0 - waits) * self.last.idle_share()
+        } else {
+            self.last.idle_share()
+        }
+    }
+
+    /// Milliseconds of each phase of the last micro-batch and the update.
+    pub fn milliseconds(&self) -> Milliseconds {
+        self.last.milliseconds()
+    }
+}
+
+/// The time of a setup's step on one of several GPUs.
+///
+/// # Errors
+/// As [`simulate_parallel`](vramscope_engine::simulate::simulate_parallel).
+pub fn estimate_together(
+    model: &Model,
+    setup: &Setup,
+    parallel: &Parallel,
+    gpu: Gpu,
+    (costs, network): (&Costs<'_>, &Network<'_>),
+) -> Result<Together, SimulateError> {
+    let recording = parallel_work(model, setup, parallel, gpu)?;
+    Ok(together(&recording, setup, parallel, (costs, network)))
+}
+
+/// The time of a recorded step.
+pub(super) fn together(
+    recording: &Recording,
+    setup: &Setup,
+    parallel: &Parallel,
+    (costs, network): (&Costs<'_>, &Network<'_>),
+) -> Together {
+    compressed(recording, setup, (parallel, Compression::None), (costs, network))
+}
+
+/// The same with gradients that DDP sends so.
+fn compressed(
+    recording: &Recording,
+    setup: &Setup,
+    shared: (&Parallel, Compression),
+    (costs, network): (&Costs<'_>, &Network<'_>),
+) -> Together {
+    let (last, traffic) = play(recording, setup, shared, (costs, network));
+    let (instant, _) = play(recording, setup, shared, (costs, &network.instant()));
+    let parallel = shared.0;
+    let is_pipeline = parallel.strategy.is_pipeline();
+    let waits = if is_pipeline {
+        (parallel.world - 1) as f64 / setup.accum as f64
+    } else {
+        0.0
+    };
+    Together {
+        exposed: (last.total() - instant.total()).max(0.0),
+        waiting: waits * last.without_update(),
+        before: (setup.accum > 1 && !is_pipeline).then(|| match parallel.strategy {
+            Strategy::Tensor => last.clone(),
+            _ => step(recording, costs),
+        }),
+        last,
+        traffic,
+    }
+}
+
+fn play(
+    recording: &Recording,
+    setup: &Setup,
+    (parallel, compression): (&Parallel, Compression),
+    (costs, network): (&Costs<'_>, &Network<'_>),
+) -> (StepTime, Traffic) {
+    let sharded = costs.pace.sharded();
+    let mut player = Player::new(&recording.log, costs, network, parallel.world);
+    match parallel.strategy {
+        Strategy::Ddp | Strategy::DdpView => {
+            ddp::passes(&mut player, recording, parallel, compression);
+            player.update(recording.work.optimizer(), costs);
+        }
+        Strategy::Zero1 => {
+            ddp::passes(&mut player, recording, parallel, compression);
+            zero::update(&mut player, recording, parallel);
+        }
+        Strategy::Fsdp | Strategy::FsdpNoReshard => {
+            let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
+            fsdp::step(&mut player, recording, (setup, parallel), &sharded);
+        }
+        Strategy::Pipeline | Strategy::PipelineGpipe => tensor::step(&mut player, recording, costs),
+        Strategy::Tensor => {
+            let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
+            tensor::step(&mut player, recording, &sharded);
+        }
+    }
+    player.done()
+}

@@ -1,0 +1,191 @@
+//! Three lines: the host, the GPU, and what goes between GPUs.
+
+use super::super::communication::Collective;
+use super::super::cost::Costs;
+use super::super::network::Network;
+use super::super::step::StepTime;
+use super::super::tally::Tally;
+use super::super::timeline::{Lines, Phase, PhaseTime};
+use vramscope_engine::dtype::DType;
+use vramscope_engine::tape::log::Log;
+use vramscope_engine::tape::work::{Class, Item, Launch};
+
+/// What goes between GPUs in a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Traffic {
+    /// Collectives.
+    pub calls: u64,
+    /// Bytes that each GPU sends, over a ring.
+    pub bytes: f64,
+    /// Seconds of all of them, one after the other.
+    pub seconds: f64,
+    /// Bytes between a GPU and its host, both ways.
+    pub host_bytes: f64,
+}
+
+/// Which way between GPU and host; each has a copy engine of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    ToDevice,
+    ToHost,
+}
+
+/// Plays a step.
+pub(super) struct Player<'a, 'c> {
+    pub costs: &'a Costs<'c>,
+    log: &'a Log,
+    network: &'a Network<'a>,
+    world: u64,
+    lines: Lines,
+    /// When the last collective is done.
+    communication: f64,
+    /// When each copy engine is.
+    copies: [f64; 2],
+    phase: Phase,
+    begun: f64,
+    time: PhaseTime,
+    tally: Tally,
+    traffic: Traffic,
+}
+
+impl<'a, 'c> Player<'a, 'c> {
+    pub fn new(log: &'a Log, costs: &'a Costs<'c>, network: &'a Network<'a>, world: u64) -> Self {
+        Self {
+            costs,
+            log,
+            network,
+            world,
+            lines: Lines::default(),
+            communication: 0.0,
+            copies: [0.0; 2],
+            phase: Phase::Forward,
+            begun: 0.0,
+            time: PhaseTime::default(),
+            tally: Tally::default(),
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// A phase begins, and the one before it ends.
+    pub fn begin(&mut self, phase: Phase) {
+        self.end();
+        (self.phase, self.begun) = (phase, self.lines.now(self.costs));
+        self.lines.work(self.costs.pace.phase(phase), &mut self.time);
+    }
+
+    fn end(&mut self) {
+        let mut time = std::mem::take(&mut self.time);
+        time.total = self.lines.now(self.costs) - self.begun;
+        if time != PhaseTime::default() {
+            self.tally.phases.insert(self.phase, time);
+        }
+    }
+
+    /// The step's time and traffic.
+    pub fn done(mut self) -> (StepTime, Traffic) {
+        self.end();
+        (self.tally.step(), self.traffic)
+    }
+
+    /// What the single GPU would do next.
+    pub fn item(&mut self, item: &Item) {
+        self.item_by(item, self.costs);
+    }
+
+    /// The same where the host's pace is another.
+    pub fn item_by(&mut self, item: &Item, costs: &Costs<'_>) {
+        let (tally, log, phase) = (&mut self.tally, self.log, self.phase);
+        self.lines
+            .item(item, costs, &mut self.time, &mut |launch, seconds, times| {
+                tally.count(log, phase, launch, (seconds, times));
+            });
+    }
+
+    /// An optimizer's step.
+    pub fn update(&mut self, items: &[Item], costs: &Costs<'_>) {
+        self.begin(Phase::Optimizer);
+        items.iter().for_each(|item| self.item_by(item, costs));
+    }
+
+    /// The host does what its pace knows by this name, so many times.
+    pub fn host(&mut self, name: &str, times: u64) {
+        let seconds = self.costs.pace.named(name) * times as f64;
+        self.lines.work(seconds, &mut self.time);
+    }
+
+    /// The host computes.
+    pub fn host_seconds(&mut self, seconds: f64) {
+        self.lines.work(seconds, &mut self.time);
+    }
+
+    /// A kernel that copies, whose launch the host was charged for otherwise.
+    pub fn copy(&mut self, name: &'static str, dtype: DType, bytes: [u64; 2]) {
+        let launch = copy(name, dtype, bytes);
+        let seconds = self.lines.launch(&launch, self.costs, &mut self.time);
+        self.tally.count(self.log, self.phase, &launch, (seconds, 1));
+    }
+
+    /// Seconds of such a kernel on a stream beside the computation.
+    pub fn copy_beside(&self, name: &'static str, dtype: DType, bytes: [u64; 2]) -> f64 {
+        if bytes == [0, 0] {
+            return 0.0;
+        }
+        self.costs.kernel(&copy(name, dtype, bytes))
+    }
+
+    /// When the GPU has done what it was told so far.
+    pub fn computed(&self) -> f64 {
+        self.lines.gpu.max(self.issued())
+    }
+
+    /// When what the host issues now may begin.
+    pub fn issued(&self) -> f64 {
+        self.lines.host + self.costs.pace.latency()
+    }
+
+    /// A collective over `bytes` in all, once `ready`; when it is done. It runs beside the rest of the host's call.
+    pub fn collective(&mut self, kind: Collective, bytes: f64, ready: f64) -> f64 {
+        let seconds = self.network.seconds(kind, bytes, self.world);
+        self.communication = self.communication.max(ready).max(self.issued()) + seconds;
+        self.traffic.calls += 1;
+        self.traffic.bytes += kind.sent(bytes, self.world);
+        self.traffic.seconds += seconds;
+        self.communication
+    }
+
+    /// Pieces of memory between host and GPU, once `ready`; when they are there.
+    pub fn transfer(&mut self, way: Way, pieces: impl Iterator<Item = u64>, ready: f64) -> f64 {
+        let issued = self.issued();
+        let engine = &mut self.copies[usize::from(way == Way::ToHost)];
+        *engine = engine.max(ready).max(issued);
+        for bytes in pieces {
+            *engine += self.costs.transfer(way == Way::ToHost, bytes);
+            self.traffic.host_bytes += bytes as f64;
+        }
+        *engine
+    }
+
+    /// The GPU goes on once something is done.
+    pub fn join(&mut self, done: f64) {
+        self.lines.gpu = self.lines.gpu.max(done);
+    }
+
+    /// The host does.
+    pub fn host_join(&mut self, done: f64) {
+        self.lines.host = self.lines.host.max(done);
+    }
+}
+
+fn copy(name: &'static str, dtype: DType, [read, written]: [u64; 2]) -> Launch {
+    Launch {
+        name,
+        class: Class::Pointwise,
+        dtype,
+        gradient: false,
+        scope: 0,
+        read,
+        written,
+        extents: [0; 4],
+        shared: 1,
+    }
+}

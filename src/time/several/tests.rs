@@ -1,0 +1,130 @@
+use super::super::communication::Link;
+use super::super::{Costs, H200, Measured, Network, Rates};
+use super::*;
+use vramscope_engine::Case;
+use vramscope_engine::tape::Gpu;
+
+fn case(json: &str) -> (Model, Setup, Parallel) {
+    let case = Case::from_json(json).expect(json).expect("a case");
+    let parallel = case.parallel.expect("it names a strategy");
+    (
+        Model::from_case(&case).expect("it is in the catalogue"),
+        case.setup,
+        parallel,
+    )
+}
+
+fn together(json: &str, bytes_per_s: f64) -> Together {
+    let own = Measured::read(H200).expect("it comes with the program");
+    let costs = Costs::new(Rates::REFERENCE, Some(&own.kernels), &own.pace);
+    let link = Link {
+        bytes_per_s,
+        ..Link::nvlink(900e9)
+    };
+    let network = Network::new(link, None);
+    let (model, setup, parallel) = case(json);
+    estimate_together(&model, &setup, &parallel, Gpu::H200, (&costs, &network)).expect("it trains")
+}
+
+const NVLINK: f64 = 370e9;
+const LLAMA: &str =
+    r#"{"model": "llama3.2-1b", "batch": 2, "seq": 1024, "precision": "bf16", "optim": "adamw_fused", "#;
+
+fn llama(strategy: &str) -> String {
+    format!("{LLAMA} {strategy}}}")
+}
+
+#[test]
+fn each_strategy_sends_what_its_formula_says() {
+    // 1,235,814,400 parameters of 2 bytes; a ring of two GPUs sends each sum once, each part half
+    let all = 1_235_814_400.0 * 2.0;
+    for (strategy, times) in [
+        (r#""strategy": "ddp""#, 1.0),
+        (r#""strategy": "zero1""#, 2.0),
+        (r#""strategy": "fsdp""#, 1.5),
+        (r#""strategy": "fsdp_no_reshard""#, 1.0),
+    ] {
+        let traffic = together(&llama(strategy), NVLINK).traffic;
+        let sent = traffic.bytes / all;
+        assert!((sent / times - 1.0).abs() < 0.01, "{strategy}: {sent}");
+        assert!(traffic.calls > 10 && traffic.seconds > 0.0);
+    }
+}
+
+#[test]
+fn backward_hides_what_a_fast_link_takes_and_waits_for_a_slow_one() {
+    let ddp = llama(r#""strategy": "ddp""#);
+    let (fast, slow) = (together(&ddp, NVLINK), together(&ddp, 10e9));
+    assert!(fast.exposed < 0.5 * fast.traffic.seconds, "{fast:?}");
+    assert!(slow.exposed > 0.8 * slow.traffic.seconds, "{:?}", slow.traffic);
+    let slower = slow.last.total() - fast.last.total();
+    assert!((slower - (slow.exposed - fast.exposed)).abs() < 1e-9);
+}
+
+#[test]
+fn one_bucket_hides_nothing() {
+    let many = together(&llama(r#""strategy": "ddp", "bucket": 25"#), 100e9);
+    let one = together(&llama(r#""strategy": "ddp", "bucket": 60000"#), 100e9);
+    assert!(one.traffic.calls <= 2 && many.traffic.calls > 20);
+    assert!(one.exposed > many.exposed, "{} {}", one.exposed, many.exposed);
+}
+
+#[test]
+fn micro_batches_before_the_last_do_not_communicate() {
+    let (_, setup, _) = case(&llama(r#""strategy": "ddp", "accum": 4"#));
+    let four = together(&llama(r#""strategy": "ddp", "accum": 4"#), NVLINK);
+    let quiet = four.before.as_ref().expect("there are some").without_update();
+    assert!((four.step_seconds(&setup) - (3.0 * quiet + four.last.total())).abs() < 1e-12);
+    assert!(quiet < four.last.without_update());
+}
+
+#[test]
+fn an_update_by_the_host_takes_longer_than_the_step() {
+    let here = together(&llama(r#""strategy": "fsdp""#), NVLINK);
+    let offloaded = together(&llama(r#""strategy": "fsdp", "offload": true"#), NVLINK);
+    // shards there twice, gradients back once
+    let shards = 1_235_814_400.0 * 2.0 / 2.0;
+    let moved = offloaded.traffic.host_bytes / shards;
+    assert!((2.9..3.1).contains(&moved), "{moved}");
+    assert_eq!(here.traffic.host_bytes, 0.0);
+    assert!(offloaded.last.total() > 5.0 * here.last.total());
+}
+
+#[test]
+fn other_ways_are_compared_at_the_same_work() {
+    let own = Measured::read(H200).expect("it comes with the program");
+    let costs = Costs::new(Rates::REFERENCE, Some(&own.kernels), &own.pace);
+    let (model, setup, parallel) = case(&llama(r#""strategy": "ddp", "world": 8"#));
+    let recording = parallel_work(&model, &setup, &parallel, Gpu::H200).expect("it trains");
+    let of = |link: Link| ways(&recording, &setup, &parallel, (&costs, &Network::new(link, None)));
+    let fast = of(Link::nvlink(900e9));
+    let names: Vec<&str> = fast.iter().map(|way| way.name).collect();
+    for name in ["ddp", "zero1", "fsdp", "fsdp_no_reshard", "tensor", "pipeline"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(fast.is_sorted_by(|a, b| a.samples_per_s >= b.samples_per_s));
+    let bytes = |name: &str| fast.iter().find(|way| way.name == name).map_or(0, |way| way.bytes_sent);
+    // gradients of 2 bytes stay as they are; rank 4 of matrices of thousands is hundreds of times less
+    assert_eq!(bytes("ddp_fp16"), bytes("ddp"));
+    assert!(
+        bytes("ddp_powersgd4") * 100 < bytes("ddp"),
+        "{}",
+        bytes("ddp_powersgd4")
+    );
+    let named = |ways: &[Way], name: &str| *ways.iter().find(|way| way.name == name).expect("it is there");
+    // 16 blocks of 2 × 1024 × 2048 in bf16, gathered and scattered four times: 7/8 of each goes out
+    let tensor = named(&fast, "tensor");
+    let expected = 16.0 * 8.0 * 7.0 / 8.0 * (2 * 1024 * 2048 * 2) as f64;
+    assert!((tensor.bytes_sent as f64 / expected - 1.0).abs() < 0.01, "{tensor:?}");
+    // one micro-batch: seven of eight stages stand idle
+    assert!((named(&fast, "pipeline").bubble - 7.0 / 8.0).abs() < 1e-12);
+    // what goes between GPUs within every block suffers most from a slow link
+    let slow = of(Link::network(10e9));
+    let loss = |name| named(&slow, name).step_ms / named(&fast, name).step_ms;
+    assert!(
+        loss("tensor") > loss("pipeline"),
+        "{} {}",
+        loss("tensor"),
+        loss("pipeline")
+    );
+}

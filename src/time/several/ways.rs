@@ -1,0 +1,222 @@
+//! Other ways to train on as many GPUs, side by side.
+
+use serde::Serialize;
+
+use super::super::communication::{Collective, pipeline_bubble};
+use super::super::cost::Costs;
+use super::super::network::Network;
+use super::super::step::step;
+use super::super::timeline::{Lines, Phase, once};
+use super::compressed;
+use super::ddp::Compression;
+use vramscope_engine::Setup;
+use vramscope_engine::order::sort_by;
+use vramscope_engine::setup::{Parallel, Precision, Strategy};
+use vramscope_engine::simulate::{ROOT, Recording, Units, can_share};
+use vramscope_engine::tape::work::{Class, Item, Launch};
+
+/// One way.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Way {
+    /// `ddp`, `ddp_fp16` and `ddp_powersgd4` (gradients in 2 bytes, and as factors of rank 4), `zero1`,
+    /// `fsdp_no_reshard` (ZeRO-2), `fsdp` (ZeRO-3), `tensor` or `pipeline`.
+    pub name: &'static str,
+    /// A step over all GPUs.
+    pub step_ms: f64,
+    /// Samples a second, of all GPUs.
+    pub samples_per_s: f64,
+    /// Bytes that each GPU sends in a step.
+    pub bytes_sent: u64,
+    /// Seconds of communication that the step waits for.
+    pub exposed_ms: f64,
+    /// Share of the step in which a GPU waits for other stages of a pipeline.
+    pub bubble: f64,
+}
+
+/// All that this setup could use, fastest first. Data parallel ways are simulated, and so is tensor or pipeline parallelism
+/// where it is what was asked, then alone. Otherwise tensor and pipeline parallelism follow their papers' formulas over the simulated kernels, with all blocks alike and nothing hidden:
+///
+/// - tensor: every kernel of a block does its part of the work, sequence parallelism included, and each block gathers
+///   and scatters its activations twice forward and twice backward (arXiv 1909.08053, 2205.05198); all GPUs work on
+///   one batch;
+/// - pipeline: each GPU has its part of the blocks and works on one micro-batch after the other, of which `accum` says
+///   how many there are (`GPipe`, arXiv 1811.06965); activations go from stage to stage and their gradients back.
+pub fn ways(
+    recording: &Recording,
+    setup: &Setup,
+    parallel: &Parallel,
+    (costs, network): (&Costs<'_>, &Network<'_>),
+) -> Vec<Way> {
+    let simulated = |name, parallel: &Parallel, compression| {
+        let together = compressed(recording, setup, (parallel, compression), (costs, network));
+        let seconds = together.step_seconds(setup);
+        Way {
+            name,
+            step_ms: seconds * 1e3,
+            samples_per_s: samples(setup, parallel.replicas()) / seconds,
+            bytes_sent: together.traffic.bytes as u64,
+            exposed_ms: together.exposed * 1e3,
+            bubble: together.waiting / (together.waiting + together.last.without_update()),
+        }
+    };
+    // Where the step is of one GPU's part of the model, no other way can be told from it.
+    if parallel.is_in_parts() {
+        let name = if parallel.strategy.is_pipeline() {
+            "pipeline"
+        } else {
+            "tensor"
+        };
+        return vec![simulated(name, parallel, Compression::None)];
+    }
+    let mut out = Vec::new();
+    for (name, strategy, compression) in [
+        ("ddp", Strategy::DdpView, Compression::None),
+        ("ddp_fp16", Strategy::DdpView, Compression::Half),
+        ("ddp_powersgd4", Strategy::DdpView, Compression::PowerSgd(4)),
+        ("zero1", Strategy::Zero1, Compression::None),
+        ("fsdp_no_reshard", Strategy::FsdpNoReshard, Compression::None),
+        ("fsdp", Strategy::Fsdp, Compression::None),
+    ] {
+        let parallel = Parallel { strategy, ..*parallel };
+        if !can_share(setup, &parallel) {
+            continue;
+        }
+        out.push(simulated(name, &parallel, compression));
+    }
+    // what goes from block to block, which autocast leaves in fp32
+    let width = if parallel.mp || setup.precision == Precision::Bf16 {
+        2
+    } else {
+        4
+    };
+    let blocks = Blocks::of(recording, width);
+    if blocks.count > 0 {
+        out.push(tensor(recording, setup, (&blocks, parallel.world), (costs, network)));
+        out.push(pipeline(recording, setup, (&blocks, parallel.world), (costs, network)));
+    }
+    sort_by(&mut out, |a, b| b.samples_per_s.total_cmp(&a.samples_per_s));
+    out
+}
+
+fn samples(setup: &Setup, batches: u64) -> f64 {
+    (setup.batch * setup.accum.max(1) * batches) as f64
+}
+
+/// Blocks of a model, and the bytes that go from one to the next.
+struct Blocks {
+    modules: Units,
+    count: u64,
+    /// Of all blocks' inputs together.
+    activations: u64,
+}
+
+impl Blocks {
+    /// A block's first norm reads what comes in.
+    fn of(recording: &Recording, width: u64) -> Self {
+        let modules = Units::of(&recording.log);
+        let mut inputs = vec![0_u64; modules.count];
+        for item in recording.work.forward() {
+            if let Item::Launch(launch) = item {
+                let input = &mut inputs[modules.unit(launch.scope)];
+                if *input == 0 && matches!(launch.class, Class::LayerNorm | Class::ReduceRows) {
+                    *input = launch.extents[0] * launch.extents[1] * width;
+                }
+            }
+        }
+        let blocks = inputs.iter().skip(ROOT + 1).filter(|bytes| **bytes > 0);
+        Self {
+            count: blocks.clone().count() as u64,
+            activations: blocks.sum(),
+            modules,
+        }
+    }
+}
+
+fn tensor(
+    recording: &Recording,
+    setup: &Setup,
+    (blocks, world): (&Blocks, u64),
+    (costs, network): (&Costs<'_>, &Network<'_>),
+) -> Way {
+    let work = &recording.work;
+    let mut lines = Lines::default();
+    let mut phase = |phase, items: &[Item]| {
+        let parts: Vec<Item> = items
+            .iter()
+            .map(|item| {
+                item.map(
+                    &|l| match phase == Phase::Optimizer || blocks.modules.unit(l.scope) != ROOT {
+                        true => share(l, world),
+                        false => *l,
+                    },
+                )
+            })
+            .collect();
+        lines.phase(phase, once(&parts), costs, |_, _, _| {}).total
+    };
+    let passes = phase(Phase::Forward, work.forward()) + phase(Phase::Backward, work.backward());
+    let update = phase(Phase::Optimizer, work.optimizer());
+    // twice forward, twice backward, each an all-gather and a reduce-scatter
+    let (mut exposed, mut bytes) = (0.0, 0.0);
+    let block = (blocks.activations / blocks.count.max(1)) as f64;
+    for kind in [Collective::AllGather, Collective::ReduceScatter] {
+        exposed += 4.0 * blocks.count as f64 * network.seconds(kind, block, world);
+        bytes += 4.0 * blocks.count as f64 * kind.sent(block, world);
+    }
+    let micro_batches = setup.accum.max(1) as f64;
+    let seconds = micro_batches * (passes + exposed) + update;
+    Way {
+        name: "tensor",
+        step_ms: seconds * 1e3,
+        samples_per_s: samples(setup, 1) / seconds,
+        bytes_sent: (micro_batches * bytes) as u64,
+        exposed_ms: micro_batches * exposed * 1e3,
+        bubble: 0.0,
+    }
+}
+
+/// A kernel over its part of the work: of heads, of outputs or inputs of a product, of elements.
+fn share(launch: &Launch, world: u64) -> Launch {
+    let part = |n: u64| n.div_ceil(world);
+    let [a, b, c, d] = launch.extents;
+    let extents = match launch.class {
+        Class::Attention(_) => [part(a), b, c, d],
+        // a map is cut along the longer of its weight's sides; products of attention along their heads
+        Class::Matmul(_) if d > 1 => [a, b, c, part(d)],
+        Class::Matmul(_) if b >= c => [a, part(b), c, d],
+        Class::Matmul(_) => [a, b, part(c), d],
+        Class::Foreach | Class::FusedAdamw | Class::ForeachNorm => [a, part(b), c, d],
+        _ => [part(a), b, c, d],
+    };
+    Launch {
+        extents,
+        read: part(launch.read),
+        written: part(launch.written),
+        ..*launch
+    }
+}
+
+fn pipeline(
+    recording: &Recording,
+    setup: &Setup,
+    (blocks, world): (&Blocks, u64),
+    (costs, network): (&Costs<'_>, &Network<'_>),
+) -> Way {
+    let alone = step(recording, costs);
+    let (micro_batches, stages) = (setup.accum.max(1), world.min(blocks.count));
+    let block = (blocks.activations / blocks.count.max(1)) as f64;
+    // each turn hands activations on, and gradients back
+    let hand = 2.0 * network.seconds(Collective::SendReceive, block, stages);
+    let turn = alone.without_update() / stages as f64 + hand;
+    let turns = (micro_batches + stages - 1) as f64;
+    let update = alone.phase(Phase::Optimizer).total / stages as f64;
+    let seconds = turns * turn + update;
+    Way {
+        name: "pipeline",
+        step_ms: seconds * 1e3,
+        samples_per_s: samples(setup, 1) / seconds,
+        bytes_sent: (2.0 * micro_batches as f64 * block) as u64,
+        exposed_ms: turns * hand * 1e3,
+        bubble: pipeline_bubble(stages, micro_batches),
+    }
+}
