@@ -7,15 +7,19 @@
 mod benchmarks;
 #[cfg(target_arch = "wasm32")]
 mod charts;
-#[cfg(target_arch = "wasm32")]
-mod chunk;
 mod course;
 #[cfg(target_arch = "wasm32")]
 mod events;
 #[cfg(target_arch = "wasm32")]
 mod fetched;
 #[cfg(target_arch = "wasm32")]
+mod frame;
+#[cfg(target_arch = "wasm32")]
 mod i18n;
+#[cfg(target_arch = "wasm32")]
+mod lazy;
+#[cfg(target_arch = "wasm32")]
+mod loaders;
 #[cfg(target_arch = "wasm32")]
 mod pages;
 #[cfg(target_arch = "wasm32")]
@@ -34,8 +38,12 @@ mod worker;
 fn main() {
     // One program, two places: the page asks, its worker answers.
     #[cfg(target_arch = "wasm32")]
-    match worker::scope::here() {
-        Some(scope) => worker::scope::start(scope),
-        None => shell::start(),
+    {
+        lazy::install(loaders::part);
+        worker::later::install(loaders::work);
+        match worker::scope::here() {
+            Some(scope) => worker::scope::start(scope),
+            None => frame::start(),
+        }
     }
 }

@@ -64,6 +64,25 @@ pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
     }
 }
 
+/// Fetches a chunk and adds it to those that are there; nothing where it could not be fetched.
+#[cfg(target_arch = "wasm32")]
+pub type Loader = fn(Need, Here) -> std::pin::Pin<Box<dyn Future<Output = Option<Here>>>>;
+
+#[cfg(target_arch = "wasm32")]
+static LOADER: std::sync::OnceLock<Loader> = std::sync::OnceLock::new();
+
+/// Sets what fetches the chunks. Later calls change nothing.
+#[cfg(target_arch = "wasm32")]
+pub fn install(loader: Loader) {
+    LOADER.set(loader).ok();
+}
+
+/// Fetches a chunk with the loader that `main` installed.
+#[cfg(target_arch = "wasm32")]
+pub async fn fetch(need: Need, here: Here) -> Option<Here> {
+    (LOADER.get()?)(need, here).await
+}
+
 /// A chunk that the host needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -157,23 +176,5 @@ impl Here {
             Need::Timer => self.timer.is_some(),
             Need::Models => self.models,
         }
-    }
-
-    /// Fetches one; in a browser only.
-    #[cfg(target_arch = "wasm32")]
-    pub async fn fetch(mut self, need: Need) -> Option<Self> {
-        match need {
-            Need::Attention => self.attention = Some(crate::chunk::attention_work().await.ok()?),
-            Need::Sweep => self.sweep = Some(crate::chunk::sweep_work().await.ok()?),
-            Need::Batches => self.batches = Some(crate::chunk::batches_work().await.ok()?),
-            Need::Plan => self.plan = Some(crate::chunk::plan_work().await.ok()?),
-            Need::Closer => self.closer = Some(crate::chunk::closer_work().await.ok()?),
-            Need::Timer => self.timer = Some(crate::chunk::time_work().await.ok()?),
-            Need::Models => {
-                crate::chunk::further_models().await.ok()?.provide();
-                self.models = true;
-            }
-        }
-        Some(self)
     }
 }

@@ -36,8 +36,6 @@ mod wire;
 pub use client::Engine;
 pub use coded::Coded;
 pub use export::Export;
-#[cfg(target_arch = "wasm32")]
-pub use later::{Begin, Closer, Timer};
 pub use protocol::{Answer, Ask, Progress, Refusal, Slot, Tested, TimeEntries};
 pub use run::model;
 #[cfg(test)]

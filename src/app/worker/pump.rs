@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 use web_sys::{MessageChannel, MessagePort};
 
 use super::host::Host;
-use super::later::Need;
+use super::later::{self, Need};
 use super::protocol::{Order, Reply};
 
 /// A host at work.
@@ -66,7 +66,7 @@ impl Pump {
     /// Fetches what a question waits for; where it cannot be had, the question is given up.
     async fn fetch(self: Rc<Self>, need: Need) {
         let here = self.host.borrow().here();
-        let come = here.fetch(need).await;
+        let come = later::fetch(need, here).await;
         self.fetching.set(false);
         let gone = match come {
             Some(here) => {

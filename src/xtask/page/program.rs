@@ -56,7 +56,7 @@ impl Program {
         })
     }
 
-    /// Builds the program of a package and cuts it at its split points (`src/app/chunk.rs`).
+    /// Builds the program of a package and cuts it at its split points (`src/app/loaders.rs`).
     ///
     /// # Errors
     /// When a tool fails, or writes something that is not understood here.

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use vramscope_engine::report::derivation::Quantity;
 use web_sys::HtmlElement;
 
-use crate::chunk::{Later, LaterPart};
+use crate::lazy::{Lazy, LazyPart};
 use crate::state::Draft;
 
 pub use number::Explained;
@@ -75,7 +75,7 @@ pub fn ExplanationPlace() -> impl IntoView {
     let explanation = Explanation::get();
     view! {
         <Show when=move || explanation.pressed.get() != 0>
-            <LaterPart of=Later::Explanation />
+            <LazyPart of=Lazy::Explanation />
         </Show>
     }
 }

@@ -4,11 +4,11 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::IntersectionObserver;
 
-use crate::chunk::{Later, LaterPart};
+use crate::lazy::{Lazy, LazyPart};
 
 /// A part of the page that nobody looks at before it is in sight, and that is fetched and begun then.
 #[component]
-pub fn InSight(of: Later, testid: &'static str) -> impl IntoView {
+pub fn InSight(of: Lazy, testid: &'static str) -> impl IntoView {
     let seen = RwSignal::new(false);
     let place = NodeRef::<html::Div>::new();
     Effect::new(move || {
@@ -19,7 +19,7 @@ pub fn InSight(of: Later, testid: &'static str) -> impl IntoView {
     view! {
         <div class="in-sight" node_ref=place data-testid=testid>
             <Show when=move || seen.get()>
-                <LaterPart of />
+                <LazyPart of />
             </Show>
         </div>
     }

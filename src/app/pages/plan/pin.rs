@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use crate::chunk::{Later, LaterPart};
 use crate::i18n::{t, t_string, use_i18n};
+use crate::lazy::{Lazy, LazyPart};
 use crate::shell::Store;
 use crate::state::{Key, Pins, Reading};
 use crate::widgets::error_of;
@@ -43,7 +43,7 @@ pub fn Pinned() -> impl IntoView {
     let is_any = move || pinned.with(|p| !p.all().is_empty()) || error.get().is_some();
     view! {
         <Show when=is_any>
-            <LaterPart of=Later::Compare />
+            <LazyPart of=Lazy::Compare />
         </Show>
     }
 }

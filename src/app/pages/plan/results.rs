@@ -14,8 +14,8 @@ use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use super::warnings::Warnings;
 use super::what_if::WhatIf;
-use crate::chunk::Later;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::lazy::Lazy;
 use crate::part::{part, text};
 use crate::simulation::{Outcome, Simulation};
 use crate::words;
@@ -110,7 +110,7 @@ fn Ran(trains: bool) -> impl IntoView {
             <h2>{t!(i18n, plan.breakdown)}</h2>
             <Breakdown />
         </section>
-        {trains.then(|| view! { <InSight of=Later::Sweep testid="sweep-place" /> })}
+        {trains.then(|| view! { <InSight of=Lazy::Sweep testid="sweep-place" /> })}
         <ExportCard />
     }
 }

@@ -14,8 +14,8 @@ use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 
-use crate::chunk::{Later, LaterPart};
 use crate::i18n::{t, use_i18n};
+use crate::lazy::{Lazy, LazyPart};
 use crate::shell::{MyCard, Store, preferences};
 use crate::state::Key;
 
@@ -53,7 +53,7 @@ pub fn TimeCard() -> impl IntoView {
                     }
                 }
             >
-                <LaterPart of=Later::Time />
+                <LazyPart of=Lazy::Time />
             </Show>
         </section>
     }

@@ -2,9 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::Store;
-use super::copy_button::CopyButton;
 use crate::i18n::t_string;
+use crate::shell::{CopyButton, Store};
 
 /// Copies the HTML of a widget that shows what is entered. A page opened from a file has no address
 /// that another page could use, and no button.

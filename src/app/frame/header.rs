@@ -1,13 +1,10 @@
 use leptos::prelude::*;
 
-use super::Store;
-use super::copy_button::CopyButton;
 use super::embed_code::CopyEmbedCode;
 use super::install::InstallButton;
-use super::language;
-use super::theme::{CurrentTheme, Theme};
 use crate::i18n::{Locale, Words, t, t_string, use_i18n};
 use crate::part::text;
+use crate::shell::{CopyButton, CurrentTheme, Store, Theme, language};
 use crate::state::Route;
 
 /// Name, what can be copied, theme, language.

@@ -2,8 +2,8 @@ use leptos::prelude::*;
 
 use vramscope_engine::model::near;
 
-use super::Store;
 use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::shell::Store;
 use crate::state::{Key, UrlProblem};
 
 /// What of the URL could not be used; the rest was kept.

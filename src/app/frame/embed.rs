@@ -5,11 +5,11 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 
-use super::Store;
 use super::app::Routed;
 use crate::i18n::{t, use_i18n};
 use crate::pages::plan::PlanWidget;
 use crate::part::text;
+use crate::shell::Store;
 use crate::state::{Key, Widget};
 
 /// The part that the address asks for while the page is in a frame; `None` for the page itself.

@@ -5,11 +5,11 @@ use super::header::Header;
 use super::install::SingleFileLink;
 use super::notices::Notices;
 use super::update::UpdateNotice;
-use super::{MyCard, Store, fault, language, theme};
-use crate::chunk::{Later, LaterPage};
 use crate::i18n::{Language, Words, t, use_i18n};
+use crate::lazy::{Lazy, LazyPage};
 use crate::pages::plan::PlanPage;
 use crate::part::part;
+use crate::shell::{MyCard, Store, fault, language, theme};
 use crate::state::Route;
 use crate::worker::Engine;
 
@@ -58,12 +58,12 @@ pub fn Routed() -> impl IntoView {
     let route = Memo::new(move |_| store.route().get());
     part(move || {
         Some(match route.get() {
-            Route::Attention => view! { <LaterPage of=Later::Attention /> }.into_any(),
-            Route::Benchmarks => view! { <LaterPage of=Later::Benchmarks /> }.into_any(),
-            Route::Course => view! { <LaterPage of=Later::Course /> }.into_any(),
-            Route::Diagnose => view! { <LaterPage of=Later::Diagnose /> }.into_any(),
+            Route::Attention => view! { <LazyPage of=Lazy::Attention /> }.into_any(),
+            Route::Benchmarks => view! { <LazyPage of=Lazy::Benchmarks /> }.into_any(),
+            Route::Course => view! { <LazyPage of=Lazy::Course /> }.into_any(),
+            Route::Diagnose => view! { <LazyPage of=Lazy::Diagnose /> }.into_any(),
             Route::Plan => view! { <PlanPage /> }.into_any(),
-            Route::Recommend => view! { <LaterPage of=Later::Recommend /> }.into_any(),
+            Route::Recommend => view! { <LazyPage of=Lazy::Recommend /> }.into_any(),
         })
     })
 }

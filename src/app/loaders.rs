@@ -1,0 +1,135 @@
+//! Chunks of the program: parts that are fetched when they are first needed.
+//!
+//! `wasm-split` cuts the compiled program at the functions marked `#[wasm_split(CHUNK)]`. What only these reach leaves the
+//! first program; what several chunks reach becomes a chunk that they share; what the first program reaches too stays
+//! there. Nothing else may call what is meant to come later.
+
+use std::pin::Pin;
+
+use leptos::prelude::*;
+use vramscope_engine::model::FurtherModels;
+use wasm_split_helpers::wasm_split;
+
+use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
+use crate::pages::attention::AttentionPage;
+use crate::pages::benchmarks::BenchmarksPage;
+use crate::pages::course::CoursePage;
+use crate::pages::diagnose::DiagnosePage;
+use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
+use crate::pages::plans::PlansPage;
+use crate::worker::begin_time;
+use crate::worker::later::{self, Begin, Closer, Here, Need, Timer};
+
+/// Fetches the chunk of a part of the page, unless it is there.
+pub fn part(of: Lazy) -> Fetch<MakeView> {
+    match of {
+        Lazy::Attention => Box::pin(attention()),
+        Lazy::Benchmarks => Box::pin(benchmarks()),
+        Lazy::Course => Box::pin(course()),
+        Lazy::Diagnose => Box::pin(diagnose()),
+        Lazy::Recommend => Box::pin(recommend()),
+        Lazy::Compare => Box::pin(compare()),
+        Lazy::Explanation => Box::pin(explanation()),
+        Lazy::Sweep => Box::pin(sweep()),
+        Lazy::Time => Box::pin(time()),
+    }
+}
+
+/// Fetches the chunk that a question of the engine's host needs, and adds it to those that are there.
+pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<Here>>>> {
+    Box::pin(async move {
+        match need {
+            Need::Attention => here.attention = Some(attention_work().await.ok()?),
+            Need::Sweep => here.sweep = Some(sweep_work().await.ok()?),
+            Need::Batches => here.batches = Some(batches_work().await.ok()?),
+            Need::Plan => here.plan = Some(plan_work().await.ok()?),
+            Need::Closer => here.closer = Some(closer_work().await.ok()?),
+            Need::Timer => here.timer = Some(time_work().await.ok()?),
+            Need::Models => {
+                further_models().await.ok()?.provide();
+                here.models = true;
+            }
+        }
+        Some(here)
+    })
+}
+
+#[wasm_split(attention, fallible)]
+fn attention() -> Fetched<MakeView> {
+    Ok(|| view! { <AttentionPage /> }.into_any())
+}
+
+#[wasm_split(benchmarks, fallible)]
+fn benchmarks() -> Fetched<MakeView> {
+    Ok(|| view! { <BenchmarksPage /> }.into_any())
+}
+
+#[wasm_split(course, fallible)]
+fn course() -> Fetched<MakeView> {
+    Ok(|| view! { <CoursePage /> }.into_any())
+}
+
+#[wasm_split(diagnose, fallible)]
+fn diagnose() -> Fetched<MakeView> {
+    Ok(|| view! { <DiagnosePage /> }.into_any())
+}
+
+#[wasm_split(recommend, fallible)]
+fn recommend() -> Fetched<MakeView> {
+    Ok(|| view! { <PlansPage /> }.into_any())
+}
+
+#[wasm_split(plan, fallible)]
+fn compare() -> Fetched<MakeView> {
+    Ok(|| view! { <Compare /> }.into_any())
+}
+
+#[wasm_split(plan, fallible)]
+fn explanation() -> Fetched<MakeView> {
+    Ok(|| view! { <ExplanationPanel /> }.into_any())
+}
+
+#[wasm_split(time, fallible)]
+fn time() -> Fetched<MakeView> {
+    Ok(|| view! { <TimePanel /> }.into_any())
+}
+
+#[wasm_split(plan, fallible)]
+fn sweep() -> Fetched<MakeView> {
+    Ok(|| view! { <SweepPanel /> }.into_any())
+}
+
+#[wasm_split(attention, fallible)]
+fn attention_work() -> Fetched<Begin> {
+    Ok(later::attention)
+}
+
+#[wasm_split(plan, fallible)]
+fn sweep_work() -> Fetched<Begin> {
+    Ok(later::sweep)
+}
+
+#[wasm_split(plan, fallible)]
+fn batches_work() -> Fetched<Begin> {
+    Ok(later::batches)
+}
+
+#[wasm_split(recommend, fallible)]
+fn plan_work() -> Fetched<Begin> {
+    Ok(later::plan)
+}
+
+#[wasm_split(plan, fallible)]
+fn closer_work() -> Fetched<Closer> {
+    Ok(later::closer)
+}
+
+#[wasm_split(time, fallible)]
+fn time_work() -> Fetched<Timer> {
+    Ok(begin_time)
+}
+
+#[wasm_split(models, fallible)]
+fn further_models() -> Fetched<FurtherModels> {
+    Ok(FurtherModels::all())
+}
