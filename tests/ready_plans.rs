@@ -47,7 +47,7 @@ struct Ready {
 }
 
 fn ready() -> Vec<Ready> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/ready_plans.jsonl");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/app/data/ready_plans.jsonl");
     let text = std::fs::read_to_string(path).expect("the plans are there");
     text.lines()
         .map(|line| serde_json::from_str(line).expect("a line is a plan"))

@@ -4,17 +4,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "a build script runs natively")]
 
-#[path = "phrases.rs"]
-mod phrases;
-
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use phrases::{Phrase, read};
+use vramscope_phrases::{Phrase, read};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=locales");
-    println!("cargo::rerun-if-changed=phrases.rs");
     if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32") {
         // By these the program is cut into chunks.
         println!("cargo::rustc-link-arg-bins=--emit-relocs");

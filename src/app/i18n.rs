@@ -1,6 +1,6 @@
 //! What the page says, in the language of the reader: a folder for each language in `locales/`, a file for
 //! each subject, checked by the build script. The program has the places of phrases; the phrases of the
-//! language in use are a file beside it, which `style/boot.js` fetches.
+//! language in use are a file beside it, which `src/app/js/boot.js` fetches.
 
 use std::cell::RefCell;
 
@@ -37,7 +37,7 @@ pub trait Filled<T> {
 
 #[wasm_bindgen]
 extern "C" {
-    /// `style/boot.js`: the phrases of a language, a line for each.
+    /// `src/app/js/boot.js`: the phrases of a language, a line for each.
     #[wasm_bindgen(js_namespace = vramscope, js_name = phrases)]
     fn fetch(language: &str) -> js_sys::Promise;
 }

@@ -14,7 +14,7 @@ mod single_file;
 mod styles;
 mod words;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -36,11 +36,11 @@ const MANIFEST: &str = "manifest.webmanifest";
 /// Where the page looks for records: none, until `vramscope export` writes some there.
 const RECORDS: (&str, &str) = ("data/records.json", r#"{"records":[],"next":null}"#);
 /// Plans that `cargo xtask plans` made.
-const READY_PLANS: &str = "tests/data/ready_plans.jsonl";
+const READY_PLANS: &str = "src/app/data/ready_plans.jsonl";
 /// Where the page names the chunks of its program.
 const CHUNKS: &str = " data-chunks";
 
-/// What of `style` is published as it is.
+/// Scripts that are published as they are.
 const AS_IT_IS: [&str; 6] = ["fault.js", "boot.js", "worker.js", "readers.js", "offline.js", EMBED];
 /// The program of the page, and the readers of `#/diagnose`.
 const APP: &str = "vramscope-app";
@@ -61,8 +61,9 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     }
     std::fs::write(dist.join(RECORDS.0), RECORDS.1)?;
     let style = root().join("style");
-    for name in AS_IT_IS.into_iter().chain([MANIFEST]) {
-        std::fs::copy(style.join(name), dist.join(name))?;
+    std::fs::copy(style.join(MANIFEST), dist.join(MANIFEST))?;
+    for name in AS_IT_IS {
+        std::fs::copy(scripts().join(name), dist.join(name))?;
     }
     for icon in std::fs::read_dir(style.join("icons"))? {
         let icon = icon?;
@@ -98,6 +99,11 @@ pub fn complete(dist: &Path, how: Build) -> Result<(), Failure> {
     let page = single_file::of(dist, how)?;
     std::fs::write(dist.join(SINGLE_FILE), page)?;
     packed::write(dist, how)
+}
+
+/// Folder of the page's scripts.
+fn scripts() -> PathBuf {
+    root().join("src/app/js")
 }
 
 fn base64(bytes: impl AsRef<[u8]>) -> String {

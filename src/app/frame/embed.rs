@@ -71,7 +71,7 @@ fn tell_height(store: Store) {
     on_cleanup(move || kept.with_value(|(observer, _)| observer.disconnect()));
 }
 
-/// `{ type: "vramscope:height", height, id }`, as `style/embed.js` documents it.
+/// `{ type: "vramscope:height", height, id }`, as `src/app/js/embed.js` documents it.
 fn message(height: f64, id: &str) -> Object {
     let message = Object::new();
     let entries = [

@@ -1,4 +1,4 @@
-//! The other half of `style/offline.js`: what it offers, and how it is asked.
+//! The other half of `src/app/js/offline.js`: what it offers, and how it is asked.
 
 use leptos::prelude::*;
 

@@ -1,5 +1,5 @@
 //! A fault of the program's own: the page says so and keeps what was entered, which is in the URL.
-//! The panel is `style/fault.js`, which works where this program has stopped.
+//! The panel is `src/app/js/fault.js`, which works where this program has stopped.
 
 use leptos::prelude::*;
 use wasm_bindgen::prelude::wasm_bindgen;

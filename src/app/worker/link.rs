@@ -13,7 +13,7 @@ use super::wire::{decode, encode};
 
 #[wasm_bindgen]
 extern "C" {
-    /// `style/boot.js`: a worker that runs this WebAssembly.
+    /// `src/app/js/boot.js`: a worker that runs this WebAssembly.
     #[wasm_bindgen(catch, js_namespace = vramscope, js_name = startWorker)]
     fn start_worker() -> Result<Worker, JsValue>;
 }

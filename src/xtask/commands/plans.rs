@@ -27,7 +27,7 @@ const CARDS: [(u64, &str); 8] = [
     (141, "H200"),
 ];
 
-/// Plans each pair and keeps what is recommended: `tests/data/ready_plans.json`, which a test holds to the engine.
+/// Plans each pair and keeps what is recommended: `src/app/data/ready_plans.jsonl`, which a test holds to the engine.
 ///
 /// # Errors
 /// When the command line cannot be built, or a plan cannot be made.
@@ -41,7 +41,7 @@ pub fn plans() -> Result<(), Failure> {
         }
     }
     let lines: Vec<String> = all.iter().map(Value::to_string).collect();
-    let path = root().join("tests/data/ready_plans.jsonl");
+    let path = root().join("src/app/data/ready_plans.jsonl");
     fs::write(&path, lines.join("\n") + "\n").map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 

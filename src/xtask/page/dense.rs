@@ -6,7 +6,7 @@ const LETTERS: u32 = 91;
 /// Two letters have this many values more than 13 bits: so many of these take a 14th bit.
 const WIDE: u32 = LETTERS * LETTERS - (1 << 13);
 
-/// The text of some bytes; `style/unpack.js` reads it.
+/// The text of some bytes; `src/app/js/unpack.js` reads it.
 pub fn dense(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 16 / 13 + 2);
     let (mut bits, mut count) = (0_u32, 0);
@@ -43,7 +43,7 @@ fn letter(value: u32) -> char {
 mod tests {
     use super::*;
 
-    /// As `style/unpack.js` does.
+    /// As `src/app/js/unpack.js` does.
     fn read(text: &str) -> Vec<u8> {
         let value = |letter: u8| {
             let markup = b"&<>".iter().filter(|&&of_markup| letter > of_markup).count();

@@ -73,7 +73,7 @@ impl Program {
         }
         let read = |path: &Path| std::fs::read_to_string(path);
         let glue = glue::join(
-            &read(&root().join("style/chunks.js"))?,
+            &read(&root().join("src/app/js/chunks.js"))?,
             &read(&folder.join(glue::LOADER))?,
             &read(&folder.join("program.js"))?,
         )?;

@@ -1,9 +1,9 @@
-//! The service worker: `style/service-worker.js` with the list of what it keeps.
+//! The service worker: `src/app/js/service-worker.js` with the list of what it keeps.
 
 use std::path::Path;
 
 use super::{EMBED, PAGE, SINGLE_FILE, packed, sha256};
-use crate::{Failure, root};
+use crate::Failure;
 
 /// Its name never changes: a browser looks for a newer version at the same address.
 const NAME: &str = "service-worker.js";
@@ -11,7 +11,7 @@ const NAME: &str = "service-worker.js";
 /// Writes it into `dist`. Its version is a digest of the names and contents of all files that it
 /// keeps, so that it changes exactly when one of them does.
 pub fn write(dist: &Path) -> Result<(), Failure> {
-    let template = std::fs::read_to_string(root().join("style").join(NAME))?;
+    let template = std::fs::read_to_string(super::scripts().join(NAME))?;
     std::fs::write(dist.join(NAME), with_files(&template, &kept(dist)?))?;
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! The page as one file that works from `file://`: styles and scripts inside, the compiled parts as
-//! text of gzip ([`dense`]), which `style/unpack.js` unpacks, and a policy that names what is inside by digest.
+//! text of gzip ([`dense`]), which `src/app/js/unpack.js` unpacks, and a policy that names what is inside by digest.
 
 use std::io::Write as _;
 use std::num::NonZeroU64;
@@ -103,7 +103,7 @@ impl Carried {
             names.push_str(&format!(" data-{name}=\"\""));
         }
         if !names.is_empty() {
-            let unpack = std::fs::read_to_string(root().join("style/unpack.js"))?;
+            let unpack = std::fs::read_to_string(root().join("src/app/js/unpack.js"))?;
             text = format!("{unpack}\n{text}");
         }
         if text.contains("</script") {

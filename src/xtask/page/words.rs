@@ -1,10 +1,9 @@
 //! What the page says: a file for each language, under a name that changes with its content.
 
+use vramscope_phrases as phrases;
+
 use super::published::Published;
 use crate::{Failure, root};
-
-#[path = "../../app/phrases.rs"]
-mod phrases;
 
 /// Writes the languages and names them in the page.
 pub fn write(page: &mut Published) -> Result<(), Failure> {
@@ -18,8 +17,8 @@ pub fn write(page: &mut Published) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::phrases::{LANGUAGES, Phrase, packed, read};
     use super::*;
+    use vramscope_phrases::{LANGUAGES, Phrase, packed, read};
 
     #[test]
     fn gaps_are_numbered_in_the_order_of_their_names() {

@@ -12,7 +12,7 @@ use super::phrases::Phrases;
 
 #[wasm_bindgen]
 extern "C" {
-    /// `style/boot.js`: reads files in a worker, and a text with them; it is told what the worker says.
+    /// `src/app/js/boot.js`: reads files in a worker, and a text with them; it is told what the worker says.
     #[wasm_bindgen(js_namespace = vramscope, js_name = diagnose)]
     fn start(files: &js_sys::Array, text: &str, run: &str, hear: &js_sys::Function) -> web_sys::Worker;
 }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 pub const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
 /// One phrase, in every language.
-#[allow(dead_code, reason = "who packs phrases does not name them")]
 pub struct Phrase {
     /// Name of its file.
     pub subject: String,

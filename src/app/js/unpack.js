@@ -1,4 +1,4 @@
-// The first half of the single file's script; style/boot.js is the other. The file carries what lies
+// The first half of the single file's script; src/app/js/boot.js is the other. The file carries what lies
 // beside the page elsewhere, as dense text of gzip: each part is given an address, which boot.js finds.
 
 /** Bytes of a text of 91 letters, of which two hold 13 bits or 14: src/xtask/page/dense.rs writes it. */
