@@ -1,4 +1,4 @@
-//! The frame around every page: header, address, theme, language, and what happens on a fault.
+//! Frame around every page: header, URL state, theme, language and crash panel.
 
 mod app;
 mod clipboard;
@@ -25,7 +25,7 @@ pub use theme::CurrentTheme;
 
 use crate::i18n::Language;
 
-/// Puts the page into the document, once its words are there.
+/// Mounts the page once its phrases are loaded.
 pub fn start() {
     fault::watch();
     wasm_bindgen_futures::spawn_local(async {
