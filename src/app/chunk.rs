@@ -1,8 +1,8 @@
-//! Parts of the program that are fetched when they are first needed: chunks.
+//! Chunks: parts of the program that are fetched when first needed.
 //!
-//! `wasm-split` cuts the compiled program at the functions marked `#[wasm_split(CHUNK)]`. What only these reach
-//! leaves the first program; what several chunks reach becomes a chunk that they share; what the first program
-//! reaches too stays there. Nothing else may call what is meant to come later.
+//! `wasm-split` cuts the compiled program at the functions marked `#[wasm_split(CHUNK)]`. Code reachable only from them
+//! leaves the first download; code shared by several chunks moves to a chunk of its own; code that the first download
+//! reaches stays in it. So nothing else may call code that is meant to load lazily.
 
 use std::pin::Pin;
 
@@ -21,14 +21,14 @@ use crate::pages::plans::PlansPage;
 use crate::part::part;
 use crate::worker::{Begin, Closer, Timer, begin_time, later};
 
-/// Something of a chunk; or the chunk could not be had. The browser's console says why.
+/// A value from a chunk, or the error if the chunk could not be loaded; the browser's console shows the cause.
 type Come<T> = Result<T, SplitLoaderError>;
-/// A chunk that was asked for.
+/// A chunk being loaded.
 pub type Coming<T> = Pin<Box<dyn Future<Output = Come<T>>>>;
-/// Makes a view. It is of a chunk that is there by then.
+/// Creates a view whose chunk is already loaded.
 type Make = fn() -> AnyView;
 
-/// What is shown once its chunk is there.
+/// A page, or part of one, that loads lazily.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Later {
     /// The page `/attention`.
@@ -41,18 +41,18 @@ pub enum Later {
     Diagnose,
     /// The page `/recommend`.
     Recommend,
-    /// Setups side by side.
+    /// Side-by-side comparison of setups.
     Compare,
-    /// How a number comes about.
+    /// Derivation of a number.
     Explanation,
-    /// How the need follows one entry.
+    /// Sweep of one entry.
     Sweep,
-    /// Where the time of a step goes.
+    /// Time breakdown of a step.
     Time,
 }
 
 impl Later {
-    /// Fetches its chunk, unless it is there.
+    /// Loads the chunk unless it is already loaded.
     fn fetch(self) -> Coming<Make> {
         match self {
             Self::Attention => Box::pin(attention()),
@@ -113,49 +113,49 @@ fn sweep() -> Come<Make> {
     Ok(|| view! { <SweepPanel /> }.into_any())
 }
 
-/// What the engine's host computes for `/attention`.
+/// Loads the host's work for `/attention`.
 #[wasm_split(attention, fallible)]
 pub fn attention_work() -> Come<Begin> {
     Ok(later::attention)
 }
 
-/// What it computes for a sweep.
+/// Loads the host's work for sweeps.
 #[wasm_split(plan, fallible)]
 pub fn sweep_work() -> Come<Begin> {
     Ok(later::sweep)
 }
 
-/// What it computes for the largest micro-batch.
+/// Loads the host's work for the largest micro-batch.
 #[wasm_split(plan, fallible)]
 pub fn batches_work() -> Come<Begin> {
     Ok(later::batches)
 }
 
-/// What it searches for `/recommend`.
+/// Loads the host's search for `/recommend`.
 #[wasm_split(recommend, fallible)]
 pub fn plan_work() -> Come<Begin> {
     Ok(later::plan)
 }
 
-/// What it says of a run that is looked at more closely.
+/// Loads the host's derivations and exports of a run.
 #[wasm_split(plan, fallible)]
 pub fn closer_work() -> Come<Closer> {
     Ok(later::closer)
 }
 
-/// What tells the time of a step.
+/// Loads the host's computation of a step's time.
 #[wasm_split(time, fallible)]
 pub fn time_work() -> Come<Timer> {
     Ok(begin_time)
 }
 
-/// What runs most families of models.
+/// Loads the model families that are not in the first download.
 #[wasm_split(models, fallible)]
 pub fn further_models() -> Come<FurtherModels> {
     Ok(FurtherModels::all())
 }
 
-/// A page, as soon as its chunk is there.
+/// Shows a page once its chunk is loaded.
 #[component]
 pub fn LaterPage(of: Later) -> impl IntoView {
     let i18n = use_i18n();
@@ -179,21 +179,21 @@ pub fn LaterPage(of: Later) -> impl IntoView {
     })
 }
 
-/// A part of a page, as soon as its chunk is there; nothing before.
+/// Shows a part of a page once its chunk is loaded, and nothing before.
 #[component]
 pub fn LaterPart(of: Later) -> impl IntoView {
     let (come, fetch) = follow(of);
     part(move || Some(come.get()?.map_or_else(|| unloaded(fetch), |make| make())))
 }
 
-/// Fetches it now, and again when asked; `Some(None)` says that it could not be had.
+/// Loads the chunk now and again on request; `Some(None)` means that it could not be loaded.
 fn follow(of: Later) -> (ReadSignal<Option<Option<Make>>>, Callback<()>) {
     let (come, set) = signal(None);
     let fetch = Callback::new(move |()| {
         set.set(None);
         spawn_local(async move {
             let made = of.fetch().await.ok();
-            // The person may have gone elsewhere meanwhile.
+            // The user may have left this page in the meantime.
             set.try_set(Some(made));
         });
     });
