@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-/// Languages by folder name; English comes first and defines the set of phrases.
+/// Languages by folder name, in the order of a phrase's texts.
 pub const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
 /// A phrase in all languages.
@@ -25,7 +25,7 @@ pub struct Phrase {
 /// Reads all phrases below a folder, sorted by subject and key.
 ///
 /// # Errors
-/// Fails if a file is not an object of strings, or if a language lacks a phrase.
+/// Fails if a file is not an object of strings, a language lacks a phrase, or a text has a stray brace or a line break.
 pub fn read(locales: &Path) -> Result<Vec<Phrase>, String> {
     let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for (place, language) in LANGUAGES.iter().enumerate() {

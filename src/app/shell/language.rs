@@ -15,7 +15,7 @@ pub fn first() -> Locale {
 
 /// Follows the language of the URL, an earlier choice, or the browser.
 pub fn follow(store: Store, i18n: Words) {
-    // Memoized so that other entries do not trigger it: every text on the page depends on it.
+    // Memoised so that other entries do not trigger it: every text on the page depends on it.
     let from_url = Memo::new(move |_| Locale::named(&store.text(Key::Lang)));
     Effect::new(move || i18n.speak(from_url.get().unwrap_or_else(preferred)));
     Effect::new(move || {

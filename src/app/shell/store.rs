@@ -1,4 +1,4 @@
-//! The user's entries, synchronized with the URL.
+//! The user's entries, synchronised with the URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Near {
     pub texts: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
-/// The user's entries, synchronized with the URL.
+/// The user's entries, synchronised with the URL.
 #[derive(Debug, Clone, Copy)]
 pub struct Store {
     draft: RwSignal<Draft>,
@@ -38,7 +38,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Reads the URL, keeps it synchronized and provides the store to all components below.
+    /// Reads the URL, keeps it synchronised and provides the store to all components below.
     pub fn provide() -> Self {
         let (address, problems) = read_address();
         let draft = RwSignal::new(address.draft);

@@ -74,7 +74,7 @@ impl CurrentTheme {
 pub fn follow(store: Store) {
     let current = CurrentTheme(RwSignal::new(Theme::Auto));
     provide_context(current);
-    // Memoized so that other entries do not trigger it: a new theme redraws the charts.
+    // Memoised so that other entries do not trigger it: a new theme redraws the charts.
     let from_url = Memo::new(move |_| Theme::named(&store.text(Key::Theme)));
     Effect::new(move || {
         let stored = || preferences::read("theme").and_then(|name| Theme::named(&name));

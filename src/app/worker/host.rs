@@ -23,7 +23,7 @@ pub struct Host {
 
 /// Most recent run, kept to answer questions about it.
 pub struct Kept {
-    /// [`Run::id`].
+    /// Id of the run ([`Run::id`]).
     pub id: u32,
     /// Model, setup and card that were simulated.
     pub subject: Subject,
@@ -146,7 +146,7 @@ impl Host {
         Some(answered(slot, job.id, Progress::default(), None))
     }
 
-    /// Runs one slice of the most urgent work: at most one simulation.
+    /// Runs one slice of the most urgent work.
     pub fn step(&mut self) -> Option<Reply> {
         let (slot, mut job) = self.pop_first(|job| job.need.is_none())?;
         let id = job.id;

@@ -66,17 +66,17 @@ pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
 /// A chunk that the host can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// [`attention`].
+    /// Chunk of [`attention`].
     Attention,
-    /// [`sweep`].
+    /// Chunk of [`sweep`].
     Sweep,
-    /// [`batches`].
+    /// Chunk of [`batches`].
     Batches,
-    /// [`plan`].
+    /// Chunk of [`plan`].
     Plan,
-    /// [`closer`].
+    /// Chunk of [`closer`].
     Closer,
-    /// [`time::begin`](super::time::begin).
+    /// Chunk of [`time::begin`](super::time::begin).
     Timer,
     /// Code of the model families outside the first download.
     Models,
@@ -115,17 +115,17 @@ fn is_further(entries: &Draft) -> bool {
 /// Chunks that are loaded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Here {
-    /// [`attention`].
+    /// [`attention`], once its chunk is loaded.
     pub attention: Option<Begin>,
-    /// [`sweep`].
+    /// [`sweep`], once its chunk is loaded.
     pub sweep: Option<Begin>,
-    /// [`batches`].
+    /// [`batches`], once its chunk is loaded.
     pub batches: Option<Begin>,
-    /// [`plan`].
+    /// [`plan`], once its chunk is loaded.
     pub plan: Option<Begin>,
-    /// [`closer`].
+    /// [`closer`], once its chunk is loaded.
     pub closer: Option<Closer>,
-    /// [`time::begin`](super::time::begin).
+    /// [`time::begin`](super::time::begin), once its chunk is loaded.
     pub timer: Option<Timer>,
     /// True once models of all families can run.
     pub models: bool,

@@ -40,7 +40,7 @@ pub enum NoPlan {
     Card {
         /// Name entered.
         name: String,
-        /// Known cards, in English.
+        /// The engine's message, in English.
         message: String,
     },
     /// GPU count outside the supported range.

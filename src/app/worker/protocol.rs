@@ -52,19 +52,19 @@ pub enum Ask {
     Run(Draft),
     /// Details of a kept run: [`Answer::Details`], or no answer if the run is gone.
     Details {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
     },
     /// Tensors live at an instant of a kept run: [`Answer::Live`], or no answer if the run is gone.
     Live {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
         /// Instant of the timeline.
         instant: Instant,
     },
     /// Export of a kept run: [`Answer::File`], or no answer if the run is gone.
     Export {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
         /// File to export.
         file: Export,
@@ -74,7 +74,7 @@ pub enum Ask {
     /// Time of a kept run's step: [`Answer::Time`] as soon as it is known, then again with its bottlenecks; no answer
     /// if the run is gone.
     Time {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
         /// Entries beside the setup that affect the run's time.
         entries: TimeEntries,
@@ -92,7 +92,7 @@ pub enum Ask {
     },
     /// Derivation of a number of a kept run: [`Answer::Derivation`], or no answer if the run is gone.
     Derive {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
         /// Entries of the other run, for a number that compares two.
         changed: Option<Draft>,
@@ -140,7 +140,7 @@ pub struct TimeEntries {
 /// Memory and time of one attention algorithm by length; each point holds a value or the reason why it has none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttentionCurve {
-    /// [`Algorithm::name`](vramscope_engine::attention::Algorithm::name).
+    /// Name of the algorithm ([`Algorithm::name`](vramscope_engine::attention::Algorithm::name)).
     pub algorithm: String,
     /// Peak bytes beyond the inputs.
     pub memory: Vec<(u64, Result<u64, String>)>,

@@ -80,7 +80,7 @@ struct Mine {
 }
 
 /// Returns the clock of a card; `None` if its data sheet lacks the rates. The user's measured kernels are used if they
-/// are from this very card.
+/// were measured on a card of this model.
 fn chosen(device: &'static Device, mine: Option<&str>) -> Option<Rc<Chosen>> {
     type Known = (&'static str, Option<String>, Rc<Chosen>);
     thread_local!(static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) });

@@ -1,4 +1,4 @@
-//! `/attention`: memory and time of one attention against length, by algorithm.
+//! `/attention`: memory and time of one attention call against sequence length, by algorithm.
 
 mod controls;
 mod curves;

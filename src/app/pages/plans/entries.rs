@@ -68,7 +68,7 @@ fn text(key: Key, value: &Value) -> String {
     }
 }
 
-/// Summarizes a setup: the entries that a plan may change, and how samples are batched.
+/// Summarises a setup: the entries that a plan may change, and how samples are batched.
 pub fn summary(i18n: Words, choice: &Choice) -> Vec<(String, String)> {
     let texts = texts(choice);
     let of = |key: Key| {
@@ -113,7 +113,7 @@ fn strategy(parallel: &Parallel) -> String {
     words
 }
 
-/// Summarizes how a setup differs from the requested one.
+/// Summarises how a setup differs from the requested one.
 pub fn differing(i18n: Words, plan: &Plan, choice: &Choice) -> String {
     let asked = Choice {
         setup: plan.asked.clone(),
