@@ -1,6 +1,6 @@
-//! Gives every phrase of `locales/LANGUAGE/SUBJECT.json` its name in the program, so that one that is
-//! misspelt, or filled with something else than its gaps, does not compile. A phrase that one language
-//! lacks stops the build. Has the linker keep what the program is cut into chunks by.
+//! Generates a Rust name for every phrase in `locales/LANGUAGE/SUBJECT.json`, so that a misspelt phrase or one with the
+//! wrong placeholders does not compile. A phrase missing from any language fails the build. Also makes the linker emit
+//! the relocations that chunk splitting needs.
 
 #![allow(clippy::disallowed_methods, reason = "a build script runs natively")]
 
@@ -12,7 +12,7 @@ use vramscope_phrases::{Phrase, read};
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=locales");
     if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32") {
-        // By these the program is cut into chunks.
+        // `wasm-split` needs relocations to split the program into chunks.
         println!("cargo::rustc-link-arg-bins=--emit-relocs");
     }
     let phrases = read(Path::new("locales"))?;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A module for each subject; in it a place for each phrase, and for one with gaps a type that names them.
+/// Generates a module per subject with a place per phrase; a phrase with placeholders becomes a type that names them.
 fn code(phrases: &[Phrase]) -> String {
     let mut code = format!("pub const COUNT: usize = {};\n", phrases.len());
     let mut subject = "";

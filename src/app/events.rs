@@ -1,4 +1,4 @@
-//! What happens later: events of the browser and timers, for as long as the component lives that asked for them.
+//! Event listeners and timers that end with the component that created them.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use web_sys::{Event, EventTarget};
 
-/// Hears an event of `target` until the component that calls this goes away.
+/// Listens to an event of `target` until the calling component is disposed of.
 pub fn listen(target: &EventTarget, kind: impl Into<Cow<'static, str>>, hear: impl FnMut(&Event) + 'static) {
-    // What is stored goes with its owner, and a listener that goes hears nothing more.
+    // A stored value is dropped with its owner, and dropping a listener removes it.
     StoredValue::new_local(EventListener::new(target, kind, hear));
 }
 
-/// As [`listen`], where `hear` may prevent what the browser would do.
+/// Listens like [`listen`], with a handler that may prevent the browser's default action.
 pub fn listen_first(target: &EventTarget, kind: &'static str, hear: impl FnMut(&Event) + 'static) {
     let options = EventListenerOptions::enable_prevent_default();
     StoredValue::new_local(EventListener::new_with_options(target, kind, options, hear));
 }
 
-/// Does something after a while, whatever has become of the component that asked for it.
+/// Runs `act` after a delay, even if the calling component is gone by then.
 pub fn after(while_: Duration, act: impl FnOnce() + 'static) {
     spawn_local(async move {
         sleep(while_).await;
@@ -30,24 +30,24 @@ pub fn after(while_: Duration, act: impl FnOnce() + 'static) {
     });
 }
 
-/// Something that is done after a while, unless it is stopped or begun anew before, or the component goes away.
+/// A delayed action, cancelled when it is stopped or restarted or when its component is disposed of.
 #[derive(Debug, Clone, Copy)]
 pub struct Pending(StoredValue<Option<Timeout>, LocalStorage>);
 
 impl Pending {
-    /// Nothing yet, of the component that calls this.
+    /// Creates an idle timer owned by the calling component.
     pub fn new() -> Self {
         Self(StoredValue::new_local(None))
     }
 
-    /// Does this after a while, in the place of what was pending.
+    /// Runs `act` after a delay, replacing the pending action.
     pub fn begin(self, after: Duration, act: impl FnOnce() + 'static) {
         let timer = Timeout::new(after.as_millis() as u32, act);
-        // Where the component has gone, the timer goes too.
+        // If the component is gone, the timer is dropped too.
         self.0.try_set_value(Some(timer));
     }
 
-    /// Does nothing.
+    /// Cancels the pending action.
     pub fn stop(self) {
         self.0.try_set_value(None);
     }

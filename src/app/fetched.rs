@@ -1,18 +1,18 @@
-//! What the page asks for once it needs it: files of its own that lie beside it, and answers of its host.
+//! Fetches the page's own files and its server's answers on demand.
 
 use gloo_net::http::Request;
 use leptos::prelude::document;
 
-/// An answer of the page's host.
+/// Response of the page's server.
 #[derive(Debug, Default)]
 pub struct Got {
-    /// The status; 0 where the host cannot be reached.
+    /// HTTP status; 0 if the server cannot be reached.
     pub status: u16,
-    /// The body.
+    /// Body.
     pub text: String,
 }
 
-/// Asks for what is at an address relative to the page, with a token where there is one.
+/// Requests an address relative to the page, with a bearer token unless `token` is empty.
 pub async fn get(address: &str, token: &str) -> Got {
     let mut request = Request::get(address);
     if !token.is_empty() {
@@ -26,13 +26,13 @@ pub async fn get(address: &str, token: &str) -> Got {
             status: response.status(),
             text,
         },
-        // It broke off.
+        // The connection broke while the body was read.
         Err(_) => Got::default(),
     }
 }
 
-/// The text of a file that `index.html` names in the data of the script that starts the page, by `data-NAME`; `None`
-/// where it cannot be had.
+/// Returns the text of a file whose address `index.html` gives in the `data-NAME` attribute of the script that starts
+/// the page; `None` if it cannot be fetched.
 pub async fn published(name: &str) -> Option<String> {
     let script = document().query_selector("script[data-wasm]").ok()??;
     let got = get(&script.get_attribute(&format!("data-{name}"))?, "").await;

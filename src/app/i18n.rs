@@ -1,6 +1,6 @@
-//! What the page says, in the language of the reader: a folder for each language in `locales/`, a file for
-//! each subject, checked by the build script. The program has the places of phrases; the phrases of the
-//! language in use are a file beside it, which `src/app/js/boot.js` fetches.
+//! Provides the page's phrases in the user's language. `locales/` has a folder per language and a file per subject,
+//! checked by the build script. The program holds only the places of phrases; the texts of the language in use are a
+//! separate file that `src/app/js/boot.js` fetches.
 
 use std::cell::RefCell;
 
@@ -22,22 +22,22 @@ pub mod phrases {
     include!(concat!(env!("OUT_DIR"), "/phrases.rs"));
 }
 
-/// Where a phrase stands among all.
+/// Index of a phrase.
 #[derive(Debug, Clone, Copy)]
 pub struct Place(usize);
 
-/// A phrase with something in its gaps.
+/// A phrase with values for its placeholders.
 pub trait Filled<T> {
-    /// Of the phrase.
+    /// Index of the phrase.
     const PLACE: Place;
 
-    /// What goes into the gaps, in the order of their names.
+    /// Values for the placeholders, in alphabetical order of their names.
     fn values(self) -> Vec<T>;
 }
 
 #[wasm_bindgen]
 extern "C" {
-    /// `src/app/js/boot.js`: the phrases of a language, a line for each.
+    /// Fetches the phrases of a language, one per line; defined in `src/app/js/boot.js`.
     #[wasm_bindgen(js_namespace = vramscope, js_name = phrases)]
     fn fetch(language: &str) -> js_sys::Promise;
 }
@@ -55,10 +55,10 @@ pub enum Locale {
 }
 
 impl Locale {
-    /// All, in the order of the menu.
+    /// All languages, in the order of the menu.
     pub const ALL: [Self; 3] = [Self::En, Self::ZhCn, Self::ZhTw];
 
-    /// The language's tag.
+    /// BCP 47 tag of the language.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::En => "en",
@@ -67,7 +67,7 @@ impl Locale {
         }
     }
 
-    /// The name that its speakers know it by.
+    /// Name of the language in that language.
     pub const fn own_name(self) -> &'static str {
         match self {
             Self::En => "English",
@@ -76,13 +76,13 @@ impl Locale {
         }
     }
 
-    /// The language of this tag.
+    /// Finds a language by its tag.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|locale| locale.as_str() == name)
     }
 }
 
-/// A language with its phrases.
+/// A language with its phrases loaded.
 #[derive(Debug, Clone, Copy)]
 pub struct Language {
     locale: Locale,
@@ -90,10 +90,10 @@ pub struct Language {
 }
 
 impl Language {
-    /// Fetches a language, unless it was fetched before.
+    /// Loads a language; returns it at once if it was loaded before.
     ///
     /// # Panics
-    /// When it cannot be had, or is of another version of the page: then nothing can be said.
+    /// Panics if the phrases cannot be fetched or belong to another version of the page, as no text can be shown then.
     pub async fn load(locale: Locale) -> Self {
         thread_local!(static LOADED: RefCell<Vec<Language>> = const { RefCell::new(Vec::new()) });
         let known = LOADED.with_borrow(|all| all.iter().copied().find(|l| l.locale == locale));
@@ -102,7 +102,7 @@ impl Language {
         }
         let text = JsFuture::from(fetch(locale.as_str())).await.ok();
         let text = text.and_then(|text| text.as_string()).unwrap_or_default();
-        // For as long as the page is open, as any phrase may be on screen.
+        // Leaked on purpose: any phrase may be on screen as long as the page is open.
         let phrases: &[&str] = text.leak().lines().collect::<Vec<_>>().leak();
         assert!(phrases.len() == phrases::COUNT, "the page's words cannot be read");
         let language = Self { locale, phrases };
@@ -111,7 +111,7 @@ impl Language {
     }
 }
 
-/// What every component reads its words from.
+/// Source of text for all components.
 #[derive(Debug, Clone, Copy)]
 pub struct Words {
     now: RwSignal<Language>,
@@ -119,7 +119,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Gives words in a language to every component below.
+    /// Provides words in a language to all components below.
     pub fn provide(language: Language) -> Self {
         let words = Self {
             now: RwSignal::new(language),
@@ -129,12 +129,12 @@ impl Words {
         words
     }
 
-    /// The language, followed as it changes.
+    /// Current language; reactive.
     pub fn locale(self) -> Locale {
         self.now.get().locale
     }
 
-    /// Goes over to a language, as soon as its phrases are there.
+    /// Switches to a language once its phrases are loaded.
     pub fn speak(self, locale: Locale) {
         if self.wanted.try_update_value(|wanted| std::mem::replace(wanted, locale)) == Some(locale) {
             return;
@@ -147,12 +147,12 @@ impl Words {
         });
     }
 
-    /// A phrase, followed as the language changes.
+    /// Text of a phrase; reactive.
     pub fn phrase(self, place: Place) -> &'static str {
         self.now.get().phrases[place.0]
     }
 
-    /// A phrase with texts in its gaps, followed as the language changes.
+    /// Text of a phrase with its placeholders filled in; reactive.
     pub fn filled<F: Filled<String>>(self, phrase: F) -> String {
         let values = phrase.values();
         let mut text = String::new();
@@ -163,7 +163,7 @@ impl Words {
         text
     }
 
-    /// A phrase with views in its gaps.
+    /// Renders a phrase with views in place of its placeholders.
     pub fn around<F: Filled<AnyView>>(self, phrase: F) -> AnyView {
         let mut values: Vec<_> = phrase.values().into_iter().map(Some).collect();
         let mut views = Vec::new();
@@ -174,7 +174,7 @@ impl Words {
         views.into_any()
     }
 
-    /// A phrase as a text that follows the language.
+    /// Text of a phrase that updates itself when the language changes.
     pub fn live(self, place: Place) -> Text {
         text(move || self.phrase(place).to_owned())
     }
@@ -185,7 +185,7 @@ enum Piece {
     Gap(usize),
 }
 
-/// A phrase in pieces: `{0}` is the first gap.
+/// Splits a phrase at its placeholders; `{0}` is the first one.
 fn pieces(phrase: &'static str, each: &mut dyn FnMut(Piece)) {
     let mut parts = phrase.split(['{', '}']);
     if let Some(text) = parts.next() {
@@ -197,13 +197,13 @@ fn pieces(phrase: &'static str, each: &mut dyn FnMut(Piece)) {
     }
 }
 
-/// The words that the page provides.
+/// Returns the words that the page provides.
 pub fn use_i18n() -> Words {
     expect_context()
 }
 
-/// A phrase that follows the language, for a view: `t!(i18n, subject.key)`; with views in its gaps,
-/// `t!(i18n, subject.key, gap = view)`, it is of the language now.
+/// Renders a phrase in a view: `t!(i18n, subject.key)` follows the language; `t!(i18n, subject.key, gap = view)` fills
+/// placeholders with views and does not.
 macro_rules! t {
     ($i18n:expr, $subject:ident.$key:ident) => {
         $i18n.live($crate::i18n::phrases::$subject::$key)
@@ -214,8 +214,8 @@ macro_rules! t {
 }
 pub(crate) use t;
 
-/// A phrase in the language now: `t_string!(i18n, subject.key)`, and with texts in its gaps
-/// `t_string!(i18n, subject.key, gap = text)`.
+/// Formats a phrase in the current language: `t_string!(i18n, subject.key)`, or with placeholders, `t_string!(i18n,
+/// subject.key, gap = text)`.
 macro_rules! t_string {
     ($i18n:expr, $subject:ident.$key:ident) => {
         $i18n.phrase($crate::i18n::phrases::$subject::$key)

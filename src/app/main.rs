@@ -1,4 +1,4 @@
-//! The page. Natively only its state is built, so that the URL codec is tested without a browser.
+//! Entry point of the page and its worker. Native builds compile only what is tested without a browser.
 #![cfg_attr(
     not(target_arch = "wasm32"),
     allow(dead_code, unused_imports, reason = "what uses it runs in the browser")
@@ -36,7 +36,7 @@ mod words;
 mod worker;
 
 fn main() {
-    // One program, two places: the page asks, its worker answers.
+    // The same program runs in both places: on the page, which asks, and in its worker, which answers.
     #[cfg(target_arch = "wasm32")]
     {
         lazy::install(loaders::part);

@@ -1,4 +1,4 @@
-//! From what was entered to what is shown, in step: every entry asks the engine, the last answer stays.
+//! Simulates the entries after every change and publishes the latest result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,28 +13,28 @@ use crate::widgets::is_typing;
 use crate::worker::view::{Card, Details, Run};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
 
-/// A figure that is older than this is marked so.
+/// Delay after which pending entries mark the shown figures as outdated.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// So long what somebody types stands before the figures of the last setup go, where it cannot be simulated: the first
-/// digits of a number are mostly no setup yet.
+/// Delay before the last figures disappear when the user types something that cannot be simulated: the first digits of
+/// a number are rarely a valid setup.
 const REST: Duration = Duration::from_millis(600);
 
-/// So many runs are remembered: a few times the single changes of a setup.
+/// Maximum number of remembered runs: a few times the number of single changes to a setup.
 const KNOWN: usize = 100;
 
-/// What came of the last entry that was answered.
+/// Result of the last entries that were answered.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// Nothing yet.
+    /// No answer yet.
     Waiting,
-    /// A run.
+    /// A finished run.
     Ready(Arc<Run>),
-    /// There is none.
+    /// No run, for this reason.
     Refused(Refusal),
 }
 
-/// A run with its details, which come and are drawn once its figures are on screen.
+/// A run with its details, which are fetched and drawn after its figures are on screen.
 #[derive(Debug)]
 pub struct Detailed {
     /// The run.
@@ -43,33 +43,33 @@ pub struct Detailed {
     pub details: Box<Details>,
 }
 
-/// Model and outcome, in step with the store.
+/// Model and outcome of the store's current entries.
 #[derive(Debug, Clone, Copy)]
 pub struct Simulation {
-    /// The model, while it can be read.
+    /// Model, as long as it can be read.
     pub model: Memo<Option<Model>>,
-    /// What came of the last entry that was answered.
+    /// Result of the last entries that were answered.
     pub outcome: RwSignal<Outcome>,
-    /// The last run whose details have come.
+    /// Last run whose details have arrived.
     pub detailed: RwSignal<Option<Arc<Detailed>>>,
-    /// Whether newer entries have waited for long.
+    /// True if newer entries have been pending for long.
     pub stale: RwSignal<bool>,
-    /// The entries of that outcome.
+    /// Entries that produced the current outcome.
     pub entries: StoredValue<Draft>,
-    /// Runs of entries that were tried or shown before, the latest last.
+    /// Runs remembered from earlier requests and prefetches, newest last.
     known: StoredValue<Vec<(Draft, Arc<Run>)>>,
-    /// The number of the latest entries.
+    /// Sequence number of the latest entries.
     asked: StoredValue<u32>,
-    /// Entries that wait for an answer have this number.
+    /// Sequence number of the entries waiting for an answer.
     waiting: StoredValue<Option<u32>>,
-    /// Until what waits is marked as late.
+    /// Timer that marks pending entries as late.
     patience: Pending,
-    /// Until the figures of the last setup go.
+    /// Timer that removes the figures of the last valid setup.
     resting: Pending,
 }
 
 impl Simulation {
-    /// Asks the engine now, and again at every entry.
+    /// Asks the engine now and after every change of the entries.
     pub fn provide(store: Store) -> Self {
         let reading = store.reading();
         let simulation = Self {
@@ -89,14 +89,14 @@ impl Simulation {
         Effect::new(move || {
             let near = store.near().get();
             simulation.outcome.track();
-            // A text that is not right yet has no outcome of its own.
+            // An invalid text changes the reading without changing the outcome.
             reading.track();
-            // What is asked for now is painted first, which takes the processor too.
+            // Paint the current request first: prefetching would compete for the processor.
             after_paint(move || near.iter().for_each(|near| simulation.ask_near(engine, near)));
         });
         on_cleanup(move || engine.cancel(Slot::Near));
         let entries = Memo::new(move |_| reading.with(Reading::entries));
-        // At once, not in turn with the other effects of an entry: the worker simulates while they run.
+        // Runs immediately, before the other effects of an entry, so that the worker simulates in parallel with them.
         ImmediateEffect::new_scoped(move || {
             let entries = entries.get();
             untrack(|| simulation.follow(engine, entries));
@@ -109,8 +109,8 @@ impl Simulation {
         let Some(run) = self.known(&entries) else {
             return self.ask(engine, entries);
         };
-        // Its figures stand there while the worker simulates it again, for all that is asked about it afterwards:
-        // once they are painted, which takes the processor too.
+        // Shows the remembered figures at once. The worker still simulates the entries, since later questions need its
+        // kept run, but only after painting, which would compete for the processor.
         engine.cancel(Slot::Run);
         self.waiting.set_value(None);
         self.stale.set(false);
@@ -152,7 +152,7 @@ impl Simulation {
         });
     }
 
-    /// This came of these entries.
+    /// Publishes the outcome of these entries.
     fn end(self, engine: Engine, entries: Draft, outcome: Outcome) {
         self.stale.set(false);
         self.entries.set_value(entries.clone());
@@ -163,7 +163,7 @@ impl Simulation {
         after_paint(move || self.ask_details(engine));
     }
 
-    /// Has the runs ready that one press on an entry, or one key in it, asks for.
+    /// Prefetches the runs that one click or key press on the focused entry would request.
     fn ask_near(self, engine: Engine, Near { key, texts }: &Near) {
         let outcome = self.outcome.try_get_untracked().unwrap_or(Outcome::Waiting);
         if !key.decides_run() || matches!(outcome, Outcome::Waiting) {
@@ -187,7 +187,7 @@ impl Simulation {
         });
     }
 
-    /// Remembers the run of these entries; the oldest one is forgotten.
+    /// Remembers the run of these entries and drops the oldest one if needed.
     pub fn remember(self, entries: Draft, run: Arc<Run>) {
         self.known.update_value(|known| {
             known.retain(|(of, _)| *of != entries);
@@ -198,7 +198,7 @@ impl Simulation {
         });
     }
 
-    /// The run of these entries, if it was simulated before: the engine gives the same again.
+    /// Returns the remembered run of these entries; simulation is deterministic, so it is still valid.
     fn known(self, entries: &Draft) -> Option<Arc<Run>> {
         self.known.with_value(|known| {
             let found = known.iter().find(|(of, _)| of == entries);
@@ -218,12 +218,12 @@ impl Simulation {
         });
     }
 
-    /// The simulation that the page provides.
+    /// Returns the simulation that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// The run, while there is one.
+    /// Returns the current run; reactive.
     pub fn run(self) -> Option<Arc<Run>> {
         match self.outcome.get() {
             Outcome::Ready(run) => Some(run),
@@ -231,8 +231,7 @@ impl Simulation {
         }
     }
 
-    /// A text about the run, in step with it; empty while there is none. Where it stays the same, nothing on the
-    /// page is touched.
+    /// Derives a text from the current run, empty if there is none. An unchanged text causes no update of the page.
     pub fn text(self, words: impl Fn(&Run) -> String + Send + Sync + 'static) -> Signal<String> {
         Signal::derive(move || match self.outcome.get() {
             Outcome::Ready(run) => words(&run),
@@ -240,7 +239,7 @@ impl Simulation {
         })
     }
 
-    /// What the host keeps of what was simulated has this number.
+    /// Id under which the host keeps the current run.
     pub fn id(self) -> Option<u32> {
         self.outcome.with(|outcome| match outcome {
             Outcome::Ready(run) => Some(run.id),
@@ -248,7 +247,7 @@ impl Simulation {
         })
     }
 
-    /// The card of what was simulated, or why there is none.
+    /// Returns the card of the current run, or the reason why there is none.
     pub fn card(self) -> Option<Result<Card, String>> {
         self.outcome.with(|outcome| match outcome {
             Outcome::Ready(run) => Some(run.card.clone()),
@@ -257,7 +256,7 @@ impl Simulation {
     }
 }
 
-/// Runs `f` once the browser has painted what was changed before; at once, where it paints nothing.
+/// Runs `f` after the browser's next paint, or at once if the page is hidden and nothing is painted.
 fn after_paint(f: impl FnOnce() + 'static) {
     if document().hidden() {
         return f();

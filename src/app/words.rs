@@ -1,4 +1,4 @@
-//! Words for the engine's terms and for what can be wrong with an entry.
+//! Translates the engine's terms, and errors in entries, for the page.
 
 mod amount;
 mod derivation;
@@ -19,7 +19,7 @@ use crate::i18n::{Words, t_string};
 use crate::state::{FieldError, Key, Problem};
 use crate::worker::view::Card;
 
-/// The name of a kind of tensor.
+/// Name of a kind of tensor.
 pub fn kind(i18n: Words, kind: Kind) -> String {
     match kind {
         Kind::Weight => t_string!(i18n, kind.weight).to_string(),
@@ -32,7 +32,7 @@ pub fn kind(i18n: Words, kind: Kind) -> String {
     }
 }
 
-/// The name of a part of the model.
+/// Name of a component of the model.
 pub fn component(i18n: Words, component: Component) -> String {
     match component {
         Component::VisionTower => t_string!(i18n, component.vision_tower).to_string(),
@@ -43,7 +43,7 @@ pub fn component(i18n: Words, component: Component) -> String {
     }
 }
 
-/// The name of a phase of the step.
+/// Name of a phase of the step.
 pub fn phase(i18n: Words, phase: Phase) -> String {
     match phase {
         Phase::Forward => t_string!(i18n, phase.forward).to_string(),
@@ -52,7 +52,7 @@ pub fn phase(i18n: Words, phase: Phase) -> String {
     }
 }
 
-/// The name of a part of what the run takes from the card.
+/// Name of a part of a run's memory on the card.
 pub fn part(i18n: Words, part: Part) -> String {
     match part {
         Part::Live(k) => kind(i18n, k),
@@ -64,7 +64,7 @@ pub fn part(i18n: Words, part: Part) -> String {
     }
 }
 
-/// What a card is called, and what of it is given.
+/// Name of a card, with the memory limit if one is set.
 pub fn card(i18n: Words, card: &Card) -> String {
     match card.limit {
         Some(limit) => t_string!(i18n, verdict.limited, card = card.name.clone(), limit = gib(limit)),
@@ -72,7 +72,7 @@ pub fn card(i18n: Words, card: &Card) -> String {
     }
 }
 
-/// What a run reserves, in whose process.
+/// Reserved bytes and the segment layout that leads to them.
 pub fn reserved(i18n: Words, layout: SegmentLayout, bytes: String) -> String {
     match layout {
         SegmentLayout::FreshProcess => t_string!(i18n, reserved.fresh_process, bytes = bytes).to_string(),
@@ -81,7 +81,7 @@ pub fn reserved(i18n: Words, layout: SegmentLayout, bytes: String) -> String {
     }
 }
 
-/// Why a tensor lives.
+/// Reason why a tensor is alive.
 pub fn why(i18n: Words, why: Why) -> String {
     match why {
         Why::InUse => t_string!(i18n, why.in_use).to_string(),
@@ -103,7 +103,7 @@ pub fn why(i18n: Words, why: Why) -> String {
     }
 }
 
-/// The label of an entry.
+/// Label of an entry.
 pub fn label(i18n: Words, key: Key) -> String {
     match key {
         Key::Model => t_string!(i18n, setup.model).to_string(),
@@ -169,7 +169,7 @@ pub fn label(i18n: Words, key: Key) -> String {
     }
 }
 
-/// The label of a choice; the vocabulary's own word where it needs no other.
+/// Label of a choice; falls back to the value itself if it needs no translation.
 pub fn choice(i18n: Words, key: Key, value: &str) -> String {
     match (key, value) {
         (Key::Phase, "train") => t_string!(i18n, choice.phase_train).to_string(),
@@ -218,12 +218,12 @@ pub fn choice(i18n: Words, key: Key, value: &str) -> String {
     }
 }
 
-/// The name of an entry that is swept.
+/// Name of a swept entry.
 fn axis(i18n: Words, name: &str) -> String {
     Key::named(name).map_or_else(|| name.to_owned(), |key| label(i18n, key))
 }
 
-/// The name of a way to compute attention.
+/// Name of an attention algorithm.
 pub fn algorithm(i18n: Words, algorithm: Algorithm) -> String {
     match algorithm {
         Algorithm::Standard => t_string!(i18n, attention.standard).to_string(),
@@ -236,7 +236,7 @@ pub fn algorithm(i18n: Words, algorithm: Algorithm) -> String {
     }
 }
 
-/// What was given, what is allowed, and what is used in its place.
+/// Error message of an entry: the given text, the allowed values and the replacement in use.
 pub fn field_error(i18n: Words, error: &FieldError) -> String {
     let given: String = error.given.chars().take(40).collect();
     let used = match error.used.as_str() {
@@ -265,8 +265,7 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
     }
 }
 
-/// A warning in the person's language. English is the engine's own text; so is a warning that has
-/// no translation yet.
+/// Text of a warning. English, and any warning without a translation yet, uses the engine's own text.
 pub fn warning(i18n: Words, warning: &Warning) -> String {
     let m = warning.message.clone();
     let arg = |name: &str| {

@@ -1,4 +1,4 @@
-//! What the page shows of everything that was read.
+//! Diagnosis of all files, as JSON for the page.
 
 use serde::Serialize;
 use vramscope_diagnose::snapshot::{Category, Group, Recording, SegmentMap, Summary};
@@ -8,21 +8,21 @@ use vramscope_engine::units::Bytes;
 
 use super::run::{Run, Simulated};
 
-/// A file by its name: what was understood of it, or why nothing was.
+/// Name of a file, with the evidence read from it or the reason why it was not understood.
 pub type File = (String, Result<Vec<Piece>, String>);
 
-/// Everything.
+/// Diagnosis of all files together.
 #[derive(Serialize)]
 pub struct Answer<'a> {
-    /// Name, line and kind of each piece.
+    /// Name, line and kind of each piece of evidence.
     read: Vec<(&'a str, usize, &'static str)>,
-    /// Name and why nothing of it was understood.
+    /// Name of each file that was not understood, and the reason.
     refused: Vec<(&'a str, &'a str)>,
     findings: Vec<Told>,
     checks: Vec<Check>,
     recordings: Vec<Shown<'a>>,
     simulated: Option<Simulated>,
-    /// Why the run that was named cannot be simulated.
+    /// Reason why the named run cannot be simulated.
     fault: Option<&'a str>,
 }
 
@@ -33,19 +33,19 @@ struct Told {
     row: &'static str,
     title: Said,
     numbers: Vec<Said>,
-    /// What to do, and its name.
+    /// Next steps: id and sentence.
     next: Vec<(Step, Said)>,
     gauge: Option<(Bytes, Bytes)>,
 }
 
-/// A recording, to be looked at closer on demand.
+/// A recording, as an overview; the page requests details on demand.
 #[derive(Serialize)]
 struct Shown<'a> {
     device: u32,
     events: u32,
     peak: Bytes,
     peak_event: u32,
-    /// In the order in which they are stacked.
+    /// Categories in stacking order.
     categories: [Category; Category::ALL.len()],
     frames: &'a [String],
     steps: &'a [u32],
@@ -55,13 +55,13 @@ struct Shown<'a> {
     segment_count: usize,
 }
 
-/// As many segments are drawn.
+/// Maximum number of segments drawn.
 const SEGMENTS: usize = 48;
-/// Ends of steps that are marked.
+/// Maximum number of step ends marked.
 const STEPS: usize = 200;
 
 impl<'a> Answer<'a> {
-    /// Of files, what they mean, their recordings, and the run.
+    /// Combines the files, their findings, their recordings and the run.
     pub fn of(
         files: &'a [File],
         (findings, pieces): (&[Finding], &[Piece]),
@@ -74,7 +74,7 @@ impl<'a> Answer<'a> {
         let all: Vec<(&str, &Piece)> = understood
             .flat_map(|(name, pieces)| pieces.iter().map(move |piece| (name.as_str(), piece)))
             .collect();
-        // In the same order, one for each.
+        // Summaries and recordings correspond one to one, in the same order.
         let summaries = all.iter().filter_map(|(_, piece)| match &piece.evidence {
             Evidence::Snapshot(summary) => Some(&**summary),
             _ => None,
@@ -122,7 +122,7 @@ impl Told {
     }
 }
 
-/// What to do, by what the page has in the place of flags.
+/// Wording of a step; where the command line names a flag, the page names its own control.
 fn said(step: Step) -> Said {
     let mut said = words::step(step);
     match step {

@@ -1,4 +1,4 @@
-//! The run that the files are of, where the person names it.
+//! The run that the files belong to, if the user names it.
 
 use serde::{Deserialize, Serialize};
 use vramscope_diagnose::Step;
@@ -10,53 +10,53 @@ use vramscope_engine::verdict::Room;
 use vramscope_engine::{Case, Model, Report, Setup, simulate_on};
 use vramscope_plan::{Effect, Now, Tried, WhatIf};
 
-/// As the page sends it.
+/// Run as sent by the page.
 #[derive(Debug, Deserialize)]
 struct Named {
-    /// Of the catalogue.
+    /// Catalogue name.
     model: String,
-    /// A `config.json` in the place of the model; empty where there is none.
+    /// Text of a `config.json` that replaces the model; empty if there is none.
     config: String,
     gpu: String,
-    /// Whether the card was chosen, and is not only the page's first.
+    /// True if the user selected the card, false if it is the page's default.
     gpu_is_chosen: bool,
     setup: Setup,
 }
 
-/// A run, simulated.
+/// A simulated run.
 #[derive(Debug)]
 pub struct Run {
     model: Model,
-    /// Its setup.
+    /// Training setup.
     pub setup: Setup,
     gpu: Gpu,
     device: Option<&'static Device>,
     gpu_is_chosen: bool,
-    /// What the simulation gave.
+    /// Result of the simulation.
     pub report: Report,
 }
 
-/// One simulated step, to draw beside a recording.
+/// Steady step of the run, to draw beside a recording.
 #[derive(Debug, Serialize)]
 pub struct Simulated {
     peak: Bytes,
-    /// Of the stack, from below.
+    /// Kinds in stacking order, from the bottom.
     kinds: [Kind; Kind::COUNT],
     columns: Vec<[Bytes; Kind::COUNT]>,
 }
 
-/// A change and what it saves.
+/// A change and its effect.
 #[derive(Debug, Serialize)]
 pub struct Fix {
     key: &'static str,
     value: String,
-    /// The step that it carries out.
+    /// Next step of a finding that this change carries out.
     step: Option<Step>,
     #[serde(flatten)]
     effect: Effect,
 }
 
-/// One measure of the planner's ladder.
+/// A measure of the planner's ladder.
 #[derive(Debug, Serialize)]
 pub struct Rung {
     change: Option<(&'static str, String)>,
@@ -68,10 +68,10 @@ pub struct Rung {
 }
 
 impl Run {
-    /// Reads and simulates what the page sent.
+    /// Parses and simulates the run sent by the page.
     ///
     /// # Errors
-    /// The engine's message, where model or setup cannot be simulated.
+    /// Returns the engine's message if model or setup cannot be simulated.
     pub fn read(json: &str) -> Result<Self, String> {
         let named: Named = serde_json::from_str(json).map_err(|error| error.to_string())?;
         let model = match named.config.as_str() {
@@ -98,13 +98,13 @@ impl Run {
         })
     }
 
-    /// All memory of the card, where it was chosen.
+    /// Memory of the card, if the user selected it.
     pub fn capacity(&self) -> Option<Bytes> {
         self.device.filter(|_| self.gpu_is_chosen).map(Device::usable)
     }
 
-    /// What changes are held against: the card that was chosen; else what the error says that PyTorch can have;
-    /// else the page's first card.
+    /// Memory that changes are compared with: the selected card's; otherwise what the error message says PyTorch can
+    /// have; otherwise the page's default card.
     pub fn room(&self, told: Option<Bytes>) -> Option<Room<'static>> {
         let card = self.device.map(Room::Card);
         match told.map(Room::Allocator) {
@@ -113,13 +113,13 @@ impl Run {
         }
     }
 
-    /// Every change that makes sense, to be tried one after another.
+    /// All applicable changes, to be tried one after another.
     pub fn changes(&self, room: Option<Room<'static>>) -> WhatIf {
         let now = Now::of(&self.report);
         WhatIf::new(self.model.clone(), self.setup.clone(), self.gpu, room, now)
     }
 
-    /// Measures one after another until the setup trains in a room, and what the allocator has there.
+    /// Applies measures one after another until the setup trains. Returns the allocator's limit and the measures.
     pub fn ladder(&self, room: Room) -> Option<(Bytes, Vec<Rung>)> {
         let limit = match room {
             Room::Allocator(limit) => limit,
@@ -139,7 +139,7 @@ impl Run {
         Some((limit, rungs.into_iter().map(rung).collect()))
     }
 
-    /// The steady step, to draw.
+    /// Returns the steady step for drawing.
     pub fn simulated(&self) -> Simulated {
         let columns = self.report.timeline.columns(COLUMNS);
         Simulated {
@@ -150,11 +150,11 @@ impl Run {
     }
 }
 
-/// More columns than this say no more on any screen.
+/// Maximum number of columns; more would not be visible on any screen.
 const COLUMNS: usize = 400;
 
 impl Fix {
-    /// Of a change that was tried; nothing where it cannot run.
+    /// Converts a change that was tried; `None` if it cannot run.
     pub fn of(tried: Tried) -> Option<Self> {
         let effect = tried.effect.ok()?;
         Some(Self {

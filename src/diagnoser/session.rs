@@ -1,4 +1,4 @@
-//! Files, one after another, the run that they are of, and what they mean together.
+//! Session: receives files one after another with the run they belong to, and diagnoses them together.
 
 use std::ops::Range;
 
@@ -11,24 +11,24 @@ use vramscope_plan::WhatIf;
 use super::answer::{Answer, File};
 use super::run::{Fix, Run};
 
-/// Larger files are for the command line: a program in a browser can hold four gibibytes, and a reader up to
-/// four times its file.
+/// Maximum size of a file. Larger ones are for the command line: WebAssembly can address 4 GiB, and parsing takes up to
+/// four times the file's size.
 const LARGEST: u64 = 1 << 30;
 
-/// What was read so far.
+/// Files, recordings and run received so far.
 #[derive(Default)]
 pub struct Session {
-    /// The file that is being taken in.
+    /// File being received.
     open: Option<(String, Vec<u8>)>,
     files: Vec<File>,
     recordings: Vec<Recording>,
     run: Option<Result<Run, String>>,
-    /// Changes that are not tried yet.
+    /// Changes not tried yet.
     changes: Option<WhatIf>,
 }
 
 impl Session {
-    /// Begins a file of about so many bytes, unpacked; says why, if that is too many.
+    /// Starts a file of about `size` bytes, unpacked; returns the reason if that is too large.
     pub fn begin(&mut self, name: &str, size: u64) -> Option<String> {
         let mut bytes = Vec::new();
         if size > LARGEST || bytes.try_reserve_exact(size as usize).is_err() {
@@ -43,14 +43,14 @@ impl Session {
         None
     }
 
-    /// Takes in the next bytes of the file.
+    /// Appends bytes to the file.
     pub fn feed(&mut self, bytes: &[u8]) {
         if let Some((_, taken)) = &mut self.open {
             taken.extend_from_slice(bytes);
         }
     }
 
-    /// Reads the file that was taken in.
+    /// Parses the file received.
     pub fn end(&mut self) {
         let Some((name, bytes)) = self.open.take() else { return };
         let read = read_to_look_at(&bytes).map_err(|refusal| refusal.to_string());
@@ -61,7 +61,7 @@ impl Session {
         self.files.push((name, pieces));
     }
 
-    /// Takes the run's model and setup; an empty text where they are not known.
+    /// Sets the run's model and setup from JSON; an empty text clears it.
     pub fn know(&mut self, run: &str) {
         self.run = (!run.is_empty()).then(|| Run::read(run));
         self.changes = self.known().map(|run| run.changes(self.room()));
@@ -78,7 +78,7 @@ impl Session {
             .flatten()
     }
 
-    /// What the run has, by the card or by the error.
+    /// Memory available to the run, according to the card or the error message.
     fn room(&self) -> Option<Room<'static>> {
         let told: Option<Bytes> = self.pieces().find_map(|piece| match &piece.evidence {
             Evidence::Oom(message) => Some(message.reserved_in_all()?.bytes + message.free?.bytes),
@@ -87,7 +87,7 @@ impl Session {
         self.known()?.room(told)
     }
 
-    /// What all files together mean, as JSON.
+    /// Returns the diagnosis of all files together, as JSON.
     pub fn answer(&self) -> String {
         let run = self.known();
         let context = Context {
@@ -105,33 +105,33 @@ impl Session {
         ))
     }
 
-    /// Tries the next change of the setup: how many are left, and what it does. Nothing where all are tried.
+    /// Tries the next change to the setup. Returns the number left and the change's effect; `None` if all are tried.
     pub fn try_next(&mut self) -> Option<String> {
         let changes = self.changes.as_mut()?;
         let tried = changes.next()?;
         Some(text(&(changes.len(), Fix::of(tried))))
     }
 
-    /// The limit, and measures one after another until the setup trains under it.
+    /// Returns the limit, and measures applied one after another until the setup trains under it.
     pub fn ladder(&self) -> Option<String> {
         let (run, room) = (self.known()?, self.room()?);
         Some(text(&run.ladder(room)?))
     }
 
-    /// Columns of a recording's curve.
+    /// Returns columns of a recording's curve.
     pub fn columns(&self, recording: usize, by_frame: bool, span: Range<u32>, most: u32) -> String {
         let by = if by_frame { By::Frame } else { By::Category };
         let recording = self.recordings.get(recording);
         text(&recording.map(|recording| recording.columns(by, span, most)))
     }
 
-    /// What lives after an event of a recording.
+    /// Returns the allocations live after an event of a recording.
     pub fn instant(&self, recording: usize, event: u32) -> String {
         text(&self.recordings.get(recording).map(|recording| recording.instant(event)))
     }
 }
 
-/// Plain data into a text: nothing can fail.
+/// Serializes plain data, which cannot fail.
 fn text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
@@ -196,7 +196,7 @@ mod tests {
         let halved = &halved.expect("half the batch")[1];
         assert!(halved["difference"].as_i64().is_some_and(|bytes| bytes < 0) && halved["step"] == "smaller-batch");
         assert_eq!(tried.last().expect("changes")[0], 0);
-        // 21.5 + 1.89 GiB, as the error says.
+        // 21.5 + 1.89 GiB, as the error message says.
         let ladder = json(&session.ladder().expect("a ladder"));
         assert_eq!((ladder[0].as_u64().expect("bytes") as f64 / 1e7).round(), 2511.0);
         assert_eq!(ladder[1][0]["trains"], true);

@@ -1,7 +1,7 @@
-//! What findings and the page of diagnoses say. These phrases come with this program: whoever does not open the
-//! page does not load them.
+//! Phrases of findings and of the diagnosis page. They are compiled into this program, so that only visitors of the
+//! page download them.
 
-/// The phrases of a language: those of findings, then those of the page; a list of two objects.
+/// Returns the phrases of a language as a list of two objects: those of findings, then those of the page.
 pub fn phrases(language: &str) -> String {
     let [findings, page] = match language {
         "zh-CN" => [
@@ -12,7 +12,7 @@ pub fn phrases(language: &str) -> String {
             include_str!("words/finding.zh-TW.json"),
             include_str!("words/page.zh-TW.json"),
         ],
-        // The command line's.
+        // The same file as the command line's.
         _ => [
             include_str!("../diagnose/finding/words/en.json"),
             include_str!("words/page.en.json"),

@@ -1,30 +1,30 @@
-//! What the page says, as the files of `locales/` have it: read by the build script, which gives every
-//! phrase its name in the program, and by `cargo xtask build`, which packs each language for download.
+//! Reads the phrases in `locales/`: for the build script, which gives each one a Rust name, and for `cargo xtask
+//! build`, which packs each language for download.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-/// Languages, by the names of their folders; the first one is whole by definition.
+/// Languages by folder name, in the order of a phrase's texts.
 pub const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
 /// One phrase, in every language.
 pub struct Phrase {
-    /// Name of its file.
+    /// File that holds the phrase, without extension.
     pub subject: String,
-    /// Its name there.
+    /// Key in that file.
     pub key: String,
-    /// What is filled in, in the order of the alphabet: `{{ name }}` in a text.
+    /// Placeholders in alphabetical order; `{{ name }}` in a text.
     pub gaps: Vec<String>,
-    /// In the order of [`LANGUAGES`].
+    /// Texts in the order of [`LANGUAGES`].
     pub texts: [String; LANGUAGES.len()],
 }
 
-/// All phrases below a folder, by subject and key.
+/// Reads all phrases below a folder, sorted by subject and key.
 ///
 /// # Errors
-/// A file that is not an object of texts, or a phrase that not every language has.
+/// Fails if a file is not an object of strings, a language lacks a phrase, or a text has a stray brace or a line break.
 pub fn read(locales: &Path) -> Result<Vec<Phrase>, String> {
     let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for (place, language) in LANGUAGES.iter().enumerate() {
@@ -81,7 +81,7 @@ fn without_gaps(text: &str) -> String {
         .fold(first.to_owned(), |text, (_, rest)| text + rest)
 }
 
-/// The phrases of one language, by its place in [`LANGUAGES`]: a line for each, gaps as `{0}`.
+/// Packs the phrases of one language, given by its index in [`LANGUAGES`]: one per line, placeholders as `{0}`.
 #[allow(dead_code, reason = "the build script packs nothing")]
 pub fn packed(phrases: &[Phrase], language: usize) -> String {
     let line = |phrase: &Phrase| {

@@ -1,4 +1,4 @@
-//! Nobody is kept out: axe-core finds nothing serious, in any language, theme or width.
+//! Tests accessibility: axe-core finds nothing serious in any language, theme or width.
 
 use serde_json::json;
 use thirtyfour::By;
@@ -8,7 +8,7 @@ use xtask::tools;
 use crate::Page;
 use crate::page::with_page;
 
-/// Runs over WCAG 2.2 A and AA and axe's own best practices; what is serious or worse.
+/// Runs axe-core's rules for WCAG 2.2 A and AA and its best practices; returns serious and critical violations.
 const RUN: &str = "
     const done = arguments[arguments.length - 1];
     const runOnly = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
@@ -19,7 +19,7 @@ const RUN: &str = "
         error => done([String(error)]));";
 
 pub async fn findings(page: &Page) -> WebDriverResult<Vec<String>> {
-    // What is at work is dimmed, and fades while it begins and ends.
+    // Elements fade while work starts and ends, which would lower their contrast.
     let media = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
     page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
     let busy = "return document.querySelector('[aria-busy=true]') !== null";
@@ -30,7 +30,7 @@ pub async fn findings(page: &Page) -> WebDriverResult<Vec<String>> {
     page.driver.execute_async(RUN, vec![]).await?.convert()
 }
 
-/// The page as on a screen of this width.
+/// Sets the width of the viewport.
 pub async fn set_width(page: &Page, width: u32) -> WebDriverResult<()> {
     let metrics = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
     page.driver
@@ -109,7 +109,7 @@ async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
     .await;
 }
 
-/// 1280 px at 400%.
+/// WCAG 2.2, 1.4.10: a viewport of 1280 px at 400% zoom.
 #[tokio::test]
 async fn at_320_pixels_nothing_has_to_be_scrolled_sideways() {
     with_page("#/?model=qwen2-vl-2b", async |page| {
@@ -129,7 +129,7 @@ async fn at_320_pixels_nothing_has_to_be_scrolled_sideways() {
     .await;
 }
 
-/// WCAG 2.2, 2.5.8. What is hidden behind its label is pressed there.
+/// WCAG 2.2, 2.5.8. A control hidden behind its label is clicked through the label.
 #[tokio::test]
 async fn everything_that_is_pressed_is_24_pixels_or_more() {
     with_page("#/?freeze=lora&ema=true&lengths=1000,2000", async |page| {

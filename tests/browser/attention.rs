@@ -1,4 +1,4 @@
-//! The page of attention: its figures are the engine's, and all that is shown can be taken away.
+//! Tests the attention page: its figures equal the engine's, and everything shown can be exported.
 
 use vramscope_engine::attention::{Algorithm, Call, memory, time};
 use vramscope_engine::device::Device;
@@ -119,7 +119,7 @@ async fn data_and_drawing_can_be_saved() {
     .await;
 }
 
-/// Puts a file into the page's file field.
+/// Puts a file into the page's file input.
 const OPEN: &str = "const data = new DataTransfer(); data.items.add(new File([arguments[0]], 'mine.json'));\
                     const field = document.querySelector('[data-testid=record-file]'); field.files = data.files;\
                     field.dispatchEvent(new Event('change', { bubbles: true }))";

@@ -1,3 +1,5 @@
+//! Tests invalid input: it is kept and explained.
+
 use thirtyfour::error::WebDriverResult;
 use vramscope_engine::Model;
 
@@ -51,7 +53,7 @@ async fn a_malformed_config_shows_why_and_stays() {
         assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(broken));
         assert!(page.text("refusal").await?.contains("JSON"));
 
-        // A look at the catalogue and back loses nothing.
+        // Switching to the catalogue and back keeps the text.
         page.click("from-catalogue").await?;
         page.until("peak-allocated", || page.value("peak-allocated"), Option::is_some)
             .await?;
@@ -82,7 +84,7 @@ async fn a_pasted_config_gives_the_catalogues_bytes_and_survives_a_reload() {
     .await;
 }
 
-/// Holds a file above an element, or drops it there.
+/// Drags a file over an element, or drops it there.
 const DRAG: &str = "const data = new DataTransfer(); data.items.add(new File([arguments[3]], arguments[2]));\
     document.querySelector(arguments[0]).dispatchEvent(\
     new DragEvent(arguments[1], { dataTransfer: data, bubbles: true, cancelable: true }))";
@@ -156,7 +158,7 @@ async fn refusals_are_in_the_persons_language_and_name_what_was_given() {
                 assert!(lang == "en" || !message.contains(english), "{lang}: {message}");
             }
         }
-        // Another language says the same of what is on screen.
+        // Switching the language translates the message on screen.
         page.choose("language", "en").await?;
         page.until("English", || page.text("refusal"), |m| m.contains("does not generate"))
             .await?;

@@ -1,4 +1,4 @@
-//! The page of measured cards: published records, files from disk, one against another, and the person's own.
+//! Tests the benchmarks page: published records, local files, comparison of records, and the user's own card.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,7 +16,7 @@ const H200: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/h200.json"
 const LAVAPIPE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/lavapipe.json");
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/example.json");
 
-/// A built page with records that `vramscope export` put beside it.
+/// Serves the built page with records that `vramscope export` placed beside it.
 fn published(name: &str, files: &[&str]) -> Server {
     let folder = copy_of_page(name);
     let output = Command::new(binary())
@@ -29,7 +29,7 @@ fn published(name: &str, files: &[&str]) -> Server {
     Server::start(folder, 0).expect("a port is free")
 }
 
-/// A file that only a test has.
+/// Writes a file for a test and returns its path.
 fn file(name: &str, text: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, text).expect("a file of the test's own");
@@ -52,7 +52,7 @@ async fn columns(page: &Page, wanted: usize) -> WebDriverResult<()> {
     Ok(())
 }
 
-/// H200.json with every time of the first kernels doubled, and a newer driver.
+/// Returns `H200.json` with all times of the first kernels doubled and a newer driver.
 fn slower() -> String {
     let mut record: Value = serde_json::from_str(&std::fs::read_to_string(H200).expect("kept")).expect("JSON");
     record["device"]["driver"] = "999.1".into();
@@ -74,7 +74,7 @@ async fn published_cards_are_compared_and_the_address_holds_which() {
     let site = published("bench-published", &[H200, LAVAPIPE, EXAMPLE]);
     with_browser(&site.origin(), async |page| {
         page.go("#/benchmarks").await?;
-        // Without a choice, the newest record of each of two cards.
+        // Without a selection, the newest record of each of two cards is shown.
         columns(page, 2).await?;
         assert_eq!(page.value("bench-list").await?.as_deref(), Some("3"));
         let script = "return [...document.querySelectorAll('[data-testid=reach-memory]')].map((e) => +e.dataset.value)";
@@ -96,7 +96,7 @@ async fn published_cards_are_compared_and_the_address_holds_which() {
             page.until(chart, rows, |rows| *rows > 0).await?;
             page.click_at(&format!("[data-testid='{chart}-table'] summary")).await?;
         }
-        // None is a choice too.
+        // An empty selection is stored too.
         for _ in 0..3 {
             page.click_at("[data-testid=bench-pick]:checked").await?;
         }
@@ -197,7 +197,7 @@ async fn what_is_no_record_is_refused_and_no_text_becomes_markup() {
     .await;
 }
 
-/// Has the host give this answer when it is asked for the list of records, and leaves the page.
+/// Script that makes the server give this answer to the list of records, and then leaves the page.
 fn host_answers(answer: &str) -> String {
     format!(
         "window.fetchAnything ??= window.fetch;
@@ -213,7 +213,7 @@ async fn every_state_of_the_host_is_told() {
     with_browser(&site.origin(), async |page| {
         page.go("#/benchmarks").await?;
         columns(page, 1).await?;
-        // A host that answers otherwise, without one.
+        // Answers of a server in other states, simulated without one.
         let answers = [
             ("closed", "new Response('{}', { status: 401 })"),
             ("busy", "new Response('', { status: 503 })"),
@@ -230,10 +230,10 @@ async fn every_state_of_the_host_is_told() {
             page.until(state, shown, |shown| shown.as_deref() == Some(state))
                 .await?;
         }
-        // Files work without a host.
+        // Local files work without a server.
         open(page, H200).await?;
         columns(page, 1).await?;
-        // With a token, the next try is answered.
+        // With a token, the next request succeeds.
         let answer = "asked.headers.get('authorization') === 'Bearer vrs_1' \
             ? new Response('{\"records\":[],\"next\":null}') : new Response('{}', { status: 401 })";
         page.driver.execute(host_answers(answer), vec![]).await?;

@@ -1,5 +1,4 @@
-//! One driver for each test, on a port of its own, which ends with the test and takes its browser
-//! with it.
+//! Starts one chromedriver per test, on its own port; it ends with the test and closes its browser.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -15,7 +14,7 @@ pub struct Chromedriver {
 }
 
 impl Chromedriver {
-    /// Starts it on a free port, which it prints.
+    /// Starts chromedriver on a free port, which it prints.
     pub fn start(browser: &Browser) -> Self {
         let mut process = Command::new(&browser.driver)
             .arg("--port=0")
@@ -38,12 +37,12 @@ impl Chromedriver {
         Self { process, port }
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     pub fn url(&self) -> String {
         format!("http://{}:{}", Ipv4Addr::LOCALHOST, self.port)
     }
 
-    /// Asks it to close its browsers and itself; killed outright, it would leave them behind.
+    /// Asks it to close its browsers and exit; if killed, it would leave them running.
     fn shut_down(&self) -> std::io::Result<()> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
@@ -55,7 +54,7 @@ impl Chromedriver {
 impl Drop for Chromedriver {
     fn drop(&mut self) {
         if self.shut_down().is_err() {
-            // It has ended already if this fails.
+            // Fails only if it has already exited.
             self.process.kill().ok();
         }
         self.process.wait().ok();

@@ -1,4 +1,4 @@
-//! What of the program is fetched when it is first needed.
+//! Tests the lazily loaded chunks of the program.
 
 use crate::page::with_page;
 

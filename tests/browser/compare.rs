@@ -1,3 +1,5 @@
+//! Tests the comparison of pinned setups.
+
 use serde_json::{Value, json};
 use thirtyfour::error::WebDriverResult;
 
@@ -5,21 +7,21 @@ use crate::Page;
 use crate::page::with_page;
 use crate::same_bytes::command_line;
 
-/// Names of the setups side by side, with what each needs.
+/// Names of the compared setups, each with the memory it needs.
 async fn columns(page: &Page) -> WebDriverResult<Vec<(String, Option<String>)>> {
     let script = "return [...document.querySelectorAll('[data-testid=compare-needed]')]\
                   .map(cell => [cell.dataset.name, cell.dataset.value ?? null])";
     page.driver.execute(script, vec![]).await?.convert()
 }
 
-/// The setups side by side, once all are simulated.
+/// Memory of each compared setup, once all are simulated.
 async fn needed(page: &Page, count: usize) -> WebDriverResult<Vec<String>> {
     let whole = |all: &Vec<(String, Option<String>)>| all.len() == count && all.iter().all(|(_, n)| n.is_some());
     let all = page.until("setups", || columns(page), whole).await?;
     Ok(all.into_iter().filter_map(|(_, needed)| needed).collect())
 }
 
-/// What the command line says that each batch needs.
+/// Bytes that the command line computes for each batch.
 fn expected(batches: &[u64]) -> Vec<String> {
     let cases: Vec<_> = batches
         .iter()
@@ -51,7 +53,7 @@ async fn pinned_setups_stand_beside_the_editor_and_in_the_link() {
         let wanted = expected(&[2, 4, 3]);
         page.until("the editor's", || needed(page, 3), |now| *now == wanted)
             .await?;
-        // The link alone brings all of it back.
+        // The link alone restores everything.
         let fragment = page.fragment().await?;
         page.go(&fragment).await?;
         assert_eq!(needed(page, 3).await?, wanted);

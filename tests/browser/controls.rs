@@ -1,3 +1,5 @@
+//! Tests the controls of the plan page.
+
 use thirtyfour::prelude::*;
 
 use crate::page::with_page;
@@ -77,7 +79,7 @@ async fn pointing_at_the_timeline_lists_what_is_live_there() {
             let script = "return document.querySelector('.instant h3').textContent";
             page.driver.execute(script, vec![]).await?.convert::<String>()
         };
-        // What stands above has come, so that nothing moves under the pointer.
+        // Wait for the content above, so that nothing moves under the pointer.
         page.find("what-if-row").await?;
         page.find("instant").await?;
         let at_peak = title().await?;
@@ -96,9 +98,9 @@ async fn pointing_at_the_timeline_lists_what_is_live_there() {
     .await;
 }
 
-/// While an entry has the focus, the runs that one press asks for are simulated: the press is answered before the
-/// browser does anything else. A quarter of a second later there is no other way to know them: single changes are only
-/// tried once entries have rested for longer.
+/// While an entry has the focus, the runs that one key press would request are prefetched, so the press is answered
+/// before the browser does anything else. A quarter of a second after focusing there is no other source for them:
+/// single changes are tried only after entries have rested for longer.
 #[tokio::test]
 async fn what_a_press_asks_for_is_ready() {
     let press = "const done = arguments[arguments.length - 1];\
@@ -128,7 +130,7 @@ async fn what_a_press_asks_for_is_ready() {
     .await;
 }
 
-/// So are those that the next key asks for: a digit more, or one less.
+/// Likewise, the runs that typing or deleting one digit would request are prefetched.
 #[tokio::test]
 async fn what_a_key_asks_for_is_ready() {
     let key = "const [command, text, done] = arguments;\
@@ -167,7 +169,7 @@ async fn what_a_key_asks_for_is_ready() {
     .await;
 }
 
-/// The first digits of a number are mostly no setup: the last figures stay until the person rests.
+/// The first digits of a number are rarely a valid setup, so the last figures stay until the user pauses.
 #[tokio::test]
 async fn figures_stay_while_a_number_is_typed() {
     let typing = "const [keys, done] = arguments;\

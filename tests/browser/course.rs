@@ -1,17 +1,19 @@
+//! Tests the course.
+
 use thirtyfour::prelude::*;
 use xtask::static_server::Server;
 
 use crate::accessible::set_width;
 use crate::page::{Page, built, with_browser, with_page};
 
-/// The rows of the course, each of which has a page.
+/// Ids of the course's rows; each has a page.
 const ROWS: &str = include_str!("../../src/app/course/rows.txt");
 
 async fn answer<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> WebDriverResult<T> {
     page.driver.execute(script, vec![]).await?.convert()
 }
 
-/// Goes to another place of the page without loading it anew.
+/// Navigates within the page without reloading it.
 async fn turn_to(page: &Page, fragment: &str) -> WebDriverResult<()> {
     page.driver
         .execute("location.hash = arguments[0]", vec![fragment.into()])
@@ -19,7 +21,7 @@ async fn turn_to(page: &Page, fragment: &str) -> WebDriverResult<()> {
     Ok(())
 }
 
-/// Waits for the page of a row; gives its title and how much it says.
+/// Waits for the page of a row and returns its title and text length.
 async fn row(page: &Page, id: &str) -> WebDriverResult<(String, usize)> {
     let read = || page.value("course-row");
     page.until(id, read, |shown| shown.as_deref() == Some(id)).await?;

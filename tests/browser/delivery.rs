@@ -1,6 +1,8 @@
+//! Tests the delivery of the page: its content security policy and its requests.
+
 use crate::page::with_page;
 
-/// Every route, whole and in a frame.
+/// Routes of the page, normal and framed.
 const ROUTES: [&str; 7] = [
     "#/",
     "#/attention",
@@ -27,7 +29,7 @@ async fn no_route_breaks_the_policy_or_asks_another_host() {
     .await;
 }
 
-/// The policy is what makes the promise hold, so it has to refuse.
+/// The promise to contact no other host rests on the policy, so the policy has to refuse such requests.
 #[tokio::test]
 async fn the_policy_refuses_other_hosts_and_inline_scripts() {
     with_page("", async |page| {

@@ -1,4 +1,4 @@
-//! The page of diagnoses: what is pasted or opened gives its findings, in every language.
+//! Tests the diagnosis page: pasted and opened input yields its findings in every language.
 
 use thirtyfour::error::WebDriverError;
 use thirtyfour::prelude::*;
@@ -12,7 +12,7 @@ const GROWING: &str = "step 1 mem 18.6 GB\nstep 2 mem 18.8 GB\nstep 3 mem 19.0 G
 const TABLE: &str = "Name  CPU %  CUDA %\naten::matmul  45.2%  52.1%\naten::softmax  12.3%  15.2%\nDataLoader  25.1%  0.0%\nnccl:all_reduce  8.5%  18.3%";
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/snapshots/gpt2-bf16.pickle.gz");
 
-/// Name and standing of each finding, in order.
+/// Name and certainty of each finding, in order.
 async fn findings(page: &Page) -> WebDriverResult<Vec<(String, String)>> {
     let script =
         "return [...document.querySelectorAll('[data-testid=finding]')].map((f) => [f.dataset.name, f.dataset.value])";
@@ -44,7 +44,7 @@ async fn a_pasted_error_gives_its_cause() {
     .await;
 }
 
-/// Rows 9.8, 9.4 and 11.1, one after another in one page.
+/// Rows 9.8, 9.4 and 11.1 of the course, one after another on the same page.
 #[tokio::test]
 async fn the_course_s_logs_and_tables_give_their_causes() {
     with_page("#/diagnose", async |page| {
@@ -58,7 +58,7 @@ async fn the_course_s_logs_and_tables_give_their_causes() {
         assert!(row.is_some_and(|href| href.contains("#/course?row=11.")));
         page.go("#/diagnose?gpu=RTX%203090").await?;
         paste(page, GROWING).await?;
-        // (22.4 ÷ 23.7 − 0.85) ÷ 0.15, of what the card has for programs.
+        // (22.4 ÷ 23.7 − 0.85) ÷ 0.15, relative to the memory that the card leaves to programs.
         page.until("the risk", || page.text("finding"), |text| text.contains("risk 0.63"))
             .await?;
         Ok(())
@@ -66,7 +66,7 @@ async fn the_course_s_logs_and_tables_give_their_causes() {
     .await;
 }
 
-/// The run beside what was pasted: each step says what it saves, and opens the planner with it.
+/// With a named run, each step shows its saving and links to the planner.
 #[tokio::test]
 async fn a_named_run_gives_each_step_its_bytes() {
     with_page("#/diagnose?model=gpt2&batch=4&seq=512", async |page| {
@@ -81,7 +81,7 @@ async fn a_named_run_gives_each_step_its_bytes() {
             |value| value.as_deref() == Some("true"),
         )
         .await?;
-        // What the planner says of the changed run is the difference.
+        // The saving equals the difference between the planner's results.
         let reserved = async |fragment: &str| {
             page.go(fragment).await?;
             let shown = page
@@ -100,7 +100,7 @@ async fn a_named_run_gives_each_step_its_bytes() {
     .await;
 }
 
-/// What the evidence answers is ticked by it; the rest by hand, and kept.
+/// Evidence ticks what it answers; other items are ticked by hand and stored.
 #[tokio::test]
 async fn checklists_tick_themselves() {
     with_page("#/diagnose", async |page| {
@@ -156,7 +156,8 @@ async fn an_opened_snapshot_shows_its_curve_in_every_language() {
     .await;
 }
 
-/// The peak is listed first; the keyboard goes to other instants and closer; the other way of stacking has its legend.
+/// Checks that the peak is listed first, that the keyboard moves and zooms, and that the other stacking has its own
+/// legend.
 async fn look_around(page: &Page) -> WebDriverResult<()> {
     let live = || page.value("live");
     let peak = page.until("the peak", live, Option::is_some).await?;

@@ -1,3 +1,5 @@
+//! Tests embedded widgets.
+
 use std::path::{Path, PathBuf};
 
 use thirtyfour::error::WebDriverResult;
@@ -6,7 +8,7 @@ use xtask::static_server::Server;
 
 use crate::page::{Page, built, with_browser, with_page};
 
-/// A wiki's page of another origin, in Traditional Chinese, with two widgets.
+/// Writes a wiki page in Traditional Chinese with widgets; it is served from another origin.
 fn wiki(name: &str, vramscope: &str) -> PathBuf {
     let html = format!(
         r#"<!doctype html><html lang="zh-Hant-TW"><meta charset="utf-8"><title>Wiki</title>
@@ -23,7 +25,7 @@ fn wiki(name: &str, vramscope: &str) -> PathBuf {
     folder
 }
 
-/// Opens the wiki's page and waits until its frames have told their heights.
+/// Opens the wiki page and waits until its frames have reported their heights.
 async fn with_wiki(name: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<()>) {
     let vramscope = Server::start(built(), 0).expect("a port is free");
     let wiki = Server::start(wiki(name, &vramscope.origin()), 0).expect("a port is free");
@@ -34,13 +36,13 @@ async fn with_wiki(name: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<
     .await;
 }
 
-/// The height that the wiki's page gives a frame, in CSS pixels.
+/// Height of a frame on the wiki page, in CSS pixels.
 async fn height_of_frame(page: &Page, selector: &str) -> WebDriverResult<f64> {
     let script = "return document.querySelector(arguments[0])?.getBoundingClientRect().height ?? 0";
     page.driver.execute(script, vec![selector.into()]).await?.convert()
 }
 
-/// Looks into a frame until the value there is as wanted.
+/// Runs `look` inside a frame and returns its result.
 async fn in_frame<T>(
     page: &Page,
     selector: &str,
@@ -153,7 +155,7 @@ async fn a_plain_frame_hears_its_height_with_its_id() {
         let script =
             "return heard.filter((m) => m.type === 'vramscope:height' && m.id === 'mine').map((m) => m.height)";
         let heights = || async { page.driver.execute(script, vec![]).await?.convert::<Vec<f64>>() };
-        // With the controls, but without what is around the page.
+        // Shows the controls, but neither header nor footer.
         page.until("heights", heights, |all| all.iter().any(|h| *h > 500.0))
             .await?;
         in_frame(page, "#c", async || {

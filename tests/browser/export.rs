@@ -1,4 +1,4 @@
-//! What leaves the page as a command or a file says what the page shows.
+//! Tests exports: commands and files that leave the page agree with what it shows.
 
 use std::process::Command;
 
@@ -9,12 +9,12 @@ use crate::Page;
 use crate::page::with_page;
 use crate::same_bytes::binary;
 
-/// Runs a copied command as a person would, with the binary of these tests first on the search path.
+/// Runs a copied command in a shell, with the binary under test first on the search path.
 fn run(command: &str, format: &str) -> Value {
     let (head, rest) = command
         .split_once('\n')
         .map_or((command, ""), |(head, rest)| (head, rest));
-    // The flag goes before what is read from standard input.
+    // The flag must precede the here-document.
     let script = match head.split_once(" <<") {
         Some((flags, mark)) => format!("{flags} --format {format} <<{mark}\n{rest}\n"),
         None => format!("{command} --format {format}\n"),
@@ -81,7 +81,7 @@ async fn the_command_of_a_pasted_configuration_and_of_generation_gives_the_same_
         let config = r#"{"model_type": "llama", "vocab_size": 4000, "hidden_size": 128, "intermediate_size": 320,
             "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}"#;
         page.find("config").await?.send_keys(config).await?;
-        // The default model has a larger cache: three layers of two heads of 32 in bf16 make this one.
+        // The default model has a larger cache; three layers with two heads of 32 in bf16 yield this one.
         let cache = (256 + 31) * 3 * 2 * 2 * 32 * 2;
         page.until(
             "the cache",
@@ -97,7 +97,7 @@ async fn the_command_of_a_pasted_configuration_and_of_generation_gives_the_same_
     .await;
 }
 
-/// The text of a file as it would be saved.
+/// Returns the text of a file as it would be saved.
 async fn saved(page: &Page, testid: &str) -> WebDriverResult<String> {
     let catch = "window.saved = null;
         const make = URL.createObjectURL;
@@ -113,8 +113,8 @@ async fn saved(page: &Page, testid: &str) -> WebDriverResult<String> {
     Ok(page.until(testid, text, Option::is_some).await?.expect("a file"))
 }
 
-/// The same keys and bytes, and times but for the last bits: the command line reads decimals to the last one, the page
-/// has a smaller reader.
+/// Asserts equal keys and bytes. Times may differ in the last bits, because the page parses decimals less precisely
+/// than the command line.
 fn alike(ours: &Value, theirs: &Value, at: &str) {
     match (ours, theirs) {
         (Value::Object(a), Value::Object(b)) => {
@@ -192,10 +192,10 @@ async fn a_limit_below_the_cards_memory_counts_in_page_link_and_command() {
         assert_eq!(said["target"]["room"], 5u64 << 29);
         let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
         assert_eq!(ours["target"], said["target"]);
-        // What lies outside the allocator is not in its limit.
+        // Memory outside the allocator is not part of its limit.
         assert_eq!(page.value("outside-torch").await?.as_deref(), Some("0"));
 
-        // More than the card has changes nothing; no amount of memory says so.
+        // A limit above the card's memory changes nothing; an invalid one shows a message.
         page.enter("limit_gib", "900").await?;
         page.until("the card", room, |words| {
             words.ends_with("RTX 4090") && !words.contains("GiB")

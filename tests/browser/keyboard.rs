@@ -1,4 +1,4 @@
-//! The whole page by keyboard alone.
+//! Tests the use of the page with the keyboard alone.
 
 use thirtyfour::prelude::*;
 
@@ -9,13 +9,13 @@ async fn press(page: &Page, key: Key) -> WebDriverResult<()> {
     page.driver.action_chain().send_keys(key + "").perform().await
 }
 
-/// What has the focus: its test id, else its class.
+/// Test id, or else class, of the focused element.
 async fn focused(page: &Page) -> WebDriverResult<String> {
     let script = "const e = document.activeElement; return e.dataset.testid || e.className || e.tagName";
     page.driver.execute(script, vec![]).await?.convert()
 }
 
-/// Presses Tab until something has the focus.
+/// Presses Tab until an element has the focus.
 async fn tab_to(page: &Page, wanted: &str) -> WebDriverResult<()> {
     for _ in 0..160 {
         press(page, Key::Tab).await?;

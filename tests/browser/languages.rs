@@ -1,3 +1,5 @@
+//! Tests the choice of language and theme.
+
 use crate::page::with_page;
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+//! Tests links that hold the page's state.
+
 use crate::page::with_page;
 
 const LINK: &str =
@@ -83,7 +85,7 @@ async fn an_unknown_card_in_a_link_is_named_and_the_bytes_stay() {
     .await;
 }
 
-/// The address is written a moment after an entry: who goes elsewhere in that moment gets there.
+/// The URL is written shortly after an entry. A navigation in that moment must win.
 #[tokio::test]
 async fn where_somebody_goes_is_not_written_over_by_an_entry_before() {
     with_page(LINK, async |page| {
@@ -106,7 +108,7 @@ async fn where_somebody_goes_is_not_written_over_by_an_entry_before() {
         };
         let is_there = |hash: &String| hash.starts_with("#/attention");
         page.until("the other page", hash, is_there).await?;
-        // The address would be written over about now.
+        // By now the URL would have been overwritten.
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
         assert!(is_there(&hash().await?), "{}", hash().await?);
         Ok(())

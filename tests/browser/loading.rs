@@ -1,3 +1,5 @@
+//! Tests the first load of the page.
+
 use crate::page::with_page;
 
 #[tokio::test]
@@ -64,7 +66,7 @@ async fn the_timeline_is_drawn_with_a_pixel_for_each_of_the_screens() {
                       const data = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;\
                       return [c.width / (box.width * devicePixelRatio), new Set(new Uint32Array(data.buffer)).size]";
         let read = || async { page.driver.execute(script, vec![]).await?.convert::<(f64, u64)>() };
-        // It is drawn in a frame after the one that shows its figures; an empty chart has one colour.
+        // The chart is drawn in a later frame than its figures; an empty chart has a single colour.
         let (sharpness, _) = page
             .until("sharpness and colours", read, |(_, colours)| *colours > 20)
             .await?;

@@ -1,4 +1,4 @@
-//! Colours that are forced, and paper.
+//! Tests forced colours and printing.
 
 use serde_json::json;
 use thirtyfour::common::print::PrintParameters;
@@ -29,7 +29,7 @@ async fn the_printed_report_has_the_setup_and_no_controls_on_two_pages() {
         let seen = "return ['.controls', '.head-tools', '.export-tools', '.command', '.verdict', '.figures', '.breakdown', '.canvas']
             .map(s => document.querySelector(s).getBoundingClientRect().height > 0)";
         let seen = || async { page.driver.execute(seen, vec![]).await?.convert::<Vec<bool>>() };
-        // The breakdown comes a moment after the peak.
+        // The breakdown appears shortly after the peak.
         let whole = [false, false, false, true, true, true, true, true];
         page.until("the report", seen, |seen| *seen == whole).await?;
         let ground = "return getComputedStyle(document.querySelector('.card')).backgroundColor";

@@ -1,5 +1,4 @@
-//! The built page in a real Chromium, used as a person uses it. `cargo xtask test` builds the page
-//! first; the page under test is the one that is published.
+//! Tests the built page, as published, in a real Chromium. `cargo xtask test` builds the page first.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 

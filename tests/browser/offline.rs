@@ -1,3 +1,5 @@
+//! Tests the page offline, its updates, and its installation as an app.
+
 use std::path::{Path, PathBuf};
 
 use thirtyfour::error::WebDriverResult;
@@ -7,7 +9,7 @@ use xtask::static_server::Server;
 
 use crate::page::{Page, built, with_browser, with_page};
 
-/// The service worker has kept everything and answers this page.
+/// Waits until the service worker has cached everything and controls this page.
 async fn kept(page: &Page) -> WebDriverResult<bool> {
     let script = "return Boolean(navigator.serviceWorker.controller)";
     page.until("the page is kept", || answer(page, script), |kept| *kept)
@@ -47,10 +49,10 @@ async fn after_one_visit_the_page_works_without_its_host() {
     .await;
 }
 
-/// A copy of the built page that a test may change.
+/// Copies the built page so that a test can change it.
 pub fn copy_of_page(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Of an earlier run; there need not be one.
+    // Remove the copy of an earlier run, if there is one.
     std::fs::remove_dir_all(&folder).ok();
     copy(&built(), &folder).expect("the built page can be copied");
     folder
@@ -142,7 +144,7 @@ async fn the_page_can_be_installed() {
     .await;
 }
 
-/// Chromium offers when it likes; here its own offers are held back, and the page gets the same event by hand.
+/// Chromium offers installation unpredictably, so its own events are suppressed and the test dispatches one.
 #[tokio::test]
 async fn an_offer_to_install_is_taken_up_by_a_press_once() {
     with_page("", async |page| {

@@ -1,4 +1,4 @@
-//! A page open in a browser, and what a person does with it.
+//! A page open in a browser, and user actions on it.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use xtask::{dist, static_server, tools};
 
 use crate::chromedriver::Chromedriver;
 
-/// Long enough for two cores that are busy with other programs too.
+/// Timeout, long enough for two cores that are also busy with other programs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The built page, open.
+/// The built page, open in a browser.
 pub struct Page {
-    /// The browser's session.
+    /// WebDriver session.
     pub driver: WebDriver,
-    /// Where the page is served, without a fragment.
+    /// Address of the page without a fragment.
     pub origin: String,
     _process: Chromedriver,
 }
 
-/// Opens the page at a fragment such as `#/?batch=4`, hands it to `test`, and closes the browser.
+/// Opens the page at a fragment such as `#/?batch=4`, passes it to `test`, and closes the browser.
 pub async fn with_page(fragment: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<()>) {
     let origin = format!("http://{}/", static_server::start(built(), 0).expect("a port is free"));
     with_browser(&origin, async |page| {
@@ -34,13 +34,13 @@ pub async fn with_page(fragment: &str, test: impl AsyncFnOnce(&Page) -> WebDrive
     .await;
 }
 
-/// Opens a browser for what is at `origin`, hands it to `test`, and closes it.
+/// Opens a browser at `origin`, passes it to `test`, and closes it.
 pub async fn with_browser(origin: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<()>) {
     let page = Page::open(origin.to_owned()).await.expect("the browser opens");
     test(&page).await.expect("the browser does as it is asked");
 }
 
-/// The folder of the built page.
+/// Returns the folder of the built page.
 pub fn built() -> PathBuf {
     assert!(
         dist().join("index.html").is_file(),
@@ -61,7 +61,7 @@ impl Page {
             "--disable-gpu",
             "--disable-dev-shm-usage",
             "--lang=en",
-            // A request to any other host fails, and its failure is an error in the console.
+            // Requests to any other host fail and log an error to the console.
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
         ] {
             capabilities.add_arg(arg)?;
@@ -73,7 +73,7 @@ impl Page {
             .connect()
             .await?;
         driver.set_script_timeout(PATIENCE).await?;
-        // The driver's end closes the browser, also where a test fails.
+        // The session is closed when the driver process ends, even if a test fails.
         driver.clone().leak().expect("the session is open");
         Ok(Self {
             driver,
@@ -82,7 +82,7 @@ impl Page {
         })
     }
 
-    /// Loads the page anew at a fragment, and waits until it has drawn something.
+    /// Reloads the page at a fragment and waits until it has rendered something.
     pub async fn go(&self, fragment: &str) -> WebDriverResult<()> {
         self.driver.goto("about:blank").await?;
         self.driver.goto(format!("{}{fragment}", self.origin)).await?;
@@ -93,7 +93,7 @@ impl Page {
         Ok(())
     }
 
-    /// From the next page on, nothing is kept for use offline, which the page does by itself after a while.
+    /// Disables the service worker from the next load on, which would otherwise download the whole page after a while.
     pub async fn keep_nothing(&self) -> WebDriverResult<()> {
         let source = "Object.defineProperty(Navigator.prototype, 'serviceWorker', { value: undefined })";
         let cdp = self.driver.cdp();
@@ -101,7 +101,7 @@ impl Page {
         Ok(())
     }
 
-    /// The element of a test id.
+    /// Finds an element by its test id.
     pub async fn find(&self, testid: &str) -> WebDriverResult<WebElement> {
         self.driver
             .query(By::Css(format!("[data-testid='{testid}']")))
@@ -109,34 +109,34 @@ impl Page {
             .await
     }
 
-    /// The exact value that an element carries; `None` while there is no such element.
+    /// Exact value of an element; `None` if there is no such element.
     pub async fn value(&self, testid: &str) -> WebDriverResult<Option<String>> {
         let script = "return document.querySelector(arguments[0])?.dataset.value ?? null";
         let selector = format!("[data-testid='{testid}']").into();
         self.driver.execute(script, vec![selector]).await?.convert()
     }
 
-    /// The shown text of an element; empty while there is no such element.
+    /// Text of an element; empty if there is no such element.
     pub async fn text(&self, testid: &str) -> WebDriverResult<String> {
         let script = "return document.querySelector(arguments[0])?.textContent ?? ''";
         let selector = format!("[data-testid='{testid}']").into();
         self.driver.execute(script, vec![selector]).await?.convert()
     }
 
-    /// Clicks the element of a test id.
+    /// Clicks an element by its test id.
     pub async fn click(&self, testid: &str) -> WebDriverResult<()> {
         self.click_at(&format!("[data-testid='{testid}']")).await
     }
 
-    /// Clicks the first element of a selector. What comes into sight above it may move it between the
-    /// pointer's aim and its press, so that the press hits something else: then again.
+    /// Clicks the first element that matches a selector. Content that appears above may move it between aiming and
+    /// clicking, so that the click hits something else; in that case, tries again.
     pub async fn click_at(&self, selector: &str) -> WebDriverResult<()> {
         let begin = Instant::now();
         loop {
             let element = self.driver.query(By::Css(selector)).first().await?;
             match self.press(&element).await {
                 Ok(true) => return Ok(()),
-                // Drawn anew since it was found, covered while things moved, or not in sight yet.
+                // Re-rendered since it was found, covered while things moved, or not visible yet.
                 Err(error) if !is_moved(&error) => return Err(error),
                 Ok(false) | Err(_) => assert!(begin.elapsed() < PATIENCE, "{selector}: every click missed it"),
             }
@@ -144,9 +144,9 @@ impl Page {
         }
     }
 
-    /// Aims at an element and presses; whether the press hit it.
+    /// Clicks an element and returns true if the click hit it.
     async fn press(&self, element: &WebElement) -> WebDriverResult<bool> {
-        // A press that loads another page leaves no mark at all.
+        // A click that loads another page leaves no flag behind.
         let watch = "window.hit = false;
             const target = arguments[0];
             const of_label = e => e.closest?.('label')?.contains(target);
@@ -160,7 +160,7 @@ impl Page {
             .convert()
     }
 
-    /// Types a text in the place of what a field holds.
+    /// Replaces the text of a field.
     pub async fn enter(&self, testid: &str, text: &str) -> WebDriverResult<()> {
         self.click(testid).await?;
         let field = self.find(testid).await?;
@@ -168,7 +168,7 @@ impl Page {
         field.send_keys(text).await
     }
 
-    /// Picks a choice of a menu.
+    /// Selects an option of a menu.
     pub async fn choose(&self, testid: &str, value: &str) -> WebDriverResult<()> {
         let menu = self.find(testid).await?;
         menu.find(By::Css(format!("option[value='{value}']")))
@@ -177,7 +177,7 @@ impl Page {
             .await
     }
 
-    /// Waits until what `read` gives is as wanted; the last reading is shown where it never is.
+    /// Waits until the result of `read` satisfies `wanted`; on timeout, panics with the last result.
     pub async fn until<T, F>(&self, what: &str, read: impl Fn() -> F, wanted: impl Fn(&T) -> bool) -> WebDriverResult<T>
     where
         T: std::fmt::Debug,
@@ -200,13 +200,13 @@ impl Page {
             .await
     }
 
-    /// The fragment of the address bar, as it is when the page is left now.
+    /// Fragment in the address bar, after forcing pending entries to be written as on leaving the page.
     pub async fn fragment(&self) -> WebDriverResult<String> {
         let script = "window.dispatchEvent(new Event('pagehide')); return location.hash";
         self.driver.execute(script, vec![]).await?.convert()
     }
 
-    /// What the browser logged as an error, breaches of the page's policy among them.
+    /// Errors in the browser's log, including violations of the page's content security policy.
     pub async fn errors(&self) -> WebDriverResult<Vec<String>> {
         let log = self.driver.browser_log().await?;
         Ok(log
@@ -217,8 +217,8 @@ impl Page {
     }
 }
 
-/// Whether a click failed since its element is not there any more, lies below another or comes into sight later,
-/// as what tells of long work does.
+/// Returns true if a click failed because the element is gone, covered or not visible yet, as happens with progress
+/// indicators.
 fn is_moved(error: &WebDriverError) -> bool {
     matches!(
         **error,

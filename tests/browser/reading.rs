@@ -1,4 +1,4 @@
-//! Every number opens how it comes about, and every word is in the person's language.
+//! Tests that every number shows its derivation and that every text is translated.
 
 use thirtyfour::prelude::*;
 
@@ -65,7 +65,7 @@ async fn a_term_opens_its_own_formula_down_to_the_shapes_and_back() {
             page.until(level, || derived(page), |now| *now != before && now.is_some())
                 .await?;
         }
-        // Extents, and bytes of an element.
+        // Dimensions of a shape, and bytes per element.
         let numbers = page.text("derivation-numbers").await?;
         assert!(numbers.contains(" × "), "{numbers}");
         page.click("derivation-back").await?;
@@ -77,7 +77,7 @@ async fn a_term_opens_its_own_formula_down_to_the_shapes_and_back() {
     .await;
 }
 
-/// As a keyboard or a reader of the screen does, or what grows between a hand's aim and its press.
+/// Happens with a keyboard, a screen reader, or content that grows between aiming and clicking.
 #[tokio::test]
 async fn a_number_beyond_the_window_opens_its_panel_within() {
     with_page("#/?model=gpt2", async |page| {
@@ -119,7 +119,7 @@ async fn an_open_explanation_follows_the_entries() {
     .await;
 }
 
-/// Names in code stay as they are; sentences do not.
+/// Names from code stay untranslated; sentences do not.
 #[tokio::test]
 async fn why_tensors_live_and_formulas_are_in_each_language() {
     with_page("#/?model=gpt2&lang=zh-CN", async |page| {
@@ -180,7 +180,7 @@ async fn a_model_that_does_not_train_shows_what_it_takes() {
             .expect("it is there")
             .parse()
             .expect("bytes");
-        // 24 layers, keys and values, 2 heads of 64, bf16: 2048 positions and the new ones but the last.
+        // 24 layers, keys and values, 2 heads of 64, bf16, for 2048 positions and all new tokens but the last.
         assert_eq!(cache, 24 * 2 * (2048 + 63) * 2 * 64 * 2);
         assert!(page.value("verdict").await?.is_some());
         Ok(())
@@ -206,7 +206,7 @@ async fn each_entry_says_in_a_sentence_what_it_means() {
     .await;
 }
 
-/// Presses a number, and waits until its formula comes to its value.
+/// Clicks a number and waits until its formula yields its value.
 async fn opens(page: &Page, button: &str, value: &str) -> WebDriverResult<()> {
     page.click_at(button).await?;
     let wanted = Some(value.to_owned());
@@ -234,7 +234,7 @@ async fn figures_of_evaluation_and_generation_open_their_formulas() {
                 assert_ne!(value, "0", "{testid}");
                 opens(page, &format!("[data-testid={testid}]"), &value).await?;
             }
-            // What lives at the peak, and the pass as a curve, are there as for a training step.
+            // The breakdown and the timeline are shown as for a training step.
             page.find("breakdown-row").await?;
             page.find("timeline").await?;
         }
@@ -266,7 +266,7 @@ async fn what_a_change_does_opens_two_peaks_and_each_of_them_its_segments() {
         let difference = Some(bytes.unsigned_abs().to_string());
         page.until("the difference", || derived(page), |found| *found == difference)
             .await?;
-        // The smaller of the two is that of the change.
+        // The smaller of the two peaks belongs to the change.
         page.click_at(".parts tr:nth-child(2) .explained").await?;
         let then = Some(now.checked_add_signed(bytes).expect("bytes").to_string());
         page.until("the peak of the change", || derived(page), |found| *found == then)

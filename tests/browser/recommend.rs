@@ -1,4 +1,4 @@
-//! The page of recommendations: a search with progress and an end, whose answer is the command line's.
+//! Tests the recommendations page: the search reports progress and ends, and its result equals the command line's.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::Page;
 use crate::page::with_page;
 use crate::same_bytes::binary;
 
-/// Two images of 1280 × 720 on 24 GB, everything open: 100,800 setups.
+/// Two images of 1280 × 720 on 24 GB, with every entry open: 100,800 setups.
 const MANY: &str = "#/recommend?model=qwen2.5-vl-7b&gpu=RTX 4090&seq=3072&images=2&image_sizes=720x1280&effective=64\
                     &open=precision,optim,ckpt,attn,freeze,loss,batch,resolution,images,offload";
 const SMALL: &str = "#/recommend?model=gpt2&gpu=RTX 4060&seq=512&effective=16";
@@ -34,7 +34,7 @@ async fn search(page: &Page) -> WebDriverResult<()> {
     Ok(())
 }
 
-/// The exact values of all elements of a test id.
+/// Exact values of all elements with a test id.
 async fn values(page: &Page, testid: &str) -> WebDriverResult<Vec<Option<String>>> {
     let script = "return [...document.querySelectorAll(arguments[0])].map((at) => at.dataset.value ?? null)";
     let selector = format!("[data-testid='{testid}']").into();
@@ -89,7 +89,7 @@ async fn the_plan_is_the_command_lines() {
         );
         let setups = wanted["searched"]["setups"].to_string();
         assert_eq!(page.value("plan-searched").await?, Some(setups));
-        // The link opens the planner with the setup.
+        // The link opens the planner with the recommended setup.
         page.click("plan-open").await?;
         let verdict = page.until("verdict", || page.value("verdict"), Option::is_some).await?;
         assert!(matches!(verdict.as_deref(), Some("fits" | "tight")), "{verdict:?}");
@@ -169,7 +169,7 @@ async fn what_may_change_is_in_the_link_and_ready_plans_stand_below() {
 
 #[tokio::test]
 async fn a_plan_is_first_shown_for_a_tool_that_takes_it() {
-    // Recommends ZeRO-1, for which only DeepSpeed's file has an entry.
+    // The search recommends ZeRO-1, which only DeepSpeed's configuration can express.
     const SHARED: &str = "#/recommend?model=llama3.1-8b&gpu=RTX 4090&gpus=4&seq=2048&effective=16";
     with_page(SHARED, async |page| {
         search(page).await?;

@@ -1,14 +1,15 @@
-//! What comes later has its room: nothing moves away under a hand.
+//! Tests layout stability: space is reserved for late content, so that nothing jumps.
 
 use std::time::Duration;
 
 use crate::accessible::set_width;
 use crate::page::with_page;
 
-/// Wide, two columns, a phone.
+/// Viewport widths: wide, two columns, phone.
 const WIDTHS: [u32; 3] = [1440, 900, 390];
 
-/// Chromium's sum of layout shifts: shares of the window that moved, times how far. Its makers call 0.1 good.
+/// Returns Chromium's cumulative layout shift: fraction of the window that moved, times the distance. Google rates up
+/// to 0.1 as good.
 const SHIFTS: &str = "
     const done = arguments[arguments.length - 1];
     const sum = list => list.getEntries().reduce((sum, shift) => sum + shift.value, 0);
@@ -49,7 +50,8 @@ async fn pages_come_without_jumps() {
     .await;
 }
 
-/// The places of the chart below them, from the first frame that has it until changes are tried and times estimated.
+/// Records the position of the chart below the changes, from its first frame until changes are tried and times
+/// estimated.
 const CHART: &str = "
     const done = arguments[arguments.length - 1];
     const places = [];
@@ -77,7 +79,7 @@ async fn changes_and_times_come_where_room_was_left() {
                 let places: Vec<f64> = page.driver.execute_async(CHART, vec![]).await?.convert()?;
                 let first = places.first().expect("the chart was there");
                 let moved = places.iter().map(|place| (place - first).abs()).fold(0.0, f64::max);
-                // Of a window of 900, whatever the fonts: neither has a size that is known before.
+                // Out of a window height of 900, with any fonts: neither size is known in advance.
                 assert!(
                     moved < 112.0,
                     "{model}, {width} pixels wide: the chart moves by {moved}"
@@ -89,7 +91,7 @@ async fn changes_and_times_come_where_room_was_left() {
     .await;
 }
 
-/// The changes' room is given up where they do not come.
+/// The space reserved for changes collapses if they are stopped.
 #[tokio::test]
 async fn no_room_is_kept_for_what_was_stopped() {
     with_page("", async |page| {

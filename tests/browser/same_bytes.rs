@@ -1,4 +1,4 @@
-//! The page and the command line give the same bytes for the same input.
+//! Tests that the page and the command line compute the same bytes for the same input.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use thirtyfour::error::WebDriverResult;
 
 const SETUPS: usize = 10;
 
-/// Setups of models with text alone and with images. Some cannot run: then both say so.
+/// Random setups of text and vision-language models. Some cannot run; both must then refuse.
 fn cases() -> impl Strategy<Value = Map<String, Value>> {
     let model = select(vec![
         "gpt2",
@@ -52,7 +52,7 @@ fn draw() -> Vec<Map<String, Value>> {
     (0..SETUPS).map(|_| one()).collect()
 }
 
-/// The command line's line for each case.
+/// Runs the command line on the cases and returns one line each.
 pub fn command_line(cases: &[Map<String, Value>]) -> Vec<Value> {
     let lines: String = cases.iter().map(|case| format!("{}\n", json!(case))).collect();
     let mut process = Command::new(binary())
@@ -71,7 +71,7 @@ pub fn command_line(cases: &[Map<String, Value>]) -> Vec<Value> {
         .collect()
 }
 
-/// The binary beside this test, which a build of the workspace's tests leaves there.
+/// Path of the binary, which a build of the workspace's tests places beside this test.
 pub fn binary() -> PathBuf {
     let mut path = std::env::current_exe().expect("this test has a path");
     path.pop();
@@ -82,7 +82,7 @@ pub fn binary() -> PathBuf {
 fn fragment(case: &Map<String, Value>) -> String {
     let value = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     let pairs: Vec<_> = case.iter().map(|(key, v)| format!("{key}={}", value(v))).collect();
-    // The command line without a card simulates the measured one.
+    // Without a card, the command line simulates the measured one.
     format!("#/?gpu=H200&{}", pairs.join("&"))
 }
 

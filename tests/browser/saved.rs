@@ -1,12 +1,12 @@
-//! What the page hands to the browser to save, read instead.
+//! Reads the files that the page offers for download.
 
 use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
 
-/// Presses a button that saves a file; its name and text.
+/// Clicks a button that saves a file; returns the file's name and text.
 ///
-/// The page's policy allows no request to a blob, so the blob is kept when its address is made.
+/// The page's policy forbids requests to blobs, so the blob is captured when its URL is created.
 pub async fn text(page: &Page, testid: &str) -> WebDriverResult<(String, String)> {
     page.driver.execute(CATCH_BLOB, vec![]).await?;
     let click = format!("document.querySelector('[data-testid={testid}]').click()");

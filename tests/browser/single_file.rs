@@ -1,6 +1,8 @@
+//! Tests the page as a single file.
+
 use crate::page::{built, with_browser};
 
-/// The most that the file may take, in bytes.
+/// Maximum size of the file, in bytes.
 const LIMIT: u64 = 2_500_000;
 
 #[tokio::test]
@@ -21,7 +23,7 @@ async fn one_file_is_the_whole_page() {
             "a file has nothing beside it"
         );
 
-        // What comes later, on the page and in its workers.
+        // Lazily loaded parts, on the page and in its workers.
         for (route, shown) in [("attention", "memory-chunked"), ("course", "course-row")] {
             page.go(&format!("#/{route}?model=gpt2")).await?;
             page.until(route, || page.value(shown), Option::is_some).await?;

@@ -1,4 +1,4 @@
-//! What a first visit downloads, as the server sends it. A KB is 1000 bytes.
+//! Measures the download of a first visit, as sent by the server. A KB is 1000 bytes.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use xtask::static_server::Server;
 
 use crate::page::{built, with_browser};
 
-/// The most that a first visit to the plan may take: page, styles, words, scripts, and every chunk of the program that
-/// the page and its worker fetch by themselves.
+/// Maximum bytes of a first visit to the plan page: page, styles, phrases, scripts, and all chunks that the page and
+/// its worker fetch on their own.
 const FIRST_VISIT: u64 = 550_000;
 
 #[tokio::test]
@@ -17,7 +17,7 @@ async fn a_first_visit_is_small() {
     with_browser(&server.origin(), async |page| {
         page.keep_nothing().await?;
         page.go("#/").await?;
-        // The last that comes by itself: changes that were tried, below the details of the run.
+        // The tried changes, below the details of the run, are the last content that loads on its own.
         page.driver.query(By::Css(".what-if-group")).first().await?;
         let mut sizes = BTreeMap::<String, u64>::new();
         for (path, bytes) in server.sent() {

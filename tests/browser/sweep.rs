@@ -1,4 +1,4 @@
-//! Sweeps of the plan page.
+//! Tests the sweeps of the plan page.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use crate::same_bytes::binary;
 use crate::saved;
 use thirtyfour::error::WebDriverResult;
 
-/// Brings the sweep into sight and waits for its end.
+/// Scrolls to the sweep and waits until it is complete.
 async fn finished(page: &Page) -> WebDriverResult<()> {
     page.find("sweep-place").await?.scroll_into_view().await?;
     page.find("sweep-chart").await?;
@@ -29,7 +29,7 @@ async fn finished(page: &Page) -> WebDriverResult<()> {
     Ok(())
 }
 
-/// The largest value of a card, as the page shows it.
+/// Largest value for a card, as the page shows it.
 async fn largest(page: &Page, card: &str) -> WebDriverResult<u64> {
     let script =
         "return document.querySelector(`[data-testid=largest-row][data-name='${arguments[0]}']`).dataset.value";
@@ -157,7 +157,7 @@ async fn the_largest_micro_batch_is_the_command_lines() {
             .as_u64()
             .map(|batch| format!("One of {} stops", batch + 1));
         assert!(next.starts_with(&stopped.expect("a number")), "{next}");
-        // It is another under less memory, and is chosen with one click.
+        // A lower limit leads to a smaller batch, which one click applies.
         page.click_at("details:has([data-testid=limit_gib]) summary").await?;
         page.enter("limit_gib", "5").await?;
         page.changed("largest-batch", &batch).await?;

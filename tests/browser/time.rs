@@ -1,4 +1,4 @@
-//! The time of a step on the page: the command line's figures, from the same kernels, once it is wanted.
+//! Tests the time of a step: it equals the command line's, uses the same kernels, and loads only on request.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::same_bytes::binary;
 
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/h200.json");
 
-/// What the command line says of the same setup.
+/// Output of the command line for the same setup.
 fn said(flags: &[&str]) -> Value {
     let output = Command::new(binary())
         .arg("estimate")
@@ -29,7 +29,7 @@ async fn ask(page: &Page) -> WebDriverResult<()> {
     come(page).await
 }
 
-/// Waits until all of the time has come.
+/// Waits until the complete time is shown.
 async fn come(page: &Page) -> WebDriverResult<()> {
     page.find("bottleneck").await?;
     let busy = "return document.querySelector('[data-testid=time-body]')?.ariaBusy ?? 'true'";
@@ -55,7 +55,7 @@ fn same(shown: f64, said: &Value) {
     assert!((shown / said - 1.0).abs() < 1e-9, "{shown} here, {said} there");
 }
 
-/// Every figure of the time is the command line's.
+/// Asserts that every figure equals the command line's.
 async fn as_said(page: &Page, said: &Value) -> WebDriverResult<()> {
     let time = &said["time"];
     same(number(page, "step-ms").await?, &time["step_ms"]);
@@ -82,7 +82,7 @@ async fn the_time_is_the_command_lines_from_measured_kernels_and_from_a_data_she
         as_said(page, &said(&[&gpt2[..], &["--gpu", "H200"]].concat())).await?;
         assert_eq!(page.value("time-basis").await?.as_deref(), Some("measured"));
 
-        // Asked once, it comes by itself, for another card and a vision-language model too.
+        // Once requested, it loads on its own, also for another card or a vision-language model.
         page.go("#/?model=gpt2&batch=4&seq=512&gpu=RTX%204090&optim=adamw_fused")
             .await?;
         come(page).await?;
@@ -140,7 +140,7 @@ async fn data_and_price_are_told_as_the_command_line_tells_them() {
     with_page(
         &format!("#/?model=gpt2&batch=4&seq=512&gpu=H200&{of_run}"),
         async |page| {
-            // It is wanted, since something of it is entered.
+            // An entry that concerns the time counts as a request.
             come(page).await?;
             let flags = "gpt2 --batch 4 --seq 512 --gpu H200 --data read=20,decode=60,workers=2 --samples 1000000 \
                      --price-per-hour 2.5 --watts 700";
@@ -190,7 +190,7 @@ async fn my_card_takes_the_place_of_what_the_program_brings() {
         assert_ne!(with_record["time"]["step_ms"], without["time"]["step_ms"]);
         as_said(page, &with_record).await?;
 
-        // Of another card it says nothing.
+        // It does not apply to another card.
         page.go("#/?model=gpt2&batch=4&seq=512&gpu=RTX%204090").await?;
         come(page).await?;
         assert_eq!(page.value("time-basis").await?.as_deref(), Some("data-sheet"));

@@ -1,3 +1,5 @@
+//! Tests single changes to the setup.
+
 use serde_json::{Map, Value, json};
 use thirtyfour::error::WebDriverResult;
 
@@ -17,7 +19,7 @@ fn reserved(line: &Value) -> i64 {
     line["peak_reserved"].as_i64().expect("it runs")
 }
 
-/// The signed bytes of a change, such as `ckpt=full`, once it is tried; `None` where it cannot run.
+/// Signed bytes of a change such as `ckpt=full`, once it is tried; `None` if it cannot run.
 async fn row(page: &Page, name: &str) -> WebDriverResult<Option<i64>> {
     let script = "const row = document.querySelector(`[data-testid=what-if-row][data-name='${arguments[0]}']`);\
                   return row && { value: row.dataset.value ?? null, disabled: row.disabled }";
@@ -68,7 +70,7 @@ async fn a_change_that_is_picked_is_applied() {
         let bytes = |text: Option<String>| text.and_then(|t| t.parse::<i64>().ok()).expect("a whole number");
         assert_eq!(bytes(after) - bytes(before), difference);
         assert!(page.fragment().await?.contains("optim=sgd"));
-        // Back to the first optimizer is now one of the changes.
+        // Returning to the first optimizer is now one of the changes.
         assert_eq!(row(page, "optim=adamw").await?, Some(-difference));
         Ok(())
     })

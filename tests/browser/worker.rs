@@ -1,4 +1,4 @@
-//! The engine in its worker: what was asked last is shown, and a fault leaves the page alive.
+//! Tests the engine's worker: the newest request is shown, and the page survives a crash of the worker.
 
 use serde_json::{Value, json};
 use thirtyfour::error::WebDriverResult;
@@ -7,7 +7,7 @@ use crate::Page;
 use crate::page::with_page;
 use crate::same_bytes::command_line;
 
-/// Has a script run in the page before any of its own.
+/// Runs a script before any of the page's own.
 async fn before_load(page: &Page, script: &str) -> WebDriverResult<()> {
     let params = json!({ "source": script });
     let method = "Page.addScriptToEvaluateOnNewDocument";
@@ -15,7 +15,7 @@ async fn before_load(page: &Page, script: &str) -> WebDriverResult<()> {
     Ok(())
 }
 
-/// Keeps the page's workers where a test can reach them.
+/// Script that stores the page's workers where a test can reach them.
 const KEEP_WORKERS: &str = "globalThis.workers = [];\
     globalThis.Worker = class extends Worker { constructor(...a) { super(...a); workers.push(this); } };";
 
@@ -80,7 +80,7 @@ async fn a_fault_of_the_worker_keeps_the_state_and_the_next_entry_goes_on() {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2").await?;
         let before = ran(page).await?;
-        // No page sends this: the worker's program stops at it.
+        // The page never sends this message; it makes the worker's program panic.
         script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
         let report = page
             .until("the panel", || page.text("fault"), |t| !t.is_empty())
@@ -94,7 +94,7 @@ async fn a_fault_of_the_worker_keeps_the_state_and_the_next_entry_goes_on() {
         page.changed("peak-allocated", &before).await?;
         page.until("no panel", || page.text("fault"), String::is_empty).await?;
         assert_eq!(page.fragment().await?, "#/?model=gpt2&batch=3");
-        // It is a worker again that answers, and it can stop again.
+        // A new worker answers, and it can crash again.
         script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
         page.until("the panel", || page.text("fault"), |t| !t.is_empty())
             .await?;
@@ -136,7 +136,7 @@ async fn a_fault_of_the_page_offers_to_load_it_again_with_what_was_entered() {
 async fn where_workers_are_refused_the_page_simulates_by_itself() {
     let refusals = [
         "globalThis.Worker = class { constructor() { throw new DOMException('refused', 'SecurityError'); } }",
-        // As a policy refuses it: the worker is made, and an event says that it will not come up.
+        // Blocked by a policy: the worker is created, and an error event reports that it will not start.
         "globalThis.Worker = class extends Worker { constructor() { super('data:,nothing', { type: 'module' }); } }",
     ];
     for refusal in refusals {
@@ -183,7 +183,7 @@ async fn the_pointer_lists_what_lives_at_its_instant() {
 #[tokio::test]
 async fn long_work_shows_how_far_it_is_and_can_be_stopped() {
     with_page("", async |page| {
-        // Pressed as soon as it is there, by the page's own hand.
+        // Clicked by a script as soon as the button appears.
         let press = "globalThis.pressed = null;\
             new MutationObserver(() => {\
               const stop = document.querySelector('[data-testid=stop]');\
@@ -197,7 +197,7 @@ async fn long_work_shows_how_far_it_is_and_can_be_stopped() {
         let rows = || script(page, "return document.querySelectorAll('[data-testid=what-if-row]').length");
         let over = "return document.querySelector('[data-testid=what-if]').dataset.over";
         page.until("the end", || script(page, over), |over| over == "true").await?;
-        // A change that is tried all the same would come about now.
+        // If changes were still tried, their results would arrive by now.
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         assert_eq!((rows().await?, page.text("progress").await?), (json!(0), String::new()));
         Ok(())
@@ -211,10 +211,10 @@ async fn a_long_simulation_is_given_up_in_the_middle_for_a_newer_entry() {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2").await?;
         let small = ran(page).await?;
-        // Some seconds of work in one simulation.
+        // Takes seconds in a single simulation.
         let long = "location.hash = '#/?model=Qwen/Qwen2.5-VL-72B-Instruct&accum=64&ckpt=full&precision=amp-bf16'";
         script(page, long).await?;
-        // A worker that says nothing for a second is given up.
+        // A worker that is silent for a second is abandoned.
         tokio::time::sleep(std::time::Duration::from_millis(1300)).await;
         let busy = "return document.getElementById('results').ariaBusy";
         assert_eq!(script(page, busy).await?, json!("true"), "it is marked as old");

@@ -1,5 +1,4 @@
-//! `cargo xtask shots`: the built pages as a person sees them, drawn by a real Chromium once their
-//! results stand.
+//! `cargo xtask shots`: takes screenshots of the built pages in a real Chromium once their results are shown.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -17,13 +16,13 @@ use thirtyfour::error::WebDriverResult;
 
 use page::{Page, with_page};
 
-/// Widths in CSS pixels.
+/// Viewport widths in CSS pixels.
 const WIDTHS: [u32; 2] = [1440, 390];
 
 /// Languages of the pages.
 const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
-/// Names of the pages, their paths and entries, and what stands there once there is a result.
+/// Name of each page, its path and entries, and the test id that marks its result.
 const PAGES: [(&str, &str, &str); 10] = [
     ("plan", "/?", "verdict"),
     ("recommend", "/recommend?", "course-cards"),
@@ -37,7 +36,7 @@ const PAGES: [(&str, &str, &str); 10] = [
     ("course-cards", "/course?row=V.cards&", "course-row"),
 ];
 
-/// Single changes and sweeps go on for a while after the verdict.
+/// Delay for single changes and sweeps, which continue after the verdict.
 const SETTLED: Duration = Duration::from_millis(2500);
 
 #[tokio::main(flavor = "current_thread")]
@@ -63,7 +62,7 @@ async fn main() {
     .await;
 }
 
-/// The whole page, as high as it is.
+/// Takes a screenshot of the whole page at its full height.
 async fn shot(page: &Page, width: u32, file: &Path) -> WebDriverResult<()> {
     resize(page, width, 1000).await?;
     tokio::time::sleep(SETTLED).await;
@@ -73,7 +72,7 @@ async fn shot(page: &Page, width: u32, file: &Path) -> WebDriverResult<()> {
         .await?
         .convert::<u32>()?;
     resize(page, width, height).await?;
-    // What is now in sight begins to work.
+    // Parts that have just become visible start to load.
     tokio::time::sleep(SETTLED).await;
     page.driver.screenshot(file).await
 }

@@ -1,37 +1,37 @@
-//! Published records: `vramscope serve` answers at the same addresses, beside the page, at which
-//! `vramscope export` writes files, so that the page asks every host alike.
+//! Interprets a server's answers about published benchmark records. `vramscope serve` uses the same addresses as the
+//! files of `vramscope export`, so the page treats all hosts alike.
 
 use vramscope_benchmark::{List, Record};
 
-/// What a host answered.
+/// Outcome of a request to the host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer<T> {
-    /// What was asked for.
+    /// The requested value.
     Here(T),
     /// No records are published beside this page.
     NothingHere,
-    /// Reading needs a token; `true` where one was given and is not known there.
+    /// Reading requires a token; `true` if one was sent but not accepted.
     Closed(bool),
     /// The host cannot be reached.
     Unreachable,
-    /// It asks to come back later.
+    /// The host is busy and asks to retry later.
     Busy,
-    /// Something else, in words.
+    /// Any other failure, described.
     Odd(String),
 }
 
-/// A text that was asked for.
+/// A received response.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The status of the answer, 0 where there was none.
+    /// HTTP status; 0 if there was no response.
     pub status: u16,
-    /// The answer.
+    /// Body.
     pub text: &'a str,
-    /// Whether a token was sent along.
+    /// True if a token was sent.
     pub with_token: bool,
 }
 
-/// The address of the list of records, or of those after the place that a list named.
+/// Address of the list of records, or of its continuation after `place`.
 pub fn list_after(place: Option<i64>) -> String {
     match place {
         None => "data/records.json".into(),
@@ -39,13 +39,13 @@ pub fn list_after(place: Option<i64>) -> String {
     }
 }
 
-/// The address of a record.
+/// Address of a record.
 pub fn record_at(id: &str) -> String {
     format!("data/records/{id}.json")
 }
 
 impl<T> Answer<T> {
-    /// The same without what was asked for, which `Here` is then without.
+    /// Drops the value and keeps the outcome.
     pub fn without(self) -> Answer<()> {
         match self {
             Self::Here(_) => Answer::Here(()),
@@ -59,18 +59,18 @@ impl<T> Answer<T> {
 }
 
 impl Asked<'_> {
-    /// The answer as a list.
+    /// Parses the response as a list.
     pub fn list(self) -> Answer<List> {
         self.read(|text| serde_json::from_str(text).map_err(|error| error.to_string()))
     }
 
-    /// The answer as a record.
+    /// Parses the response as a record.
     pub fn record(self) -> Answer<Record> {
         self.read(|text| Record::read(text).map_err(|error| error.to_string()))
     }
 
     fn read<T>(self, read: impl Fn(&str) -> Result<T, String>) -> Answer<T> {
-        // A host that has no such file may answer with the page instead.
+        // A host without the file may answer with an HTML page instead.
         let is_page = self.text.trim_start().starts_with('<');
         match self.status {
             0 => Answer::Unreachable,

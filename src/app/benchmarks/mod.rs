@@ -1,5 +1,4 @@
-//! What `/benchmarks` knows before it draws: where records are published, what an answer means, what cards
-//! are called beside each other.
+//! Logic of `/benchmarks` that needs no browser: addresses of published records, meaning of answers, short card names.
 
 mod answer;
 mod names;

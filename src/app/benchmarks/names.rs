@@ -1,9 +1,9 @@
-//! What records are called beside each other.
+//! Short names and ids of records.
 
-/// Letters that a name may have in a chart.
+/// Maximum length of a name in a chart, in characters.
 const LONGEST: usize = 22;
 
-/// The names of cards, cut where they are long, numbered where they are the same.
+/// Shortens card names: long ones are truncated, equal ones numbered.
 pub fn short_names(names: &[&str]) -> Vec<String> {
     let cut = |name: &str| match name.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", name[..end].trim_end()),
@@ -20,7 +20,7 @@ pub fn short_names(names: &[&str]) -> Vec<String> {
     all.iter().enumerate().map(numbered).collect()
 }
 
-/// Whether a text is the id of a published record.
+/// Returns true if the text is the id of a published record.
 pub fn is_id(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -1,11 +1,11 @@
-//! Axes of a line chart: linear or logarithmic, of bytes, times or counts.
+//! Linear and logarithmic axes of charts: units, ranges and ticks.
 
 use std::ops::Range;
 
 use vramscope_engine::format::grouped;
 use vramscope_engine::units::{Bytes, Seconds};
 
-/// What an axis measures.
+/// Unit of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes, in powers of 1024.
@@ -16,24 +16,24 @@ pub enum Unit {
     Count,
     /// Floating-point operations.
     Flops,
-    /// Floating-point operations a second.
+    /// Floating-point operations per second.
     FlopsPerSecond,
-    /// Bytes a second, in powers of 1000.
+    /// Bytes per second, in powers of 1000.
     BytesPerSecond,
-    /// Floating-point operations to a byte.
+    /// Floating-point operations per byte.
     Intensity,
-    /// Samples a second.
+    /// Samples per second.
     SamplesPerSecond,
 }
 
-/// One axis.
+/// An axis of a chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it measures.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Equal steps multiply.
+    /// True for a logarithmic axis.
     pub log: bool,
-    /// What stands beside it.
+    /// Title beside the axis.
     pub title: String,
     /// First and last value.
     pub range: Range<f64>,
@@ -42,7 +42,7 @@ pub struct Axis {
 const KIB: f64 = 1024.0;
 
 impl Unit {
-    /// A value in words.
+    /// Formats a value for display.
     pub fn words(self, value: f64) -> String {
         match self {
             Self::Bytes => Bytes::new(value.max(0.0) as u64).to_string(),
@@ -54,7 +54,7 @@ impl Unit {
         }
     }
 
-    /// A value in powers of 1000, with at least so many decimals.
+    /// Formats a value in powers of 1000 with at least this many decimals.
     fn scaled(self, value: f64, decimals: usize) -> String {
         const POWERS: [(&str, f64); 6] = [("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0)];
         let (power, size) = POWERS
@@ -69,7 +69,7 @@ impl Unit {
         format!("{:.decimals$} {power}{name}", value / size)
     }
 
-    /// A value as it stands in a file: whole bytes and counts, milliseconds.
+    /// Formats a value for a data file: whole bytes and counts, milliseconds.
     pub fn exact(self, value: f64) -> String {
         match self {
             Self::Bytes | Self::Count | Self::Flops => (value.max(0.0) as u64).to_string(),
@@ -79,7 +79,7 @@ impl Unit {
         }
     }
 
-    /// What a file's column says after the name.
+    /// Unit appended to a column's name in a data file.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Bytes => " (bytes)",
@@ -93,7 +93,7 @@ impl Unit {
         }
     }
 
-    /// A tick's label, without decimals that say nothing.
+    /// Formats a tick label without superfluous decimals.
     fn tick(self, value: f64) -> String {
         let scaled = |value: f64, units: &[(&str, f64)]| {
             let (name, size) = *units
@@ -124,7 +124,7 @@ impl Unit {
         }
     }
 
-    /// What round values multiply by on a logarithmic axis, and a round value to begin with.
+    /// Factor between round values on a logarithmic axis, and a round value to start from.
     const fn decade(self) -> (f64, f64) {
         match self {
             Self::Bytes => (4.0, 1.0),
@@ -135,7 +135,7 @@ impl Unit {
         }
     }
 
-    /// Round steps are one, two, five or ten of these.
+    /// Base of the round steps, which are multiples of it such as 1, 2, 5 and 10.
     fn step_base(self, rough: f64) -> f64 {
         let mut base = match self {
             Self::Seconds => 1e-9,
@@ -155,7 +155,7 @@ impl Unit {
 }
 
 impl Axis {
-    /// An axis over values: from zero, or on a logarithmic one from a little below the least.
+    /// Builds an axis over values: it starts at zero or, if logarithmic, just below the smallest value.
     pub fn over(unit: Unit, log: bool, title: String, values: impl IntoIterator<Item = f64>) -> Self {
         let (mut least, mut most) = (f64::INFINITY, 0.0);
         for value in values.into_iter().filter(|v| v.is_finite() && *v > 0.0) {
@@ -174,26 +174,26 @@ impl Axis {
         }
     }
 
-    /// An axis that begins and ends with the first and the last value.
+    /// Makes the axis start and end exactly at the first and last value.
     pub fn tight(mut self, first: f64, last: f64) -> Self {
         let begin = if self.log { first } else { 0.0 };
         self.range = begin..last.max(begin * 1.01).max(begin + 1e-12);
         self
     }
 
-    /// Where a value lies, in the steps of the axis.
+    /// Maps a value to its position along the axis.
     #[allow(clippy::disallowed_methods, reason = "for pixels: no byte depends on it")]
     pub fn place(&self, value: f64) -> f64 {
         if self.log { value.max(1e-30).ln() } else { value }
     }
 
-    /// The value that lies at a place.
+    /// Maps a position along the axis back to its value.
     #[allow(clippy::disallowed_methods, reason = "for pixels: no byte depends on it")]
     pub fn value(&self, place: f64) -> f64 {
         if self.log { place.exp() } else { place }
     }
 
-    /// The places of the first and the last value.
+    /// Positions of the first and last value.
     pub fn places(&self) -> Range<f64> {
         self.place(self.range.start)..self.place(self.range.end)
     }
@@ -211,7 +211,7 @@ impl Axis {
     fn log_ticks(&self, wanted: usize) -> Vec<f64> {
         let (factor, mut value) = self.unit.decade();
         let mut all = Vec::new();
-        // Where tens are few, their halves and fifths too.
+        // A short range has few powers of ten, so it also gets ticks at 2 and 5 times each.
         let is_short = factor == 10.0 && self.range.end < 60.0 * self.range.start;
         let between: &[f64] = if is_short { &[1.0, 2.0, 5.0] } else { &[1.0] };
         while value <= self.range.end && all.len() < 200 {
@@ -227,7 +227,7 @@ impl Axis {
         let rough = (self.range.end - self.range.start) / wanted.max(1) as f64;
         let base = self.unit.step_base(rough);
         let steps: &[f64] = match self.unit {
-            // Above 512 the next unit begins.
+            // Values above 512 use the next unit.
             Unit::Bytes => &[1.0, 2.0, 4.0, 8.0, 10.0, 16.0, 20.0, 32.0],
             _ => &[1.0, 2.0, 5.0, 10.0],
         };

@@ -1,21 +1,23 @@
+//! Horizontal bar of coloured segments.
+
 use leptos::prelude::*;
 
-/// One piece of a bar.
+/// A segment of a bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// The class that colours it.
+    /// CSS class that sets its colour.
     pub class: &'static str,
-    /// Its share of the bar's whole length, from 0 to 1.
+    /// Share of the whole bar, from 0 to 1.
     pub share: f64,
-    /// What it is, shown by the pointer.
+    /// Tooltip.
     pub title: String,
 }
 
-/// A horizontal bar of segments. The figures stand beside it as text, so it is hidden from readers. A piece stays
-/// the same element while its share changes.
+/// A horizontal bar of segments. Hidden from screen readers because the same figures are shown as text beside it. A
+/// segment keeps its element while its share changes.
 #[component]
 pub fn Bar(
-    /// The pieces, from the start of the line.
+    /// Segments, from left to right.
     #[prop(into)]
     segments: Signal<Vec<Segment>>,
 ) -> impl IntoView {

@@ -1,4 +1,4 @@
-//! What every chart is drawn with: measures in CSS pixels, on a canvas that has more of its own.
+//! Drawing primitives of all charts: measures in CSS pixels on a canvas with its own resolution.
 
 use plotters::coord::Shift;
 use plotters::element::{Drawable, PointCollection};
@@ -9,65 +9,65 @@ use plotters_backend::{BackendCoord, DrawingErrorKind};
 use super::palette::Palette;
 use super::surface::{Surface, SurfaceError};
 
-/// The whole surface.
+/// Drawing area of a whole surface.
 pub type Area = DrawingArea<Surface, Shift>;
 
-/// Why a surface could not be drawn on.
+/// Result of drawing.
 pub type Drawn<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// A point in the canvas's own pixels.
+/// A point in the surface's own pixels.
 pub type Point = (i32, i32);
 
-/// The faces of all texts.
+/// Font family of all texts.
 pub const FACES: &str = "-apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', system-ui, sans-serif";
 const TEXT_SIZE: f64 = 11.5;
 
-/// A canvas, its pixels per CSS pixel, and the colours in force.
+/// A drawing area, its resolution, and the current colours.
 pub struct Brush<'a> {
-    /// The canvas.
+    /// Drawing area.
     pub root: &'a Area,
-    /// Its pixels for each CSS pixel.
+    /// Surface pixels per CSS pixel.
     pub ratio: f64,
-    /// Colours.
+    /// Current colours.
     pub palette: &'a Palette,
 }
 
 impl Brush<'_> {
-    /// CSS pixels in the canvas's own.
+    /// Converts CSS pixels to surface pixels.
     pub fn px(&self, css: f64) -> i32 {
         (css * self.ratio).round() as i32
     }
 
-    /// A stroke of this many CSS pixels.
+    /// Stroke style with a width in CSS pixels.
     pub fn stroke(&self, color: RGBAColor, css: f64) -> ShapeStyle {
         color.stroke_width(self.px(css).max(1) as u32)
     }
 
-    /// Room that a text takes, a little too much: ideographs are twice as wide as letters.
+    /// Estimates the width of a text, slightly too large; ideographs count as two letters.
     pub fn width(&self, text: &str) -> i32 {
         let letters: f64 = text.chars().map(|c| if c > '\u{2e80}' { 2.0 } else { 1.0 }).sum();
         self.px(6.6 * letters)
     }
 
-    /// A line through points.
+    /// Draws a line through points.
     pub fn line(&self, points: impl Into<Vec<Point>>, style: ShapeStyle) -> Drawn {
         self.root.draw(&PathElement::new(points, style))?;
         Ok(())
     }
 
-    /// What lies within an outline.
+    /// Fills an outline.
     pub fn area(&self, outline: Vec<Point>, color: RGBColor) -> Drawn {
         self.root.draw(&Polygon::new(outline, color.filled()))?;
         Ok(())
     }
 
-    /// A line of dashes and gaps, given in CSS pixels; a whole line where there are none.
+    /// Draws a dashed line with dash and gap lengths in CSS pixels; solid if there are none.
     pub fn dashed(&self, points: Vec<Point>, style: ShapeStyle, dash: &'static [f64]) -> Drawn {
         self.root.draw(&Dashed { points, style, dash })?;
         Ok(())
     }
 
-    /// A text at a point.
+    /// Draws a text at a point.
     pub fn text(&self, words: &str, at: Point, color: RGBColor, anchor: (HPos, VPos)) -> Drawn {
         let font = FontDesc::new(FontFamily::Name(FACES), TEXT_SIZE * self.ratio, FontStyle::Normal);
         let mut style = TextStyle::from(font).pos(Pos::new(anchor.0, anchor.1));
@@ -76,7 +76,7 @@ impl Brush<'_> {
         Ok(())
     }
 
-    /// A text whose lower left corner is at a point, on a ground that lifts it off what is behind.
+    /// Draws a text with its lower left corner at a point, on a translucent background that keeps it readable.
     pub fn label(&self, words: &str, at: Point, color: RGBColor) -> Drawn {
         let (pad, height) = (self.px(3.0), self.px(16.0));
         let ground = [
@@ -88,12 +88,12 @@ impl Brush<'_> {
         self.text(words, at, color, (HPos::Left, VPos::Bottom))
     }
 
-    /// A marked point, ringed by the ground.
+    /// Draws a dot with a ring in the background colour around it.
     pub fn dot(&self, at: Point) -> Drawn {
         self.dot_of(at, self.palette.ink)
     }
 
-    /// A marked point in a colour, ringed by the ground.
+    /// Draws a dot in a colour, with a ring in the background colour around it.
     pub fn dot_of(&self, at: Point, color: RGBColor) -> Drawn {
         self.root
             .draw(&Circle::new(at, self.px(5.0), self.palette.surface.filled()))?;
@@ -101,7 +101,7 @@ impl Brush<'_> {
         Ok(())
     }
 
-    /// A measured point: an open circle.
+    /// Draws a measured point as an open circle.
     pub fn ring(&self, at: Point, color: RGBColor) -> Drawn {
         self.root
             .draw(&Circle::new(at, self.px(4.0), self.palette.surface.filled()))?;
@@ -111,7 +111,7 @@ impl Brush<'_> {
     }
 }
 
-/// A line with a pattern, which plotters does not know.
+/// A dashed line, which plotters does not support.
 struct Dashed {
     points: Vec<Point>,
     style: ShapeStyle,

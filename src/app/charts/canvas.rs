@@ -1,3 +1,5 @@
+//! Canvas that redraws itself.
+
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -9,8 +11,8 @@ use super::surface::Surface;
 use crate::i18n::use_i18n;
 use crate::shell::CurrentTheme;
 
-/// A canvas that fills its frame and is as sharp as the screen: it has one pixel for each of the
-/// screen's. It is drawn again when its size, the theme, the language or what `draw` reads changes.
+/// A canvas that fills its frame at the screen's full resolution. It redraws when its size, the theme, the language or
+/// an input of `draw` changes.
 #[component]
 pub fn Canvas(
     /// Draws on the cleared canvas.
@@ -31,11 +33,11 @@ pub fn Canvas(
         let (width, height) = size.get();
         theme.read();
         i18n.locale();
-        // This clears it.
+        // Setting the size also clears the canvas.
         element.set_width(width);
         element.set_height(height);
         let drawn = Surface::canvas(&element, window().device_pixel_ratio()).map(&draw);
-        // A canvas that refuses to be drawn on leaves the table behind it, which says the same.
+        // If drawing fails, the table behind the chart still shows the same figures.
         if let Some(Err(e)) = drawn {
             leptos::logging::error!("a chart could not be drawn: {e}");
         }
@@ -43,8 +45,7 @@ pub fn Canvas(
     view! { <canvas class="canvas" node_ref=canvas aria-hidden="true"></canvas> }
 }
 
-/// Width and height in pixels of the screen. It has the browser lay the page out, so it is not for
-/// every drawing.
+/// Returns width and height in screen pixels. Forces a layout, so do not call it on every redraw.
 fn measure(canvas: &HtmlCanvasElement) -> (u32, u32) {
     let (frame, ratio) = (canvas.get_bounding_client_rect(), window().device_pixel_ratio());
     let pixels = |css: f64| (css * ratio).round() as u32;
@@ -56,13 +57,13 @@ fn observe(canvas: HtmlCanvasElement, size: RwSignal<(u32, u32)>) {
         let canvas = canvas.clone();
         Closure::<dyn Fn()>::new(move || {
             let now = measure(&canvas);
-            // The observer reports once more while the canvas goes away.
+            // The observer fires once more while the canvas is being removed.
             if size.try_get_untracked().is_some_and(|last| last != now) {
                 size.try_set(now);
             }
         })
     };
-    // Without an observer the chart keeps the size at which it was drawn first.
+    // Without an observer the chart keeps its first size.
     let Ok(observer) = ResizeObserver::new(notify.as_ref().unchecked_ref()) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Files that the person saves: made here, handed to the browser, sent nowhere.
+//! Saves files that are built in the browser; nothing is sent anywhere.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,15 +16,15 @@ use super::surface::Surface;
 use super::svg;
 use crate::events::after;
 
-/// Long enough for any browser to take the file.
+/// Lifetime of a file's object URL, long enough for any browser to read it.
 const KEPT: Duration = Duration::from_secs(20);
 
-/// Saves a text under a name.
+/// Saves a text as a file.
 pub fn save_text(text: &str, media_type: &str, name: &str) {
     save(Blob::new_with_options(text, Some(media_type)), name);
 }
 
-/// Saves what `draw` draws as an SVG of the size that the chart has on the screen.
+/// Saves the output of `draw` as an SVG of the chart's size on screen.
 pub fn save_svg(chart: &Element, title: &str, draw: impl Fn(Surface) -> Drawn, name: &str) -> Drawn {
     let frame = chart.get_bounding_client_rect();
     let size = [frame.width(), frame.height()].map(|css| (css * svg::RATIO) as u32);
@@ -43,7 +43,7 @@ pub fn save_svg(chart: &Element, title: &str, draw: impl Fn(Surface) -> Drawn, n
     Ok(())
 }
 
-/// Saves what `draw` draws as a PNG with the screen's own pixels.
+/// Saves the output of `draw` as a PNG at the screen's resolution.
 pub fn save_png(chart: &Element, draw: impl Fn(Surface) -> Drawn, name: String) -> Drawn {
     let frame = chart.get_bounding_client_rect();
     let ratio = window().device_pixel_ratio();
@@ -60,7 +60,7 @@ pub fn save_png(chart: &Element, draw: impl Fn(Surface) -> Drawn, name: String) 
             save(blob.into(), &name);
         }
     });
-    // A canvas without pixels gives no blob; there is nothing to save then.
+    // A canvas without pixels yields no blob, and there is nothing to save.
     let _ = canvas.to_blob(done.unchecked_ref());
     Ok(())
 }
@@ -92,6 +92,6 @@ fn save(blob: Blob, name: &str) {
     link.set_href(&address);
     link.set_download(name);
     link.click();
-    // The address holds for as long as this value is there.
+    // The object URL is revoked when this value is dropped.
     after(KEPT, move || drop(address));
 }

@@ -1,3 +1,5 @@
+//! Frame of a chart: heading, export menu and data table.
+
 use leptos::html;
 use leptos::prelude::*;
 use leptos::wasm_bindgen::JsCast;
@@ -10,24 +12,24 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::part::{part, text};
 use crate::shell::copy_text;
 
-/// A chart with all that a person can take away of it.
+/// A chart and everything that can be exported from it.
 #[derive(Clone, Copy)]
 pub struct Figure {
-    /// The name by which tests and scripts find it.
+    /// Id by which tests and scripts find it.
     pub id: &'static str,
-    /// The heading.
+    /// Heading.
     pub title: Signal<String>,
-    /// What its files are called, without the ending: model, setup, chart.
+    /// File name of its exports without the extension: model, setup, chart.
     pub stem: Signal<String>,
-    /// Draws it.
+    /// Draws the chart.
     pub draw: Callback<Surface, Drawn>,
-    /// Its figures as a person reads them.
+    /// Figures formatted for reading.
     pub shown: Callback<(), Table>,
-    /// Its figures in full.
+    /// Figures in full precision.
     pub data: Callback<(), Table>,
 }
 
-/// The frame of a chart: heading, menu of exports, the chart, and a table behind it.
+/// Frame of a chart: heading, export menu, the chart, and its data table.
 #[component]
 pub fn ChartFrame(figure: Figure, children: Children) -> impl IntoView {
     let i18n = use_i18n();
@@ -67,7 +69,7 @@ fn Menu(figure: Figure, frame: NodeRef<html::Section>) -> impl IntoView {
             menu.set_open(false);
         }
     };
-    // A chart that cannot be drawn is logged where it is shown; its data can be saved all the same.
+    // A chart that cannot be drawn is logged where it is shown; its data can still be saved.
     let png = move || {
         if let Some(chart) = drawing() {
             save_png(&chart, |surface| figure.draw.run(surface), name("png")).ok();
@@ -80,7 +82,7 @@ fn Menu(figure: Figure, frame: NodeRef<html::Section>) -> impl IntoView {
         }
     };
     let csv = move || {
-        // With the mark by which spreadsheets know UTF-8.
+        // Starts with a byte order mark, by which spreadsheets recognise UTF-8.
         let text = format!("\u{feff}{}", figure.data.run(()).to_csv());
         save_text(&text, "text/csv;charset=utf-8", &name("csv"));
     };

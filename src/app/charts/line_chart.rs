@@ -1,4 +1,4 @@
-//! Curves over one axis, with limits, marks and measured points.
+//! Line chart with limits, marks and measured points.
 
 mod content;
 
@@ -12,14 +12,14 @@ use super::palette::Palette;
 use super::plane::Plane;
 use super::surface::Surface;
 
-/// One curve.
+/// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Which of the palette's colours, with the pattern of the same number.
+    /// Index of its colour and dash pattern.
     pub style: usize,
-    /// Values in rising order; nothing where there is none.
+    /// Values by rising x; `None` where the curve has no value.
     pub points: Vec<(f64, Option<f64>)>,
     /// Measured points.
     pub measured: Vec<Measured>,
@@ -28,40 +28,40 @@ pub struct Series {
 /// A measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Where.
+    /// Position along the horizontal axis.
     pub x: f64,
-    /// What was measured.
+    /// Measured value.
     pub y: f64,
-    /// Lowest and highest.
+    /// Lowest and highest measurement.
     pub range: Option<[f64; 2]>,
 }
 
-/// A horizontal line that curves are held against.
+/// A horizontal limit line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// Where.
+    /// Value of the limit.
     pub y: f64,
-    /// What ends there.
+    /// Name of the limit.
     pub name: String,
 }
 
 /// A marked point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// Where.
+    /// Position along the horizontal axis.
     pub x: f64,
-    /// How high.
+    /// Position along the vertical axis.
     pub y: f64,
-    /// The words beside it.
+    /// Text beside it.
     pub words: String,
 }
 
-/// What the chart shows.
+/// Content of a line chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineChart {
-    /// The axis below.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The axis at the left.
+    /// Vertical axis.
     pub y: Axis,
     /// The curves.
     pub series: Vec<Series>,
@@ -69,11 +69,11 @@ pub struct LineChart {
     pub limits: Vec<Limit>,
     /// The marks.
     pub marks: Vec<Mark>,
-    /// The value pointed at.
+    /// Value under the pointer.
     pub pointed: Option<f64>,
 }
 
-/// Patterns of lines, so that no curve is told by its colour alone.
+/// Dash patterns, so that curves do not differ by colour alone.
 const DASHES: [&[f64]; 7] = [
     &[],
     &[7.0, 3.0],
@@ -84,24 +84,24 @@ const DASHES: [&[f64]; 7] = [
     &[1.5, 4.0],
 ];
 
-/// Room at the left for labels of the axis, in CSS pixels; more where they need it.
+/// Minimum left margin for the axis labels, in CSS pixels.
 const LEFT: f64 = 66.0;
-/// Room below, for labels and the title.
+/// Bottom margin for labels and the title.
 const BELOW: f64 = 40.0;
-/// Room above, for the title of the axis at the left.
+/// Top margin for the title of the vertical axis.
 const ABOVE: f64 = 24.0;
-/// Labels of the axis at the left, about.
+/// Approximate number of labels on the vertical axis.
 const TICKS: usize = 6;
-/// Between two lines of text.
+/// Minimum distance between two lines of text, in CSS pixels.
 const LINE: f64 = 14.0;
 
 impl LineChart {
-    /// The pattern of a style, for the legend.
+    /// Dash pattern of a style, for the legend.
     pub fn dash(style: usize) -> &'static [f64] {
         DASHES[style % DASHES.len()]
     }
 
-    /// The shares of the width at which the curves begin and end, for a chart so wide in CSS pixels.
+    /// Horizontal positions, in CSS pixels, at which the plot begins and ends in a chart of this width.
     fn sides(&self, width: f64) -> [f64; 2] {
         let labels = self
             .y
@@ -111,7 +111,7 @@ impl LineChart {
         [labels.fold(LEFT, f64::max), width - self.room_for_names(width)]
     }
 
-    /// Room at the right: the names of the curves, where the chart is wide enough.
+    /// Right margin: holds the names of the curves if the chart is wide enough.
     fn room_for_names(&self, width: f64) -> f64 {
         let longest = self.series.iter().map(|s| text_width(&s.name)).fold(0.0, f64::max);
         if width < 560.0 || self.series.len() < 2 {
@@ -121,7 +121,7 @@ impl LineChart {
         }
     }
 
-    /// The value of the axis below that is nearest to a point of the chart, in CSS pixels.
+    /// Returns the x value nearest to a horizontal position in CSS pixels.
     pub fn nearest(&self, at: f64, width: f64) -> Option<f64> {
         let [begin, end] = self.sides(width);
         let places = self.x.places();
@@ -131,7 +131,7 @@ impl LineChart {
         self.values().into_iter().min_by(|a, b| far(a).total_cmp(&far(b)))
     }
 
-    /// All values of the axis below, in rising order.
+    /// All x values, in rising order.
     pub fn values(&self) -> Vec<f64> {
         let mut all: Vec<f64> = self.series.iter().flat_map(|s| s.points.iter().map(|p| p.0)).collect();
         sort_by(&mut all, f64::total_cmp);
@@ -139,10 +139,10 @@ impl LineChart {
         all
     }
 
-    /// Draws on a surface.
+    /// Draws the chart.
     ///
     /// # Errors
-    /// When it cannot be drawn on.
+    /// Fails if the surface cannot be drawn on.
     pub fn draw(&self, surface: Surface, palette: &Palette) -> Drawn {
         let ratio = surface.ratio();
         let root = surface.into_drawing_area();
@@ -199,7 +199,7 @@ impl LineChart {
     }
 }
 
-/// What a text takes, in CSS pixels; a little too much.
+/// Estimates the width of a text in CSS pixels, slightly too large.
 fn text_width(text: &str) -> f64 {
     6.6 * text
         .chars()

@@ -1,3 +1,5 @@
+//! Interactive line chart and legend swatches.
+
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html;
 use leptos::prelude::*;
@@ -10,23 +12,23 @@ use crate::part::text;
 /// A line chart that follows the pointer and the arrow keys.
 #[component]
 pub fn Lines(
-    /// What is shown, without what is pointed at.
+    /// Chart without the pointer position.
     #[prop(into)]
     chart: Signal<LineChart>,
-    /// The value under the pointer; nothing where it is elsewhere.
+    /// Value under the pointer; `None` if the pointer is elsewhere.
     pointed: RwSignal<Option<f64>>,
-    /// The value that stands while nothing is pointed at.
+    /// Value shown while the pointer is elsewhere.
     #[prop(into)]
     resting: Signal<Option<f64>>,
-    /// A value was clicked, or reached by keys.
+    /// Called when a value is clicked or reached by keyboard.
     on_pick: Callback<f64>,
-    /// What a screen reader says the slider is.
+    /// Accessible name of the slider.
     #[prop(into)]
     label: Signal<String>,
-    /// What it says at the value.
+    /// Accessible text of the current value.
     #[prop(into)]
     spoken: Signal<String>,
-    /// The name by which tests and scripts find it.
+    /// Id by which tests and scripts find it.
     testid: &'static str,
 ) -> impl IntoView {
     let frame = NodeRef::<html::Div>::new();
@@ -90,10 +92,10 @@ pub fn Lines(
     }
 }
 
-/// A line as it is drawn in a chart, for legends.
+/// A sample of a curve's line for legends.
 #[component]
 pub fn LineSwatch(
-    /// Which colour and pattern.
+    /// Index of its colour and dash pattern.
     style: usize,
 ) -> impl IntoView {
     let dash: Vec<String> = LineChart::dash(style).iter().map(f64::to_string).collect();

@@ -1,4 +1,4 @@
-//! Drawing. Charts take figures from a report and compute none; colours come from the style sheet.
+//! Charts. They draw the figures of a report and compute none; colours come from the style sheet.
 
 mod axis;
 mod bar;

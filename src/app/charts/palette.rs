@@ -1,3 +1,5 @@
+//! Colours of charts, read from the style sheet.
+
 use std::cell::RefCell;
 
 use leptos::prelude::{document, window};
@@ -5,7 +7,7 @@ use plotters::style::RGBColor;
 use vramscope_engine::report::Part;
 use vramscope_engine::tape::Kind;
 
-/// The class that gives an element the colour of a kind; `style/` has the colours.
+/// CSS class that sets the colour of a kind; the colours are in `style/`.
 pub const fn kind_class(kind: Kind) -> &'static str {
     match kind {
         Kind::Weight => "kind-weight",
@@ -18,7 +20,7 @@ pub const fn kind_class(kind: Kind) -> &'static str {
     }
 }
 
-/// The class that gives an element the colour of a part of the footprint.
+/// CSS class that sets the colour of a part of the footprint.
 pub const fn part_class(part: Part) -> &'static str {
     match part {
         Part::Live(kind) => kind_class(kind),
@@ -27,25 +29,25 @@ pub const fn part_class(part: Part) -> &'static str {
     }
 }
 
-/// The style sheet's colours in force now, for what draws on a canvas.
+/// Current colours of the style sheet, for drawing on a canvas.
 #[derive(Debug, Clone)]
 pub struct Palette {
     /// By kind, in the order of [`Kind::ALL`].
     pub kinds: [RGBColor; Kind::COUNT],
-    /// What charts are drawn on.
+    /// Background of charts.
     pub surface: RGBColor,
-    /// Text and the peak's mark.
+    /// Text and the mark of the peak.
     pub ink: RGBColor,
-    /// Text of axes.
+    /// Axis labels.
     pub muted: RGBColor,
-    /// Where the card ends.
+    /// Limit lines.
     pub limit: RGBColor,
     /// Grid lines.
     pub line: RGBColor,
     series: [RGBColor; SERIES],
 }
 
-/// How many curves have colours of their own.
+/// Number of distinct curve colours.
 const SERIES: usize = 7;
 
 thread_local! {
@@ -53,13 +55,13 @@ thread_local! {
 }
 
 impl Palette {
-    /// The colours of the document's root, as they were when the theme last changed: reading them has
-    /// the browser style the whole page first.
+    /// Returns the document's colours, cached until the theme changes, because reading them forces the browser to
+    /// compute styles for the whole page.
     pub fn read() -> Self {
         READ.with_borrow_mut(|read| read.get_or_insert_with(Self::of_root).clone())
     }
 
-    /// The theme changed: the colours are to be read again.
+    /// Clears the cache after a change of theme.
     pub fn forget() {
         READ.set(None);
     }
@@ -76,13 +78,13 @@ impl Palette {
         }
     }
 
-    /// The colour of a curve.
+    /// Colour of a curve.
     pub fn series(&self, style: usize) -> RGBColor {
         self.series[style % SERIES]
     }
 }
 
-/// A registered colour property: browsers resolve it to `rgb(…)`. Grey where one does not.
+/// Reads a registered colour property, which browsers resolve to `rgb(…)`; grey if that fails.
 fn colour(property: &str) -> RGBColor {
     let text = document()
         .document_element()

@@ -1,19 +1,21 @@
+//! Plot area of a chart.
+
 use std::ops::Range;
 
 use super::brush::{Area, Point};
 
-/// The part of a canvas that holds a plot, and the values along its sides.
+/// Plot area of a canvas, with the value ranges of its two axes.
 pub struct Plane {
-    /// From left to right, in the canvas's own pixels.
+    /// Horizontal extent in the canvas's own pixels.
     pub columns: Range<i32>,
-    /// From top to bottom.
+    /// Vertical extent in the canvas's own pixels, from top to bottom.
     pub rows: Range<i32>,
     x: Range<f64>,
     y: Range<f64>,
 }
 
 impl Plane {
-    /// What is left of a canvas within margins: left, right, above, below.
+    /// Plot area inside margins: left, right, top, bottom.
     pub fn within(root: &Area, [left, right, above, below]: [i32; 4], x: Range<f64>, y: Range<f64>) -> Self {
         let (width, height) = root.dim_in_pixel();
         let side = |begin: i32, end: u32, margin: i32| begin..(end as i32 - margin).max(begin);
@@ -25,7 +27,7 @@ impl Plane {
         }
     }
 
-    /// Where values lie; the second grows upwards.
+    /// Maps a pair of values to a point; y grows upwards.
     pub fn place(&self, x: f64, y: f64) -> Point {
         let along = |value: f64, side: &Range<f64>| (value - side.start) / (side.end - side.start);
         let column = f64::from(self.columns.end - self.columns.start) * along(x, &self.x);

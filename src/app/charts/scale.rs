@@ -2,7 +2,7 @@
 
 use vramscope_engine::units::Bytes;
 
-/// Round steps: in GiB, and below in MiB.
+/// Round steps in MiB; from 1024 on they are whole GiB.
 const STEPS_MIB: [u64; 17] = [
     1, 2, 5, 10, 20, 50, 100, 256, 512, 1024, 2048, 5120, 10_240, 20_480, 51_200, 102_400, 204_800,
 ];
@@ -17,7 +17,7 @@ pub fn ticks(highest: Bytes, wanted: u64) -> Vec<Bytes> {
     (0..=highest.get() / step).map(|i| Bytes::new(i * step)).collect()
 }
 
-/// A tick's label, without decimals that say nothing.
+/// Formats a tick label without superfluous decimals.
 pub fn tick_label(tick: Bytes) -> String {
     const MIB: u64 = 1 << 20;
     match tick.get() / MIB {

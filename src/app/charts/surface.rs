@@ -1,5 +1,5 @@
-//! What charts are drawn on: a canvas by plotters-canvas, or the text of an SVG. One type, so that plotters is compiled
-//! once.
+//! Drawing surface for plotters, either a canvas (plotters-canvas) or an SVG. A single type, so that plotters is
+//! instantiated once.
 
 mod svg_pen;
 
@@ -18,17 +18,17 @@ use self::svg_pen::SvgPen;
 pub struct Surface {
     size: (u32, u32),
     pen: Pen,
-    /// Pixels for each of CSS's.
+    /// Surface pixels per CSS pixel.
     ratio: f64,
 }
 
 enum Pen {
-    /// What draws, and the canvas's one context, for the dashes that plotters does not know.
+    /// Backend, and the canvas's context for the dashes that plotters does not support.
     Canvas(CanvasBackend, CanvasRenderingContext2d),
     Svg(SvgPen),
 }
 
-/// Why a surface could not be drawn on.
+/// Error of a surface that cannot be drawn on.
 #[derive(Debug)]
 pub struct SurfaceError(String);
 
@@ -47,7 +47,7 @@ fn refused(what: impl fmt::Debug) -> DrawingErrorKind<SurfaceError> {
 }
 
 impl Surface {
-    /// A canvas with `ratio` pixels for each CSS pixel; `None` where the browser gives no context.
+    /// Wraps a canvas with `ratio` pixels per CSS pixel; `None` if the browser provides no context.
     pub fn canvas(canvas: &HtmlCanvasElement, ratio: f64) -> Option<Self> {
         let context = canvas.get_context("2d").ok()??.dyn_into().ok()?;
         let backend = CanvasBackend::with_canvas_object(canvas.clone())?;
@@ -58,7 +58,7 @@ impl Surface {
         })
     }
 
-    /// The body of an SVG with `ratio` units for each CSS pixel, written into `text`.
+    /// Starts the body of an SVG with `ratio` units per CSS pixel, written into `text`.
     pub fn svg(size: (u32, u32), ratio: f64, text: Rc<RefCell<String>>) -> Self {
         let dash = &[];
         Self {
@@ -68,24 +68,24 @@ impl Surface {
         }
     }
 
-    /// Pixels for each CSS pixel.
+    /// Surface pixels per CSS pixel.
     pub fn ratio(&self) -> f64 {
         self.ratio
     }
 
-    /// Paints all of it.
+    /// Fills the whole surface.
     pub fn fill(&mut self, color: BackendColor) {
         let end = (self.size.0 as i32, self.size.1 as i32);
-        // What refuses a ground refuses all that comes after, and that is told.
+        // If this fails, everything drawn later fails too and is reported.
         self.draw_rect((0, 0), end, &color, true).ok();
     }
 
-    /// Dashes and gaps, in CSS pixels, of the lines that follow; none for whole lines.
+    /// Sets the dash and gap lengths of the following lines, in CSS pixels; empty for solid lines.
     pub fn set_dash(&mut self, dash: &'static [f64]) {
         match &mut self.pen {
             Pen::Canvas(_, context) => {
                 let lengths: js_sys::Array = dash.iter().map(|d| JsValue::from(d * self.ratio)).collect();
-                // Lengths of at least nothing are always taken.
+                // Non-negative lengths are always accepted.
                 context.set_line_dash(&lengths).ok();
             }
             Pen::Svg(pen) => pen.dash = dash,
@@ -129,7 +129,7 @@ impl DrawingBackend for Surface {
     fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(&mut self, path: I, style: &S) -> Done {
         let points: Vec<_> = path.into_iter().collect();
         match (&mut self.pen, points.as_slice()) {
-            // The canvas keeps a line along an axis from lying between two rows of pixels, but no path.
+            // The backend aligns axis-parallel lines with the pixel grid, but not paths.
             (Pen::Canvas(canvas, _), &[from, to]) => canvas.draw_line(from, to, style).map_err(refused),
             (Pen::Canvas(canvas, _), _) => canvas.draw_path(points, style).map_err(refused),
             (Pen::Svg(pen), _) => pen.path(points.into_iter(), style, false),

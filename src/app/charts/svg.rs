@@ -1,11 +1,11 @@
-//! The text of an SVG file.
+//! Formats an SVG file.
 
 use plotters_backend::BackendColor;
 
-/// Units for each CSS pixel: plotters' coordinates are whole, and a file is looked at enlarged.
+/// SVG units per CSS pixel: plotters uses integer coordinates, which would be too coarse when a file is enlarged.
 pub const RATIO: f64 = 8.0;
 
-/// A colour as CSS writes it.
+/// Formats a colour as CSS.
 pub fn rgba(color: BackendColor) -> String {
     let (r, g, b) = color.rgb;
     if color.alpha >= 1.0 {
@@ -14,7 +14,7 @@ pub fn rgba(color: BackendColor) -> String {
     format!("rgba({r},{g},{b},{:.3})", color.alpha)
 }
 
-/// A text as XML holds it.
+/// Escapes text for XML.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,7 +23,7 @@ pub fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML knows no other control characters.
+            // XML does not allow other control characters.
             c if c.is_control() => out.push(' '),
             c => out.push(c),
         }
@@ -31,7 +31,7 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// A whole file: `body` drawn with [`RATIO`] on a ground, `width` × `height` CSS pixels.
+/// Builds a complete file: `body`, drawn with [`RATIO`], on a background of `width` × `height` CSS pixels.
 pub fn file(width: f64, height: f64, title: &str, ground: &str, faces: &str, body: &str) -> String {
     let (title, faces) = (escaped(title), escaped(faces));
     let (w, h) = (width * RATIO, height * RATIO);

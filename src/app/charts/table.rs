@@ -1,14 +1,16 @@
-/// Figures as rows: what stands behind a chart.
+//! Data table behind a chart.
+
+/// Data table behind a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Table {
-    /// Names of the columns.
+    /// Column names.
     pub head: Vec<String>,
-    /// Rows of as many cells.
+    /// Rows with one cell per column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// As a file that spreadsheets open (RFC 4180).
+    /// Formats the table as CSV (RFC 4180).
     pub fn to_csv(&self) -> String {
         let mut out = String::new();
         for row in std::iter::once(&self.head).chain(&self.rows) {

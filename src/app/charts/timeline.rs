@@ -1,4 +1,4 @@
-//! The memory of one step, stacked by kind, drawn on a canvas.
+//! Draws the memory of one step, stacked by kind.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -12,21 +12,21 @@ use super::plane::Plane;
 use super::scale::{tick_label, ticks};
 use super::surface::Surface;
 
-/// The part of the canvas that holds the curve, in CSS pixels from each side.
+/// Margins around the plot, in CSS pixels.
 #[derive(Debug, Clone, Copy)]
 pub struct Plot {
-    /// Room for the labels of the byte axis.
+    /// Left margin, for the labels of the byte axis.
     pub left: f64,
-    /// Room at the right.
+    /// Right margin.
     pub right: f64,
-    /// Room for the names of the phases.
+    /// Top margin, for the names of the phases.
     pub top: f64,
-    /// Room below.
+    /// Bottom margin.
     pub bottom: f64,
 }
 
 impl Plot {
-    /// The margins of the timeline.
+    /// Margins of the timeline.
     pub const TIMELINE: Self = Self {
         left: 62.0,
         right: 10.0,
@@ -35,26 +35,26 @@ impl Plot {
     };
 }
 
-/// What the chart shows.
+/// Content of the timeline chart.
 #[derive(Debug, Clone)]
 pub struct TimelineChart {
     /// Number of events.
     pub len: usize,
     /// Instants with live bytes by kind, in time order.
     pub columns: Vec<(Instant, [Bytes; Kind::COUNT])>,
-    /// Begin of each phase and its name.
+    /// Start and name of each phase.
     pub phases: Vec<(Instant, String)>,
-    /// The instant of the peak, and the words beside its mark.
+    /// Instant and bytes of the peak, and the text beside its mark.
     pub peak: (Instant, Bytes, String),
-    /// What the allocator can have, with the card's name.
+    /// Bytes available to the allocator, with the card's name.
     pub limit: Option<(Bytes, String)>,
 }
 
 impl TimelineChart {
-    /// Draws on a surface.
+    /// Draws the chart.
     ///
     /// # Errors
-    /// When it cannot be drawn on.
+    /// Fails if the surface cannot be drawn on.
     pub fn draw(&self, surface: Surface, palette: &Palette) -> Drawn {
         let ratio = surface.ratio();
         let root = surface.into_drawing_area();
@@ -97,8 +97,8 @@ impl TimelineChart {
         Ok(())
     }
 
-    /// Kinds from the top of the stack down, each painted over by those below it, so that no seam
-    /// of the background shows between two.
+    /// Draws the kinds from the top of the stack down, each painted over by the ones below it, so that no seam of
+    /// background shows between two.
     fn stack(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let edge = brush.stroke(brush.palette.surface.mix(0.65), 1.0);
         for highest in (0..Kind::COUNT).rev() {
@@ -117,7 +117,7 @@ impl TimelineChart {
             brush.line([(x, brush.px(4.0)), (x, foot)], line)?;
             let width = brush.width(name);
             let at = (x + brush.px(5.0)).min(plane.columns.end - width);
-            // A name that would run into the last one is left out; the table of phases has it.
+            // A name that would overlap the previous one is omitted; the table of phases lists it.
             if at >= free_from {
                 brush.label(name, (at, brush.px(18.0)), brush.palette.muted)?;
                 free_from = at + width + brush.px(4.0);
@@ -126,7 +126,7 @@ impl TimelineChart {
         Ok(())
     }
 
-    /// Where the card ends, if the curve comes near it.
+    /// Draws the card's limit if the curve comes close to it.
     fn limit(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let near = self
             .limit
@@ -143,7 +143,7 @@ impl TimelineChart {
         let (instant, bytes, words) = &self.peak;
         let (x, y) = place(plane, *instant, *bytes);
         brush.dot((x, y))?;
-        // Above the mark, but within the plot.
+        // Above the mark but inside the plot.
         let (room, width) = (&plane.columns, brush.width(words));
         let begin = (x - width / 2).min(room.end - width).max(room.start);
         brush.label(words, (begin, y - brush.px(9.0)), brush.palette.ink)
@@ -154,7 +154,7 @@ fn place(plane: &Plane, instant: Instant, bytes: Bytes) -> Point {
     plane.place(instant as f64, bytes.get() as f64)
 }
 
-/// Steps: a total holds from its instant to the next.
+/// Outlines a step curve: each total holds until the next instant.
 fn outline(shown: &TimelineChart, plane: &Plane, height: impl Fn(&[Bytes; Kind::COUNT]) -> Bytes) -> Vec<Point> {
     let mut points = vec![place(plane, 0, Bytes::ZERO)];
     let mut last = None;

@@ -1,4 +1,4 @@
-//! Blocks without numbers of their own: lists to tick, notes, questions, tables, samples, links.
+//! Renders blocks without numbers: checklists, notes, quizzes, tables, samples, links.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::figure::scrolled;
 use super::html::{element, escape, inline};
 use super::marks::Marks;
 
-/// A list to tick.
+/// Renders a checklist.
 pub fn checklist(row: Row, name: &str, marks: &Marks) -> String {
     let item = |(tick, html): (String, String)| {
         let checked = if marks.has(&tick) { " checked" } else { "" };
@@ -20,14 +20,14 @@ pub fn checklist(row: Row, name: &str, marks: &Marks) -> String {
     )
 }
 
-/// Pairs of a list's items, as HTML.
+/// Pairs in a list's items, as HTML.
 fn pairs(row: Row, name: &str) -> Vec<(String, String)> {
     let half = |item: &Value, n: usize| inline(item.get(n).and_then(Value::as_str).unwrap_or_default());
     let all = row.list(&format!("{name}.items")).iter();
     all.map(|item| (half(item, 0), half(item, 1))).collect()
 }
 
-/// Terms with what is to be known of them.
+/// Renders terms with their explanations.
 pub fn notes(row: Row, name: &str) -> String {
     let all = pairs(row, name).into_iter();
     element(
@@ -38,7 +38,7 @@ pub fn notes(row: Row, name: &str) -> String {
     )
 }
 
-/// Questions whose answers open.
+/// Renders questions whose answers unfold.
 pub fn quiz(row: Row, name: &str) -> String {
     let all = pairs(row, name).into_iter();
     let question = |(question, answer)| {
@@ -47,10 +47,10 @@ pub fn quiz(row: Row, name: &str) -> String {
     all.map(question).collect()
 }
 
-/// More columns than this are too many for a phone: there each row is a block.
+/// Maximum number of columns that fit a phone; wider tables show each row as a block there.
 const NARROW: usize = 3;
 
-/// A table; the first of its rows is the head.
+/// Renders a table; the first row is the head.
 pub fn table<'a>(row: Row<'a>, name: &str) -> String {
     let mut rows = row.list(&format!("{name}.rows")).iter().map(|cells| items(Some(cells)));
     let plain = |cell: &'a Value| cell.as_str().unwrap_or_default();
@@ -81,7 +81,7 @@ pub fn table<'a>(row: Row<'a>, name: &str) -> String {
     ))
 }
 
-/// A text to copy.
+/// Renders a text with a copy button.
 pub fn sample(book: &Book, block: &Value) -> String {
     format!(
         "<pre class=\"course-sample\" tabindex=\"0\">{}</pre><button type=\"button\" class=\"tool\" data-act=\"copy\">{}</button>",
@@ -90,7 +90,7 @@ pub fn sample(book: &Book, block: &Value) -> String {
     )
 }
 
-/// A link to another page.
+/// Renders a link to another page.
 pub fn link(row: Row, name: &str, block: &Value) -> String {
     element("p", "", &anchor("", text(block, "to"), &row.line(name)))
 }

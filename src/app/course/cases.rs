@@ -1,4 +1,4 @@
-//! Setups that the engine simulates, beside what the course says and what was measured.
+//! Compares simulated setups with the course's figures and with measurements.
 
 use serde_json::Value;
 use vramscope_engine::format::gib;
@@ -13,36 +13,36 @@ use super::given::Input;
 use super::html::{element, escape};
 use crate::worker::view::Summary;
 
-/// Words of the page for what a report names.
+/// Names and colours for the parts of a report.
 pub struct Names<'a> {
-    /// Of a phase.
+    /// Name of a phase.
     pub phase: &'a dyn Fn(Phase) -> String,
-    /// Of a part of the memory.
+    /// Name of a part of the memory.
     pub part: &'a dyn Fn(Part) -> String,
-    /// The class that has the colour of a kind.
+    /// CSS class with the colour of a kind.
     pub class: &'a dyn Fn(Kind) -> &'static str,
 }
 
-/// What is known of a setup: nothing yet, its figures, or why it has none.
+/// Result of a setup: pending, its figures, or the reason why it has none.
 pub type Outcome<'a> = Option<&'a Result<Summary, String>>;
 
-/// The setup of a case as a query, with the fields' values put in.
+/// Query of a case's setup, with the fields' values inserted.
 pub fn query(case: &Value, inputs: &[Input]) -> String {
     let mut query = text(case, "setup").to_owned();
     for input in inputs {
         let value = input.value.single().unwrap_or_default();
-        // Setups count in whole numbers.
+        // Setups take whole numbers only.
         query = query.replace(&format!("{{{}}}", input.name), &format!("{value:.0}"));
     }
     query
 }
 
-/// The setups of a block, in order.
+/// Queries of a block's setups, in order.
 pub fn queries<'a>(block: &'a Value, inputs: &'a [Input]) -> impl Iterator<Item = String> + 'a {
     items(block.get("cases")).iter().map(|case| query(case, inputs))
 }
 
-/// The table of a block's setups.
+/// Renders the table of a block's setups.
 pub fn table<'a>(
     book: &Book,
     row: Row,
@@ -97,7 +97,7 @@ pub fn table<'a>(
     )) + &marks
 }
 
-/// Which columns a table has.
+/// Columns that a table shows.
 struct Show {
     course: bool,
     measured: bool,
@@ -174,7 +174,7 @@ fn verdict(book: &Book, summary: &Summary) -> String {
     }
 }
 
-/// What is live at the peak, by kind, as one bar.
+/// Draws the memory live at the peak, by kind, as one bar.
 fn stack(summary: &Summary, highest: u64, names: &Names) -> String {
     let (mut left, mut bars, mut words) = (0.0, String::new(), Vec::new());
     for (part, bytes) in &summary.parts {
@@ -193,7 +193,7 @@ fn stack(summary: &Summary, highest: u64, names: &Names) -> String {
     )
 }
 
-/// The allocated bytes along one step; room for them while they are not known.
+/// Draws the allocated bytes over one step; reserves the space while they are pending.
 fn step(book: &Book, summary: Option<&Summary>) -> String {
     let steady = summary.map(|summary| summary.figures.steady).unwrap_or_default();
     let marks = [

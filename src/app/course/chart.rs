@@ -1,22 +1,22 @@
-//! Small drawings of numbers, as SVG: a curve, bars, squares. Colours are the style sheet's.
+//! Small SVG drawings of numbers: curve, bars, squares. Colours come from the style sheet.
 
 use vramscope_course::{List, Unit, write_number};
 
 use super::given::amount;
 use super::html::escape;
 
-/// Width of a drawing in its own units.
+/// Width of a drawing in SVG units.
 const WIDTH: f64 = 640.0;
-/// Where the drawing begins behind the labels of the axis.
+/// Left edge of the plot, after the axis labels.
 const LEFT: f64 = 84.0;
 
-/// One row of bars with its name.
+/// A named row of bars.
 pub struct Bars {
-    /// What the row is.
+    /// Name of the row.
     pub label: String,
-    /// Where each bar begins.
+    /// Start of each bar.
     pub starts: List,
-    /// How long each is.
+    /// Length of each bar.
     pub lengths: List,
 }
 
@@ -34,7 +34,7 @@ fn note(x: f64, y: f64, anchor: &str, text: &str) -> String {
     )
 }
 
-/// A curve through points, with the value at the reader's own place marked.
+/// Draws a curve through points and marks the reader's own value.
 pub fn curve(points: &[(f64, f64)], at: (f64, f64), unit: Unit, label: &str) -> String {
     const HEIGHT: f64 = 200.0;
     const BOTTOM: f64 = 172.0;
@@ -73,7 +73,7 @@ pub fn curve(points: &[(f64, f64)], at: (f64, f64), unit: Unit, label: &str) -> 
     svg(HEIGHT, label, &inner)
 }
 
-/// Bars below each other, on one scale; a limit as a line across.
+/// Draws rows of bars on one scale, with an optional limit line.
 pub fn bars(rows: &[Bars], limit: Option<f64>, unit: Unit, decimals: usize, label: &str) -> String {
     let end = |row: &Bars| {
         let ends = row
@@ -117,7 +117,7 @@ pub fn bars(rows: &[Bars], limit: Option<f64>, unit: Unit, decimals: usize, labe
     svg(top + 2.0, label, &inner)
 }
 
-/// Squares inside squares, side by side: images, and what padding makes of them.
+/// Draws squares inside squares, side by side: images before and after padding.
 pub fn squares(inner_sides: &List, outer_sides: &List, label: &str) -> String {
     const GAP: f64 = 12.0;
     let sides = || inner_sides.0.iter().zip(&outer_sides.0);

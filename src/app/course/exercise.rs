@@ -1,4 +1,4 @@
-//! Exercises: a task, an answer that is judged, hints in steps, and a solution for the reader's own numbers.
+//! Exercises: task, judged answer, hints in steps, and a solution with the reader's own numbers.
 
 use serde_json::Value;
 use vramscope_course::{Judged, Sheet, Unit, judge, read_number, write_number};
@@ -8,16 +8,16 @@ use super::figure::{fields, lines, sheet, shown_in};
 use super::given::{Input, amount};
 use super::html::{element, inline};
 
-/// What the reader is told of an answer.
+/// Verdict on an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether it is right.
+    /// True if the answer is right.
     pub is_right: bool,
-    /// As HTML.
+    /// Message as HTML.
     pub message: String,
 }
 
-/// The exercise with its fields.
+/// Renders an exercise with its fields.
 pub fn whole(book: &Book, row: Row, (block, name): (&Value, &str), inputs: &[Input], seed: Option<u64>) -> String {
     let unit = asked(block).0;
     let placeholder = unit.name;
@@ -49,7 +49,7 @@ pub fn whole(book: &Book, row: Row, (block, name): (&Value, &str), inputs: &[Inp
     )
 }
 
-/// The task with its numbers.
+/// Renders the task with its numbers.
 pub fn task(row: Row, name: &str, inputs: &[Input]) -> String {
     let mut text = row.plain(&format!("{name}.task")).to_owned();
     for input in inputs {
@@ -59,7 +59,7 @@ pub fn task(row: Row, name: &str, inputs: &[Input]) -> String {
     element("p", "course-task", &inline(&text))
 }
 
-/// How it is worked out, line by line.
+/// Renders the solution line by line.
 pub fn solution(book: &Book, row: Row, (block, name): (&Value, &str), inputs: &[Input]) -> String {
     let Ok(sheet) = sheet(block, inputs) else {
         return element("p", "muted", &book.word("no_result"));
@@ -67,7 +67,7 @@ pub fn solution(book: &Book, row: Row, (block, name): (&Value, &str), inputs: &[
     lines(book, row, block, inputs, &sheet) + &row.paragraphs(&format!("{name}.end"))
 }
 
-/// The hint of this number, from 0; `None` after the last.
+/// Renders the hint with this index, from 0; `None` after the last.
 pub fn hint(row: Row, name: &str, number: usize) -> Option<String> {
     let hints = row.list(&format!("{name}.hints"));
     let text = hints.get(number)?.as_str()?;
@@ -80,7 +80,7 @@ fn asked(block: &Value) -> (Unit, usize) {
     line.map_or((Unit::COUNT, 2), shown_in)
 }
 
-/// Holds an answer against the right one for these inputs.
+/// Compares an answer with the right one for these inputs.
 pub fn check(book: &Book, row: Row, (block, name): (&Value, &str), inputs: &[Input], typed: &str) -> Verdict {
     let wrong = |message: String| Verdict {
         is_right: false,
@@ -108,8 +108,8 @@ pub fn check(book: &Book, row: Row, (block, name): (&Value, &str), inputs: &[Inp
     }
 }
 
-/// The share by which an answer may be off: that of the exercise, and what rounding to the digits shown
-/// does to it.
+/// Relative tolerance of an answer: the exercise's own, or the rounding error of the displayed digits if that is
+/// larger; at most 5%. Zero if the exercise states none.
 fn tolerance(block: &Value, right: f64, unit: Unit, decimals: usize) -> f64 {
     let own = read_number(text(block, "tolerance")).unwrap_or_default();
     let last_digit = unit.size / 10_u64.pow(decimals as u32) as f64;
@@ -121,7 +121,7 @@ fn tolerance(block: &Value, right: f64, unit: Unit, decimals: usize) -> f64 {
     own.max(rounding).min(0.05)
 }
 
-/// The hint for a mistake that the exercise knows.
+/// Finds the hint for a known mistake.
 fn slip(row: Row, (block, name): (&Value, &str), sheet: &Sheet, typed: &str, unit: Unit) -> Option<String> {
     let hints = row.list(&format!("{name}.slips"));
     let slips = items(block.get("slips")).iter().filter_map(Value::as_str);

@@ -1,4 +1,4 @@
-//! Figures: fields to move, formulas with what they give, and the simulated setups beside them.
+//! Figures: adjustable fields, formulas with their results, and simulated setups.
 
 use serde_json::Value;
 use vramscope_course::{List, Sheet, SheetError, Unit, read_number};
@@ -8,13 +8,13 @@ use super::chart::{self, Bars};
 use super::given::{Input, amount};
 use super::html::{element, escape};
 
-/// Points of a drawn curve.
+/// Number of points of a drawn curve.
 const POINTS: usize = 64;
 
-/// The sheet of a block with these inputs.
+/// Evaluates the formulas of a block with these inputs.
 ///
 /// # Errors
-/// A line that cannot be read or evaluated.
+/// Fails if a line cannot be parsed or evaluated.
 pub fn sheet(block: &Value, inputs: &[Input]) -> Result<Sheet, SheetError> {
     let values = inputs.iter().map(|input| (input.name.clone(), input.value.clone()));
     let mut sheet = Sheet::new(values.collect());
@@ -24,14 +24,14 @@ pub fn sheet(block: &Value, inputs: &[Input]) -> Result<Sheet, SheetError> {
     Ok(sheet)
 }
 
-/// The unit that a line is shown in, and its decimals.
+/// Unit and decimals that a line is shown in.
 pub fn shown_in(line: &Value) -> (Unit, usize) {
     let unit = Unit::named(text(line, "unit")).unwrap_or(Unit::COUNT);
     let decimals = line.get("decimals").and_then(Value::as_u64).unwrap_or(2);
     (unit, decimals as usize)
 }
 
-/// The fields of a block.
+/// Renders the fields of a block.
 pub fn fields(book: &Book, row: Row, block: &Value, inputs: &[Input]) -> String {
     if inputs.is_empty() {
         return String::new();
@@ -69,7 +69,7 @@ fn field(book: &Book, row: Row, data: &Value, input: &Input) -> String {
     )
 }
 
-/// Each line of a sheet: formula, numbers put in, result, and the course's figure.
+/// Renders each line of a sheet: formula, inserted numbers, result, and the course's figure.
 pub fn lines(book: &Book, row: Row, block: &Value, inputs: &[Input], sheet: &Sheet) -> String {
     let is_own = inputs.iter().all(|input| input.is_own);
     let data = items(block.get("lines"));
@@ -115,12 +115,12 @@ pub fn lines(book: &Book, row: Row, block: &Value, inputs: &[Input], sheet: &She
     ))
 }
 
-/// Names a cell's column where the screen is too narrow for the head of the table.
+/// Attribute that labels a cell with its column, for screens too narrow for the table's head.
 pub fn labelled(book: &Book, column: &str) -> String {
     format!(" data-label=\"{}\"", book.word(column))
 }
 
-/// A table that scrolls by itself where the screen is narrow.
+/// Wraps a table so that it scrolls on its own on narrow screens.
 pub fn scrolled(table: &str) -> String {
     format!("<div class=\"course-scroll\" tabindex=\"0\">{table}</div>")
 }
@@ -148,7 +148,7 @@ fn course_cell(book: &Book, line: &Value, is_own: bool) -> String {
     format!("<td class=\"{class}\"{label}>{figure}{space}{unit}<span class=\"muted small\">{mark}</span></td>")
 }
 
-/// What stands in the place of a name where the numbers are put in.
+/// Number that replaces a name when a formula is shown with its numbers.
 fn number(name: &str, inputs: &[Input], data: &[Value], sheet: &Sheet) -> String {
     if let Some(input) = inputs.iter().find(|input| input.name == name) {
         return bracketed(amount(&input.value, input.unit, 6), &input.value);
@@ -159,7 +159,7 @@ fn number(name: &str, inputs: &[Input], data: &[Value], sheet: &Sheet) -> String
     bracketed(amount(&value, unit, decimals.max(2)), &value)
 }
 
-/// Several numbers within a formula stand in brackets.
+/// Puts several numbers in brackets within a formula.
 fn bracketed(text: String, value: &List) -> String {
     if value.single().is_some() {
         text
@@ -168,7 +168,7 @@ fn bracketed(text: String, value: &List) -> String {
     }
 }
 
-/// The drawings of a block.
+/// Renders the drawings of a block.
 pub fn drawings(book: &Book, row: Row, block: &Value, inputs: &[Input], sheet: &Sheet) -> String {
     let value = |name: &str| sheet.value(name).cloned().unwrap_or_default();
     let mut out = String::new();

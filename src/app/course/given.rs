@@ -1,27 +1,28 @@
+//! Values entered in the fields of a page of the course.
+
 use serde_json::Value;
 use vramscope_course::{List, Unit, draw, read_number, write_number};
 
 use super::book::{items, text};
 
-/// What a reader entered in the fields of a page: `figure.input:value`, apart by `;`, as the address
-/// holds it.
+/// Values entered in the fields of a page. The URL encodes them as `figure.input:value`, separated by `;`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Given(Vec<(String, String)>);
 
 impl Given {
-    /// Reads it from an address.
+    /// Parses the URL encoding.
     pub fn read(text: &str) -> Self {
         let pairs = text.split(';').filter_map(|pair| pair.split_once(':'));
         Self(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
-    /// As an address holds it.
+    /// Formats the URL encoding.
     pub fn write(&self) -> String {
         let pairs: Vec<_> = self.0.iter().map(|(name, value)| format!("{name}:{value}")).collect();
         pairs.join(";")
     }
 
-    /// Enters a value; `None` leaves the course's own.
+    /// Sets a value; `None` restores the course's own.
     pub fn set(&mut self, block: &str, input: &str, value: Option<&str>) {
         let name = format!("{block}.{input}");
         self.0.retain(|(known, _)| *known != name);
@@ -38,24 +39,24 @@ impl Given {
     }
 }
 
-/// A field of a figure or an exercise, with what it holds.
+/// A field of a figure or exercise, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// What formulas call it.
+    /// Name in formulas.
     pub name: String,
-    /// As it stands in the field.
+    /// Text in the field.
     pub text: String,
-    /// In the base of what its unit measures.
+    /// Values in the unit's base unit.
     pub value: List,
-    /// What stands behind it.
+    /// Unit shown after the field.
     pub unit: Unit,
-    /// Whether it holds several numbers.
+    /// True if the field holds several numbers.
     pub is_list: bool,
-    /// Whether it is the course's own value.
+    /// True if the value is the course's own.
     pub is_own: bool,
 }
 
-/// The inputs of a block. Under a seed, an exercise draws its numbers.
+/// Returns the inputs of a block; with a seed, an exercise draws its numbers.
 pub fn inputs(block: &Value, name: &str, given: &Given, seed: Option<u64>) -> Vec<Input> {
     let all = items(block.get("inputs")).iter().enumerate();
     let input = |(place, input): (usize, &Value)| {
@@ -85,16 +86,16 @@ pub fn inputs(block: &Value, name: &str, given: &Given, seed: Option<u64>) -> Ve
     all.map(input).collect()
 }
 
-/// Reads a field; `None` where it cannot be used.
+/// Parses a field; `None` if it is invalid.
 fn values(text: &str, is_list: bool, unit: Unit) -> Option<List> {
     let parts = text.split(|c: char| is_list && (c.is_whitespace() || matches!(c, ',' | '，' | '、')));
     let parts = parts.map(str::trim).filter(|part| !part.is_empty());
     let numbers: Option<Vec<f64>> = parts.map(|part| Some(read_number(part)? * unit.size)).collect();
-    // As many as a page can draw.
+    // Limited to what a page can draw.
     numbers.map(List).filter(|list| (1..=64).contains(&list.0.len()))
 }
 
-/// A result as it is written: in its unit, several apart by commas.
+/// Formats a result in its unit; several numbers are separated by commas.
 pub fn amount(value: &List, unit: Unit, decimals: usize) -> String {
     let numbers: Vec<_> = value.0.iter().map(|v| write_number(v / unit.size, decimals)).collect();
     let space = if unit.name.is_empty() { "" } else { "\u{a0}" };

@@ -1,6 +1,6 @@
-//! Text as HTML.
+//! Builds HTML from text.
 
-/// A text that HTML takes as it stands.
+/// Escapes text for HTML.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -15,7 +15,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A text with `code` and **strong** words.
+/// Converts text with `code` and **strong** markup to HTML.
 pub fn inline(text: &str) -> String {
     let mut out = String::new();
     for (i, piece) in text.split('`').enumerate() {
@@ -35,7 +35,7 @@ pub fn inline(text: &str) -> String {
     out
 }
 
-/// An element around HTML.
+/// Wraps HTML in an element.
 pub fn element(name: &str, class: &str, inner: &str) -> String {
     let class = if class.is_empty() {
         String::new()

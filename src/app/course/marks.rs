@@ -1,27 +1,29 @@
+//! The reader's progress in the course.
+
 use super::book::Book;
 
-/// What a reader has ticked, read and solved, by name; as the browser keeps it and as it is exported.
+/// Names of everything the reader has ticked, read and solved; stored by the browser and exported as is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Marks(Vec<String>);
 
 impl Marks {
-    /// Reads what was kept: names apart by line ends.
+    /// Parses the stored text: one name per line.
     pub fn read(text: &str) -> Self {
         let names = text.lines().map(str::trim).filter(|line| !line.is_empty());
         Self(names.map(str::to_owned).collect())
     }
 
-    /// What is kept.
+    /// Formats the text to store.
     pub fn write(&self) -> String {
         self.0.join("\n")
     }
 
-    /// Whether something is ticked.
+    /// Returns true if the name is ticked.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|known| known == name)
     }
 
-    /// Ticks something, or takes the tick away.
+    /// Sets or removes a tick.
     pub fn set(&mut self, name: &str, on: bool) {
         self.0.retain(|known| known != name);
         if on {
@@ -29,7 +31,7 @@ impl Marks {
         }
     }
 
-    /// How many rows are done, of so many.
+    /// Number of rows done, and of all rows.
     pub fn done(&self, book: &Book) -> (usize, usize) {
         let done = book.rows().filter(|row| self.has(row.id)).count();
         (done, book.rows().count())

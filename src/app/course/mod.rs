@@ -1,11 +1,11 @@
-//! The course: pages that are data, drawn as HTML by a few kinds of block.
+//! The course: pages defined by data and rendered as HTML from a few kinds of block.
 //!
-//! `parts/PART.json` holds what does not depend on the language: the rows, their blocks, formulas, setups
-//! and the course's figures. `LANGUAGE/PART.json` holds the texts of each row, and `LANGUAGE/words.json`
-//! what all pages say. `cargo xtask build` puts both into one file for each language beside the page.
+//! `parts/PART.json` holds what does not depend on the language: rows, their blocks, formulas, setups and the course's
+//! figures. `LANGUAGE/PART.json` holds the texts of each row, `LANGUAGE/words.json` the texts shared by all pages.
+//! `cargo xtask build` merges both into one file per language.
 //!
-//! Everything here is pure: [`Page`] gives texts of HTML, and `pages/course` puts them into the document
-//! and asks the engine for the setups.
+//! Everything here is pure: [`Page`] renders HTML, and `pages/course` inserts it into the document and asks the engine
+//! for the setups.
 
 mod blocks;
 mod book;

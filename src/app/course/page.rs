@@ -1,3 +1,5 @@
+//! Renders a page of the course.
+
 use serde_json::Value;
 
 use super::book::{Book, Row, name_of};
@@ -10,12 +12,12 @@ use super::marks::Marks;
 use super::{blocks, tree};
 use crate::worker::view::Summary;
 
-/// What is known of setups, by their queries.
+/// Results of setups, by query.
 #[derive(Debug, Default)]
 pub struct Known(Vec<(String, Result<Summary, String>)>);
 
 impl Known {
-    /// What is known of a setup.
+    /// Returns the result of a setup, if known.
     pub fn get(&self, query: &str) -> Outcome<'_> {
         self.0
             .iter()
@@ -23,32 +25,32 @@ impl Known {
             .map(|(_, outcome)| outcome)
     }
 
-    /// Keeps what became of a setup.
+    /// Stores the result of a setup.
     pub fn insert(&mut self, query: String, outcome: Result<Summary, String>) {
         self.0.push((query, outcome));
     }
 }
 
-/// A row of the course as it is shown: with what the reader entered, ticked and drew.
+/// A row of the course as shown, with the reader's entries, ticks and seed.
 pub struct Page<'a> {
     /// The course.
     pub book: &'a Book,
-    /// What is shown of it.
+    /// Row that is shown.
     pub row: Row<'a>,
-    /// What is entered.
+    /// Values entered by the reader.
     pub given: &'a Given,
-    /// The seed of the exercises; without one they have the course's numbers.
+    /// Seed of the exercises; without one they use the course's numbers.
     pub seed: Option<u64>,
-    /// What is ticked.
+    /// Ticks of the reader.
     pub marks: &'a Marks,
-    /// What the engine said.
+    /// Results of simulated setups.
     pub known: &'a Known,
-    /// The page's words.
+    /// Names used for the parts of a report.
     pub names: Names<'a>,
 }
 
 impl<'a> Page<'a> {
-    /// The whole row.
+    /// Renders the whole row.
     pub fn whole(&self) -> String {
         let blocks = (0..self.row.blocks.len()).map(|place| self.block(place));
         let blocks: String = blocks.collect();
@@ -62,7 +64,7 @@ impl<'a> Page<'a> {
         )
     }
 
-    /// One block in its frame.
+    /// Renders one block in its frame.
     pub fn block(&self, place: usize) -> String {
         let (block, kind, name) = self.at(place);
         let inner = match kind {
@@ -103,7 +105,7 @@ impl<'a> Page<'a> {
         (block, kind, name)
     }
 
-    /// The inputs of a block.
+    /// Returns the inputs of a block.
     pub fn inputs(&self, place: usize) -> Vec<Input> {
         let (block, kind, name) = self.at(place);
         inputs(block, name, self.given, self.seed.filter(|_| kind == "exercise"))
@@ -122,7 +124,7 @@ impl<'a> Page<'a> {
         )
     }
 
-    /// What follows from the inputs of a block, which changes as they do.
+    /// Renders the part of a block that changes with its inputs.
     pub fn results(&self, place: usize) -> String {
         let (block, kind, name) = self.at(place);
         let inputs = self.inputs(place);
@@ -138,7 +140,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The simulated setups of a block.
+    /// Renders the simulated setups of a block.
     pub fn cases(&self, place: usize) -> String {
         let (block, _, name) = self.at(place);
         let known = |query: &str| self.known.get(query);
@@ -152,30 +154,30 @@ impl<'a> Page<'a> {
         )
     }
 
-    /// The solution of an exercise.
+    /// Renders the solution of an exercise.
     pub fn solution(&self, place: usize) -> String {
         let (block, _, name) = self.at(place);
         exercise::solution(self.book, self.row, (block, name), &self.inputs(place))
     }
 
-    /// The hint of this number, from 0.
+    /// Renders the hint with this index, from 0.
     pub fn hint(&self, place: usize, number: usize) -> Option<String> {
         exercise::hint(self.row, self.at(place).2, number)
     }
 
-    /// What is said of an answer to an exercise.
+    /// Judges an answer to an exercise.
     pub fn check(&self, place: usize, typed: &str) -> Verdict {
         let (block, _, name) = self.at(place);
         exercise::check(self.book, self.row, (block, name), &self.inputs(place), typed)
     }
 
-    /// A tree, walked along these nodes.
+    /// Renders a decision tree after walking these nodes.
     pub fn tree(&self, place: usize, path: &[&str]) -> String {
         let (block, _, name) = self.at(place);
         tree::tree(self.book, self.row, (block, name), path)
     }
 
-    /// The setups of the row of which nothing is known yet, each once.
+    /// Queries of the row's setups without a result yet, without duplicates.
     pub fn unknown(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for place in 0..self.row.blocks.len() {
@@ -192,7 +194,7 @@ impl<'a> Page<'a> {
 }
 
 impl Book {
-    /// The list of all rows, the one shown marked; each with a tick where it is done.
+    /// Renders the list of all rows, with the current one marked and the finished ones ticked.
     pub fn contents(&self, here: &str, marks: &Marks) -> String {
         let mut out = String::new();
         for (part, rows) in self.parts() {
@@ -221,7 +223,7 @@ impl Book {
         )
     }
 
-    /// The rows before and after one.
+    /// Returns the previous and the next row.
     pub fn neighbours(&self, id: &str) -> (Option<Row<'_>>, Option<Row<'_>>) {
         let place = self.rows().position(|row| row.id == id);
         let before = place.and_then(|place| self.rows().take(place).last());
@@ -229,7 +231,7 @@ impl Book {
         (before, after)
     }
 
-    /// Links to the rows before and after.
+    /// Renders links to the previous and the next row.
     pub fn turn(&self, id: &str) -> String {
         let link = |row: Option<Row>, key: &str| {
             row.map(|row| {
@@ -246,7 +248,7 @@ impl Book {
         element("div", "course-turn", &links.into_iter().flatten().collect::<String>())
     }
 
-    /// Says that there is no such row.
+    /// Renders the message that there is no such row.
     pub fn missing(&self, id: &str) -> String {
         element("p", "", &self.word("missing").replace("{}", &escape(id)))
     }

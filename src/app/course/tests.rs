@@ -1,4 +1,4 @@
-//! The course's data, held against what the course teaches, against the engine, and against measurements.
+//! Tests the course's data against what the course teaches, the engine, and measurements.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -19,7 +19,7 @@ use crate::worker::{Refusal, summary};
 const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 const PARTS: [&str; 4] = ["9", "11", "V", "L"];
 
-/// The rows of the course, in order: each must have its page.
+/// Ids of the course's rows, in order; each must have a page.
 const ROWS: &str = include_str!("rows.txt");
 
 fn folder() -> PathBuf {
@@ -100,7 +100,7 @@ fn every_row_of_the_course_has_its_page_in_every_language() {
     }
 }
 
-/// What texts are there, whatever they say.
+/// Structure of the texts, ignoring their wording.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(entries) => {
@@ -128,7 +128,7 @@ fn every_language_says_as_much() {
         for (row, texts) in &english {
             assert_eq!(shape(&other[row]), shape(texts), "{language} {row}");
         }
-        // A gap for a number must be there in all of them.
+        // Number placeholders must exist in every language.
         for (row, texts) in &english {
             for (key, text) in texts.as_object().into_iter().flatten() {
                 let gaps = |value: &Value| value.as_str().map_or(0, |text| text.matches('{').count());
@@ -138,7 +138,7 @@ fn every_language_says_as_much() {
     }
 }
 
-/// Half of the last digit of a figure such as `14.6`, so that rounding is allowed and nothing else.
+/// Half a unit in the last digit of a figure such as `14.6`: allows for rounding and nothing else.
 fn rounding(figure: &str) -> f64 {
     let decimals = figure.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     0.5 / 10_f64.powi(decimals as i32) * 1.000_001
@@ -311,7 +311,7 @@ fn simulated(query: &str) -> Result<Summary, Refusal> {
     summary(&draft(query))
 }
 
-/// Cases of the course, each once, with what was measured.
+/// Cases of the course without duplicates, each with its measured bytes, if any.
 fn all_cases(book: &Book) -> Vec<(String, Option<u64>)> {
     let mut all: Vec<(String, Option<u64>)> = Vec::new();
     for row in book.rows() {
@@ -340,7 +340,7 @@ fn every_setup_of_the_course_is_simulated() {
     }
 }
 
-/// The lines of a file of measured steps.
+/// Lines of a file of measured steps.
 fn measurements(file: &str) -> Vec<Value> {
     let path = folder().join("../../../tests/data/truth").join(file);
     let text = std::fs::read_to_string(&path).expect("the measurements");
@@ -349,7 +349,7 @@ fn measurements(file: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The largest error that the course's pages may show.
+/// Largest relative error that the course's pages may show.
 const TOLERANCE: f64 = 0.015;
 
 #[test]
@@ -360,7 +360,8 @@ fn every_measured_example_stands_beside_its_simulation() {
     for row in measurements("course.jsonl") {
         let Some(case) = row.get("case") else { continue };
         let parsed = Case::from_json(&case.to_string()).expect("JSON").expect("a case");
-        // Where fp16 overflowed in every step of the first measurement, the one that ran on until it did not.
+        // If fp16 overflowed in every step of the first measurement, use the rerun that continued until it no longer
+        // did.
         let later = settled.iter().find(|settled| {
             let other = Case::from_json(&settled["case"].to_string())
                 .expect("JSON")

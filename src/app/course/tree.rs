@@ -1,4 +1,4 @@
-//! Decision trees: the question at hand, and the whole tree as a diagram.
+//! Decision trees: the current question, and the whole tree as a diagram.
 
 use std::iter::once;
 
@@ -8,14 +8,14 @@ use super::blocks::anchor;
 use super::book::{Book, Row, items};
 use super::html::inline;
 
-/// A tree of a row's questions. A node leads to others, one for each answer, or is the address of a page.
+/// A tree of a row's questions. Each node leads to one node per answer, or is the address of a page.
 struct Tree<'a> {
     row: Row<'a>,
     name: &'a str,
     nodes: Option<&'a Value>,
 }
 
-/// A decision tree as far as it is walked: `path` holds the nodes so far, the first included.
+/// Renders a decision tree after walking `path`, which includes the root.
 pub fn tree(book: &Book, row: Row, (block, name): (&Value, &str), path: &[&str]) -> String {
     let nodes = block.get("nodes");
     let tree = Tree { row, name, nodes };
@@ -46,28 +46,28 @@ impl<'a> Tree<'a> {
         self.nodes?.get(node)
     }
 
-    /// What a node asks or says.
+    /// Text of a node.
     fn words(&self, node: &str) -> String {
         self.row.line(&format!("{}.{node}", self.name))
     }
 
-    /// The nodes that it leads to.
+    /// Nodes that it leads to.
     fn next(&self, node: &str) -> impl Iterator<Item = &'a str> {
         items(self.node(node)).iter().filter_map(Value::as_str)
     }
 
-    /// The page that it ends in.
+    /// Address of the page that it ends at.
     fn address(&self, node: &str) -> Option<&'a str> {
         self.node(node).and_then(Value::as_str)
     }
 
-    /// The answer that leads to the node at a place.
+    /// Answer that leads to the child at this index.
     fn answer(&self, node: &str, place: usize) -> String {
         let answers = self.row.list(&format!("{}.{node}.to", self.name));
         inline(answers.get(place).and_then(Value::as_str).unwrap_or_default())
     }
 
-    /// A button for each answer.
+    /// Renders a button for each answer.
     fn answers(&self, node: &str) -> String {
         let button = |(place, to)| {
             let answer = self.answer(node, place);
@@ -76,7 +76,7 @@ impl<'a> Tree<'a> {
         self.next(node).enumerate().map(button).collect()
     }
 
-    /// The diagram below the last node of `way`, which `answer` led to; what is on the walked path is marked.
+    /// Renders the diagram below the last node of `way`, reached by `answer`; nodes on the walked path are marked.
     fn branch(&self, way: &[&str], answer: &str, path: &[&str]) -> String {
         let last = way.last().copied().unwrap_or_default();
         let (on, here) = (path.starts_with(way), path == way);

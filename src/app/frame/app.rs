@@ -1,3 +1,5 @@
+//! Root component of the page.
+
 use leptos::prelude::*;
 
 use super::embed::{self, Embedded};
@@ -13,7 +15,7 @@ use crate::shell::{MyCard, Store, fault, language, theme};
 use crate::state::Route;
 use crate::worker::Engine;
 
-/// The whole page, in a language to begin with.
+/// Builds the whole page, initially in this language.
 pub fn app(language: Language) -> impl IntoView {
     let i18n = Words::provide(language);
     let store = Store::provide();
@@ -31,7 +33,7 @@ pub fn app(language: Language) -> impl IntoView {
     })
 }
 
-/// The page with header and footer.
+/// Page with header and footer.
 #[component]
 fn WholePage() -> impl IntoView {
     let i18n = use_i18n();
@@ -51,7 +53,7 @@ fn WholePage() -> impl IntoView {
     }
 }
 
-/// The page that the address names; the first page where it names none that is there.
+/// Page of the current route; an unknown route shows the first page.
 #[component]
 pub fn Routed() -> impl IntoView {
     let store = Store::get();
@@ -68,13 +70,13 @@ pub fn Routed() -> impl IntoView {
     })
 }
 
-/// The fragment holds the state, so a plain link into the page would lose it.
+/// Scrolls to the results by script: following a plain link would replace the fragment, which holds the state.
 fn skip_to_results(event: leptos::ev::MouseEvent) {
     event.prevent_default();
     if let Some(results) = document().get_element_by_id("results") {
         results.scroll_into_view();
         let focusable: web_sys::HtmlElement = wasm_bindgen::JsCast::unchecked_into(results);
-        // Focus is a comfort; where it is refused the view has moved all the same.
+        // Ignore a refused focus: the view has scrolled anyway.
         focusable.focus().ok();
     }
 }

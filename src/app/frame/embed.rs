@@ -1,4 +1,4 @@
-//! The page in a frame of another page: one part of it, without what is around it.
+//! Shows one part of the page inside a frame of another page.
 
 use js_sys::{Object, Reflect};
 use leptos::prelude::*;
@@ -12,12 +12,12 @@ use crate::part::text;
 use crate::shell::Store;
 use crate::state::{Key, Widget};
 
-/// The part that the address asks for while the page is in a frame; `None` for the page itself.
+/// Returns the widget requested by the address if the page is framed; `None` for the normal page.
 pub fn part(store: Store) -> Option<Widget> {
     (store.text(Key::Embed) == "1").then(|| Widget::named(&store.text(Key::Widget)))
 }
 
-/// That part, with a link to the page with everything around it.
+/// Shows a widget with a link to the full page.
 #[component]
 pub fn Embedded(part: Widget) -> impl IntoView {
     let i18n = use_i18n();
@@ -37,7 +37,7 @@ pub fn Embedded(part: Widget) -> impl IntoView {
     }
 }
 
-/// The address of the page with the same entries.
+/// Address of the full page with the same entries.
 fn whole_page(store: Store) -> String {
     let mut address = store.address();
     for key in Key::OF_FRAME {
@@ -47,20 +47,20 @@ fn whole_page(store: Store) -> String {
     format!("{path}{}", address.to_fragment())
 }
 
-/// Tells the other page how high this one is, now and whenever that changes.
+/// Reports this page's height to the embedding page, now and after every change.
 fn tell_height(store: Store) {
     let (Ok(Some(parent)), Some(body)) = (window().parent(), document().body()) else {
         return;
     };
     if let Some(root) = document().document_element() {
-        // An attribute of the root element can always be set.
+        // Setting an attribute on the root element cannot fail.
         root.set_attribute("data-embed", "1").ok();
     }
     let measured = body.clone();
     let tell = Closure::<dyn Fn()>::new(move || {
         let height = measured.get_bounding_client_rect().height().ceil();
         let id = store.text(Key::Id);
-        // The height is no secret; who embeds the page is not known.
+        // The target origin is `*`: the embedding page is unknown, and the height is no secret.
         parent.post_message(&message(height, &id), "*").ok();
     });
     let Ok(observer) = web_sys::ResizeObserver::new(tell.as_ref().unchecked_ref()) else {
@@ -71,7 +71,7 @@ fn tell_height(store: Store) {
     on_cleanup(move || kept.with_value(|(observer, _)| observer.disconnect()));
 }
 
-/// `{ type: "vramscope:height", height, id }`, as `src/app/js/embed.js` documents it.
+/// Builds `{ type: "vramscope:height", height, id }`; documented in `src/app/js/embed.js`.
 fn message(height: f64, id: &str) -> Object {
     let message = Object::new();
     let entries = [
@@ -80,7 +80,7 @@ fn message(height: f64, id: &str) -> Object {
         ("id", id.into()),
     ];
     for (name, value) in entries {
-        // A new object takes any property.
+        // Setting a property on a new object cannot fail.
         Reflect::set(&message, &name.into(), &value).ok();
     }
     message

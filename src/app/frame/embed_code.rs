@@ -1,12 +1,12 @@
-//! What a person pastes into another page to show this one there.
+//! Copies the HTML that embeds a widget in another page.
 
 use leptos::prelude::*;
 
 use crate::i18n::t_string;
 use crate::shell::{CopyButton, Store};
 
-/// Copies the HTML of a widget that shows what is entered. A page opened from a file has no address
-/// that another page could use, and no button.
+/// Copies the HTML of a widget that shows the current entries. Hidden if the page was opened from a file, since it has
+/// no address that another page could use.
 #[component]
 pub fn CopyEmbedCode() -> impl IntoView {
     let store = Store::get();
@@ -22,7 +22,7 @@ pub fn CopyEmbedCode() -> impl IntoView {
     }
 }
 
-/// The folder that the page is served from.
+/// Folder that serves the page.
 fn home() -> Option<String> {
     let location = window().location();
     let (origin, path) = (location.origin().ok()?, location.pathname().ok()?);

@@ -1,3 +1,5 @@
+//! Page header: name, routes, copy buttons, theme and language menus.
+
 use leptos::prelude::*;
 
 use super::embed_code::CopyEmbedCode;
@@ -7,7 +9,7 @@ use crate::part::text;
 use crate::shell::{CopyButton, CurrentTheme, Store, Theme, language};
 use crate::state::Route;
 
-/// Name, what can be copied, theme, language.
+/// Header with name, copy buttons, theme and language menus.
 #[component]
 pub fn Header() -> impl IntoView {
     let i18n = use_i18n();
@@ -38,7 +40,7 @@ pub fn Header() -> impl IntoView {
     }
 }
 
-/// The pages, each with what is entered now.
+/// Links to all routes, each with the current entries.
 #[component]
 fn Pages() -> impl IntoView {
     let i18n = use_i18n();
@@ -69,7 +71,7 @@ fn Pages() -> impl IntoView {
     }
 }
 
-/// A step of memory: rise, peak, fall.
+/// Logo: the memory of a training step, rising to a peak and falling.
 #[component]
 fn Mark() -> impl IntoView {
     view! {

@@ -1,11 +1,11 @@
-//! The other half of `src/app/js/offline.js`: what it offers, and how it is asked.
+//! Rust side of `src/app/js/offline.js`: reads its offers and accepts them.
 
 use leptos::prelude::*;
 
 use crate::events::listen;
 
-/// Whether this is on offer, followed as it changes: `data-WHAT` of the root element, and the event
-/// `vramscope:WHAT`, say so.
+/// Signals whether something is on offer. The root element's `data-WHAT` attribute holds the state and the event
+/// `vramscope:WHAT` announces changes.
 pub fn offered(what: &'static str) -> ReadSignal<bool> {
     let now = move || {
         document()
@@ -17,10 +17,10 @@ pub fn offered(what: &'static str) -> ReadSignal<bool> {
     offered
 }
 
-/// Asks for what is on offer.
+/// Accepts an offer.
 pub fn ask(what: &str) {
     if let Ok(event) = web_sys::Event::new(&format!("vramscope:do-{what}")) {
-        // Nobody refuses this event.
+        // Dispatching our own event cannot fail.
         window().dispatch_event(&event).ok();
     }
 }

@@ -1,9 +1,11 @@
+//! Install button and link to the single-file version.
+
 use leptos::prelude::*;
 
 use super::host;
 use crate::i18n::{t, use_i18n};
 
-/// Installs the page as an app, where the browser offers to.
+/// Installs the page as an app, if the browser offers it.
 #[component]
 pub fn InstallButton() -> impl IntoView {
     let i18n = use_i18n();
@@ -17,7 +19,7 @@ pub fn InstallButton() -> impl IntoView {
     }
 }
 
-/// The page as one file, to be kept; it lies beside the page, and the file itself has nothing beside it.
+/// Link to the page as a single file, which is served beside it. Hidden in the single file itself.
 #[component]
 pub fn SingleFileLink() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Notice about invalid parts of the URL.
+
 use leptos::prelude::*;
 
 use vramscope_engine::model::near;
@@ -6,7 +8,7 @@ use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::shell::Store;
 use crate::state::{Key, UrlProblem};
 
-/// What of the URL could not be used; the rest was kept.
+/// Lists the parts of the URL that could not be used; valid parts were kept.
 #[component]
 pub fn Notices() -> impl IntoView {
     let i18n = use_i18n();

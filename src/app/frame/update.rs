@@ -1,9 +1,11 @@
+//! Notice about a newer version of the page.
+
 use leptos::prelude::*;
 
 use super::host;
 use crate::i18n::{t, use_i18n};
 
-/// Says that a newer version of the page waits, and loads it when the person wants.
+/// Announces that a newer version is ready, and loads it on request.
 #[component]
 pub fn UpdateNotice() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,4 +1,4 @@
-//! One folder for each route.
+//! Pages of the app, one folder per route.
 
 pub mod attention;
 pub mod benchmarks;
@@ -10,7 +10,7 @@ pub mod plans;
 use crate::shell::Store;
 use crate::state::Key;
 
-/// What files about the entries are called: model, batch and length, then what they hold.
+/// Base name of exported files: model, batch, length and content.
 fn stem(store: Store, what: &str) -> String {
     let model = if store.has(Key::Config) {
         "config".to_owned()

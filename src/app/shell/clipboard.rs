@@ -1,13 +1,15 @@
+//! Copies text to the clipboard.
+
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-/// Puts a text on the clipboard. Without the right to, the text is selected in a field of its own,
-/// ready to be copied by hand.
+/// Copies a text to the clipboard. If the clipboard API is unavailable, selects the text in a hidden field and runs the
+/// browser's copy command.
 pub fn copy(text: &str) {
     let navigator = window().navigator();
     let allowed = js_sys::Reflect::get(&navigator, &"clipboard".into()).is_ok_and(|c| !c.is_undefined());
     if allowed {
-        // A refusal shows as a clipboard that has not changed; nothing is lost by it.
+        // A refusal leaves the clipboard unchanged and loses nothing.
         let _ = navigator.clipboard().write_text(text);
     } else {
         copy_by_selection(text);
@@ -25,7 +27,7 @@ fn copy_by_selection(text: &str) {
     if body.append_child(&field).is_ok() {
         field.select();
         let document: web_sys::HtmlDocument = document().unchecked_into();
-        // As above.
+        // Ignore a refusal for the same reason.
         let _ = document.exec_command("copy");
         field.remove();
     }

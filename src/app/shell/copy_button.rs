@@ -1,3 +1,5 @@
+//! Button that copies a text to the clipboard.
+
 use std::time::Duration;
 
 use leptos::prelude::*;
@@ -6,13 +8,13 @@ use super::clipboard;
 use crate::events::after;
 use crate::i18n::{Words, t_string, use_i18n};
 
-/// A button that puts a text on the clipboard and says that it did.
+/// A button that copies a text to the clipboard and confirms it.
 #[component]
 pub fn CopyButton(
     testid: &'static str,
-    /// What the button is called.
+    /// Label of the button.
     label: fn(Words) -> &'static str,
-    /// The text at the moment of the click.
+    /// Text to copy, read at the moment of the click.
     text: impl Fn() -> String + 'static,
 ) -> impl IntoView {
     let i18n = use_i18n();

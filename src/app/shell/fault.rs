@@ -1,5 +1,5 @@
-//! A fault of the program's own: the page says so and keeps what was entered, which is in the URL.
-//! The panel is `src/app/js/fault.js`, which works where this program has stopped.
+//! Reports crashes of the program. The entries survive in the URL. The panel is plain JavaScript, `src/app/js/fault.js`,
+//! because it must work after this program has stopped.
 
 use leptos::prelude::*;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -16,7 +16,7 @@ extern "C" {
     fn fault_over();
 }
 
-/// From now on a panic is shown, not only logged.
+/// Installs a panic hook that shows the panel in addition to logging.
 pub fn watch() {
     std::panic::set_hook(Box::new(|info| {
         console_error_panic_hook::hook(info);
@@ -24,7 +24,7 @@ pub fn watch() {
     }));
 }
 
-/// Keeps the panel's words in the page's language.
+/// Keeps the panel's text in the page's language.
 pub fn follow(i18n: Words) {
     Effect::new(move || {
         fault_words(
@@ -39,12 +39,12 @@ pub fn follow(i18n: Words) {
     });
 }
 
-/// The worker stopped; the page goes on.
+/// Shows that the worker crashed while the page still runs.
 pub fn of_worker(what: &str) {
     show_fault(what, false);
 }
 
-/// The worker answers again.
+/// Hides the panel once the worker answers again.
 pub fn over() {
     fault_over();
 }

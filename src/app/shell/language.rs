@@ -1,3 +1,5 @@
+//! Selects the page's language.
+
 use leptos::prelude::*;
 
 use super::preferences;
@@ -5,27 +7,27 @@ use super::store::{Store, read_address};
 use crate::i18n::{Locale, Words, t_string};
 use crate::state::Key;
 
-/// The language to begin in: that of the URL, of an earlier choice, or of the browser.
+/// Returns the initial language: from the URL, an earlier choice, or the browser.
 pub fn first() -> Locale {
     let (address, _) = read_address();
     Locale::named(address.draft.get(Key::Lang)).unwrap_or_else(preferred)
 }
 
-/// Keeps the page in the language of the URL, of an earlier choice, or of the browser.
+/// Follows the language of the URL, an earlier choice, or the browser.
 pub fn follow(store: Store, i18n: Words) {
-    // Other entries leave it alone: every word of the page follows it.
+    // Memoised so that other entries do not trigger it: every text on the page depends on it.
     let from_url = Memo::new(move |_| Locale::named(&store.text(Key::Lang)));
     Effect::new(move || i18n.speak(from_url.get().unwrap_or_else(preferred)));
     Effect::new(move || {
         document().set_title(t_string!(i18n, page.title));
         if let Some(root) = document().document_element() {
-            // An attribute of the root element can always be set.
+            // Setting an attribute on the root element cannot fail.
             root.set_attribute("lang", i18n.locale().as_str()).ok();
         }
     });
 }
 
-/// The person chose a language: it holds on this machine, and no longer comes from the URL.
+/// Switches to a language, stores it on this machine and removes it from the URL.
 pub fn choose(store: Store, i18n: Words, locale: Locale) {
     preferences::write("lang", Some(locale.as_str()));
     store.set(Key::Lang, "");
@@ -48,7 +50,7 @@ fn browser_languages() -> Vec<String> {
         .collect()
 }
 
-/// The language of the page for a browser's tag, by script first and region second.
+/// Maps a browser's language tag to a language of the page, by script first and region second.
 fn closest(tag: &str) -> Option<Locale> {
     let tag = tag.to_ascii_lowercase();
     let mut parts = tag.split('-');

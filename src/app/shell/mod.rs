@@ -1,5 +1,4 @@
-//! Context that every page reads: the address, the theme, the language, preferences, the card that was chosen, and
-//! what happens on a fault.
+//! Context that every page reads: the address, the theme, the language, preferences, the chosen card, and the crash panel.
 
 mod clipboard;
 mod copy_button;

@@ -1,8 +1,8 @@
-//! The card that a person measured and calls theirs: chosen on `/benchmarks` and kept on this machine, for
-//! estimates of its times to be made from.
+//! The user's own measured card, selected on `/benchmarks` and stored on this machine, so that its kernel times feed
+//! the estimates.
 //!
-//! What is kept are texts that only those read who need them: the kernels, which the engine's worker reads
-//! (`time::CardKernels`), and the record's attention, which the page `/attention` reads.
+//! Both parts are stored as text and parsed only where needed: the kernels by the engine's worker
+//! (`time::CardKernels`), the record's attention by the page `/attention`.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::events::listen;
 const KERNELS: &str = "card";
 const ATTENTION: &str = "card.attention";
 
-/// The chosen card, as components reach it.
+/// Handle through which components reach the selected card.
 #[derive(Debug, Clone, Copy)]
 pub struct MyCard {
     kernels: RwSignal<Option<Arc<str>>>,
 }
 
 impl MyCard {
-    /// Gives the card to every component below, and follows what other windows choose.
+    /// Provides the card to all components below, and follows selections made in other windows.
     pub fn provide() {
         let card = Self {
             kernels: RwSignal::new(kept()),
@@ -30,22 +30,22 @@ impl MyCard {
         listen(&window(), "storage", move |_| card.kernels.set(kept()));
     }
 
-    /// The card that the page provides.
+    /// Returns the card that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// Its kernels as text, followed as another card is chosen.
+    /// Kernels of the card as text; reactive.
     pub fn kernels(self) -> Option<Arc<str>> {
         self.kernels.get()
     }
 
-    /// Its record's attention as text.
+    /// Attention measurements of the card's record as text.
     pub fn attention() -> Option<String> {
         preferences::read(ATTENTION)
     }
 
-    /// Chooses a card. `false` where this machine does not keep it: then it holds until the page is left.
+    /// Selects a card. Returns false if this machine does not store it; the choice then lasts until the page is left.
     pub fn choose(self, kernels: String, attention: &str) -> bool {
         preferences::write(KERNELS, Some(&kernels));
         preferences::write(ATTENTION, Some(attention));
@@ -54,7 +54,7 @@ impl MyCard {
         is_kept
     }
 
-    /// Takes the choice back.
+    /// Clears the selection.
     pub fn forget(self) {
         preferences::write(KERNELS, None);
         preferences::write(ATTENTION, None);

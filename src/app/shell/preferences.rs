@@ -1,15 +1,15 @@
-//! What a person prefers on this machine. Storage that is full or forbidden is survived.
+//! Stores the user's preferences on this machine; full or forbidden storage is tolerated.
 
 use gloo_storage::{LocalStorage, Storage};
 use leptos::prelude::window;
 
-/// A stored preference.
+/// Reads a preference.
 pub fn read(name: &str) -> Option<String> {
     if !is_allowed() {
         return None;
     }
     let name = stored(name);
-    // Earlier versions kept the text alone, where it is JSON now.
+    // Earlier versions stored plain text instead of JSON.
     LocalStorage::get(&name)
         .ok()
         .or_else(|| LocalStorage::raw().get_item(&name).ok()?)
@@ -21,14 +21,14 @@ pub fn write(name: &str, value: Option<&str>) {
         return;
     }
     match value {
-        // A preference that cannot be stored still holds until the page is left.
+        // A preference that cannot be stored still applies until the page is left.
         Some(value) => drop(LocalStorage::set(stored(name), value)),
         None => LocalStorage::delete(stored(name)),
     }
 }
 
-/// Whether there is storage at all: in a frame, and by a person's choice, a browser throws at whoever asks for it, and
-/// [`LocalStorage`] would stop the page.
+/// Returns true if local storage is accessible. Browsers may throw on access, in a frame or by the user's choice, and
+/// [`LocalStorage`] would then panic.
 fn is_allowed() -> bool {
     matches!(window().local_storage(), Ok(Some(_)))
 }

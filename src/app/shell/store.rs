@@ -1,3 +1,5 @@
+//! The user's entries, synchronised with the URL.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,20 +8,20 @@ use leptos::prelude::*;
 use crate::events::{Pending, listen};
 use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem};
 
-/// The URL follows once entries have rested so long: browsers take milliseconds to take an address down, and some
-/// take only so many.
+/// Delay between the last entry and the URL update: setting an address takes browsers milliseconds, and some limit how
+/// often it may be done.
 const REST: Duration = Duration::from_millis(150);
 
-/// An entry that may change soon.
+/// An entry that may change soon: it has the focus or the pointer.
 #[derive(Clone)]
 pub struct Near {
-    /// Which.
+    /// Key of the entry.
     pub key: Key,
-    /// The texts that one press changes it to, as it stands now.
+    /// Texts that one click or key press would change it to, computed from its current state.
     pub texts: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
-/// What was entered, in step with the URL.
+/// The user's entries, synchronised with the URL.
 #[derive(Debug, Clone, Copy)]
 pub struct Store {
     draft: RwSignal<Draft>,
@@ -27,16 +29,16 @@ pub struct Store {
     problems: RwSignal<Vec<UrlProblem>>,
     reading: Memo<Reading>,
     near: RwSignal<Option<Near>>,
-    /// What the URL is to say once entries have rested.
+    /// Fragment to write once the entries have settled.
     wanted: StoredValue<Option<String>>,
     resting: Pending,
-    /// What the URL said when it was last read or written. Where it says something else, somebody goes there, and the
-    /// browser is about to tell: nothing may be written over it.
+    /// Fragment at the last read or write. If the URL now differs, a navigation is in progress whose event has not
+    /// arrived yet, and it must not be overwritten.
     seen: StoredValue<String>,
 }
 
 impl Store {
-    /// Reads the URL, keeps it in step from now on, and gives the store to every component below.
+    /// Reads the URL, keeps it synchronised and provides the store to all components below.
     pub fn provide() -> Self {
         let (address, problems) = read_address();
         let draft = RwSignal::new(address.draft);
@@ -59,12 +61,12 @@ impl Store {
             store.resting.begin(REST, move || store.write_url());
         });
         listen(&window(), "hashchange", move |_| store.read_url());
-        // Who leaves, or loads the page anew, finds what was entered last.
+        // Write the URL before the page goes away, so that a return or reload restores the latest entries.
         listen(&window(), "pagehide", move |_| store.write_url());
         store
     }
 
-    /// The URL says now what was entered.
+    /// Writes pending entries to the URL at once.
     pub fn write_url(self) {
         let wanted = self.wanted.try_update_value(Option::take).flatten();
         let is_where_it_was = self.seen.try_with_value(|seen| *seen == fragment()).unwrap_or(false);
@@ -74,22 +76,22 @@ impl Store {
         }
     }
 
-    /// The store that the page provides.
+    /// Returns the store that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// The text of a key, followed as it changes.
+    /// Text of a key; reactive.
     pub fn text(self, key: Key) -> String {
         self.draft.with(|d| d.get(key).to_owned())
     }
 
-    /// Whether something other than the default is entered.
+    /// Returns true if the key differs from its default; reactive.
     pub fn has(self, key: Key) -> bool {
         self.draft.with(|d| d.has(key))
     }
 
-    /// Enters a text.
+    /// Sets the text of a key.
     pub fn set(self, key: Key, text: impl Into<String>) {
         let text = text.into();
         if self.draft.with_untracked(|d| d.get(key) != text) {
@@ -97,7 +99,7 @@ impl Store {
         }
     }
 
-    /// Enters several texts at once.
+    /// Changes several texts at once.
     pub fn edit(self, edit: impl FnOnce(&mut Draft)) {
         let mut draft = self.draft.get_untracked();
         edit(&mut draft);
@@ -106,27 +108,27 @@ impl Store {
         }
     }
 
-    /// What was entered, as values.
+    /// Entries as typed values.
     pub fn reading(self) -> Memo<Reading> {
         self.reading
     }
 
-    /// The entry that somebody points at or has the focus on, or had last.
+    /// Entry that has, or last had, the pointer or the focus.
     pub fn near(self) -> RwSignal<Option<Near>> {
         self.near
     }
 
-    /// The page that the URL names.
+    /// Route given by the URL.
     pub fn route(self) -> RwSignal<Route> {
         self.route
     }
 
-    /// What of the URL could not be used.
+    /// Parts of the URL that could not be used.
     pub fn problems(self) -> RwSignal<Vec<UrlProblem>> {
         self.problems
     }
 
-    /// What the URL says, followed as it changes.
+    /// Current state as an address; reactive.
     pub fn address(self) -> Address {
         Address {
             route: self.route.get(),
@@ -134,7 +136,7 @@ impl Store {
         }
     }
 
-    /// The person went back, or edited the URL by hand.
+    /// Applies a URL change by the user: history navigation or a manual edit.
     fn read_url(self) {
         self.wanted.set_value(None);
         self.seen.set_value(fragment());
@@ -147,7 +149,7 @@ impl Store {
     }
 }
 
-/// What the URL says now.
+/// Reads the state in the current URL.
 pub(super) fn read_address() -> (Address, Vec<UrlProblem>) {
     let (mut address, problems) = Address::read(&fragment());
     address.read_query(&window().location().search().unwrap_or_default());
@@ -157,7 +159,7 @@ pub(super) fn read_address() -> (Address, Vec<UrlProblem>) {
 fn write_url(wanted: &str) {
     if fragment() != wanted {
         let history = window().history();
-        // Where a frame's rules forbid it, the page works on without a URL.
+        // If a frame forbids changing the history, the page still works.
         let _ = history.and_then(|h| h.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(wanted)));
     }
 }

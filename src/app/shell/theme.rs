@@ -1,3 +1,5 @@
+//! Light and dark themes.
+
 use leptos::prelude::*;
 
 use super::{Store, preferences};
@@ -5,22 +7,22 @@ use crate::charts::Palette;
 use crate::events::listen;
 use crate::state::Key;
 
-/// Light or dark, or as the system has it.
+/// Colour theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Theme {
-    /// As the system has it.
+    /// Follows the system.
     Auto,
-    /// Dark on light.
+    /// Dark text on a light background.
     Light,
-    /// Light on dark.
+    /// Light text on a dark background.
     Dark,
 }
 
 impl Theme {
-    /// All, in the order of the menu.
+    /// All themes, in the order of the menu.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Light, Self::Dark];
 
-    /// The stored name.
+    /// Stored name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -29,38 +31,38 @@ impl Theme {
         }
     }
 
-    /// The theme of this name.
+    /// Finds a theme by its name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|t| t.name() == name)
     }
 }
 
-/// The theme in force; charts, which read colours when they draw, follow it.
+/// Current theme. Charts, which read colours while they draw, depend on it.
 #[derive(Debug, Clone, Copy)]
 pub struct CurrentTheme(RwSignal<Theme>);
 
 impl CurrentTheme {
-    /// The theme that the page provides.
+    /// Returns the theme that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// The theme, followed as it changes.
+    /// Current theme; reactive.
     pub fn read(self) -> Theme {
         self.0.get()
     }
 
-    /// The person chose a theme: it holds on this machine, and no longer comes from the URL.
+    /// Selects a theme, stores it on this machine and removes it from the URL.
     pub fn choose(self, store: Store, theme: Theme) {
         preferences::write("theme", (theme != Theme::Auto).then_some(theme.name()));
         store.set(Key::Theme, "");
         self.show(theme);
     }
 
-    /// The root element is marked before anyone who follows the theme reads a colour.
+    /// Applies a theme to the root element before notifying anything that reads colours.
     fn show(self, theme: Theme) {
         if let Some(root) = document().document_element() {
-            // An attribute of the root element can always be set.
+            // Setting an attribute on the root element cannot fail.
             root.set_attribute("data-theme", theme.name()).ok();
         }
         Palette::forget();
@@ -68,11 +70,11 @@ impl CurrentTheme {
     }
 }
 
-/// Keeps the page in the theme of the URL, of an earlier choice, or of the system.
+/// Follows the theme of the URL, an earlier choice, or the system.
 pub fn follow(store: Store) {
     let current = CurrentTheme(RwSignal::new(Theme::Auto));
     provide_context(current);
-    // Other entries leave it alone: what follows the theme is drawn anew.
+    // Memoised so that other entries do not trigger it: a new theme redraws the charts.
     let from_url = Memo::new(move |_| Theme::named(&store.text(Key::Theme)));
     Effect::new(move || {
         let stored = || preferences::read("theme").and_then(|name| Theme::named(&name));
@@ -81,7 +83,7 @@ pub fn follow(store: Store) {
     follow_system(current);
 }
 
-/// The system went dark or light: whoever reads colours has to read them again.
+/// Notifies readers of colours when the system switches between light and dark.
 fn follow_system(current: CurrentTheme) {
     let Ok(Some(query)) = window().match_media("(prefers-color-scheme: dark)") else {
         return;

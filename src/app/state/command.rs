@@ -1,11 +1,11 @@
-//! A setup as a command of the command line, which gives the same bytes.
+//! Converts a setup into the command line that computes the same bytes.
 
 use serde_json::Value;
 
 use super::{Draft, Form, Key};
 
-/// The command for a draft without errors, for any POSIX shell. A pasted configuration goes in
-/// through standard input.
+/// Returns the command for a draft without errors, for any POSIX shell. A pasted configuration is passed through
+/// standard input.
 pub fn command(good: &Draft) -> String {
     let config = good.get(Key::Config);
     let mut words = vec!["vramscope estimate".to_owned()];
@@ -27,7 +27,7 @@ pub fn command(good: &Draft) -> String {
 }
 
 impl Key {
-    /// The number of new tokens says nothing unless some are generated, a price nothing without a number of samples.
+    /// Returns false if the entry has no effect: new tokens without generation, or a price without a number of samples.
     fn is_meant(self, good: &Draft) -> bool {
         match self {
             Self::NewTokens => good.get(Self::Phase) == "generate",
@@ -37,7 +37,7 @@ impl Key {
     }
 }
 
-/// `--lora-rank 8`; nothing where the value is absent.
+/// Formats a flag such as `--lora-rank 8`; `None` if the value is absent.
 fn flag(key: Key, text: &str) -> Option<String> {
     let name = key.name().replace('_', "-");
     let value = match key.form().read(text).ok()? {
@@ -47,13 +47,13 @@ fn flag(key: Key, text: &str) -> Option<String> {
         Value::Array(parts) => joined(&parts, ","),
         other => other.to_string(),
     };
-    // Switches may stand alone, so their value is tied to them.
+    // Boolean flags may stand alone, so their value must be attached with `=`.
     let tied = matches!(key.form(), Form::Switch | Form::ModelSwitch);
     let sign = if tied { '=' } else { ' ' };
     Some(format!("--{name}{sign}{value}"))
 }
 
-/// Numbers with a sign between them; sizes of a list as `480x640`.
+/// Joins numbers with a separator; a list of sizes becomes `480x640`.
 fn joined(parts: &[Value], sign: &str) -> String {
     let word = |part: &Value| match part {
         Value::Array(sides) => joined(sides, "x"),
@@ -62,7 +62,7 @@ fn joined(parts: &[Value], sign: &str) -> String {
     parts.iter().map(word).collect::<Vec<_>>().join(sign)
 }
 
-/// In single quotes, where the shell would take it for more than one plain word.
+/// Puts text in single quotes unless the shell would read it as one plain word.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:+@%".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {

@@ -1,22 +1,24 @@
+//! The user's entries as text, by key.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::Key;
 
-/// What the person entered, as text, right or wrong: nothing entered is ever lost.
+/// Entries of the user as text, valid or not, so that no input is ever lost.
 ///
 /// A key that holds its default is not stored, so that equal setups have equal URLs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Draft(BTreeMap<Key, String>);
 
 impl Draft {
-    /// The text of a key, or its default.
+    /// Returns the text of a key, or its default.
     pub fn get(&self, key: Key) -> &str {
         self.0.get(&key).map_or(key.default_text(), String::as_str)
     }
 
-    /// Enters a text.
+    /// Sets the text of a key.
     pub fn set(&mut self, key: Key, text: impl Into<String>) {
         let text = text.into();
         if text == key.default_text() {
@@ -26,24 +28,24 @@ impl Draft {
         }
     }
 
-    /// Whether the key differs from its default.
+    /// Returns true if the key differs from its default.
     pub fn has(&self, key: Key) -> bool {
         self.0.contains_key(&key)
     }
 
-    /// The same, with entries of these keys alone.
+    /// Returns a copy with the entries of matching keys only.
     pub fn only(&self, keys: impl Fn(Key) -> bool) -> Self {
         let kept = self.0.iter().filter(|(key, _)| keys(**key));
         Self(kept.map(|(key, text)| (*key, text.clone())).collect())
     }
 
-    /// Enters what `setup` says of each of these keys, its defaults too.
+    /// Replaces all matching keys by their values in `setup`, including its defaults.
     pub fn take(&mut self, setup: &Self, keys: impl Fn(Key) -> bool) {
         self.0.retain(|key, _| !keys(*key));
         self.0.extend(setup.only(keys).0);
     }
 
-    /// Keys that differ from their default, in order.
+    /// Iterates over the keys that differ from their defaults, in order.
     pub fn entries(&self) -> impl Iterator<Item = (Key, &str)> {
         self.0.iter().map(|(k, v)| (*k, v.as_str()))
     }

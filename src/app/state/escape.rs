@@ -1,9 +1,9 @@
-//! Percent escapes of a URL's fragment, and base64 for long texts.
+//! Percent-encodes a URL's fragment and base64-encodes long texts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Escapes all but what may stand in a query value unescaped.
+/// Percent-encodes everything but the unreserved characters of RFC 3986.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -15,7 +15,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Takes escapes out; `None` when an escape is cut or the bytes are not UTF-8.
+/// Decodes percent escapes; `None` if an escape is truncated or the bytes are not UTF-8.
 pub fn unescape(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -33,17 +33,17 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|d| d as u8)
 }
 
-/// Escapes what may not stand in a double-quoted attribute of HTML.
+/// Escapes text for a double-quoted HTML attribute.
 pub fn quote(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")
 }
 
-/// A long text in the letters of a URL.
+/// Encodes a long text as URL-safe base64.
 pub fn pack(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(text)
 }
 
-/// What [`pack`] packed.
+/// Decodes the output of [`pack`].
 pub fn unpack(packed: &str) -> Option<String> {
     String::from_utf8(URL_SAFE_NO_PAD.decode(packed).ok()?).ok()
 }

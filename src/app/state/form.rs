@@ -1,47 +1,49 @@
+//! Text formats of entries, and their parsers.
+
 use serde_json::Value;
 use vramscope_course::read_number;
 use vramscope_engine::setup::Targets;
 
 use super::{Pins, Problem};
 
-/// What the text of a value looks like.
+/// Format of an entry's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Any text.
     Text,
     /// A whole number.
     Count,
-    /// A whole number, or nothing.
+    /// A whole number; may be empty.
     OptionalCount,
-    /// Two whole numbers, height by width, such as `24x36`; or nothing.
+    /// Two whole numbers, height by width, such as `24x36`; may be empty.
     Grid,
-    /// Whole numbers, such as `512, 2048, 300`; or nothing.
+    /// Whole numbers, such as `512, 2048, 300`; may be empty.
     Lengths,
-    /// Heights by widths, such as `480x640, 300x200`; or nothing.
+    /// Heights by widths, such as `480x640, 300x200`; may be empty.
     Sizes,
     /// A number from 0 to 1.
     Probability,
-    /// A number of 0 or more, or nothing.
+    /// A number of at least 0; may be empty.
     Amount,
-    /// An amount of memory in GiB, or nothing.
+    /// An amount of memory in GiB; may be empty.
     Gib,
     /// `true` or `false`.
     Switch,
-    /// `true`, `false`, or as the model's configuration says.
+    /// `true`, `false`, or `model` for the model's own configuration.
     ModelSwitch,
-    /// Where adapters go: a word of the engine's, or names of modules.
+    /// Modules that get LoRA adapters: a keyword of the engine, or module names.
     Targets,
-    /// Setups, as [`Pins`] writes them.
+    /// Setups in the format of [`Pins`].
     Setups,
-    /// One of these.
+    /// One of the listed words.
     Choice(&'static [&'static str]),
 }
 
 impl Form {
-    /// The value as a case would hold it.
+    /// Parses a text into the value that a case file would hold.
     ///
     /// # Errors
-    /// When the text does not have this form.
+    /// Fails if the text does not have this format.
     pub fn read(self, text: &str) -> Result<Value, Problem> {
         let text = text.trim();
         match self {
@@ -77,7 +79,7 @@ impl Form {
     }
 }
 
-/// Thousands may be apart, and full-width digits may come from an input method.
+/// Parses a whole number; accepts thousands separators and the full-width digits of input methods.
 fn count(text: &str) -> Result<u64, Problem> {
     let digits: String = text
         .chars()
@@ -101,7 +103,7 @@ fn grid(text: &str) -> Result<Value, Problem> {
     sides(text).ok_or(Problem::NotGrid)
 }
 
-/// `24x36`, in any way that people write the sign.
+/// Parses `24x36`, with any common multiplication sign.
 fn sides(text: &str) -> Option<Value> {
     let (height, width) = text.split_once(['x', 'X', '×', '*'])?;
     let side = |s: &str| match s.trim() {
@@ -111,7 +113,7 @@ fn sides(text: &str) -> Option<Value> {
     Some(Value::from(vec![side(height)?, side(width)?]))
 }
 
-/// What stands between the parts of a list: commas, of Chinese texts too.
+/// List separators, including Chinese commas.
 const COMMAS: [char; 3] = [',', '，', '、'];
 
 fn sizes(text: &str) -> Result<Value, Problem> {
@@ -123,7 +125,7 @@ fn sizes(text: &str) -> Result<Value, Problem> {
     }
 }
 
-/// Spaces may stand between them too: thousands cannot be apart here.
+/// Parses a list of whole numbers. Spaces separate too, so thousands separators are not allowed here.
 fn lengths(text: &str) -> Result<Value, Problem> {
     let parts = text.split(COMMAS).flat_map(str::split_whitespace);
     let lengths: Result<Vec<u64>, Problem> = parts.map(count).collect();
@@ -139,7 +141,7 @@ fn probability(text: &str) -> Result<Value, Problem> {
         .map_or(Err(Problem::NotProbability), |p| Ok(Value::from(p)))
 }
 
-/// More than nothing, and no more than any device has: 2⁵⁰ bytes.
+/// Parses a positive number of GiB up to 2⁵⁰ bytes, more than any device has.
 fn gib(text: &str) -> Result<Value, Problem> {
     let text: String = text.chars().map(plain_digit).collect();
     read_number(&text)

@@ -1,19 +1,21 @@
+//! Keys of everything that a URL can hold.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Form, Widget};
 
-/// Everything that the URL can hold. Names are those of cases and of the command line.
+/// All entries that a URL can hold, under the names used in case files and on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Key {
     /// Catalogue name of the model.
     Model,
-    /// A pasted `config.json`; stands instead of [`Key::Model`].
+    /// A pasted `config.json`; replaces [`Key::Model`].
     Config,
     /// The card.
     Gpu,
-    /// What the allocator may reserve of it.
+    /// Limit of the bytes that the allocator may reserve.
     LimitGib,
-    /// What the model does.
+    /// Task: training, evaluation or generation.
     Phase,
     /// Tokens to generate.
     NewTokens,
@@ -21,17 +23,17 @@ pub enum Key {
     Batch,
     /// Positions per sample.
     Seq,
-    /// Positions of each sample, where they differ.
+    /// Positions of each sample, if they differ.
     Lengths,
-    /// How such samples are put together.
+    /// Padding or packing of samples with different lengths.
     Packing,
     /// Images per sample.
     Images,
-    /// Pixels a side.
+    /// Image size in pixels per side.
     Image,
     /// Patch grid, height by width.
     Grid,
-    /// Pixels of each image of a sample, where they differ.
+    /// Pixels of each image of a sample, if they differ.
     ImageSizes,
     /// Frames per video.
     Frames,
@@ -43,47 +45,47 @@ pub enum Key {
     Ckpt,
     /// Attention implementation.
     Attn,
-    /// What is trained.
+    /// Frozen parts of the model.
     Freeze,
     /// LoRA rank.
     Rank,
     /// LoRA dropout.
     LoraDropout,
-    /// Where LoRA's adapters go.
+    /// Modules that get LoRA adapters.
     LoraTargets,
-    /// Type of the adapters.
+    /// Data type of the adapters.
     LoraDtype,
     /// Micro-batches per optimizer step.
     Accum,
     /// Gradient clipping.
     Clip,
-    /// What `zero_grad` leaves.
+    /// Mode of `zero_grad`: `to_none` or `to_zero`.
     ZeroGrad,
-    /// Autocast's cache of weights.
+    /// Autocast's weight cache.
     AutocastCache,
-    /// A moving average of the weights.
+    /// Exponential moving average of the weights.
     Ema,
-    /// How the loss is taken.
+    /// Loss implementation.
     Loss,
-    /// Whether keys and values of a forward are kept.
+    /// Keeps the keys and values of a forward pass (`use_cache`).
     UseCache,
-    /// How data comes, stage by stage.
+    /// Data pipeline, stage by stage.
     Data,
     /// Samples of the whole run.
     Samples,
-    /// Price of a GPU for an hour.
+    /// Price of a GPU per hour.
     PricePerHour,
-    /// What a card draws at most.
+    /// Maximum power draw of a card in watts.
     Watts,
-    /// Samples of an optimizer step on all GPUs that a plan is for.
+    /// Target samples per optimizer step, over all GPUs of a plan.
     Effective,
-    /// GPUs that a plan is for.
+    /// Number of GPUs of a plan.
     Gpus,
-    /// Percent of the memory that a plan leaves free.
+    /// Percentage of the memory that a plan leaves free.
     Margin,
     /// Entries that a plan may change.
     Open,
-    /// Setups that stand beside the entered one.
+    /// Setups compared side by side with the current one.
     Compare,
     /// Query heads of the attention page.
     Heads,
@@ -91,53 +93,53 @@ pub enum Key {
     KvHeads,
     /// Elements of one head.
     HeadDim,
-    /// Type of queries, keys and values.
+    /// Data type of queries, keys and values.
     Dtype,
-    /// Whether a query sees later keys.
+    /// Causal masking.
     Causal,
     /// Sliding window.
     Window,
     /// Percent of the keys that top-k keeps.
     Topk,
-    /// Queries at a time of chunked attention.
+    /// Queries per chunk of chunked attention.
     Chunk,
-    /// What of a step runs.
+    /// Passes included: training or forward only.
     Pass,
-    /// Where the curves of attention end.
+    /// Longest sequence of the attention curves.
     Longest,
-    /// The length that the formulas are for.
+    /// Sequence length used in the formulas.
     At,
-    /// Which curves are shown.
+    /// Attention algorithms shown.
     Algorithms,
-    /// A logarithmic axis below.
+    /// Logarithmic horizontal axis.
     LogX,
-    /// A logarithmic axis at the left.
+    /// Logarithmic vertical axis.
     LogY,
     /// The entry that is swept.
     Sweep,
-    /// Cards that a sweep is held against.
+    /// Cards that a sweep is compared with.
     Cards,
-    /// Ids of the records that are shown.
+    /// Ids of the benchmark records shown.
     Records,
-    /// The row of the course.
+    /// Row of the course.
     Row,
     /// One block of that row.
     Figure,
-    /// What is entered in the fields of the row.
+    /// Answers entered in the fields of that row.
     Given,
-    /// What the exercises draw their numbers from.
+    /// Seed for the exercises' numbers.
     Seed,
-    /// Large type for a room.
+    /// Large type for presentations.
     Present,
     /// Language of the page.
     Lang,
     /// Light or dark.
     Theme,
-    /// Whether the page stands in a frame of another page.
+    /// Marks a page that runs inside a frame of another page.
     Embed,
-    /// Which part of the page stands there.
+    /// Widget shown in that frame.
     Widget,
-    /// What that page calls the frame.
+    /// Id by which the embedding page identifies the frame.
     Id,
 }
 
@@ -213,10 +215,10 @@ impl Key {
         Self::Id,
     ];
 
-    /// Keys of a page in a frame; these may also stand in the query before the `#`.
+    /// Keys of an embedded page, which are also accepted in the query before the `#`.
     pub const OF_FRAME: [Self; 3] = [Self::Embed, Self::Widget, Self::Id];
 
-    /// The name in the URL.
+    /// Name in the URL.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -289,12 +291,12 @@ impl Key {
         }
     }
 
-    /// The key of this name.
+    /// Finds a key by its name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|k| k.name() == name)
     }
 
-    /// What a value looks like.
+    /// Format of the key's text.
     pub const fn form(self) -> Form {
         match self {
             Self::Model | Self::Config | Self::Gpu | Self::Id | Self::Data | Self::Margin | Self::Open => Form::Text,
@@ -358,7 +360,7 @@ impl Key {
         }
     }
 
-    /// Whether the value is part of the training setup, under the same name in a case.
+    /// Returns true if the value is part of the training setup, under the same name in a case file.
     pub const fn in_setup(self) -> bool {
         !matches!(
             self,
@@ -385,17 +387,17 @@ impl Key {
             && !self.of_plan()
     }
 
-    /// Whether the time of a run, or its price, follows from it, and nothing of its memory.
+    /// Returns true if the value affects only the time or price of a run, never its memory.
     pub const fn of_time(self) -> bool {
         matches!(self, Self::Data | Self::Samples | Self::PricePerHour | Self::Watts)
     }
 
-    /// Whether it says what a plan is for.
+    /// Returns true if the value states the goal of a plan.
     pub const fn of_plan(self) -> bool {
         matches!(self, Self::Effective | Self::Gpus | Self::Margin | Self::Open)
     }
 
-    /// Whether it says what charts show, not what runs.
+    /// Returns true if the value selects what charts show rather than what runs.
     pub const fn of_charts(self) -> bool {
         matches!(
             self,
@@ -418,7 +420,7 @@ impl Key {
         )
     }
 
-    /// Whether a run, and how it fits, follows from the value: the setup, the model, the card, the task.
+    /// Returns true if the value affects a run or its fit: setup, model, card or task.
     pub const fn decides_run(self) -> bool {
         self.in_setup()
             || matches!(
@@ -427,7 +429,7 @@ impl Key {
             )
     }
 
-    /// What holds where nothing is entered.
+    /// Text that applies if nothing is entered.
     pub const fn default_text(self) -> &'static str {
         match self {
             Self::Model => "llava-1.5-7b",

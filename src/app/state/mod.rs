@@ -1,4 +1,4 @@
-//! What the person entered, as text, and how it lives in the URL. Pure: tested without a browser.
+//! Entries of the user as text, and their encoding in the URL. Pure: tested without a browser.
 
 mod command;
 mod draft;

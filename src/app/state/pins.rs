@@ -1,16 +1,18 @@
+//! Setups pinned for comparison with the current one.
+
 use super::Draft;
 
-/// Setups that stand beside the one that is entered.
+/// Setups pinned for comparison with the current one.
 ///
-/// As text each is the query of its own URL with a `|` behind it, which no query holds.
+/// Encoded as the query of each setup's own URL followed by `|`, a character that no query contains.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pins(Vec<Draft>);
 
 impl Pins {
-    /// More do not fit side by side with the one that is entered.
+    /// Maximum number of pinned setups; more do not fit beside the current one.
     pub const MOST: usize = 3;
 
-    /// Reads what [`Pins::text`] wrote; `None` where anything of it cannot be read.
+    /// Parses the output of [`Pins::text`]; `None` if any part is invalid.
     pub fn read(text: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self::default());
@@ -23,42 +25,42 @@ impl Pins {
         (setups.len() <= Self::MOST).then_some(Self(setups))
     }
 
-    /// The setups as one text.
+    /// Encodes the setups as one text.
     pub fn text(&self) -> String {
         self.0.iter().map(|setup| format!("{}|", setup.to_query())).collect()
     }
 
-    /// The setups, in the order in which they were pinned.
+    /// Returns the setups in the order in which they were pinned.
     pub fn all(&self) -> &[Draft] {
         &self.0
     }
 
-    /// Whether there is room for another.
+    /// Returns true if another setup can be pinned.
     pub fn has_room(&self) -> bool {
         self.0.len() < Self::MOST
     }
 
-    /// Pins another, if there is room.
+    /// Pins a setup if there is room.
     pub fn add(&mut self, setup: Draft) {
         if self.has_room() {
             self.0.push(setup);
         }
     }
 
-    /// Takes one away.
+    /// Removes a setup.
     pub fn remove(&mut self, i: usize) {
         if i < self.0.len() {
             self.0.remove(i);
         }
     }
 
-    /// Puts another in the place of one, which is returned.
+    /// Replaces a setup and returns the old one.
     pub fn replace(&mut self, i: usize, setup: Draft) -> Option<Draft> {
         self.0.get_mut(i).map(|pinned| std::mem::replace(pinned, setup))
     }
 }
 
-/// A setup holds what decides a run, and nothing else.
+/// Parses a setup; refuses keys that do not affect a run.
 fn setup(query: &str) -> Option<Draft> {
     let mut draft = Draft::default();
     let problems = draft.read_pairs(query);

@@ -1,3 +1,5 @@
+//! Entries as typed values, with the last good text in place of invalid ones.
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use vramscope_engine::Setup;
@@ -5,12 +7,12 @@ use vramscope_engine::units::Bytes;
 
 use super::{Draft, Form, Key};
 
-/// Why a text does not have the form of its key.
+/// Reasons why a text does not have the format of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
     /// Not a whole number.
     NotCount,
-    /// More than 64 bits hold.
+    /// Exceeds 64 bits.
     TooLarge,
     /// Not two whole numbers.
     NotGrid,
@@ -20,81 +22,81 @@ pub enum Problem {
     NotSizes,
     /// Not a number from 0 to 1.
     NotProbability,
-    /// Not a number of 0 or more.
+    /// Not a number of at least 0.
     NotAmount,
     /// Not an amount of memory.
     NotGib,
     /// Neither `true` nor `false`.
     NotSwitch,
-    /// Neither one of these words nor names of modules.
+    /// Neither one of these keywords nor module names.
     NotTargets(&'static [&'static str]),
-    /// Cut or garbled setups.
+    /// Truncated or garbled setups.
     NotSetups,
-    /// None of these.
+    /// Not one of these words.
     NotChoice(&'static [&'static str]),
 }
 
-/// A text that could not be used, and the one that is used in its place.
+/// An invalid text, with the text used in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
-    /// Where it was entered.
+    /// Key of the entry.
     pub key: Key,
-    /// What was entered.
+    /// Text entered.
     pub given: String,
-    /// What is wrong with it.
+    /// Reason for the refusal.
     pub problem: Problem,
-    /// What is used: the last good text of this key.
+    /// Text used instead: the last valid one of this key.
     pub used: String,
 }
 
-/// Where the model comes from.
+/// Source of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A name of the catalogue.
+    /// Catalogue name.
     Catalogue(String),
-    /// The text of a `config.json`.
+    /// Text of a `config.json`.
     Config(String),
 }
 
-/// What the model does.
+/// Task of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// A training step.
     Train,
     /// One batch without gradients.
     Evaluate,
-    /// Text of so many tokens.
+    /// Generation of text.
     Generate {
-        /// For each sample.
+        /// Tokens per sample.
         new_tokens: u64,
     },
 }
 
-/// A draft as values.
+/// A draft as typed values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The model.
     pub source: Source,
     /// Name of the card.
     pub gpu: String,
-    /// What the allocator may reserve, where that is entered.
+    /// Limit of the bytes that the allocator may reserve, if entered.
     pub limit: Option<Bytes>,
-    /// What the model does.
+    /// Task of the model.
     pub task: Task,
     /// The training setup.
     pub setup: Setup,
-    /// Texts that could not be used.
+    /// Invalid texts.
     pub errors: Vec<FieldError>,
-    /// The draft with those texts replaced: what the next reading falls back to.
+    /// The draft with invalid texts replaced; the next reading falls back to it.
     pub good: Draft,
 }
 
 impl Reading {
-    /// Reads a draft; a text that cannot be used is replaced by that of `last_good`.
+    /// Reads a draft, replacing each invalid text by that of `last_good`.
     pub fn of(draft: &Draft, last_good: &Draft) -> Self {
         let mut good = draft.clone();
         let mut errors = Vec::new();
-        // A default has its form.
+        // Defaults are always valid, so only stored entries are checked.
         for (key, given) in draft.entries() {
             if let Err(problem) = key.form().read(given) {
                 let used = usable(last_good, key);
@@ -118,17 +120,17 @@ impl Reading {
         }
     }
 
-    /// The entries that the engine's answer rests on.
+    /// Returns the entries that affect a run.
     pub fn entries(&self) -> Draft {
         self.good.only(Key::decides_run)
     }
 
-    /// The entries that only the time of a run, or its price, rests on.
+    /// Returns the entries that affect only the time or price of a run.
     pub fn of_time(&self) -> Draft {
         self.good.only(Key::of_time)
     }
 
-    /// The entries that the curves of attention rest on.
+    /// Returns the entries that affect the attention curves.
     pub fn of_attention(&self) -> Draft {
         const OWN: [Key; 12] = [
             Key::Heads,
@@ -148,19 +150,19 @@ impl Reading {
         self.good.only(|key| OWN.contains(&key) || model.contains(&key))
     }
 
-    /// The entries that a sweep rests on.
+    /// Returns the entries that affect a sweep.
     pub fn of_sweep(&self) -> Draft {
         let entries = self.entries();
         self.good
             .only(|key| entries.has(key) || matches!(key, Key::Sweep | Key::Cards))
     }
 
-    /// The entries that a plan rests on.
+    /// Returns the entries that affect a plan.
     pub fn of_plan(&self) -> Draft {
         self.good.only(|key| key.decides_run() || key.of_plan())
     }
 
-    /// The error of one key.
+    /// Returns the error of a key.
     pub fn error(&self, key: Key) -> Option<&FieldError> {
         self.errors.iter().find(|e| e.key == key)
     }
@@ -181,7 +183,7 @@ fn source(good: &Draft) -> Source {
     }
 }
 
-/// In whole bytes, as the command line has it.
+/// Rounds down to whole bytes, as the command line does.
 fn limit(good: &Draft) -> Option<Bytes> {
     let gib = Key::LimitGib.form().read(good.get(Key::LimitGib)).ok()?.as_f64()?;
     Some(Bytes::new((gib * f64::from(1 << 30)) as u64))
@@ -203,21 +205,21 @@ fn task(good: &Draft) -> Task {
 }
 
 impl Draft {
-    /// The entries of the setup as a case has them; those that cannot be used are as if not entered.
+    /// Returns the setup's entries as a case file holds them; invalid ones count as not entered.
     pub fn setup_values(&self) -> Map<String, Value> {
         values(Key::ALL.into_iter().map(|key| (key, self.get(key))))
     }
 }
 
-/// The setup of a draft without errors; its keys are those of a case. What is not entered is the engine's
-/// default, which is the page's.
+/// Builds the setup of a draft without errors, whose keys are those of a case file. Entries left out take the engine's
+/// defaults, which the page shares.
 fn setup(good: &Draft) -> Setup {
     let values = values(good.entries());
-    // Forms and the engine's vocabulary agree, as the tests below hold; nothing is left to fail.
+    // Cannot fail: the tests below verify that the formats match the engine's vocabulary.
     Setup::deserialize(Value::Object(values)).unwrap_or_default()
 }
 
-/// Texts as a case has them, those of the setup; what cannot be used or says nothing is left out.
+/// Converts the setup's texts to the values of a case file; skips invalid and empty ones.
 fn values<'a>(texts: impl Iterator<Item = (Key, &'a str)>) -> Map<String, Value> {
     texts
         .filter(|(key, _)| key.in_setup())
@@ -227,7 +229,7 @@ fn values<'a>(texts: impl Iterator<Item = (Key, &'a str)>) -> Map<String, Value>
 }
 
 impl Key {
-    /// The choices of a key of that form.
+    /// Allowed words of the key; empty if it is not a choice.
     pub const fn choices(self) -> &'static [&'static str] {
         match self.form() {
             Form::Choice(all) => all,
@@ -271,7 +273,7 @@ mod tests {
         }
     }
 
-    /// serde names every variant that it would have taken.
+    /// On an unknown variant, serde's error lists all accepted ones.
     #[test]
     fn the_page_offers_every_choice_of_the_engine() {
         for key in Key::ALL.into_iter().filter(|k| k.in_setup()) {

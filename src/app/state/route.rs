@@ -1,23 +1,25 @@
-/// The pages.
+//! Routes of the page.
+
+/// Routes of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Route {
-    /// Plan a training run.
+    /// Memory calculator for a training run.
     #[default]
     Plan,
     /// Memory and time of attention against length.
     Attention,
-    /// What to run on some hardware.
+    /// Recommended setups for given hardware.
     Recommend,
-    /// What an error message or a log says.
+    /// Diagnosis of an error message, log or snapshot.
     Diagnose,
-    /// Measured runs.
+    /// Benchmark records.
     Benchmarks,
     /// The course.
     Course,
 }
 
 impl Route {
-    /// All routes, in the order of the menu.
+    /// All routes in the order of the menu.
     pub const ALL: [Self; 6] = [
         Self::Plan,
         Self::Recommend,
@@ -27,7 +29,7 @@ impl Route {
         Self::Course,
     ];
 
-    /// The path after `#`.
+    /// Path after `#`.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Plan => "/",
@@ -39,13 +41,13 @@ impl Route {
         }
     }
 
-    /// A fragment that names it, with a query such as `model=gpt2`.
+    /// Formats the fragment of this route with a query such as `model=gpt2`.
     pub fn fragment(self, query: &str) -> String {
         let mark = if query.is_empty() { "" } else { "?" };
         format!("#{}{mark}{query}", self.path())
     }
 
-    /// The route of this path; a slash at the end does not matter.
+    /// Finds a route by its path; a trailing slash is ignored.
     pub fn of_path(path: &str) -> Option<Self> {
         let path = path.trim_end_matches('/');
         Self::ALL.into_iter().find(|r| r.path().trim_end_matches('/') == path)

@@ -1,35 +1,37 @@
+//! Reads and writes the page's state in the fragment of its URL.
+
 use super::escape::{escape, pack, quote, unescape, unpack};
 use super::{Draft, Key, Route};
 
-/// What of a URL could not be used, as it was given.
+/// Parts of a URL that could not be used, as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UrlProblem {
     /// No page has this path.
     UnknownPage(String),
     /// No key has this name.
     UnknownKey(String),
-    /// The value of this key is cut or garbled.
+    /// The value of this key is truncated or garbled.
     Garbled(Key),
-    /// This key came more than once; the first counts.
+    /// This key occurs more than once; the first value applies.
     Repeated(Key),
 }
 
-/// The fragment of a URL: which page, and what was entered.
+/// Fragment of a URL: a route and the entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Address {
     /// The page.
     pub route: Route,
-    /// What was entered.
+    /// Entries.
     pub draft: Draft,
 }
 
 impl Address {
-    /// The fragment, `#` included, such as `#/?model=gpt2&batch=4`.
+    /// Formats the fragment including `#`, such as `#/?model=gpt2&batch=4`.
     pub fn to_fragment(&self) -> String {
         self.route.fragment(&self.draft.to_query())
     }
 
-    /// Reads a fragment, with or without `#`. What can be read is kept, the rest is named.
+    /// Parses a fragment with or without `#`. Keeps all valid parts and reports the rest.
     pub fn read(fragment: &str) -> (Self, Vec<UrlProblem>) {
         let text = fragment.strip_prefix('#').unwrap_or(fragment);
         let (path, query) = text.split_once('?').unwrap_or((text, ""));
@@ -43,8 +45,8 @@ impl Address {
         (address, problems)
     }
 
-    /// Takes what the query before the `#` says of the frame, such as `?embed=1`; the rest of it is
-    /// for whoever serves the page. What the fragment says counts more.
+    /// Applies the frame's keys from the query before the `#`, such as `?embed=1`, and ignores the rest, which belongs
+    /// to the server. The fragment takes precedence.
     pub fn read_query(&mut self, query: &str) {
         let parts = query.trim_start_matches('?').split('&');
         for (name, value) in parts.filter_map(|part| part.split_once('=')) {
@@ -57,8 +59,8 @@ impl Address {
         }
     }
 
-    /// The attributes of a `<vramscope-widget>` that shows the same. Model and card are always named,
-    /// so that a later default changes nothing.
+    /// Formats the attributes of a `<vramscope-widget>` that shows the same state. Model and card are always written
+    /// out, so that a changed default does not affect it.
     pub fn to_attributes(&self) -> String {
         let names = [Key::Model, Key::Gpu].map(|key| (key, self.draft.get(key)));
         let config = self.draft.has(Key::Config);
@@ -88,12 +90,12 @@ fn pair((key, text): (Key, &str)) -> String {
 }
 
 impl Draft {
-    /// The entries as a query, such as `model=gpt2&batch=4`.
+    /// Formats the entries as a query such as `model=gpt2&batch=4`.
     pub fn to_query(&self) -> String {
         self.entries().map(pair).collect::<Vec<_>>().join("&")
     }
 
-    /// Enters the pairs of a query; what cannot be used is named.
+    /// Sets the pairs of a query and returns those that are invalid.
     pub fn read_pairs(&mut self, query: &str) -> Vec<UrlProblem> {
         let parts = query.split('&').filter(|p| !p.is_empty());
         parts.filter_map(|part| self.read_pair(part).err()).collect()

@@ -1,16 +1,18 @@
-/// A part of the page that can stand alone in a frame of another page.
+//! Parts of the page that can be embedded in another page.
+
+/// A part of the page that can be embedded alone in another page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Widget {
-    /// The page that the address names, without header and footer.
+    /// The page given by the address, without header and footer.
     #[default]
     Page,
-    /// Whether it fits, and what takes the room.
+    /// Verdict and memory bar.
     Verdict,
-    /// The peak of each phase.
+    /// Peak of each phase.
     Phases,
-    /// One training step.
+    /// Timeline of a training step.
     Timeline,
-    /// What is live at the peak.
+    /// Breakdown of the memory live at the peak.
     Breakdown,
 }
 
@@ -18,7 +20,7 @@ impl Widget {
     /// Names in an address, in the order of the variants.
     pub const NAMES: [&str; 5] = ["page", "verdict", "phases", "timeline", "breakdown"];
 
-    /// The widget of this name; the whole page for any other.
+    /// Finds a widget by its name; falls back to the whole page.
     pub fn named(name: &str) -> Self {
         match name {
             "verdict" => Self::Verdict,

@@ -1,3 +1,5 @@
+//! Choices: a menu and a segmented control.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -11,12 +13,12 @@ use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
 
-/// One of several, from a menu.
+/// Menu for one of several choices.
 #[component]
 pub fn Select(
-    /// The entry.
+    /// Key of the entry.
     key: Key,
-    /// The choices that mean something now.
+    /// Choices that currently apply.
     #[prop(into)]
     choices: Signal<Vec<&'static str>>,
 ) -> impl IntoView {
@@ -52,10 +54,10 @@ pub fn Select(
     }
 }
 
-/// One of a few, all in sight.
+/// Segmented control for one of a few choices.
 #[component]
 pub fn Segments(
-    /// The entry.
+    /// Key of the entry.
     key: Key,
 ) -> impl IntoView {
     let i18n = use_i18n();

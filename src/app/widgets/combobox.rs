@@ -1,3 +1,5 @@
+//! Searchable list for one of many choices.
+
 mod search;
 
 use leptos::prelude::*;
@@ -9,26 +11,26 @@ use crate::shell::Store;
 use crate::state::Key;
 use search::{Search, option_id};
 
-/// One choice of a long list.
+/// A choice of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComboOption {
-    /// The value to store.
+    /// Value to store.
     pub value: String,
-    /// What is shown at the right, such as a card's memory.
+    /// Detail shown at the right, such as a card's memory.
     pub detail: String,
-    /// The group under which it is listed.
+    /// Group heading.
     pub group: String,
 }
 
-/// A long list with a search field.
+/// Searchable list.
 #[component]
 pub fn Combobox(
-    /// The entry.
+    /// Key of the entry.
     key: Key,
-    /// All choices, those of a group together.
+    /// All choices, grouped.
     #[prop(into)]
     options: Signal<Vec<ComboOption>>,
-    /// What is wrong with the choice, as the engine sees it.
+    /// The engine's error about the current choice.
     #[prop(into)]
     error: Signal<Option<String>>,
 ) -> impl IntoView {
@@ -113,7 +115,7 @@ fn OptionRow(search: Search, place: usize, option: ComboOption) -> impl IntoView
     let ComboOption { value, detail, .. } = option;
     let label = value.clone();
     let marked = move || search.marked.get() == place;
-    // Mouse down, because the click would come after the field has lost its focus.
+    // Mouse down instead of click: the click would arrive after the field has lost its focus.
     let pick = move |event: leptos::ev::MouseEvent| {
         event.prevent_default();
         search.pick(&value);

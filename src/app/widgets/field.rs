@@ -1,3 +1,5 @@
+//! Label, help and error message around a control.
+
 use leptos::prelude::*;
 
 use super::help::{Help, HelpButton};
@@ -8,33 +10,33 @@ use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
 
-/// The id of a key's control.
+/// Element id of a key's control.
 pub fn control_id(key: Key) -> String {
     format!("control-{}", key.name())
 }
 
-/// The id of the message beside it.
+/// Element id of a key's error message.
 pub fn error_id(key: Key) -> String {
     format!("error-{}", key.name())
 }
 
-/// The ids of what is said of a control: its message and its help.
+/// Element ids of a control's error message and help, for `aria-describedby`.
 pub fn described_by(key: Key) -> String {
     format!("error-{0} help-{0}", key.name())
 }
 
-/// The message about a key's entry, while something is wrong with it.
+/// Error message of a key's entry, if it is invalid.
 pub fn error_of(key: Key) -> Signal<Option<String>> {
     let i18n = use_i18n();
     let reading = Store::get().reading();
     Memo::new(move |_| reading.with(|r| r.error(key).map(|e| words::field_error(i18n, e)))).into()
 }
 
-/// A label with its help, a control, and room for a message.
+/// A control with its label, help and error message.
 #[component]
 pub fn Field(
     key: Key,
-    /// What one press changes it to.
+    /// Texts that one click would change it to.
     #[prop(default = none())]
     texts: Texts,
     children: Children,
@@ -57,7 +59,7 @@ pub fn Field(
     }
 }
 
-/// The message beside a control.
+/// Error message beside a control.
 #[component]
 pub fn ErrorText(key: Key, error: Signal<Option<String>>) -> impl IntoView {
     view! {

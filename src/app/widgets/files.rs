@@ -1,3 +1,5 @@
+//! Opens files by button or drag and drop.
+
 use gloo_file::futures::read_as_text;
 use gloo_file::{File, FileList};
 use leptos::attr::Attribute;
@@ -5,7 +7,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use web_sys::{DragEvent, HtmlInputElement};
 
-/// What an element needs to take files that are dropped onto it; it is marked while some are held above it.
+/// Makes an element accept dropped files; it is highlighted while files are dragged over it.
 pub fn dropped(take: Callback<Vec<File>>) -> impl Attribute {
     let over = RwSignal::new(false);
     let hover = move |event: DragEvent| {
@@ -20,12 +22,12 @@ pub fn dropped(take: Callback<Vec<File>>) -> impl Attribute {
     view! { <{..} class:file-over=over on:dragover=hover on:dragleave=move |_| over.set(false) on:drop=drop /> }
 }
 
-/// A button that lets the person choose files.
+/// Button that opens a file picker.
 #[component]
 pub fn OpenFiles(
     label: AnyView,
     testid: &'static str,
-    /// Kinds of files that are offered first; all where empty.
+    /// File types offered by default; all if empty.
     #[prop(optional)]
     accept: &'static str,
     #[prop(optional)] multiple: bool,
@@ -33,7 +35,7 @@ pub fn OpenFiles(
 ) -> impl IntoView {
     let open = move |input: HtmlInputElement| {
         take.run(all(input.files()));
-        // So that the same file can be opened again.
+        // Cleared so that the same file can be opened again.
         input.set_value("");
     };
     view! {
@@ -51,7 +53,7 @@ pub fn OpenFiles(
     }
 }
 
-/// Reads a file as text. One that cannot be read comes out empty, and whoever takes it says so.
+/// Reads a file as text; an unreadable file yields an empty text, which the receiver reports.
 pub fn read_text(file: &File, then: impl FnOnce(String) + 'static) {
     let text = read_as_text(file);
     spawn_local(async move { then(text.await.unwrap_or_default()) });

@@ -1,3 +1,5 @@
+//! Help text of an entry and the button that shows it.
+
 use leptos::prelude::*;
 
 use crate::i18n::{t_string, use_i18n};
@@ -9,7 +11,7 @@ fn help_id(key: Key) -> String {
     format!("help-{}", key.name())
 }
 
-/// Opens and closes what an entry means.
+/// Shows or hides the help of an entry.
 #[component]
 pub fn HelpButton(key: Key, open: RwSignal<bool>) -> impl IntoView {
     let i18n = use_i18n();
@@ -28,7 +30,7 @@ pub fn HelpButton(key: Key, open: RwSignal<bool>) -> impl IntoView {
     }
 }
 
-/// What an entry means. Readers hear it at the control, open or not.
+/// Help of an entry. Screen readers announce it at the control even while it is hidden.
 #[component]
 pub fn Help(key: Key, open: RwSignal<bool>) -> impl IntoView {
     let i18n = use_i18n();

@@ -1,4 +1,4 @@
-//! Controls that are bound to a key of the store. What is wrong with an entry stands beside it.
+//! Controls bound to a key of the store, each with its error message beside it.
 
 mod choice;
 mod combobox;

@@ -1,3 +1,5 @@
+//! Predicts the next values of the focused entry, for prefetching.
+
 use std::sync::Arc;
 
 use leptos::attr::Attribute;
@@ -8,11 +10,11 @@ use web_sys::HtmlInputElement;
 use crate::shell::{Near, Store};
 use crate::state::Key;
 
-/// The texts that an entry can be changed to by one press or key.
+/// Texts that one click or key press would change an entry to.
 pub type Texts = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 
-/// What an element needs to tell that its entry may change soon: it has the focus, or the pointer is on it. Whoever
-/// follows [`Store::near`] can have the answer ready.
+/// Announces through [`Store::near`] that an entry may change soon, because it has the focus or the pointer, so that
+/// the answer can be prefetched.
 pub fn tells(key: Key, texts: Texts) -> impl Attribute {
     let near = Store::get().near();
     let tell = move || {
@@ -20,11 +22,12 @@ pub fn tells(key: Key, texts: Texts) -> impl Attribute {
         near.set(Some(Near { key, texts }));
     };
     let (entered, clicked) = (tell.clone(), tell.clone());
-    // A click puts the caret somewhere, after the focus came.
+    // A click moves the caret after the focus event.
     view! { <{..} on:focusin=move |_| tell() on:pointerenter=move |_| entered() on:click=move |_| clicked() /> }
 }
 
-/// What the next key makes of the text of this input, while it has the focus: a digit, or one sign less.
+/// Texts that the next key press may produce in this input while it has the focus: any digit typed, or one character
+/// deleted.
 pub fn typed(id: &str) -> Vec<String> {
     caret()
         .filter(|caret| caret.input == id)
@@ -32,17 +35,17 @@ pub fn typed(id: &str) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// Whether a text has the focus.
+/// Returns true if a text field has the focus.
 pub fn is_typing() -> bool {
     caret().is_some()
 }
 
-/// Where the next key goes.
+/// Caret of the focused text field.
 struct Caret {
-    /// The id of the text's input.
+    /// Element id of the input.
     input: String,
     text: String,
-    /// What is selected.
+    /// Start of the selection.
     begin: usize,
     end: usize,
 }
@@ -71,7 +74,7 @@ impl Caret {
 
 const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
-/// Texts of none: what has a form of its own.
+/// Predicts nothing, for entries with a format of their own.
 pub fn none() -> Texts {
     Arc::new(Vec::new)
 }

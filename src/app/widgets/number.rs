@@ -1,3 +1,5 @@
+//! Text and number fields.
+
 use std::sync::Arc;
 
 use leptos::ev::KeyboardEvent;
@@ -10,12 +12,12 @@ use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
 
-/// A text with a form of its own, such as a grid. It stays as the person typed it, right or wrong.
+/// A field for text with a format of its own, such as a grid. Keeps the typed text, valid or not.
 #[component]
 pub fn Entry(
-    /// The entry.
+    /// Key of the entry.
     key: Key,
-    /// What is shown while nothing is entered.
+    /// Placeholder text.
     #[prop(optional, into)]
     placeholder: Signal<String>,
 ) -> impl IntoView {
@@ -26,18 +28,18 @@ pub fn Entry(
     }
 }
 
-/// A whole number, typed or stepped. The text stays as the person typed it, right or wrong.
+/// A field for a whole number, typed or stepped. Keeps the typed text, valid or not.
 #[component]
 pub fn Number(
-    /// The entry.
+    /// Key of the entry.
     key: Key,
-    /// What one step adds or takes away.
+    /// Increment of one step.
     #[prop(default = 1)]
     step: u64,
-    /// The least that the steps reach.
+    /// Minimum reachable by steps.
     #[prop(default = 1)]
     least: u64,
-    /// What is shown while nothing is entered.
+    /// Placeholder text.
     #[prop(optional, into)]
     placeholder: Signal<String>,
 ) -> impl IntoView {
@@ -66,7 +68,7 @@ pub fn Number(
     }
 }
 
-/// The text field itself; the arrow keys step up and down.
+/// Text input; the arrow keys step up and down.
 #[component]
 fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static) -> impl IntoView {
     let store = Store::get();
@@ -98,7 +100,7 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
     }
 }
 
-/// The next multiple of `step` in a direction, not below `least`.
+/// Returns the next multiple of `step` in a direction, but at least `least`.
 fn stepped(text: &str, step: u64, least: u64, up: bool) -> Option<String> {
     let now: u64 = match text.trim() {
         "" => 0,

@@ -1,13 +1,15 @@
+//! Progress of long work, with a stop button.
+
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::text;
 use crate::worker::Progress;
 
-/// How far long work is, and a way to stop it. It comes into sight only where the work takes long.
+/// Shows the progress of long work with a stop button; becomes visible only if the work takes long.
 #[component]
 pub fn ProgressLine(
-    /// What is done; `None` while nothing is at work.
+    /// Progress; `None` if nothing is running.
     #[prop(into)]
     progress: Signal<Option<Progress>>,
     /// Stops the work.

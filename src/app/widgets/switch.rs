@@ -1,3 +1,5 @@
+//! On/off switch.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -11,10 +13,10 @@ use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
 
-/// On or off.
+/// On/off switch.
 #[component]
 pub fn Switch(
-    /// The entry.
+    /// Key of the entry.
     key: Key,
 ) -> impl IntoView {
     let i18n = use_i18n();

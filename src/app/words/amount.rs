@@ -1,11 +1,11 @@
-//! Amounts as each language writes them: units of counts, and plurals.
+//! Formats amounts for each language: units of counts, and plurals.
 
 use vramscope_engine::format;
 
 use crate::i18n::{Locale, Words, t_string};
 
-/// A count in short, with three significant digits: `7.06 B`, `70.6 亿`, as `Intl.NumberFormat` has
-/// it in compact notation. Chinese counts in ten thousands.
+/// Formats a count with three significant digits, `7.06 B` or `70.6 亿`, like `Intl.NumberFormat` in compact notation.
+/// Chinese uses powers of ten thousand.
 pub fn count(i18n: Words, n: u64) -> String {
     let units = match i18n.locale() {
         Locale::En => return format::count(n),
@@ -15,7 +15,7 @@ pub fn count(i18n: Words, n: u64) -> String {
     format::scaled(n, &units).unwrap_or_else(|| format::grouped(n))
 }
 
-/// `1 tensor`, `12 tensors`.
+/// Formats a number of tensors: `1 tensor`, `12 tensors`.
 pub fn tensors(i18n: Words, n: usize) -> String {
     match n {
         1 => t_string!(i18n, amount.one_tensor).to_string(),

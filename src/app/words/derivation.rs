@@ -1,4 +1,4 @@
-//! Words for how numbers come about: their names, the terms of formulas, sources.
+//! Translates derivations of numbers: names, terms of formulas, sources.
 
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::report::derivation::{Basis, Formula, Quantity, Source, Term};
@@ -9,7 +9,7 @@ use vramscope_engine::units::Bytes;
 use super::{component, kind, part, phase};
 use crate::i18n::{Words, t_string};
 
-/// The name of a number.
+/// Name of a number.
 pub fn quantity(i18n: Words, quantity: &Quantity) -> String {
     use Quantity as Q;
     match quantity {
@@ -42,8 +42,7 @@ pub fn quantity(i18n: Words, quantity: &Quantity) -> String {
     }
 }
 
-/// The name of a line of the breakdown: components and kinds have names in every language; layers
-/// and tensors have their names in code.
+/// Name of a row of the breakdown. Components and kinds are translated; layers and tensors keep their names in code.
 pub fn row(i18n: Words, path: &[String]) -> String {
     let Some(name) = path.last() else { return String::new() };
     match path.len() {
@@ -58,7 +57,7 @@ pub fn row(i18n: Words, path: &[String]) -> String {
     .unwrap_or_else(|| name.clone())
 }
 
-/// What a number of a formula is.
+/// Name of a term of a formula.
 pub fn term(i18n: Words, term: &Term) -> String {
     match term {
         Term::Of(of) => quantity(i18n, of),
@@ -85,7 +84,7 @@ pub fn term(i18n: Words, term: &Term) -> String {
     }
 }
 
-/// A formula in words.
+/// Formats a formula in words.
 pub fn symbols(i18n: Words, formula: &Formula) -> String {
     match formula {
         Formula::Number(what, _) => term(i18n, what),
@@ -93,7 +92,7 @@ pub fn symbols(i18n: Words, formula: &Formula) -> String {
         Formula::Sum(parts) => joined(parts, " + ", |part| symbols(i18n, part)),
         Formula::Product(parts) => {
             let mut factors: Vec<String> = parts.iter().map(|part| factor(part, symbols(i18n, part))).collect();
-            // The extents of a shape are one factor in words.
+            // The dimensions of a shape share one name, so they merge into one factor.
             factors.dedup();
             factors.join(" × ")
         }
@@ -106,7 +105,7 @@ pub fn symbols(i18n: Words, formula: &Formula) -> String {
     }
 }
 
-/// Terms that are alike are named once.
+/// Formats a long sum; products that read alike are written once, after Σ.
 fn long_sum(i18n: Words, parts: &[Formula]) -> String {
     let first = parts.first().map(|part| symbols(i18n, part)).unwrap_or_default();
     let is_product = parts.iter().all(|part| matches!(part, Formula::Product(_)));
@@ -116,7 +115,7 @@ fn long_sum(i18n: Words, parts: &[Formula]) -> String {
     }
 }
 
-/// A formula with its numbers.
+/// Formats a formula with its numbers.
 pub fn numbers(i18n: Words, formula: &Formula) -> String {
     match formula {
         Formula::Number(_, n) => grouped(*n),
@@ -135,7 +134,7 @@ fn joined(parts: &[Formula], sign: &str, text: impl Fn(&Formula) -> String) -> S
     parts.iter().map(text).collect::<Vec<_>>().join(sign)
 }
 
-/// A sum is put in brackets where it is multiplied.
+/// Puts a sum in brackets if it is a factor.
 fn factor(part: &Formula, text: String) -> String {
     match part {
         Formula::Sum(_) | Formula::Difference(_) | Formula::RoundedUp(..) => format!("({text})"),
@@ -143,7 +142,7 @@ fn factor(part: &Formula, text: String) -> String {
     }
 }
 
-/// Where a formula comes from.
+/// Source of a formula.
 pub fn source(i18n: Words, source: &Source) -> String {
     match source {
         Source::Step => t_string!(i18n, derivation.source_step).to_string(),
@@ -160,7 +159,7 @@ pub fn source(i18n: Words, source: &Source) -> String {
     }
 }
 
-/// How sure a number is.
+/// Certainty of a number.
 pub fn basis(i18n: Words, basis: &Basis) -> String {
     match basis {
         Basis::Simulated => t_string!(i18n, derivation.basis_simulated).to_string(),

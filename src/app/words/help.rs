@@ -1,7 +1,9 @@
+//! Help texts of the entries.
+
 use crate::i18n::{Words, t_string};
 use crate::state::Key;
 
-/// What an entry means, in one sentence; nothing for those of the page itself.
+/// Explains an entry in one sentence; `None` for the page's own settings.
 pub fn help(i18n: Words, key: Key) -> Option<String> {
     let words = match key {
         Key::Model => t_string!(i18n, help.model),

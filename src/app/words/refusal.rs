@@ -1,4 +1,4 @@
-//! Words for why there is no run.
+//! Translates the reasons why there is no run.
 
 use vramscope_engine::simulate::{Missing, NoFlash, SimulateError};
 use vramscope_engine::tape::Failure;
@@ -8,8 +8,8 @@ use super::label;
 use crate::i18n::{Words, t_string};
 use crate::state::Key;
 
-/// Why there is no run, in the person's language. English is the engine's own text; so is what it says of a
-/// configuration that cannot be read.
+/// Explains why there is no run. English uses the engine's own text; so do all languages for a configuration that
+/// cannot be read.
 pub fn refusal(i18n: Words, refusal: &Refusal) -> String {
     match refusal {
         Refusal::Model(message) => message.clone(),
@@ -17,7 +17,7 @@ pub fn refusal(i18n: Words, refusal: &Refusal) -> String {
     }
 }
 
-/// Why a setup cannot be simulated.
+/// Explains why a setup cannot be simulated.
 pub fn setup(i18n: Words, why: &SimulateError) -> String {
     use SimulateError as E;
     let m = why.to_string();
@@ -173,7 +173,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
             )
         }
         E::Fails(Failure::LlavaNextFull) => t_string!(i18n, refusal.llava_next_full, message = m),
-        // The page simulates one GPU, limits no allocator, and searches no batch.
+        // Never reached on the page, which simulates one GPU, sets no allocator limit and searches no batch here.
         E::LengthsDecide | E::OutOfMemory(_) | E::Parallel(_) => m,
     }
 }

@@ -1,4 +1,4 @@
-//! The curves of the attention page.
+//! Computes the curves of the attention page, one algorithm per slice.
 
 use vramscope_engine::attention::{Algorithm, Call, Pass, memory, time};
 use vramscope_engine::device::Device;
@@ -12,10 +12,10 @@ use super::protocol::{Answer, AttentionCurve};
 use super::run::model;
 use crate::state::{Draft, Form, Key, Reading};
 
-/// The attention that entries ask about: the model's own, where they state nothing else.
+/// Attention shape that the entries describe; the model's own values fill in whatever they leave out.
 ///
 /// # Errors
-/// The engine's message, when the model cannot be read.
+/// Returns the engine's message if the model cannot be read.
 pub fn call(reading: &Reading) -> Result<Call, String> {
     let own = Call::of(&model(reading)?, &reading.setup);
     let count = |key: Key| Form::OptionalCount.read(reading.good.get(key)).ok()?.as_u64();
@@ -23,7 +23,7 @@ pub fn call(reading: &Reading) -> Result<Call, String> {
     let heads = count(Key::Heads).unwrap_or(own.heads);
     Ok(Call {
         heads,
-        // Heads that are stated alone are not shared.
+        // A head count entered alone means plain multi-head attention: no heads share keys and values.
         kv_heads: count(Key::KvHeads).unwrap_or(if heads == own.heads { own.kv_heads } else { heads }),
         width: count(Key::HeadDim).unwrap_or(own.width),
         dtype: match choice(Key::Dtype) {
@@ -48,14 +48,14 @@ pub fn call(reading: &Reading) -> Result<Call, String> {
     })
 }
 
-/// The algorithms whose curves are asked for, in the order of the legend.
+/// Algorithms selected for drawing, in the order of the legend.
 pub fn algorithms(reading: &Reading) -> Vec<Algorithm> {
     let named: Vec<&str> = reading.good.get(Key::Algorithms).split(',').map(str::trim).collect();
     let asked = |a: &Algorithm| named.contains(&a.name());
     Algorithm::ALL.into_iter().filter(asked).collect()
 }
 
-/// The lengths of the curves: two for each doubling from 64 on, the pointed one and the last among them.
+/// Sequence lengths of the curves: two per doubling from 64 on, plus the pointed-at length and the last one.
 pub fn lengths(reading: &Reading) -> Vec<u64> {
     let count = |key: Key| Form::Count.read(reading.good.get(key)).ok().and_then(|v| v.as_u64());
     let at = count(Key::At).filter(|at| (1..=MOST).contains(at));
@@ -76,12 +76,12 @@ pub fn lengths(reading: &Reading) -> Vec<u64> {
     all
 }
 
-/// The shortest length that is drawn.
+/// Shortest length drawn.
 const FIRST: u64 = 64;
-/// The longest length that is drawn.
+/// Longest length drawn.
 const MOST: u64 = 1 << 20;
 
-/// One algorithm a slice.
+/// Computes the curves, one algorithm per slice.
 pub struct AttentionWork {
     algorithms: std::vec::IntoIter<Algorithm>,
     asked: Option<(Call, Vec<u64>)>,
@@ -89,7 +89,7 @@ pub struct AttentionWork {
 }
 
 impl AttentionWork {
-    /// Begins; entries that the model cannot be read from have no curves, which the page says by itself.
+    /// Prepares the work. Produces no curves if the entries describe no readable model; the page reports that itself.
     pub fn of(draft: &Draft) -> Self {
         let reading = Reading::of(draft, &Draft::default());
         Self {

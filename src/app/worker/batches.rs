@@ -1,4 +1,4 @@
-//! The largest micro-batch that trains: one run a slice, or some orders of segments.
+//! Searches for the largest micro-batch that trains: one run, or a few segment orders, per slice.
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::device::outside;
@@ -14,51 +14,51 @@ use super::protocol::Answer;
 use super::run::Subject;
 use crate::state::{Draft, Task};
 
-/// Steps that have to run: what `vramscope max-batch` asks for unless told otherwise.
+/// Steps that must complete; the default of `vramscope max-batch`.
 const STEPS: u64 = 2;
 
-/// What is known of the largest micro-batch.
+/// Progress and result of the search for the largest micro-batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LargestBatch {
-    /// It lies between one that trains and one that does not.
+    /// Lies between a batch that trains and one that does not.
     Between([u64; 2]),
-    /// It is found.
+    /// The search is complete.
     Found(FoundBatch),
-    /// Why there is none.
+    /// The search cannot start or go on, for this reason.
     Refused(SimulateError),
 }
 
-/// The largest micro-batch, and what stops the next.
+/// Largest micro-batch that trains, and the limit that stops the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundBatch {
-    /// Samples; 0 where not even one trains.
+    /// Samples; 0 if not even one trains.
     pub batch: u64,
-    /// What PyTorch's allocator may reserve.
+    /// Bytes that PyTorch's allocator may reserve.
     pub limit: Bytes,
-    /// Highest reserved bytes with it; nothing where there is none.
+    /// Highest reserved bytes at this batch; `None` if no batch trains.
     pub reserved: Option<Bytes>,
-    /// Where one sample more runs out of memory.
+    /// Point at which one more sample runs out of memory.
     pub stop: Option<Stop>,
-    /// Why one more is not tried, where it is not memory.
+    /// Limit other than memory that rules out one more sample.
     pub end: Option<End>,
 }
 
-/// Where a run stops.
+/// Point at which a run runs out of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// Which step, from 1; 0 while the model is made.
+    /// Step, counted from 1; 0 while the model is created.
     pub step: u64,
-    /// The part of the step.
+    /// Phase of the step.
     pub phase: Option<Phase>,
-    /// The module and operation whose tensor finds no room.
+    /// Module and operation whose tensor cannot be allocated.
     pub tensor: String,
-    /// What it asks for.
+    /// Bytes requested.
     pub requested: Bytes,
-    /// Allocated then.
+    /// Bytes allocated at that point.
     pub allocated: Bytes,
 }
 
-/// The search at work.
+/// A search in progress.
 pub struct BatchWork {
     search: Option<Batches>,
     limit: Bytes,
@@ -66,7 +66,8 @@ pub struct BatchWork {
 }
 
 impl BatchWork {
-    /// Begins; entries that make no model, name no card or do not train have none, which the page says by itself.
+    /// Prepares the search. Yields nothing if the entries describe no model, name no card or do not train; the page
+    /// reports that itself.
     pub fn of(entries: &Draft) -> Self {
         let mut work = Self {
             search: None,
@@ -121,7 +122,7 @@ fn stop(trial: &Trial) -> Option<Stop> {
 
 impl Parts for BatchWork {
     fn left(&self) -> u32 {
-        // About ten runs, and the orders in some slices.
+        // About ten runs, plus a few slices for the segment orders.
         if self.search.is_some() {
             ORDERS as u32
         } else {

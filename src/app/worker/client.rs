@@ -1,4 +1,4 @@
-//! The page's side: asks, and hands each answer to whoever asked.
+//! Sends the page's questions to the worker and hands each answer to the caller that asked.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,12 +10,12 @@ use super::link::{Event, Link};
 use super::protocol::{Answer, Ask, Order, Progress, Reply, Slot};
 use crate::shell::fault;
 
-/// The engine, as components reach it.
+/// Handle through which components reach the engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Engine(StoredValue<Client, LocalStorage>);
 
 impl Engine {
-    /// Starts the worker and gives the engine to every component below.
+    /// Starts the worker and provides the engine to all components below.
     pub fn provide() -> Self {
         let client = Client::default();
         client.start();
@@ -24,26 +24,25 @@ impl Engine {
         engine
     }
 
-    /// The engine that the page provides.
+    /// Returns the engine that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// Asks, in place of what was asked for the same slot before: no answer to that is seen any
-    /// more. `on_answer` gets every answer with the progress that it makes; `None` where the host
-    /// has no answer (any more).
+    /// Asks a question, replacing any earlier one in the same slot: answers to that one are dropped. `on_answer` gets
+    /// every answer along with the progress so far, or `None` if the host has no (further) answer.
     pub fn ask(self, slot: Slot, ask: Ask, on_answer: impl FnMut(Option<Answer>, Progress) + 'static) {
         self.0.with_value(|client| client.ask(slot, ask, Box::new(on_answer)));
     }
 
-    /// Asks once what is asked of the slot is answered; of those that wait, the newest counts. For
-    /// what follows the pointer: each answer is seen, however fast the pointer moves.
+    /// Asks once the slot's pending question is answered; of several waiting questions only the newest is kept. Meant
+    /// for questions that follow the pointer: every answer is shown, however fast the pointer moves.
     pub fn ask_next(self, slot: Slot, ask: Ask, on_answer: impl FnMut(Option<Answer>, Progress) + 'static) {
         self.0
             .with_value(|client| client.ask_next(slot, ask, Box::new(on_answer)));
     }
 
-    /// No answer for this slot is wanted any more.
+    /// Drops the slot's question; its answers are no longer wanted.
     pub fn cancel(self, slot: Slot) {
         self.0.with_value(|client| client.cancel(slot));
     }
@@ -51,14 +50,14 @@ impl Engine {
 
 type OnAnswer = Box<dyn FnMut(Option<Answer>, Progress)>;
 
-/// A worker that was silent for so long, in ms, while a question waited is in the middle of a large
-/// simulation. Another that starts from nothing is sooner there.
+/// Silence, in ms, after which a worker with a pending question is taken to be inside a large simulation. Starting a
+/// new worker from scratch is then faster than waiting.
 const SILENCE_MS: f64 = 1000.0;
 
-/// One question that is not answered yet.
+/// A question without a complete answer yet.
 struct Asked {
     id: u32,
-    /// When, or when its last part was answered.
+    /// Time of the question, or of its latest partial answer.
     since_ms: f64,
     ask: Ask,
     on_answer: OnAnswer,
@@ -67,7 +66,7 @@ struct Asked {
 #[derive(Default)]
 struct State {
     link: Option<Link>,
-    /// Whether the worker has ever answered: before, an error means that it never came up.
+    /// True once the worker has answered. An error before that means that it never started.
     heard: bool,
     last_id: u32,
     asked: BTreeMap<Slot, Asked>,
@@ -93,7 +92,7 @@ impl Client {
 
     fn ask(&self, slot: Slot, ask: Ask, on_answer: OnAnswer) {
         if self.0.borrow().link.is_none() {
-            // The last worker stopped at a fault.
+            // The previous worker stopped after a fault.
             self.start();
         }
         self.leave_stuck_worker(slot);
@@ -114,7 +113,7 @@ impl Client {
         state.asked.insert(slot, asked);
     }
 
-    /// A question that is superseded is given up at once, even in the middle of its simulation.
+    /// Abandons a superseded question at once, even in the middle of its simulation.
     fn leave_stuck_worker(&self, slot: Slot) {
         let stuck = {
             let state = self.0.borrow();
@@ -128,7 +127,7 @@ impl Client {
         }
     }
 
-    /// Puts another host in the place of the last; it gets what is not answered.
+    /// Replaces the host and sends all unanswered questions to the new one.
     fn replace(&self, link: Option<Link>) {
         let state = &mut *self.0.borrow_mut();
         state.link.take().into_iter().for_each(Link::end);
@@ -175,13 +174,13 @@ impl Client {
         }
     }
 
-    /// The question is out of the state while its asker looks at the answer and perhaps asks anew.
+    /// Removes the question from the state while its callback runs, since the callback may ask again.
     fn answered(&self, id: u32, slot: Slot, progress: Progress, answer: Option<Answer>) {
         let mut asked = {
             let state = &mut *self.0.borrow_mut();
             match state.asked.remove(&slot) {
                 Some(asked) if asked.id == id => asked,
-                // Answered after a newer question was asked.
+                // The answer to an older question arrived after a newer one was asked.
                 Some(newer) => {
                     state.asked.insert(slot, newer);
                     return;
@@ -206,11 +205,11 @@ impl Client {
         if self.0.borrow().heard {
             return self.stop(&message);
         }
-        // Refused, by the rules of an embedding page or by a browser that is too old: work here.
+        // Workers are blocked, by an embedding page's policy or by an old browser: run the host on this thread.
         self.replace(Link::local(self.ear()));
     }
 
-    /// The worker is at an end; the next question starts another.
+    /// Drops the stopped worker; the next question starts a new one.
     fn stop(&self, message: &str) {
         let state = &mut *self.0.borrow_mut();
         state.link.take().into_iter().for_each(Link::end);

@@ -1,10 +1,12 @@
+//! Values sent as bytes and decoded only where they are used.
+
 use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Something that crosses over as bytes and is read where it is needed: the code that writes and reads it
-/// belongs to a chunk of the program, not to every message.
+/// A value that is sent as bytes and decoded where it is used, so that its serialization code stays in one chunk of the
+/// program instead of in every message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Coded<T> {
@@ -13,19 +15,19 @@ pub struct Coded<T> {
 }
 
 impl<T> Coded<T> {
-    /// Writes it.
+    /// Serializes a value.
     pub fn of(item: &T) -> Self
     where
         T: Serialize,
     {
         Self {
-            // Plain data into a growing buffer: nothing can fail.
+            // Serializing plain data into a growing buffer cannot fail.
             bytes: postcard::to_allocvec(item).unwrap_or_default(),
             of: PhantomData,
         }
     }
 
-    /// Reads it; both sides are one program, so it is what was written.
+    /// Deserializes the value. Both sides are the same program, so the format always matches.
     pub fn open(&self) -> Option<T>
     where
         T: DeserializeOwned,

@@ -1,21 +1,21 @@
-//! A run as files.
+//! Exports a run as JSON or CSV.
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::report::{BreakdownNode, LiveTensor, Report};
 
-/// A file that a run can be saved as.
+/// File formats that a run can be saved as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Export {
-    /// The whole answer, as the command line's `--format json` has it.
+    /// The full answer, same as the command line's `--format json`.
     Json,
-    /// The breakdown: a line for each tensor name of a layer.
+    /// The breakdown, one row per tensor name of a layer.
     Breakdown,
-    /// Every tensor that is live at the peak, largest first.
+    /// All tensors live at the peak, largest first.
     Tensors,
 }
 
 impl Export {
-    /// The file's name.
+    /// File name.
     pub const fn file_name(self) -> &'static str {
         match self {
             Self::Json => "vramscope.json",
@@ -24,7 +24,7 @@ impl Export {
         }
     }
 
-    /// The file's type.
+    /// Media type.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -32,7 +32,7 @@ impl Export {
         }
     }
 
-    /// The file of a run that is a table.
+    /// Returns the run as CSV; `None` for the JSON export.
     pub fn table(self, report: &Report) -> Option<String> {
         match self {
             Self::Json => None,
@@ -42,9 +42,9 @@ impl Export {
     }
 }
 
-/// A document of JSON.
+/// Formats a value as an indented JSON document.
 pub fn pretty(answer: &impl Serialize) -> String {
-    // Plain data with text keys: there is nothing in it that JSON cannot hold.
+    // Plain data with string keys is always valid JSON.
     let text = serde_json::to_string_pretty(answer).unwrap_or_default();
     text + "\n"
 }
@@ -87,7 +87,7 @@ fn tensor_line(tensor: &LiveTensor) -> String {
     ])
 }
 
-/// One line of CSV, as RFC 4180 has it.
+/// Formats one CSV line (RFC 4180).
 fn line<'a>(fields: impl IntoIterator<Item = &'a (impl AsRef<str> + ?Sized + 'a)>) -> String {
     let fields: Vec<String> = fields.into_iter().map(|field| quoted(field.as_ref())).collect();
     fields.join(",") + "\r\n"

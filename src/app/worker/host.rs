@@ -1,4 +1,4 @@
-//! Answers questions, a slice at a time. Pure: who calls it decides when the next slice comes.
+//! Answers questions one slice at a time. Pure: the caller decides when the next slice runs.
 
 use std::collections::BTreeMap;
 
@@ -12,56 +12,56 @@ use super::setups::SetupsWork;
 use super::view::{Card, Details, Live};
 use super::what_if::WhatIfWork;
 
-/// Questions at work, and the last run.
+/// Pending questions and the most recent run.
 #[derive(Default)]
 pub struct Host {
-    /// The most urgent first.
+    /// Ordered by urgency, most urgent first.
     jobs: BTreeMap<Slot, Job>,
     kept: Option<Kept>,
     here: Here,
 }
 
-/// The run that questions can be about.
+/// Most recent run, kept to answer questions about it.
 pub struct Kept {
-    /// [`Run::id`].
+    /// Id of the run ([`Run::id`]).
     pub id: u32,
-    /// What ran.
+    /// Model, setup and card that were simulated.
     pub subject: Subject,
-    /// What came of it.
+    /// Result of the simulation.
     pub ran: Ran,
-    /// How it fits the card.
+    /// Fit of the run on the card.
     pub card: Option<Card>,
 }
 
-/// One question at work.
+/// A question in progress.
 struct Job {
     id: u32,
-    /// What is answered of it.
+    /// Parts answered so far.
     done: u32,
-    /// What it cannot begin without.
+    /// Chunk that must load before the work can start.
     need: Option<Need>,
     work: Work,
 }
 
-/// What is left to do for a question.
+/// Remaining work of a question.
 enum Work {
-    /// All of it.
+    /// Not started.
     Asked(Ask),
-    /// Many answers, one for each slice.
+    /// In progress, one answer per slice.
     Parts(Box<dyn Parts>),
 }
 
-/// Work in many slices.
+/// Work split into slices.
 pub trait Parts {
-    /// How many answers are left, at most.
+    /// Upper bound of the answers still to come.
     fn left(&self) -> u32;
 
-    /// The next answer: at most a few simulations.
+    /// Computes the next answer; runs at most a few simulations.
     fn next(&mut self) -> Option<Answer>;
 }
 
 impl Work {
-    /// Begins what comes in parts.
+    /// Starts work that comes in several parts.
     fn begun(self, here: Here, kept: Option<&Kept>) -> Self {
         let Self::Asked(ask) = self else { return self };
         Self::Parts(match (ask, here) {
@@ -91,7 +91,7 @@ impl Work {
 }
 
 impl Host {
-    /// Takes an order. What was asked before for the same slot is dropped.
+    /// Takes an order. A new question replaces the pending one in the same slot.
     pub fn take(&mut self, order: Order) {
         match order {
             Order::Ask { id, slot, ask } => {
@@ -109,22 +109,22 @@ impl Host {
         }
     }
 
-    /// Whether there is something to do now.
+    /// Returns true if a question can be worked on now.
     pub fn is_busy(&self) -> bool {
         self.jobs.values().any(|job| job.need.is_none())
     }
 
-    /// What the most urgent question that cannot begin waits for.
+    /// Returns the chunk that the most urgent blocked question waits for.
     pub fn need(&self) -> Option<Need> {
         self.jobs.values().find_map(|job| job.need)
     }
 
-    /// What of the program is there.
+    /// Returns the chunks that are loaded.
     pub const fn here(&self) -> Here {
         self.here
     }
 
-    /// More of the program came: questions that waited for it can begin.
+    /// Records newly loaded chunks, which unblocks the questions that waited for them.
     pub fn receive(&mut self, here: Here) {
         self.here = here;
         for job in self.jobs.values_mut() {
@@ -134,19 +134,19 @@ impl Host {
         }
     }
 
-    /// Takes the most urgent job that is wanted.
+    /// Takes the most urgent job that matches the predicate.
     fn pop_first(&mut self, is_wanted: impl Fn(&Job) -> bool) -> Option<(Slot, Job)> {
         let (&slot, _) = self.jobs.iter().find(|(_, job)| is_wanted(job))?;
         self.jobs.remove_entry(&slot)
     }
 
-    /// One question less: what it waits for cannot be had. There is no answer to it.
+    /// Drops one question that waits for a chunk that cannot be loaded, and replies without an answer.
     pub fn give_up(&mut self, need: Need) -> Option<Reply> {
         let (slot, job) = self.pop_first(|job| job.need == Some(need))?;
         Some(answered(slot, job.id, Progress::default(), None))
     }
 
-    /// Does one slice of the most urgent work: at most one simulation.
+    /// Runs one slice of the most urgent work.
     pub fn step(&mut self) -> Option<Reply> {
         let (slot, mut job) = self.pop_first(|job| job.need.is_none())?;
         let id = job.id;
@@ -162,7 +162,7 @@ impl Host {
             },
             Work::Parts(parts) => {
                 let answer = parts.next();
-                // It may end early.
+                // The work may end before its bound is reached.
                 (answer, parts.left())
             }
         };
@@ -174,11 +174,11 @@ impl Host {
         Some(answered(slot, id, Progress { done, of }, answer))
     }
 
-    /// The answer, if there is one; or what it cannot be given without.
+    /// Returns the answer, `None` if there is none, or the chunk that it needs first.
     fn answer(&mut self, id: u32, ask: &Ask) -> Result<Option<Answer>, Need> {
         match ask {
             Ask::Run(draft) => {
-                // Its memory is needed for the next one.
+                // Frees the kept run first; the next one needs its memory.
                 self.kept = None;
                 match Subject::read(draft) {
                     Ok(subject) if subject.model.is_further() && !self.here.models => Err(Need::Models),
@@ -192,7 +192,7 @@ impl Host {
         }
     }
 
-    /// What is asked about a run that is kept.
+    /// Answers a question about the kept run.
     fn about(&self, ask: &Ask) -> Option<Answer> {
         match ask {
             Ask::Details { run } => {
@@ -201,7 +201,7 @@ impl Host {
             }
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
-            // These are no questions about it.
+            // Not questions about a kept run.
             Ask::Run(_)
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
@@ -210,7 +210,7 @@ impl Host {
             | Ask::Sweep(_)
             | Ask::Batches(_)
             | Ask::Plan(_) => None,
-            // That is answered in parts.
+            // Answered in several parts.
             Ask::Time { .. } => None,
         }
     }
@@ -261,7 +261,7 @@ mod tests {
         draft
     }
 
-    /// A host with all that comes later.
+    /// A host with all lazily loaded chunks present.
     fn host() -> Host {
         Host {
             here: Here::all(),
@@ -273,7 +273,7 @@ mod tests {
         Order::Ask { id, slot, ask }
     }
 
-    /// Ids and answers of all that is left to do.
+    /// Runs the remaining work and returns ids and answers.
     fn finish(host: &mut Host) -> Vec<(u32, Option<Answer>)> {
         std::iter::from_fn(|| host.step())
             .map(|reply| match reply {

@@ -1,5 +1,4 @@
-//! What the host computes with a chunk of the program that is fetched when it is first needed: what the first
-//! view of a page does not ask for.
+//! Work that the host runs from lazily loaded chunks, because the first view of a page does not need it.
 
 use super::attention::AttentionWork;
 use super::batches::BatchWork;
@@ -11,34 +10,34 @@ use super::run::{Subject, model};
 use super::sweep::SweepWork;
 use crate::state::{Draft, Reading};
 
-/// Begins work in many slices on entries.
+/// Starts sliced work on a set of entries.
 pub type Begin = fn(&Draft) -> Box<dyn Parts>;
-/// Answers a question about a run.
+/// Answers a question about a kept run.
 pub type Closer = fn(&Kept, &Ask) -> Option<Answer>;
-/// Begins to answer one that needs the time of a run, if it is kept.
+/// Starts answering a question that needs a run's time, if that run is still kept.
 pub type Timer = fn(Option<&Kept>, &Ask) -> Box<dyn Parts>;
 
-/// The curves of attention.
+/// Starts the curves of the attention page.
 pub fn attention(entries: &Draft) -> Box<dyn Parts> {
     Box::new(AttentionWork::of(entries))
 }
 
-/// A sweep.
+/// Starts a sweep.
 pub fn sweep(entries: &Draft) -> Box<dyn Parts> {
     Box::new(SweepWork::of(entries))
 }
 
-/// A search for the largest micro-batch.
+/// Starts a search for the largest micro-batch.
 pub fn batches(entries: &Draft) -> Box<dyn Parts> {
     Box::new(BatchWork::of(entries))
 }
 
-/// A search for setups that run.
+/// Starts a search for setups that train.
 pub fn plan(entries: &Draft) -> Box<dyn Parts> {
     Box::new(PlanWork::of(entries))
 }
 
-/// How a number comes about, or the run as a table.
+/// Derives a number of a run, or exports the run as a table.
 pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
     match ask {
         Ask::Export { file, .. } => {
@@ -83,27 +82,28 @@ pub async fn fetch(need: Need, here: Here) -> Option<Here> {
     (LOADER.get()?)(need, here).await
 }
 
-/// A chunk that the host needs.
+/// A chunk that the host can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// [`attention`].
+    /// Chunk of [`attention`].
     Attention,
-    /// [`sweep`].
+    /// Chunk of [`sweep`].
     Sweep,
-    /// [`batches`].
+    /// Chunk of [`batches`].
     Batches,
-    /// [`plan`].
+    /// Chunk of [`plan`].
     Plan,
-    /// [`closer`].
+    /// Chunk of [`closer`].
     Closer,
-    /// [`time::begin`](super::time::begin).
+    /// Chunk of [`time::begin`](super::time::begin).
     Timer,
-    /// What runs most families of models.
+    /// Code of the model families outside the first download.
     Models,
 }
 
 impl Need {
-    /// What a question needs of what is not there yet. A run finds out by itself: its model is read just once.
+    /// Returns the chunk that a question needs and that is not loaded. `Ask::Run` checks this later by itself, so that
+    /// its model is read only once.
     pub fn of(ask: &Ask, here: Here) -> Option<Self> {
         let own = match ask {
             Ask::Attention(_) => Some(Self::Attention),
@@ -126,32 +126,32 @@ impl Need {
     }
 }
 
-/// Whether entries are of a model that the first program does not run.
+/// Returns true if the entries' model belongs to a family outside the first download.
 fn is_further(entries: &Draft) -> bool {
     model(&Reading::of(entries, &Draft::default())).is_ok_and(|model| model.is_further())
 }
 
-/// The chunks that are there.
+/// Chunks that are loaded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Here {
-    /// [`attention`].
+    /// [`attention`], once its chunk is loaded.
     pub attention: Option<Begin>,
-    /// [`sweep`].
+    /// [`sweep`], once its chunk is loaded.
     pub sweep: Option<Begin>,
-    /// [`batches`].
+    /// [`batches`], once its chunk is loaded.
     pub batches: Option<Begin>,
-    /// [`plan`].
+    /// [`plan`], once its chunk is loaded.
     pub plan: Option<Begin>,
-    /// [`closer`].
+    /// [`closer`], once its chunk is loaded.
     pub closer: Option<Closer>,
-    /// [`time::begin`](super::time::begin).
+    /// [`time::begin`](super::time::begin), once its chunk is loaded.
     pub timer: Option<Timer>,
-    /// Whether models of every family run.
+    /// True once models of all families can run.
     pub models: bool,
 }
 
 impl Here {
-    /// All of them: natively nothing is fetched.
+    /// Returns all chunks; native builds load nothing lazily.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn all() -> Self {
         Self {
@@ -165,7 +165,7 @@ impl Here {
         }
     }
 
-    /// Whether this one is there.
+    /// Returns true if the chunk is loaded.
     pub const fn has(&self, need: Need) -> bool {
         match need {
             Need::Attention => self.attention.is_some(),

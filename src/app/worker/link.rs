@@ -1,4 +1,4 @@
-//! The way to a host: a worker, or where workers are refused the page's own thread.
+//! Connects to a host: a worker or, where workers are blocked, the page's own thread.
 
 use std::rc::Rc;
 
@@ -13,29 +13,29 @@ use super::wire::{decode, encode};
 
 #[wasm_bindgen]
 extern "C" {
-    /// `src/app/js/boot.js`: a worker that runs this WebAssembly.
+    /// Starts a worker that runs this same WebAssembly; defined in `src/app/js/boot.js`.
     #[wasm_bindgen(catch, js_namespace = vramscope, js_name = startWorker)]
     fn start_worker() -> Result<Worker, JsValue>;
 }
 
-/// What comes from a host.
+/// Events from a host.
 pub enum Event {
     /// A reply.
     Reply(Reply),
-    /// The worker did not come up, or broke off without a word; what the browser says of it.
+    /// The worker failed to start or died silently; holds the browser's message.
     Broken(String),
 }
 
-/// A host that takes orders.
+/// A running host.
 pub enum Link {
-    /// In a worker, with what hears it.
+    /// Host in a worker, with the listeners for its events.
     Worker(Worker, [EventListener; 2]),
-    /// On the page's own thread, between its frames.
+    /// Host on the page's own thread, running between frames.
     Local(Rc<Pump>),
 }
 
 impl Link {
-    /// A worker whose events go to `hear`; `None` where the browser refuses one at once.
+    /// Starts a worker whose events go to `hear`; `None` if the browser refuses immediately.
     pub fn worker(hear: impl Fn(Event) + Clone + 'static) -> Option<Self> {
         let worker = start_worker().ok()?;
         let on_reply = {
@@ -45,24 +45,24 @@ impl Link {
             })
         };
         let on_error = EventListener::new(&worker, "error", move |event| {
-            // A worker whose script is refused reports an event without a message.
+            // A worker whose script is blocked reports an event without a message.
             let message = event.dyn_ref().map(ErrorEvent::message).unwrap_or_default();
             hear(Event::Broken(message));
         });
         Some(Self::Worker(worker, [on_reply, on_error]))
     }
 
-    /// A host on this thread; `None` where the browser cannot even run that.
+    /// Starts a host on this thread; `None` if the browser does not support even that.
     pub fn local(hear: impl Fn(Event) + 'static) -> Option<Self> {
         Pump::new(move |reply| hear(Event::Reply(reply))).ok().map(Self::Local)
     }
 
-    /// Hands over an order.
+    /// Sends an order.
     pub fn send(&self, order: Order) {
         match self {
             Self::Worker(worker, _) => {
                 let buffer = encode(&order);
-                // The buffer was made here, so it can be given away.
+                // The buffer was created here, so ownership can be transferred.
                 worker
                     .post_message_with_transfer(&buffer, &js_sys::Array::of1(&buffer))
                     .ok();
@@ -71,7 +71,7 @@ impl Link {
         }
     }
 
-    /// Hears and runs nothing more.
+    /// Stops the host; no further events arrive.
     pub fn end(self) {
         if let Self::Worker(worker, listeners) = self {
             drop(listeners);

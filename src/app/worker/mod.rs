@@ -1,9 +1,9 @@
-//! The engine, out of the page's way: a worker that runs the same WebAssembly as the page.
+//! Runs the engine off the page's thread, in a worker that loads the same WebAssembly.
 //!
-//! The page asks ([`Engine`]), the [`Host`](host::Host) answers in slices, so that a newer question or a
-//! cancellation gets in between two simulations. [`protocol`] is what crosses over. Where a browser
-//! refuses workers the same host runs on the page's own thread. A worker that stopped at a fault, or that
-//! is in the middle of a long simulation that nobody wants any more, is replaced.
+//! The page asks through [`Engine`]; the [`Host`](host::Host) answers in slices, so that a newer question or a
+//! cancellation can take effect between two simulations. [`protocol`] defines the messages. If the browser blocks
+//! workers, the same host runs on the page's own thread. A worker that crashed, or that is inside a long simulation
+//! nobody needs any more, is replaced.
 
 pub mod attention;
 pub mod batches;

@@ -1,14 +1,16 @@
+//! Simulates entries that the user is likely to request next.
+
 use super::host::Parts;
 use super::protocol::Answer;
 use super::run::Subject;
 use super::view::Run;
 use crate::state::Draft;
 
-/// Runs of entries that may be asked for next, one simulation each; the host keeps none.
+/// Prefetched runs of likely next entries, one simulation each; the host keeps none of them.
 pub struct NearWork(std::vec::IntoIter<Draft>);
 
 impl NearWork {
-    /// Runs of these entries, in order.
+    /// Queues runs of these entries, in order.
     pub fn of(all: Vec<Draft>) -> Self {
         Self(all.into_iter())
     }
@@ -25,7 +27,7 @@ impl Parts for NearWork {
     }
 }
 
-/// The run of entries, if there is one, as it is answered when it is asked for.
+/// Simulates the entries; returns the same run that a direct request would, or `None` if it is refused.
 fn run(entries: &Draft) -> Option<Run> {
     let subject = Subject::read(entries).ok()?;
     let ran = subject.run().ok()?;

@@ -1,4 +1,4 @@
-//! The search for setups that run, some classes of setups in a slice; then the plan, setup by setup.
+//! Searches for setups that train, a few classes of setups per slice, then builds the plan setup by setup.
 
 use std::cell::RefCell;
 
@@ -16,58 +16,58 @@ use super::protocol::Answer;
 use super::run::{model, settle_length};
 use crate::state::{Draft, Key, Reading};
 
-/// What is known so far of a search.
+/// Progress and result of a search.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PlanNews {
-    /// Setups that are decided, and how many there are.
+    /// Setups decided so far, and their total number.
     pub setups: [usize; 2],
     /// Setups that fit, each with its largest micro-batch.
     pub fitting: usize,
-    /// The plan, as far as it is told.
+    /// The plan, as far as it is complete.
     pub plan: Option<Plan>,
-    /// Whether that is all of it.
+    /// True if the plan is complete.
     pub is_whole: bool,
-    /// Where kernels' times and the host's pace come from; nothing where the card's rates are not known.
+    /// Sources of the kernel times and of the host's pace; `None` if the card's rates are unknown.
     pub sources: Option<[String; 2]>,
-    /// Why there is none.
+    /// Reason for having no plan.
     pub refused: Option<NoPlan>,
 }
 
-/// Why there is no plan.
+/// Reasons for having no plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum NoPlan {
-    /// No card, or no one card, is called so.
+    /// The name matches no card, or several.
     Card {
-        /// What was entered.
+        /// Name entered.
         name: String,
-        /// What is known instead, in English.
+        /// The engine's message, in English.
         message: String,
     },
-    /// So many GPUs are not looked at.
+    /// GPU count outside the supported range.
     Gpus(u64),
-    /// What stays free is no percentage that leaves something.
+    /// Margin that is not a percentage or leaves no memory.
     Margin,
-    /// The model cannot be read; in English.
+    /// The model cannot be read; holds the reason in English.
     Model(String),
-    /// No micro-batch makes up the samples.
+    /// No micro-batch yields the requested samples per step.
     Batch(NoBatch),
-    /// What was found cannot be simulated after all.
+    /// A setup of the plan cannot be simulated.
     Setup(SimulateError),
 }
 
-/// Most GPUs that are looked at.
+/// Largest supported number of GPUs.
 pub const MOST_GPUS: u64 = 4096;
 
-/// Classes of setups that one slice deals with at most, and recordings after which it ends.
+/// Most setup classes per slice, and the number of recordings after which a slice ends.
 const CLASSES: usize = 64;
 const RECORDINGS: usize = 24;
-/// Setups of the front that are told.
+/// Setups of the Pareto front that are shown.
 const SHOWN: usize = 8;
 
-/// What tells a card's times, and where it comes from.
+/// A card's clock and the sources of its times.
 type Priced = (&'static Costs<'static>, [String; 2]);
 
-/// A card's clock stays for as long as the program: a search is asked for again and again, and there are few cards.
+/// Returns a card's clock, cached for the life of the program: searches repeat and cards are few.
 fn priced(card: &'static Device) -> Option<Priced> {
     thread_local!(static KNOWN: RefCell<Vec<(&'static str, Option<Priced>)>> = const { RefCell::new(Vec::new()) });
     let known = KNOWN.with_borrow(|all| all.iter().find(|(name, _)| *name == card.name).cloned());
@@ -84,7 +84,7 @@ fn priced(card: &'static Device) -> Option<Priced> {
     priced
 }
 
-/// What is searched, and how far it is.
+/// A search in progress.
 pub struct PlanWork {
     asked: Result<Asked, NoPlan>,
     stage: Stage,
@@ -106,7 +106,7 @@ enum Stage {
 }
 
 impl PlanWork {
-    /// Begins; entries that make no question say why.
+    /// Prepares the search. Entries that make no valid question yield the reason instead.
     pub fn of(entries: &Draft) -> Self {
         let mut reading = Reading::of(entries, &Draft::default());
         if let Ok(model) = model(&reading) {
@@ -200,7 +200,7 @@ impl Parts for PlanWork {
     }
 
     fn next(&mut self) -> Option<Answer> {
-        // Plain data always has a JSON form.
+        // Plain data always serializes to JSON.
         serde_json::to_string(&self.news()).ok().map(Answer::Plan)
     }
 }
@@ -264,7 +264,7 @@ impl Asked {
     }
 }
 
-/// Entries that may change: those of the text, or where it says nothing, all that need not be asked for.
+/// Entries that the search may change: those named in the text, or all default ones if the text is empty.
 pub fn open(text: &str) -> Vec<Entry> {
     let named = |name: &str| Entry::ALL.into_iter().find(|entry| entry.name() == name.trim());
     match text.trim() {

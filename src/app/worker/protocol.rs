@@ -1,5 +1,4 @@
-//! What the page asks and what it is answered. The two sides are one program, so nothing here has
-//! a version.
+//! Messages between the page and its host. Both sides are the same program, so nothing here is versioned.
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::report::Instant;
@@ -14,106 +13,104 @@ use super::timing::{NoTime, Timing};
 use super::view::{Details, Live, Run, Summary};
 use crate::state::Draft;
 
-/// What a question is for. A newer one of the same slot takes the place of the older, whose answers
-/// are never seen. Slots come in the order of urgency: the host works on the first that has work.
+/// Purpose of a question. A newer question replaces the older one of the same slot, whose answers are dropped. Slots
+/// are ordered by urgency: the host works on the first one that has work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Slot {
-    /// The run of the page.
+    /// The page's main run.
     Run,
-    /// What of that run is drawn after its figures.
+    /// Details of that run, drawn after its figures.
     Details,
-    /// The list beside the timeline.
+    /// List beside the timeline.
     Instant,
-    /// How a number comes about.
+    /// Derivation of a number.
     Derivation,
-    /// A file of the run.
+    /// Export of the run to a file.
     Export,
-    /// Runs of what the entry that somebody is about to change may become.
+    /// Prefetched runs for the values that the focused entry may take next.
     Near,
-    /// Where the time of the run's step goes.
+    /// Time breakdown of the run's step.
     Time,
-    /// The setups side by side.
+    /// Setups compared side by side.
     Setups,
-    /// Single changes.
+    /// Single changes to the setup.
     WhatIf,
-    /// The curves of the attention page.
+    /// Curves of the attention page.
     Attention,
-    /// The largest micro-batch of the plan page.
+    /// Largest micro-batch on the plan page.
     Batches,
-    /// The sweep of the plan page.
+    /// Sweep on the plan page.
     Sweep,
-    /// The search of the page of recommendations.
+    /// Search of the recommendations page.
     Plan,
 }
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Ask {
-    /// The run of these entries: [`Answer::Run`]. The host keeps its tensors for the questions below.
+    /// Run these entries; answered by [`Answer::Run`]. The host keeps the run for the questions below.
     Run(Draft),
-    /// The details of a run that the host still keeps: [`Answer::Details`]; else no answer.
+    /// Details of a kept run: [`Answer::Details`], or no answer if the run is gone.
     Details {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
     },
-    /// What lives at an instant of a run that the host still keeps: [`Answer::Live`]; else no answer.
+    /// Tensors live at an instant of a kept run: [`Answer::Live`], or no answer if the run is gone.
     Live {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
-        /// When.
+        /// Instant of the timeline.
         instant: Instant,
     },
-    /// A run that the host still keeps as a file: [`Answer::File`]; else no answer.
+    /// Export of a kept run: [`Answer::File`], or no answer if the run is gone.
     Export {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
-        /// Which file.
+        /// File to export.
         file: Export,
-        /// What the time in it depends on beside the setup.
+        /// Entries beside the setup that affect the run's time.
         entries: TimeEntries,
     },
-    /// Where the time of a step of a run that the host still keeps goes: [`Answer::Time`] as soon as it is known,
-    /// and again with what it waits for; else no answer.
+    /// Time of a kept run's step: [`Answer::Time`] as soon as it is known, then again with its bottlenecks; no answer
+    /// if the run is gone.
     Time {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
-        /// What it depends on beside the setup.
+        /// Entries beside the setup that affect the run's time.
         entries: TimeEntries,
     },
-    /// Figures of each of these setups, in order: as many [`Answer::Setup`].
+    /// Figures of each setup, in order: one [`Answer::Setup`] each.
     Setups(Vec<Draft>),
-    /// The run of each of these entries, in order: as many [`Answer::Near`].
+    /// Runs of each set of entries, in order: one [`Answer::Near`] each.
     Near(Vec<Draft>),
-    /// What single changes do: an [`Answer::Tried`] for each.
+    /// Effects of single changes: one [`Answer::Tried`] each.
     WhatIf {
-        /// What is changed.
+        /// Entries to change.
         entries: Draft,
-        /// The figures of its run.
+        /// Figures of the unchanged run.
         now: Now,
     },
-    /// How a number of a run that the host still keeps comes about: [`Answer::Derivation`]; else no
-    /// answer.
+    /// Derivation of a number of a kept run: [`Answer::Derivation`], or no answer if the run is gone.
     Derive {
-        /// [`Run::id`].
+        /// Id of the run ([`Run::id`]).
         run: u32,
-        /// The entries of the run beside it that the number is also about.
+        /// Entries of the other run, for a number that compares two.
         changed: Option<Draft>,
-        /// Which number.
+        /// Number to derive.
         quantity: Coded<Quantity>,
     },
-    /// The curves of these entries' attention: an [`Answer::Attention`] for each algorithm.
+    /// Attention curves: one [`Answer::Attention`] per algorithm.
     Attention(Draft),
-    /// A sweep of these entries: an [`Answer::Point`] for each value, then an [`Answer::Largest`] for each
-    /// card.
+    /// A sweep: one [`Answer::Point`] per value, then one [`Answer::Largest`] per card.
     Sweep(Draft),
-    /// The largest micro-batch of these entries that trains: an [`Answer::Batches`] again and again, until it is found.
+    /// Search for the largest micro-batch that trains: repeated [`Answer::Batches`] until it is found.
     Batches(Draft),
-    /// A search around these entries: an [`Answer::Plan`] again and again, until the plan is whole.
+    /// Search around these entries: repeated [`Answer::Plan`] until the plan is complete.
     Plan(Draft),
 }
 
 impl Ask {
-    /// The run that it is about, where it is about one that is kept.
+    /// Returns the id of the kept run that the question is about, if any.
     pub const fn run(&self) -> Option<u32> {
         match self {
             Self::Details { run }
@@ -125,133 +122,133 @@ impl Ask {
         }
     }
 
-    /// Whether the answer needs the time of a run.
+    /// Returns true if the answer needs the time of a run.
     pub const fn is_timed(&self) -> bool {
         matches!(self, Self::Time { .. } | Self::Export { file: Export::Json, .. })
     }
 }
 
-/// What the time of a run depends on beside its setup.
+/// Entries beside the setup that affect a run's time.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimeEntries {
-    /// How data comes, and what the run costs.
+    /// Entries for the data pipeline and for the run's cost.
     pub entered: Draft,
-    /// The kernels of the person's own card, as they are kept.
+    /// Kernels measured on the user's own card, in their stored form.
     pub card: Option<String>,
 }
 
-/// The curves of one way to compute attention, by length; why there is no value where there is none.
+/// Memory and time of one attention algorithm by length; each point holds a value or the reason why it has none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttentionCurve {
-    /// [`Algorithm::name`](vramscope_engine::attention::Algorithm::name).
+    /// Name of the algorithm ([`Algorithm::name`](vramscope_engine::attention::Algorithm::name)).
     pub algorithm: String,
-    /// Highest bytes beyond the inputs.
+    /// Peak bytes beyond the inputs.
     pub memory: Vec<(u64, Result<u64, String>)>,
     /// Estimated seconds.
     pub time: Vec<(u64, Result<f64, String>)>,
 }
 
-/// The largest value of a sweep that fits a card.
+/// Largest value of a sweep that fits a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Largest {
     /// The card's name.
     pub card: String,
-    /// Bytes that a process can be given on it.
+    /// Bytes available to a process on the card.
     pub room: u64,
-    /// The value and what it takes; nothing where no value fits.
+    /// The value and the memory it needs; `None` if no value fits.
     pub found: Option<(u64, Needed)>,
-    /// Values that were tried to begin with and may not be the end: the sweep's highest value fits.
+    /// True if the sweep's highest value fits, so that the real limit may lie beyond it.
     pub open: bool,
 }
 
-/// A single change that was simulated.
+/// A single change after simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tested {
-    /// What it does.
+    /// Effect of the change.
     pub tried: Tried,
-    /// The run with it, if there is one; the host does not keep it.
+    /// Run with the change, if it succeeded; the host does not keep it.
     pub run: Option<Run>,
 }
 
-/// What an answer says; a question has one answer, or one for each of its parts.
+/// Answers; a question gets one, or one for each of its parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The run, or why there is none.
+    /// The run, or the reason for having none.
     Run(Result<Box<Run>, Refusal>),
     /// The details of a run.
     Details(Box<Details>),
-    /// What lives at an instant.
+    /// Tensors live at an instant.
     Live(Live),
-    /// The figures of one setup, or why there are none.
+    /// Figures of one setup, or the reason for having none.
     Setup(Result<Box<Summary>, Refusal>),
-    /// The run of entries that may be asked for next, if there is one; the host does not keep it.
+    /// A prefetched run, if it succeeded; the host does not keep it.
     Near(Option<Box<Run>>),
-    /// What one change does.
+    /// Effect of one change.
     Tried(Box<Tested>),
-    /// How a number comes about.
+    /// Derivation of a number.
     Derivation(Coded<Derivation>),
     /// The curves of one algorithm.
     Attention(Coded<AttentionCurve>),
     /// One value of a sweep.
     Point(Coded<Point>),
-    /// What a sweep found for one card.
+    /// Largest value found for one card.
     Largest(Coded<Largest>),
-    /// What is known of the largest micro-batch.
+    /// Progress and result of the largest-batch search.
     Batches(Coded<LargestBatch>),
-    /// The text of a file.
+    /// Text of a file.
     File(String),
-    /// Where the time of a step goes.
+    /// Time breakdown of a step.
     Time(Coded<Result<Timing, NoTime>>),
     /// [`PlanNews`](super::plans::PlanNews) as JSON.
     Plan(String),
 }
 
-/// How many parts of a question are answered, this one included.
+/// Parts of a question that are answered, including the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Progress {
-    /// Answered.
+    /// Parts answered so far.
     pub done: u32,
-    /// Of so many.
+    /// Total parts.
     pub of: u32,
 }
 
 impl Progress {
-    /// Whether nothing is left.
+    /// Returns true if no part is left.
     pub const fn is_complete(self) -> bool {
         self.done >= self.of
     }
 }
 
-/// From the page to the host.
+/// Messages from the page to the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Order {
-    /// Answer this, instead of what was asked for the same slot before.
+    /// Answer this question and drop the pending one in the same slot.
     Ask {
-        /// Of the page's choosing; the answers carry it.
+        /// Id chosen by the page and repeated in the answers.
         id: u32,
-        /// What it is for.
+        /// Purpose of the question.
         slot: Slot,
         /// The question.
         ask: Ask,
     },
-    /// Answer no more for this slot.
+    /// Stop answering the question in this slot.
     Cancel(Slot),
 }
 
-/// From the host to the page.
+/// Messages from the host to the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
-    /// An answer, or that there is none (any more).
+    /// An answer; `None` if there is no (further) answer.
     Answered {
-        /// Of the question.
+        /// Id of the question.
         id: u32,
-        /// Of the question.
+        /// Slot of the question.
         slot: Slot,
-        /// What is done of it.
+        /// Parts answered so far.
         progress: Progress,
-        /// The answer to this part.
+        /// Answer to this part.
         answer: Option<Box<Answer>>,
     },
-    /// The host stopped at a fault of the program and answers nothing more.
+    /// The host stopped after a fault in the program and answers nothing more.
     Fault(String),
 }

@@ -1,4 +1,4 @@
-//! Runs a host in tasks of one slice each, so that messages, or frames of the page, get in between.
+//! Runs a host in tasks of one slice each, so that messages and page frames are handled in between.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,22 +11,22 @@ use super::host::Host;
 use super::later::{self, Need};
 use super::protocol::{Order, Reply};
 
-/// A host at work.
+/// Drives a host.
 pub struct Pump {
     host: RefCell<Host>,
-    /// A message to this port is the next slice: a task of its own, behind those that wait.
+    /// A message to this port triggers the next slice as a task of its own, queued behind those already waiting.
     next: MessagePort,
     waiting: Cell<bool>,
-    /// Whether a part of the program is on its way.
+    /// True while a chunk is loading.
     fetching: Cell<bool>,
     deliver: Box<dyn Fn(Reply)>,
 }
 
 impl Pump {
-    /// A host that hands its replies to `deliver`.
+    /// Creates a host that passes its replies to `deliver`.
     ///
     /// # Errors
-    /// When the browser has no message channels.
+    /// Fails if the browser has no message channels.
     pub fn new(deliver: impl Fn(Reply) + 'static) -> Result<Rc<Self>, JsValue> {
         let channel = MessageChannel::new()?;
         let pump = Rc::new(Self {
@@ -41,12 +41,12 @@ impl Pump {
             EventListener::new(&channel.port1(), "message", move |_| pump.slice())
         };
         channel.port1().start();
-        // For as long as the host is there, which is as long as the page or the worker.
+        // Leaked on purpose: the host lives as long as the page or the worker.
         slice.forget();
         Ok(pump)
     }
 
-    /// Takes an order; the work begins once the messages that wait are read.
+    /// Takes an order; work starts after all queued messages are read.
     pub fn take(self: &Rc<Self>, order: Order) {
         self.host.borrow_mut().take(order);
         self.go_on();
@@ -54,7 +54,7 @@ impl Pump {
 
     fn go_on(self: &Rc<Self>) {
         if self.host.borrow().is_busy() && !self.waiting.replace(true) {
-            // A port of one's own takes any message.
+            // Posting to a port of our own cannot fail.
             self.next.post_message(&JsValue::NULL).ok();
         }
         let need = self.host.borrow().need();
@@ -63,7 +63,7 @@ impl Pump {
         }
     }
 
-    /// Fetches what a question waits for; where it cannot be had, the question is given up.
+    /// Loads the chunk that a question waits for; drops the question if it cannot be loaded.
     async fn fetch(self: Rc<Self>, need: Need) {
         let here = self.host.borrow().here();
         let come = later::fetch(need, here).await;

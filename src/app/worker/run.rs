@@ -1,4 +1,4 @@
-//! From entries to a run: the only place where the page has the engine simulate one.
+//! Turns entries into a run: the only place where the page simulates one.
 
 use vramscope_engine::device::{Device, REFERENCE, outside};
 use vramscope_engine::report::derivation::{self, Derivation};
@@ -12,29 +12,29 @@ use super::protocol::Refusal;
 use super::view::{Card, Inputs, Run};
 use crate::state::{Draft, Key, Reading, Source, Task};
 
-/// What came of a run.
+/// Result of a simulation.
 pub struct Ran {
-    /// A training step, or one pass of a model that does not train.
+    /// Report of a training step, or of one pass of a model that does not train.
     pub report: Report,
-    /// What such a model holds.
+    /// Memory of a model that does not train; `None` for training.
     pub pass: Option<Inference>,
 }
 
-/// The entries as the engine takes them.
+/// Entries translated into the engine's types.
 pub struct Subject {
     /// The model.
     pub model: Model,
-    /// Card and setup, as read.
+    /// Card and setup as read.
     pub reading: Reading,
-    /// The card; or why there is none.
+    /// The card, or the reason why there is none.
     pub device: Result<&'static Device, String>,
 }
 
 impl Subject {
-    /// Reads entries; those that cannot be used are as if not entered.
+    /// Reads entries; invalid ones count as not entered.
     ///
     /// # Errors
-    /// When the model cannot be read.
+    /// Fails if the model cannot be read.
     pub fn read(draft: &Draft) -> Result<Self, Refusal> {
         let mut reading = Reading::of(draft, &Draft::default());
         let model = model(&reading).map_err(Refusal::Model)?;
@@ -43,16 +43,15 @@ impl Subject {
         Ok(Self { model, reading, device })
     }
 
-    /// The GPU to simulate on. A card of which too little is known runs as the measured one does;
-    /// the command line does the same.
+    /// GPU to simulate. A card that too little is known about runs like the measured one, as in the command line.
     pub fn gpu(&self) -> Gpu {
         self.device.as_ref().ok().and_then(|d| d.gpu()).unwrap_or_default()
     }
 
-    /// Simulates what the entries ask for.
+    /// Simulates the entries.
     ///
     /// # Errors
-    /// When the setup does not fit the model, or the family does not generate.
+    /// Fails if the setup does not fit the model, or if the model family cannot generate.
     pub fn run(&self) -> Result<Ran, Refusal> {
         let (model, setup) = (&self.model, &self.reading.setup);
         let passed = match self.reading.task {
@@ -68,18 +67,18 @@ impl Subject {
         Ok(Ran { report, pass })
     }
 
-    /// What came of a run, held against the card, as the page shows it.
+    /// Prepares a run, compared with the card, for the page.
     pub fn told(&self, id: u32, ran: &Ran) -> Run {
         Run::of(id, ran, self.inputs(&ran.report), self.card(&ran.report))
     }
 
-    /// The memory that the run is given.
+    /// Memory available to the run.
     pub fn room(&self) -> Option<Room<'static>> {
         let device = self.device.as_ref().ok()?;
         Some(Room::limited(device, self.reading.limit))
     }
 
-    /// A report held against the card.
+    /// Compares a report with the card.
     pub fn card(&self, report: &Report) -> Result<Card, String> {
         self.device.clone().map(|device| {
             let room = Room::limited(device, self.reading.limit);
@@ -94,7 +93,7 @@ impl Subject {
         })
     }
 
-    /// Tokens that it generates, if it does.
+    /// Number of tokens to generate; `None` for other tasks.
     pub const fn new_tokens(&self) -> Option<u64> {
         match self.reading.task {
             Task::Generate { new_tokens } => Some(new_tokens),
@@ -102,13 +101,13 @@ impl Subject {
         }
     }
 
-    /// Bytes that the card holds outside PyTorch's allocator; the reference card, where there is none.
+    /// Bytes used on the card outside PyTorch's allocator; falls back to the reference card.
     pub fn outside(&self) -> Bytes {
         let device = self.device.clone().or_else(|_| Device::by_name(REFERENCE));
         device.map_or(Bytes::ZERO, outside::total)
     }
 
-    /// What the setup makes the model run.
+    /// Sizes of the inputs that the setup gives the model.
     pub fn inputs(&self, report: &Report) -> Inputs {
         let of = self.explained(report, None);
         let value = |found: Option<Derivation>| Some(found?.formula.value());
@@ -119,7 +118,7 @@ impl Subject {
         }
     }
 
-    /// The report, to ask how its numbers come about.
+    /// Pairs the report with the setup, so that its numbers can be derived.
     pub fn explained<'a>(&'a self, report: &'a Report, card: Option<&'a Card>) -> derivation::Subject<'a> {
         derivation::Subject {
             model: &self.model,
@@ -130,17 +129,17 @@ impl Subject {
     }
 }
 
-/// Takes the model's own default of the sequence's length where none is entered.
+/// Applies the model's own default sequence length if none is entered.
 pub fn settle_length(reading: &mut Reading, model: &Model) {
     if !reading.good.has(Key::Seq) {
         reading.setup.seq = model.default_seq();
     }
 }
 
-/// The model of a reading.
+/// Reads the model.
 ///
 /// # Errors
-/// The engine's message, when the model cannot be read.
+/// Returns the engine's message if the model cannot be read.
 pub fn model(reading: &Reading) -> Result<Model, String> {
     let setup = reading.setup.clone();
     let model = match &reading.source {

@@ -1,4 +1,4 @@
-//! The worker's side: what `main` does there.
+//! Entry point of the program inside the worker.
 
 use gloo_events::EventListener;
 use wasm_bindgen::JsCast;
@@ -8,12 +8,12 @@ use super::protocol::Reply;
 use super::pump::Pump;
 use super::wire::{decode, encode};
 
-/// The worker that this runs in; none on the page.
+/// Returns the scope of the worker that this code runs in; `None` on the page.
 pub fn here() -> Option<DedicatedWorkerGlobalScope> {
     js_sys::global().dyn_into().ok()
 }
 
-/// Answers the page's orders from now on.
+/// Starts answering the page's orders.
 pub fn start(scope: DedicatedWorkerGlobalScope) {
     report_panics(scope.clone());
     let replies = scope.clone();
@@ -23,7 +23,7 @@ pub fn start(scope: DedicatedWorkerGlobalScope) {
     let take = EventListener::new(&scope, "message", move |event| {
         pump.take(decode(event.unchecked_ref::<MessageEvent>().data()));
     });
-    // For as long as the worker lives.
+    // Leaked on purpose: the listener lives as long as the worker.
     take.forget();
 }
 
@@ -37,6 +37,6 @@ fn report_panics(scope: DedicatedWorkerGlobalScope) {
 fn post(scope: &DedicatedWorkerGlobalScope, reply: &Reply) {
     let buffer = encode(reply);
     let given = js_sys::Array::of1(&buffer);
-    // The buffer was made here, so it can be given away.
+    // The buffer was created here, so ownership can be transferred.
     scope.post_message_with_transfer(&buffer, &given).ok();
 }

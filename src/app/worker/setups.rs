@@ -1,14 +1,16 @@
+//! Simulates the setups that are compared side by side.
+
 use super::host::Parts;
 use super::protocol::{Answer, Refusal};
 use super::run::Subject;
 use super::view::Summary;
 use crate::state::Draft;
 
-/// Setups side by side, one simulation each.
+/// Setups to compare, one simulation each.
 pub struct SetupsWork(std::vec::IntoIter<Draft>);
 
 impl SetupsWork {
-    /// The figures of these setups, in order.
+    /// Queues these setups, in order.
     pub fn of(all: Vec<Draft>) -> Self {
         Self(all.into_iter())
     }
@@ -25,10 +27,10 @@ impl Parts for SetupsWork {
     }
 }
 
-/// The figures of one setup.
+/// Simulates a setup and returns its figures.
 ///
 /// # Errors
-/// Why there are none.
+/// Returns the reason why the entries have no run.
 pub fn summary(entries: &Draft) -> Result<Summary, Refusal> {
     let subject = Subject::read(entries)?;
     let report = subject.run()?.report;

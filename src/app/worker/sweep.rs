@@ -1,4 +1,4 @@
-//! Sweeps of the plan page: one simulation a slice.
+//! Runs the plan page's sweeps, one simulation per slice.
 
 mod cards;
 
@@ -17,7 +17,7 @@ use super::protocol::{Answer, Largest};
 use super::run::{model, settle_length};
 use crate::state::{Draft, Key, Reading};
 
-/// The entry that is swept: as chosen, or the first that means something for the model.
+/// The entry to sweep: the selected one if it applies to the model, otherwise the batch size.
 pub fn axis(reading: &Reading, model: &Model) -> Axis {
     let named = |axis: &Axis| axis.name() == reading.good.get(Key::Sweep);
     let chosen = Axis::ALL.into_iter().find(named).unwrap_or(Axis::Batch);
@@ -26,19 +26,20 @@ pub fn axis(reading: &Reading, model: &Model) -> Axis {
 
 type Remake = Box<dyn FnMut(&Setup) -> Result<Model, vramscope_engine::model::ModelError>>;
 
-/// A sweep at work: first the curve, then the largest value of each card.
+/// A sweep in progress: first the curve, then the largest value for each card.
 pub struct SweepWork {
     sweep: Option<Sweep<Remake>>,
     axis: Axis,
     unit: u64,
     cards: VecDeque<(&'static Device, Room<'static>)>,
-    /// Values of the curve that ran, with their needs, and the first value that did not.
+    /// Values of the curve that ran, each with the memory it needs.
     ran: Vec<(u64, Bytes)>,
     ended: bool,
 }
 
 impl SweepWork {
-    /// Begins; entries that make no model or name no card have no points, which the page says by itself.
+    /// Prepares the sweep. Yields no points if the entries describe no model or name no card; the page reports that
+    /// itself.
     pub fn of(draft: &Draft) -> Self {
         let mut reading = Reading::of(draft, &Draft::default());
         let cards = cards(&reading);
@@ -57,11 +58,11 @@ impl SweepWork {
         let axis = axis(&reading, &own);
         let setup = reading.setup.clone();
         let values = axis.values(&own, axis.value(&own, &setup), axis.most());
-        // A tenth beyond the widest card, so that the curve is seen to cross its line.
+        // Goes a tenth beyond the largest card, so that the curve visibly crosses its line.
         let beyond = Bytes::new(widest.usable().get() / 10 * 11);
         let device = Device::by_name(&reading.gpu).unwrap_or(widest);
         let unit = axis.unit(&own);
-        // A limit is of the chosen card.
+        // An entered memory limit applies to the selected card only.
         let own_room = Room::limited(device, reading.limit);
         let cards = cards.into_iter().map(|card| match card.name == device.name {
             true => (card, own_room),
@@ -96,8 +97,8 @@ impl SweepWork {
         let sweep = &mut self.sweep;
         let highest = ran.last().map_or(0, |last| last.0);
         let mut fits = |value: u64| {
-            // The curve is of another card where this is not the chosen one, but by little, and may be without
-            // what lies outside the allocator: far from the line it answers without a simulation.
+            // The curve was computed for the selected card, so for another one it is off by a little, at most by what
+            // lies outside the allocator. Far from the card's limit it still answers without a simulation.
             let outside = match card.1 {
                 Room::Card(device) => outside::total(device),
                 Room::Allocator(_) => Bytes::ZERO,
@@ -118,7 +119,7 @@ impl SweepWork {
             }
             fits
         };
-        // Values below the first that runs are refused for another reason than memory.
+        // Values below the first that runs are refused for reasons other than memory.
         let first = ran.first().map_or(0, |first| first.0);
         let value = largest(self.unit, most, |v| {
             Ok::<_, std::convert::Infallible>(v < first || fits(v))
@@ -147,7 +148,7 @@ impl SweepWork {
         }
         match known {
             Some(known) if known.0 == value => Some(known),
-            // The curve answered for it.
+            // The curve answered without a simulation, so the figures are computed now.
             _ => Some((value, self.sweep.as_mut()?.needed(value, card).ok()?)),
         }
     }

@@ -1,4 +1,4 @@
-//! The time of a run's step: asked for once its memory is on screen, a slice at a time.
+//! Computes the time of a run's step in slices, once its memory is on screen.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use super::protocol::{Answer, Ask, TimeEntries};
 use super::timing::{Basis, KernelTime, Line, NoTime, RunBill, Timing};
 use crate::state::{Draft, Key};
 
-/// Begins to answer a question that needs the time of a run; of a run that is kept no more there is no answer.
+/// Starts answering a question that needs a run's time; yields no answer if the run is no longer kept.
 pub fn begin(kept: Option<&Kept>, ask: &Ask) -> Box<dyn Parts> {
     match (kept, ask) {
         (Some(kept), Ask::Time { entries, .. }) if kept.ran.pass.is_none() => Box::new(TimeWork::of(kept, entries)),
@@ -25,7 +25,7 @@ pub fn begin(kept: Option<&Kept>, ask: &Ask) -> Box<dyn Parts> {
     }
 }
 
-/// An answer in one part, if there is one.
+/// A single answer, if there is one.
 struct Once(Option<String>);
 
 impl Parts for Once {
@@ -38,10 +38,10 @@ impl Parts for Once {
     }
 }
 
-/// What is asked of a run's time, as the engine takes it.
+/// Entries of a time question in the engine's types.
 struct Question {
     feed: Option<Feed>,
-    /// What is wrong with the way of the data that was entered.
+    /// Error in the entered data pipeline.
     wrong: Option<String>,
     expense: Expense,
 }
@@ -65,22 +65,22 @@ impl Question {
     }
 }
 
-/// A clock, and whose card it was measured on, if a person chose one.
+/// The clock in use, and the user's own card if one is selected.
 struct Chosen {
     clock: Clock,
     mine: Option<Mine>,
 }
 
-/// The card that a person called theirs.
+/// The card that the user marked as theirs.
 struct Mine {
     device: String,
     date: Option<String>,
-    /// Whether it is the card that is planned for.
+    /// True if it is the card being planned for.
     is_meant: bool,
 }
 
-/// What tells the time of a card; nothing where its data sheet is silent. The kernels of the person's own card count
-/// where that is the card.
+/// Returns the clock of a card; `None` if its data sheet lacks the rates. The user's measured kernels are used if they
+/// were measured on a card of this model.
 fn chosen(device: &'static Device, mine: Option<&str>) -> Option<Rc<Chosen>> {
     type Known = (&'static str, Option<String>, Rc<Chosen>);
     thread_local!(static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) });
@@ -92,7 +92,7 @@ fn chosen(device: &'static Device, mine: Option<&str>) -> Option<Rc<Chosen>> {
         return known;
     }
     let own = Measured::read(H200).ok()?;
-    // One that cannot be read was written by another version of the page.
+    // Unreadable kernels were stored by another version of the page; ignore them.
     let kernels = mine.and_then(|text| CardKernels::read(text).ok());
     let whose = kernels.as_ref().map(|kernels| Mine {
         device: kernels.device.clone(),
@@ -109,7 +109,7 @@ fn chosen(device: &'static Device, mine: Option<&str>) -> Option<Rc<Chosen>> {
     Some(chosen)
 }
 
-/// The time of a run, in three slices: its recording, its time, what it waits for.
+/// Computes a run's time in three slices: recording, time, bottlenecks.
 struct TimeWork {
     run: u32,
     subject: (Model, Setup, Gpu),
@@ -141,12 +141,12 @@ impl TimeWork {
 
     fn record(&self, chosen: &Chosen) -> Option<Recording> {
         let (model, setup, gpu) = &self.subject;
-        // It was simulated before: nothing is refused now.
+        // The setup was simulated before, so nothing is refused now.
         let run = Run::record(model, setup, None, *gpu, chosen.clock.network()).ok()?;
         Some(run.into_recording())
     }
 
-    /// Asks what was recorded.
+    /// Runs a query on the recording.
     fn ask<T>(&mut self, chosen: &Chosen, ask: impl FnOnce(&Run<'_>) -> T) -> Option<T> {
         let setup = &self.subject.1;
         let mut run = Run::of(self.recording.take()?, (setup, None), chosen.clock.network());
@@ -193,7 +193,7 @@ impl TimeWork {
     }
 }
 
-/// What GPU and host do in each phase.
+/// GPU and host time of each phase.
 fn lines(run: &Run<'_>, time: &RunTime) -> [Line; 3] {
     Phase::ALL.map(|phase| {
         let of = run.counted(time).phase(phase);
@@ -231,7 +231,7 @@ fn basis(chosen: &Chosen) -> Basis {
     }
 }
 
-/// The person's card, where it is another than the one that is planned for.
+/// Name of the user's card if it differs from the card being planned for.
 fn unused(chosen: &Chosen) -> Option<String> {
     let mine = chosen.mine.as_ref().filter(|mine| !mine.is_meant)?;
     Some(mine.device.clone())
@@ -267,7 +267,7 @@ impl Parts for TimeWork {
     }
 }
 
-/// The whole answer as the command line's `--format json` has it.
+/// The full answer as JSON, same as the command line's `--format json`.
 fn document(kept: &Kept, entries: &TimeEntries) -> String {
     let subject = &kept.subject;
     let (model, setup) = (&subject.model, &subject.reading.setup);

@@ -1,82 +1,82 @@
-//! What the page shows of a step's time: plain data.
+//! Time of a step as the page shows it: plain data.
 
 use serde::{Deserialize, Serialize};
 use vramscope_time::{Bill, Bottleneck, Milliseconds};
 
-/// Where the time of a run's step goes.
+/// Time breakdown of a run's step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// [`Run::id`](super::view::Run::id).
+    /// Id of the run ([`Run::id`](super::view::Run::id)).
     pub run: u32,
-    /// Each phase of a micro-batch, and the update.
+    /// Milliseconds of each phase of a micro-batch, and of the update.
     pub ms: Milliseconds,
-    /// Micro-batches of a step.
+    /// Micro-batches per step.
     pub micro_batches: u64,
-    /// Samples of a step.
+    /// Samples per step.
     pub samples: u64,
-    /// Text positions of a sample; 0 for models without text.
+    /// Text positions per sample; 0 for models without text.
     pub positions: u64,
-    /// The whole step, once its data is there.
+    /// Milliseconds of the whole step, once its data is ready.
     pub step_ms: f64,
-    /// From one step to the next.
+    /// Milliseconds from the start of one step to the start of the next.
     pub interval_ms: f64,
-    /// What GPU and host do: forward and backward of a micro-batch, and the update.
+    /// GPU and host time of forward and backward of a micro-batch, and of the update.
     pub lines: [Line; 3],
-    /// Share of the step in which the GPU computes nothing.
+    /// Share of the step in which the GPU is idle.
     pub idle_share: f64,
-    /// Samples a second, with the wait for data.
+    /// Samples per second, including the wait for data.
     pub samples_per_s: f64,
-    /// Text positions a second, where there is text.
+    /// Text positions per second; `None` without text.
     pub tokens_per_s: Option<f64>,
-    /// Operations of products and attention in a step.
+    /// Floating-point operations of matrix products and attention per step.
     pub flops: f64,
-    /// The card's highest rate (operations a second).
+    /// The card's peak rate (operations per second).
     pub peak: f64,
-    /// The operations over what the card could do in that time.
+    /// Operations as a share of what the card could do in that time (MFU).
     pub flops_utilisation: f64,
     /// GPU time of a micro-batch and the update by kind of kernel, longest first.
     pub by_kernel: Vec<KernelTime>,
-    /// Workers that prepare data, and the fewest that sustain as much.
+    /// Data workers in use, and the fewest that would sustain the same rate.
     pub workers: Option<[u64; 2]>,
-    /// What is wrong with the way of the data that was entered, in English.
+    /// Error in the entered data pipeline, in English.
     pub wrong_data: Option<String>,
-    /// The whole run, where its samples were entered.
+    /// Time and cost of the whole run, if its samples were entered.
     pub bill: Option<RunBill>,
-    /// Price of a GPU for an hour, as entered.
+    /// Price of a GPU per hour, as entered.
     pub price_per_hour: Option<f64>,
-    /// What a card draws at most, as entered.
+    /// Maximum power draw of a card in watts, as entered.
     pub watts: Option<f64>,
-    /// Where kernels' times come from.
+    /// Source of the kernel times.
     pub basis: Basis,
-    /// The processor on which the host's pace was measured.
+    /// Processor on which the host's pace was measured.
     pub host: String,
-    /// The person's own card, where it is another and so does not count.
+    /// The user's own card if it differs from the planned one, so that its measurement is not used.
     pub unused: Option<String>,
-    /// What the step waits for, the largest first; comes later.
+    /// Bottlenecks of the step, largest first; filled in by a second answer.
     pub bottlenecks: Option<Vec<Bottleneck>>,
 }
 
-/// What GPU and host do in a phase.
+/// GPU and host time of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// The GPU computes.
+    /// Milliseconds in which the GPU computes.
     pub busy_ms: f64,
-    /// The host issues.
+    /// Milliseconds in which the host issues work.
     pub host_ms: f64,
-    /// Kernels.
+    /// Kernels launched.
     pub launches: u64,
 }
 
-/// What a run comes to: [`Bill`], which leaves out what is not known and so cannot cross over.
+/// Totals of a run, from [`Bill`]. That type skips unknown fields when serialized, which the wire format cannot decode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RunBill {
     /// Samples of the run.
     pub samples: u64,
-    /// From the first step to the last.
+    /// Hours from the first step to the last.
     pub hours: f64,
-    /// In the currency of the price.
+    /// Cost in the currency of the entered price.
     pub cost: Option<f64>,
-    /// The energy, if the card drew its limit for that long.
+    /// Upper bound of the energy: the card draws its limit all the time.
     pub kwh_at_most: Option<f64>,
 }
 
@@ -97,66 +97,65 @@ impl From<Bill> for RunBill {
     }
 }
 
-/// GPU time of a kind of kernel.
+/// GPU time of one kind of kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelTime {
-    /// The engine's name of the kind.
+    /// The engine's name for the kind.
     pub name: String,
-    /// Time.
+    /// Milliseconds.
     pub ms: f64,
-    /// Kernels.
+    /// Kernels launched.
     pub launches: u64,
 }
 
-/// Where kernels' times come from.
+/// Source of the kernel times.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Basis {
-    /// The record that the person chose.
+    /// Record selected by the user.
     MyCard {
-        /// As its driver names it.
+        /// Name reported by its driver.
         card: String,
-        /// When it was measured.
+        /// Date of the measurement.
         date: Option<String>,
     },
-    /// The measurement that comes with the program.
+    /// Measurement shipped with the program.
     Measured {
-        /// As its driver names it.
+        /// Name reported by its driver.
         card: String,
-        /// What the kernels were launched through.
+        /// Software stack that launched the kernels.
         software: String,
     },
-    /// The data sheet of the card that is planned for.
+    /// Data sheet of the card being planned for.
     DataSheet,
 }
 
-/// Too little is known of this card to tell its time.
+/// Too little is known about this card to compute its time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoTime(pub String);
 
 impl Timing {
-    /// Milliseconds of the whole step of what each phase has: forward and backward of every micro-batch, and the
-    /// update.
+    /// Scales per-phase values to the whole step: forward and backward of all micro-batches, and one update.
     pub fn whole(&self, [forward, backward, optimizer]: [f64; 3]) -> [f64; 3] {
         let n = self.micro_batches as f64;
         [n * forward, n * backward, optimizer]
     }
 
-    /// Milliseconds of each phase, all micro-batches.
+    /// Milliseconds of each phase, over all micro-batches.
     pub fn phases(&self) -> [f64; 3] {
         self.whole([self.ms.forward, self.ms.backward, self.ms.optimizer])
     }
 
-    /// Milliseconds in each phase in which the GPU computes, all micro-batches.
+    /// Milliseconds in which the GPU computes in each phase, over all micro-batches.
     pub fn busy(&self) -> [f64; 3] {
         self.whole(self.lines.map(|line| line.busy_ms))
     }
 
-    /// Milliseconds that the host takes to issue each phase, all micro-batches.
+    /// Milliseconds that the host takes to issue each phase, over all micro-batches.
     pub fn host_line(&self) -> [f64; 3] {
         self.whole(self.lines.map(|line| line.host_ms))
     }
 
-    /// Whether the host's line is the longer one.
+    /// Returns true if the host's time exceeds the GPU's.
     pub fn host_decides(&self) -> bool {
         self.host_line().iter().sum::<f64>() > self.busy().iter().sum()
     }

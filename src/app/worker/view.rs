@@ -1,4 +1,4 @@
-//! What the page shows of a run: plain data. Tensors stay with the host.
+//! Figures of a run as the page shows them: plain data. The tensors stay with the host.
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::Report;
@@ -13,61 +13,61 @@ use vramscope_plan::Now;
 
 use super::run::Ran;
 
-/// More columns than this say no more on any screen.
+/// Maximum number of columns; more would not be visible on any screen.
 const COLUMNS: usize = 900;
 
-/// As many of the largest tensors as fit beside the curve.
+/// Number of largest tensors that fit beside the curve.
 const LARGEST: usize = 7;
 
-/// A simulated run, held against a card.
+/// A simulated run compared with a card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Names the run in questions about it.
+    /// Identifies the run in questions about it.
     pub id: u32,
-    /// Its peaks and what else is one figure.
+    /// Peaks and other single figures.
     pub figures: Figures,
-    /// What a model holds that does not train; nothing of one that does.
+    /// Memory of a model that does not train; `None` for training.
     pub pass: Option<Inference>,
-    /// What the setup makes the model run.
+    /// Sizes of the inputs that the setup gives the model.
     pub inputs: Inputs,
-    /// The card; or why there is none, and then no verdict.
+    /// The card, or the reason why there is none and hence no verdict.
     pub card: Result<Card, String>,
-    /// What the run takes, part by part, outside the allocator too.
+    /// Memory of the run by part, including memory outside the allocator.
     pub parts: Vec<(Part, Bytes)>,
-    /// What to know and what to do.
+    /// Warnings, each with a remedy.
     pub warnings: Vec<Warning>,
 }
 
-/// What of a run takes longer to send and to draw than its figures.
+/// Parts of a run that take longer to send and draw than its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Details {
-    /// What is live at the steady peak: component → kind → layer → tensor.
+    /// Memory live at the steady peak: component → kind → layer → tensor.
     pub breakdown: BreakdownNode,
     /// The steady step as a curve.
     pub curve: Curve,
-    /// The largest tensors at the peak.
+    /// Largest tensors at the peak.
     pub at_peak: Live,
 }
 
-/// As much of a run as stands beside others.
+/// Figures of a run that are shown when setups are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Its peaks and what else is one figure.
+    /// Peaks and other single figures.
     pub figures: Figures,
-    /// The card; or why there is none, and then no verdict.
+    /// The card, or the reason why there is none and hence no verdict.
     pub card: Result<Card, String>,
-    /// What the run takes, part by part, outside the allocator too.
+    /// Memory of the run by part, including memory outside the allocator.
     pub parts: Vec<(Part, Bytes)>,
 }
 
-/// The figures of a run; each is that of the engine's [`Report`] of the same name.
+/// Figures of a run, each equal to the field of the same name in the engine's [`Report`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// Parameters of the model (elements).
     pub params: u64,
-    /// Parameters that are trained (elements).
+    /// Parameters that train (elements).
     pub trainable: u64,
-    /// Allocated bytes once the model is made.
+    /// Allocated bytes after the model is created.
     pub after_model: Bytes,
     /// The first step.
     pub first: StepBytes,
@@ -77,7 +77,7 @@ pub struct Figures {
     pub peak_allocated: Bytes,
     /// Highest reserved bytes of the run.
     pub peak_reserved: Bytes,
-    /// The layout of segments that reserves least, where it matters.
+    /// The segment layout that reserves least, if it makes a difference.
     pub least_reserved: Option<(SegmentLayout, Bytes)>,
     /// Reserved bytes that no tensor holds at the steady peak.
     pub fragmentation: Bytes,
@@ -85,25 +85,25 @@ pub struct Figures {
     pub peak_phase: Phase,
 }
 
-/// What the setup makes the model run; nothing where it has none of it.
+/// Sizes of the inputs that the setup gives the model; `None` where the model has no such input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// Positions of a micro-batch.
+    /// Positions per micro-batch.
     pub positions: Option<u64>,
-    /// Positions of a sample that its images take.
+    /// Positions of a sample taken up by its images.
     pub image_tokens: Option<u64>,
-    /// The head's output.
+    /// Bytes of the head's output.
     pub logits: Option<Bytes>,
 }
 
-/// A card and how the run fits it.
+/// A card and the fit of the run on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
-    /// What people call it.
+    /// Common name.
     pub name: String,
-    /// What the allocator may reserve of it, where that is less than there is.
+    /// Bytes that the allocator may reserve, if the user limits them.
     pub limit: Option<Bytes>,
-    /// How the run fits.
+    /// Fit of the run.
     pub fit: Fit,
 }
 
@@ -112,32 +112,32 @@ pub struct Card {
 pub struct Curve {
     /// Number of events.
     pub len: Instant,
-    /// Instants with live bytes by kind, in time order; at most 900, and no peak is lost.
+    /// Live bytes by kind at selected instants, in time order; at most 900, with every peak kept.
     pub columns: Vec<(Instant, [Bytes; Kind::COUNT])>,
-    /// Where each phase begins, in order.
+    /// Start of each phase, in order.
     pub phases: Vec<(Phase, Instant)>,
     /// The instant of the highest total.
     pub peak: Instant,
 }
 
-/// What lives at one instant.
+/// Tensors live at one instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
-    /// When.
+    /// Instant of the timeline.
     pub instant: Instant,
-    /// How many tensors.
+    /// Number of tensors.
     pub count: usize,
-    /// Their bytes.
+    /// Their total bytes.
     pub total: Bytes,
-    /// The largest, largest first.
+    /// The largest tensors, in descending order.
     pub largest: Vec<LiveTensor>,
 }
 
 impl Run {
-    /// The number of a run that no host keeps: questions about it have no answer.
+    /// Id of a run that no host keeps: questions about it get no answer.
     pub const NOT_KEPT: u32 = 0;
 
-    /// What the page shows of a report.
+    /// Prepares a report for the page.
     pub fn of(id: u32, ran: &Ran, inputs: Inputs, card: Result<Card, String>) -> Self {
         let report = &ran.report;
         let Summary { figures, card, parts } = Summary::of(report, card);
@@ -154,7 +154,7 @@ impl Run {
 }
 
 impl Details {
-    /// Those of a report.
+    /// Prepares the details of a report.
     pub fn of(report: &Report) -> Self {
         Self {
             breakdown: (*report.breakdown).clone(),
@@ -165,14 +165,14 @@ impl Details {
 }
 
 impl Summary {
-    /// What the run takes from the card; without a card, from its allocator.
+    /// Bytes that the run needs of the card or, without a card, of its allocator.
     pub fn needed(&self) -> Bytes {
         self.card
             .as_ref()
             .map_or(self.figures.peak_reserved, |card| card.fit.needed)
     }
 
-    /// A report held against a card.
+    /// Compares a report with a card.
     pub fn of(report: &Report, card: Result<Card, String>) -> Self {
         let outside = card.as_ref().map_or(&[][..], |card| &card.fit.outside);
         Self {
@@ -194,7 +194,7 @@ impl From<&Run> for Summary {
 }
 
 impl Figures {
-    /// What changes are held against.
+    /// Figures that changes are compared with.
     pub const fn now(&self) -> Now {
         Now {
             reserved: self.peak_reserved,
@@ -230,7 +230,7 @@ impl Curve {
 }
 
 impl Live {
-    /// What lives at an instant of a step.
+    /// Lists the tensors live at an instant of a step.
     pub fn of(timeline: &Timeline, instant: Instant) -> Self {
         let (count, total) = timeline.total_at(instant);
         Self {

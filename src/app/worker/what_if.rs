@@ -1,3 +1,5 @@
+//! Simulates single changes to a setup.
+
 use vramscope_engine::Report;
 use vramscope_plan::{Now, Tried, WhatIf};
 
@@ -7,11 +9,11 @@ use super::run::{Ran, Subject};
 use super::view::Run;
 use crate::state::Draft;
 
-/// Single changes, one simulation each. A setup that cannot be read has none.
+/// Single changes, one simulation each; none if the setup cannot be read.
 pub struct WhatIfWork(Option<(Subject, WhatIf)>);
 
 impl WhatIfWork {
-    /// Changes of these entries, whose run has the figures of `now`.
+    /// Prepares the changes to these entries, whose run has the figures in `now`.
     pub fn of(entries: &Draft, now: Now) -> Self {
         let subject = Subject::read(entries).ok();
         Self(subject.map(|subject| {
@@ -35,7 +37,7 @@ impl Parts for WhatIfWork {
     }
 }
 
-/// The run of a setup with a change, as it is answered when it is asked for.
+/// Builds the run of a changed setup, equal to the one that a direct request would return.
 fn changed(subject: &mut Subject, tried: &Tried, report: Report) -> Run {
     let setup = tried.change.apply(&subject.reading.setup);
     let unchanged = std::mem::replace(&mut subject.reading.setup, setup);
@@ -69,7 +71,7 @@ mod tests {
         }
     }
 
-    /// The page shows it when the change is chosen, before the run that is asked for then has come.
+    /// The page shows this run as soon as the change is selected, before the requested run arrives.
     #[test]
     fn the_run_of_a_change_is_that_of_the_entries_with_it() {
         let mut entries = Draft::default();

@@ -1,18 +1,18 @@
-//! Messages as bytes: far smaller and faster than the browser's copies of objects.
+//! Encodes messages as bytes, which is far smaller and faster than the browser's structured clone.
 
 use js_sys::{ArrayBuffer, Uint8Array};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::{JsCast, JsValue};
 
-/// A message as a buffer that changes hands.
+/// Encodes a message into a transferable buffer.
 pub fn encode(message: &impl Serialize) -> ArrayBuffer {
-    // Plain data into a growing buffer: nothing can fail.
+    // Serializing plain data into a growing buffer cannot fail.
     let bytes = postcard::to_allocvec(message).unwrap_or_default();
     Uint8Array::from(&bytes[..]).buffer()
 }
 
-/// The message of a buffer; both sides are one program, so any other buffer is a fault.
+/// Decodes a message. Both sides are the same program, so an unreadable buffer is a bug.
 pub fn decode<T: DeserializeOwned>(data: JsValue) -> T {
     let bytes = data
         .dyn_into::<ArrayBuffer>()

@@ -1,4 +1,4 @@
-//! What lies in the axes of a line chart: limits, curves, measured points, names, marks.
+//! Draws the content of a line chart: limits, curves, measured points, names, marks.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -9,7 +9,7 @@ use crate::charts::brush::{Brush, Drawn, Point};
 use crate::charts::plane::Plane;
 
 impl LineChart {
-    /// Limits within the chart; a label that would lie on another one is moved down.
+    /// Draws the limits inside the chart; overlapping labels are moved down.
     pub(super) fn limits(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let Plane { columns, rows, .. } = plane;
         let shown = self.limits.iter().filter(|limit| self.y.range.contains(&limit.y));
@@ -21,7 +21,7 @@ impl LineChart {
         for ((y, name), label) in lines.into_iter().zip(labels) {
             let style = brush.stroke(brush.palette.limit.mix(0.8), 1.0);
             brush.dashed(vec![(columns.start, y), (columns.end, y)], style, &[5.0, 4.0])?;
-            // Above the line, but within the chart.
+            // Above the line but inside the chart.
             let above = label - brush.px(2.0);
             let foot = above.max(rows.start + brush.px(18.0));
             brush.label(name, (columns.start + brush.px(6.0), foot), brush.palette.limit)?;
@@ -59,7 +59,7 @@ impl LineChart {
         Ok(())
     }
 
-    /// A curve that leaves the chart at the top is cut there.
+    /// Clips a curve where it leaves the chart at the top.
     fn cut(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let top = self.y.range.end;
         let Some(out) = points.iter().position(|p| p.1 > top) else {
@@ -86,7 +86,7 @@ impl LineChart {
         brush.ring(self.at(plane, point.x, point.y), color)
     }
 
-    /// Each curve's name at its end, where there is room.
+    /// Draws each curve's name at its end, if there is room.
     pub(super) fn names(&self, brush: &Brush, plane: &Plane) -> Drawn {
         let Plane { columns, rows, .. } = plane;
         let width = f64::from(brush.root.dim_in_pixel().0) / brush.ratio;
@@ -129,8 +129,7 @@ impl LineChart {
     }
 }
 
-/// Rows of labels, which come in falling order on the screen, moved apart by at least `gap` and kept
-/// above `end`.
+/// Moves label rows, given from top to bottom, at least `gap` apart and keeps them above `end`.
 fn spread(rows: impl Iterator<Item = i32>, gap: i32, end: i32) -> Vec<i32> {
     let mut out: Vec<i32> = Vec::new();
     for row in rows {

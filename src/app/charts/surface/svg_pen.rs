@@ -1,4 +1,4 @@
-//! Paths, circles and texts in an SVG. The SVG of plotters knows no dashes.
+//! Writes paths, circles and texts as SVG. The SVG backend of plotters has no dashes.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -10,18 +10,18 @@ use plotters_backend::{BackendCoord, BackendStyle, BackendTextStyle};
 use super::{Done, refused};
 use crate::charts::svg;
 
-/// The body of an SVG as far as it is drawn.
+/// Body of an SVG in progress.
 pub(super) struct SvgPen {
-    /// The elements.
+    /// Elements written so far.
     pub text: Rc<RefCell<String>>,
-    /// Lengths of dashes and gaps of the lines that follow, in CSS pixels.
+    /// Dash and gap lengths of the following lines, in CSS pixels.
     pub dash: &'static [f64],
-    /// Units for each of CSS's pixels.
+    /// SVG units per CSS pixel.
     pub ratio: f64,
 }
 
 impl SvgPen {
-    /// A path of straight lines, filled or stroked.
+    /// Writes a path of straight lines, filled or stroked.
     pub fn path(&self, points: impl Iterator<Item = BackendCoord>, style: &impl BackendStyle, fill: bool) -> Done {
         let mut text = self.text.borrow_mut();
         text.push_str("<path d=\"");
@@ -32,14 +32,14 @@ impl SvgPen {
         self.style(&mut text, style, fill)
     }
 
-    /// A circle, filled or stroked.
+    /// Writes a circle, filled or stroked.
     pub fn circle(&self, (x, y): BackendCoord, radius: u32, style: &impl BackendStyle, fill: bool) -> Done {
         let mut text = self.text.borrow_mut();
         write!(text, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"").map_err(refused)?;
         self.style(&mut text, style, fill)
     }
 
-    /// Ends an element with its colour and line.
+    /// Closes an element with its colour and stroke.
     fn style(&self, text: &mut String, style: &impl BackendStyle, fill: bool) -> Done {
         let color = svg::rgba(style.color());
         if fill {
@@ -55,7 +55,7 @@ impl SvgPen {
         Ok(())
     }
 
-    /// A text with its anchor at a point.
+    /// Writes a text with its anchor at a point.
     pub fn text(&self, words: &str, style: &impl BackendTextStyle, at: BackendCoord) -> Done {
         let (anchor, size) = (style.anchor(), style.size());
         let anchored = match anchor.h_pos {
@@ -63,7 +63,7 @@ impl SvgPen {
             HPos::Right => "end",
             HPos::Center => "middle",
         };
-        // Programs differ in baselines, so the alphabetic one is used and moved.
+        // SVG viewers differ in their support of other baselines, so text is shifted from the alphabetic one.
         let down = match anchor.v_pos {
             VPos::Top => 0.8,
             VPos::Center => 0.35,

@@ -1,3 +1,5 @@
+//! Controls of the attention page.
+
 use leptos::prelude::*;
 use vramscope_engine::attention::Call;
 
@@ -8,7 +10,7 @@ use crate::pages::plan::{CardChoice, ModelSource};
 use crate::state::Key;
 use crate::widgets::{Number, Segments, Select};
 
-/// The attention that is asked about: the model's own where nothing is entered.
+/// Entries that describe the attention call; anything left empty takes the model's own value.
 #[component]
 pub fn Controls() -> impl IntoView {
     let i18n = use_i18n();

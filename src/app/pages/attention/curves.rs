@@ -1,3 +1,5 @@
+//! Charts of the attention page: memory and time against length.
+
 use leptos::prelude::*;
 use vramscope_benchmark::MeasuredPoint;
 use vramscope_engine::attention::Algorithm;
@@ -15,10 +17,10 @@ use crate::widgets::Switch;
 use crate::words;
 use crate::worker::protocol::AttentionCurve;
 
-/// Values of a curve by length.
+/// Values of a curve by sequence length.
 type Values = Vec<(u64, Option<f64>)>;
 
-/// Peak beyond the inputs against length.
+/// Chart of the peak memory beyond the inputs against length.
 #[component]
 pub fn MemoryChart() -> impl IntoView {
     let i18n = use_i18n();
@@ -38,7 +40,7 @@ pub fn MemoryChart() -> impl IntoView {
     }
 }
 
-/// Estimated time against length, measured points over it.
+/// Chart of the estimated time against length, with measured points.
 #[component]
 pub fn TimeChart() -> impl IntoView {
     let i18n = use_i18n();
@@ -62,7 +64,7 @@ pub fn TimeChart() -> impl IntoView {
     }
 }
 
-/// Linear or logarithmic, on each side; for both charts.
+/// Switches for logarithmic axes, shared by both charts.
 #[component]
 fn Scales() -> impl IntoView {
     view! {
@@ -103,7 +105,7 @@ fn figure(id: &'static str, title: Signal<String>, chart: Memo<LineChart>) -> Fi
     }
 }
 
-/// A row for each length, a column for each curve, and one for its measured points where there are any.
+/// Builds the data table: a row per length, a column per curve, and a further column for its measured points, if any.
 fn table(chart: &LineChart, words: fn(Unit, f64) -> String) -> Table {
     let unit = chart.y.unit;
     let mut head = vec![chart.x.title.clone()];
@@ -172,7 +174,7 @@ fn values<T>(points: &[(u64, Result<T, String>)], value: impl Fn(&T) -> f64) -> 
     points.iter().map(|(l, v)| (*l, v.as_ref().ok().map(&value))).collect()
 }
 
-/// A measured height and its range.
+/// A measured value and its range.
 type Height = Option<(f64, Option<[f64; 2]>)>;
 
 fn chart(
@@ -201,7 +203,7 @@ fn chart(
         }
     };
     let all = attention.shown.get().into_iter().map(series);
-    // An algorithm without a value has no name at the side either.
+    // An algorithm without any value gets no name beside the chart either.
     let series: Vec<Series> = all
         .filter(|s| !s.measured.is_empty() || s.points.iter().any(|p| p.1.is_some()))
         .collect();

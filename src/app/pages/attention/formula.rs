@@ -1,3 +1,5 @@
+//! Formulas of one attention algorithm with numbers filled in.
+
 use leptos::prelude::*;
 use vramscope_engine::attention::{Algorithm, Bound, KernelTime, Memory, Product, Refused, Term, Time, memory, time};
 use vramscope_engine::format::grouped;
@@ -8,8 +10,8 @@ use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::words;
 
-/// Formula, substituted numbers and result of one algorithm at the length: what lives at the peak, and
-/// what each kernel takes.
+/// Formulas, numbers and results of one algorithm at the current length: the tensors live at the peak, and the time of
+/// each kernel.
 #[component]
 pub fn FormulaPanel() -> impl IntoView {
     let i18n = use_i18n();
@@ -121,7 +123,7 @@ fn memory_table(i18n: Words, memory: Memory) -> AnyView {
     .into_any()
 }
 
-/// A row; on a phone each cell stands on a line of its own, behind its column's name.
+/// Row of the memory formula; on a phone each cell gets a line of its own, labelled with its column.
 fn term_row(i18n: Words, term: Term) -> impl IntoView {
     let times = |product: &str| match term.count {
         1 => format!("{product} · {} B", term.width),

@@ -1,3 +1,5 @@
+//! Legend of the attention charts.
+
 use leptos::prelude::*;
 use vramscope_engine::attention::Algorithm;
 use vramscope_engine::format::grouped;
@@ -10,12 +12,12 @@ use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
 
-/// The colour and pattern of an algorithm.
+/// Index of an algorithm's colour and dash pattern.
 pub fn style(algorithm: Algorithm) -> usize {
     Algorithm::ALL.into_iter().position(|a| a == algorithm).unwrap_or(0)
 }
 
-/// Every algorithm with its line, its figures at the length, and a switch.
+/// Lists all algorithms with their line style, their figures at the current length, and a switch.
 #[component]
 pub fn Legend() -> impl IntoView {
     let i18n = use_i18n();

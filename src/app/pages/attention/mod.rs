@@ -1,4 +1,4 @@
-//! `/attention`: memory and time of one attention against length, by algorithm.
+//! `/attention`: memory and time of one attention call against sequence length, by algorithm.
 
 mod controls;
 mod curves;
@@ -18,11 +18,11 @@ use formula::FormulaPanel;
 use legend::Legend;
 use state::Attention;
 
-/// Controls at the left, curves and formulas at the right.
+/// Page with controls at the left, curves and formulas at the right.
 #[component]
 pub fn AttentionPage() -> impl IntoView {
     let i18n = use_i18n();
-    // For the errors of model and card.
+    // Provides the error messages of model and card.
     Simulation::provide(Store::get());
     let attention = Attention::provide();
     let refusal = move || attention.refusal();

@@ -1,3 +1,5 @@
+//! Loads measured points for the attention charts.
+
 use gloo_file::File;
 use leptos::prelude::*;
 use vramscope_benchmark::MeasuredPoint;
@@ -6,7 +8,7 @@ use super::state::Attention;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::widgets::{OpenFiles, dropped, read_text};
 
-/// Opens a record of measured points, or takes a dropped one. It stays on this page.
+/// Button and drop area for a benchmark record with measured points; the file stays on this page.
 #[component]
 pub fn RecordEntry() -> impl IntoView {
     let i18n = use_i18n();

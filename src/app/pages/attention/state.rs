@@ -1,3 +1,5 @@
+//! State of the attention page.
+
 use leptos::prelude::*;
 use vramscope_benchmark::MeasuredPoint;
 use vramscope_benchmark::Record;
@@ -11,29 +13,29 @@ use crate::worker::attention::{algorithms, call};
 use crate::worker::protocol::AttentionCurve;
 use crate::worker::{Answer, Ask, Engine, Slot};
 
-/// What the page shows, in step with the store.
+/// State of the attention page, derived from the store.
 #[derive(Clone, Copy)]
 pub struct Attention {
-    /// The attention that is asked about; or why there is none.
+    /// Attention call to analyse, or the reason why there is none.
     pub call: Memo<Result<Call, String>>,
-    /// The algorithms that are shown, in the order of the legend.
+    /// Algorithms shown, in the order of the legend.
     pub shown: Memo<Vec<Algorithm>>,
-    /// The card; nothing where none of that name is known.
+    /// Selected card; `None` if its name is unknown.
     pub card: Memo<Option<&'static Device>>,
-    /// The curves that came last, by the algorithm's name.
+    /// Curves received last, by the algorithm's name.
     pub curves: RwSignal<Vec<AttentionCurve>>,
-    /// The length under the pointer.
+    /// Length under the pointer.
     pub pointed: RwSignal<Option<f64>>,
-    /// The length that was picked.
+    /// Selected length.
     pub at: Memo<u64>,
-    /// The algorithm whose formula is shown.
+    /// Algorithm whose formula is shown.
     pub chosen: RwSignal<Algorithm>,
-    /// The measured points of the record that was loaded, with its file's name.
+    /// Measured points of the loaded record, with its file name.
     pub record: RwSignal<Option<(String, Vec<MeasuredPoint>)>>,
 }
 
 impl Attention {
-    /// Asks the engine now, and again at every entry.
+    /// Asks the engine now and after every change of the entries.
     pub fn provide() -> Self {
         let reading = Store::get().reading();
         let attention = Self {
@@ -54,7 +56,7 @@ impl Attention {
                 if let Some(Answer::Attention(curve)) = answer
                     && let Some(curve) = curve.open()
                 {
-                    // The answer may come when another page is open.
+                    // The answer may arrive after the page is left.
                     attention.curves.try_update(|curves| {
                         curves.retain(|known| known.algorithm != curve.algorithm);
                         curves.push(curve);
@@ -66,33 +68,33 @@ impl Attention {
         attention
     }
 
-    /// The state that the page provides.
+    /// Returns the state that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// Why there are no curves.
+    /// Reason for having no curves.
     pub fn refusal(self) -> Option<String> {
         self.call.get().err()
     }
 
-    /// The length that figures and formulas are for.
+    /// Length at which figures and formulas are shown.
     pub fn here(self) -> u64 {
         self.pointed.get().map_or_else(|| self.at.get(), |x| x as u64)
     }
 
-    /// The GPU that is simulated: as for a run, the measured one where too little is known.
+    /// GPU to simulate; the measured one if too little is known about the card, as for a run.
     pub fn gpu(self) -> Gpu {
         self.card.get().and_then(Device::gpu).unwrap_or_default()
     }
 
-    /// The curve of an algorithm, while it is shown and has come.
+    /// Curve of an algorithm, if it is shown and has arrived.
     pub fn curve(self, algorithm: Algorithm) -> Option<AttentionCurve> {
         self.curves
             .with(|curves| curves.iter().find(|c| c.algorithm == algorithm.name()).cloned())
     }
 
-    /// Measured points of this attention.
+    /// Measured points of an algorithm for exactly this attention call.
     pub fn measured(self, algorithm: Algorithm) -> Vec<MeasuredPoint> {
         let Ok(call) = self.call.get() else { return Vec::new() };
         self.record.with(|record| {
@@ -104,13 +106,13 @@ impl Attention {
         })
     }
 
-    /// Picks a length.
+    /// Selects a length.
     pub fn pick(self, length: f64) {
         Store::get().set(Key::At, (length as u64).to_string());
     }
 }
 
-/// The measured points of the card that the person chose as theirs.
+/// Measured points of the user's own card.
 fn of_my_card() -> Option<(String, Vec<MeasuredPoint>)> {
     let record = Record::read(&MyCard::attention()?).ok()?;
     let points = MeasuredPoint::all(&record);

@@ -1,3 +1,5 @@
+//! Table that compares measured cards.
+
 use leptos::prelude::*;
 use vramscope_benchmark::{Precision, Reach, Record};
 use vramscope_engine::device::Device;
@@ -9,10 +11,10 @@ use crate::charts::{LineSwatch, Unit};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
 
-/// The types that products are compared in, in the order of the table.
+/// Data types in which matrix products are compared, in the order of the table.
 pub const PRECISIONS: [Precision; 4] = [Precision::Bf16, Precision::Fp16, Precision::Tf32, Precision::Fp32];
 
-/// One line of the table: its name, and a figure with the data sheet's for each card.
+/// A row of the table: name, and for each card the measured figure and that of its data sheet.
 struct Line {
     testid: String,
     name: String,
@@ -20,7 +22,7 @@ struct Line {
     cells: Vec<(Option<f64>, Option<f64>)>,
 }
 
-/// What each card reaches, side by side.
+/// Table of the best rates that each card reached.
 #[component]
 pub fn Cards() -> impl IntoView {
     let i18n = use_i18n();
@@ -155,7 +157,7 @@ fn lines(i18n: Words, shown: &Shown) -> Vec<Line> {
         Unit::Seconds,
         all(&|reach| reach.launch.map(|time| time.get()), &|_| None),
     ));
-    // A line that no card has says nothing.
+    // Drop rows without a value for any card.
     lines.retain(|line| line.cells.iter().any(|(figure, _)| figure.is_some()));
     lines
 }

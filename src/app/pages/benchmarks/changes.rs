@@ -1,3 +1,5 @@
+//! Comparison of one benchmark record with another.
+
 use leptos::prelude::*;
 use vramscope_benchmark::{Change, Comparison, Outcome, Part, Record};
 use vramscope_engine::units::Bytes;
@@ -9,10 +11,10 @@ use crate::charts::Unit;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 
-/// Changes that are shown before the person asks for all.
+/// Number of changes shown until the user asks for all.
 const SHOWN: usize = 12;
 
-/// One record against another, where two are shown.
+/// Compares one record with another, if at least two are shown.
 #[component]
 pub fn Changes() -> impl IntoView {
     let i18n = use_i18n();
@@ -58,7 +60,7 @@ pub fn Changes() -> impl IntoView {
     })
 }
 
-/// A record that is compared; equal where it is the same record.
+/// A record to compare; equal if it is the same record.
 #[derive(Debug, Clone)]
 struct Side(Held);
 
@@ -76,7 +78,7 @@ impl std::ops::Deref for Side {
     }
 }
 
-/// The chosen two; else, of the first two, the older one before the newer one.
+/// Returns the two selected records, by default the first two with the older one first.
 fn sides(shown: &Shown, old: &str, new: &str) -> Option<[Side; 2]> {
     let [a, b, ..] = &shown.records[..] else {
         return None;
@@ -124,7 +126,7 @@ fn found(i18n: Words, old: &Record, new: &Record, all: RwSignal<bool>) -> AnyVie
         .collect();
     let shown = if all.get() { changed } else { changed.min(SHOWN) };
     let mut changes: Vec<&Change> = comparison.changes.iter().collect();
-    // What stopped first, then the largest change.
+    // Sorts kernels that failed on either side first, then by the size of the change.
     let weight = |change: &Change| {
         change
             .ratio()
@@ -196,7 +198,7 @@ fn row(i18n: Words, change: &Change) -> AnyView {
     .into_any()
 }
 
-/// The change of a time: in percent, and where it is many times, as that.
+/// Formats the change of a time: in percent, or as a factor if it is large.
 fn percent(ratio: f64) -> String {
     match ratio {
         5.0.. => format!("× {ratio:.0}"),
@@ -206,7 +208,7 @@ fn percent(ratio: f64) -> String {
     }
 }
 
-/// Why a kernel has no time.
+/// Explains why a kernel has no time.
 fn why(i18n: Words, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Measured(_) => String::new(),

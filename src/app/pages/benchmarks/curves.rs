@@ -1,3 +1,5 @@
+//! Charts of kernel families over size, for all selected cards.
+
 use leptos::prelude::*;
 use vramscope_benchmark::{Family, Point, Topic, families};
 use vramscope_engine::order::sort_by_key;
@@ -7,7 +9,7 @@ use crate::charts::{Axis, ChartFrame, Figure, LineChart, LineSwatch, Lines, Meas
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::part::part;
 
-/// What stands at the left of a chart.
+/// Quantity on a chart's vertical axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Height {
     Rate,
@@ -56,12 +58,12 @@ impl Height {
     }
 }
 
-/// One family of kernels at its sizes, on every card that is shown.
+/// Chart of one family of kernels over size, with a curve per card.
 #[component]
 pub fn FamilyChart(
-    /// The name by which tests and scripts find it.
+    /// Id by which tests and scripts find it.
     id: &'static str,
-    /// Families of these are offered.
+    /// Topics whose families can be selected.
     topics: &'static [Topic],
 ) -> impl IntoView {
     let i18n = use_i18n();
@@ -166,7 +168,7 @@ fn slider(id: &str) -> &'static str {
     }
 }
 
-/// The family that most cards have, and of those the first.
+/// Returns the family measured on most cards; the first one on a tie.
 fn most_shared(all: &[Family]) -> Option<&Family> {
     let cards = |family: &Family| family.curves.iter().filter(|curve| !curve.is_empty()).count();
     let most = all.iter().map(cards).max()?;
@@ -185,7 +187,7 @@ fn chart(i18n: Words, shown: &Shown, family: Option<&Family>, height: Height) ->
         if placed.is_empty() {
             continue;
         }
-        // Products of all shapes scatter: the line goes through the square ones.
+        // Matrix products of all shapes scatter, so the line connects the square ones only.
         let is_square = |point: &Point| point.product.is_none_or(|[m, n, k]| m == n && n == k);
         let mut line: Vec<_> = placed.iter().filter(|(.., point)| is_square(point)).collect();
         if line.len() < 2 {
@@ -234,7 +236,7 @@ fn chart(i18n: Words, shown: &Shown, family: Option<&Family>, height: Height) ->
     }
 }
 
-/// A row for each size, a column for each card.
+/// Builds the data table: a row per size, a column per card.
 fn table(i18n: Words, shown: &Shown, family: Option<&Family>, height: Height, words: fn(Unit, f64) -> String) -> Table {
     let Some(family) = family else {
         return Table::default();
@@ -266,7 +268,7 @@ fn table(i18n: Words, shown: &Shown, family: Option<&Family>, height: Height, wo
     }
 }
 
-/// What a screen reader says at a value.
+/// Accessible text of the values at a point of the chart.
 pub fn spoken(chart: &LineChart, here: Option<f64>) -> String {
     let Some(here) = here else { return String::new() };
     let mut words = vec![chart.x.unit.words(here)];
@@ -280,7 +282,7 @@ fn at(series: &Series, here: f64) -> Option<f64> {
     series.points.iter().find(|point| point.0 == here)?.1
 }
 
-/// The names of the curves, with their figures at the value that is pointed at.
+/// Names of the curves, with their values at the current point.
 #[component]
 pub fn Readout(chart: Memo<LineChart>, here: Signal<Option<f64>>) -> impl IntoView {
     let rows = move || {
@@ -310,19 +312,19 @@ pub fn Readout(chart: Memo<LineChart>, here: Signal<Option<f64>>) -> impl IntoVi
     view! { <dl class="sweep-readout bench-readout">{part(rows)}</dl> }
 }
 
-/// One of several, which the address does not hold.
+/// A menu whose selection is not stored in the URL.
 #[component]
 pub fn Menu(
-    /// The name by which tests and scripts find it.
+    /// Id by which tests and scripts find it.
     #[prop(into)]
     testid: String,
-    /// What is chosen.
+    /// Label of the menu.
     label: Signal<String>,
-    /// Names and words of the choices.
+    /// Value and text of each choice.
     choices: Signal<Vec<(String, String)>>,
-    /// The name of the one in use.
+    /// Value of the current choice.
     used: Signal<String>,
-    /// Another was chosen.
+    /// Called with the value of a new choice.
     choose: Callback<String>,
 ) -> impl IntoView {
     let options = part(move || {

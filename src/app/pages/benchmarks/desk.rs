@@ -1,3 +1,5 @@
+//! State of the benchmarks page.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -9,47 +11,47 @@ use crate::fetched::{Got, get};
 use crate::shell::Store;
 use crate::state::Key;
 
-/// Cards that are shown where nobody has chosen any.
+/// Number of cards shown by default.
 const FIRST: usize = 2;
-/// Cards that are shown at a time: so many have a colour of their own.
+/// Maximum number of cards shown at a time: one for each curve colour.
 const MOST: usize = 7;
-/// What the address holds where nothing is to be shown.
+/// URL value for an empty selection.
 const NONE: &str = "none";
 
-/// The published records, as far as they have come.
+/// List of published records, as far as it is loaded.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Published {
-    /// They are being asked for.
+    /// Request in progress.
     Loading,
-    /// These, and the place after which there are more.
+    /// The records loaded so far, and the position at which the list continues.
     Here(List),
-    /// None, for this reason; it is never [`Answer::Here`].
+    /// No list, for this reason; never [`Answer::Here`].
     Not(Answer<()>),
-    /// The page is one file, beside which nothing can be asked for.
+    /// The page was opened as a single file, which has no server to ask.
     OfFile,
 }
 
-/// A record that is here.
+/// A loaded record.
 #[derive(Debug, Clone)]
 pub struct Held {
-    /// Its id, or the file's name.
+    /// Id of a published record, or name of a file.
     pub id: String,
     /// The record.
     pub record: Arc<Record>,
 }
 
-/// What the page shows.
+/// State of the benchmarks page.
 #[derive(Clone, Copy)]
 pub struct Desk {
-    /// The list.
+    /// List of published records.
     pub published: RwSignal<Published>,
-    /// More of the list is being asked for.
+    /// True while more of the list is being loaded.
     pub is_growing: RwSignal<bool>,
-    /// Ids that were chosen, those of files among them.
+    /// Selected ids, including those of local files.
     pub wanted: Memo<Vec<String>>,
-    /// The chosen ones that are here, in the order in which they were chosen.
+    /// Selected records that are loaded, in the order of selection.
     pub shown: Memo<Shown>,
-    /// What could not be read or had: a name and the reason.
+    /// Records and files that could not be read or fetched: name and reason.
     pub failed: RwSignal<Vec<(String, String)>>,
     local: RwSignal<Vec<(Held, bool)>>,
     fetched: RwSignal<Vec<Held>>,
@@ -57,12 +59,12 @@ pub struct Desk {
     token: StoredValue<String>,
 }
 
-/// Records that are shown. Equal where they are the same records.
+/// Records that are shown; equal if they are the same records.
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
     /// The records.
     pub records: Vec<Held>,
-    /// What they are called beside each other.
+    /// Short names that tell them apart.
     pub names: Vec<String>,
 }
 
@@ -74,19 +76,19 @@ impl PartialEq for Shown {
 }
 
 impl Shown {
-    /// Whether there are none.
+    /// Returns true if no record is shown.
     pub const fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// The records alone.
+    /// Returns the records without their ids.
     pub fn plain(&self) -> Vec<&Record> {
         self.records.iter().map(|held| &*held.record).collect()
     }
 }
 
 impl Desk {
-    /// Gives a desk to every component below, and asks for the published records.
+    /// Provides the state to all components below, and requests the published records.
     pub fn provide() -> Self {
         let (published, fetched) = (RwSignal::new(Published::Loading), RwSignal::new(Vec::<Held>::new()));
         let local = RwSignal::new(Vec::<(Held, bool)>::new());
@@ -129,14 +131,14 @@ impl Desk {
         desk
     }
 
-    /// The desk that the page provides.
+    /// Returns the state that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// Asks for the list from its beginning.
+    /// Requests the list from its beginning.
     pub fn ask(self) {
-        // The page as one file asks nobody, wherever it lies.
+        // The single-file page never asks a server, wherever it was opened from.
         let is_one_file = document().get_element_by_id("part-wasm").is_some();
         if is_one_file || window().location().protocol().as_deref() == Ok("file:") {
             self.published.set(Published::OfFile);
@@ -145,7 +147,7 @@ impl Desk {
         self.published.set(Published::Loading);
         spawn_local(async move {
             let answer = self.get_text(&list_after(None)).await;
-            // The person may have gone elsewhere meanwhile, here and below.
+            // `try_set`, here and below, because the user may have left the page in the meantime.
             self.published.try_set(match answer.as_asked().list() {
                 Answer::Here(list) => Published::Here(list),
                 other => Published::Not(other.without()),
@@ -153,13 +155,13 @@ impl Desk {
         });
     }
 
-    /// Asks again, with a token.
+    /// Requests the list again with a token.
     pub fn unlock(self, token: String) {
         self.token.set_value(token.trim().to_owned());
         self.ask();
     }
 
-    /// Asks for the part of the list that follows.
+    /// Requests the next part of the list.
     pub fn grow(self) {
         let next = self.published.with_untracked(|published| match published {
             Published::Here(list) => list.next,
@@ -186,7 +188,7 @@ impl Desk {
         });
     }
 
-    /// Shows a record, or no longer.
+    /// Selects or deselects a record.
     pub fn toggle(self, id: &str) {
         if self
             .local
@@ -208,7 +210,7 @@ impl Desk {
         Store::get().set(Key::Records, text);
     }
 
-    /// Takes in a file, and shows it.
+    /// Reads a file and selects its record.
     pub fn take(self, name: String, text: &str) {
         match Record::read(text) {
             Ok(record) if record.results.is_empty() => self.say(name, "no results".into()),
@@ -224,12 +226,12 @@ impl Desk {
         }
     }
 
-    /// Files that were opened, and whether each is shown.
+    /// Opened files, and whether each one is shown.
     pub fn local(self) -> Vec<(Held, bool)> {
         self.local.get()
     }
 
-    /// Takes a file away.
+    /// Removes a file.
     pub fn remove(self, id: &str) {
         self.local.update(|all| all.retain(|(held, _)| held.id != id));
     }
@@ -285,7 +287,7 @@ impl Desk {
     }
 }
 
-/// An answer of the host.
+/// A response of the server.
 struct Answered {
     got: Got,
     with_token: bool,
@@ -301,7 +303,7 @@ impl Answered {
     }
 }
 
-/// The newest record of each of the first cards in a list.
+/// Ids of the newest records of the first cards in a list.
 fn first(published: &Published) -> Vec<String> {
     let Published::Here(list) = published else {
         return Vec::new();

@@ -1,3 +1,5 @@
+//! Card of the page that accepts record files.
+
 use gloo_file::File;
 use leptos::prelude::*;
 
@@ -5,7 +7,7 @@ use super::desk::Desk;
 use crate::i18n::{t, use_i18n};
 use crate::widgets::{OpenFiles, dropped, read_text};
 
-/// A card of the page that takes files: dropped onto it, or opened.
+/// A card of the page that accepts files by drag and drop or through a button.
 #[component]
 pub fn Disk(children: Children) -> impl IntoView {
     let i18n = use_i18n();
@@ -37,7 +39,7 @@ pub fn Disk(children: Children) -> impl IntoView {
     }
 }
 
-/// Files and records that could not be read or had, with the reason.
+/// Lists the files and records that could not be read or fetched, with the reason.
 #[component]
 fn Failed() -> impl IntoView {
     let desk = Desk::get();

@@ -1,3 +1,5 @@
+//! List of all selectable records.
+
 use leptos::prelude::*;
 use vramscope_benchmark::Entry;
 
@@ -7,14 +9,14 @@ use super::states::State;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
 
-/// A line of the list: of a published record, or of a file.
+/// A row of the list: a published record or a local file.
 #[derive(Debug, Clone, PartialEq)]
 struct Line {
     entry: Entry,
     is_local: bool,
 }
 
-/// All records that can be chosen, a filter over them, and the way to open more.
+/// Lists all selectable records, with a filter and a button that loads more.
 #[component]
 pub fn Records() -> impl IntoView {
     let i18n = use_i18n();
@@ -160,7 +162,7 @@ fn Remove(id: String) -> impl IntoView {
     }
 }
 
-/// `2026-11-20T15:04:05Z` as its day.
+/// Returns the day of a time stamp such as `2026-11-20T15:04:05Z`.
 pub fn day(date: &str) -> String {
     date.split('T').next().unwrap_or(date).to_owned()
 }

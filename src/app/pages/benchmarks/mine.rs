@@ -1,3 +1,5 @@
+//! Selection of the user's own card.
+
 use leptos::prelude::*;
 use serde::Deserialize;
 use vramscope_benchmark::{Class, Record};
@@ -11,7 +13,7 @@ use crate::part::part;
 use crate::shell::{MyCard, Store};
 use crate::state::{Key, Route};
 
-/// Whose card it is, of what is kept.
+/// Identity of the stored card.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct About {
     id: String,
@@ -19,7 +21,7 @@ struct About {
     date: Option<String>,
 }
 
-/// The chosen card, with what follows from the choice.
+/// Shows the user's own card and the effects of selecting it.
 #[component]
 pub fn Mine() -> impl IntoView {
     let i18n = use_i18n();
@@ -72,7 +74,7 @@ pub fn Mine() -> impl IntoView {
     })
 }
 
-/// Whether this machine keeps the choice.
+/// True if this machine stores the selection.
 #[derive(Clone, Copy)]
 struct Kept(RwSignal<bool>);
 
@@ -80,7 +82,7 @@ fn about() -> Option<About> {
     serde_json::from_str(&MyCard::get().kernels()?).ok()
 }
 
-/// Makes a record the card of this person.
+/// Button that makes a record the user's own card.
 #[component]
 pub fn Choose(held: Held) -> impl IntoView {
     let i18n = use_i18n();
@@ -117,10 +119,10 @@ pub fn Choose(held: Held) -> impl IntoView {
     }
 }
 
-/// The record's attention alone, without samples: what the page of attention draws.
+/// The record reduced to its attention kernels without samples, which is all the attention page draws.
 fn attention_of(record: &Record) -> String {
     let mut record = record.clone().without_samples();
     record.results.retain(|result| result.kernel.class == Class::Attention);
-    // A record always has a JSON form.
+    // A record always serializes to JSON.
     serde_json::to_string(&record).unwrap_or_default()
 }

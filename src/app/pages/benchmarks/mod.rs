@@ -1,4 +1,4 @@
-//! `/benchmarks`: measured cards beside each other, one record against another, and which of them is mine.
+//! `/benchmarks`: compares measured cards and records, and selects the user's own card.
 
 mod cards;
 mod changes;
@@ -23,7 +23,7 @@ use mine::Mine;
 use roofline::Roofline;
 use vramscope_benchmark::Topic;
 
-/// The records at the top, what the chosen ones say below.
+/// Page with the list of records at the top and the selected ones below.
 #[component]
 pub fn BenchmarksPage() -> impl IntoView {
     let i18n = use_i18n();

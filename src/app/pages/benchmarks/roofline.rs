@@ -1,3 +1,5 @@
+//! Roofline chart of the measured kernels.
+
 use leptos::prelude::*;
 use vramscope_benchmark::{Precision, Reach};
 use vramscope_engine::device::Device;
@@ -9,12 +11,12 @@ use super::desk::{Desk, Shown};
 use crate::charts::{Axis, ChartFrame, Figure, Limit, LineChart, Lines, Measured, Palette, Series, Table, Unit};
 use crate::i18n::{Words, t, t_string, use_i18n};
 
-/// Operations to a byte between which roofs are drawn, where no kernel lies outside.
+/// Minimum range of the horizontal axis, in operations per byte; kernels outside extend it.
 const ENDS: [f64; 2] = [0.125, 4096.0];
-/// Points of a roof to each doubling.
+/// Ratio between neighbouring points of a roof: four per doubling.
 const STEP: f64 = 1.189_207_115_002_721;
 
-/// Every kernel of a type under the roof that its card was measured to have.
+/// Chart of all kernels of a data type below the measured roof of each card.
 #[component]
 pub fn Roofline() -> impl IntoView {
     let i18n = use_i18n();
@@ -160,7 +162,7 @@ fn chart(i18n: Words, shown: &Shown, precision: Option<Precision>) -> LineChart 
     }
 }
 
-/// Every kernel with its operations to a byte, and what each card reached.
+/// Builds the data table: a row per kernel with its operations per byte and the rate on each card.
 fn table(i18n: Words, shown: &Shown, precision: Option<Precision>, words: fn(Unit, f64) -> String) -> Table {
     let Some(precision) = precision else {
         return Table::default();

@@ -1,3 +1,5 @@
+//! Messages shown when the list of published records is missing.
+
 use leptos::prelude::*;
 
 use super::desk::{Desk, Published};
@@ -5,7 +7,7 @@ use crate::benchmarks::Answer;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 
-/// Why no published records are in the list, and what to do about it.
+/// Explains why the list holds no published records, and what to do about it.
 #[component]
 pub fn State() -> impl IntoView {
     let i18n = use_i18n();
@@ -32,7 +34,7 @@ pub fn State() -> impl IntoView {
     })
 }
 
-/// The state's stable name, what is said of it, and whether asking again may help.
+/// Returns the state's stable name, its message, and whether a retry may help.
 fn said(i18n: Words, published: &Published) -> Option<(&'static str, String, bool)> {
     let fixed = |words: &'static str| words.to_owned();
     Some(match published {
@@ -54,7 +56,7 @@ fn said(i18n: Words, published: &Published) -> Option<(&'static str, String, boo
     })
 }
 
-/// How records come to be here, where there are none.
+/// Commands that publish records, shown when there are none.
 fn commands(state: &str) -> Option<AnyView> {
     let lines: &[&str] = match state {
         "empty" => &["vramscope bench --upload URL"],
@@ -65,7 +67,7 @@ fn commands(state: &str) -> Option<AnyView> {
     Some(view! { <p class="bench-commands">{lines}</p> }.into_any())
 }
 
-/// Asks for a token, which is kept for this visit alone.
+/// Form for a token, which is kept for this visit only.
 #[component]
 fn Unlock() -> impl IntoView {
     let i18n = use_i18n();

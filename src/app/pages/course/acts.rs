@@ -1,4 +1,4 @@
-//! What a reader does on a page of the course: fields, boxes, answers, buttons, keys.
+//! Event handlers of the course: fields, checkboxes, answers, buttons, keys.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -11,7 +11,7 @@ use crate::course::{Given, Marks, Page};
 use crate::shell::{copy_text, preferences};
 use crate::state::Key;
 
-/// A block in the document.
+/// A block of the course in the document.
 struct Found {
     element: Element,
     row: String,
@@ -31,21 +31,21 @@ impl Desk {
         })
     }
 
-    /// Hands the page of the block in which an event happened to `look`.
+    /// Calls `look` with the page of the block in which an event happened.
     fn at<T>(self, event: &Event, look: impl FnOnce(&Page, &Found) -> T) -> Option<T> {
         let book = self.book.get_untracked()?;
         let found = Self::found(event)?;
         self.page(&book, &found.row, |page| look(page, &found))
     }
 
-    /// A field changed: what follows from it changes at once.
+    /// Stores a changed field and updates everything that depends on it.
     pub fn entered(self, event: &Event) {
         let field = event.target().and_then(|t| t.dyn_into::<HtmlInputElement>().ok());
         let named = field.and_then(|field| field.get_attribute("data-input").map(|name| (field, name)));
         let (Some((field, name)), Some(found)) = (named, Self::found(event)) else {
             return;
         };
-        // Field and slider show the same.
+        // A field and its slider show the same value.
         let twin = format!("input[data-input='{name}']:not([type='{}'])", field.type_());
         if let Ok(Some(twin)) = found.element.query_selector(&twin) {
             twin.unchecked_into::<HtmlInputElement>().set_value(&field.value());
@@ -66,7 +66,7 @@ impl Desk {
         self.ask();
     }
 
-    /// A box was ticked.
+    /// Stores a changed checkbox.
     pub fn changed(self, event: &Event) {
         let ticked = event.target().and_then(|t| t.dyn_into::<HtmlInputElement>().ok());
         if let Some((field, name)) = ticked.and_then(|f| f.get_attribute("data-tick").map(|name| (f, name))) {
@@ -79,7 +79,7 @@ impl Desk {
         preferences::write(KEPT, Some(&self.marks.with_untracked(Marks::write)));
     }
 
-    /// An answer was given.
+    /// Judges a submitted answer.
     pub fn answered(self, event: &SubmitEvent) {
         event.prevent_default();
         let solved = self.at(event, |page, found| {
@@ -87,7 +87,7 @@ impl Desk {
             let typed = answer.unchecked_into::<HtmlInputElement>().value();
             let verdict = page.check(found.place, &typed);
             let feedback = found.element.query_selector("[data-feedback]").ok()??;
-            // Both are attributes of the page's own.
+            // Setting attributes on the page's own element cannot fail.
             feedback
                 .set_attribute("data-value", if verdict.is_right { "right" } else { "wrong" })
                 .ok();
@@ -99,7 +99,7 @@ impl Desk {
         }
     }
 
-    /// A button was pressed.
+    /// Handles a press of a button.
     pub fn clicked(self, event: &MouseEvent) {
         let Some(button) = closest(event, "[data-act]") else {
             return;
@@ -120,7 +120,7 @@ impl Desk {
                 let sample = Self::found(event).and_then(|f| f.element.query_selector("pre").ok()?);
                 copy_text(&sample.and_then(|pre| pre.text_content()).unwrap_or_default());
             }
-            // Where printing is refused, nothing is lost.
+            // Ignore a refusal to print; nothing is lost.
             "print" => _ = window().print(),
             "present" => self.store.set(
                 Key::Present,
@@ -139,7 +139,7 @@ impl Desk {
         }
     }
 
-    /// A presenter turns pages with the keys that their remote sends.
+    /// Turns pages on the keys that presentation remotes send.
     pub fn key(self, event: &KeyboardEvent) {
         let in_field = closest(event, "input, select, textarea").is_some();
         if self.store.text(Key::Present).is_empty()
@@ -171,7 +171,7 @@ impl Desk {
     }
 }
 
-/// One hint more.
+/// Shows one more hint.
 fn hint(page: &Page, found: &Found) {
     let Ok(Some(hints)) = found.element.query_selector("[data-hints]") else {
         return;
@@ -182,7 +182,7 @@ fn hint(page: &Page, found: &Found) {
     }
 }
 
-/// One step along a tree, to any of its nodes, or back to its beginning.
+/// Moves through a decision tree: to a child, back to an earlier node, or to the root.
 fn walk(page: &Page, found: &Found, button: &HtmlElement, keep: impl Fn(&str) -> String) {
     let Ok(Some(out)) = found.element.query_selector("[data-out]") else {
         return;
@@ -193,7 +193,7 @@ fn walk(page: &Page, found: &Found, button: &HtmlElement, keep: impl Fn(&str) ->
         (None, Some(to)) => format!("{} {to}", out.get_attribute("data-path").unwrap_or_else(start)),
         (None, None) => start(),
     };
-    // An attribute of the page's own.
+    // Setting an attribute on the page's own element cannot fail.
     out.set_attribute("data-path", &path).ok();
     replace(
         &out,
@@ -201,7 +201,7 @@ fn walk(page: &Page, found: &Found, button: &HtmlElement, keep: impl Fn(&str) ->
     );
 }
 
-/// Puts HTML in the place of what an element holds, unless it holds just that.
+/// Replaces the content of an element unless it is unchanged.
 pub(super) fn replace(element: &Element, html: &str) {
     if element.inner_html() != html {
         element.set_inner_html(html);

@@ -1,3 +1,5 @@
+//! State of the course page.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -11,20 +13,20 @@ use crate::state::{Draft, Key};
 use crate::words;
 use crate::worker::{Answer, Ask, Engine, Slot};
 
-/// Under this name the browser keeps what a reader ticked.
+/// Key under which the browser stores the reader's ticks.
 pub const KEPT: &str = "course";
 
-/// Said before any language is there.
+/// Message shown before any language is loaded.
 pub const FAILED: &str = "The course could not be loaded. Is the page's folder complete, or the network gone? Reload to try again. 课程未能载入，请刷新重试。課程未能載入，請重新整理。";
 
-/// A reader's desk: the course, what is open, and what is written on it.
+/// State of the course page: the course, the open rows, and the reader's entries.
 #[derive(Clone, Copy)]
 pub struct Desk {
     /// The course in the page's language.
     pub book: RwSignal<Option<Arc<Book>>>,
-    /// Whether it could not be had.
+    /// True if the course could not be loaded.
     pub failed: RwSignal<bool>,
-    /// The language that was asked for last.
+    /// Language requested last.
     pub wanted: StoredValue<Option<Locale>>,
     pub(super) marks: RwSignal<Marks>,
     known: StoredValue<Known>,
@@ -34,7 +36,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// An empty desk with the marks that the browser kept.
+    /// Creates the state with the ticks stored by the browser.
     pub fn new(store: Store, i18n: Words) -> Self {
         let kept = preferences::read(KEPT).unwrap_or_default();
         Self {
@@ -49,7 +51,7 @@ impl Desk {
         }
     }
 
-    /// The rows that are open: one, or all of a part; the first where the address names none.
+    /// Ids of the open rows: one row, or all rows of a part; the first row by default.
     pub(super) fn open(self, book: &Book) -> Vec<String> {
         let wanted = untrack(|| self.store.text(Key::Row));
         for (part, rows) in book.parts() {
@@ -63,7 +65,7 @@ impl Desk {
         }
     }
 
-    /// Hands the page of a row to `look`; nothing where there is no such row.
+    /// Calls `look` with the page of a row; `None` if there is no such row.
     pub(super) fn page<T>(self, book: &Book, id: &str, look: impl FnOnce(&Page) -> T) -> Option<T> {
         let row = book.row(id)?;
         let given = Given::read(&untrack(|| self.store.text(Key::Given)));
@@ -87,7 +89,7 @@ impl Desk {
         })
     }
 
-    /// What is open, as HTML; nothing until the course is there.
+    /// Renders the open rows as HTML; `None` until the course is loaded.
     pub fn html(self) -> Option<String> {
         let book = self.book.get()?;
         let figure = untrack(|| self.store.text(Key::Figure));
@@ -108,11 +110,11 @@ impl Desk {
             out += &book.turn(id);
         }
         let whole = if is_alone { out } else { tools(&book) + &out };
-        // The whole draft is behind it, which changes with each letter in a field.
+        // Untracked: the store's draft changes with every letter typed into a field.
         Some(untrack(|| self.keep(&whole)))
     }
 
-    /// Language, theme and presenting hold on the next page too: links say so.
+    /// Adds language, theme and presentation mode to all links, so that they persist on the next page.
     pub(super) fn keep(self, html: &str) -> String {
         let kept = |key: Key| match self.store.text(key).as_str() {
             "" => String::new(),
@@ -128,7 +130,7 @@ impl Desk {
         html
     }
 
-    /// The contents; made anew as marks change.
+    /// Renders the table of contents; reactive to ticks.
     pub fn contents(self) -> String {
         let here = self.store.text(Key::Row);
         self.book.get().map_or_else(String::new, |book| {
@@ -138,7 +140,7 @@ impl Desk {
         })
     }
 
-    /// Asks the engine for what the open rows need and nobody knows yet.
+    /// Asks the engine for the setups of the open rows that have no result yet.
     pub fn ask(self) {
         let Some(book) = self.book.try_get_untracked().flatten() else {
             return;
@@ -156,7 +158,8 @@ impl Desk {
         }
         let drafts = queries.iter().map(|query| {
             let mut draft = Draft::default();
-            // The course's own queries, which a test reads; a number out of range is the engine's to refuse.
+            // Problems are ignored: a test checks the course's own queries, and the engine refuses numbers out of
+            // range.
             draft.read_pairs(query);
             draft
         });
@@ -173,7 +176,7 @@ impl Desk {
         });
     }
 
-    /// Puts what the engine said into the document.
+    /// Inserts the engine's results into the document.
     pub(super) fn show_cases(self) {
         let Some(book) = self.book.try_get_untracked().flatten() else {
             return;
@@ -191,7 +194,7 @@ impl Desk {
     }
 }
 
-/// What can be done with what is open.
+/// Renders the tools for the open rows.
 fn tools(book: &Book) -> String {
     let button = |act: &str| {
         format!(
@@ -207,10 +210,10 @@ fn tools(book: &Book) -> String {
     )
 }
 
-/// Large type and nothing beside the row, while a presenter shows it.
+/// Turns presentation mode, with large type and nothing but the row, on or off.
 pub fn set_presenting(on: bool) {
     if let Some(root) = document().document_element() {
-        // An attribute of the root element can always be set.
+        // Changing an attribute of the root element cannot fail.
         match on {
             true => root.set_attribute("data-present", "1").ok(),
             false => root.remove_attribute("data-present").ok(),

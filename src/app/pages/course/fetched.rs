@@ -1,4 +1,4 @@
-//! The course's file of a language, which lies beside the page.
+//! Loads the course's file of a language.
 
 use leptos::task::spawn_local;
 
@@ -9,7 +9,7 @@ use crate::course::Book;
 use crate::fetched::published;
 use crate::i18n::Locale;
 
-/// The course in a language; nothing where it cannot be had.
+/// Loads the course in a language; `None` if it cannot be fetched.
 pub async fn load(locale: Locale) -> Option<Book> {
     let name = match locale {
         Locale::En => "courseen",
@@ -19,12 +19,12 @@ pub async fn load(locale: Locale) -> Option<Book> {
     Book::read(&published(name).await?)
 }
 
-/// Shows the course in a language, as soon as it is there.
+/// Shows the course in a language once it is loaded.
 pub fn follow(desk: Desk, locale: Locale) {
     desk.wanted.set_value(Some(locale));
     spawn_local(async move {
         let book = load(locale).await;
-        // The reader may have gone, or chosen another language meanwhile.
+        // The reader may have left or chosen another language in the meantime.
         if desk.wanted.try_get_value().flatten() == Some(locale) {
             desk.failed.set(book.is_none());
             desk.book.set(book.map(std::sync::Arc::new));

@@ -1,7 +1,7 @@
-//! `/course`: rows of the course, one a page, and what a reader does there.
+//! `/course`: shows the rows of the course and handles the reader's input.
 //!
-//! The pages are HTML that [`course`](crate::course) gives; this puts it into the document, listens to its
-//! fields and buttons all at once, and asks the engine for its setups.
+//! [`course`](crate::course) renders the pages as HTML. This module inserts them into the document, listens to all
+//! their fields and buttons by event delegation, and asks the engine for their setups.
 
 mod acts;
 mod desk;
@@ -22,7 +22,7 @@ use desk::Desk;
 pub use desk::KEPT;
 pub use fetched::load;
 
-/// Contents at the left, the row at the right; in a frame of another page, one figure alone.
+/// Page with the contents at the left and the row at the right; embedded, a single figure.
 #[component]
 pub fn CoursePage() -> impl IntoView {
     let i18n = use_i18n();
@@ -35,7 +35,7 @@ pub fn CoursePage() -> impl IntoView {
         desk::set_presenting(false);
     });
     Effect::new(move || desk::set_presenting(!store.text(Key::Present).is_empty()));
-    // What was entered stays in the fields while they are typed in: only these make the page anew.
+    // Only these keys re-render the page, so that fields keep their text and focus while the user types.
     let shown = Memo::new(move |_| {
         [Key::Row, Key::Figure, Key::Seed, Key::Present, Key::Lang, Key::Theme].map(|key| store.text(key))
     });
@@ -52,7 +52,7 @@ pub fn CoursePage() -> impl IntoView {
     Effect::new(move || {
         shown.track();
         desk.book.track();
-        // Once the page stands in the document.
+        // Runs after the page is inserted into the document.
         request_animation_frame(move || desk.ask());
     });
     let page = part(move || {
@@ -73,7 +73,7 @@ pub fn CoursePage() -> impl IntoView {
         };
         Some(page.into_any())
     });
-    // A frame's address says so before the `#`, which never changes.
+    // Untracked: an embedded page's address sets this before the `#`, so it never changes.
     let is_alone = untrack(|| !store.text(Key::Embed).is_empty());
     let label = move || t_string!(i18n, nav.course);
     let beside = (!is_alone)
@@ -88,7 +88,7 @@ pub fn CoursePage() -> impl IntoView {
     }
 }
 
-/// The element that an event happened in, or one around it.
+/// Returns the element in which an event happened, or its nearest ancestor that matches.
 fn closest(event: &web_sys::Event, selector: &str) -> Option<HtmlElement> {
     let target: web_sys::Element = event.target()?.dyn_into().ok()?;
     target.closest(selector).ok()??.dyn_into().ok()

@@ -1,3 +1,5 @@
+//! Answer of the diagnosis.
+
 use leptos::prelude::*;
 
 use super::finding::FindingView;
@@ -7,7 +9,7 @@ use super::recording::RecordingView;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 
-/// What was read, recordings, every finding, and what the run could change.
+/// Shows the understood input, the recordings, all findings, and possible fixes.
 #[component]
 pub fn AnswerView() -> impl IntoView {
     let reader = Reader::get();
@@ -78,7 +80,8 @@ fn Findings() -> impl IntoView {
     })
 }
 
-/// The same for every run, so that a look at an instant outlives a change of the setup.
+/// Recordings of snapshots. Kept apart from the answer, so that a change of the setup does not reset the selected
+/// instant.
 #[component]
 fn Recordings() -> impl IntoView {
     let reader = Reader::get();

@@ -1,121 +1,121 @@
-//! What the diagnoser writes (`diagnoser/answer.rs`, `diagnoser/run.rs`).
+//! Types of the diagnoser's JSON (written by `diagnoser/answer.rs` and `diagnoser/run.rs`).
 
 use serde::Deserialize;
 
 use super::phrases::Said;
 
-/// What all files together mean.
+/// Diagnosis of all files together.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Answer {
-    /// Name, line and kind of each piece.
+    /// Name, line and kind of each piece of evidence.
     pub read: Vec<(String, u32, String)>,
-    /// Name, and why nothing of it was understood.
+    /// Name of each file that was not understood, and the reason.
     pub refused: Vec<(String, String)>,
-    /// The surest first.
+    /// Findings, the most certain first.
     pub findings: Vec<Finding>,
-    /// Items of checklists that are answered.
+    /// Checklist items that the evidence answers.
     pub checks: Vec<Check>,
-    /// Recordings of snapshots.
+    /// Recordings of snapshots, one per device.
     pub recordings: Vec<Recording>,
-    /// A step of the run that was named.
+    /// Simulated step of the named run.
     pub simulated: Option<Simulated>,
-    /// Why that run cannot be simulated.
+    /// Reason why the named run cannot be simulated.
     pub fault: Option<String>,
 }
 
-/// One conclusion.
+/// A finding.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Finding {
-    /// Its stable name.
+    /// Stable name.
     pub code: String,
-    /// How sure it is.
+    /// Certainty: cause, likely, possible, note or ruled out.
     pub standing: String,
-    /// Of the course.
+    /// Row of the course that explains it.
     pub row: String,
-    /// In one sentence.
+    /// Conclusion in one sentence.
     pub title: Said,
-    /// The numbers that show it.
+    /// Numbers that support it.
     pub numbers: Vec<Said>,
-    /// What to do: its name, and in a sentence.
+    /// Next steps: name and sentence.
     pub next: Vec<(String, Said)>,
-    /// A part and its whole.
+    /// A part and its whole, drawn as a gauge.
     pub gauge: Option<(f64, f64)>,
 }
 
-/// An item of a checklist that is answered.
+/// A checklist item that the evidence answers.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Check {
-    /// Row, list and place.
+    /// Row, list and index of the item.
     pub item: String,
-    /// Whether it is done.
+    /// True if the item is fulfilled.
     pub is_done: bool,
-    /// What is said of it.
+    /// Explanation.
     pub said: Said,
 }
 
-/// One device's recording.
+/// Recording of one device.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Recording {
-    /// Number of the device.
+    /// Device index.
     pub device: u32,
-    /// How many events it has.
+    /// Number of events.
     pub events: u32,
     /// Highest live bytes.
     pub peak: f64,
-    /// After which event.
+    /// Event after which the peak occurs.
     pub peak_event: u32,
-    /// What is stacked by category.
+    /// Categories of the stacked curve.
     pub categories: Vec<String>,
-    /// What is stacked by where it was made; the last is all others.
+    /// Stack frames of the curve that is stacked by origin; the last entry covers all others.
     pub frames: Vec<String>,
-    /// Events after which optimizer steps were over.
+    /// Events that end an optimizer step.
     pub steps: Vec<u32>,
-    /// What was made and never freed.
+    /// Allocations never freed, grouped by stack.
     pub never_freed: Vec<Group>,
-    /// Bytes of all segments.
+    /// Total bytes of all segments.
     pub reserved: f64,
     /// The largest segments.
     pub segments: Vec<Segment>,
-    /// How many there are.
+    /// Total number of segments.
     pub segment_count: u32,
 }
 
-/// What was made in one place.
+/// Allocations with the same stack.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Group {
-    /// What it is for.
+    /// Category.
     pub category: String,
-    /// Bytes of all.
+    /// Total bytes.
     pub bytes: f64,
-    /// How many.
+    /// Number of allocations.
     pub count: u64,
-    /// Frames, the innermost first.
+    /// Stack frames, innermost first.
     pub stack: Vec<String>,
 }
 
 /// A segment.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Segment {
-    /// Bytes.
+    /// Size in bytes.
     pub size: f64,
-    /// What tensors hold.
+    /// Bytes held by tensors.
     pub live: f64,
-    /// Its largest hole.
+    /// Size of the largest free block in bytes.
     pub largest_hole: f64,
-    /// Begin and length of what tensors hold, in thousandths.
+    /// Start and length of the ranges held by tensors, in thousandths of the segment.
     pub held: Vec<(u32, u32)>,
 }
 
-/// What lives at an instant.
+/// Allocations live at an instant.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Instant {
-    /// Number of the event.
+    /// Index of the event.
     pub event: u32,
     /// Live bytes.
     pub total: f64,
-    /// How many allocations.
+    /// Number of allocations.
     pub count: u64,
-    /// The largest, by where they were made.
+    /// Largest groups, by stack.
     pub largest: Vec<Group>,
 }
 
@@ -124,39 +124,39 @@ pub struct Instant {
 pub struct Simulated {
     /// Highest live bytes.
     pub peak: f64,
-    /// What is stacked.
+    /// Kinds of the stacked curve.
     pub kinds: Vec<String>,
-    /// Bytes of each, over time.
+    /// Bytes of each kind over time.
     pub columns: Vec<Vec<f64>>,
 }
 
-/// A change of the setup that was tried.
+/// A simulated change to the setup.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Fix {
-    /// The entry.
+    /// Key of the entry.
     pub key: String,
-    /// Its new value.
+    /// New value of the entry.
     pub value: String,
-    /// The step that it carries out.
+    /// Next step of a finding that this change carries out.
     pub step: Option<String>,
-    /// Bytes more (or less).
+    /// Difference in bytes; negative if it saves.
     pub difference: i64,
-    /// Whether the run then fits.
+    /// Verdict on the changed run.
     pub verdict: Option<String>,
 }
 
-/// A measure of the ladder.
+/// A step of the ladder of memory-saving measures.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Rung {
-    /// Entry and value; nothing for what was asked.
+    /// Entry and value; `None` for the original setup.
     pub change: Option<(String, String)>,
-    /// Highest live bytes with it.
+    /// Peak live bytes with the measure.
     pub peak: Option<f64>,
-    /// Bytes more (or less).
+    /// Difference in bytes; negative if it saves.
     pub difference: i64,
-    /// Whether it stays.
+    /// True if the measure is kept.
     pub kept: bool,
-    /// Whether the setup trains now.
+    /// True if the setup now trains.
     pub trains: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The course's checklists: what the evidence answers is ticked, the rest is ticked by hand and kept.
+//! The course's checklists: evidence ticks items automatically, the user ticks the rest.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::pages::course::{KEPT, load};
 use crate::part::part;
 use crate::shell::preferences;
 
-/// Rows of the course that have them.
+/// Rows of the course that contain the checklists.
 const ROWS: [&str; 3] = ["9.diagnose", "9.lists", "11.lists"];
 
-/// The lists of three rows, which are fetched with the course when they are opened.
+/// Checklists of three rows; the course is fetched when they are opened.
 #[component]
 pub fn Checklists() -> impl IntoView {
     let i18n = use_i18n();
@@ -79,7 +79,7 @@ pub fn Checklists() -> impl IntoView {
     }
 }
 
-/// An item, ticked by the evidence or by hand.
+/// A checklist item, ticked by the evidence or by hand.
 #[component]
 fn Item(tick: String, html: String, marks: RwSignal<Marks>) -> impl IntoView {
     let reader = Reader::get();

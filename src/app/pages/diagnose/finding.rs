@@ -1,3 +1,5 @@
+//! A finding of the diagnosis.
+
 use leptos::prelude::*;
 use vramscope_engine::format::difference;
 
@@ -11,7 +13,7 @@ use crate::shell::Store;
 use crate::state::Key;
 use crate::words;
 
-/// One conclusion: how sure, in a sentence, its numbers, what to do, and where the course explains it.
+/// A finding: certainty, conclusion, numbers, next steps, and a link into the course.
 #[component]
 pub fn FindingView(finding: Finding) -> impl IntoView {
     let i18n = use_i18n();
@@ -69,7 +71,7 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
     }
 }
 
-/// What a step saves in the run that was named: the best of the changes that carry it out.
+/// Saving of a step in the named run: the best among the changes that carry it out.
 #[component]
 fn Saving(step: String) -> impl IntoView {
     let i18n = use_i18n();
@@ -98,7 +100,7 @@ fn Saving(step: String) -> impl IntoView {
     })
 }
 
-/// An entry of the setup: its name, its value now, and another value, as the planner's controls say them.
+/// Returns an entry's label, current value and new value, worded as in the planner's controls.
 pub fn entry(i18n: Words, store: Store, key: &str, value: &str) -> (String, String, String) {
     let Some(named) = Key::named(key) else {
         return (key.to_owned(), String::new(), value.to_owned());
@@ -108,7 +110,7 @@ pub fn entry(i18n: Words, store: Store, key: &str, value: &str) -> (String, Stri
     (words::label(i18n, named), shown(&now), shown(value))
 }
 
-/// Whether the changed run fits.
+/// Verdict on a changed run.
 pub fn verdict(reader: Reader, fix: &Fix) -> String {
     match fix.verdict.as_deref() {
         Some("fits") => reader.phrase("v_fits"),

@@ -1,4 +1,4 @@
-//! What the run that was named could change, and what that saves.
+//! Changes to the named run and their savings.
 
 use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib, rounds_to_nothing};
@@ -12,10 +12,10 @@ use crate::i18n::use_i18n;
 use crate::part::part;
 use crate::shell::Store;
 
-/// As many changes are listed.
+/// Number of changes listed.
 const LISTED: usize = 12;
 
-/// Single changes, what saves most first, then the planner's ladder.
+/// Lists single changes, largest saving first, then the planner's ladder.
 #[component]
 pub fn FixesView() -> impl IntoView {
     let reader = Reader::get();

@@ -1,3 +1,5 @@
+//! Input of the diagnosis.
+
 use gloo_file::File;
 use leptos::prelude::*;
 
@@ -5,7 +7,7 @@ use super::reader::Reader;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::widgets::{OpenFiles, dropped};
 
-/// A box to paste into, a place to drop files, and a button to open some.
+/// Text box, drop area and file button for the input.
 #[component]
 pub fn Input() -> impl IntoView {
     let i18n = use_i18n();

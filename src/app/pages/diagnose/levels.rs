@@ -1,13 +1,15 @@
+//! Grid lines of the diagnosis's curves.
+
 use leptos::prelude::*;
 use vramscope_engine::units::Bytes;
 
 use crate::charts::{tick_label, ticks};
 use crate::part::part;
 
-/// About so many lines.
+/// Approximate number of lines.
 const LINES: u64 = 5;
 
-/// Round amounts as lines over a curve whose upper edge stands for `top` bytes.
+/// Grid lines at round amounts over a curve whose upper edge is `top` bytes.
 #[component]
 pub fn Levels(top: Memo<f64>) -> impl IntoView {
     part(move || {

@@ -1,4 +1,4 @@
-//! `/diagnose`: whatever a person has after a crash, and what it means.
+//! `/diagnose`: explains a crash from its error message, log, snapshot or profile.
 
 mod answer;
 mod answer_data;
@@ -23,7 +23,7 @@ use input::Input;
 use reader::{Reader, State};
 use setup::RunSetup;
 
-/// What was given and the run that it is of at the top, what it means below.
+/// Page with the input and the run's setup at the top, the diagnosis below.
 #[component]
 pub fn DiagnosePage() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,48 +1,50 @@
+//! Phrases of the diagnoser in the user's language.
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What findings and this page say in the language of the reader; the diagnoser has it.
+/// Phrases of findings and of this page in the user's language, supplied by the diagnoser.
 #[derive(Debug, Clone, Default)]
 pub struct Phrases(BTreeMap<String, String>);
 
-/// A phrase and what goes into its gaps.
+/// A phrase with values for its placeholders.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Said {
-    /// The phrase.
+    /// Key of the phrase.
     pub key: String,
-    /// In the order of their names.
+    /// Values in the order of the placeholders' names.
     pub gaps: Vec<Gap>,
 }
 
-/// What goes into a gap.
+/// Value of a placeholder.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
-    /// The same in every language.
+    /// Text that needs no translation.
     Text(String),
-    /// A phrase by its key.
+    /// Another phrase, by key.
     Phrase(String),
 }
 
 impl Phrases {
-    /// Reads what `diagnoser/words.rs` writes.
+    /// Parses the output of `diagnoser/words.rs`.
     pub fn read(json: &str) -> Option<Self> {
         let all: Vec<BTreeMap<String, String>> = serde_json::from_str(json).ok()?;
         Some(Self(all.into_iter().flatten().collect()))
     }
 
-    /// Whether there are none yet.
+    /// Returns true if no phrases are loaded.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A phrase; its key where there is no such phrase.
+    /// Returns a phrase, or the key itself if there is no such phrase.
     pub fn get<'a>(&'a self, key: &'a str) -> &'a str {
         self.0.get(key).map_or(key, String::as_str)
     }
 
-    /// A phrase with texts in its gaps `a`, `b`, `c`, …
+    /// Fills the placeholders `a`, `b`, `c`, … of a phrase.
     pub fn with<'a>(&self, key: &str, gaps: impl IntoIterator<Item = &'a str>) -> String {
         let mut text = self.get(key).to_owned();
         for (name, gap) in ('a'..).zip(gaps) {
@@ -51,7 +53,7 @@ impl Phrases {
         text
     }
 
-    /// A sentence.
+    /// Formats a phrase with its values.
     pub fn say(&self, said: &Said) -> String {
         let gaps = said.gaps.iter().map(|gap| match gap {
             Gap::Text(text) => text.as_str(),

@@ -1,4 +1,4 @@
-//! The worker that reads files and answers questions about them.
+//! Controls the worker that reads files and answers questions about them.
 
 use std::sync::Arc;
 
@@ -12,61 +12,61 @@ use super::phrases::Phrases;
 
 #[wasm_bindgen]
 extern "C" {
-    /// `src/app/js/boot.js`: reads files in a worker, and a text with them; it is told what the worker says.
+    /// Starts a worker that reads files and a text, and passes its messages to `hear`; defined in `src/app/js/boot.js`.
     #[wasm_bindgen(js_namespace = vramscope, js_name = diagnose)]
     fn start(files: &js_sys::Array, text: &str, run: &str, hear: &js_sys::Function) -> web_sys::Worker;
 }
 
-/// What is read, and what came of it.
+/// State of the reader.
 #[derive(Debug, Clone, Default)]
 pub enum State {
-    /// Nothing was given.
+    /// No input yet.
     #[default]
     Nothing,
-    /// So many bytes are read, of so many.
+    /// Bytes read so far, and their total.
     Reading(f64, f64),
-    /// It could not be read.
+    /// Reading failed with this message.
     Fault(String),
-    /// It was read.
+    /// Reading is complete.
     Answered,
 }
 
-/// The reader, as components reach it.
+/// Handle through which components reach the reader.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader {
-    /// What it is doing.
+    /// Current state.
     pub state: RwSignal<State>,
-    /// What it says, in the language of the reader.
+    /// Phrases in the user's language.
     pub phrases: RwSignal<Phrases>,
-    /// What everything means; anew when the run is another.
+    /// Diagnosis; replaced when the run changes.
     pub answer: RwSignal<Option<Arc<Answer>>>,
-    /// What was recorded; the same for every run.
+    /// Recordings, which do not depend on the run.
     pub recordings: RwSignal<Arc<Vec<Recording>>>,
-    /// Changes that were tried for the run, and how many are left.
+    /// Changes tried for the run, and the number still to try.
     pub fixes: RwSignal<(Vec<Fix>, usize)>,
-    /// The planner's ladder for the run, and its limit.
+    /// The planner's ladder for the run, with its limit.
     pub ladder: RwSignal<Option<Arc<Climbed>>>,
-    /// The run that everything is of, as the diagnoser reads it; empty while it is not named.
+    /// JSON of the named run, as the diagnoser expects it; empty if no run is named.
     pub run: RwSignal<String>,
     worker: StoredValue<Option<web_sys::Worker>, LocalStorage>,
     questions: StoredValue<Vec<Question>>,
     language: StoredValue<&'static str>,
 }
 
-/// A question that is asked again and again, as a pointer moves: while one is being answered, only the newest of
-/// those that come waits.
+/// A question that is asked repeatedly, for example as the pointer moves: while one is being answered, only the newest
+/// of the following ones is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Question {
     reader: Reader,
     id: usize,
     busy: StoredValue<bool>,
     waiting: StoredValue<Option<String>>,
-    /// The last answer.
+    /// Latest answer.
     pub answer: RwSignal<Option<String>>,
 }
 
 impl Reader {
-    /// Gives a reader to every component below; it stops when the page is left.
+    /// Provides a reader to all components below; it stops when the page is left.
     pub fn provide() -> Self {
         let reader = Self {
             state: RwSignal::default(),
@@ -85,23 +85,23 @@ impl Reader {
         reader
     }
 
-    /// The reader that the page provides.
+    /// Returns the reader that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// A phrase, followed as the language changes.
+    /// Text of a phrase; reactive.
     pub fn phrase(self, key: &str) -> String {
         self.phrases.with(|phrases| phrases.get(key).to_owned())
     }
 
-    /// A phrase with texts in its gaps, followed as the language changes.
+    /// Text of a phrase with its placeholders filled in; reactive.
     pub fn phrase_with<const N: usize>(self, key: &str, gaps: [String; N]) -> String {
         self.phrases
             .with(|phrases| phrases.with(key, gaps.iter().map(String::as_str)))
     }
 
-    /// Reads these instead of what was given before.
+    /// Reads new input in place of the old.
     pub fn read(self, files: &js_sys::Array, text: &str) {
         self.end();
         self.state.set(State::Reading(0.0, 0.0));
@@ -110,7 +110,7 @@ impl Reader {
         });
         let run = self.run.get_untracked();
         let worker = start(files, text, &run, hear.as_ref().unchecked_ref());
-        // For as long as the worker may speak.
+        // Leaked on purpose: the worker may call it as long as it lives.
         hear.forget();
         self.worker.set_value(Some(worker));
         self.send(&format!("{{\"language\":\"{}\"}}", self.language.get_value()));
@@ -160,25 +160,25 @@ impl Reader {
         }
     }
 
-    /// Everything is of this run now.
+    /// Applies a new run to the diagnosis.
     pub fn know(self, run: String) {
         if self.run.get_untracked() == run {
             return;
         }
         let message = js_sys::Object::new();
-        // A plain object takes every key.
+        // Setting a property on a plain object cannot fail.
         js_sys::Reflect::set(&message, &"run".into(), &run.as_str().into()).ok();
         self.run.set(run);
         self.post(&message);
     }
 
-    /// Speaks this language.
+    /// Switches the language of the diagnoser.
     pub fn speak(self, language: &'static str) {
         self.language.set_value(language);
         self.send(&format!("{{\"language\":\"{language}\"}}"));
     }
 
-    /// Something that can be asked.
+    /// Creates a question with an id of its own.
     pub fn question(self) -> Question {
         let id = self.questions.with_value(Vec::len);
         let question = Question {
@@ -192,7 +192,7 @@ impl Reader {
         question
     }
 
-    /// Reads no further.
+    /// Stops reading.
     pub fn stop(self) {
         self.end();
         self.state.set(State::Nothing);
@@ -206,7 +206,7 @@ impl Reader {
 
     fn post(self, message: &wasm_bindgen::JsValue) {
         self.worker.with_value(|worker| {
-            // What cannot be sent is not answered.
+            // A message that cannot be sent gets no answer.
             worker.as_ref().and_then(|worker| worker.post_message(message).ok())
         });
     }
@@ -224,7 +224,7 @@ impl Reader {
 }
 
 impl Question {
-    /// Asks: a kind and its arguments.
+    /// Asks a question of this kind with these arguments.
     pub fn ask(self, kind: &str, args: &[u32]) {
         let args: Vec<String> = args.iter().map(u32::to_string).collect();
         let json = format!("{{\"id\":{},\"{kind}\":[{}]}}", self.id, args.join(","));
@@ -237,7 +237,7 @@ impl Question {
     }
 
     fn answered(self, text: String) {
-        // Its chart may be gone.
+        // The chart that asked may be gone.
         let next = self.waiting.try_update_value(Option::take).flatten();
         self.busy.try_set_value(next.is_some());
         if let Some(json) = next {

@@ -1,4 +1,4 @@
-//! A recording: its curve at any zoom, what lives at an instant, its segments, and what was never freed.
+//! A recording: zoomable curve, live allocations at an instant, segments, and allocations never freed.
 
 use leptos::ev::{KeyboardEvent, PointerEvent, WheelEvent};
 use leptos::html;
@@ -14,12 +14,12 @@ use super::stack::{SIDES, paths};
 use crate::i18n::{t_string, use_i18n};
 use crate::part::{part, text};
 
-/// Columns of the curve: more say no more on any screen.
+/// Number of columns of the curve; more would not be visible on any screen.
 const COLUMNS: u32 = 800;
-/// The closest look, in events.
+/// Closest zoom, in events.
 const CLOSEST: u32 = 32;
 
-/// How a recording is looked at.
+/// View of a recording: zoom, stacking and selected instant.
 #[derive(Debug, Clone, Copy)]
 struct View {
     events: u32,
@@ -40,12 +40,12 @@ impl View {
         }
     }
 
-    /// The instant that is listed: the pointed one, else the peak.
+    /// Selected instant; the peak by default.
     fn instant(self) -> u32 {
         self.pointed.get().unwrap_or(self.peak_event)
     }
 
-    /// Shows `share` of the width now, around the instant.
+    /// Scales the visible width by `share`, centred on the selected instant.
     fn zoom(self, share: f64) {
         let (from, to) = self.span.get_untracked();
         let width = (f64::from(to - from) * share).round();
@@ -60,7 +60,7 @@ impl View {
         self.show(i64::from(centre) - (f64::from(width) * place).round() as i64, width);
     }
 
-    /// Moves by a share of the width.
+    /// Moves the visible range by a share of its width.
     fn pan(self, share: f64) {
         let (from, to) = self.span.get_untracked();
         self.show(i64::from(from) + (f64::from(to - from) * share) as i64, to - from);
@@ -74,7 +74,7 @@ impl View {
     fn point(self, event: u32) {
         let event = event.min(self.events - 1);
         let (from, to) = self.span.get_untracked();
-        // The keyboard may lead out of what is seen.
+        // The keyboard may move the instant out of the visible range.
         if event < from {
             self.show(i64::from(event), to - from);
         } else if event >= to {
@@ -84,7 +84,7 @@ impl View {
     }
 }
 
-/// Everything about one device's recording.
+/// Shows one device's recording.
 #[component]
 pub fn RecordingView(index: u32, recording: Recording) -> impl IntoView {
     let i18n = use_i18n();
@@ -123,7 +123,7 @@ pub fn RecordingView(index: u32, recording: Recording) -> impl IntoView {
     }
 }
 
-/// GiB with two decimals.
+/// Formats bytes in GiB with two decimals.
 pub fn bytes(bytes: f64) -> String {
     gib(Bytes::new(bytes as u64))
 }
@@ -176,7 +176,7 @@ fn Tools(look: View) -> impl IntoView {
     }
 }
 
-/// The look of a layer.
+/// CSS class of a layer.
 fn class(by_frame: bool, layer: usize, categories: &[String], frames: usize) -> String {
     match by_frame {
         false => format!("diagnose-{}", categories.get(layer).map_or("other", String::as_str)),
@@ -185,7 +185,7 @@ fn class(by_frame: bool, layer: usize, categories: &[String], frames: usize) -> 
     }
 }
 
-/// The curve, and the instant that the pointer or the keyboard chose.
+/// Curve with the instant selected by pointer or keyboard.
 #[component]
 fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_count: usize) -> impl IntoView {
     let reader = Reader::get();
@@ -199,7 +199,7 @@ fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_
             .answer
             .with(|text| serde_json::from_str(text.as_deref()?).ok())
             .unwrap_or_default();
-        // An answer of the other kind may still be on its way.
+        // An answer for the other stacking may still arrive.
         let layers = columns.first().map_or(0, Vec::len);
         let by_frame = layers == frame_count && (look.by_frame.get_untracked() || layers != categories.len());
         paths(&columns, top.get(), |layer| {
@@ -219,7 +219,7 @@ fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_
         }
     };
     let on_wheel = move |event: WheelEvent| {
-        // Without a key the page scrolls, as everywhere.
+        // Without a modifier key the wheel scrolls the page as usual.
         if event.ctrl_key() || event.shift_key() {
             event.prevent_default();
             look.zoom(if event.delta_y() + event.delta_x() < 0.0 {
@@ -311,7 +311,7 @@ fn Legend(look: View, categories: Vec<String>, frames: Vec<String>) -> impl Into
     })
 }
 
-/// One simulated step of the run that was named, on the scale of the recording.
+/// Simulated step of the named run, drawn on the scale of the recording.
 #[component]
 fn SimulatedCurve(top: Memo<f64>) -> impl IntoView {
     let reader = Reader::get();
@@ -320,7 +320,7 @@ fn SimulatedCurve(top: Memo<f64>) -> impl IntoView {
         let Simulated { peak, kinds, columns } = answer.simulated.as_ref()?;
         let class = |layer: usize| {
             let kind = kinds.get(layer).map_or("other", String::as_str).replace('_', "-");
-            // Recordings do not tell these from other allocations.
+            // Recordings do not distinguish these from other allocations.
             let kind = if matches!(kind.as_str(), "workspace" | "input") {
                 "other".into()
             } else {
@@ -345,7 +345,7 @@ fn SimulatedCurve(top: Memo<f64>) -> impl IntoView {
     })
 }
 
-/// The largest that live at the instant.
+/// Lists the largest allocations live at the selected instant.
 #[component]
 fn InstantList(index: u32, look: View) -> impl IntoView {
     let reader = Reader::get();
@@ -367,7 +367,7 @@ fn InstantList(index: u32, look: View) -> impl IntoView {
     })
 }
 
-/// What was made in one place together, as a table.
+/// Formats allocations grouped by stack as a table.
 fn groups(reader: Reader, groups: Vec<Group>) -> AnyView {
     if groups.is_empty() {
         return view! { <p>{text(move || reader.phrase("v_none"))}</p> }.into_any();

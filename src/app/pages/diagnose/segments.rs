@@ -1,10 +1,12 @@
+//! Segments of the allocator with their holes.
+
 use leptos::prelude::*;
 
 use super::answer_data::Recording;
 use super::reader::Reader;
 use super::recording::bytes;
 
-/// Segments with their holes, the largest first, all on one scale.
+/// Draws the segments with their holes, largest first, on one scale.
 #[component]
 pub fn Segments(recording: Recording) -> impl IntoView {
     let reader = Reader::get();

@@ -1,4 +1,4 @@
-//! The run that was given, named beside it.
+//! Setup of the run that the input belongs to.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Address, Key, Reading, Route};
 
-/// Model, card and setup of the run, where the person names them; open from the start where the address does.
+/// Form for model, card and setup of the run; initially open if the URL holds a setup.
 #[component]
 pub fn RunSetup() -> impl IntoView {
     let i18n = use_i18n();
@@ -47,7 +47,7 @@ pub fn RunSetup() -> impl IntoView {
     }
 }
 
-/// The run as the diagnoser reads it.
+/// JSON of the named run, as the diagnoser expects it.
 fn named(store: Store) -> String {
     let is_chosen = store.has(Key::Gpu);
     store.reading().with(|Reading { good, gpu, .. }| {
@@ -62,7 +62,7 @@ fn named(store: Store) -> String {
     })
 }
 
-/// The planner with one entry of the run changed.
+/// Link to the planner with the run's entries changed.
 pub fn planner(store: Store, changes: &[(String, String)]) -> String {
     let mut address = Address {
         route: Route::Plan,

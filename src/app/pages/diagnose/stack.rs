@@ -1,9 +1,10 @@
-//! A stacked curve as an SVG: only its columns are drawn, however many events they stand for.
+//! Draws a stacked curve as SVG from its columns, however many events they represent.
 
-/// Extents of the drawing.
+/// Width and height of the drawing in SVG units.
 pub const SIDES: (f64, f64) = (800.0, 200.0);
 
-/// Paths of a curve, the lowest first; `class` names the look of each layer. The top of the drawing is `most`.
+/// Paths of a stacked curve, lowest layer first. `class` returns the CSS class of each layer; the drawing's height
+/// stands for `most` bytes.
 pub fn paths(columns: &[Vec<f64>], most: f64, class: impl Fn(usize) -> String) -> String {
     let layers = columns.first().map_or(0, Vec::len);
     let step = SIDES.0 / columns.len().max(1) as f64;

@@ -1,3 +1,5 @@
+//! Breakdown of the peak as a tree.
+
 use leptos::prelude::*;
 use vramscope_engine::report::BreakdownNode;
 use vramscope_engine::tape::Kind;
@@ -7,27 +9,27 @@ use super::breakdown_row::BreakdownRow;
 use crate::i18n::{t, use_i18n};
 use crate::simulation::Simulation;
 
-/// One visible line of the tree.
+/// A visible row of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Names from the top, which identify the line.
+    /// Names from the root, which identify the row.
     pub path: Vec<String>,
-    /// Bytes of all below.
+    /// Bytes of the whole subtree.
     pub bytes: Bytes,
     /// Bytes of the whole tree.
     pub whole: Bytes,
-    /// Kinds below with their bytes: the pieces of the bar.
+    /// Kinds in the subtree with their bytes, drawn as segments of the bar.
     pub pieces: Vec<(Kind, Bytes)>,
-    /// Whether there is anything below.
+    /// True if the row has children.
     pub opens: bool,
-    /// Whether it is open.
+    /// True if the row is open.
     pub is_open: bool,
 }
 
-/// Lines that were opened or closed by hand.
+/// Paths of rows that were opened or closed by hand.
 pub type Toggled = RwSignal<Vec<Vec<String>>>;
 
-/// What is live at the peak: component → kind → layer → tensor.
+/// Memory live at the peak: component → kind → layer → tensor.
 #[component]
 pub fn Breakdown() -> impl IntoView {
     let i18n = use_i18n();
@@ -69,7 +71,7 @@ pub fn Breakdown() -> impl IntoView {
     }
 }
 
-/// The line at a place as it changes; a row that goes away keeps its last.
+/// Follows the row at a position; a row that is being removed keeps its last value.
 fn current(lines: Memo<Vec<Line>>, place: ReadSignal<usize>, first: Line) -> Memo<Line> {
     let path = first.path.clone();
     Memo::new(move |last: Option<&Line>| {
@@ -100,7 +102,7 @@ fn descend(
                 .into_iter()
                 .find(|k| path.len() == 2 && k.label() == child.name)
         });
-        // Components show their kinds from the start.
+        // Components are open by default.
         let is_open = toggled.contains(path) != (path.len() == 1);
         out.push(Line {
             path: path.clone(),
@@ -117,7 +119,7 @@ fn descend(
     }
 }
 
-/// A component's bar has a piece for each of its kinds; what lies deeper is of one kind.
+/// Returns the bar's segments: one per kind for a component, a single one below that.
 fn pieces(node: &BreakdownNode, kind: Option<Kind>) -> Vec<(Kind, Bytes)> {
     match kind {
         Some(kind) => vec![(kind, node.bytes)],

@@ -1,3 +1,5 @@
+//! A row of the breakdown.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, share};
 use vramscope_engine::report::derivation::Quantity;
@@ -11,8 +13,7 @@ use crate::i18n::{Words, use_i18n};
 use crate::part::text;
 use crate::words;
 
-/// One line of the tree: name, bar, bytes, share. It stays the same element while its figures
-/// change, so that it keeps the focus.
+/// A row of the tree: name, bar, bytes, share. Its element survives changes of its figures, so that it keeps the focus.
 #[component]
 pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
     let i18n = use_i18n();
@@ -54,7 +55,7 @@ pub fn BreakdownRow(line: Memo<Line>, toggled: Toggled) -> impl IntoView {
     }
 }
 
-/// The name, which opens the line where there is anything below.
+/// Name of the row, which opens it if it has children.
 #[component]
 fn Name(line: Memo<Line>, path: StoredValue<Vec<String>>, toggled: Toggled) -> impl IntoView {
     let i18n = use_i18n();

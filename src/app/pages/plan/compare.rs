@@ -1,4 +1,4 @@
-//! The entered setup beside pinned ones: verdict, need, peaks, parts, and what differs.
+//! Compares the current setup with pinned ones: verdict, memory, peaks, parts and differing entries.
 
 mod columns;
 mod head;
@@ -13,7 +13,7 @@ use columns::Columns;
 use head::Head;
 use rows::{Differences, Figures, Parts, Verdicts};
 
-/// Pinned setups side by side with the one in the editor, while there are any.
+/// Shows pinned setups beside the current one, if any are pinned.
 #[component]
 pub fn Compare() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Controls of the plan page.
+
 use leptos::prelude::*;
 use vramscope_engine::Model;
 use vramscope_engine::device::{Device, DeviceKind, Vendor};
@@ -12,7 +14,7 @@ use crate::simulation::Simulation;
 use crate::state::{Key, Source};
 use crate::widgets::{ComboOption, Combobox, Entry, Number, Segments, Select, Switch};
 
-/// Model, card and the setup's entries that mean something for this model.
+/// Controls for the model, the card, and the entries that apply to this model.
 #[component]
 pub fn Controls() -> impl IntoView {
     let i18n = use_i18n();
@@ -72,7 +74,7 @@ pub fn Controls() -> impl IntoView {
     }
 }
 
-/// What only a model that trains has.
+/// Entries that apply to training only.
 #[component]
 fn Training(takes: Memo<Takes>) -> impl IntoView {
     view! {
@@ -86,7 +88,7 @@ fn Training(takes: Memo<Takes>) -> impl IntoView {
     }
 }
 
-/// Images of different sizes.
+/// Entry for images of different sizes.
 #[component]
 fn ImageSizes() -> impl IntoView {
     view! {
@@ -96,7 +98,7 @@ fn ImageSizes() -> impl IntoView {
     }
 }
 
-/// Samples of different lengths; how they are put together is asked once there are some.
+/// Entry for samples of different lengths; the packing choice appears once lengths are entered.
 #[component]
 fn Lengths() -> impl IntoView {
     let reading = Store::get().reading();
@@ -111,7 +113,8 @@ fn Lengths() -> impl IntoView {
     }
 }
 
-/// Shown for every kind of model until one can be read, so that nothing jumps. Only another model is read anew.
+/// Properties that decide which entries are shown. All entries are shown until a model can be read, to avoid layout
+/// jumps; the model is read again only when its source changes.
 fn takes() -> Memo<Takes> {
     let reading = Store::get().reading();
     let source = Memo::new(move |_| reading.with(|r| r.source.clone()));
@@ -137,7 +140,7 @@ fn all(key: Key) -> Signal<Vec<&'static str>> {
     Signal::stored(key.choices().to_vec())
 }
 
-/// The choices that mean something for a model: those that name a part need parts.
+/// Choices that apply to a model; those that name a component need a model with components.
 fn meaningful(key: Key, takes: Takes) -> Vec<&'static str> {
     let means_something = |choice: &&'static str| match *choice {
         "vision" | "language" | "all-but-connector" => takes.parts,
@@ -165,7 +168,7 @@ fn LoraEntries() -> impl IntoView {
     }
 }
 
-/// What few people change.
+/// Entries that few people change.
 #[component]
 fn Finer(takes: Memo<Takes>) -> impl IntoView {
     let reading = Store::get().reading();
@@ -186,7 +189,7 @@ fn Finer(takes: Memo<Takes>) -> impl IntoView {
     }
 }
 
-/// What a folded group is called.
+/// Name of a collapsible group.
 #[derive(Clone, Copy)]
 enum FoldedName {
     Limit,
@@ -195,7 +198,7 @@ enum FoldedName {
     Finer,
 }
 
-/// A group that is open from the start where one of its entries is changed.
+/// A collapsible group, initially open if one of its entries differs from its default.
 #[component]
 fn Folded(name: FoldedName, keys: &'static [Key], children: Children) -> impl IntoView {
     let i18n = use_i18n();
@@ -215,10 +218,10 @@ fn Folded(name: FoldedName, keys: &'static [Key], children: Children) -> impl In
     }
 }
 
-/// The card, from a list by maker.
+/// Card selection from a list grouped by vendor.
 #[component]
 pub fn CardChoice(
-    /// What else is asked of it.
+    /// Further controls that belong to the card.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {

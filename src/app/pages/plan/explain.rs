@@ -1,4 +1,4 @@
-//! How a number comes about, opened from the number itself.
+//! Derivation of a number, opened by clicking the number.
 
 mod number;
 mod panel;
@@ -14,20 +14,20 @@ use crate::state::Draft;
 pub use number::Explained;
 pub use panel::{CloseButton, ExplanationPanel, show};
 
-/// The number that is explained, and those from which the person came to it.
+/// The number being explained, and the trail of numbers that led to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Explanation {
     trail: RwSignal<Vec<Quantity>>,
-    /// The entries of the run beside the page's that the number is also about.
+    /// Entries of the other run, for a number that compares two.
     changed: RwSignal<Option<Draft>>,
-    /// Changes whenever a number is pressed.
+    /// Counter that changes whenever a number is clicked.
     pressed: RwSignal<u32>,
-    /// The element that was pressed last.
+    /// Element clicked last.
     beside: StoredValue<Option<HtmlElement>, LocalStorage>,
 }
 
 impl Explanation {
-    /// Gives it to every component below.
+    /// Provides the state to all components below.
     pub fn provide() {
         let this = Self {
             trail: RwSignal::new(Vec::new()),
@@ -38,17 +38,17 @@ impl Explanation {
         provide_context(this);
     }
 
-    /// What the page provides.
+    /// Returns the state that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// The number that is explained now.
+    /// Number being explained now.
     fn now(self) -> Option<Quantity> {
         self.trail.with(|trail| trail.last().cloned())
     }
 
-    /// Explains a number in the panel, beside the element that shows it.
+    /// Opens the panel for a number, beside the element that shows it.
     fn open(self, quantity: Quantity, changed: Option<Draft>, beside: HtmlElement) {
         self.changed.set(changed);
         self.trail.set(vec![quantity]);
@@ -56,12 +56,12 @@ impl Explanation {
         self.pressed.update(|n| *n += 1);
     }
 
-    /// Goes into a term of the formula.
+    /// Moves on to a term of the formula.
     fn enter(self, quantity: Quantity) {
         self.trail.update(|trail| trail.push(quantity));
     }
 
-    /// Goes back to where the person came from.
+    /// Returns to the previous number.
     fn back(self) {
         self.trail.update(|trail| {
             trail.pop();
@@ -69,7 +69,7 @@ impl Explanation {
     }
 }
 
-/// Where the panel is, once a number was pressed.
+/// Placeholder of the panel, which loads once a number is clicked.
 #[component]
 pub fn ExplanationPlace() -> impl IntoView {
     let explanation = Explanation::get();

@@ -1,3 +1,5 @@
+//! Export of the setup and the run.
+
 use leptos::prelude::*;
 
 use super::time::time_entries;
@@ -8,7 +10,7 @@ use crate::simulation::Simulation;
 use crate::state::command;
 use crate::worker::{Answer, Ask, Engine, Export, Slot};
 
-/// The setup as a command, and the run as files.
+/// Exports the setup as a command and the run as files.
 #[component]
 pub fn ExportCard() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Part of the page that loads when it becomes visible.
+
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -6,7 +8,7 @@ use web_sys::IntersectionObserver;
 
 use crate::lazy::{Lazy, LazyPart};
 
-/// A part of the page that nobody looks at before it is in sight, and that is fetched and begun then.
+/// A part of the page that is fetched and started only when it becomes visible.
 #[component]
 pub fn InSight(of: Lazy, testid: &'static str) -> impl IntoView {
     let seen = RwSignal::new(false);
@@ -25,7 +27,7 @@ pub fn InSight(of: Lazy, testid: &'static str) -> impl IntoView {
     }
 }
 
-/// Notes when an element first comes into sight; at once where the browser cannot tell.
+/// Sets `seen` when an element first becomes visible, or at once if the browser cannot tell.
 fn watch(element: &web_sys::Element, seen: RwSignal<bool>) {
     let notice = Closure::<dyn Fn(js_sys::Array)>::new(move |entries: js_sys::Array| {
         let any = entries.iter().any(|entry| {

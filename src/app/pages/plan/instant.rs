@@ -1,3 +1,5 @@
+//! Tensors live at an instant.
+
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::derivation::Quantity;
@@ -10,7 +12,7 @@ use crate::part::part;
 use crate::words;
 use crate::worker::view::Live;
 
-/// The largest tensors live at an instant: what, where, how large, why.
+/// Lists the largest tensors live at an instant, with their place, size and reason.
 #[component]
 pub fn InstantList(live: RwSignal<Option<Live>>, pointed: RwSignal<Option<Instant>>) -> impl IntoView {
     let i18n = use_i18n();

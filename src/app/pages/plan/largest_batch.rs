@@ -1,3 +1,5 @@
+//! Largest micro-batch that trains.
+
 use std::time::Duration;
 
 use leptos::prelude::*;
@@ -14,16 +16,16 @@ use crate::words;
 use crate::worker::batches::{FoundBatch, LargestBatch, Stop};
 use crate::worker::{Answer, Ask, Engine, Slot};
 
-/// Entries must rest so long before it begins: its simulations would delay the run's own.
+/// Delay after the last entry before the search starts: its simulations would delay the run's own.
 const REST: Duration = Duration::from_millis(600);
 
-/// The largest micro-batch of the entries, in step with them.
+/// Search for the largest micro-batch of the current entries.
 #[derive(Clone, Copy)]
 struct Following {
     news: RwSignal<Option<LargestBatch>>,
-    /// Whether more is to come.
+    /// True while the search is running.
     at_work: RwSignal<bool>,
-    /// Whether the person ended it.
+    /// True if the user stopped the search.
     stopped: RwSignal<bool>,
     engine: Engine,
     pending: Pending,
@@ -42,7 +44,7 @@ impl Following {
         following
     }
 
-    /// Looks for that of other entries once they have rested.
+    /// Starts a search for new entries after a delay.
     fn ask(self, entries: Draft) {
         self.stop();
         let begin = move || {
@@ -67,14 +69,14 @@ impl Following {
     }
 }
 
-/// The largest micro-batch that trains on the card or under the limit, and what stops the next.
+/// Shows the largest micro-batch that trains on the card or under the limit, and what stops the next one.
 #[component]
 pub fn LargestBatchCard() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     let reading = store.reading();
     let following = Following::new();
-    // It is looked for whichever is entered.
+    // The entered batch does not matter: it is what the search varies.
     let entries = Memo::new(move |_| {
         let mut entries = reading.with(Reading::entries);
         entries.set(Key::Batch, "");
@@ -175,7 +177,7 @@ fn headline(i18n: Words, found: &FoundBatch) -> String {
     }
 }
 
-/// What becomes of one sample more.
+/// Explains why one sample more does not train.
 fn next(i18n: Words, found: &FoundBatch) -> Option<String> {
     let batch = grouped(found.batch + 1);
     match (&found.stop, &found.end) {

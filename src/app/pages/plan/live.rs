@@ -1,3 +1,5 @@
+//! Tensors live at the selected instant.
+
 use leptos::prelude::*;
 use vramscope_engine::report::Instant;
 
@@ -5,7 +7,7 @@ use crate::simulation::{Detailed, Simulation};
 use crate::worker::view::Live;
 use crate::worker::{Answer, Ask, Engine, Slot};
 
-/// What lives at the instant, as soon as the engine says so; until then what it said last.
+/// Follows the tensors live at an instant; keeps the last answer until the engine sends a new one.
 pub fn follow(instant: Memo<Option<Instant>>) -> RwSignal<Option<Live>> {
     let (simulation, engine) = (Simulation::get(), Engine::get());
     let live = RwSignal::new(None);
@@ -15,7 +17,7 @@ pub fn follow(instant: Memo<Option<Instant>>) -> RwSignal<Option<Live>> {
         };
         let Detailed { run, details } = &*detailed;
         if instant == details.curve.peak {
-            // It came with the run.
+            // The peak's list arrived with the run.
             engine.cancel(Slot::Instant);
             live.set(Some(details.at_peak.clone()));
             return;

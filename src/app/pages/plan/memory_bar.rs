@@ -1,3 +1,5 @@
+//! Bar of the run's memory on the card.
+
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::Part;
@@ -13,8 +15,7 @@ use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
 
-/// What the run takes, part by part, against what the card has. Parts stay the same elements while their amounts
-/// change.
+/// Shows the run's memory by part against the card's. Segments keep their elements while their amounts change.
 #[component]
 pub fn MemoryBar() -> impl IntoView {
     let i18n = use_i18n();
@@ -69,7 +70,7 @@ pub fn MemoryBar() -> impl IntoView {
     }
 }
 
-/// Where the card ends, and what passes it.
+/// Marks the card's limit and the amount beyond it.
 #[component]
 fn Limit() -> impl IntoView {
     let simulation = Simulation::get();
@@ -90,7 +91,7 @@ fn Limit() -> impl IntoView {
             |card| format!("{} · {}", card.name, gib(card.fit.room)),
         )
     });
-    // Near the left edge there is no room for its label on that side.
+    // Near the left edge there is no room for the label on that side.
     let early = Memo::new(move |_| {
         let run = simulation.run();
         run.is_some_and(|run| {
@@ -125,7 +126,7 @@ fn quantity(part: Part) -> Quantity {
     }
 }
 
-/// The bar's whole length: the card, or the need where it passes the card.
+/// Bytes that the whole bar stands for: the card's memory, or the run's if that is larger.
 fn scale(run: &Run) -> Bytes {
     match &run.card {
         Ok(card) => card.fit.needed.max(card.fit.room),

@@ -1,4 +1,4 @@
-//! `/`: what one training step takes, whether it fits, and where it goes.
+//! `/`: memory of a training step, its fit on a card, and its breakdown.
 
 mod breakdown;
 mod breakdown_row;
@@ -43,7 +43,7 @@ pub use sweep::SweepPanel;
 pub use time::TimePanel;
 pub use widget::PlanWidget;
 
-/// Controls at the left, results at the right; one below the other on a phone.
+/// Page with controls at the left and results at the right; stacked on a phone.
 #[component]
 pub fn PlanPage() -> impl IntoView {
     Simulation::provide(Store::get());

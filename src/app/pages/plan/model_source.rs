@@ -1,3 +1,5 @@
+//! Selection of the model.
+
 use gloo_file::File;
 use leptos::prelude::*;
 use vramscope_engine::Model;
@@ -10,13 +12,13 @@ use crate::state::Key;
 use crate::widgets::{ComboOption, Combobox, Help, HelpButton, OpenFiles, dropped, read_text};
 use crate::worker::Refusal;
 
-/// The model: from the catalogue, or a `config.json` typed, pasted, dropped or opened.
+/// Selects the model: from the catalogue, or a `config.json` that is typed, pasted, dropped or opened.
 #[component]
 pub fn ModelSource() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     let by_config = RwSignal::new(store.has(Key::Config));
-    // The text outlives a look at the catalogue.
+    // Kept so that the text survives a switch to the catalogue and back.
     let text = RwSignal::new(store.text(Key::Config));
     Effect::new(move || {
         let entered = store.text(Key::Config);
@@ -63,7 +65,7 @@ fn Tab(on: Signal<bool>, pick: impl Fn() + 'static, testid: &'static str, childr
     }
 }
 
-/// What the engine says of the model, while it cannot be read.
+/// The engine's message, if the model cannot be read.
 fn model_error() -> Signal<Option<String>> {
     let outcome = Simulation::get().outcome;
     Signal::derive(move || match outcome.get() {

@@ -1,3 +1,5 @@
+//! Key figures of the run.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{exact, gib, grouped};
 use vramscope_engine::report::derivation::Quantity;
@@ -10,13 +12,13 @@ use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
 
-/// One figure: which number it is, how it is shown, and the name by which tests and scripts find it.
+/// A figure: the quantity, its formatted and exact value, and the id by which tests and scripts find it.
 #[derive(Clone, PartialEq)]
 struct Figure {
     quantity: Quantity,
     shown: String,
     exact: String,
-    /// What else to know of it; mostly nothing.
+    /// Additional remark; usually empty.
     note: String,
     testid: &'static str,
     value: u64,
@@ -57,7 +59,7 @@ impl Figure {
     }
 }
 
-/// The figures of the run, exact to the byte. A line stays the same element while its figure changes.
+/// Lists the figures of the run, exact to the byte. A row keeps its element while its figure changes.
 #[component]
 pub fn Numbers() -> impl IntoView {
     let i18n = use_i18n();

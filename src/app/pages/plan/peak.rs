@@ -1,3 +1,5 @@
+//! Peak of the run at a glance.
+
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::derivation::Quantity;
@@ -8,7 +10,7 @@ use crate::part::text;
 use crate::simulation::Simulation;
 use crate::words;
 
-/// The peak at a glance: how high, and in which phase.
+/// Shows the peak's size and phase.
 #[component]
 pub fn Peak() -> impl IntoView {
     let i18n = use_i18n();

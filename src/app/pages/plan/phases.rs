@@ -1,3 +1,5 @@
+//! Peak of each phase.
+
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::Phase;
@@ -11,7 +13,7 @@ use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Run;
 
-/// The highest instant of each phase, and which phase decides.
+/// Shows the peak of each phase, and which phase holds the overall peak.
 #[component]
 pub fn Phases() -> impl IntoView {
     let i18n = use_i18n();

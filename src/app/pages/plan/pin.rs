@@ -1,4 +1,4 @@
-//! Setups that are kept beside the one in the editor.
+//! Pins setups for comparison with the current one.
 
 use leptos::prelude::*;
 
@@ -8,13 +8,13 @@ use crate::shell::Store;
 use crate::state::{Key, Pins, Reading};
 use crate::widgets::error_of;
 
-/// What is pinned.
+/// Pinned setups; reactive.
 pub fn pins(store: Store) -> Memo<Pins> {
     let reading = store.reading();
     Memo::new(move |_| reading.with(|r| Pins::read(r.good.get(Key::Compare)).unwrap_or_default()))
 }
 
-/// Keeps the entered setup beside those to come.
+/// Button that pins the current setup.
 #[component]
 pub fn PinButton() -> impl IntoView {
     let i18n = use_i18n();
@@ -35,7 +35,7 @@ pub fn PinButton() -> impl IntoView {
     }
 }
 
-/// The table of what is pinned; nothing while nothing is.
+/// Comparison table; empty if nothing is pinned.
 #[component]
 pub fn Pinned() -> impl IntoView {
     let pinned = pins(Store::get());

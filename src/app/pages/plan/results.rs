@@ -1,3 +1,5 @@
+//! Results of the plan page.
+
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
@@ -21,7 +23,7 @@ use crate::simulation::{Outcome, Simulation};
 use crate::words;
 use crate::worker::Refusal;
 
-/// What came of the entries: a run, or why there is none.
+/// Shows the run of the entries, or the reason why there is none.
 #[component]
 pub fn Results() -> impl IntoView {
     let i18n = use_i18n();
@@ -44,14 +46,14 @@ pub fn Results() -> impl IntoView {
     }
 }
 
-/// Which of the results there are.
+/// Kind of result on screen.
 #[derive(Clone, Copy, PartialEq)]
 enum Shown {
-    /// There is no run.
+    /// No run.
     Nothing,
-    /// One of a model that does not train.
+    /// Run of a model that does not train.
     Pass,
-    /// A training step.
+    /// Training step.
     Step,
 }
 
@@ -65,7 +67,7 @@ impl Shown {
     }
 }
 
-/// A run: what only training has stands there where the model trains.
+/// A run; the parts specific to training are shown only if the model trains.
 #[component]
 fn Ran(trains: bool) -> impl IntoView {
     let i18n = use_i18n();
@@ -115,7 +117,7 @@ fn Ran(trains: bool) -> impl IntoView {
     }
 }
 
-/// Why there is no run, and that nothing entered is lost.
+/// Explains why there is no run, and that the entries are kept.
 #[component]
 pub fn Refused() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Sweep of one entry.
+
 use std::time::Duration;
 
 use leptos::prelude::*;
@@ -17,42 +19,42 @@ use crate::worker::protocol::{Largest, Progress};
 use crate::worker::sweep::axis;
 use crate::worker::{Answer, Ask, Engine, Slot};
 
-/// Entries must rest so long before a sweep begins: its simulations would delay the run's own.
+/// Delay after the last entry before a sweep starts: its simulations would delay the run's own.
 const REST: Duration = Duration::from_millis(600);
 
-/// A sweep as far as it has come.
+/// Results of a sweep so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Swept {
-    /// The entry that was varied.
+    /// Entry that is varied.
     pub axis: Option<Axis>,
     /// Simulated values, in rising order.
     pub points: Vec<Point>,
-    /// The largest value of each card.
+    /// Largest value for each card.
     pub largest: Vec<Largest>,
 }
 
 impl Swept {
-    /// The entries of one value, on the chosen card or another.
+    /// Entries for one value, on the selected card or another one.
     pub fn entries_at(&self, entries: &Draft, value: u64, card: Option<&str>) -> Option<Draft> {
         let mut entries = entries.clone();
         entries.set(Key::named(self.axis?.name())?, value.to_string());
         if let Some(card) = card.filter(|card| *card != entries.get(Key::Gpu)) {
             entries.set(Key::Gpu, card);
-            // A limit is of the chosen card.
+            // A memory limit applies to the selected card only.
             entries.set(Key::LimitGib, "");
         }
         Some(entries)
     }
 }
 
-/// The sweep of the page.
+/// State of the page's sweep.
 #[derive(Clone, Copy)]
 pub struct SweepState {
-    /// What is shown: the last sweep that ended, or the first one as it goes.
+    /// Results on screen: the last complete sweep, or the first one while it grows.
     pub shown: RwSignal<Swept>,
-    /// How far the sweep that runs has come.
+    /// Progress of the running sweep.
     pub progress: RwSignal<Option<Progress>>,
-    /// Whether the person stopped it.
+    /// True if the user stopped it.
     pub stopped: RwSignal<bool>,
     engine: Engine,
     resting: Pending,
@@ -73,7 +75,7 @@ impl SweepState {
         }
     }
 
-    /// Begins anew once the entries have rested; what was asked before is dropped.
+    /// Starts a new sweep after a delay and drops the old one.
     fn ask(self, axis: Option<Axis>, entries: Draft) {
         self.cancel();
         self.stopped.set(false);
@@ -99,7 +101,7 @@ impl SweepState {
                     _ => {}
                 }
                 let ended = progress.is_complete();
-                // The last curve stays until there is a whole new one; the first grows before one's eyes.
+                // The last curve stays until the new one is complete; only the first one is shown while it grows.
                 let first = self
                     .shown
                     .try_with_untracked(|s| s.largest.is_empty())
@@ -111,7 +113,7 @@ impl SweepState {
             });
     }
 
-    /// Runs no more.
+    /// Stops the sweep.
     fn cancel(self) {
         self.number.update_value(|n| *n += 1);
         self.engine.cancel(Slot::Sweep);
@@ -119,7 +121,7 @@ impl SweepState {
     }
 }
 
-/// How the need follows one entry, against the memory of several cards.
+/// Chart of the memory against one entry, with the limits of several cards.
 #[component]
 pub fn SweepPanel() -> impl IntoView {
     let i18n = use_i18n();
@@ -152,7 +154,7 @@ pub fn SweepPanel() -> impl IntoView {
     }
 }
 
-/// How far it has come, and the way to stop it or to begin anew.
+/// Progress of the sweep, with buttons to stop and restart it.
 #[component]
 fn RunState(state: SweepState, again: Callback<()>) -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Cards of the sweep.
+
 use leptos::prelude::*;
 use vramscope_engine::device::Device;
 use vramscope_engine::format::{gib, grouped};
@@ -14,7 +16,7 @@ use crate::state::{Draft, Key};
 use crate::worker::protocol::Largest;
 use crate::worker::sweep::cards;
 
-/// The cards of the sweep; each but the chosen one can go, others can come.
+/// Cards of the sweep; all but the selected one can be removed, and others added.
 #[component]
 pub fn CardChips() -> impl IntoView {
     let i18n = use_i18n();
@@ -79,7 +81,7 @@ pub fn CardChips() -> impl IntoView {
     }
 }
 
-/// The largest value that fits each card.
+/// Table of the largest value that fits each card.
 #[component]
 pub fn LargestTable(shown: RwSignal<Swept>) -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Chart of the sweep.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::report::derivation::Quantity;
@@ -16,7 +18,7 @@ use crate::state::Key;
 use crate::words;
 use crate::worker::protocol::Largest;
 
-/// The chart with its files.
+/// Builds the chart with its exports.
 pub fn figure(i18n: Words, shown: RwSignal<Swept>) -> Figure {
     let store = Store::get();
     Figure {
@@ -29,7 +31,7 @@ pub fn figure(i18n: Words, shown: RwSignal<Swept>) -> Figure {
     }
 }
 
-/// The curve, and its figures at the value that is pointed at.
+/// The chart, with its figures at the pointer.
 #[component]
 pub fn SweepChart(shown: RwSignal<Swept>) -> impl IntoView {
     let i18n = use_i18n();
@@ -38,7 +40,7 @@ pub fn SweepChart(shown: RwSignal<Swept>) -> impl IntoView {
     let picked = RwSignal::new(None::<f64>);
     let chart = Memo::new(move |_| shown.with(|swept| chart(i18n, swept)));
     let (model, reading) = (Simulation::get().model, store.reading());
-    // What runs now: as entered, or the model's own where nothing is.
+    // Value of the current run: the entered one, or the model's own if none is entered.
     let own = Memo::new(move |_| {
         let axis = shown.with(|s| s.axis)?;
         model.with(|m| m.as_ref().map(|m| reading.with(|r| axis.value(m, &r.setup) as f64)))
@@ -106,7 +108,7 @@ fn needed_name(i18n: Words) -> String {
     t_string!(i18n, sweep.needed, card = card).to_string()
 }
 
-/// Why the curve begins late or ends early.
+/// Explains why the curve starts late or ends early.
 fn refusals(i18n: Words, swept: &Swept) -> String {
     let refused = |point: &Point| {
         let why = point.outcome.as_ref().err()?;
@@ -136,8 +138,7 @@ fn chart(i18n: Words, swept: &Swept) -> LineChart {
         .iter()
         .filter_map(|p| Some(p.outcome.as_ref().ok()?.needed.get() as f64));
     let (highest, widest) = (heights.clone().fold(0.0, f64::max), rooms.clone().fold(0.0, f64::max));
-    // Every card's line is in sight, also where the curve was stopped below it; beyond the widest nothing is
-    // of interest.
+    // Every card's line is visible, even if the curve stopped below it; nothing above the largest card matters.
     let top = if widest > 0.0 { widest * 1.08 } else { highest };
     let x = Axis::over(Unit::Count, true, axis_name(i18n, swept), values.iter().copied());
     LineChart {

@@ -1,4 +1,4 @@
-//! The time of a step, and what it waits for: a part of the program that is fetched once it is wanted.
+//! Time of a step and its bottlenecks, in a chunk that loads on request.
 
 mod chart;
 mod entries;
@@ -22,10 +22,10 @@ use crate::state::Key;
 pub use follow::entries as time_entries;
 pub use panel::TimePanel;
 
-/// Who asked once is not asked again on this machine.
+/// Preference that records that the user asked for the time before on this machine.
 const WANTED: &str = "time";
 
-/// The time of a step, or the offer to estimate it: the first visit does not pay for its download.
+/// Shows the time of a step, or a button that asks for it, since the first visit should not pay for its download.
 #[component]
 pub fn TimeCard() -> impl IntoView {
     let i18n = use_i18n();
@@ -33,7 +33,7 @@ pub fn TimeCard() -> impl IntoView {
     let card = NodeRef::<html::Section>::new();
     let ask = move |_| {
         preferences::write(WANTED, Some("1"));
-        // The button that has the focus goes.
+        // The button that holds the focus is about to disappear.
         if let Some(card) = card.get_untracked() {
             card.focus().ok();
         }
@@ -59,14 +59,14 @@ pub fn TimeCard() -> impl IntoView {
     }
 }
 
-/// Whether nobody has to ask: it costs no download, or something that is entered or chosen is about it.
+/// Returns true if no request is needed: the code costs no download, or an entry or selection concerns the time.
 fn is_wanted() -> bool {
     let is_entered = Key::ALL.into_iter().any(|key| key.of_time() && Store::get().has(key));
     let is_file = window().location().protocol().is_ok_and(|protocol| protocol == "file:");
     preferences::read(WANTED).is_some() || MyCard::get().kernels().is_some() || is_entered || is_file || is_kept()
 }
 
-/// Whether the browser keeps the whole page on this machine.
+/// Returns true if a service worker keeps the whole page on this machine.
 fn is_kept() -> bool {
     let of = |object: &JsValue, name: &str| js_sys::Reflect::get(object, &name.into()).ok();
     let workers = of(&window().navigator(), "serviceWorker").filter(|workers| workers.is_object());

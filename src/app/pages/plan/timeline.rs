@@ -1,3 +1,5 @@
+//! Timeline of the step's memory.
+
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html;
 use leptos::prelude::*;
@@ -17,7 +19,7 @@ use crate::simulation::{Detailed, Simulation};
 use crate::words;
 use crate::worker::view::Live;
 
-/// The step as a curve stacked by kind; the instant under the pointer, else the peak, is listed.
+/// Curve of the step, stacked by kind, beside the tensors live at the pointer or, by default, at the peak.
 #[component]
 pub fn TimelinePanel() -> impl IntoView {
     let i18n = use_i18n();
@@ -58,10 +60,11 @@ fn figure(i18n: Words, simulation: Simulation) -> Figure {
     }
 }
 
-/// Rows of the table on the page; the file has every column of the chart.
+/// Rows of the table on the page; the exported file has all columns of the chart.
 const SHOWN_ROWS: usize = 32;
 
-/// Live bytes by instant: phase, total, and each kind. Of a span of columns the highest stands.
+/// Builds the table of live bytes by instant: phase, total, and each kind. If rows are limited, each stands for a span
+/// of columns and shows its highest total.
 fn table(i18n: Words, simulation: Simulation, most: Option<usize>, words: fn(Bytes) -> String) -> Table {
     let head = [
         t_string!(i18n, timeline.phase).to_string(),
@@ -127,7 +130,7 @@ fn KindLegend() -> impl IntoView {
     view! { <ul class="kinds">{items.collect_view()}</ul> }
 }
 
-/// The frame around the curve: follows the pointer and the arrow keys, and marks the instant.
+/// Frame around the curve that follows the pointer and the arrow keys and marks the instant.
 #[component]
 fn Cursor(
     pointed: RwSignal<Option<Instant>>,
@@ -202,7 +205,7 @@ fn Cursor(
     }
 }
 
-/// The instant under a point of the frame; `None` before the curve begins.
+/// Instant under a horizontal position of the frame; `None` to the left of the plot.
 fn instant_at(x: f64, width: f64, len: usize) -> Option<Instant> {
     let plot = Plot::TIMELINE;
     let share = (x - plot.left) / (width - plot.left - plot.right).max(1.0);

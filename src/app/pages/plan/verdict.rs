@@ -1,3 +1,5 @@
+//! Verdict on the run.
+
 use std::time::Duration;
 
 use leptos::prelude::*;
@@ -14,15 +16,15 @@ use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::view::Card;
 
-/// The verdict is read out once no entry has changed it for so long.
+/// Quiet time after the last change before a screen reader announces the verdict.
 const QUIET: Duration = Duration::from_millis(1200);
 
-/// Whether it fits, in words and colour, and by how much.
+/// Shows the verdict in words and colour, with the margin.
 #[component]
 pub fn VerdictLine() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    // What the words are changes seldom; the numbers in them are patched.
+    // Split off because the kind of verdict changes rarely, while its numbers update in place.
     let kind = Memo::new(move |_| {
         simulation.card().map(|card| {
             let verdict = |card: Card| (card.fit.verdict, card.fit.needed > card.fit.room);
@@ -34,7 +36,7 @@ pub fn VerdictLine() -> impl IntoView {
         card.map_or_else(String::new, |card| headline(i18n, &card))
     });
     let line = part(move || {
-        // The numbers stand within a phrase.
+        // Tracks the language: the numbers are part of a translated phrase.
         i18n.locale();
         Some(match kind.get()? {
             Ok((verdict, is_short)) => view! {
@@ -56,7 +58,7 @@ pub fn VerdictLine() -> impl IntoView {
     }
 }
 
-/// Reads the verdict out politely: after changes, not at each keystroke.
+/// Announces the verdict to screen readers after changes, but not at each keystroke.
 #[component]
 fn Announcer() -> impl IntoView {
     let i18n = use_i18n();
@@ -67,7 +69,7 @@ fn Announcer() -> impl IntoView {
         let card = simulation.card()?.ok()?;
         Some(format!("{}. {}", headline(i18n, &card), detail(i18n, &card.fit)))
     });
-    // What is there when the page opens is read with the page.
+    // Skips the first verdict, which is read along with the page.
     Effect::watch(
         move || words.get(),
         move |words, _, _| {
@@ -103,7 +105,7 @@ fn detail(i18n: Words, fit: &Fit) -> String {
     }
 }
 
-/// What is needed, what there is, and the difference; each opens how it comes about.
+/// Memory needed, memory available and the difference, each with its derivation.
 #[component]
 fn Detail(is_short: bool) -> impl IntoView {
     let i18n = use_i18n();
@@ -126,7 +128,7 @@ fn number(quantity: Quantity, of: fn(&Fit) -> Bytes) -> AnyView {
     view! { <Explained quantity text /> }.into_any()
 }
 
-/// The verdict's shape, so that it does not rest on colour.
+/// Icon of the verdict, so that it is not conveyed by colour alone.
 #[component]
 pub(super) fn Icon(verdict: Verdict) -> impl IntoView {
     let path = match verdict {

@@ -1,3 +1,5 @@
+//! Warnings about the run.
+
 use leptos::prelude::*;
 use vramscope_engine::report::Severity;
 
@@ -6,7 +8,7 @@ use crate::part::part;
 use crate::simulation::Simulation;
 use crate::words;
 
-/// What to know and what to do next.
+/// Lists the run's warnings with their remedies.
 #[component]
 pub fn Warnings() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,4 +1,4 @@
-//! Single changes of the setup with what each does, before it is chosen.
+//! Single changes to the setup with their effects, before any is applied.
 
 mod group;
 mod row;
@@ -12,7 +12,7 @@ use crate::widgets::ProgressLine;
 use group::Group;
 use trials::Trials;
 
-/// Changes grouped by the entry that they change, the group of the largest saving first.
+/// Lists the changes by entry, the group with the largest saving first.
 #[component]
 pub fn WhatIf() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Embeddable part of the plan page.
+
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
@@ -12,7 +14,7 @@ use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Widget;
 
-/// One part of the page alone.
+/// Shows one part of the plan page alone.
 #[component]
 pub fn PlanWidget(part: Widget) -> impl IntoView {
     let i18n = use_i18n();

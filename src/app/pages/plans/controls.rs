@@ -1,3 +1,5 @@
+//! Controls of the recommendations page.
+
 use leptos::prelude::*;
 use vramscope_plan::search::Entry as Of;
 
@@ -10,7 +12,7 @@ use crate::state::Key;
 use crate::widgets::{Entry, Number};
 use crate::worker::plans::open;
 
-/// What is asked: model, card, samples, and what may be changed.
+/// Controls for model, card, samples, and the entries that may change.
 #[component]
 pub fn Controls() -> impl IntoView {
     let i18n = use_i18n();
@@ -54,7 +56,7 @@ pub fn Controls() -> impl IntoView {
     }
 }
 
-/// Which entries may change; the rest stays as it is entered on the first page.
+/// Selects the entries that may change; all others keep their values from the plan page.
 #[component]
 fn MayChange() -> impl IntoView {
     let i18n = use_i18n();
@@ -82,7 +84,7 @@ fn MayChange() -> impl IntoView {
     }
 }
 
-/// The text for these entries with one more, or one less; empty for what holds where nothing is entered.
+/// Text of the selection after adding or removing an entry; empty for the default selection.
 fn changed(now: &[Of], entry: Of, is_open: bool) -> String {
     let wanted = |other: &Of| if *other == entry { is_open } else { now.contains(other) };
     let all: Vec<Of> = Of::ALL.into_iter().filter(wanted).collect();

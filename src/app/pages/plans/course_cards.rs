@@ -1,3 +1,5 @@
+//! The course's rules of thumb by card memory.
+
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
@@ -9,7 +11,7 @@ const CARDS: [(&str, &str, [u64; 4]); 3] = [
     ("≥ 24 GB", "RTX 3090, A100", [2, 2, 224, 16]),
 ];
 
-/// A course's settings for the same sizes of memory, by a rule of thumb.
+/// Table of the course's settings for the same sizes of memory, by a rule of thumb.
 #[component]
 pub fn CourseCards() -> impl IntoView {
     let i18n = use_i18n();

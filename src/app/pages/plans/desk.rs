@@ -1,3 +1,5 @@
+//! State of the search for a plan.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -8,22 +10,22 @@ use crate::state::{Draft, Reading};
 use crate::worker::plans::PlanNews;
 use crate::worker::{Answer, Ask, Engine, Slot};
 
-/// The search, and what came of it.
+/// State of the search for a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Desk {
-    /// What was told last.
+    /// Latest news of the search.
     pub news: RwSignal<Option<Arc<PlanNews>>>,
-    /// Whether more is to come.
+    /// True while the search is running.
     pub at_work: RwSignal<bool>,
-    /// What was asked.
+    /// Entries that the search was started with.
     asked: RwSignal<Draft>,
-    /// What is entered.
+    /// Current entries.
     entries: Memo<Draft>,
     engine: Engine,
 }
 
 impl Desk {
-    /// Gives a desk to every component below; nothing is searched until someone asks.
+    /// Provides the state to all components below; the search starts only on request.
     pub fn provide() -> Self {
         let reading = Store::get().reading();
         let desk = Self {
@@ -38,12 +40,12 @@ impl Desk {
         desk
     }
 
-    /// The desk that the page provides.
+    /// Returns the state that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// Searches anew.
+    /// Starts a new search.
     pub fn search(self) {
         let entries = self.entries.get_untracked();
         self.asked.set(entries.clone());
@@ -51,7 +53,7 @@ impl Desk {
         self.news.set(Some(Arc::default()));
         self.engine
             .ask(Slot::Plan, Ask::Plan(entries), move |answer, progress| {
-                // The page may have been left.
+                // The page may have been left in the meantime.
                 if let Some(Answer::Plan(text)) = answer
                     && let Ok(news) = serde_json::from_str::<PlanNews>(&text)
                 {
@@ -63,18 +65,18 @@ impl Desk {
             });
     }
 
-    /// Searches no further; what was told stays.
+    /// Stops the search and keeps its results.
     pub fn stop(self) {
         self.engine.cancel(Slot::Plan);
         self.at_work.set(false);
     }
 
-    /// Whether something else is entered than what was asked.
+    /// Returns true if the entries have changed since the search started.
     pub fn is_stale(self) -> bool {
         self.entries.with(|now| self.asked.with(|asked| now != asked))
     }
 
-    /// What someone reads of the plan, once there is one.
+    /// Reads something from the plan, if there is one.
     pub fn plan<T>(self, read: impl FnOnce(&Plan) -> T) -> Option<T> {
         self.news.with(|news| news.as_ref()?.plan.as_ref().map(read))
     }

@@ -1,4 +1,4 @@
-//! Words for a setup's entries, and the first page with them.
+//! Texts of a setup's entries, and links to the plan page with them.
 
 use serde_json::Value;
 use vramscope_engine::setup::{Parallel, Strategy};
@@ -9,7 +9,7 @@ use crate::shell::Store;
 use crate::state::{Address, Form, Key, Route};
 use crate::words;
 
-/// What a plan may change, in the order in which it is told.
+/// Entries that a plan may change, in display order.
 const TOLD: [Key; 7] = [
     Key::Freeze,
     Key::Precision,
@@ -20,7 +20,7 @@ const TOLD: [Key; 7] = [
     Key::ImageSizes,
 ];
 
-/// The name of an entry that a plan may change.
+/// Name of an entry that a plan may change.
 pub fn name(i18n: Words, entry: &str) -> String {
     match entry {
         "resolution" => t_string!(i18n, recommend.resolution).to_string(),
@@ -31,7 +31,7 @@ pub fn name(i18n: Words, entry: &str) -> String {
     }
 }
 
-/// A value of an entry.
+/// Text of an entry's value.
 pub fn value(i18n: Words, entry: &str, value: &str) -> String {
     if entry == "strategy"
         && let Ok(known) = serde_json::from_value(Value::from(value))
@@ -41,7 +41,7 @@ pub fn value(i18n: Words, entry: &str, value: &str) -> String {
     Key::named(entry).map_or_else(|| value.to_owned(), |key| words::choice(i18n, key, value))
 }
 
-/// The entries of a setup as texts of the page.
+/// Converts the entries of a setup to the page's texts.
 fn texts(choice: &Choice) -> Vec<(Key, String)> {
     let Ok(Value::Object(setup)) = serde_json::to_value(&choice.setup) else {
         return Vec::new();
@@ -68,7 +68,7 @@ fn text(key: Key, value: &Value) -> String {
     }
 }
 
-/// A setup in words: what a plan may have changed, and how its samples come.
+/// Summarises a setup: the entries that a plan may change, and how samples are batched.
 pub fn summary(i18n: Words, choice: &Choice) -> Vec<(String, String)> {
     let texts = texts(choice);
     let of = |key: Key| {
@@ -87,7 +87,7 @@ pub fn summary(i18n: Words, choice: &Choice) -> Vec<(String, String)> {
     all
 }
 
-/// A way to share, in the tools' own words.
+/// Name of a parallel strategy, as its library spells it.
 const fn tools_word(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Ddp => "DDP",
@@ -101,7 +101,7 @@ const fn tools_word(strategy: Strategy) -> &'static str {
     }
 }
 
-/// How several GPUs share.
+/// Describes the parallel setup of several GPUs.
 fn strategy(parallel: &Parallel) -> String {
     let mut words = tools_word(parallel.strategy).to_owned();
     for (on, word) in [
@@ -113,7 +113,7 @@ fn strategy(parallel: &Parallel) -> String {
     words
 }
 
-/// What of a setup is not as asked, in few words.
+/// Summarises how a setup differs from the requested one.
 pub fn differing(i18n: Words, plan: &Plan, choice: &Choice) -> String {
     let asked = Choice {
         setup: plan.asked.clone(),
@@ -126,12 +126,12 @@ pub fn differing(i18n: Words, plan: &Plan, choice: &Choice) -> String {
     own.map(|(_, value)| value).collect::<Vec<_>>().join(" · ")
 }
 
-/// The first page with a setup; nothing where several GPUs share it, which that page does not simulate.
+/// Link to the plan page with a setup; `None` for several GPUs, which that page does not simulate.
 pub fn planner(store: Store, choice: &Choice) -> Option<String> {
     choice.parallel.is_none().then(|| with(store.address(), choice))
 }
 
-/// The first page with a setup of another model and card.
+/// Link to the plan page with a setup of another model and card.
 pub fn planner_of(store: Store, choice: &Choice, model: &str, card: &str) -> String {
     let mut address = store.address();
     for (key, text) in [(Key::Config, ""), (Key::Model, model), (Key::Gpu, card)] {

@@ -1,3 +1,5 @@
+//! Exports the recommended setup to training frameworks.
+
 use leptos::prelude::*;
 use vramscope_plan::Plan;
 use vramscope_plan::export::Form;
@@ -8,7 +10,7 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::CopyButton;
 
-/// Names of the tool, which no language translates, and of the file.
+/// Name of the tool, which is not translated, and of its file.
 const fn names(form: Form) -> (&'static str, &'static str) {
     match form {
         Form::HfPython => ("transformers.TrainingArguments (Python)", "training_args.py"),
@@ -23,13 +25,13 @@ const fn names(form: Form) -> (&'static str, &'static str) {
     }
 }
 
-/// The recommended setup as the configuration of a tool.
+/// Shows the recommended setup as a configuration of a tool.
 #[component]
 pub fn Exports() -> impl IntoView {
     let i18n = use_i18n();
     let desk = Desk::get();
     let form = RwSignal::new(None::<String>);
-    // Until somebody chooses, the first tool that takes the setup.
+    // Until the user selects a tool, show the first one that supports the setup.
     let taking = Memo::new(move |_| {
         let first = |plan: &Plan| {
             let best = plan.recommended.as_ref()?;

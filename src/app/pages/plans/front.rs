@@ -1,3 +1,5 @@
+//! Pareto front of the setups found.
+
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::order::sort_by;
@@ -12,7 +14,7 @@ use crate::pages::stem;
 use crate::part::part;
 use crate::shell::Store;
 
-/// What no other setup beats in fidelity, time and memory.
+/// Shows the Pareto front of fidelity, time and memory.
 #[component]
 pub fn Front() -> impl IntoView {
     let i18n = use_i18n();
@@ -95,12 +97,12 @@ pub fn Front() -> impl IntoView {
     })
 }
 
-/// What a setup takes: reserved where it was played.
+/// Bytes of a setup: reserved if the allocator was simulated, otherwise live.
 fn memory(choice: &Choice) -> f64 {
     choice.peak_reserved.unwrap_or(choice.live).get() as f64
 }
 
-/// Its distance, its figures, and what is not as asked.
+/// Describes a setup: figures, distance, and differences from the request.
 fn words(i18n: Words, plan: &Plan, choice: &Choice) -> String {
     let rate = choice.samples_per_s.map_or_else(String::new, |rate| {
         t_string!(i18n, recommend.rate, rate = format!("{rate:.2}")).to_string()
@@ -122,7 +124,7 @@ fn fidelity(i18n: Words, distance: u32) -> String {
     }
 }
 
-/// A curve for each distance, over memory.
+/// Builds the chart over memory, with a curve for each distance.
 fn chart(i18n: Words, choices: &[Choice]) -> LineChart {
     let mut series: Vec<(u32, Vec<(f64, f64)>)> = Vec::new();
     for choice in choices {

@@ -1,3 +1,5 @@
+//! Ladder of memory-saving measures.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib};
 use vramscope_engine::units::Bytes;
@@ -10,7 +12,7 @@ use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::words;
 
-/// The usual measures one after another, each with what it saves, as bars against what the plan stays within.
+/// Applies the usual measures one after another and draws the memory after each against the plan's limit.
 #[component]
 pub fn Ladder() -> impl IntoView {
     let i18n = use_i18n();

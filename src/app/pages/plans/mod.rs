@@ -1,4 +1,4 @@
-//! `/recommend`: what to run on some hardware, and why.
+//! `/recommend`: recommends setups for given hardware, with reasons.
 
 mod controls;
 mod course_cards;
@@ -31,11 +31,11 @@ use recommended::Recommended;
 use refused::refused;
 use searched::{Progress, Searched};
 
-/// The question at the left, the plan at the right, plans that are ready below.
+/// Page with the question at the left, the plan at the right, and prepared plans below.
 #[component]
 pub fn PlansPage() -> impl IntoView {
     let i18n = use_i18n();
-    // For the errors of model and card.
+    // Provides the error messages of model and card.
     Simulation::provide(Store::get());
     let desk = Desk::provide();
     let refusal = part(move || {

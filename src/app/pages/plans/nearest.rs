@@ -1,3 +1,5 @@
+//! Nearest setup when none fits.
+
 use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::tape::Kind;
@@ -10,7 +12,7 @@ use crate::part::part;
 use crate::shell::Store;
 use crate::words;
 
-/// Where nothing fits: what comes nearest, and what stands in the way.
+/// Shows the nearest setup if none fits, with the memory that it lacks and the kinds of tensors that take it.
 #[component]
 pub fn NearestCard() -> impl IntoView {
     let i18n = use_i18n();

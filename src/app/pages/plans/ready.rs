@@ -1,3 +1,5 @@
+//! Prepared plans for common models and cards.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -13,7 +15,7 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::Store;
 
-/// A plan that `cargo xtask plans` made.
+/// A plan prepared by `cargo xtask plans`.
 #[derive(Debug, Clone, Deserialize)]
 struct Kept {
     model: String,
@@ -24,7 +26,7 @@ struct Kept {
     nearest: Option<Nearest>,
 }
 
-/// Plans for common models and cards: a row for each size of memory, a column for each model.
+/// Table of prepared plans for common models and cards: a row per memory size, a column per model.
 #[component]
 pub fn Ready() -> impl IntoView {
     let i18n = use_i18n();
@@ -33,7 +35,7 @@ pub fn Ready() -> impl IntoView {
     spawn_local(async move {
         let text = published("plans").await;
         let read = |line: &str| serde_json::from_str::<Kept>(line).ok();
-        // Without a network and unkept there is none to show; the page may have been left.
+        // Offline and without a cached copy there are no plans to show. `try_set`, because the page may have been left.
         all.try_set(Arc::new(text.unwrap_or_default().lines().filter_map(read).collect()));
     });
     part(move || {
@@ -95,10 +97,10 @@ pub fn Ready() -> impl IntoView {
     })
 }
 
-/// What a plan is, in words: entry and value.
+/// Entries and values that describe a plan.
 type Told = Vec<(String, String)>;
 
-/// What all plans have in common; those where nothing fits have no say.
+/// Entries that all plans share; plans for which nothing fits are ignored.
 fn common(all: &[Told]) -> Told {
     let mut plans = all.iter().filter(|told| !told.is_empty());
     let mut common = plans.next().cloned().unwrap_or_default();
@@ -108,12 +110,12 @@ fn common(all: &[Told]) -> Told {
     common
 }
 
-/// What a plan does not share with all others.
+/// Entries of a plan that are not shared by all.
 fn own<'a>(told: &'a Told, common: &Told) -> Vec<&'a (String, String)> {
     told.iter().filter(|entry| !common.contains(entry)).collect()
 }
 
-/// A plan: what is trained and how samples come, then the rest, then how full it makes the card.
+/// Table cell of a plan: trained parts and samples first, then the other entries, then the memory used.
 fn cell(store: Store, plan: &Kept, own: Vec<&(String, String)>) -> AnyView {
     let i18n = use_i18n();
     let value = plan.recommended.as_ref().and_then(|best| best.peak_reserved);

@@ -1,3 +1,5 @@
+//! Recommended setup.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::units::{Bytes, Seconds};
@@ -10,7 +12,7 @@ use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::Store;
 
-/// The recommended setup with its figures, and why each entry is as it is.
+/// Shows the recommended setup with its figures, and the reason for each entry.
 #[component]
 pub fn Recommended() -> impl IntoView {
     let i18n = use_i18n();
@@ -42,7 +44,7 @@ pub fn Recommended() -> impl IntoView {
     })
 }
 
-/// A bar of what is taken of a limit, with a mark where the margin begins.
+/// Bar of the memory used out of a limit, with a mark where the margin begins.
 #[component]
 pub fn Room(bytes: Bytes, of: Bytes, planned: Bytes) -> impl IntoView {
     let whole = bytes.max(of).get().max(1) as f64;
@@ -160,7 +162,7 @@ fn paid(i18n: Words, seconds: f64) -> String {
     }
 }
 
-/// What a change does.
+/// Explains what a change does.
 fn why(i18n: Words, key: &str, to: &str) -> String {
     match (key, to) {
         ("ckpt", "none") => t_string!(i18n, recommend.why_ckpt_none).to_string(),

@@ -1,3 +1,5 @@
+//! Reasons for having no plan.
+
 use vramscope_engine::format::grouped;
 use vramscope_plan::search::{MOST_ACCUMULATED, NoBatch};
 
@@ -5,7 +7,7 @@ use crate::i18n::{Words, t_string};
 use crate::words;
 use crate::worker::plans::{MOST_GPUS, NoPlan};
 
-/// Why there is no plan, in the person's language; what is said of a configuration that cannot be read is English.
+/// Explains why there is no plan. The message about a configuration that cannot be read is in English.
 pub fn refused(i18n: Words, why: &NoPlan) -> String {
     let count = |n: u64| grouped(n);
     match why {

@@ -1,3 +1,5 @@
+//! Progress and statistics of the search.
+
 use leptos::prelude::*;
 use vramscope_engine::format::grouped;
 
@@ -5,7 +7,7 @@ use super::desk::Desk;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 
-/// How far the search is, and a way to end it.
+/// Progress of the search, with a stop button.
 #[component]
 pub fn Progress() -> impl IntoView {
     let i18n = use_i18n();
@@ -51,7 +53,7 @@ pub fn Progress() -> impl IntoView {
     }
 }
 
-/// How setups were decided, where times come from, and what was not searched.
+/// Shows how setups were decided, the sources of the times, and what was not searched.
 #[component]
 pub fn Searched() -> impl IntoView {
     let i18n = use_i18n();

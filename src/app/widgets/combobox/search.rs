@@ -1,4 +1,4 @@
-//! What is going on in a combobox: the text typed, what it finds, and the marked option.
+//! State of a combobox: the typed text, its matches, and the highlighted option.
 
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
@@ -7,28 +7,28 @@ use super::ComboOption;
 use crate::shell::Store;
 use crate::state::Key;
 
-/// What is going on in a combobox.
+/// State of a combobox.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
-    /// The entry.
+    /// Key of the entry.
     pub key: Key,
-    /// Where it is kept.
+    /// Store that holds the entry.
     pub store: Store,
     /// All choices.
     pub options: Signal<Vec<ComboOption>>,
     /// The text typed since the list opened.
     pub typed: RwSignal<Option<String>>,
-    /// Place of the marked option among those found.
+    /// Index of the highlighted option among the matches.
     pub marked: RwSignal<usize>,
 }
 
 impl Search {
-    /// Whether the list is open.
+    /// Returns true if the list is open.
     pub fn is_open(self) -> bool {
         self.typed.with(Option::is_some)
     }
 
-    /// Every word typed occurs in the value or its group, whatever its case.
+    /// Returns the options that contain every typed word in their value or group, ignoring case.
     pub fn found(self) -> Vec<ComboOption> {
         let typed = self.typed.get().unwrap_or_default().to_ascii_lowercase();
         let words: Vec<_> = typed.split_whitespace().collect();
@@ -39,7 +39,7 @@ impl Search {
         self.options.get().into_iter().filter(fits).collect()
     }
 
-    /// Opens the list at the choice in force.
+    /// Opens the list at the current choice.
     pub fn open(self) {
         if !self.is_open() {
             self.typed.set(Some(String::new()));
@@ -49,18 +49,18 @@ impl Search {
         }
     }
 
-    /// Closes the list; the choice in force stays.
+    /// Closes the list and keeps the current choice.
     pub fn close(self) {
         self.typed.set(None);
     }
 
-    /// Searches for a text.
+    /// Filters the list by a text.
     pub fn narrow(self, text: String) {
         self.typed.set(Some(text));
         self.mark(0);
     }
 
-    /// Takes a choice.
+    /// Selects a choice.
     pub fn pick(self, value: &str) {
         self.store.set(self.key, value);
         self.close();
@@ -74,7 +74,7 @@ impl Search {
 
     fn mark(self, place: usize) {
         self.marked.set(place);
-        // Once the list is drawn.
+        // Runs after the list is rendered.
         request_animation_frame(move || {
             let id = option_id(self.key, place);
             if let Some(element) = document().get_element_by_id(&id) {
@@ -83,7 +83,7 @@ impl Search {
         });
     }
 
-    /// The keys of an editable combobox, as the ARIA authoring practices have them.
+    /// Handles the keys of an editable combobox as the ARIA Authoring Practices Guide defines them.
     pub fn on_key(self, event: KeyboardEvent) {
         let last = self.found().len().saturating_sub(1);
         let place = self.marked.get();
@@ -101,12 +101,12 @@ impl Search {
     }
 }
 
-/// The id of an option, by which a screen reader follows the mark.
+/// Element id of an option; assistive technology uses it to follow the highlight.
 pub fn option_id(key: Key, place: usize) -> String {
     format!("option-{}-{place}", key.name())
 }
 
-/// Scrolls the list, and not the page around it, until the option stands in its middle.
+/// Scrolls the list, but not the page around it, to centre the option.
 fn scroll_into_list(option: &web_sys::Element) {
     let Some(list) = option.parent_element() else { return };
     let (option, frame) = (option.get_bounding_client_rect(), list.get_bounding_client_rect());

@@ -1,12 +1,12 @@
-//! The cards that a sweep is held against.
+//! Selects the cards that a sweep is compared with.
 
 use vramscope_engine::device::Device;
 use vramscope_engine::order::sort_by_key;
 
 use crate::state::{Key, Reading};
 
-/// The cards that a sweep is held against: those that are named, else the chosen one and its neighbours
-/// by memory among the cards of its kind.
+/// Cards to compare a sweep with: those named, otherwise the selected card and its neighbours in memory size among
+/// cards of the same vendor.
 pub fn cards(reading: &Reading) -> Vec<&'static Device> {
     let chosen = Device::by_name(&reading.gpu).ok();
     let named = reading.good.get(Key::Cards);
@@ -24,13 +24,13 @@ pub fn cards(reading: &Reading) -> Vec<&'static Device> {
     cards
 }
 
-/// Cards on each side of the chosen one.
+/// Number of neighbours on each side of the selected card.
 const BESIDE: usize = 2;
 
-/// Cards of the maker with the next smaller and larger memory, one for each size.
+/// The vendor's cards with the next smaller and larger memory, one for each size.
 fn neighbours(chosen: &'static Device) -> Vec<&'static Device> {
     let mut sizes: Vec<&'static Device> = Device::all().iter().filter(|d| d.vendor == chosen.vendor).collect();
-    // Of one size the one of the chosen kind, and the newest, stands for all.
+    // Among cards of one size, the newest of the selected kind represents them all.
     sort_by_key(&mut sizes, |d| (d.memory(), d.kind == chosen.kind));
     let mut one_of_each: Vec<&'static Device> = Vec::new();
     for card in sizes.into_iter().filter(|d| d.memory() != chosen.memory()) {

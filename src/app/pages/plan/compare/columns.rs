@@ -1,3 +1,5 @@
+//! Columns of the comparison.
+
 use leptos::prelude::*;
 
 use crate::i18n::{Words, t_string};
@@ -8,29 +10,29 @@ use crate::state::Draft;
 use crate::worker::view::Summary;
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot};
 
-/// What came of a setup; `None` while it is being simulated.
+/// Result of a setup; `None` while it is being simulated.
 pub type Found = Option<Result<Summary, Refusal>>;
 
-/// One setup.
+/// A setup of the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its place among the pinned ones; the editor's has none.
+    /// Index among the pinned setups; `None` for the current one.
     pub pin: Option<usize>,
-    /// What decides its run.
+    /// Entries that affect its run.
     pub entries: Draft,
-    /// What came of it.
+    /// Result of its simulation.
     pub found: Found,
 }
 
-/// The setups side by side, in step with store and run.
+/// Columns of the comparison, updated with store and run.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns {
-    /// Pinned setups in order, then the editor's. Empty while nothing is pinned.
+    /// Pinned setups in order, then the current one; empty if nothing is pinned.
     pub all: Memo<Vec<Column>>,
 }
 
 impl Column {
-    /// `A`, `B`, … for pinned setups.
+    /// Returns `A`, `B`, … for pinned setups, and the word for the current one.
     pub fn name(&self, i18n: Words) -> String {
         match self.pin {
             Some(i) => letter(i),
@@ -38,19 +40,19 @@ impl Column {
         }
     }
 
-    /// What came of it, if it runs.
+    /// Figures of the run, if it succeeded.
     pub fn summary(&self) -> Option<&Summary> {
         self.found.as_ref()?.as_ref().ok()
     }
 }
 
-/// The name of a pinned setup.
+/// Letter of a pinned setup.
 pub fn letter(i: usize) -> String {
     char::from(b'A' + i as u8).to_string()
 }
 
 impl Columns {
-    /// Simulates pinned setups when they change; the editor's is simulated anyway.
+    /// Simulates the pinned setups whenever they change; the current one is simulated anyway.
     pub fn follow() -> Self {
         let (store, simulation, engine) = (Store::get(), Simulation::get(), Engine::get());
         let pins = pins(store);

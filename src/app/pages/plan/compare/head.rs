@@ -1,3 +1,5 @@
+//! Header row of the comparison.
+
 use leptos::prelude::*;
 
 use super::columns::{Column, letter};
@@ -6,7 +8,7 @@ use crate::pages::plan::pin::pins;
 use crate::shell::Store;
 use crate::state::{Key, Reading};
 
-/// Names of the setups; pinned ones can be removed or exchanged with the editor's.
+/// Names of the setups; pinned ones can be removed or swapped with the current one.
 #[component]
 pub fn Head(all: Vec<Column>) -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Rows of the comparison.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib, rounds_to_nothing};
 use vramscope_engine::report::Phase;
@@ -12,7 +14,7 @@ use crate::state::{Draft, Key};
 use crate::words;
 use crate::worker::view::Summary;
 
-/// Whether each fits its card.
+/// Verdict of each setup on its card.
 #[component]
 pub fn Verdicts(all: Vec<Column>) -> impl IntoView {
     let i18n = use_i18n();
@@ -41,7 +43,7 @@ pub fn Verdicts(all: Vec<Column>) -> impl IntoView {
     }
 }
 
-/// What each takes from its card, part by part, all on one scale.
+/// Memory of each setup by part, all on one scale.
 #[component]
 pub fn Parts(all: Vec<Column>) -> impl IntoView {
     let i18n = use_i18n();
@@ -80,7 +82,7 @@ fn segments(i18n: Words, summary: &Summary, scale: f64) -> Vec<Segment> {
     summary.parts.iter().map(segment).collect()
 }
 
-/// A figure, and how far it is from that of the first setup.
+/// A figure and its difference from that of the first setup.
 #[component]
 fn Figure(bytes: Option<Bytes>, first: Option<Bytes>) -> impl IntoView {
     let away = bytes.zip(first).map(|(bytes, first)| bytes.difference_to(first));
@@ -94,12 +96,12 @@ fn Figure(bytes: Option<Bytes>, first: Option<Bytes>) -> impl IntoView {
     }
 }
 
-/// The peak of each phase; the phase that holds the peak stands out.
+/// Peak of each phase; the phase that holds the overall peak is highlighted.
 #[component]
 pub fn Figures(all: Vec<Column>) -> impl IntoView {
     let i18n = use_i18n();
     [Phase::Forward, Phase::Backward, Phase::Optimizer].map(|phase| {
-        // What does not train has one phase.
+        // A model that does not train has only one phase.
         let peak = |column: &Column| {
             let bytes = column.summary().map(|s| s.figures.steady.peak_of(phase));
             bytes.filter(|bytes| *bytes > Bytes::ZERO)
@@ -125,7 +127,7 @@ pub fn Figures(all: Vec<Column>) -> impl IntoView {
     })
 }
 
-/// Entries that are not the same in all setups; what differs from the first is marked.
+/// Entries that differ between the setups; values unlike the first setup's are marked.
 #[component]
 pub fn Differences(all: Vec<Column>) -> impl IntoView {
     let i18n = use_i18n();

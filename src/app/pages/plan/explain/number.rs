@@ -1,3 +1,5 @@
+//! A number that can be explained.
+
 use leptos::prelude::*;
 use vramscope_engine::report::derivation::Quantity;
 use wasm_bindgen::JsCast;
@@ -7,21 +9,21 @@ use crate::i18n::{t, use_i18n};
 use crate::part;
 use crate::state::Draft;
 
-/// A number that opens how it comes about.
+/// A number that opens its derivation when clicked.
 #[component]
 pub fn Explained(
-    /// Which number.
+    /// Quantity that the number shows.
     quantity: Quantity,
-    /// The entries of the run beside the page's that the number is also about.
+    /// Entries of the other run, for a number that compares two.
     #[prop(optional_no_strip)]
     changed: Option<Draft>,
-    /// The number as it is shown.
+    /// Formatted number.
     #[prop(into)]
     text: Signal<String>,
-    /// The name by which tests and scripts find it.
+    /// Id by which tests and scripts find it.
     #[prop(optional, into)]
     testid: Option<&'static str>,
-    /// Its exact value.
+    /// Exact value.
     #[prop(optional, into)]
     value: Option<Signal<u64>>,
 ) -> impl IntoView {

@@ -1,3 +1,5 @@
+//! Panel that explains a number.
+
 use leptos::html;
 use leptos::prelude::*;
 use vramscope_engine::format::{exact, gib, grouped};
@@ -13,11 +15,11 @@ use crate::simulation::Simulation;
 use crate::words;
 use crate::worker::{Answer, Ask, Coded, Engine, Slot};
 
-/// The widest that the panel gets, and room for most of its heights, in CSS pixels.
+/// Maximum width of the panel, and enough height for most contents, in CSS pixels.
 const SIZE: [f64; 2] = [608.0, 360.0];
 
-/// The panel that explains a number: formula, numbers, result, source. The browser closes it at
-/// Escape and at a click elsewhere, and gives the focus back.
+/// Panel with formula, numbers, result and source. The browser closes it on Escape or an outside click and restores the
+/// focus.
 #[component]
 pub fn ExplanationPanel() -> impl IntoView {
     let i18n = use_i18n();
@@ -64,13 +66,13 @@ pub fn ExplanationPanel() -> impl IntoView {
     }
 }
 
-/// Closes a panel.
+/// Button that closes a panel.
 #[component]
 pub fn CloseButton(panel: NodeRef<html::Div>) -> impl IntoView {
     let i18n = use_i18n();
     let close = move |_| {
         if let Some(panel) = panel.get_untracked() {
-            // Refused only where it is closed already.
+            // Fails only if the panel is already closed.
             panel.hide_popover().ok();
         }
     };
@@ -88,14 +90,14 @@ pub fn CloseButton(panel: NodeRef<html::Div>) -> impl IntoView {
     }
 }
 
-/// Opens a panel beside the number that was pressed.
+/// Opens a panel beside the clicked number.
 pub fn show(panel: &HtmlElement, beside: &HtmlElement) {
     place(panel, beside);
-    // Refused only where it is open already.
+    // Fails only if the panel is already open.
     panel.show_popover().ok();
 }
 
-/// How the number comes about, asked whenever it or the run changes.
+/// Requests the derivation whenever the number or the run changes.
 fn follow(explanation: Explanation) -> RwSignal<Option<Derivation>> {
     let (simulation, engine) = (Simulation::get(), Engine::get());
     let found = RwSignal::new(None);
@@ -113,7 +115,7 @@ fn follow(explanation: Explanation) -> RwSignal<Option<Derivation>> {
                 Some(Answer::Derivation(answer)) => answer.open(),
                 _ => None,
             };
-            // The page may have gone meanwhile.
+            // The page may have been left in the meantime.
             found.try_set(answer);
         });
     });
@@ -164,8 +166,8 @@ fn Body(derivation: Derivation) -> impl IntoView {
     }
 }
 
-/// Puts the panel below the element, or above it where there is more room; at the window's edge where the element
-/// lies beyond it, as what grows meanwhile may push it there.
+/// Positions the panel below the element, or above it if there is more room. An element outside the window, where a
+/// growing page may push it, puts the panel at the window's edge.
 fn place(panel: &HtmlElement, beside: &HtmlElement) {
     let size = |n: Result<wasm_bindgen::JsValue, wasm_bindgen::JsValue>| n.ok().and_then(|n| n.as_f64());
     let (Some(width), Some(height)) = (size(window().inner_width()), size(window().inner_height())) else {
@@ -188,7 +190,7 @@ fn place(panel: &HtmlElement, beside: &HtmlElement) {
         ("--room", format!("{room}px")),
     ];
     for (name, value) in values {
-        // A property that cannot be set leaves the panel in the middle.
+        // If a property cannot be set, the panel stays in the centre.
         style.set_property(name, &value).ok();
     }
 }

@@ -1,3 +1,5 @@
+//! Numbers of a formula.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{exact, grouped};
 use vramscope_engine::report::derivation::{Formula, Term, Unit};
@@ -7,10 +9,10 @@ use super::Explanation;
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::words;
 
-/// More lines than this are added up in a last one.
+/// Maximum number of lines; the rest is added up in one more.
 const LINES: usize = 24;
 
-/// The numbers of a formula: of a sum or a highest line by line, else on one line.
+/// Numbers of a formula: a sum, difference or maximum line by line, anything else on one line.
 #[component]
 pub fn Parts(formula: Formula, unit: Unit) -> impl IntoView {
     let i18n = use_i18n();
@@ -71,7 +73,7 @@ fn Line(part: Formula, unit: Unit) -> impl IntoView {
     }
 }
 
-/// A product of weights goes by the weights' name, one of segments by their size.
+/// Label of a part: the name of the weights, or the size of the segments.
 fn label(i18n: Words, part: &Formula) -> String {
     match part {
         Formula::Product(factors) => match factors.first() {

@@ -1,3 +1,5 @@
+//! Chart of a step's time.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -9,7 +11,7 @@ use crate::charts::{Bar, Segment};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::worker::timing::Timing;
 
-/// The step beside its two lines, the GPU's and the host's: whichever is longer decides.
+/// Shows the step above the GPU's and the host's time, of which the longer one decides.
 #[component]
 pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
     let i18n = use_i18n();
@@ -153,7 +155,7 @@ fn phase_name(i18n: Words, phase: Phase) -> &'static str {
     }
 }
 
-/// Of one micro-batch, as the command line's `ms`.
+/// Milliseconds of one micro-batch; the same value as the command line's `ms`.
 const fn exact(timing: &Timing, phase: Phase) -> f64 {
     match phase {
         Phase::Forward => timing.ms.forward,
@@ -173,7 +175,7 @@ fn step(i18n: Words, timing: &Timing) -> Told {
     }
 }
 
-/// The GPU's line, or the host's.
+/// Explains the GPU's time or the host's.
 fn line(i18n: Words, timing: &Timing, is_gpu: bool) -> Told {
     let of = if is_gpu { timing.busy() } else { timing.host_line() };
     let [name, formula, source] = match is_gpu {

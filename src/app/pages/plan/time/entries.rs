@@ -1,3 +1,5 @@
+//! Entries that affect the time or cost of a run.
+
 use leptos::prelude::*;
 
 use super::panel::Shown;
@@ -7,7 +9,7 @@ use crate::shell::Store;
 use crate::state::Key;
 use crate::widgets::{Entry, Number};
 
-/// How data comes, and what the whole run is: none of it changes a byte.
+/// Entries for the data pipeline and the whole run; none of them changes memory.
 #[component]
 pub fn RunEntries() -> impl IntoView {
     let i18n = use_i18n();

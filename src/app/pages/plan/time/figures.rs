@@ -1,3 +1,5 @@
+//! Throughput and cost of a run.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -7,7 +9,7 @@ use super::told::{Number, Told, span};
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::worker::timing::{RunBill, Timing};
 
-/// What a step gives, and what the run comes to.
+/// Shows the throughput of a step, and the duration and cost of the whole run.
 #[component]
 pub fn Figures(timing: Arc<Timing>) -> impl IntoView {
     let i18n = use_i18n();
@@ -32,7 +34,7 @@ pub fn Figures(timing: Arc<Timing>) -> impl IntoView {
     view! { <dl class="figures">{rows.collect_view()}</dl> }
 }
 
-/// Its name in tests, its exact value, how it comes about.
+/// Name in tests, exact value and derivation of a figure.
 type Figure = (&'static str, f64, Told);
 
 fn samples(i18n: Words, timing: &Timing) -> Figure {
@@ -107,7 +109,7 @@ fn run(i18n: Words, timing: &Timing, bill: RunBill) -> Vec<Figure> {
     all
 }
 
-/// So many a second, to three digits or so.
+/// Formats a rate per second with about three significant digits.
 fn rate(n: f64) -> String {
     match n {
         n if n >= 1000.0 => grouped(n as u64),

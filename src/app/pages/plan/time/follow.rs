@@ -1,3 +1,5 @@
+//! Requests the time of the current run.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +12,10 @@ use crate::state::Reading;
 use crate::worker::timing::{NoTime, Timing};
 use crate::worker::{Answer, Ask, Engine, Slot, TimeEntries};
 
-/// A run's time is asked for once it has been on screen for so long: its simulation would delay the next run's.
+/// Delay before a run's time is requested: its simulation would delay the next run's.
 const REST: Duration = Duration::from_millis(120);
 
-/// What the time of a run depends on beside its setup, followed as it changes.
+/// Entries beside the setup that affect the time of a run; reactive.
 pub fn entries() -> Memo<TimeEntries> {
     let reading = Store::get().reading();
     let card = MyCard::get();
@@ -23,19 +25,19 @@ pub fn entries() -> Memo<TimeEntries> {
     })
 }
 
-/// The time of the run, in step with it.
+/// Time of the current run.
 #[derive(Clone, Copy)]
 pub struct Times {
-    /// What came last, or why there is none.
+    /// Latest time, or the reason why there is none.
     pub now: RwSignal<Option<Result<Arc<Timing>, NoTime>>>,
-    /// Whether it is of an older run, or not all of it has come.
+    /// True if the shown time is outdated or incomplete.
     pub is_waiting: RwSignal<bool>,
     engine: Engine,
     pending: Pending,
 }
 
 impl Times {
-    /// Asks after every run, once its details are drawn; an entry ends what was asked before.
+    /// Requests the time after each run, once its details are drawn; a new entry cancels the request.
     pub fn follow() -> Self {
         let simulation = Simulation::get();
         let times = Self {
@@ -47,7 +49,7 @@ impl Times {
         let reading = Store::get().reading();
         let setup = Memo::new(move |_| reading.with(Reading::entries));
         Effect::new(move || {
-            // The worker is needed for the new run.
+            // Frees the worker for the new run.
             setup.track();
             times.stop();
         });

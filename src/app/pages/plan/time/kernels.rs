@@ -1,3 +1,5 @@
+//! GPU time by kind of kernel.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -7,7 +9,7 @@ use super::told::span;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::worker::timing::Timing;
 
-/// GPU time of a micro-batch and the update by kind of kernel.
+/// Table of GPU time of a micro-batch and the update by kind of kernel.
 #[component]
 pub fn Kernels(timing: Arc<Timing>) -> impl IntoView {
     let i18n = use_i18n();
@@ -37,7 +39,7 @@ pub fn Kernels(timing: Arc<Timing>) -> impl IntoView {
     }
 }
 
-/// The engine's names in the person's language.
+/// Translates the engine's name of a kind of kernel.
 fn name(i18n: Words, kind: &str) -> String {
     match kind {
         "matrix products" => t_string!(i18n, time.k_products),

@@ -1,3 +1,5 @@
+//! Panel of a step's time.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -14,11 +16,11 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 use crate::worker::timing::Timing;
 
-/// The time that is shown, for what stands beside it.
+/// Time on screen, for the components beside it.
 #[derive(Clone, Copy)]
 pub struct Shown(pub Memo<Option<Arc<Timing>>>);
 
-/// Where the time of a step goes, and what the run costs.
+/// Shows the time breakdown of a step and the cost of the run.
 #[component]
 pub fn TimePanel() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Sources of the times.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -8,7 +10,7 @@ use crate::simulation::Simulation;
 use crate::state::Route;
 use crate::worker::timing::{Basis, Timing};
 
-/// Where the times come from: what was measured, and what is a data sheet's.
+/// Lists the sources of the times: measurements and data sheets.
 #[component]
 pub fn Sources(timing: Arc<Timing>) -> impl IntoView {
     let i18n = use_i18n();
@@ -49,7 +51,7 @@ const fn key(basis: &Basis) -> &'static str {
     }
 }
 
-/// Where kernels' times come from.
+/// Source of the kernel times.
 pub fn kernels(i18n: Words, timing: &Timing) -> String {
     match timing.basis.clone() {
         Basis::MyCard { card, date } => {
@@ -66,7 +68,7 @@ pub fn kernels(i18n: Words, timing: &Timing) -> String {
     }
 }
 
-/// Where the host's pace comes from.
+/// Source of the host's pace.
 pub fn host(i18n: Words, timing: &Timing) -> String {
     t_string!(i18n, time.from_host, host = timing.host.clone())
 }

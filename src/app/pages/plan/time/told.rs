@@ -1,4 +1,4 @@
-//! How a time comes about, opened from the number itself.
+//! Derivation of a time, opened by clicking the number.
 
 use leptos::html;
 use leptos::prelude::*;
@@ -9,22 +9,22 @@ use web_sys::HtmlElement;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::pages::plan::explain::{CloseButton, show};
 
-/// How a number comes about, in words.
+/// Derivation of a number, as text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Told {
-    /// What it is.
+    /// Name of the quantity.
     pub name: String,
-    /// The number as it is shown.
+    /// Formatted result.
     pub result: String,
     /// The formula.
     pub formula: String,
     /// The formula with its numbers.
     pub numbers: String,
-    /// Where it comes from.
+    /// Source of the number.
     pub source: String,
 }
 
-/// The number that is explained.
+/// State of the panel that explains a time.
 #[derive(Clone, Copy)]
 pub struct Telling {
     now: RwSignal<Told>,
@@ -32,7 +32,7 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// Gives it to every component below.
+    /// Provides the state to all components below.
     pub fn provide() {
         provide_context(Self {
             now: RwSignal::default(),
@@ -52,20 +52,20 @@ impl Telling {
     }
 }
 
-/// Milliseconds as a person reads them.
+/// Formats milliseconds for display.
 pub fn span(ms: f64) -> String {
     Seconds::new(ms / 1e3).to_string()
 }
 
-/// A number that opens how it comes about.
+/// A number that opens its derivation when clicked.
 #[component]
 pub fn Number(
-    /// How it does.
+    /// Derivation of the number.
     told: Told,
-    /// The name by which tests and scripts find it.
+    /// Id by which tests and scripts find it.
     #[prop(optional, into)]
     testid: Option<&'static str>,
-    /// Its exact value.
+    /// Exact value.
     #[prop(optional, into)]
     value: Option<f64>,
 ) -> impl IntoView {
@@ -93,7 +93,7 @@ pub fn Number(
     }
 }
 
-/// The panel that explains a number. The browser closes it at Escape and at a click elsewhere, and gives the focus back.
+/// Panel that explains a number. The browser closes it on Escape or an outside click and restores the focus.
 #[component]
 pub fn ToldPanel() -> impl IntoView {
     let i18n = use_i18n();

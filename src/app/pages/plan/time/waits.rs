@@ -1,3 +1,5 @@
+//! Bottlenecks of a step.
+
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -7,7 +9,7 @@ use super::told::{Number, Told, span};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::worker::timing::Timing;
 
-/// What the step waits for, and what it would take without that.
+/// Lists the step's bottlenecks, with the step's time if each were removed.
 #[component]
 pub fn Waits(timing: Arc<Timing>) -> impl IntoView {
     waits(use_i18n(), &timing)
@@ -37,7 +39,7 @@ fn waits(i18n: Words, timing: &Timing) -> Option<AnyView> {
     Some(waits.into_any())
 }
 
-/// The step without it.
+/// Time of the step without a bottleneck, with its derivation.
 fn number(i18n: Words, of: Bottleneck) -> AnyView {
     let told = Told {
         name: t_string!(i18n, time.one_without, what = name(i18n, of.resource)),

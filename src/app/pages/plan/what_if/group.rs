@@ -1,3 +1,5 @@
+//! Changes of one entry.
+
 use leptos::prelude::*;
 
 use super::row::Line;
@@ -8,11 +10,11 @@ use crate::part::text;
 use crate::state::Key;
 use crate::words;
 
-/// The changes of one entry, under its name and present value.
+/// Lists the changes of one entry under its name and current value.
 #[component]
 pub fn Group(key: Key, rows: Vec<Row>) -> impl IntoView {
     let i18n = use_i18n();
-    // Of the run that the rows are about: while others are tried, both stay.
+    // Taken from the rows' own run: both stay while new changes are tried.
     let value = rows.first().map(|row| row.now.clone()).unwrap_or_default();
     let now = text(move || t_string!(i18n, what_if.now, value = shown(i18n, key, value.clone())));
     view! {

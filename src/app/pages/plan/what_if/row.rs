@@ -1,3 +1,5 @@
+//! A single change.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib, rounds_to_nothing};
 use vramscope_engine::report::Phase;
@@ -13,8 +15,7 @@ use crate::pages::plan::shown::shown;
 use crate::shell::Store;
 use crate::words;
 
-/// One change: its value, which is applied when pressed, what it does to the need, which opens how that comes
-/// about, and whether it then fits.
+/// A change: a button that applies its value, its effect on the memory with a derivation, and the verdict afterwards.
 #[component]
 pub fn Line(row: Row) -> impl IntoView {
     let i18n = use_i18n();
@@ -64,7 +65,7 @@ fn class(bytes: Option<i64>) -> &'static str {
     }
 }
 
-/// The direction as a shape, so that it does not rest on colour.
+/// Icon for the direction of a change, so that it is not conveyed by colour alone.
 #[component]
 fn Sign(bytes: Option<i64>) -> impl IntoView {
     let path = match class(bytes) {
@@ -80,7 +81,7 @@ fn Sign(bytes: Option<i64>) -> impl IntoView {
     }
 }
 
-/// Whether the changed run fits.
+/// Verdict on the changed run.
 #[component]
 fn Then(verdict: Verdict) -> impl IntoView {
     let i18n = use_i18n();
@@ -92,7 +93,7 @@ fn Then(verdict: Verdict) -> impl IntoView {
     view! { <span class=format!("what-if-then verdict-{}", verdict.name()) title=words.clone() role="img" aria-label=words></span> }
 }
 
-/// Why nothing is saved, or what else changes.
+/// Explains why nothing is saved, or what else changes.
 fn note(i18n: Words, row: &Row) -> Option<String> {
     let effect = match &row.tried.effect {
         Ok(effect) => effect,
@@ -122,7 +123,7 @@ fn note(i18n: Words, row: &Row) -> Option<String> {
     moves.then(|| t_string!(i18n, what_if.moves, phase = words::phase(i18n, effect.peak_phase)).to_string())
 }
 
-/// The phase that a change lowers most, of those that do not hold the peak.
+/// Phase that a change lowers most among those that do not hold the peak.
 fn lowered_elsewhere(effect: &Effect, holder: Phase) -> Option<(Phase, Bytes)> {
     let others = effect
         .phases

@@ -1,3 +1,5 @@
+//! Tries single changes to the current setup.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,45 +14,45 @@ use crate::simulation::Simulation;
 use crate::state::{Draft, Key, Reading};
 use crate::worker::{Answer, Ask, Engine, Progress, Slot, Tested};
 
-/// Changes are tried once the person pauses.
+/// Delay after the last entry before changes are tried.
 const PAUSE: Duration = Duration::from_millis(400);
 
-/// The changes that were tried last, in step with the run.
+/// Results of the latest changes tried.
 #[derive(Clone, Copy)]
 pub struct Trials {
     tried: RwSignal<Vec<Row>>,
-    /// While changes are being tried.
+    /// Progress; `None` if nothing is being tried.
     pub progress: RwSignal<Option<Progress>>,
-    /// Whether nothing more comes for this run: all is tried, or the person stopped it.
+    /// True once nothing more follows for this run: all changes are tried, or the user stopped.
     pub over: RwSignal<bool>,
     pending: Pending,
     engine: Engine,
 }
 
-/// One change, beside the run that it would change.
+/// A change and the run that it applies to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The entry that it changes.
+    /// Key of the entry to change.
     pub key: Key,
-    /// The change and what it does.
+    /// Change and effect.
     pub tried: Tried,
-    /// The value of that entry in the run that it would change.
+    /// Value of the entry before the change.
     pub now: String,
-    /// The entries with it.
+    /// Entries after the change.
     pub entries: Draft,
-    /// The phase that holds the peak now.
+    /// Phase that holds the peak before the change.
     pub holder: Phase,
 }
 
 impl Row {
-    /// What the change saves, for sorting: a change that cannot run saves less than any.
+    /// Sort key: the memory difference; a change that cannot run sorts last.
     fn cost(&self) -> i64 {
         self.tried.effect.as_ref().map_or(i64::MAX, |effect| effect.difference)
     }
 }
 
 impl Trials {
-    /// Tries anew after every run.
+    /// Tries the changes again after each run.
     pub fn follow() -> Self {
         let simulation = Simulation::get();
         let trials = Self {
@@ -63,7 +65,7 @@ impl Trials {
         let reading = Store::get().reading();
         let entries = Memo::new(move |_| reading.with(Reading::entries));
         Effect::new(move || {
-            // The worker is needed for the new run.
+            // Frees the worker for the new run.
             entries.track();
             trials.stop();
         });
@@ -109,7 +111,7 @@ impl Trials {
                         }
                     }));
                 }
-                // What was tried for the last setup stays in sight until all is tried for this one.
+                // Earlier results stay on screen until all changes are tried for the new setup.
                 if progress.is_complete() {
                     self.tried.set(std::mem::take(&mut rows));
                     self.over.set(true);
@@ -118,7 +120,7 @@ impl Trials {
             });
     }
 
-    /// Tries no further, as the person wishes; what was tried before stays.
+    /// Stops on the user's request; earlier results stay.
     pub fn end(self) {
         self.stop();
         self.over.set(true);
@@ -130,7 +132,7 @@ impl Trials {
         self.pending.stop();
     }
 
-    /// What was tried, by entry; within and among entries what saves most comes first.
+    /// Results grouped by entry; groups and rows with the largest saving come first.
     pub fn groups(self) -> Vec<(Key, Vec<Row>)> {
         let mut groups: Vec<(Key, Vec<Row>)> = Vec::new();
         for row in self.tried.get() {
