@@ -1,4 +1,4 @@
-//! Finding a card by what a person or a driver calls it.
+//! Finds a card by the name that a person or a driver gives it.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl fmt::Display for DeviceError {
 
 impl std::error::Error for DeviceError {}
 
-/// Words that people leave out.
+/// Words that people leave out of card names.
 const OPTIONAL: [&str; 8] = [
     "nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "apple", "rtx",
 ];
