@@ -1,4 +1,4 @@
-//! The one formatter of numbers: every face writes bytes, counts and shares through it.
+//! Formats numbers for every frontend: bytes, counts, shares and errors.
 //!
 //! Bytes are in binary units, counts in powers of a thousand. Rounding happens here and nowhere
 //! earlier.

@@ -1,4 +1,4 @@
-//! Whether a run fits in the memory that it is given.
+//! Decides if a run fits in the memory that it is given.
 //!
 //! Two figures of the run decide. What its tensors hold at the highest instant (**allocated**) must
 //! fit whatever the allocator does. What the allocator would take from the device if nothing
@@ -20,15 +20,15 @@ use crate::device::{Device, outside};
 use crate::report::OutsideTerm;
 use crate::units::Bytes;
 
-/// Whether a run fits.
+/// Verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It fits, with at least 5% to spare.
+    /// The run fits, with at least 5% to spare.
     Fits,
-    /// It may run; a slightly longer sample or another process may end it.
+    /// The run may succeed; a slightly longer sample or another process may end it.
     Tight,
-    /// It runs out of memory.
+    /// The run runs out of memory.
     Oom,
 }
 
@@ -48,7 +48,7 @@ impl Verdict {
 pub enum Room<'a> {
     /// A whole card: its usable memory holds the allocator's segments and all that lies outside.
     Card(&'a Device),
-    /// What the allocator may reserve, as `set_per_process_memory_fraction` limits it.
+    /// A limit on the bytes that the allocator may reserve, as `set_per_process_memory_fraction` sets it.
     Allocator(Bytes),
 }
 
@@ -63,7 +63,7 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// What it is called in documents.
+    /// Name in documents: the card's, or "allocator limit".
     pub fn name(&self) -> &'a str {
         match self {
             Self::Card(card) => &card.name,
@@ -75,14 +75,14 @@ impl<'a> Room<'a> {
 /// A run held against the memory that it is given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fit {
-    /// Whether it fits.
+    /// Verdict on the run.
     pub verdict: Verdict,
     /// The reserved peak of the run, and what lies outside the allocator where that counts.
     pub needed: Bytes,
     /// The memory given.
     pub room: Bytes,
-    /// What of the need lies outside the allocator. Empty under a limit of the allocator, which
-    /// does not hold it, and for cards of which nothing is known.
+    /// Terms of `needed` outside the allocator. Empty under a limit of the allocator, which does not hold them, and for
+    /// cards of which nothing is known.
     pub outside: Vec<OutsideTerm>,
 }
 
@@ -116,17 +116,17 @@ impl Fit {
         sum(&self.outside)
     }
 
-    /// What of the room the allocator can have.
+    /// Bytes of the room that are left for the allocator.
     pub fn for_allocator(&self) -> Bytes {
         self.room.saturating_sub(self.outside_torch())
     }
 
-    /// What stays free; nothing when the need passes the room.
+    /// Bytes that stay free; zero if the need exceeds the room.
     pub fn spare(&self) -> Bytes {
         self.room.saturating_sub(self.needed)
     }
 
-    /// What is missing; nothing when the need fits the room.
+    /// Bytes that are missing; zero if the need fits the room.
     pub fn short(&self) -> Bytes {
         self.needed.saturating_sub(self.room)
     }
