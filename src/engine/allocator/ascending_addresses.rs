@@ -1,3 +1,5 @@
+//! Segment addresses that ascend.
+
 use super::segment_source::SegmentSource;
 
 /// Addresses that ascend in the order in which segments are made: the opposite of a fresh process,
