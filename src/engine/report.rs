@@ -144,7 +144,7 @@ pub enum Outside {
     CudaContext,
     /// Code of the kernels that were used.
     CudaKernels,
-    /// The desktop, where the card drives a display.
+    /// The desktop, if the card drives a display.
     Display,
     /// Communicators and buffers between GPUs.
     Nccl,

@@ -90,7 +90,7 @@ pub(super) struct Request {
 }
 
 impl CachingAllocator {
-    /// Makes an empty allocator whose segments lie where `cudaMalloc` would put them.
+    /// Makes an empty allocator whose segments have the addresses that `cudaMalloc` would return.
     pub fn new(options: Options) -> Self {
         Self::with_source(options, Box::new(DriverAddresses::default()))
     }
@@ -126,8 +126,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// A tensor without elements never gets here in PyTorch; 0 bytes give the smallest block.
     ///
     /// # Errors
-    /// When nothing cached serves the request and, with all cached segments given back, nothing more
-    /// may be reserved.
+    /// When no cached block serves the request and, after all cached segments are released, nothing more may be
+    /// reserved.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn alloc(&mut self, bytes: u64, stream: u32) -> Result<Block, OutOfMemory> {
         let size = self.round(bytes);
@@ -175,7 +175,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// block up: a block that is split and freed is whole again.
     ///
     /// # Errors
-    /// As [`Self::alloc`].
+    /// Returns the errors of [`Self::alloc`].
     #[inline]
     pub fn alloc_and_free(&mut self, bytes: u64, stream: u32) -> Result<u64, OutOfMemory> {
         let size = self.round(bytes);

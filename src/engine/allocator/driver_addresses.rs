@@ -12,7 +12,7 @@ use super::segment_source::SegmentSource;
 /// Between equal requests the addresses depend on the segments in place only, not on their history.
 #[derive(Debug, Clone)]
 pub struct DriverAddresses {
-    /// Address and bytes of each segment in place, the highest first: most new ones lie below all others.
+    /// Address and bytes of each segment in place, highest first: most new ones are below all others.
     segments: Vec<(u64, u64)>,
     gaps: Gaps,
     /// True if `gaps` is out of date after a release.

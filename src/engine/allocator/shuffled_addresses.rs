@@ -6,7 +6,7 @@ use super::size::SMALL_SEGMENT;
 /// Addresses in an order drawn from a seed. The real order depends on everything that the process and the driver did
 /// before, which is unknown for a future run.
 ///
-/// The large segments lie in the same order whether or not small ones are made between them.
+/// The large segments have the same order with and without small ones between them.
 #[derive(Debug, Clone)]
 pub struct ShuffledAddresses {
     /// State of the generator.

@@ -208,7 +208,7 @@ impl SmallPools {
     /// Marks a block as freed once the last stream is done with it.
     ///
     /// # Panics
-    /// When its owner has not let go of it.
+    /// When the block is not awaiting its free.
     pub fn complete_free(&mut self, id: u32) {
         let block = &mut self.blocks[id as usize];
         assert!(block.state == SmallState::AwaitingFree, "the block was not let go of");

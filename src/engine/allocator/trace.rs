@@ -71,11 +71,11 @@ impl From<(Action, u64, u64, u64)> for Event {
 /// ```
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Trace {
-    /// In the order in which they happened: `[action, address, bytes, stream]`.
+    /// Events in order of time: `[action, address, bytes, stream]`.
     pub events: Vec<Event>,
-    /// `allocated_bytes.all.peak` as PyTorch counted it, where the file has it.
+    /// `allocated_bytes.all.peak` as PyTorch counted it, if the file has it.
     pub allocated_peak: Option<Bytes>,
-    /// `reserved_bytes.all.peak` as PyTorch counted it, where the file has it.
+    /// `reserved_bytes.all.peak` as PyTorch counted it, if the file has it.
     pub reserved_peak: Option<Bytes>,
 }
 

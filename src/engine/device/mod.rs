@@ -113,8 +113,7 @@ pub struct Device {
     pub source: String,
 }
 
-/// Name of the card that the reference measurements were made on: it stands in where a figure needs
-/// a card and none is named.
+/// Name of the card of the reference measurements, used if a figure needs a card and none is named.
 pub const REFERENCE: &str = "H200";
 
 const FILES: [&str; 5] = [
@@ -129,7 +128,7 @@ impl Device {
     /// All cards, in the order in which a menu should show them: by maker and kind, then by age.
     pub fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<Device>> = OnceLock::new();
-        // The files are part of the program and read by a test: an unreadable one shows no cards.
+        // The files are part of the program and a test reads them: an unreadable one shows no cards.
         ALL.get_or_init(|| FILES.iter().flat_map(|text| parse(text).unwrap_or_default()).collect())
     }
 

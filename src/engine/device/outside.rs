@@ -10,7 +10,7 @@ use super::{Device, Vendor};
 use crate::report::{Outside, OutsideTerm};
 use crate::units::Bytes;
 
-/// The terms of a process that trains on `gpus` devices of this kind, one process each.
+/// Returns the terms of a process that trains on `gpus` devices of this kind, one process each.
 ///
 /// Empty for devices that CUDA does not drive: nothing is known of them, and nothing is guessed.
 pub fn terms(device: &Device, gpus: u64) -> Vec<OutsideTerm> {
@@ -64,7 +64,7 @@ fn kernels() -> OutsideTerm {
     }
 }
 
-/// Windows, browsers and the desktop, where the card drives a display.
+/// Windows, browsers and the desktop, if the card drives a display.
 fn display() -> OutsideTerm {
     OutsideTerm {
         name: Outside::Display,

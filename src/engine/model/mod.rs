@@ -65,7 +65,7 @@ impl Model {
     /// Reads a Hugging Face `config.json`, with the image size and number of frames that `setup` gives.
     ///
     /// # Errors
-    /// As [`Model::from_config`], or when the setup's sizes do not fit the model.
+    /// Returns the errors of [`Model::from_config`], or an error if the setup's sizes do not fit the model.
     pub fn from_config_for(text: &str, setup: &Setup) -> Result<Self, ModelError> {
         let mut config = parse(text)?;
         overrides::apply_setup(&mut config, setup);
@@ -83,7 +83,7 @@ impl Model {
     /// Makes the model of a case, with the case's overrides of its shape.
     ///
     /// # Errors
-    /// As [`Model::from_catalogue`], or when an override does not fit the model.
+    /// Returns the errors of [`Model::from_catalogue`], or an error if an override does not fit the model.
     pub fn from_case(case: &Case) -> Result<Self, ModelError> {
         let mut config = parse(Self::catalogue_config(&case.model)?)?;
         overrides::apply(&mut config, case);

@@ -9,7 +9,7 @@ use crate::tape::{Kind, Tape, Tensor, Why};
 /// Parameters with fewer elements keep their moments in fp32 (`min_8bit_size`).
 const MIN_8BIT: u64 = 4096;
 
-/// Moments with at least so many elements are paged (`get_state_buffer`).
+/// Fewest elements of moments that are paged (`get_state_buffer`).
 const MIN_PAGED: u64 = 100_000;
 
 /// Elements that share a scale (`blocksize`).

@@ -134,7 +134,7 @@ pub struct Derivation {
     pub formula: Formula,
     /// Unit of the number.
     pub unit: Unit,
-    /// Where the formula comes from.
+    /// Source of the formula.
     pub source: Source,
     /// Evidence for the number.
     pub basis: Basis,

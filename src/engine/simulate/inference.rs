@@ -80,7 +80,7 @@ pub struct Passed {
 /// Runs one batch in `model.eval()` under `torch.no_grad()`, keeping the logits until the end.
 ///
 /// # Errors
-/// As [`simulate`](super::simulate).
+/// Returns the errors of [`simulate`](super::simulate).
 pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Passed, SimulateError> {
     run(model, setup, gpu, |pass| {
         let batch = pass.batch();
@@ -98,7 +98,7 @@ pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Passed, Simula
 /// Masks and positions of single tokens, a few bytes for each position, are left out.
 ///
 /// # Errors
-/// As [`simulate`](super::simulate), and for models that do not generate.
+/// Returns the errors of [`simulate`](super::simulate), or an error if the model does not generate.
 pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Result<Passed, SimulateError> {
     if !(1..=MOST_NEW_TOKENS).contains(&new_tokens) {
         return Err(SimulateError::NewTokens {

@@ -58,7 +58,7 @@ pub use work::Work;
 /// Checks a setup and records its run, which must not fail for another reason than memory.
 ///
 /// # Errors
-/// As [`simulate`].
+/// Returns the errors of [`simulate`].
 pub fn record_checked(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let recording = record(model, setup, gpu);
@@ -80,7 +80,7 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
 /// Simulates three training steps on this GPU, which decides the kernels that run and their memory.
 ///
 /// # Errors
-/// As [`simulate`].
+/// Returns the errors of [`simulate`].
 pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, SimulateError> {
     let (recording, replay) = together::record_and_replay(model, setup, gpu)?;
     Ok(reported(model, setup, recording, replay))

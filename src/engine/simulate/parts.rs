@@ -86,7 +86,7 @@ fn note<'a>(fates: &mut [Fate], events: impl IntoIterator<Item = &'a Event>) {
 }
 
 /// Gives a state that the second update makes anew, dropping the first update's, a single id, so that each step after
-/// it replaces its own. `from` is where such states were first made.
+/// it replaces its own. `from` is the position at which such states were first made.
 fn rename(events: &mut [Event], from: usize, second: Range<usize>, births: usize) {
     let end = second.end;
     let second = &events[second];

@@ -20,7 +20,7 @@ use crate::{Model, Setup};
 /// segments, for searches over many setups.
 ///
 /// # Errors
-/// As [`simulate_on`](super::simulate_on).
+/// Returns the errors of [`simulate_on`](super::simulate_on).
 pub fn steady_bytes(model: &Model, setup: &Setup, gpu: Gpu) -> Result<StepBytes, SimulateError> {
     let notes = Notes {
         work: false,

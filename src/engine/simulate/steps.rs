@@ -137,7 +137,7 @@ pub fn record_work(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, 
 /// Records a step with the details that `notes` asks for.
 ///
 /// # Errors
-/// As [`record_work`].
+/// Returns the errors of [`record_work`].
 pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Result<Recording, SimulateError> {
     record_shared(model, setup, gpu, (notes, Share::ALONE))
 }
@@ -145,7 +145,7 @@ pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Res
 /// Records a step on one of several GPUs, for its share of the model.
 ///
 /// # Errors
-/// As [`record_work`].
+/// Returns the errors of [`record_work`].
 pub(super) fn record_shared(
     model: &Model,
     setup: &Setup,

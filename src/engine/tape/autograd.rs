@@ -237,7 +237,7 @@ impl Tape {
     /// Runs backward from a tensor with a given gradient (`torch.autograd.backward(output, grad_tensors=grad)`).
     ///
     /// # Panics
-    /// As [`Tape::backward`].
+    /// Panics as [`Tape::backward`] does.
     pub fn backward_from(&self, output: &Tensor, grad: Tensor) {
         let root = output.edge().expect("backward of a loss that nothing trained led to");
         let scope = self.set_scope(0);

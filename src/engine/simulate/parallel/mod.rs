@@ -7,7 +7,7 @@
 //! `torch/nn/parallel/distributed.py`, `torch/csrc/distributed/c10d/reducer.cpp`,
 //! `torch/distributed/optim/zero_redundancy_optimizer.py` and `torch/distributed/fsdp/_fully_shard/` of PyTorch 2.11.
 //!
-//! NCCL's own buffers lie outside the allocator and are not counted here.
+//! NCCL's own buffers are outside the allocator and are not counted here.
 
 mod ddp;
 mod fsdp;
@@ -31,7 +31,8 @@ use crate::{Model, Report, Setup};
 /// Simulates three training steps on the first of several GPUs.
 ///
 /// # Errors
-/// As [`simulate_on`](super::simulate_on), and for what is not simulated of a strategy.
+/// Returns the errors of [`simulate_on`](super::simulate_on), or an error if the strategy is not simulated for the
+/// setup.
 pub fn simulate_parallel(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Report, SimulateError> {
     played(model, setup, record_parallel(model, setup, parallel, gpu)?)
 }
@@ -39,7 +40,7 @@ pub fn simulate_parallel(model: &Model, setup: &Setup, parallel: &Parallel, gpu:
 /// Records the run of the first of several GPUs.
 ///
 /// # Errors
-/// As [`simulate_parallel`].
+/// Returns the errors of [`simulate_parallel`].
 pub fn record_parallel(
     model: &Model,
     setup: &Setup,
@@ -52,7 +53,7 @@ pub fn record_parallel(
 /// Records the run of the first of several GPUs, with the details that `notes` asks for.
 ///
 /// # Errors
-/// As [`simulate_parallel`].
+/// Returns the errors of [`simulate_parallel`].
 pub fn record_parallel_notes(
     model: &Model,
     setup: &Setup,
@@ -82,7 +83,7 @@ pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -
 /// strategy adds.
 ///
 /// # Errors
-/// As [`simulate_parallel`].
+/// Returns the errors of [`simulate_parallel`].
 pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let notes = Notes {

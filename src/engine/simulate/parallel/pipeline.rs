@@ -50,7 +50,7 @@ pub(super) const fn stage(parallel: &Parallel) -> Stage {
 /// live bytes of each stage compared, highest first.
 ///
 /// # Errors
-/// As [`simulate_parallel`](super::simulate_parallel).
+/// Returns the errors of [`simulate_parallel`](super::simulate_parallel).
 pub(super) fn named(
     model: &Model,
     setup: &Setup,

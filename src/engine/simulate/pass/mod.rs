@@ -100,7 +100,7 @@ impl PassRecorder {
     /// Records forward and backward, and returns the bytes of their storages that are left at the end.
     ///
     /// # Errors
-    /// As [`Self::record`].
+    /// Returns the errors of [`Self::record`].
     pub fn pass(
         &mut self,
         model: &Model,
@@ -147,7 +147,7 @@ impl PassRecorder {
 /// Records the state that a pass of a setup leaves for every update.
 ///
 /// # Errors
-/// As [`PassRecorder::record`].
+/// Returns the errors of [`PassRecorder::record`].
 pub fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
     check(model, setup)?;
     let tape = tape(place, false);
@@ -176,7 +176,7 @@ pub fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Groun
 /// Records an update of a setup in a step after the first.
 ///
 /// # Errors
-/// As [`PassRecorder::record`].
+/// Returns the errors of [`PassRecorder::record`].
 pub fn record_update(
     model: &Model,
     setup: &Setup,

@@ -39,7 +39,7 @@ fn bounds(t: &Tape, windows: u64) -> Tensor {
 mod tests {
     use super::*;
 
-    /// 10 × 18 tokens in windows of 4 × 4: fifteen, of which the last row and column are narrower.
+    /// 10 × 18 tokens in windows of 4 × 4: fifteen, with narrower ones in the last row and column.
     #[test]
     fn windows_at_the_edges_are_narrower() {
         let image = Grid {

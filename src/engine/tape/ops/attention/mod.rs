@@ -20,7 +20,7 @@ use crate::dtype::DType;
 /// Attention mask.
 #[derive(Clone)]
 pub enum Mask {
-    /// `true` where a position may be attended to.
+    /// `true` for positions that may be attended to.
     Bool(Tensor),
     /// Added to the scores.
     Bias(Tensor),
