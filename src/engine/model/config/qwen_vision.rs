@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(grid(Some(1)), [4, 4]);
         assert_eq!(grid(Some(u64::MAX)), [256, 256]);
         assert_eq!(grid(None), [24, 24]);
-        // As in `smart_resize`, a poster is scaled down and a stripe up.
+        // A poster is scaled down and a stripe up, as in `smart_resize`.
         let sizes = vec![[480, 640], [300, 200], [16_000, 8000], [10, 100]];
         assert_eq!(grids(None, sizes), [[34, 46], [22, 14], [362, 180], [2, 14]]);
     }

@@ -63,7 +63,7 @@ fn planned(model: &Model) -> Result<(&DecoderConfig, bool), SimulateError> {
     use ModelConfig as M;
     let (text, gathers) = match &model.config {
         M::Decoder(text) => (text, true),
-        // Its head is tied if the text section says so, and then transformers splits the embedding and not the head.
+        // The head is tied if the text section says so, and then transformers splits the embedding and not the head.
         M::Llava(c) if !c.text.tie_word_embeddings => (&c.text, false),
         M::LlavaNext(c) => (&c.text, false),
         M::Qwen2Vl(c) => (&c.text, false),
