@@ -58,7 +58,7 @@ impl DType {
         }
     }
 
-    /// Whether elements are floating point; only such tensors have gradients.
+    /// Returns true for floating-point elements; only such tensors have gradients.
     pub const fn is_float(self) -> bool {
         matches!(
             self,
@@ -73,7 +73,7 @@ impl DType {
         )
     }
 
-    /// Whether elements are floats of 16 bits.
+    /// Returns true for 16-bit floats: fp16 and bf16.
     pub const fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16)
     }

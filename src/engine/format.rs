@@ -1,14 +1,14 @@
-//! The one formatter of numbers: every face writes bytes, counts and shares through it.
+//! Formats numbers for every frontend: bytes, counts, shares and errors.
 //!
 //! Bytes are in binary units, counts in powers of a thousand. Rounding happens here and nowhere
 //! earlier.
 
 use crate::units::Bytes;
 
-/// Half of a hundredth of 2³⁰ is 5368709.12: what lies below rounds to 0.00 GiB.
+/// Half of a hundredth of 2³⁰ is 5368709.12: smaller amounts round to 0.00 GiB.
 const LAST_ROUNDED_DOWN: u64 = 5_368_709;
 
-/// GiB with two decimals, for columns that are compared: `12.34 GiB`.
+/// Formats GiB with two decimals, for columns that are compared: `12.34 GiB`.
 ///
 /// An amount that would round to nothing is written as less than a hundredth.
 ///
@@ -25,7 +25,7 @@ pub fn gib(bytes: Bytes) -> String {
     }
 }
 
-/// A difference of bytes with its sign, a true minus: `−12.34 GiB`, `+0.50 GiB`, `±0.00 GiB`.
+/// Formats a difference of bytes with its sign, a true minus: `−12.34 GiB`, `+0.50 GiB`, `±0.00 GiB`.
 ///
 /// ```
 /// use vramscope_engine::format;
@@ -42,12 +42,12 @@ pub fn difference(bytes: i64) -> String {
     format!("{sign}{:.2} GiB", Bytes::new(bytes.unsigned_abs()).as_gib())
 }
 
-/// Whether a difference is written as none.
+/// Returns true if a difference is formatted as zero.
 pub const fn rounds_to_nothing(bytes: i64) -> bool {
     bytes.unsigned_abs() <= LAST_ROUNDED_DOWN
 }
 
-/// The exact count with thousands apart: `13,249,974,272 B`.
+/// Formats the exact count with thousands separators: `13,249,974,272 B`.
 ///
 /// ```
 /// use vramscope_engine::{format, units::Bytes};
@@ -57,7 +57,7 @@ pub fn exact(bytes: Bytes) -> String {
     format!("{} B", grouped(bytes.get()))
 }
 
-/// A whole number with thousands apart: `124,439,808`.
+/// Formats a whole number with thousands separators: `124,439,808`.
 ///
 /// ```
 /// assert_eq!(vramscope_engine::format::grouped(1_234_567), "1,234,567");
@@ -75,7 +75,7 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
-/// A count of parameters, with three significant digits: `124 M`, `7.06 B`.
+/// Formats a count of parameters with three significant digits: `124 M`, `7.06 B`.
 ///
 /// ```
 /// use vramscope_engine::format::count;
@@ -88,8 +88,8 @@ pub fn count(n: u64) -> String {
     scaled(n, &[("B", 1e9), ("M", 1e6), ("K", 1e3)]).unwrap_or_else(|| n.to_string())
 }
 
-/// A count with three significant digits in the largest of these units, falling in size, in which the
-/// rounded figure is at least one; `None` where it is less than one in all.
+/// Formats a count with three significant digits in the largest of these units, falling in size, in which the rounded
+/// figure is at least one; `None` if it is less than one in all of them.
 ///
 /// ```
 /// use vramscope_engine::format::scaled;
@@ -108,7 +108,7 @@ pub fn scaled(n: u64, units: &[(&str, f64)]) -> Option<String> {
     Some(format!("{value:.decimals$} {unit}"))
 }
 
-/// A part of a whole, in whole per cents: `37%`; `<1%` for less than one half.
+/// Formats a part of a whole in whole per cents: `37%`; `<1%` for less than one half.
 ///
 /// ```
 /// use vramscope_engine::{format::share, units::Bytes};
@@ -128,7 +128,7 @@ pub fn share(part: Bytes, whole: Bytes) -> String {
     }
 }
 
-/// A relative error with its sign: `+0.32%`, `-1.50%`, `0.00%`.
+/// Formats a relative error with its sign: `+0.32%`, `-1.50%`, `0.00%`.
 ///
 /// ```
 /// use vramscope_engine::format::error;

@@ -1,20 +1,20 @@
-//! Names that are kept for as long as the program runs: those that the program itself gives, such as those of
-//! autograd's nodes, read back after they crossed from one side of the program to the other, and those in recordings.
+//! Interned names, kept for as long as the program runs: those of the program itself, such as autograd's nodes, read
+//! back after serialization, and those in recordings.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer};
 
-/// A name that is kept.
+/// An interned name.
 pub type Name = &'static str;
 
-/// Reads a name.
+/// Deserializes a name and interns it.
 pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
     String::deserialize(deserializer).map(|text| keep(&text))
 }
 
-/// Keeps a name; the same text is kept once.
+/// Interns a name; equal texts share one copy.
 pub fn keep(text: &str) -> Name {
     static KNOWN: Mutex<BTreeSet<Name>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,21 +1,21 @@
-//! JSON as Python's `json.dumps` writes it: `Infinity`, `-Infinity` and `NaN` stand where numbers stand.
+//! Reads JSON as Python's `json.dumps` writes it, with `Infinity`, `-Infinity` and `NaN` as numbers.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Words that Python writes and JSON does not know.
+/// Words that Python writes and JSON does not have.
 const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
-/// Reads a text; a number that is not finite becomes its word as a text, which no reader takes for a number.
+/// Reads a text; a number that is not finite becomes its word as a string, which no reader takes for a number.
 ///
 /// # Errors
-/// When the text is not JSON but for these words.
+/// When the text is not JSON apart from these words.
 pub fn read(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&quoted(text))
 }
 
-/// The text with each of the words in quotes, where it stands outside of quotes and as a word of its own.
+/// Puts quotes around each of the words that is outside of a string and not a part of another word.
 fn quoted(text: &str) -> Cow<'_, str> {
     if !WORDS.iter().any(|word| text.contains(word)) {
         return Cow::Borrowed(text);
@@ -43,7 +43,7 @@ fn quoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The word that begins here, between what JSON has around a value.
+/// Returns the word that begins at `at`, if JSON punctuation or white space surrounds it.
 fn word_at(bytes: &[u8], at: usize) -> Option<&'static str> {
     let is_edge = |byte: Option<&u8>| byte.is_none_or(|byte| byte.is_ascii_whitespace() || b",:[]{}".contains(byte));
     let word = WORDS

@@ -1,4 +1,4 @@
-//! What a simulation returns: peaks, breakdown, timeline, warnings. Faces draw it and compute nothing.
+//! Results of a simulation: peaks, breakdown, timeline and warnings. Frontends draw them and compute nothing.
 
 mod answer;
 mod block_bytes;
@@ -110,7 +110,7 @@ impl StepBytes {
     }
 }
 
-/// How far a warning matters.
+/// Importance of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -122,13 +122,13 @@ pub enum Severity {
 
 /// Something the person should know, with what to do next.
 ///
-/// `code` is stable (faces translate by it); `args` are the numbers and names to put in;
-/// `message` is the English text.
+/// `code` is stable (frontends translate by it); `args` are the numbers and names to put in; `message` is the English
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// Stable identifier, such as `peak-in-optimizer`.
     pub code: Cow<'static, str>,
-    /// How far it matters.
+    /// Importance of the warning.
     pub severity: Severity,
     /// English text that ends in the next step.
     pub message: String,
@@ -136,7 +136,7 @@ pub struct Warning {
     pub args: Vec<(Cow<'static, str>, String)>,
 }
 
-/// What a GPU can hold outside PyTorch's allocator.
+/// Kinds of GPU memory outside PyTorch's allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outside {
@@ -144,7 +144,7 @@ pub enum Outside {
     CudaContext,
     /// Code of the kernels that were used.
     CudaKernels,
-    /// The desktop, where the card drives a display.
+    /// The desktop, if the card drives a display.
     Display,
     /// Communicators and buffers between GPUs.
     Nccl,
@@ -165,17 +165,17 @@ impl Outside {
 /// One named part of what the GPU holds outside PyTorch's allocator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutsideTerm {
-    /// What it is.
+    /// Kind of memory.
     pub name: Outside,
     /// Expected bytes.
     pub bytes: Bytes,
     /// Lowest and highest seen or documented.
     pub range: [Bytes; 2],
-    /// Where the figure comes from.
+    /// Measurement or document that the figure comes from.
     pub source: Cow<'static, str>,
 }
 
-/// What evaluation or generation holds in the end.
+/// Memory that evaluation or generation holds at the end.
 #[derive(Debug, Clone)]
 pub struct Outputs {
     /// The last instant at which the outputs are held.
@@ -195,7 +195,7 @@ pub struct Report {
     pub after_model: Bytes,
     /// The first step, in which optimizer states appear.
     pub first: StepBytes,
-    /// The third step: what every later step looks like.
+    /// The third step, which every step after it repeats.
     pub steady: StepBytes,
     /// Highest allocated bytes of the steady step.
     pub peak_allocated: Bytes,
@@ -211,13 +211,13 @@ pub struct Report {
     pub paged: Bytes,
     /// The phase that holds the steady peak.
     pub peak_phase: Phase,
-    /// What is live at the steady peak: component → kind → layer → tensor.
+    /// Bytes live at the steady peak: component → kind → layer → tensor.
     pub breakdown: Breakdown,
     /// Every allocation and free of the steady step.
     pub timeline: Timeline,
-    /// What a model that does not train holds in the end.
+    /// Memory that a model which does not train holds at the end; `None` for training.
     pub outputs: Option<Outputs>,
-    /// What to know and what to do.
+    /// Warnings, each with the next step to take.
     pub warnings: Vec<Warning>,
 }
 

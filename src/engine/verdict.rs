@@ -1,4 +1,4 @@
-//! Whether a run fits in the memory that it is given.
+//! Decides if a run fits in the memory that it is given.
 //!
 //! Two figures of the run decide. What its tensors hold at the highest instant (**allocated**) must
 //! fit whatever the allocator does. What the allocator would take from the device if nothing
@@ -11,7 +11,7 @@
 //! | [`Tight`](Verdict::Tight) | fits | leaves less than 5%, or passes the room |
 //! | [`Oom`](Verdict::Oom) | passes the room | |
 //!
-//! On a card, what lies outside PyTorch's allocator (the CUDA context, …) counts on top of both.
+//! On a card, memory outside PyTorch's allocator (the CUDA context, …) counts on top of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,15 +20,15 @@ use crate::device::{Device, outside};
 use crate::report::OutsideTerm;
 use crate::units::Bytes;
 
-/// Whether a run fits.
+/// Verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It fits, with at least 5% to spare.
+    /// The run fits, with at least 5% to spare.
     Fits,
-    /// It may run; a slightly longer sample or another process may end it.
+    /// The run may succeed; a slightly longer sample or another process may end it.
     Tight,
-    /// It runs out of memory.
+    /// The run runs out of memory.
     Oom,
 }
 
@@ -46,14 +46,14 @@ impl Verdict {
 /// The memory that a run is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Room<'a> {
-    /// A whole card: its usable memory holds the allocator's segments and all that lies outside.
+    /// A whole card: its usable memory holds the allocator's segments and all memory outside the allocator.
     Card(&'a Device),
-    /// What the allocator may reserve, as `set_per_process_memory_fraction` limits it.
+    /// A limit on the bytes that the allocator may reserve, as `set_per_process_memory_fraction` sets it.
     Allocator(Bytes),
 }
 
 impl<'a> Room<'a> {
-    /// A card on which the allocator may reserve so much at most; a limit beyond what the card leaves it
+    /// Makes the room of a card on which the allocator may reserve at most `limit`; a limit beyond the card's own room
     /// changes nothing.
     pub fn limited(card: &'a Device, limit: Option<Bytes>) -> Self {
         let whole = card.usable().saturating_sub(outside::total(card));
@@ -63,7 +63,7 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// What it is called in documents.
+    /// Name in documents: the card's, or "allocator limit".
     pub fn name(&self) -> &'a str {
         match self {
             Self::Card(card) => &card.name,
@@ -72,28 +72,28 @@ impl<'a> Room<'a> {
     }
 }
 
-/// A run held against the memory that it is given.
+/// Verdict on a run in the memory that it is given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fit {
-    /// Whether it fits.
+    /// Verdict on the run.
     pub verdict: Verdict,
-    /// The reserved peak of the run, and what lies outside the allocator where that counts.
+    /// The reserved peak of the run, plus the memory outside the allocator for a whole card.
     pub needed: Bytes,
     /// The memory given.
     pub room: Bytes,
-    /// What of the need lies outside the allocator. Empty under a limit of the allocator, which
-    /// does not hold it, and for cards of which nothing is known.
+    /// Terms of `needed` outside the allocator. Empty under a limit of the allocator, which does not hold them, and for
+    /// cards of which nothing is known.
     pub outside: Vec<OutsideTerm>,
 }
 
 impl Fit {
-    /// Holds a run against the memory that it is given.
+    /// Judges a run in the memory that it is given.
     pub fn of(report: &Report, room: Room) -> Self {
         Self::of_each(report, room, 1)
     }
 
-    /// Holds the run of one of several GPUs against the memory that it is given; on a card, the buffers of their
-    /// communication count too.
+    /// Judges the run of one of several GPUs in the memory that it is given; on a card, the communication buffers of
+    /// the GPUs count too.
     pub fn of_each(report: &Report, room: Room, gpus: u64) -> Self {
         let (allocated, reserved) = (report.first.peak().max(report.steady.peak()), report.peak_reserved);
         let (room, outside) = match room {
@@ -111,22 +111,22 @@ impl Fit {
         }
     }
 
-    /// Sum of what lies outside the allocator.
+    /// Sum of the memory outside the allocator.
     pub fn outside_torch(&self) -> Bytes {
         sum(&self.outside)
     }
 
-    /// What of the room the allocator can have.
+    /// Bytes of the room that are left for the allocator.
     pub fn for_allocator(&self) -> Bytes {
         self.room.saturating_sub(self.outside_torch())
     }
 
-    /// What stays free; nothing when the need passes the room.
+    /// Bytes that stay free; zero if the need exceeds the room.
     pub fn spare(&self) -> Bytes {
         self.room.saturating_sub(self.needed)
     }
 
-    /// What is missing; nothing when the need fits the room.
+    /// Bytes that are missing; zero if the need fits the room.
     pub fn short(&self) -> Bytes {
         self.needed.saturating_sub(self.room)
     }
@@ -137,7 +137,7 @@ fn sum(terms: &[OutsideTerm]) -> Bytes {
 }
 
 fn judge(least: Bytes, needed: Bytes, room: Bytes) -> Verdict {
-    // 5% is a twentieth; u128, because any u64 of bytes may be asked about.
+    // 5% is a twentieth; u128, because `room` may be any u64.
     let free = u128::from(room.saturating_sub(needed).get());
     if least > room {
         Verdict::Oom

@@ -1,9 +1,11 @@
+//! Blocks of the allocator, kept in one vector and linked by id.
+
 use super::size::PoolKind;
 
 /// No block: the end of a segment's chain.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a block is doing.
+/// State of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockState {
     /// Cached: waits in a pool for a request.
@@ -24,27 +26,27 @@ pub(super) struct Node {
     /// Neighbours in the segment.
     pub prev: u32,
     pub next: u32,
-    /// Neighbours on the shelf of cached blocks; of no meaning while it is not on one.
+    /// Neighbours in the bin of cached blocks; meaningless while the block is in none.
     pub before: u32,
     pub after: u32,
     /// Index of the pool that it returns to.
     pub pool: u32,
     /// Index of its expandable segment, or [`NONE`].
     pub range: u32,
-    /// Searches of its kind of pool at the time when it was cached (`gc_count_base`).
+    /// Searches of pools of its kind up to the moment it was cached (`gc_count_base`).
     pub cached_at: u32,
     pub state: BlockState,
     pub kind: PoolKind,
 }
 
 impl Node {
-    /// Whether its segment holds other blocks too.
+    /// Returns true if its segment holds other blocks too.
     pub fn is_split(&self) -> bool {
         self.prev != NONE || self.next != NONE
     }
 }
 
-/// All blocks of an allocator; ids of blocks that are gone are used again.
+/// All blocks of an allocator; ids of removed blocks are reused.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arena {
     nodes: Vec<Node>,
@@ -78,7 +80,7 @@ impl Arena {
             .map(|(id, node)| (id as u32, node))
     }
 
-    /// Puts `id` between two neighbours on a shelf.
+    /// Links `id` between two neighbours in a bin.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn link(&mut self, before: u32, id: u32, after: u32) {
         if before != NONE {

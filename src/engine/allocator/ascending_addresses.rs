@@ -1,7 +1,9 @@
+//! Segment addresses that ascend.
+
 use super::segment_source::SegmentSource;
 
-/// Addresses that ascend in the order in which segments are made: the opposite of a fresh process,
-/// where [`DriverAddresses`](super::DriverAddresses) mostly go down.
+/// Addresses that ascend in the order in which segments are made, unlike those of a fresh process, which mostly descend
+/// ([`DriverAddresses`](super::DriverAddresses)).
 #[derive(Debug, Clone, Default)]
 pub struct AscendingAddresses {
     end: u64,

@@ -1,8 +1,10 @@
-/// A set of small numbers below `WORDS` × 64, in which the next one is found fast.
+//! Bitmap with a summary level.
+
+/// A set of small numbers below `WORDS` × 64 that finds the next member fast.
 #[derive(Debug, Clone)]
 pub(super) struct Bitmap<const WORDS: usize, const SUMMARY: usize> {
     words: [u64; WORDS],
-    /// Which words are not zero; 64 of them per element.
+    /// One bit per word, set if the word is not zero.
     summary: [u64; SUMMARY],
 }
 

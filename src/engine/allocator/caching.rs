@@ -1,3 +1,5 @@
+//! The caching allocator's state and its public operations.
+
 use std::num::NonZeroU32;
 
 use super::arena::{Arena, BlockState};
@@ -11,11 +13,11 @@ use super::size::{PoolKind, SMALL_SIZE, round_size};
 use super::small_pools::SmallPools;
 use crate::units::Bytes;
 
-/// A live allocation. Ids are used again once freed.
+/// A live allocation. Ids are reused once freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Block(NonZeroU32);
 
-/// Where a block is found.
+/// Storage that holds a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Found {
     /// In [`SmallPools`], by its id.
@@ -53,9 +55,9 @@ impl Block {
 #[derive(Debug)]
 pub struct CachingAllocator<S = Box<dyn SegmentSource>> {
     pub(super) options: Options,
-    /// Whether no option changes the search of the cache.
+    /// True if no option changes the search of the cache.
     pub(super) plain_search: bool,
-    /// Whether small requests are served from `small`, and not from `blocks` as the large ones.
+    /// True if small requests are served from `small` instead of from `blocks`.
     pub(super) has_small_pools: bool,
     pub(super) source: S,
     pub(super) small: SmallPools,
@@ -68,7 +70,7 @@ pub struct CachingAllocator<S = Box<dyn SegmentSource>> {
     pub(super) ranges: Vec<Range>,
     pub(super) streams: Vec<u32>,
     pub(super) reserved: u64,
-    /// The part of it that is the small pools'.
+    /// The part of `reserved` that belongs to the small pools.
     pub(super) reserved_small: u64,
     pub(super) peak_reserved: u64,
     pub(super) allocated: u64,
@@ -88,14 +90,14 @@ pub(super) struct Request {
 }
 
 impl CachingAllocator {
-    /// An empty allocator whose segments lie where `cudaMalloc` would put them.
+    /// Makes an empty allocator whose segments have the addresses that `cudaMalloc` would return.
     pub fn new(options: Options) -> Self {
         Self::with_source(options, Box::new(DriverAddresses::default()))
     }
 }
 
 impl<S: SegmentSource> CachingAllocator<S> {
-    /// An empty allocator whose segments lie where `source` says.
+    /// Makes an empty allocator whose segments get their addresses from `source`.
     pub fn with_source(options: Options, source: S) -> Self {
         let plain_search = !options.expandable_segments && options.max_split_size.is_none();
         Self {
@@ -124,8 +126,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// A tensor without elements never gets here in PyTorch; 0 bytes give the smallest block.
     ///
     /// # Errors
-    /// When nothing cached serves the request and, with all cached segments given back, nothing more
-    /// may be reserved.
+    /// When no cached block serves the request and, after all cached segments are released, nothing more may be
+    /// reserved.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn alloc(&mut self, bytes: u64, stream: u32) -> Result<Block, OutOfMemory> {
         let size = self.round(bytes);
@@ -147,13 +149,13 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Ok(Block::of(Found::Small(id)))
     }
 
-    /// What a request of `bytes` is rounded to.
+    /// Rounds a request of `bytes` to the bytes of its block.
     #[inline]
     pub fn round(&self, bytes: u64) -> u64 {
         round_size(bytes.min(Self::LARGEST_REQUEST), &self.options)
     }
 
-    /// Whether a request of these rounded bytes is served from `small`.
+    /// Returns true if a request of these rounded bytes is served from `small`.
     #[inline(always)]
     pub(super) fn is_of_small_pools(&self, size: u64) -> bool {
         size <= SMALL_SIZE && self.has_small_pools
@@ -168,12 +170,12 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Ok(self.hand_out(found, request.size))
     }
 
-    /// Allocates `bytes` and frees them at once, as libraries do with scratch memory; the bytes of the
-    /// block. Where no option changes the search of the cache and something cached serves the request, this takes no
-    /// more than a look: a block that is cut and freed is whole again.
+    /// Allocates `bytes` and frees them at once, as libraries do with scratch memory, and returns the bytes of the
+    /// block. If no option changes the search of the cache and a cached block serves the request, this only looks the
+    /// block up: a block that is split and freed is whole again.
     ///
     /// # Errors
-    /// As [`Self::alloc`].
+    /// Returns the errors of [`Self::alloc`].
     #[inline]
     pub fn alloc_and_free(&mut self, bytes: u64, stream: u32) -> Result<u64, OutOfMemory> {
         let size = self.round(bytes);
@@ -188,7 +190,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Ok(size)
     }
 
-    /// Bytes of the block that a request of these rounded bytes would be given from the cache, where a look is enough.
+    /// Returns the bytes of the cached block that a request of these rounded bytes would get, if looking it up is
+    /// enough.
     #[inline]
     fn size_of_scratch(&mut self, size: u64, stream: usize) -> Option<u64> {
         if !self.has_small_pools {
@@ -201,8 +204,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Some(self.size_handed_out(id, size))
     }
 
-    /// Counts a block of `bytes` as handed out by a pool whose layout the caller knows to repeat itself,
-    /// so that nobody need look for it.
+    /// Counts a block of `bytes` as allocated from a pool whose layout the caller knows to repeat, so that no search is
+    /// needed.
     #[inline]
     pub fn count_allocated(&mut self, bytes: u64) {
         self.allocated += bytes;
@@ -246,8 +249,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.cache(id);
     }
 
-    /// The owner lets go of a block that another stream may still use (`free` with `stream_uses`):
-    /// it leaves the allocated bytes at once, but serves no request before [`Self::complete_free`].
+    /// Frees a block that another stream may still use (`free` with `stream_uses`): it leaves the allocated bytes at
+    /// once, but serves no request before [`Self::complete_free`].
     ///
     /// # Panics
     /// When `block` is not live.
@@ -263,7 +266,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         };
     }
 
-    /// The last stream is done with a block, which is cached.
+    /// Caches a block once the last stream is done with it.
     ///
     /// # Panics
     /// Without a [`Self::request_free`] before.
@@ -278,7 +281,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// Bytes of a live block, which is what counts as allocated: rounded, and with the rest of a
+    /// Bytes of a live block, which is the number that counts as allocated: the rounded request, and the rest of a
     /// cached block that was not worth splitting.
     #[inline]
     pub fn block_size(&self, block: Block) -> u64 {
@@ -331,33 +334,33 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.peak_reserved = self.reserved;
     }
 
-    /// `num_alloc_retries` of `torch.cuda.memory_stats`: how often the whole cache was given back to
-    /// serve a request.
+    /// `num_alloc_retries` of `torch.cuda.memory_stats`: number of times that the whole cache was released to serve a
+    /// request.
     pub fn num_alloc_retries(&self) -> u64 {
         self.num_alloc_retries
     }
 
-    /// `torch.cuda.set_per_process_memory_fraction`, as bytes: what may be reserved from now on.
+    /// `torch.cuda.set_per_process_memory_fraction`, in bytes: the most that may be reserved from now on.
     pub fn set_limit(&mut self, limit: Bytes) {
         self.options.limit = Some(limit);
     }
 
-    /// Whether a segment is given back by [`Self::empty_cache`] and by retries alone.
+    /// Returns true if a segment is released by [`Self::empty_cache`] and by retries alone.
     pub fn gives_back_by_retries_only(&self) -> bool {
         self.has_small_pools
     }
 
-    /// What the allocator was made with.
+    /// Options that the allocator was made with.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Where segments come from.
+    /// Source of the segments' addresses.
     pub(super) fn source_mut(&mut self) -> &mut S {
         &mut self.source
     }
 
-    /// Index of a stream, whose pools are made on first use.
+    /// Returns the index of a stream, making its pools on first use.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn stream_index(&mut self, stream: u32) -> usize {
         if self.streams.first() == Some(&stream) {

@@ -1,4 +1,4 @@
-//! Cutting and merging the blocks of a segment, and caching them.
+//! Splitting and merging the blocks of a segment, and caching them.
 
 use super::arena::{BlockState, NONE, Node};
 use super::caching::{Block, CachingAllocator, Found};
@@ -7,7 +7,7 @@ use super::size::{MIN_BLOCK, PoolKind, SMALL_SIZE};
 use crate::units::Bytes;
 
 impl<S: SegmentSource> CachingAllocator<S> {
-    /// Makes a block live, cut to `size` where that is worth it (`alloc_found_block`).
+    /// Makes a block live, split at `size` if that is worth it (`alloc_found_block`).
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn hand_out(&mut self, id: u32, size: u64) -> Block {
         if self.should_split(id, size) {
@@ -30,8 +30,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// Whether the rest of a block that serves `size` bytes is worth a block of its own
-    /// (`should_split`).
+    /// Returns true if the rest of a block that serves `size` bytes is worth a block of its own (`should_split`).
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn should_split(&self, id: u32, size: u64) -> bool {
         let remaining = self.blocks[id].size - size;
@@ -69,8 +68,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         rest
     }
 
-    /// Takes in both neighbours where they are in the same state: all free or all unmapped
-    /// (`try_merge_blocks`).
+    /// Merges a block with those neighbours that are in its state: all free or all unmapped (`try_merge_blocks`).
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn merge_with_neighbours(&mut self, id: u32) {
         let Node { prev, next, state, .. } = self.blocks[id];
@@ -103,7 +101,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// Takes a block off the list that it waits on.
+    /// Removes a block from the list of its state, cached or unmapped.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn withdraw(&mut self, id: u32) {
         if self.blocks[id].state == BlockState::Unmapped {

@@ -1,24 +1,25 @@
+//! Segment addresses as `cudaMalloc` assigns them.
+
 use super::gaps::{CHUNK, Gaps, chunk_start};
 use super::segment_source::SegmentSource;
 
-/// Addresses as `cudaMalloc` gives them in a fresh process on Linux, as seen in recorded traces
-/// (CUDA 13, H200).
+/// Addresses that `cudaMalloc` returns in a fresh process on Linux, as seen in recorded traces (CUDA 13, H200).
 ///
-/// The driver takes address space in chunks of 32 MiB. The first [`Self::FIRST_CHUNKS`] lie together
-/// and fill upwards; each further run of chunks lies below all before it, and what a segment leaves of
-/// its last chunk goes to a later one that fits, the lowest such gap first.
+/// The driver takes address space in chunks of 32 MiB. The first [`Self::FIRST_CHUNKS`] are adjacent and fill upwards;
+/// each run of chunks after them is placed below all before it, and the part of its last chunk that a segment leaves
+/// over goes to the next segment that fits, the lowest such gap first.
 ///
 /// Between equal requests the addresses depend on the segments in place only, not on their history.
 #[derive(Debug, Clone)]
 pub struct DriverAddresses {
-    /// Address and bytes of each segment in place, the highest first: most new ones lie below all others.
+    /// Address and bytes of each segment in place, highest first: most new ones are below all others.
     segments: Vec<(u64, u64)>,
     gaps: Gaps,
-    /// Whether a release has left `gaps` behind.
+    /// True if `gaps` is out of date after a release.
     stale: bool,
 }
 
-/// Below this address lies everything; within the range that Linux gives to mappings.
+/// Upper end of all addresses, within the range that Linux gives to mappings.
 const TOP: u64 = 0x7f00_0000_0000;
 
 impl DriverAddresses {
@@ -26,12 +27,12 @@ impl DriverAddresses {
     pub const FIRST_CHUNKS: u64 = 13;
     const FIRST: u64 = TOP - Self::FIRST_CHUNKS * CHUNK;
 
-    /// Where a segment of this address stands among the others, or would.
+    /// Index of the segment at this address, or the index at which it would be inserted.
     fn place(&self, address: u64) -> usize {
         self.segments.partition_point(|&(other, _)| other > address)
     }
 
-    /// Where chunks below all segments end.
+    /// Lower end of the chunks in use, below which new chunks go.
     fn lowest(&self) -> u64 {
         self.segments
             .last()

@@ -1,3 +1,5 @@
+//! The out-of-memory error.
+
 use std::fmt;
 
 use crate::units::Bytes;
@@ -5,13 +7,13 @@ use crate::units::Bytes;
 /// `torch.OutOfMemoryError`: nothing cached serves the request and nothing more may be reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// What the driver was asked for; PyTorch prints it after "Tried to allocate".
+    /// Bytes asked of the driver; PyTorch prints them after "Tried to allocate".
     pub requested: Bytes,
     /// Bytes in live blocks, "allocated by PyTorch".
     pub allocated: Bytes,
-    /// Bytes in segments, once all cached segments were given back.
+    /// Bytes in segments, after all cached segments were released.
     pub reserved: Bytes,
-    /// What may be reserved.
+    /// Most bytes that may be reserved.
     pub limit: Bytes,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Range {
 }
 
 impl<S: SegmentSource> CachingAllocator<S> {
-    /// A cached block for the request, out of its pool (the expandable part of `get_free_block`).
+    /// Takes a cached block for the request out of its pool (the expandable part of `get_free_block`).
     ///
     /// The block at the end of a range counts as large as it can grow, so larger ones come first.
     pub(super) fn best_expandable_fit(&self, request: Request) -> Option<u32> {
@@ -32,7 +32,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Some(best)
     }
 
-    /// What a block is with the unmapped addresses behind it.
+    /// Bytes of a block and of the unmapped addresses behind it.
     fn expandable_size(&self, id: u32) -> u64 {
         let Node { size, next, .. } = self.blocks[id];
         match next {
@@ -42,8 +42,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// A block for the request from newly mapped memory and what is free before it, out of its pool;
-    /// `None` when the driver has no more memory (`try_allocate_expandable_block`).
+    /// Takes a block for the request out of its pool, made of newly mapped memory and the free memory before it; `None`
+    /// if the driver has no more memory (`try_allocate_expandable_block`).
     pub(super) fn grow(&mut self, request: Request) -> Option<u32> {
         let mut id = self.growable(request);
         if self.blocks[id].state == BlockState::Unmapped {
@@ -58,7 +58,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Some(id)
     }
 
-    /// The lowest run of free and unmapped blocks that can hold the request: its first block
+    /// Finds the lowest run of free and unmapped blocks that can hold the request, and returns its first block
     /// (`find_expandable_block`).
     fn growable(&mut self, request: Request) -> u32 {
         let unmapped = &self.unmapped[request.pool as usize];
@@ -72,7 +72,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
             .unwrap_or_else(|| self.add_range(request))
     }
 
-    /// Whether the free and unmapped blocks from `id` on hold `size` bytes.
+    /// Returns true if the free and unmapped blocks from `id` on hold `size` bytes.
     fn has_room(&self, mut id: u32, size: u64) -> bool {
         let mut room = 0;
         while room < size && id != NONE && matches!(self.blocks[id].state, BlockState::Free | BlockState::Unmapped) {
@@ -82,7 +82,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         room >= size
     }
 
-    /// A new range of addresses, unmapped (`ExpandableSegment::ExpandableSegment`).
+    /// Makes a new range of addresses, unmapped (`ExpandableSegment::ExpandableSegment`).
     fn add_range(&mut self, request: Request) -> u32 {
         let granule = request.kind.granule();
         let size = self.range_size().max(request.size).next_multiple_of(granule);
@@ -105,14 +105,15 @@ impl<S: SegmentSource> CachingAllocator<S> {
         id
     }
 
-    /// PyTorch reserves 9/8 of the card's memory; where that is not known, more than any card has.
+    /// Bytes of address space per range: 9/8 of the card's memory, as PyTorch reserves, or more than any card has if
+    /// that is unknown.
     fn range_size(&self) -> u64 {
         let card = self.options.capacity.or(self.options.limit).map_or(1 << 40, Bytes::get);
         card / 8 * 9
     }
 
-    /// Maps the first `size` bytes of an unmapped block, or all of it, in whole granules, merges it
-    /// with its free neighbours and caches it; `None` when the driver has no more memory (`map_block`).
+    /// Maps the first `size` bytes of an unmapped block, or all of it, in whole granules, merges it with its free
+    /// neighbours and caches it; `None` if the driver has no more memory (`map_block`).
     fn map(&mut self, id: u32, size: u64) -> Option<()> {
         let Node {
             address,
@@ -138,8 +139,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Some(())
     }
 
-    /// Unmaps the whole granules of a cached block, and gives the range back if that was all of it; the
-    /// addresses and bytes unmapped (`unmap_block`).
+    /// Unmaps the whole granules of a cached block, and releases the range if nothing of it stays mapped; returns the
+    /// address and bytes unmapped (`unmap_block`).
     pub(super) fn unmap(&mut self, id: u32) -> (u64, u64) {
         let Node {
             address, size, range, ..
@@ -162,7 +163,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         (start, end - start)
     }
 
-    /// Cuts a block so that one of its parts is from `start` to `end`; caches the others.
+    /// Splits a block so that one of its parts is from `start` to `end`, and caches the others.
     fn isolate(&mut self, id: u32, start: u64, end: u64) -> u32 {
         let Node { address, size, .. } = self.blocks[id];
         let mut middle = id;
@@ -177,7 +178,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         middle
     }
 
-    /// Gives back the addresses of a range without mapped memory (`release_expandable_segment`).
+    /// Releases the addresses of a range without mapped memory (`release_expandable_segment`).
     fn release_range(&mut self, id: u32) {
         self.forget_unmapped(id);
         let Node { address, size, .. } = self.blocks[id];

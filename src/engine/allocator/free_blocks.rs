@@ -1,3 +1,5 @@
+//! Best-fit index of cached blocks.
+
 use super::arena::{Arena, NONE, Node};
 use super::bitmap::Bitmap;
 use super::shelf::Shelf;
@@ -6,14 +8,14 @@ use super::size::MIN_BLOCK;
 /// The cached blocks of one pool and stream, ordered by size, then address
 /// (`BlockPool::blocks` with `BlockComparatorSize`).
 ///
-/// A training step caches hundreds of blocks of a few dozen sizes, so they lie on shelves by size
-/// class, with a bitmap of the shelves that hold something: the search of TLSF (Masmano et al.,
-/// "TLSF: a new dynamic memory allocator for real-time systems", 2004), but exact, since each shelf is
-/// sorted. A shelf is a chain through the blocks themselves, so that a block leaves it without a
-/// search; one that arrives is put beside the last that arrived, near which most belong.
+/// A training step caches hundreds of blocks of a few dozen sizes, so they are kept in bins by size class, with a
+/// bitmap of the bins that are not empty: the search of TLSF (Masmano et al., "TLSF: a new dynamic memory allocator for
+/// real-time systems", 2004), but exact, since each bin is sorted. A bin is a linked list through the blocks
+/// themselves, so that a block leaves it without a search; a new one is inserted starting from the last that arrived,
+/// near which most belong.
 #[derive(Debug, Clone)]
 pub(super) struct FreeBlocks {
-    /// One for each class.
+    /// One bin for each class.
     shelves: Vec<Shelf>,
     /// The classes that are not empty.
     occupied: Bitmap<WORDS, { WORDS.div_ceil(64) }>,
@@ -24,7 +26,7 @@ const PRECISION: u32 = 8;
 /// Doublings from the smallest block to more than any address space.
 const DOUBLINGS: usize = 40;
 const CLASSES: usize = (DOUBLINGS - PRECISION as usize + 1) << PRECISION;
-/// Words of their bitmap.
+/// Words of the bitmap of classes.
 const WORDS: usize = CLASSES.div_ceil(64);
 
 /// The class of a size: one per 512 B up to 256 KiB, then 256 per doubling.
@@ -39,7 +41,7 @@ fn class(size: u64) -> usize {
     class.min(CLASSES - 1)
 }
 
-/// The place of a block among those of its class.
+/// Sort key of a block within its class.
 #[inline]
 fn rank(node: &Node) -> (u64, u64) {
     (node.size, node.address)
@@ -55,7 +57,7 @@ impl Default for FreeBlocks {
 }
 
 impl FreeBlocks {
-    /// Puts a block in, of whole units of 512 B.
+    /// Inserts a block, whose size is a multiple of 512 B.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn insert(&mut self, blocks: &mut Arena, id: u32) {
         let class = class(blocks[id].size);
@@ -77,7 +79,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Takes a block out, which must be here.
+    /// Removes a block, which must be here.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn remove(&mut self, blocks: &mut Arena, id: u32) {
         self.remove_of(blocks, id, class(blocks[id].size));
@@ -105,7 +107,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Takes out the smallest block of at least `size` bytes; of equals, the lowest.
+    /// Removes and returns the smallest block of at least `size` bytes; of equals, the lowest.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn take_best_fit(&mut self, blocks: &mut Arena, size: u64) -> Option<u32> {
         let (class, id) = self.find(blocks, size)?;
@@ -149,14 +151,13 @@ impl FreeBlocks {
     }
 }
 
-/// A block and those behind it on its shelf.
+/// Iterates over a block and those after it in its bin.
 fn chain(blocks: &Arena, id: u32) -> impl Iterator<Item = u32> {
     let some = |id: u32| (id != NONE).then_some(id);
     std::iter::successors(some(id), move |&id| some(blocks[id].after))
 }
 
-/// The block of a shelf behind which `id` belongs, which is not before all of them; the search
-/// begins at `near`.
+/// Finds the block of a bin behind which `id` belongs, which is not before all of them; the search begins at `near`.
 #[cold]
 fn place(blocks: &Arena, id: u32, near: u32) -> u32 {
     let own = rank(&blocks[id]);

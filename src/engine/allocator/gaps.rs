@@ -1,7 +1,9 @@
+//! Gaps in the address space between segments.
+
 /// The unit in which the driver takes address space, and its alignment.
 pub(super) const CHUNK: u64 = 32 << 20;
 
-/// Where the chunk of an address starts.
+/// Address of the start of the chunk that holds `address`.
 pub(super) fn chunk_start(address: u64) -> u64 {
     address / CHUNK * CHUNK
 }
@@ -9,21 +11,21 @@ pub(super) fn chunk_start(address: u64) -> u64 {
 /// Free address space between segments.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gaps {
-    /// Held by the driver, less than a chunk: starts by number of 2 MiB units, lowest last.
+    /// Gaps within the driver's chunks, smaller than a chunk: starts by number of 2 MiB units, lowest last.
     small: [Vec<u64>; Self::CLASSES],
-    /// Held by the driver, a chunk or more: start and end.
+    /// Gaps within the driver's chunks, of a chunk or more: start and end.
     large: Vec<(u64, u64)>,
-    /// Not held: runs of whole chunks, start and end.
+    /// Runs of whole chunks that the driver does not hold: start and end.
     loose: Vec<(u64, u64)>,
 }
 
 impl Gaps {
-    /// Segments and so gaps are multiples of this.
+    /// Granularity of segments, and so of gaps, in bytes.
     pub const UNIT: u64 = 2 << 20;
     const CLASSES: usize = (CHUNK / Self::UNIT) as usize;
 
-    /// Sorts the space between two segments into what the driver holds and whole chunks that it does
-    /// not; from `first` on it holds everything.
+    /// Splits the space between two segments into gaps that the driver holds and whole chunks that it does not; from
+    /// `first` on it holds everything.
     pub fn add(&mut self, start: u64, end: u64, first: u64) {
         let held_until = if start >= first {
             end
@@ -38,7 +40,7 @@ impl Gaps {
         }
     }
 
-    /// Notes a gap in the driver's chunks.
+    /// Adds a gap in the driver's chunks.
     pub fn hold(&mut self, start: u64, end: u64) {
         let units = ((end - start) / Self::UNIT) as usize;
         match self.small.get_mut(units) {
@@ -51,7 +53,7 @@ impl Gaps {
         }
     }
 
-    /// The lowest gap in the driver's chunks that takes `size` bytes.
+    /// Takes the lowest gap in the driver's chunks that holds `size` bytes.
     pub fn take(&mut self, size: u64) -> Option<u64> {
         let units = (size / Self::UNIT) as usize;
         let small = (units..Self::CLASSES)
@@ -72,7 +74,7 @@ impl Gaps {
         Some(start)
     }
 
-    /// The upper end of the highest run of loose chunks that takes `size` bytes.
+    /// Returns the upper end of the highest run of loose chunks that holds `size` bytes.
     pub fn take_chunks(&mut self, size: u64) -> Option<u64> {
         let run = self
             .loose

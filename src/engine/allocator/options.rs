@@ -1,7 +1,9 @@
+//! Options of the allocator.
+
 use crate::units::Bytes;
 
-/// `PYTORCH_CUDA_ALLOC_CONF` and `torch.cuda.set_per_process_memory_fraction`, as far as they decide
-/// where a block lies. The default is PyTorch's.
+/// `PYTORCH_CUDA_ALLOC_CONF` and `torch.cuda.set_per_process_memory_fraction`, as far as they decide the placement of
+/// blocks. The default is PyTorch's.
 ///
 /// Source: `c10/core/AllocatorConfig.h` and `c10/cuda/CUDAAllocatorConfig.h`.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,16 +13,16 @@ pub struct Options {
     pub expandable_segments: bool,
     /// `roundup_power2_divisions`: coarser rounding of requests.
     pub roundup_power2_divisions: RoundupDivisions,
-    /// `max_split_size_mb`: blocks of at least this size are not split; `None`: all may be.
+    /// `max_split_size_mb`: blocks of at least this size are not split; `None` allows splitting every block.
     pub max_split_size: Option<Bytes>,
-    /// `max_non_split_rounding_mb`: by how much such a block may exceed a request that it serves.
+    /// `max_non_split_rounding_mb`: most bytes by which such a block may exceed the request that it serves.
     pub max_non_split_rounding: Bytes,
-    /// `garbage_collection_threshold`: share of `limit` above which old cached segments are given
-    /// back before a new one is made; 0: never.
+    /// `garbage_collection_threshold`: share of `limit` above which old cached segments are released before a new one
+    /// is made; 0 turns it off.
     pub garbage_collection_threshold: f64,
-    /// What the process may reserve: `set_per_process_memory_fraction` × the card's memory.
+    /// Most bytes that the process may reserve: `set_per_process_memory_fraction` × the card's memory.
     pub limit: Option<Bytes>,
-    /// What the driver can hand out: the card's memory less the CUDA context and other processes.
+    /// Bytes that the driver can hand out: the card's memory less the CUDA context and other processes.
     pub capacity: Option<Bytes>,
 }
 
@@ -54,7 +56,7 @@ impl RoundupDivisions {
     /// `kRoundUpPowerOfTwoStart`, 1 MiB, as a power of two.
     const FIRST_POWER: u32 = 20;
 
-    /// The same number of steps for all sizes; 0 and 1 turn the rounding off.
+    /// One number of steps for all sizes; 0 and 1 turn the rounding off.
     pub const fn uniform(divisions: u64) -> Self {
         Self::by_interval([divisions; Self::INTERVALS])
     }
@@ -73,7 +75,7 @@ impl RoundupDivisions {
         }
     }
 
-    /// Whether no request rounds to more than whole blocks.
+    /// Returns true if requests are rounded to whole blocks only.
     #[inline]
     pub const fn is_off(&self) -> bool {
         self.is_off

@@ -1,11 +1,13 @@
+//! Segment addresses taken from a recorded trace.
+
 use std::collections::VecDeque;
 
 use super::segment_source::SegmentSource;
 
-/// Segments where a trace says that they lay.
+/// Segment addresses as a trace recorded them.
 #[derive(Debug, Default)]
 pub(super) struct RecordedAddresses {
-    /// What the trace reserved and the simulator has not yet: address and bytes.
+    /// Address and bytes of segments that the trace reserved and the simulator has not yet.
     pending: VecDeque<(u64, u64)>,
     /// Bytes that the simulator reserved and the trace did not.
     surplus: u64,
@@ -18,7 +20,7 @@ impl RecordedAddresses {
     /// Above every device address, so that surplus segments overlap none of the trace's.
     const SURPLUS: u64 = 1 << 62;
 
-    /// The trace reserved `size` bytes at `address`.
+    /// Queues the trace's reservation of `size` bytes at `address`.
     pub fn record(&mut self, address: u64, size: u64) {
         if address.max(size) < Self::DEVICE_END {
             self.pending.push_back((address, size));
@@ -27,13 +29,14 @@ impl RecordedAddresses {
         }
     }
 
-    /// Forgets what the simulator has not asked for: the request that reserved it is over.
+    /// Drops reservations that the simulator did not make, counting each as a mismatch: the request behind them is
+    /// over.
     pub fn settle(&mut self) {
         self.mismatches += self.pending.len() as u64;
         self.pending.clear();
     }
 
-    /// How often one of the two reserved what the other did not.
+    /// Number of reservations that only one of trace and simulator made.
     pub fn mismatches(&self) -> u64 {
         self.mismatches
     }
@@ -61,7 +64,7 @@ impl SegmentSource for RecordedAddresses {
 
     fn release(&mut self, _address: u64, _size: u64) {}
 
-    /// A range begins where its first memory is mapped.
+    /// Returns the address of the range's first mapped memory, at which the range begins.
     fn reserve_range(&mut self, size: u64) -> u64 {
         match self.pending.front() {
             Some(&(address, _)) => address,

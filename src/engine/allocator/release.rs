@@ -1,4 +1,4 @@
-//! Giving cached segments back to the driver.
+//! Releases cached segments to the driver.
 
 use super::arena::{NONE, Node};
 use super::caching::{CachingAllocator, Request};
@@ -6,8 +6,7 @@ use super::segment_source::SegmentSource;
 use super::size::{PoolKind, SMALL_SEGMENT};
 
 impl<S: SegmentSource> CachingAllocator<S> {
-    /// `torch.cuda.empty_cache`: gives back every segment without a live block
-    /// (`release_cached_blocks`).
+    /// `torch.cuda.empty_cache`: releases every segment without a live block (`release_cached_blocks`).
     pub fn empty_cache(&mut self) {
         for kind in [PoolKind::Large, PoolKind::Small] {
             for pool in self.pools_of(kind) {
@@ -22,7 +21,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// What `release_blocks` does to a cached block: frees a whole segment, unmaps what it can of an
+    /// Releases a cached block as `release_blocks` does: frees a whole segment, unmaps as much as possible of an
     /// expandable one.
     fn release_or_unmap(&mut self, id: u32) {
         if self.blocks[id].range != NONE {
@@ -32,7 +31,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// Gives back the segment of `size` bytes at `address`; whether there was one without a live block.
+    /// Releases the segment of `size` bytes at `address`; returns false if there is none without a live block.
     pub(super) fn release_segment(&mut self, address: u64, size: u64) -> bool {
         let id = self.cached().find(|&id| {
             let node = &self.blocks[id];
@@ -48,8 +47,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         is_small
     }
 
-    /// Unmaps the cached block that reaches from `address` over `size` bytes or more; whether that
-    /// unmapped just these.
+    /// Unmaps `size` bytes from `address` on, which a cached block must cover; returns true if exactly these were
+    /// unmapped.
     pub(super) fn unmap_segment(&mut self, address: u64, size: u64) -> bool {
         let end = address.saturating_add(size);
         let holds = |node: &Node| node.address <= address && end <= node.address.saturating_add(node.size);
@@ -65,8 +64,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.pools.iter().flat_map(|pool| pool.iter(&self.blocks))
     }
 
-    /// Under `max_split_size`: gives back oversize blocks, just enough for the request; whether that
-    /// was enough (`release_available_cached_blocks`).
+    /// Under `max_split_size`, releases oversize blocks, just enough for the request; returns true if that was enough
+    /// (`release_available_cached_blocks`).
     pub(super) fn release_available(&mut self, request: Request) -> bool {
         let Some(max_split) = self.options.max_split_size.map(|max| max.get()) else {
             return false;
@@ -89,8 +88,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         released >= wanted
     }
 
-    /// Under `garbage_collection_threshold`: gives back the segments that have been cached longest
-    /// until the reserved bytes are below the threshold (`garbage_collect_cached_blocks`).
+    /// Under `garbage_collection_threshold`, releases the segments that have been cached longest until the reserved
+    /// bytes are below the threshold (`garbage_collect_cached_blocks`).
     pub(super) fn collect_garbage(&mut self) {
         let share = self.options.garbage_collection_threshold;
         let Some(limit) = self.options.limit.filter(|_| share > 0.0) else {
@@ -115,7 +114,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// Searches of its pool since a block was cached (`gc_count`).
+    /// Searches of the block's pools since it was cached (`gc_count`).
     fn age(&self, id: u32) -> u64 {
         let Node { cached_at, kind, .. } = self.blocks[id];
         u64::from(self.searches[kind as usize].wrapping_sub(cached_at))
@@ -126,7 +125,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         (kind as usize..self.pools.len()).step_by(2)
     }
 
-    /// The cached blocks of a pool that are segments of `cudaMalloc` as a whole.
+    /// Cached blocks of a pool that are each a whole `cudaMalloc` segment.
     fn whole_segments(&self, pool: usize) -> Vec<u32> {
         self.pools[pool]
             .iter(&self.blocks)
@@ -147,7 +146,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         whole
     }
 
-    /// Gives one segment back (`release_block`).
+    /// Releases one segment (`release_block`).
     fn release(&mut self, id: u32) {
         self.uncache(id);
         let Node {
@@ -157,7 +156,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         self.blocks.remove(id);
     }
 
-    /// Gives memory back to the driver.
+    /// Returns memory to the driver.
     fn give_back(&mut self, kind: PoolKind, address: u64, size: u64) {
         self.source.release(address, size);
         self.count_given_back(kind, size);

@@ -1,4 +1,4 @@
-//! Recorded events through the simulator.
+//! Replays recorded events through the simulator.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::recorded_addresses::RecordedAddresses;
 use super::trace::{Action, Event};
 use crate::units::Bytes;
 
-/// What a replay found.
+/// Result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Replay {
     /// Highest allocated bytes that the simulator reached.
@@ -19,16 +19,16 @@ pub struct Replay {
     pub reserved_peak: Bytes,
     /// Allocations replayed.
     pub allocs: u64,
-    /// Allocations that the simulator put elsewhere than PyTorch did, and memory that one of the two
-    /// reserved or gave back without the other.
+    /// Allocations that the simulator placed at another address than PyTorch, and memory that only one of the two
+    /// reserved or released.
     pub address_mismatches: u64,
 }
 
 /// Replays recorded events through a simulator made with `options`, whose limits are set aside.
 ///
-/// Requests and frees drive the simulator. Of a segment it learns the recorded address and the moment
-/// when it was given back, since a trace does not say what else was on the card. Frees of blocks from
-/// before the recording are skipped.
+/// Requests and frees drive the simulator. The recorded segment events only set each segment's address and the moment
+/// of its release, since a trace does not say what else was on the card. Frees of blocks from before the recording are
+/// skipped.
 pub fn replay(events: impl IntoIterator<Item = Event>, options: Options) -> Replay {
     let mut player = Player::new(options);
     for event in events {
@@ -42,7 +42,7 @@ struct Player {
     allocator: CachingAllocator<RecordedAddresses>,
     /// Live blocks by their address in the trace.
     live: HashMap<u64, Block>,
-    /// Blocks that their owner let go of and another stream still used.
+    /// Freed blocks, by their address in the trace, that another stream still used.
     awaiting: HashMap<u64, Block>,
     /// The trace's streams, which are pointers, in the order of their appearance.
     streams: Vec<u64>,
@@ -51,7 +51,7 @@ struct Player {
 }
 
 impl Player {
-    /// More streams than a program uses; PyTorch's own pools hold 32 each.
+    /// Upper limit of streams, more than a program uses; PyTorch's own pools hold 32 each.
     const MOST_STREAMS: usize = 1024;
 
     fn new(options: Options) -> Self {

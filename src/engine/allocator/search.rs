@@ -1,4 +1,4 @@
-//! From a request to a block: the cache, a new segment, or out of memory.
+//! Finds a block for a request: from the cache, from a new segment, or out of memory.
 
 use super::arena::{BlockState, NONE, Node};
 use super::caching::{CachingAllocator, Request};
@@ -8,7 +8,7 @@ use super::size::{PoolKind, segment_size};
 use crate::units::Bytes;
 
 impl<S: SegmentSource> CachingAllocator<S> {
-    /// A cached block for the request, out of its pool (`get_free_block`).
+    /// Takes a cached block for the request out of its pool (`get_free_block`).
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn take_cached(&mut self, request: Request) -> Option<u32> {
         let searches = &mut self.searches[request.kind as usize];
@@ -20,7 +20,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// [`Self::take_cached`] with expandable segments or `max_split_size`.
+    /// [`Self::take_cached`] under `expandable_segments` or `max_split_size`.
     fn take_cached_with_options(&mut self, request: Request) -> Option<u32> {
         let id = if self.options.expandable_segments {
             self.best_expandable_fit(request)?
@@ -34,8 +34,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         Some(id)
     }
 
-    /// The size from which a cached block is too large for the request: an oversize block serves large
-    /// requests only, and of them those near its size.
+    /// Size from which a cached block is too large for the request: an oversize block serves only large requests, and
+    /// of those only the ones near its size.
     fn oversize_for(&self, request: Request) -> u64 {
         match self.options.max_split_size.map(Bytes::get) {
             None => u64::MAX,
@@ -44,8 +44,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// A block from newly reserved memory, after giving back as much of the cache as it takes
-    /// (`malloc`); of the small pools, a live one.
+    /// Takes a block from newly reserved memory, after releasing as much of the cache as needed (`malloc`); blocks of
+    /// the small pools are live already.
     #[cold]
     pub(super) fn take_new(&mut self, request: Request) -> Result<u32, OutOfMemory> {
         self.collect_garbage();
@@ -72,8 +72,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// A block outside its pool from newly reserved memory, of the small pools a live one; `None` when it may
-    /// not or cannot be reserved (`alloc_block`).
+    /// Takes a block in no pool from newly reserved memory; blocks of the small pools are live already. `None` if the
+    /// memory may not or cannot be reserved (`alloc_block`).
     fn reserve(&mut self, request: Request) -> Option<u32> {
         let size = segment_size(request.size);
         if self
@@ -90,7 +90,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }
     }
 
-    /// A whole segment of `size` bytes from `cudaMalloc`; of the small pools, the block cut from it.
+    /// Makes a `cudaMalloc` segment of `size` bytes; in the small pools, returns the block split from it.
     fn add_segment(&mut self, request: Request, size: u64) -> Option<u32> {
         if !self.driver_has(size) {
             return None;
@@ -116,7 +116,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         }))
     }
 
-    /// Whether the driver can hand out `size` bytes more.
+    /// Returns true if the driver can hand out `size` bytes more.
     pub(super) fn driver_has(&self, size: u64) -> bool {
         let capacity = self.options.capacity.map_or(ADDRESS_SPACE, Bytes::get);
         self.reserved + size <= capacity.min(ADDRESS_SPACE)

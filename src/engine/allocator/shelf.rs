@@ -1,16 +1,18 @@
+//! One bin of cached blocks.
+
 use super::arena::NONE;
 
-/// The ends of a chain of cached blocks of one size or class, by size, then address.
+/// Entry points of a bin: a linked list of cached blocks of one size or class, by size, then address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shelf {
     /// The smallest, then lowest block, or [`NONE`].
     pub first: u32,
-    /// Some block, unless there is none: the last that arrived, while it is here.
+    /// Start of searches: the last block that arrived, or another while that one is gone; [`NONE`] if the bin is empty.
     pub near: u32,
 }
 
 impl Shelf {
-    /// Nothing is on it.
+    /// An empty bin.
     pub const EMPTY: Self = Self {
         first: NONE,
         near: NONE,

@@ -1,15 +1,17 @@
+//! Segment addresses in a pseudo-random order.
+
 use super::segment_source::SegmentSource;
 use super::size::SMALL_SEGMENT;
 
-/// Addresses in an order drawn by a number: where `cudaMalloc` puts a segment among the others depends on
-/// everything that the process and the driver did before, which nobody knows of a run to come.
+/// Addresses in an order drawn from a seed. The real order depends on everything that the process and the driver did
+/// before, which is unknown for a future run.
 ///
-/// The large segments lie in the same order whether or not small ones are made between them.
+/// The large segments have the same order with and without small ones between them.
 #[derive(Debug, Clone)]
 pub struct ShuffledAddresses {
     /// State of the generator.
     state: u64,
-    /// The slots of the large segments in place, in no order: there are hundreds at most, and they are seldom asked for.
+    /// Slots of the large segments in place, unordered: there are hundreds at most, and lookups are rare.
     taken: Vec<u64>,
     /// End of the small segments, which all have one size.
     small_end: u64,
@@ -17,21 +19,22 @@ pub struct ShuffledAddresses {
 
 /// Address space of one large segment: more than any card has.
 const SLOT: u64 = 1 << 40;
-/// Places for large segments; small ones lie below them.
+/// Slots for large segments; small ones are placed below them.
 const SLOTS: u64 = 1 << 20;
 
 impl ShuffledAddresses {
-    /// The order of this number.
+    /// Makes the order of this seed.
     pub fn new(number: u64) -> Self {
         Self {
-            // The golden ratio's bits spread neighbouring numbers; a generator's state is never 0.
+            // The golden ratio's bits spread neighbouring seeds; a generator's state is never 0.
             state: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(number.wrapping_add(1)) | 1,
             taken: Vec::new(),
             small_end: 0,
         }
     }
 
-    /// Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (14), 2003: the triple (13, 7, 17).
+    /// Next state of the generator. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (14), 2003: the
+    /// triple (13, 7, 17).
     const fn next(&mut self) -> u64 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;

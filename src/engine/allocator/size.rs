@@ -1,4 +1,4 @@
-//! Sizes: what a request is rounded to, and what is asked of the driver.
+//! Rounding of requests and sizes of segments.
 //!
 //! Constants and functions of `c10/cuda/CUDACachingAllocator.cpp` and `c10/core/AllocatorConfig.h`.
 
@@ -14,7 +14,7 @@ pub const SMALL_SEGMENT: u64 = 2 << 20;
 pub const LARGE_SEGMENT: u64 = 20 << 20;
 /// `kMinLargeAlloc`: requests from here on get a segment of their own.
 pub const MIN_LARGE_REQUEST: u64 = 10 << 20;
-/// `kRoundLarge`: such a segment is a multiple of this many bytes.
+/// `kRoundLarge`: such a segment's size is a multiple of this many bytes.
 pub const LARGE_ROUNDING: u64 = 2 << 20;
 
 /// The two halves of the cache: `DeviceCachingAllocator::small_blocks` and `large_blocks`.

@@ -1,4 +1,4 @@
-//! The small pools of an allocator whose options leave their search alone.
+//! Fast small pools, used if no option changes their search.
 
 use super::arena::{BlockState, NONE};
 use super::size::{MIN_BLOCK, SMALL_SEGMENT};
@@ -10,18 +10,18 @@ pub(super) const UNITS: usize = (SMALL_SEGMENT / MIN_BLOCK) as usize;
 
 /// The small pools of all streams: segments of 2 MiB, cut into blocks of whole units of 512 B.
 ///
-/// Of the requests of a training step nine in ten are small. The rules are those of the general pools
-/// ([`FreeBlocks`](super::free_blocks::FreeBlocks) and `chain.rs`), against which this is tested, and what is simple
-/// about small blocks makes it faster: each is cut to the request, and there are so few sizes that each has a shelf.
+/// Nine in ten requests of a training step are small. The rules are those of the general pools
+/// ([`FreeBlocks`](super::free_blocks::FreeBlocks) and `chain.rs`), against which this is tested. It is faster because
+/// small blocks are simple: each is split to the exact request, and there are so few sizes that each has a bin.
 ///
-/// Tensors die in groups, and neighbours often together. So what is freed waits until someone looks into the cache
-/// again, and is then merged and cached a whole range at a time.
+/// Tensors are freed in groups, and neighbours often together. So freed blocks wait until the next look into the cache,
+/// and are then merged and cached a whole range at a time.
 #[derive(Debug)]
 pub(super) struct SmallPools {
     blocks: Vec<SmallBlock>,
-    /// What was freed since someone last looked into the cache.
+    /// Blocks freed since the last look into the cache.
     freed: Vec<u32>,
-    /// An id that is to be used again; others follow by `next`.
+    /// Head of the list of ids to reuse, linked by `next`.
     vacant: u32,
     /// One for each stream.
     pools: Vec<SmallShelves>,
@@ -35,26 +35,26 @@ pub(super) struct SmallBlock {
     /// Neighbours in the segment.
     prev: u32,
     next: u32,
-    /// Neighbours on the shelf; of no meaning while it is not on one.
+    /// Neighbours in the bin; meaningless while the block is in none.
     pub before: u32,
     pub after: u32,
     /// Index of its stream.
     pool: u32,
-    /// Its size; 0: there is no such block.
+    /// Size in units of 512 B; 0 if there is no such block.
     pub units: u16,
     state: SmallState,
 }
 
-/// What a small block is doing.
+/// State of a small block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SmallState {
     /// Merged with its free neighbours, and cached.
     Cached,
-    /// Neither yet.
+    /// Freed, not merged or cached yet.
     Freed,
     Allocated,
     AwaitingFree,
-    /// There is no such block.
+    /// The id is unused.
     Gone,
 }
 
@@ -96,12 +96,12 @@ impl Default for SmallPools {
 }
 
 impl SmallPools {
-    /// A pool for one more stream.
+    /// Adds the pool of one more stream.
     pub fn add_pool(&mut self) {
         self.pools.push(SmallShelves::default());
     }
 
-    /// Makes a block of so many bytes, a multiple of 512, live, if a cached one serves it.
+    /// Takes a cached block of `bytes` bytes, a multiple of 512, as a live one, if there is one.
     #[inline(always)]
     pub fn take(&mut self, pool: usize, bytes: u64) -> Option<u32> {
         self.cache_freed();
@@ -121,7 +121,7 @@ impl SmallPools {
         Some(self.cut_front(id, units))
     }
 
-    /// Cuts the first units off a cached block, as a live one.
+    /// Splits the first units off a cached block, as a live block.
     #[inline(always)]
     fn cut_front(&mut self, id: u32, units: u16) -> u32 {
         let front = self.vacant_id();
@@ -143,19 +143,19 @@ impl SmallPools {
         front
     }
 
-    /// Whether a cached block serves so many bytes.
+    /// Returns true if a cached block serves `bytes` bytes.
     pub fn has(&mut self, pool: usize, bytes: u64) -> bool {
         self.cache_freed();
         self.find(pool, units(bytes)).is_some()
     }
 
-    /// The block that serves so many units, of those that are cached.
+    /// Finds the cached block that serves `units` units.
     #[inline(never)]
     fn find(&self, pool: usize, units: u16) -> Option<u32> {
         self.pools[pool].best_fit(&self.blocks, units)
     }
 
-    /// Makes the first bytes of a new segment at this address live, where nothing cached serves them.
+    /// Makes the first bytes of a new segment at this address live, for a request that no cached block serves.
     pub fn take_new(&mut self, pool: usize, address: u64, bytes: u64) -> u32 {
         let id = self.vacant_id();
         self.blocks[id as usize] = SmallBlock {
@@ -181,7 +181,7 @@ impl SmallPools {
         self.blocks[id as usize].address
     }
 
-    /// A live block's owner lets go of it, and so does its stream: its bytes.
+    /// Frees a live block that no other stream uses, and returns its bytes.
     ///
     /// # Panics
     /// When the block is not live.
@@ -194,7 +194,7 @@ impl SmallPools {
         block.size()
     }
 
-    /// A live block's owner lets go of it: its bytes.
+    /// Frees a live block that another stream may still use, and returns its bytes.
     ///
     /// # Panics
     /// When the block is not live.
@@ -205,10 +205,10 @@ impl SmallPools {
         block.size()
     }
 
-    /// The last stream is done with a block.
+    /// Marks a block as freed once the last stream is done with it.
     ///
     /// # Panics
-    /// When its owner has not let go of it.
+    /// When the block is not awaiting its free.
     pub fn complete_free(&mut self, id: u32) {
         let block = &mut self.blocks[id as usize];
         assert!(block.state == SmallState::AwaitingFree, "the block was not let go of");
@@ -216,7 +216,7 @@ impl SmallPools {
         self.freed.push(id);
     }
 
-    /// Merges and caches what was freed; everyone who looks into the cache does this before.
+    /// Merges and caches the freed blocks; every look into the cache calls this first.
     #[inline(always)]
     fn cache_freed(&mut self) {
         if !self.freed.is_empty() {
@@ -228,7 +228,7 @@ impl SmallPools {
     fn cache_ranges(&mut self) {
         let mut freed = std::mem::take(&mut self.freed);
         for id in freed.drain(..) {
-            // or else a range before has taken it in
+            // Otherwise the merge of a range before has taken it in.
             if self.blocks[id as usize].state == SmallState::Freed {
                 self.cache_range(id);
             }
@@ -276,7 +276,7 @@ impl SmallPools {
         shelves.lay(blocks, range);
     }
 
-    /// Gives up the segment at this address; whether there was one without a live block.
+    /// Releases the segment at this address; returns false if there is none without a live block.
     pub fn release(&mut self, address: u64) -> bool {
         self.cache_freed();
         let is_it = |block: &SmallBlock| block.is_cached_segment() && block.address == address;
@@ -287,7 +287,7 @@ impl SmallPools {
         id.is_some()
     }
 
-    /// Gives up some segment without a live block: its address.
+    /// Releases some segment without a live block, and returns its address.
     pub fn release_one(&mut self) -> Option<u64> {
         self.cache_freed();
         let id = (0..self.pools.len()).find_map(|pool| self.find(pool, UNITS as u16))?;
@@ -302,7 +302,7 @@ impl SmallPools {
         vacate(&mut self.blocks, &mut self.vacant, id);
     }
 
-    /// How many segments there are.
+    /// Number of segments.
     pub fn count(&self) -> usize {
         self.blocks.iter().filter(|block| block.is_head()).count()
     }
@@ -316,7 +316,7 @@ impl SmallPools {
         })
     }
 
-    /// The id of a block to come.
+    /// Takes an unused id for a new block.
     #[inline(always)]
     fn vacant_id(&mut self) -> u32 {
         let id = self.vacant;
@@ -326,7 +326,7 @@ impl SmallPools {
         }
         let n = self.blocks.len();
         if n == self.blocks.capacity() {
-            // they are copied, and there may be tens of thousands: seldom
+            // Growing copies all blocks, of which there may be tens of thousands, so it grows by a lot.
             self.blocks.reserve((3 * n).max(1024));
         }
         self.blocks.push(NO_BLOCK);
@@ -345,13 +345,13 @@ const NO_BLOCK: SmallBlock = SmallBlock {
     state: SmallState::Gone,
 };
 
-/// Units of a request that was rounded, which is in the small pool.
+/// Units of a rounded request of the small pool.
 #[inline(always)]
 const fn units(bytes: u64) -> u16 {
     (bytes / MIN_BLOCK) as u16
 }
 
-/// Leaves the id of a block that is gone to the next one.
+/// Puts the id of a removed block on the list of ids to reuse.
 #[inline(always)]
 fn vacate(blocks: &mut [SmallBlock], vacant: &mut u32, id: u32) {
     let block = &mut blocks[id as usize];
@@ -359,7 +359,7 @@ fn vacate(blocks: &mut [SmallBlock], vacant: &mut u32, id: u32) {
     block.next = std::mem::replace(vacant, id);
 }
 
-/// Blocks of a segment, free neighbours as one.
+/// Merges adjacent free blocks of a segment.
 fn merged(blocks: impl Iterator<Item = BlockView>) -> Vec<BlockView> {
     let mut merged: Vec<BlockView> = Vec::new();
     for block in blocks {

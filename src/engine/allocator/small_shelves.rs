@@ -1,4 +1,4 @@
-//! Cached blocks of a small pool, in order.
+//! Bins of cached blocks of a small pool.
 
 use super::arena::NONE;
 use super::bitmap::Bitmap;
@@ -12,11 +12,11 @@ const _: () = assert!(UNITS.is_power_of_two());
 /// The cached blocks of one stream by size, then address.
 #[derive(Debug)]
 pub(super) struct SmallShelves {
-    /// One for each number of units, from 1.
+    /// One bin for each number of units, from 1.
     shelves: Box<[Shelf; UNITS]>,
-    /// The shelves that are not empty.
+    /// Bins that are not empty.
     occupied: Bitmap<{ UNITS / WORD }, 1>,
-    /// The block that arrived last, on no shelf yet, or [`NONE`]: it is often cut or merged again before another
+    /// The block that arrived last, in no bin yet, or [`NONE`]: it is often split or merged again before another
     /// arrives.
     pub loose: u32,
 }
@@ -31,14 +31,14 @@ impl Default for SmallShelves {
     }
 }
 
-/// The shelf of blocks of so many units; the compiler sees that there is one.
+/// Index of the bin for blocks of this many units, masked so that the compiler drops the bounds check.
 #[inline(always)]
 const fn shelf(units: u16) -> usize {
     (units as usize).wrapping_sub(1) & (UNITS - 1)
 }
 
 impl SmallShelves {
-    /// The smallest block of at least so many units; of equals, the lowest.
+    /// Finds the smallest block of at least `units` units; of equals, the lowest.
     #[inline(always)]
     pub fn best_fit(&self, blocks: &[SmallBlock], units: u16) -> Option<u32> {
         let shelved = self.occupied.next(shelf(units));
@@ -54,7 +54,7 @@ impl SmallShelves {
         Some(if is_loose_better { self.loose } else { first })
     }
 
-    /// Puts a block in.
+    /// Inserts a block.
     #[inline(always)]
     pub fn lay(&mut self, blocks: &mut [SmallBlock], id: u32) {
         let last = std::mem::replace(&mut self.loose, id);
@@ -63,7 +63,7 @@ impl SmallShelves {
         }
     }
 
-    /// Takes a block out, which must be here.
+    /// Removes a block, which must be here.
     #[inline(always)]
     pub fn remove(&mut self, blocks: &mut [SmallBlock], id: u32) {
         if id == self.loose {
@@ -128,7 +128,7 @@ impl SmallShelves {
     }
 }
 
-/// The block of a shelf behind which an address belongs, which is not before all of them; the search begins at
+/// Finds the block of a bin behind which an address belongs, which is not before all of them; the search begins at
 /// `near`.
 #[inline(never)]
 fn place(blocks: &[SmallBlock], address: u64, near: u32) -> u32 {

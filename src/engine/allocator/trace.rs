@@ -8,13 +8,13 @@ use super::options::Options;
 use super::replay::{Replay, replay};
 use crate::units::Bytes;
 
-/// What the allocator did (`TraceEntry::Action`).
+/// Action of the allocator (`TraceEntry::Action`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// A block was handed out; the size is what was asked for, before rounding.
     Alloc,
-    /// A block's owner let go of it.
+    /// A block was freed by its owner.
     FreeRequested,
     /// A block went back to its pool.
     FreeCompleted,
@@ -39,7 +39,7 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(from = "(Action, u64, u64, u64)")]
 pub struct Event {
-    /// What happened.
+    /// Kind of event.
     pub action: Action,
     /// Device address.
     pub address: u64,
@@ -71,11 +71,11 @@ impl From<(Action, u64, u64, u64)> for Event {
 /// ```
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Trace {
-    /// In the order in which they happened: `[action, address, bytes, stream]`.
+    /// Events in order of time: `[action, address, bytes, stream]`.
     pub events: Vec<Event>,
-    /// `allocated_bytes.all.peak` as PyTorch counted it, where the file has it.
+    /// `allocated_bytes.all.peak` as PyTorch counted it, if the file has it.
     pub allocated_peak: Option<Bytes>,
-    /// `reserved_bytes.all.peak` as PyTorch counted it, where the file has it.
+    /// `reserved_bytes.all.peak` as PyTorch counted it, if the file has it.
     pub reserved_peak: Option<Bytes>,
 }
 
@@ -101,7 +101,7 @@ impl Trace {
     }
 }
 
-/// Why a trace cannot be read.
+/// Reason that a trace cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceError(String);
 

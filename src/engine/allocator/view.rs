@@ -1,4 +1,4 @@
-//! The layout of the allocator's memory, for people to look at and for comparing two states.
+//! Snapshots and fingerprints of the allocator's memory layout.
 
 use super::arena::{BlockState, NONE, Node};
 use super::caching::CachingAllocator;
@@ -6,8 +6,7 @@ use super::size::{PoolKind, SMALL_SEGMENT};
 use crate::order::sort_by_key;
 use crate::units::Bytes;
 
-/// One segment as `torch.cuda.memory_snapshot` shows it: of an expandable segment, one range of
-/// mapped memory.
+/// One segment as `torch.cuda.memory_snapshot` shows it; for an expandable segment, one range of mapped memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentView {
     /// Device address.
@@ -18,9 +17,9 @@ pub struct SegmentView {
     pub stream: u32,
     /// The pool that it serves.
     pub pool: PoolKind,
-    /// Whether it can grow.
+    /// True for an expandable segment, which can grow.
     pub expandable: bool,
-    /// Its blocks by address, without gaps.
+    /// Blocks by address, without gaps.
     pub blocks: Vec<BlockView>,
 }
 
@@ -101,13 +100,13 @@ impl<S> CachingAllocator<S> {
         hash([node.address, node.size, flags, u64::from(age)])
     }
 
-    /// Whether mapped memory starts here.
+    /// Returns true if mapped memory starts at this block.
     fn is_head(&self, node: &Node) -> bool {
         node.state != BlockState::Unmapped
             && (node.prev == NONE || self.blocks[node.prev].state == BlockState::Unmapped)
     }
 
-    /// The blocks of the segment that starts here.
+    /// Iterates over the blocks of the segment that starts at `head`.
     fn mapped_from<'a>(&'a self, head: &'a Node) -> impl Iterator<Item = &'a Node> {
         let next = |node: &&Node| (node.next != NONE).then(|| &self.blocks[node.next]);
         std::iter::successors(Some(head), next).take_while(|node| node.state != BlockState::Unmapped)
@@ -144,7 +143,7 @@ impl<S> CachingAllocator<S> {
     }
 }
 
-/// What a block is; bits 3 and 4 are left out.
+/// Bits of a block's state, pool and stream; bits 3 and 4 are left out.
 fn flags(state: BlockState, kind: PoolKind, stream: u32) -> u64 {
     state as u64 | (kind as u64) << 2 | u64::from(stream) << 5
 }
@@ -153,7 +152,7 @@ fn hash(words: [u64; 4]) -> u64 {
     words.into_iter().fold(0, mix)
 }
 
-/// Takes one word into a hash: the finalizer of SplitMix64 (Steele, Lea, Flood 2014) over the sum.
+/// Mixes one word into a hash: the finalizer of SplitMix64 (Steele, Lea, Flood 2014) over the sum.
 fn mix(hash: u64, word: u64) -> u64 {
     let z = hash.wrapping_add(word).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! The algorithms as programs on the tape. Variables live as long as Python's do.
+//! Attention algorithms as programs on the tape, whose variables live as long as Python's do.
 
 use smallvec::smallvec;
 
@@ -24,7 +24,7 @@ pub(super) fn inputs(t: &Tape, call: &Call, length: u64) -> [Tensor; 3] {
     ]
 }
 
-/// Runs once, as a benchmark does: forward, and `out.sum().backward()` where it trains.
+/// Runs once, as a benchmark does: forward, and `out.sum().backward()` when training.
 pub(super) fn once(t: &Tape, call: &Call, algorithm: Algorithm, inputs: &[Tensor; 3]) {
     let out = attend(t, call, algorithm, inputs);
     if call.pass == Pass::Training {
@@ -43,7 +43,7 @@ fn attend(t: &Tape, call: &Call, algorithm: Algorithm, [q, k, v]: &[Tensor; 3]) 
             mask: None,
             dropout: 0.0,
         };
-        // a fused kernel without a mask is taken to be causal within a language model
+        // A fused kernel without a mask is assumed causal within a language model.
         let part = if call.causal {
             Component::LanguageModel
         } else {
@@ -90,7 +90,7 @@ fn masked_scores(t: &Tape, causal: bool, q: &Tensor, k: &Tensor) -> Tensor {
     })
 }
 
-/// What each query keeps is put back into a matrix of −∞: nothing is saved by it.
+/// Attention over the top-k scores. They are scattered into a full matrix of −∞, so this saves no memory.
 fn top_k(t: &Tape, call: &Call, [q, k, v]: [&Tensor; 3]) -> Tensor {
     let scores = masked_scores(t, call.causal, q, k);
     let (values, indices) = t.scope("top-k", || sparse::top_k(t, &scores, call.kept(k.size(2))));
@@ -106,7 +106,7 @@ fn in_blocks(t: &Tape, call: &Call, algorithm: Algorithm, [q, k, v]: [&Tensor; 3
     let sees_all = algorithm == Algorithm::Chunked && !call.causal;
     let mut parts = Vec::new();
     for [queries, keys] in call.blocks(algorithm, q.size(2)) {
-        // Chunks without a mask see all keys, which nobody slices.
+        // Chunks without a mask see all keys, so nothing is sliced.
         let of_keys = |x: &Tensor| if sees_all { x.clone() } else { rows(t, x, keys) };
         let [q, k, v] = t.scope("slice", || [rows(t, q, queries), of_keys(k), of_keys(v)]);
         parts.push(standard(t, call.causal, [&q, &k, &v]));
@@ -115,8 +115,8 @@ fn in_blocks(t: &Tape, call: &Call, algorithm: Algorithm, [q, k, v]: [&Tensor; 3
     t.scope("cat", || t.cat(&all, 2))
 }
 
-/// `x[:, :, a:b]`, `len` long. Python gives an alias where that is all of it, whose gradient waits for
-/// its turn (`THPVariable_getitem` in `torch/csrc/autograd/python_variable_indexing.cpp`).
+/// `x[:, :, a:b]`, `len` long. If that is all of `x`, Python gives an alias whose gradient has a node of its own
+/// (`THPVariable_getitem` in `torch/csrc/autograd/python_variable_indexing.cpp`).
 fn rows(t: &Tape, x: &Tensor, len: u64) -> Tensor {
     if x.size(2) != len {
         return t.slice(x, 2, len);
@@ -135,7 +135,7 @@ fn repeat(t: &Tape, x: &Tensor, heads: u64) -> Tensor {
     t.reshape(&stretched, [batch, heads, length, width])
 }
 
-/// `x.sum()`; backward repeats one number without a copy.
+/// `x.sum()`; backward expands one number without a copy.
 fn sum(t: &Tape, x: &Tensor) -> Tensor {
     let rec = t.record("SumBackward0", &[x]);
     let out = t.reduce_all(x, "sum");

@@ -1,3 +1,5 @@
+//! One attention call: its sizes, its algorithms, and the calls that are refused.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -52,7 +54,7 @@ impl Algorithm {
     }
 }
 
-/// What of a training step runs.
+/// Passes of a training step that run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pass {
     /// Forward without a graph.
@@ -61,32 +63,32 @@ pub enum Pass {
     Training,
 }
 
-/// The attention that is asked about; its length comes apart.
+/// Sizes of an attention call, except for its length, which is given apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Call {
     /// Samples.
     pub batch: u64,
     /// Query heads.
     pub heads: u64,
-    /// Key and value heads; `heads` is a multiple.
+    /// Key and value heads, a divisor of `heads`.
     pub kv_heads: u64,
     /// Elements of one head.
     pub width: u64,
     /// Type of queries, keys and values.
     pub dtype: DType,
-    /// No query sees a later key.
+    /// True if queries see no keys after them.
     pub causal: bool,
-    /// Sliding window: how far a query sees at most, rounded to halves.
+    /// Sliding window: distance to the farthest key that a query sees, rounded to halves.
     pub window: u64,
     /// Top-k: percent of the keys that each query keeps.
     pub kept_percent: u64,
-    /// Chunked: queries at a time.
+    /// Chunked: number of queries at a time.
     pub chunk: u64,
-    /// What runs.
+    /// Passes that run.
     pub pass: Pass,
 }
 
-/// Why a call cannot run: what was given, what is allowed.
+/// Reason that a call cannot run: the value given and the values allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused(pub String);
 
@@ -98,11 +100,11 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// More blocks of queries than this are not simulated: each makes a dozen tensors.
+/// Limit on blocks of queries: each makes a dozen tensors.
 const MOST_BLOCKS: u64 = 8192;
 
 impl Call {
-    /// How many keys each query keeps of `length`, at least one.
+    /// Number of keys that each query keeps of `length`, at least one.
     pub fn kept(&self, length: u64) -> u64 {
         (length.saturating_mul(self.kept_percent) / 100).max(1)
     }
@@ -132,8 +134,8 @@ impl Call {
         }
     }
 
-    /// Pairs of a query and a key that one head computes: the sum over [`Self::blocks`], and the triangle alone where a
-    /// fused kernel skips what a causal mask hides. Takes no time however long the attention is, and saturates.
+    /// Pairs of a query and a key that one head computes: the sum over [`Self::blocks`], or only the triangle if a
+    /// fused kernel skips the part that a causal mask hides. Runs in constant time, and saturates.
     pub fn pairs(&self, algorithm: Algorithm, length: u64) -> u64 {
         let squared = u128::from(length) * u128::from(length);
         let triangle = u128::from(length) * (u128::from(length) + 1) / 2;
@@ -143,7 +145,7 @@ impl Call {
             Algorithm::Chunked if self.causal => {
                 let chunk = u128::from(self.chunk.clamp(1, length.max(1)));
                 let (whole, rest) = (u128::from(length) / chunk, u128::from(length) % chunk);
-                // Chunk i of whole ones sees i · chunk keys; what is left over sees all.
+                // Chunk i of the whole chunks sees i · chunk keys; the rest sees all.
                 (chunk * chunk).saturating_mul(whole * (whole + 1) / 2) + rest * u128::from(length)
             }
             _ => squared,
@@ -151,7 +153,7 @@ impl Call {
         u64::try_from(pairs).unwrap_or(u64::MAX)
     }
 
-    /// Blocks between the first and the last two see as many keys each.
+    /// Sum over the windows' blocks. Blocks between the first and the last two see equally many keys.
     fn pairs_of_windows(&self, length: u64) -> u128 {
         let blocks = length.div_ceil(self.half_window());
         let of = |i: u64| {
@@ -178,7 +180,7 @@ impl Call {
         [half.min(length - begin), keys]
     }
 
-    /// Refuses what no tensor or no kernel can have.
+    /// Refuses sizes that no tensor or no kernel can have.
     ///
     /// # Errors
     /// The message names the value, what is allowed, or the kernel that is missing.
@@ -240,7 +242,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Fused kernels that skip what a mask hides have no blocks to sum.
+        /// Fused kernels that skip masked parts have no blocks to sum.
         #[test]
         fn pairs_are_those_of_all_blocks(
             length in 1_u64..700, window in 1_u64..900, chunk in 1_u64..900, causal: bool,

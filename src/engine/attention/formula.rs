@@ -1,4 +1,4 @@
-//! Products of named extents: the formula, its numbers and its value in one.
+//! Products of named extents, which yield the formula, its numbers and its value.
 
 use super::call::{Algorithm, Call};
 use crate::order::sort_by_key;
@@ -59,11 +59,11 @@ impl Symbol {
 /// One factor of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Factor {
-    /// Its name; a number that has none stands for itself.
+    /// Name of the factor; `None` for a plain number.
     pub symbol: Option<Symbol>,
-    /// Its value.
+    /// Value of the factor.
     pub value: u64,
-    /// How often it is a factor.
+    /// Exponent of the factor.
     pub power: u8,
 }
 
@@ -72,7 +72,7 @@ pub struct Factor {
 pub struct Product(Vec<Factor>);
 
 impl Product {
-    /// The product of these, equal ones gathered, numbers first.
+    /// Makes the product of these factors, equal ones merged, numbers first.
     pub fn of(factors: impl IntoIterator<Item = (Option<Symbol>, u64)>) -> Self {
         let mut out: Vec<Factor> = Vec::new();
         for (symbol, value) in factors {
@@ -97,13 +97,13 @@ impl Product {
         &self.0
     }
 
-    /// Its value, which no 64 bits need hold.
+    /// Value of the product, which may exceed 64 bits.
     pub fn value(&self) -> f64 {
         let power = |f: &Factor| (0..f.power).map(|_| f.value as f64).product::<f64>();
         self.0.iter().map(power).product()
     }
 
-    /// In letters, such as `4·B·H·L²`.
+    /// The product in letters, such as `4·B·H·L²`.
     pub fn letters(&self) -> String {
         self.join(|f| match f.symbol {
             Some(symbol) => symbol.letter().to_owned(),
@@ -111,7 +111,7 @@ impl Product {
         })
     }
 
-    /// In numbers, such as `4·1·16·2048²`.
+    /// The product in numbers, such as `4·1·16·2048²`.
     pub fn numbers(&self) -> String {
         self.join(|f| f.value.to_string())
     }
@@ -139,7 +139,7 @@ pub(super) struct Namer<'a> {
 }
 
 impl Namer<'_> {
-    /// A shape as a product. `wide` says that the last extent is keys rather than elements, where
+    /// Writes a shape as a product. `wide` is true if the last extent is keys rather than elements, for calls where
     /// both have one value.
     pub fn product(&self, shape: &Dims, wide: bool) -> Product {
         let mut factors = Vec::new();

@@ -1,4 +1,4 @@
-//! What an attention makes the GPU do: operations and bytes of each kernel, as products.
+//! Kernels of an attention call, with operations and bytes as products.
 
 use super::call::{Algorithm, Call, Pass};
 use super::formula::{Product, Symbol};
@@ -6,19 +6,19 @@ use super::formula::{Product, Symbol};
 /// One kernel, launched once or for each block of queries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    /// What it does.
+    /// Name of the operation.
     pub name: &'static str,
-    /// How often it is launched.
+    /// Number of launches.
     pub launches: u64,
     /// Floating-point operations of all launches; a multiply-add counts two.
     pub flops: Product,
     /// Bytes read and written by all launches, term by term.
     pub bytes: Vec<Product>,
-    /// What does the arithmetic.
+    /// Unit that does the arithmetic.
     pub engine: Engine,
 }
 
-/// What does a kernel's arithmetic, which decides the share of the peak that it reaches.
+/// Unit that does a kernel's arithmetic, which decides the share of the peak that the kernel reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// Elementwise: its bytes decide.
@@ -31,7 +31,7 @@ pub enum Engine {
     FlashBackward,
 }
 
-/// The kernels of an algorithm in order; `None` for those of which no share of the peak is known.
+/// Kernels of an algorithm in order; `None` if no share of the peak is known for them.
 pub(super) fn kernels(call: &Call, algorithm: Algorithm, length: u64) -> Option<Vec<Kernel>> {
     let work = Work::of(call, algorithm, length);
     match algorithm {
@@ -79,7 +79,7 @@ impl<'a> Work<'a> {
 
     fn pairs(&self) -> Named {
         match self.pairs == self.length * self.length {
-            // Written as the square that it is.
+            // Written as a square.
             true => (Some(Symbol::Length), self.length),
             false => (Some(Symbol::Pairs), self.pairs),
         }
@@ -98,7 +98,7 @@ impl<'a> Work<'a> {
         (Some(Symbol::Width), self.call.width)
     }
 
-    /// Bytes of `n` matrices of scores.
+    /// Bytes of `n` score matrices.
     fn scores(&self, n: u64) -> Product {
         self.heads(n * self.call.dtype.width(), self.area())
     }
@@ -142,7 +142,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Reads and writes of so many matrices of scores.
+    /// Elementwise kernel that moves `n` score matrices.
     fn over_scores(&self, name: &'static str, n: u64) -> Kernel {
         self.elementwise(name, self.blocks, vec![self.scores(n)])
     }
@@ -158,7 +158,7 @@ impl<'a> Work<'a> {
         let mut out = vec![kernel("flash forward", 4, 4, Engine::FlashForward)];
         if self.call.pass == Pass::Training {
             out.push(self.elementwise("sum", 1, vec![self.rows(1)]));
-            // Five products: the scores again, and one for each gradient (arXiv 2307.08691, section 3.1).
+            // Five products: the scores recomputed, and one for each gradient (arXiv 2307.08691, section 3.1).
             out.push(kernel("flash backward", 10, 8, Engine::FlashBackward));
         }
         out
@@ -206,7 +206,7 @@ impl<'a> Work<'a> {
         out.push(self.matmul("gradient of keys"));
         out.push(self.matmul("gradient of queries"));
         if self.blocks > 1 {
-            // Each slice's gradient is a whole tensor of zeros with a part filled, and is added up.
+            // Each slice's gradient is a whole zero tensor with a part filled, added to the others.
             let slices = if self.algorithm == Algorithm::Sliding { 3 } else { 1 };
             let whole = (Some(Symbol::Blocks), self.blocks);
             let length = (Some(Symbol::Length), self.length);

@@ -1,3 +1,5 @@
+//! Peak memory of one attention call, and the tensors that make it up.
+
 use super::algorithms;
 use super::call::{Algorithm, Call, Refused};
 use super::formula::{Namer, Product};
@@ -10,9 +12,9 @@ use crate::units::Bytes;
 /// Tensors of one shape and type that live at the peak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// What they are, each once, in order of birth: the operation within its step of the algorithm.
+    /// Names of the tensors, each once, in order of allocation: the operation within its step of the algorithm.
     pub names: Vec<String>,
-    /// How many there are.
+    /// Number of tensors.
     pub count: u64,
     /// Elements of one.
     pub elements: Product,
@@ -27,9 +29,9 @@ pub struct Term {
 pub struct Memory {
     /// Highest allocated bytes beyond the inputs.
     pub peak: Bytes,
-    /// What lives at that instant, largest first.
+    /// Tensors live at that instant, largest first.
     pub terms: Vec<Term>,
-    /// What the allocator's blocks hold beyond what was asked of them.
+    /// Bytes of the allocator's blocks beyond the bytes requested.
     pub rounding: Bytes,
 }
 
@@ -57,7 +59,7 @@ pub fn memory(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> Resul
     })
 }
 
-/// Two runs, and where the second begins.
+/// Records two runs, and returns the index of the second one's first event.
 fn record(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> (Log, usize) {
     let t = Tape::new(gpu);
     let inputs = algorithms::inputs(&t, call, length);
@@ -109,7 +111,7 @@ fn terms(log: &Log, live: &[&Birth], namer: &Namer<'_>) -> Vec<Term> {
     terms
 }
 
-/// Whether the last extent of such a tensor is keys.
+/// Returns true if the last extent of such a tensor is keys.
 fn holds_scores(step: &str, name: &str) -> bool {
     match step {
         "softmax" | "mask" | "scatter" | "top-k" => true,

@@ -1,12 +1,12 @@
-//! One attention, by itself: its memory and time against length, by algorithm.
+//! Memory and time of a single attention call against length, by algorithm.
 //!
-//! Memory is not a formula that was fitted: each algorithm runs on the [`tape`](crate::tape) operation
-//! by operation and through the allocator, and the formula is read off what lives at the peak. Time is
-//! an estimate: operations and bytes over the card's data sheet.
+//! Memory is not a fitted formula: each algorithm runs on the [`tape`](crate::tape) operation by operation and through
+//! the allocator, and the formula is derived from the tensors live at the peak. Time is an estimate: operations and
+//! bytes over the rates of the card's data sheet.
 //!
-//! The protocol is that of a benchmark: queries, keys and values lie as contiguous [batch, heads,
-//! length, head size]; the libraries' workspaces are warm; bytes count from there on. Forward runs
-//! without a graph; training runs `f(q, k, v).sum().backward()`.
+//! The protocol is that of a benchmark: queries, keys and values are contiguous [batch, heads, length, head size]; the
+//! libraries' workspaces are warm; bytes count from there on. Forward runs without a graph; training runs `f(q, k,
+//! v).sum().backward()`.
 
 mod algorithms;
 mod call;

@@ -1,4 +1,4 @@
-//! The attention of a model, where a person has stated none.
+//! Default attention call for a model.
 
 use super::call::{Call, Pass};
 use crate::dtype::DType;
@@ -10,8 +10,8 @@ use crate::setup::{Precision, Setup};
 type Heads = [u64; 3];
 
 impl Call {
-    /// The attention of a model's language model, or of its tower where it has no text; window 512,
-    /// top 10%, chunks of 64.
+    /// Attention call of a model's language model, or of its tower if it has no text; window 512, top 10%, chunks of
+    /// 64.
     pub fn of(model: &Model, setup: &Setup) -> Self {
         let [heads, kv_heads, width] = heads(&model.config);
         Self {

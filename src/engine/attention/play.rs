@@ -1,4 +1,4 @@
-//! Plays recorded births and deaths to the allocator, and finds what lives at the highest instant.
+//! Replays recorded allocations and frees through the allocator, and finds the tensors live at the peak.
 
 use crate::allocator::{Block, CachingAllocator, Options};
 use crate::tape::log::{Event, Log, StorageId};
@@ -7,12 +7,12 @@ use crate::tape::log::{Event, Log, StorageId};
 pub(super) struct Peak {
     /// Bytes above those that lived before the run.
     pub bytes: u64,
-    /// What lives then and did not before, in order of birth.
+    /// Storages live then that were not live before the run, in order of allocation.
     pub live: Vec<StorageId>,
 }
 
-/// Plays a log whose events up to `warm` end with the first run; the rest is a run that is played
-/// twice, as benchmarks warm up. `None` where the device's address space would not hold it.
+/// Replays a log whose events up to `warm` are the first run, and the rest a second run, which is replayed twice, as
+/// benchmarks warm up. `None` if the device's address space cannot hold it.
 pub(super) fn peak(log: &Log, warm: usize) -> Option<Peak> {
     let mut player = Player {
         log,
@@ -37,7 +37,7 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
-    /// The highest total and how many events came before it.
+    /// Replays events, and returns the highest total and the number of events before it.
     fn play(&mut self, events: &[Event]) -> Option<(u64, usize)> {
         let mut highest = (self.allocator.allocated().get(), 0);
         for (i, event) in events.iter().enumerate() {
@@ -57,9 +57,9 @@ impl Player<'_> {
     }
 }
 
-/// What is born and does not die among these events.
+/// Storages allocated and not freed among these events.
 fn live_after(events: &[Event]) -> Vec<StorageId> {
-    // Births come in order, so what is left of them is in order too.
+    // Allocations come in ascending order of id, so the remaining ones are sorted too.
     let mut live = Vec::new();
     for event in events {
         if event.is_birth() {

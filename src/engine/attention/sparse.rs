@@ -1,4 +1,4 @@
-//! `topk` and `scatter`, which no model here uses.
+//! `topk` and `scatter`, which no simulated model uses.
 
 use smallvec::smallvec;
 
@@ -6,10 +6,10 @@ use crate::dtype::DType;
 use crate::tape::work::{Class, rows_of};
 use crate::tape::{Tape, Tensor};
 
-/// `torch.topk(x, k, dim=-1)`: values and int64 indices. Backward puts the gradient back into zeros.
+/// `torch.topk(x, k, dim=-1)`: values and int64 indices. Backward scatters the gradient into zeros.
 ///
-/// Sorting happens in place for `k` up to 4096; the scratch of the selection, a few bytes for each row
-/// (`aten/src/ATen/native/cuda/TensorTopK.cu`), is gone before anything of the size of `x` is made.
+/// Sorting is in place for `k` up to 4096; the scratch of the selection, a few bytes for each row
+/// (`aten/src/ATen/native/cuda/TensorTopK.cu`), is freed before anything of the size of `x` is allocated.
 pub(super) fn top_k(t: &Tape, x: &Tensor, k: u64) -> (Tensor, Tensor) {
     let mut rec = t.record("TopkBackward0", &[x]);
     let mut shape = *x.shape();
@@ -22,7 +22,7 @@ pub(super) fn top_k(t: &Tape, x: &Tensor, k: u64) -> (Tensor, Tensor) {
     rec.save(t, &indices);
     let from = *x.shape();
     let values = rec.finish(t, values, move |t, bw| {
-        // zeros, into which the gradients are then put
+        // Zeros, into which the gradients are then scattered.
         let out = t.empty(from, bw.grad().dtype(), "top-k backward");
         put(t, &out, k);
         smallvec![Some(out)]
@@ -34,7 +34,7 @@ pub(super) fn top_k(t: &Tape, x: &Tensor, k: u64) -> (Tensor, Tensor) {
 pub(super) fn scatter(t: &Tape, x: &Tensor, indices: &Tensor, values: &Tensor) -> Tensor {
     let mut rec = t.record("ScatterBackward0", &[values]);
     rec.save(t, indices);
-    // a copy, into which values are then put
+    // A copy, into which the values are then scattered.
     let out = t.empty_like(x, x.dtype(), "scatter");
     put(t, &out, values.last());
     rec.finish(t, out, |t, bw| {
@@ -46,16 +46,16 @@ pub(super) fn scatter(t: &Tape, x: &Tensor, indices: &Tensor, values: &Tensor) -
     })
 }
 
-/// Values go into rows of `x` in place.
+/// Records the kernel that scatters values into rows of `x` in place.
 fn put(t: &Tape, x: &Tensor, k: u64) {
     of_rows(t, t.work_mark(), ("scatter", Class::Scatter), x, k);
 }
 
-/// One kernel over rows of `x`, in place of those since `mark`.
+/// Records one kernel over rows of `x`, in place of the kernels since `mark`.
 fn of_rows(t: &Tape, mark: usize, kernel: (&'static str, Class), x: &Tensor, k: u64) {
     let [rows, columns, ..] = rows_of(x);
     let width = x.dtype().width();
-    // a search goes over whole rows
+    // A search reads whole rows.
     let read = if kernel.1 == Class::TopK { columns } else { k };
     let bytes = [rows * read * width, rows * k * width];
     t.ran_as(mark, kernel, x.dtype(), bytes, [rows, columns, k, 0]);

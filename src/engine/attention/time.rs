@@ -1,5 +1,5 @@
-//! An estimate of time: each kernel takes as long as the slowest of its arithmetic, its bytes and its
-//! launch. Nothing is fitted to a measurement; a measured record stands beside it.
+//! Estimated time of attention: each kernel takes the longest of its arithmetic, its memory traffic and its launch.
+//! Nothing is fitted to a measurement; a measured benchmark is shown beside it.
 
 use super::call::{Algorithm, Call, Refused};
 use super::kernels::{Engine, Kernel, kernels};
@@ -18,14 +18,14 @@ pub(crate) const MATMUL_SHARE: f64 = 0.85;
 /// "up to 63%" (arXiv 2307.08691, sections 1 and 4.1).
 const FLASH_SHARES: [f64; 2] = [0.73, 0.63];
 
-/// The same on Hopper, for which it was not written: "35%" (arXiv 2407.08608, abstract).
+/// Share of the peak rate on Hopper, for which FlashAttention 2 was not written: "35%" (arXiv 2407.08608, abstract).
 const FLASH_SHARE_ON_HOPPER: f64 = 0.35;
 
-/// Time of a kernel that has next to nothing to do, launched without waiting: 3.8 µs ("Getting Started
-/// with CUDA Graphs", NVIDIA developer blog, 2019). PyTorch's own dispatch comes on top.
+/// Time of a kernel with next to no work, launched without waiting: 3.8 µs ("Getting Started with CUDA Graphs", NVIDIA
+/// developer blog, 2019). PyTorch's own dispatch comes on top.
 pub(crate) const LAUNCH: Seconds = Seconds::micros(3.8);
 
-/// What a kernel waits for.
+/// Resource that limits a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Arithmetic.
@@ -39,11 +39,11 @@ pub enum Bound {
 /// A kernel and its estimated time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelTime {
-    /// What it does.
+    /// The kernel.
     pub kernel: Kernel,
     /// Estimated time of all its launches.
     pub time: Seconds,
-    /// What it waits for.
+    /// Resource that limits it.
     pub bound: Bound,
 }
 

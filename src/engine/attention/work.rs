@@ -1,11 +1,11 @@
-//! Work of GPU and host for one attention.
+//! Kernels and host ops of one attention call.
 
 use super::algorithms;
 use super::call::{Algorithm, Call, Refused};
 use crate::tape::work::{Chore, Item};
 use crate::tape::{Gpu, Tape};
 
-/// What GPU and host do for an attention of `length` queries and keys, libraries warm.
+/// Kernels and host ops of an attention call of `length` queries and keys, with warm libraries.
 ///
 /// # Errors
 /// When the call makes no sense, or the card has no such kernel.
@@ -18,7 +18,7 @@ pub fn work(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> Result<
     algorithms::once(&t, call, algorithm, &inputs);
     let mut work = t.take_work();
     drop(inputs);
-    // names on the tape, no modules that Python calls
+    // Scopes name tensors here; they are no modules that Python calls.
     work.retain(|item| *item != Item::Chore(Chore::Module));
     Ok(work)
 }

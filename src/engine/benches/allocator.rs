@@ -1,4 +1,4 @@
-//! Time per event of the allocator, on recorded training steps.
+//! Benchmarks the allocator, in time per event, on recorded training steps.
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 #![expect(missing_docs, reason = "criterion_group makes a public function")]
 
@@ -12,7 +12,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use flate2::read::GzDecoder;
 use vramscope_engine::allocator::{Action, Block, CachingAllocator, Options, Trace};
 
-/// One event of a tape: what the simulation of a training step feeds the allocator.
+/// One allocator event, as the simulation of a training step issues it.
 #[derive(Clone, Copy)]
 enum Step {
     Alloc { slot: usize, bytes: u64 },

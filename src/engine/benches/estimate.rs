@@ -1,4 +1,4 @@
-//! How long one estimate takes, and its parts.
+//! Benchmarks one estimate and its parts.
 #![expect(missing_docs, reason = "criterion_group makes a public function")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -6,7 +6,7 @@ use vramscope_engine::simulate::record;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, simulate};
 
-/// As in the command line.
+/// The allocator that the command line uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Finding a card by what a person or a driver calls it.
+//! Finds a card by the name that a person or a driver gives it.
 
 use std::fmt;
 
@@ -17,32 +17,32 @@ impl fmt::Display for DeviceError {
 
 impl std::error::Error for DeviceError {}
 
-/// Words that people leave out.
+/// Words that people leave out of card names.
 const OPTIONAL: [&str; 8] = [
     "nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "apple", "rtx",
 ];
 
-/// A card that was asked for by name.
+/// A card found by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// The card.
     pub card: &'static Device,
-    /// Boards that the name may mean as well; empty where it is one card's.
+    /// Other boards that the name may mean; empty if it is unambiguous.
     pub others: Vec<&'static Device>,
 }
 
 impl Device {
-    /// The card of this name, as [`Self::find`] chooses it.
+    /// Finds the card of this name, as [`Self::find`] chooses it.
     ///
     /// # Errors
-    /// As [`Self::find`].
+    /// Returns the errors of [`Self::find`].
     pub fn by_name(name: &str) -> Result<&'static Self, DeviceError> {
         Self::find(name).map(|found| found.card)
     }
 
-    /// The card of this name: a menu's, the driver's, or either without the maker's words, in any case, spacing and
-    /// order, with or without its memory. A name that begins just one card's is enough, and a family's name alone
-    /// (`H100`) takes its most common board.
+    /// Finds the card of this name: a menu's, the driver's, or either without the maker's words, in any case, spacing
+    /// and order, with or without its memory. The beginning of a name is enough if it is unambiguous, and a family's
+    /// name alone (`H100`) means its most common board.
     ///
     /// # Errors
     /// When no card or several match; the message lists them.
@@ -85,7 +85,7 @@ impl Device {
         !wanted.is_empty() && self.names().any(|n| key(n).starts_with(wanted))
     }
 
-    /// True if one of its names, with its memory, has all of the words.
+    /// Returns true if one of the card's names, with its memory, has all of the words.
     fn has_words(&self, wanted: &[String]) -> bool {
         let memory = format!("{}g", self.memory_gib);
         let has = |name: &str| {
@@ -101,7 +101,7 @@ impl Device {
     }
 }
 
-/// A name's words without case and optional ones; memory as `80g`, a socket without its generation.
+/// Splits a name into words, without case and optional words; memory becomes `80g`, a socket loses its generation.
 fn words(name: &str) -> Vec<String> {
     let lower = name.to_ascii_lowercase();
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
@@ -117,7 +117,7 @@ fn words(name: &str) -> Vec<String> {
     out
 }
 
-/// A word as all spell it: `80gb` and `80gib` are `80g`, `sxm5` is `sxm`.
+/// Normalises a word: `80gb` and `80gib` become `80g`, `sxm5` becomes `sxm`.
 fn spelled(word: &str) -> String {
     let amount = ["gib", "gb"].iter().find_map(|unit| word.strip_suffix(unit));
     match amount {
@@ -131,7 +131,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A name without case, spacing and optional words.
+/// Normalises a name, without case, spacing and optional words.
 fn key(name: &str) -> String {
     words(name).concat()
 }

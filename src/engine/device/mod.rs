@@ -1,4 +1,5 @@
-//! Cards: what a data sheet states, as data files with sources. Unknown is absent, never a guess.
+//! GPUs as their data sheets describe them, read from data files with sources. Unknown figures are absent, never
+//! guessed.
 
 mod lookup;
 pub mod outside;
@@ -24,7 +25,7 @@ pub enum Vendor {
     Apple,
 }
 
-/// What a device is made for, which tells whether a display takes a share of its memory.
+/// Market segment of a device, which decides if a display takes a share of its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
@@ -39,18 +40,18 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// Whether a display may take a share of the memory.
+    /// Returns true if a display may take a share of the memory.
     pub const fn may_drive_display(self) -> bool {
         matches!(self, Self::Consumer | Self::Workstation)
     }
 }
 
-/// Memory that a process was seen to be given.
+/// Memory that a process could see, as measured.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Visible {
-    /// What `cudaMemGetInfo` reports as total.
+    /// Total that `cudaMemGetInfo` reports.
     pub bytes: Bytes,
-    /// Where this was seen.
+    /// Source of the measurement.
     pub source: String,
 }
 
@@ -87,16 +88,16 @@ pub struct Device {
     pub name: String,
     /// Other names: what the driver reports, and short forms.
     pub aliases: Vec<String>,
-    /// Name of a family whose most common board this is: what the family's name alone means. Of Apple's chips the
-    /// one with the memory that is sold without an upgrade.
+    /// Name of a family whose most common board this is, so that the family's name alone means this card. Of Apple's
+    /// chips, the one with the memory that is sold without an upgrade.
     pub stands_for: Option<String>,
     /// Maker.
     pub vendor: Vendor,
-    /// What it is made for.
+    /// Market segment.
     pub kind: DeviceKind,
     memory_gib: u64,
     driver_total_mib: Option<u64>,
-    /// What a process was seen to be given, where known.
+    /// Memory that a process could see, if it was measured.
     pub visible: Option<Visible>,
     /// NVIDIA's compute capability.
     pub compute_capability: Option<ComputeCapability>,
@@ -112,8 +113,7 @@ pub struct Device {
     pub source: String,
 }
 
-/// Name of the card that the reference measurements were made on: it stands in where a figure needs
-/// a card and none is named.
+/// Name of the card of the reference measurements, used if a figure needs a card and none is named.
 pub const REFERENCE: &str = "H200";
 
 const FILES: [&str; 5] = [
@@ -128,12 +128,11 @@ impl Device {
     /// All cards, in the order in which a menu should show them: by maker and kind, then by age.
     pub fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<Device>> = OnceLock::new();
-        // The files are part of the program and read by a test: an unreadable one shows no cards.
+        // The files are part of the program and a test reads them: an unreadable one shows no cards.
         ALL.get_or_init(|| FILES.iter().flat_map(|text| parse(text).unwrap_or_default()).collect())
     }
 
-    /// What the simulation needs to know of it; `None` where a figure is missing or CUDA does not
-    /// drive it.
+    /// Properties that the simulation needs; `None` if a figure is missing or CUDA does not drive the card.
     pub fn gpu(&self) -> Option<Gpu> {
         let capability = self.compute_capability?;
         Some(Gpu {
@@ -143,7 +142,7 @@ impl Device {
         })
     }
 
-    /// Whether a driver's name is one of its own.
+    /// Returns true if `driver` is one of the card's names.
     pub fn is_called(&self, driver: &str) -> bool {
         self.name == driver || self.aliases.iter().any(|alias| alias == driver)
     }
@@ -153,12 +152,12 @@ impl Device {
         Bytes::gib(self.memory_gib)
     }
 
-    /// Total that `nvidia-smi` shows, with drivers of 2023 and later.
+    /// Total that `nvidia-smi` shows with drivers of 2023 or newer.
     pub fn driver_total(&self) -> Option<Bytes> {
         self.driver_total_mib.map(Bytes::mib)
     }
 
-    /// Bytes that a process can be given, context included: as seen where known, else the driver's
+    /// Bytes that a process can use, CUDA context included: the measured figure if there is one, else the driver's
     /// total, else the advertised memory.
     pub fn usable(&self) -> Bytes {
         match &self.visible {
@@ -182,8 +181,7 @@ impl Device {
         self.pcie_gb_s.map(Bandwidth::gb_per_s)
     }
 
-    /// All links to other cards together (NVLink, Infinity Fabric), one direction: half of what
-    /// data sheets state.
+    /// Sum of all links to other cards (NVLink, Infinity Fabric), one direction: half of the figure on data sheets.
     pub fn link(&self) -> Option<Bandwidth> {
         self.link_gb_s.map(Bandwidth::gb_per_s)
     }

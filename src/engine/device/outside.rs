@@ -1,4 +1,4 @@
-//! What a GPU holds outside PyTorch's allocator, as named terms with ranges.
+//! GPU memory outside PyTorch's allocator, as named terms with ranges.
 //!
 //! Measured on H200 (PyTorch 2.11, CUDA 13.0), one process at a time, as device total − free −
 //! reserved: 750.8 MiB after GPT-2 in fp32, 766.8 MiB after GPT-2 under fp16 autocast, and 818.8 MiB
@@ -10,7 +10,7 @@ use super::{Device, Vendor};
 use crate::report::{Outside, OutsideTerm};
 use crate::units::Bytes;
 
-/// The terms of a process that trains on `gpus` devices of this kind, one process each.
+/// Returns the terms of a process that trains on `gpus` devices of this kind, one process each.
 ///
 /// Empty for devices that CUDA does not drive: nothing is known of them, and nothing is guessed.
 pub fn terms(device: &Device, gpus: u64) -> Vec<OutsideTerm> {
@@ -33,8 +33,8 @@ pub fn total(device: &Device) -> Bytes {
     terms(device, 1).iter().map(|term| term.bytes).sum()
 }
 
-/// The bare CUDA context: two KiB for each thread that the card can hold, as four cards show
-/// (`tests`): the driver keeps stacks and state for every resident thread.
+/// Bytes of the bare CUDA context: two KiB for each thread that the card can hold, as four cards show (`tests`). The
+/// driver keeps stacks and state for every resident thread.
 fn context(device: &Device) -> Option<OutsideTerm> {
     let per_multiprocessor = device.compute_capability?.max_threads_per_multiprocessor();
     let threads = device.multiprocessors? * per_multiprocessor;
@@ -50,7 +50,7 @@ fn context(device: &Device) -> Option<OutsideTerm> {
     })
 }
 
-/// Code of PyTorch's, cuBLAS's and cuDNN's kernels, loaded at first use (CUDA 11.7 and later).
+/// Code of the kernels of PyTorch, cuBLAS and cuDNN, loaded lazily at first use (CUDA 11.7 and newer).
 fn kernels() -> OutsideTerm {
     OutsideTerm {
         name: Outside::CudaKernels,
@@ -64,7 +64,7 @@ fn kernels() -> OutsideTerm {
     }
 }
 
-/// Windows, browsers and the desktop, where the card drives a display.
+/// Windows, browsers and the desktop, if the card drives a display.
 fn display() -> OutsideTerm {
     OutsideTerm {
         name: Outside::Display,
@@ -87,7 +87,7 @@ fn nccl() -> OutsideTerm {
     }
 }
 
-/// What PyTorch's allocator can have of a card that trains together with `gpus` of its kind.
+/// Bytes that PyTorch's allocator can use on a card that trains together with `gpus` of its kind.
 pub fn for_allocator(card: &Device, gpus: u64) -> Bytes {
     let outside = terms(card, gpus).iter().map(|term| term.bytes).sum();
     card.usable().saturating_sub(outside)

@@ -1,3 +1,5 @@
+//! Tests of the card data files and of looking cards up by name.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -111,7 +113,7 @@ fn an_unfinished_name_lists_what_it_may_be() {
         error,
         "\"rtx 50\" may be any of: RTX 5070, RTX 5070 Ti, RTX 5080, RTX 5090"
     );
-    // Several families, of which none is meant more than the others.
+    // Several families match, and none is the obvious one.
     assert!(Device::by_name("m3").is_err());
     assert!(Device::by_name("h").is_err());
 }

@@ -1,5 +1,5 @@
-//! Makes the largest single estimate once: what `cargo xtask bench-wasm` times in WebAssembly, where
-//! `main` may be called again and again.
+//! Makes the largest single estimate once. `cargo xtask bench-wasm` times it in WebAssembly, where `main` may be called
+//! again and again.
 
 use std::hint::black_box;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Makes one estimate of a usual size once: what `cargo xtask bench-wasm` times beside the largest.
+//! Makes one estimate of a usual size once. `cargo xtask bench-wasm` times it beside the largest.
 
 use std::hint::black_box;
 use std::process::ExitCode;

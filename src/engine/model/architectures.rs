@@ -1,11 +1,11 @@
-//! Which class of a family is simulated, and the refusal of a file that names another.
+//! Classes of each family that are simulated, and the refusal of files that name others.
 
 use serde_json::{Map, Value};
 
 use super::ModelError;
 
-/// Each `model_type` with the class of transformers 5.17 that is simulated, then other names under which files give it:
-/// names of remote code, and for classifiers the checkpoints that they are fine-tuned from.
+/// Each `model_type` with the class of transformers 5.17 that is simulated, then other names that files use for it:
+/// names of remote code, and for classifiers those of the checkpoints that they are fine-tuned from.
 const CLASSES: [(&str, &[&str]); 36] = [
     ("llava", &["LlavaForConditionalGeneration"]),
     ("llava_next", &["LlavaNextForConditionalGeneration"]),
@@ -55,8 +55,8 @@ const CLASSES: [(&str, &[&str]); 36] = [
     ("smollm3", &["SmolLM3ForCausalLM"]),
 ];
 
-/// Refuses a file whose `architectures` name other classes than the one that is simulated: a part of the model, or
-/// another head. A file that names none passes.
+/// Refuses a file whose `architectures` name other classes than the simulated one: a part of the model, or another
+/// head. A file without `architectures` passes.
 pub(super) fn check(object: &Map<String, Value>, model_type: &str) -> Result<(), ModelError> {
     let given: Vec<&str> = match object.get("architectures") {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),

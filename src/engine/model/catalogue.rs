@@ -1,4 +1,4 @@
-//! Models known by name: `config.json` files inside the program.
+//! Models known by name, as `config.json` files embedded in the program.
 
 /// Pairs each name with the text of `catalogue/NAME.json`.
 macro_rules! catalogue {

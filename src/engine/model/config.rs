@@ -1,7 +1,7 @@
 //! Typed configurations, one file per family, read from Hugging Face `config.json` values.
 //!
-//! Absent keys take the defaults of transformers 5.17's configuration classes, save that a whole
-//! `config.json` must state its own sizes: a default there would silently be another model.
+//! Absent keys take the defaults of transformers 5.17's configuration classes, except that a whole `config.json` must
+//! state its own sizes: a default there would silently be another model.
 
 mod activation;
 mod anyres;

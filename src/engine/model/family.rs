@@ -1,4 +1,4 @@
-//! From `model_type` to the configuration of a family.
+//! Reads the typed configuration of a family by its `model_type`.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use super::{ModelError, architectures};
 pub enum ModelConfig {
     /// GPT-2.
     Gpt2(Gpt2Config),
-    /// Llama and the decoders of its line.
+    /// Llama and decoders like it.
     Decoder(DecoderConfig),
     /// OPT.
     Opt(OptConfig),
@@ -50,10 +50,10 @@ pub enum ModelConfig {
     VideoMae(VideoMaeConfig),
 }
 
-/// How a family's configuration is read.
+/// Function that reads a family's configuration.
 type Read = fn(&Section) -> Result<ModelConfig, ModelError>;
 
-/// Each `model_type` that is read, in the order of messages.
+/// Each `model_type` that is read, in the order in which messages list them.
 const FAMILIES: [(&str, Read); 36] = [
     ("llava", |s| LlavaConfig::read(s).map(ModelConfig::Llava)),
     ("llava_next", |s| LlavaNextConfig::read(s).map(ModelConfig::LlavaNext)),
@@ -97,7 +97,7 @@ const FAMILIES: [(&str, Read); 36] = [
     ("smollm3", |s| decoder(s, DecoderFamily::SmolLm3)),
 ];
 
-/// Values of `model_type` that are read, in the order of messages.
+/// Values of `model_type` that are read, in the order in which messages list them.
 pub const MODEL_TYPES: [&str; FAMILIES.len()] = {
     let mut names = [""; FAMILIES.len()];
     let mut i = 0;
@@ -112,7 +112,7 @@ impl ModelConfig {
     /// Reads a whole configuration by its `model_type`.
     ///
     /// No other type is read as one of these: a decoder of another family has norms, biases, experts or layers of its
-    /// own, and a file does not say all of what its class builds.
+    /// own, and its file does not describe everything that its class builds.
     pub(super) fn read(object: &Map<String, Value>) -> Result<Self, ModelError> {
         let named = Section::root(object, "Hugging Face").optional_text("model_type")?;
         let Some((model_type, read)) = FAMILIES.iter().find(|(model_type, _)| Some(*model_type) == named) else {
@@ -122,13 +122,13 @@ impl ModelConfig {
         read(&Section::root(object, model_type))
     }
 
-    /// Whether a Llama's forward stands in for one that makes a few tensors more.
+    /// Returns true if Llama's forward stands in for one that makes a few tensors more.
     pub fn is_generic(&self) -> bool {
         matches!(self, Self::Decoder(d) if d.family.stands_in())
     }
 }
 
-/// The decoder inside a vision-language configuration; `default` is its `model_type` if unstated.
+/// Reads the decoder inside a vision-language configuration; `default` is its `model_type` if unstated.
 pub(super) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, ModelError> {
     let given = s.optional_text("model_type")?.unwrap_or(default);
     let read = FAMILIES
@@ -142,14 +142,14 @@ pub(super) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, Mod
     }
 }
 
-/// What [`read_text`] reads.
+/// Types that [`read_text`] accepts, for messages.
 const DECODERS: &str = "a decoder: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text or phi3";
 
 fn decoder(s: &Section, family: DecoderFamily) -> Result<ModelConfig, ModelError> {
     DecoderConfig::read(s, family).map(ModelConfig::Decoder)
 }
 
-/// The refusal of a `model_type` that is not read: the nearest one that is, and what to do.
+/// Makes the error for a `model_type` that is not read: the nearest one that is, and the next step.
 fn unsupported(object: &Map<String, Value>, named: Option<&str>) -> ModelError {
     let supported = MODEL_TYPES.join(", ");
     let Some(name) = named else {
@@ -165,7 +165,8 @@ fn unsupported(object: &Map<String, Value>, named: Option<&str>) -> ModelError {
     ))
 }
 
-/// The family with the nearest name; else a decoder, or a vision-language model where there are images.
+/// Returns the family with the nearest name; else a decoder, or a vision-language model if the file has a vision
+/// section.
 fn nearest(object: &Map<String, Value>, name: &str) -> &'static str {
     let by_name = near(name, &MODEL_TYPES).first().copied();
     by_name.unwrap_or(match object.contains_key("vision_config") {

@@ -1,8 +1,8 @@
-//! Ids that models of the catalogue have on the Hugging Face hub, for files that other tools read.
+//! Hugging Face hub ids of the catalogue's models, for files that other tools read.
 
 use super::catalogue::CATALOGUE;
 
-/// Short names and the checkpoints that they stand for.
+/// Short names and the checkpoints that they mean.
 const IDS: [(&str, &str); 31] = [
     ("llava-1.5-7b", "llava-hf/llava-1.5-7b-hf"),
     ("llava-1.5-13b", "llava-hf/llava-1.5-13b-hf"),
@@ -37,12 +37,12 @@ const IDS: [(&str, &str); 31] = [
     ("gpt2-xl", "openai-community/gpt2-xl"),
 ];
 
-/// Names of the reference measurements that no checkpoint has exactly: a combination that nobody published, and InternVL
-/// with embeddings tied to the head, which the published ones are not (12 to 17% more parameters).
+/// Names of reference measurements without an exact checkpoint: a combination that nobody published, and InternVL with
+/// embeddings tied to the head, which the published ones are not (12 to 17% more parameters).
 #[cfg(test)]
 const UNPUBLISHED: [&str; 3] = ["tinyllava-1.5b", "internvl3-1b", "internvl3-2b"];
 
-/// The hub's id of a model of the catalogue; `None` of one that the hub does not have or that is not of the catalogue.
+/// Returns the hub's id of a catalogue model; `None` if the hub does not have it or the name is unknown.
 pub fn hub_id(name: &str) -> Option<&str> {
     let short = IDS.iter().find(|(short, _)| *short == name).map(|(_, id)| *id);
     let is_published = name.contains('/') && CATALOGUE.iter().any(|(known, _)| *known == name);
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(hub_id("my-own/model"), None);
     }
 
-    /// Vocabularies differ by some rows, because a short name's configuration is made of its class's defaults.
+    /// Vocabularies differ by some rows, because a short name's configuration uses the defaults of its class.
     #[test]
     fn a_short_name_is_as_large_as_its_checkpoint() {
         let params = |name: &str| {

@@ -1,8 +1,10 @@
+//! Number of image tokens in a sample.
+
 use super::{Model, ModelConfig};
 use crate::Setup;
 
 impl Model {
-    /// Positions of a sample's sequence that its images take; 0 for models of text or images alone.
+    /// Positions of a sample's sequence that its images take; 0 for text models and pure vision models.
     pub fn image_tokens(&self, setup: &Setup) -> u64 {
         use ModelConfig as M;
         let setup = &self.prepared(setup);

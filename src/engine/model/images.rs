@@ -1,11 +1,11 @@
-//! Images of different sizes: what a model's processor makes of them.
+//! Prepares images of different sizes as a model's processor does.
 
 use super::{Model, ModelConfig};
 use crate::Setup;
 
 impl Model {
-    /// The setup as the tower and the language model see it: samples batched, and as many images as the
-    /// processor makes of those whose sizes are given (for InternVL and Idefics3, tiles).
+    /// Returns the setup as the tower and the language model see it: samples batched, and `images` set to the number of
+    /// inputs that the processor makes of images with given sizes (for InternVL and Idefics3, tiles).
     #[must_use]
     pub fn prepared(&self, setup: &Setup) -> Setup {
         let mut setup = setup.batched();
@@ -36,7 +36,7 @@ mod tests {
         Model::from_catalogue(model).unwrap().prepared(&setup).images
     }
 
-    /// Tiles of 448 pixels a side, at most 12, and the whole image made small.
+    /// Tiles of 448 pixels a side, at most 12, plus the downscaled whole image.
     #[test]
     fn internvl_cuts_an_image_into_tiles() {
         assert_eq!(inputs("internvl3-1b", &[[448, 448]]), 1);
@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(inputs("internvl3-1b", &[[480, 640], [448, 448]]), 13 + 1);
     }
 
-    /// The longest side is four tiles of 512 pixels; the whole image is one more.
+    /// The longest side is four tiles of 512 pixels; the downscaled whole image is one more.
     #[test]
     fn smolvlm_cuts_an_image_into_tiles() {
         assert_eq!(inputs("smolvlm-256m", &[[300, 300]]), 17);

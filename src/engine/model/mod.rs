@@ -1,4 +1,4 @@
-//! Architectures: a Hugging Face `config.json` becomes components whose forward the tape runs.
+//! Models: turns a Hugging Face `config.json` into modules whose forward runs on the tape.
 
 mod architectures;
 mod catalogue;
@@ -32,15 +32,15 @@ pub use takes::Takes;
 pub struct Model {
     /// Catalogue name, or `model_type` for a pasted configuration.
     pub name: String,
-    /// Its shape.
+    /// Typed configuration.
     pub config: ModelConfig,
-    /// Parameters are exact, and a Llama's forward stands in for one that makes a few tensors more.
+    /// True if Llama's forward stands in for one that makes a few tensors more; parameters are exact.
     pub generic: bool,
-    /// The configuration asks for a cache of keys and values in every forward, training included.
+    /// True if the configuration asks for a cache of keys and values in every forward, training included.
     pub use_cache: bool,
 }
 
-/// Why a configuration cannot be simulated: what was given, what is allowed, what to do.
+/// Reason that a configuration cannot be simulated: the value given, the values allowed, and the next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelError(pub String);
 
@@ -62,10 +62,10 @@ impl Model {
         Self::read(None, &parse(text)?)
     }
 
-    /// As [`Model::from_config`], at the image size and number of frames that `setup` asks for.
+    /// Reads a Hugging Face `config.json`, with the image size and number of frames that `setup` gives.
     ///
     /// # Errors
-    /// As [`Model::from_config`], or when the setup's sizes do not fit the model.
+    /// Returns the errors of [`Model::from_config`], or an error if the setup's sizes do not fit the model.
     pub fn from_config_for(text: &str, setup: &Setup) -> Result<Self, ModelError> {
         let mut config = parse(text)?;
         overrides::apply_setup(&mut config, setup);
@@ -80,10 +80,10 @@ impl Model {
         Self::read(Some(name), &parse(Self::catalogue_config(name)?)?)
     }
 
-    /// The model of a case, with the case's overrides of its shape.
+    /// Makes the model of a case, with the case's overrides of its shape.
     ///
     /// # Errors
-    /// As [`Model::from_catalogue`], or when an override does not fit the model.
+    /// Returns the errors of [`Model::from_catalogue`], or an error if an override does not fit the model.
     pub fn from_case(case: &Case) -> Result<Self, ModelError> {
         let mut config = parse(Self::catalogue_config(&case.model)?)?;
         overrides::apply(&mut config, case);
@@ -121,9 +121,8 @@ impl Model {
     }
 }
 
-/// `use_cache` of the configuration that the language model reads; Idefics3 and SmolVLM read their own,
-/// which is true where absent. Elsewhere a configuration that says nothing is taken to be false, as
-/// transformers' `Trainer` sets it.
+/// Returns `use_cache` of the configuration that the language model reads; Idefics3 and SmolVLM read their own, which
+/// is true if absent. For other families an absent value counts as false, as transformers' `Trainer` sets it.
 fn use_cache(config: &Map<String, Value>) -> bool {
     let flag = |section: &Map<String, Value>| section.get("use_cache").and_then(Value::as_bool);
     let own = flag(config);

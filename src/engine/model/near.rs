@@ -1,7 +1,9 @@
+//! Nearest names, for messages about unknown ones.
+
 use crate::order::sort_short_by_key;
 
-/// Names near to `given`, nearest first, at most five: those that contain it or are contained in
-/// it, and those within two edits or a third of its length.
+/// Returns the names nearest to `given`, nearest first, at most five: those that contain it or are contained in it, and
+/// those within two edits or a third of its length.
 pub fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 5;
     let wanted: Vec<char> = given.to_ascii_lowercase().chars().take(100).collect();

@@ -1,11 +1,11 @@
-//! A case's changes to a model's shape, made on the `config.json` before it is read.
+//! Applies a case's changes of a model's shape to its `config.json` before it is read.
 
 use serde_json::{Map, Value};
 
 use crate::setup::{Case, Setup};
 
-/// Applies `image`, `frames`, `layers`, `cross` and `patch` of `case` where they mean something to
-/// the family; elsewhere they are ignored, as the measured cases were.
+/// Applies `image`, `frames`, `layers`, `cross` and `patch` of `case` if they mean something to the family, and ignores
+/// them otherwise, as the measured cases did.
 pub(super) fn apply(config: &mut Map<String, Value>, case: &Case) {
     apply_setup(config, &case.setup);
     for (key, value) in &case.shape {

@@ -1,11 +1,11 @@
-//! How long a text a model takes.
+//! Number of text positions that a model supports.
 
 use super::{Model, ModelConfig};
 use crate::Setup;
 
 impl Model {
-    /// Entries of a table of learned text positions, past which a run stops with an index error; `None` where positions
-    /// are rotary or there is no text to choose.
+    /// Entries of a table of learned text positions, past which a run stops with an index error; `None` if positions
+    /// are rotary or the model has no text length to choose.
     pub const fn learned_positions(&self) -> Option<u64> {
         match &self.config {
             ModelConfig::Gpt2(c) => Some(c.positions),
@@ -15,7 +15,7 @@ impl Model {
         }
     }
 
-    /// Positions that a model with rotary ones was made for (`max_position_embeddings`): a longer text runs, and was
+    /// Positions that a model with rotary ones was trained for (`max_position_embeddings`): a longer text runs, but was
     /// never seen in training.
     pub const fn rotary_positions(&self) -> Option<u64> {
         use ModelConfig as M;
@@ -37,8 +37,8 @@ impl Model {
         Some(text.max_positions)
     }
 
-    /// Text positions where nobody says how many: those of [`Setup::default`]; as many as one image takes, where that is
-    /// more; all learned ones, where these are fewer.
+    /// Default number of text positions: that of [`Setup::default`], raised to those that one image takes, and limited
+    /// to the learned ones.
     pub fn default_seq(&self) -> u64 {
         let usual = Setup::default();
         let wanted = usual.seq.max(self.image_tokens(&usual));

@@ -1,5 +1,5 @@
-//! Parameter counts as the hub publishes them (the total of each checkpoint's safetensors index,
-//! tied weights once) against what the simulated models make.
+//! Tests the simulated models' parameter counts against those published on the hub (the total of each checkpoint's
+//! safetensors index, tied weights once).
 
 use crate::{Model, Setup, simulate};
 

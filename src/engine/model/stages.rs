@@ -1,11 +1,11 @@
-//! Which models a pipeline can cut.
+//! Models that pipeline parallelism can split.
 
 use super::config::{DecoderConfig, DecoderFamily};
 use super::{Model, ModelConfig};
 
 impl Model {
-    /// The language model whose blocks the stages of a pipeline share, where one tensor is all that goes from block to
-    /// block: those that were measured.
+    /// Returns the language model whose blocks the stages of a pipeline share, for the models that were measured, in
+    /// which one tensor is all that passes from block to block.
     pub(crate) fn pipelined(&self) -> Option<&DecoderConfig> {
         use ModelConfig as M;
         let text = match &self.config {

@@ -1,24 +1,26 @@
+//! Parts of a setup that apply to a model.
+
 use super::{Model, ModelConfig};
 
-/// Which parts of a setup mean something for a model; a face shows no others.
+/// Parts of a setup that apply to a model; a frontend shows no others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Takes {
-    /// Text: `seq` counts, and the language model can take adapters.
+    /// True if the model has text: `seq` counts, and the language model can take adapters.
     pub text: bool,
-    /// Any number of images per sample.
+    /// True if it takes any number of images per sample.
     pub images: bool,
-    /// Another image size than the configuration's.
+    /// True if it takes another image size than the configuration's.
     pub image: bool,
-    /// A patch grid for each image.
+    /// True if it takes a patch grid for each image.
     pub grid: bool,
-    /// Frames of a video.
+    /// True if it takes frames of a video.
     pub frames: bool,
-    /// A vision tower and a connector, which can be frozen or trained alone.
+    /// True if it has a vision tower and a connector, which can be frozen or trained alone.
     pub parts: bool,
 }
 
 impl Takes {
-    /// Nothing but samples: pure vision models of a fixed size.
+    /// Only samples: pure vision models of a fixed size.
     const SAMPLES: Self = Self {
         text: false,
         images: false,
@@ -48,7 +50,7 @@ impl Takes {
 }
 
 impl Model {
-    /// Which parts of a setup mean something for this model.
+    /// Parts of a setup that apply to this model.
     pub const fn takes(&self) -> Takes {
         use ModelConfig as M;
         match &self.config {

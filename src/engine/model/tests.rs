@@ -1,3 +1,5 @@
+//! Tests of reading configurations and of the catalogue.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -15,7 +17,7 @@ fn message(text: &str) -> String {
     Model::from_config(text).expect_err("must be refused").to_string()
 }
 
-/// A catalogue file with one change.
+/// Returns a catalogue file with one change.
 fn changed(name: &str, change: impl FnOnce(&mut Value)) -> String {
     let mut config = serde_json::from_str(Model::catalogue_config(name).unwrap()).unwrap();
     change(&mut config);
@@ -70,7 +72,7 @@ fn qwen2_slides_only_when_switched_on_and_past_the_full_layers() {
 
 #[test]
 fn llava_without_nested_sizes_is_the_hub_file() {
-    // llava-hf/llava-1.5-7b-hf states of its language model little more than the vocabulary.
+    // llava-hf/llava-1.5-7b-hf states little more of its language model than the vocabulary.
     let text = json!({
         "model_type": "llava",
         "image_token_index": 32000,
@@ -91,7 +93,7 @@ fn llava_without_nested_sizes_is_the_hub_file() {
     assert_eq!(given.image_tokens(), 576);
 }
 
-/// transformers' `validate_architecture` refuses it though `head_dim` is given; Mistral has none.
+/// transformers' `validate_architecture` refuses this though `head_dim` is given; Mistral does not check it.
 #[test]
 fn heads_that_do_not_divide_the_width_are_refused_where_transformers_refuses_them() {
     let with = |model_type: &str| {
@@ -108,7 +110,7 @@ fn heads_that_do_not_divide_the_width_are_refused_where_transformers_refuses_the
     }
 }
 
-/// As Intel/llava-gemma-2b has it.
+/// Intel/llava-gemma-2b is such a model.
 #[test]
 fn llava_may_hold_a_gemma() {
     for family in ["llava", "llava_next"] {
@@ -289,7 +291,7 @@ fn arbitrary_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every key of a catalogue file, nested ones as (section, key).
+/// Returns every key of a catalogue file, nested ones as (section, key).
 fn keys_of(name: &str) -> Vec<(Option<String>, String)> {
     let config: Value = serde_json::from_str(Model::catalogue_config(name).unwrap()).unwrap();
     let mut keys = Vec::new();

@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::setup::Attention;
 use crate::tape::{Mask, SdpaInputs, Tape, Tensor};
 
-/// What an attention module passes to its implementation.
+/// Arguments that an attention module passes to its implementation.
 pub struct AttentionCall<'a> {
     /// [batch, heads, queries, width].
     pub q: &'a Tensor,
@@ -12,23 +12,23 @@ pub struct AttentionCall<'a> {
     pub k: &'a Tensor,
     /// [batch, kv heads, keys, width].
     pub v: &'a Tensor,
-    /// Which keys count.
+    /// Mask of the keys that count; `None` if there is none.
     pub mask: Option<&'a Mask>,
     /// Probability of dropout.
     pub dropout: f64,
-    /// Eager attention's softmax: in this type and back to that of the queries, or as
-    /// `torch.softmax` does it without a type.
+    /// Type in which eager attention computes its softmax before casting back to that of the queries; `None` for
+    /// `torch.softmax` without a `dtype`.
     pub softmax: Option<DType>,
 }
 
-/// Output [batch, queries, heads, width] and the weights that eager attention
-/// returns: the caller holds both as long as Python does.
+/// Output [batch, queries, heads, width], and the weights that eager attention returns: the caller holds both as long
+/// as Python does.
 pub fn attention(t: &Tape, implementation: Attention, call: &AttentionCall<'_>) -> (Tensor, Option<Tensor>) {
     capped_attention(t, implementation, call, false)
 }
 
-/// As [`attention`]; scores are soft-capped if asked: by eager attention in a step of its own, by FlashAttention within
-/// the kernel, by SDPA not at all.
+/// [`attention`] with optional soft-capping of scores: eager attention caps in a step of its own, FlashAttention within
+/// the kernel, SDPA not at all.
 pub fn capped_attention(
     t: &Tape,
     implementation: Attention,
@@ -42,8 +42,8 @@ pub fn capped_attention(
     }
 }
 
-/// `flash_attention_forward` of whole sequences. What comes in fp32 under autocast is cast to
-/// autocast's type (`get_target_dtype`); temporaries of position ids are left out.
+/// `flash_attention_forward` of whole sequences. Inputs that are fp32 under autocast are cast to autocast's type
+/// (`get_target_dtype`); temporaries of position ids are left out.
 fn flash(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
     let [q, k, v] = [call.q, call.k, call.v].map(|x| t.cast_low(x));
     let out = t.flash_attention(&SdpaInputs {
@@ -76,7 +76,7 @@ fn sdpa(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
     t.contiguous(&out)
 }
 
-/// `eager_attention_forward` of the Llama line.
+/// `eager_attention_forward` as in Llama.
 fn eager(t: &Tape, call: &AttentionCall<'_>, softcap: bool) -> (Tensor, Option<Tensor>) {
     let k = repeat_kv(t, call.k, call.q.size(1));
     let v = repeat_kv(t, call.v, call.q.size(1));

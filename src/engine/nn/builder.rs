@@ -1,4 +1,4 @@
-//! Makes a model's parameters in the order in which its constructor does.
+//! Makes a model's parameters in the order of its constructor.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,14 +9,14 @@ use crate::setup::Freeze;
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kind, Tape, Tensor, Why};
 
-/// Which parameters are trained, and in what type they are.
+/// Trained parameters and their types.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trained {
-    /// Which parts are frozen.
+    /// Parts that are frozen.
     pub freeze: Freeze,
     /// Type of weights.
     pub dtype: DType,
-    /// Linear maps are kept in 4 bits and multiplied in this type, where asked.
+    /// Type in which 4-bit linear maps are multiplied; `None` if weights are not kept in 4 bits.
     pub nf4: Option<DType>,
 }
 
@@ -41,7 +41,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder that writes to `tape`.
+    /// Makes a builder that writes to `tape`.
     pub fn new(tape: &Tape, policy: Trained) -> Self {
         Self {
             tape: tape.clone(),
@@ -52,7 +52,7 @@ impl Builder {
         }
     }
 
-    /// The tape that it writes to.
+    /// Tape that the builder writes to.
     pub fn tape(&self) -> &Tape {
         &self.tape
     }
@@ -62,20 +62,19 @@ impl Builder {
         self.policy.dtype
     }
 
-    /// The type in which a linear map of this name is multiplied, where its weight is kept in 4 bits:
-    /// transformers leaves the head alone (`get_keys_to_not_convert`).
+    /// Type in which a linear map of this name is multiplied if its weight is kept in 4 bits: transformers excludes the
+    /// head (`get_keys_to_not_convert`).
     pub(super) fn nf4(&self, name: &str) -> Option<DType> {
         self.policy.nf4.filter(|_| name != "lm_head")
     }
 
-    /// A parameter of the module that is being made.
+    /// Makes a parameter of the module under construction.
     pub fn weight(&self, name: &'static str, shape: impl Into<Dims>) -> Tensor {
         self.weight_of(name, shape, self.policy.dtype)
     }
 
-    /// As [`Builder::weight`], by an expression of `before` operations and the last, such as
-    /// `nn.Parameter(scale * torch.randn(n))`: each result lives until the next is there. What they leave free is
-    /// what later parameters are cut from.
+    /// Makes a parameter by an expression of `before` operations and the last, such as `nn.Parameter(scale *
+    /// torch.randn(n))`: each result lives until the next exists. Parameters after it reuse the memory that they free.
     pub fn weight_computed(&self, name: &'static str, shape: impl Into<Dims>, before: usize) -> Tensor {
         let shape = shape.into();
         let mut last = None;
@@ -87,7 +86,7 @@ impl Builder {
         weight
     }
 
-    /// As [`Builder::weight`], in a type of its own.
+    /// Makes a parameter in the given type.
     pub(super) fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Parameter);
@@ -101,7 +100,7 @@ impl Builder {
         tensor
     }
 
-    /// A tensor of the model that is never trained and not counted as a parameter; the module holds it.
+    /// Makes a tensor of the model that is never trained and not counted as a parameter; the module holds it.
     pub fn buffer(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Buffer);
@@ -109,7 +108,7 @@ impl Builder {
         tensor
     }
 
-    /// A head made by the constructor and then replaced by the weight that it shares.
+    /// Makes a head as the constructor does, then replaces it by the weight that it shares.
     pub fn tied(&self, name: &'static str, weight: &Tensor) -> Tensor {
         drop(
             self.tape
@@ -124,11 +123,10 @@ impl Builder {
         slot
     }
 
-    /// `get_peft_model`: adapters for every linear map that the targets name, in order. The answer is
-    /// how many there are.
+    /// `get_peft_model`: makes adapters for every linear map that the targets name, in order, and returns their number.
     ///
-    /// peft makes them all in the type of the weights beside them; then `cast_adapter_dtype` makes those of 16 bits
-    /// anew in fp32, one by one, and whoever wants another type does so again. What that leaves free is there when
+    /// peft makes them all in the type of the weights beside them; then `cast_adapter_dtype` remakes the 16-bit ones in
+    /// fp32, one by one, and a user who wants another type casts again. The memory that this frees is cached when
     /// training begins.
     pub fn attach(&self, adapters: &Adapters) -> usize {
         let slots = self.slots.borrow();
@@ -157,7 +155,7 @@ impl Builder {
         targets.len()
     }
 
-    /// Everything that the module holds: parameters, then buffers.
+    /// All tensors of the module: parameters, then buffers.
     pub fn contents(&self) -> Vec<Tensor> {
         let mut all = self.params();
         all.extend(self.buffers.borrow().iter().cloned());
@@ -169,8 +167,8 @@ impl Builder {
         self.params.borrow().clone()
     }
 
-    /// All parameters, each once, in the order of `model.parameters()`: a module's own come before
-    /// those of its children, whichever were made first.
+    /// All parameters, each once, in the order of `model.parameters()`: a module's own come before those of its
+    /// children, whichever were made first.
     pub fn params(&self) -> Vec<Tensor> {
         let mut root = Module::default();
         for param in &*self.params.borrow() {
@@ -190,7 +188,7 @@ struct Module {
 }
 
 impl Module {
-    /// Puts a parameter of this dotted path where it belongs.
+    /// Inserts a parameter at its dotted path.
     fn place(&mut self, path: &str, param: &Tensor) {
         let Some((child, rest)) = path.split_once('.') else {
             return self.own.push(param.clone());

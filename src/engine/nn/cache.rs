@@ -14,10 +14,10 @@ pub struct KvCache(Rc<Held>);
 
 #[derive(Default)]
 struct Held {
-    /// How many positions each block sees; all where it is not listed.
+    /// Number of positions that each block sees; all for blocks that are not listed.
     windows: Vec<Option<u64>>,
     layers: RefCell<Vec<Layer>>,
-    /// The next block's place among them.
+    /// Index of the next block in `layers`.
     next: Cell<usize>,
 }
 
@@ -29,7 +29,7 @@ struct Layer {
 }
 
 impl KvCache {
-    /// A cache for blocks that see so many positions, or all.
+    /// Makes a cache for blocks that see the given number of positions, or all.
     pub fn with_windows(windows: &[Option<u64>]) -> Self {
         Self(Rc::new(Held {
             windows: windows.to_vec(),
@@ -37,7 +37,7 @@ impl KvCache {
         }))
     }
 
-    /// Takes copies of a block's keys and values behind what it has, which its attention then uses.
+    /// Appends copies of a block's keys and values to its cache, and returns what its attention then uses.
     pub fn update(&self, t: &Tape, k: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
         let place = self.0.next.replace(self.0.next.get() + 1);
         let window = self.0.windows.get(place).copied().flatten();
@@ -48,7 +48,7 @@ impl KvCache {
             .map(|_| t.empty([], DType::I64, "sliding window"));
         let grown = match &held {
             Some([keys, values]) => [t.cat(&[keys, k], 2), t.cat(&[values, v], 2)],
-            // both begin as nothing, in the keys' type
+            // Both begin empty, in the keys' type.
             None => [k, v].map(|new| t.cat_as(&[new], 2, k.dtype())),
         };
         let kept = match window {
@@ -68,7 +68,7 @@ impl KvCache {
         (keys, values)
     }
 
-    /// A block's keys and values as they are, without new ones (cross-attention to an image seen before).
+    /// A block's cached keys and values, without new ones (cross-attention to an image seen before).
     pub fn seen(&self) -> Option<(Tensor, Tensor)> {
         let place = self.0.next.get();
         let [keys, values] = self.0.layers.borrow().get(place)?.states.clone();
@@ -76,12 +76,12 @@ impl KvCache {
         Some((keys, values))
     }
 
-    /// The next forward begins with the first block again.
+    /// Restarts at the first block for the next forward.
     pub fn rewind(&self) {
         self.0.next.set(0);
     }
 
-    /// Positions that the first block has seen, as far as it keeps them.
+    /// Positions that the first block has cached.
     pub fn positions(&self) -> u64 {
         self.0
             .layers

@@ -6,12 +6,12 @@ use crate::tape::{Tape, Tensor};
 /// `torch.nn.Embedding`.
 pub struct Embedding {
     weight: Tensor,
-    /// Each GPU of a group has a part of the entries.
+    /// True if each GPU of a group has a part of the entries.
     shared: bool,
 }
 
 impl Embedding {
-    /// A table of `entries` × `width`.
+    /// Makes a table of `entries` × `width`.
     pub fn new(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         b.tape().scope(name, || Self {
             weight: b.weight("weight", [entries, width]),
@@ -19,7 +19,7 @@ impl Embedding {
         })
     }
 
-    /// The same with the entries shared by the GPUs of a group (`embedding_rowwise`).
+    /// Makes a table whose entries are shared by the GPUs of a group (`embedding_rowwise`).
     pub fn shared(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         let group = b.tape().group();
         Self {
@@ -50,7 +50,7 @@ pub struct ScaledEmbedding {
 }
 
 impl ScaledEmbedding {
-    /// A table of `entries` × `width` and the factor, in the type of weights.
+    /// Makes a table of `entries` × `width` and the factor, in the type of weights.
     pub fn new(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         let table = Embedding::new(b, name, entries, width);
         b.tape().scope(name, || Self {

@@ -1,4 +1,4 @@
-//! Gates that open during training.
+//! Gates that learn to open, of one element.
 
 use crate::tape::{Tape, Tensor};
 

@@ -11,20 +11,20 @@ use crate::tape::{Kind, Tape, Tensor, Why};
 /// `torch.nn.Linear`.
 pub struct Linear {
     weight: Weight,
-    /// Beside a weight in 4 bits, it is cast to the type of products when it is first used.
+    /// Bias; beside a 4-bit weight, it is cast to the type of products on first use.
     bias: RefCell<Option<Tensor>>,
     lora: Option<Rc<LoraSlot>>,
     split: Split,
 }
 
-/// How the GPUs of a group share a map (`transformers/distributed/tensor_parallel.py`).
+/// Split of a map between the GPUs of a group (`transformers/distributed/tensor_parallel.py`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Split {
     /// Each has all of it.
     Whole,
     /// Each has some outputs (`colwise`).
     Columns,
-    /// The same, and the outputs are gathered (`colwise_gather_output`).
+    /// Each has some outputs, which are gathered (`colwise_gather_output`).
     Gathered,
     /// Each has some inputs, and the outputs are summed (`rowwise`).
     Rows,
@@ -36,32 +36,33 @@ enum Weight {
 }
 
 impl Linear {
-    /// Weight [`output`, `input`] and, if asked, a bias of `output`.
+    /// Makes a map with a weight [`output`, `input`] and, if `bias`, a bias of `output`.
     pub fn new(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::make(b, name, [input, output], bias, false)
     }
 
-    /// As [`Linear::new`], for one of a language model's projections that LoRA adapts by default.
+    /// Makes one of a language model's projections that LoRA adapts by default.
     pub fn adapted(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::make(b, name, [input, output], bias, true)
     }
 
-    /// As [`Linear::adapted`]; the GPUs of a group share its outputs.
+    /// Makes a projection that LoRA adapts by default, with its outputs shared by the GPUs of a group.
     pub fn columns(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::adapted(b, name, input, output / b.tape().group(), bias).split(b, Split::Columns)
     }
 
-    /// As [`Linear::adapted`]; the GPUs of a group share its inputs.
+    /// Makes a projection that LoRA adapts by default, with its inputs shared by the GPUs of a group.
     pub fn rows(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::adapted(b, name, input / b.tape().group(), output, bias).split(b, Split::Rows)
     }
 
-    /// A head whose outputs the GPUs of a group share and gather.
+    /// Makes a head whose outputs the GPUs of a group share and gather.
     pub fn gathered(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
         Self::new(b, name, input, output / b.tape().group(), false).split(b, Split::Gathered)
     }
 
-    /// The same for a head that shares its weight with the token embedding.
+    /// Makes a head that shares its weight with the token embedding, with its outputs shared and gathered by the GPUs
+    /// of a group.
     pub fn gathered_tied(b: &Builder, name: &'static str, weight: &Tensor) -> Self {
         Self::tied(b, name, weight).split(b, Split::Gathered)
     }
@@ -90,7 +91,7 @@ impl Linear {
         })
     }
 
-    /// A head that shares its weight with the token embedding.
+    /// Makes a head that shares its weight with the token embedding.
     pub fn tied(b: &Builder, name: &'static str, weight: &Tensor) -> Self {
         b.tape().scope(name, || Self {
             weight: Weight::Dense(b.tied("weight", weight)),
@@ -100,7 +101,7 @@ impl Linear {
         })
     }
 
-    /// As it is, with a bias of `output`.
+    /// Adds a bias of `output`.
     pub fn with_bias(self, b: &Builder, name: &'static str, output: u64) -> Self {
         let bias = b.tape().scope(name, || b.weight("bias", [output]));
         self.bias.replace(Some(bias));
@@ -166,7 +167,7 @@ pub struct Conv1d {
 }
 
 impl Conv1d {
-    /// Weight [`input`, `output`] and a bias of `output`.
+    /// Makes a weight [`input`, `output`] and a bias of `output`.
     pub fn new(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
         b.tape().scope(name, || Self {
             weight: b.weight("weight", [input, output]),

@@ -7,7 +7,7 @@ use crate::setup::Targets;
 use crate::tape::log::ScopeId;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
-/// What adapters are like.
+/// Settings of the adapters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adapters {
     /// Rank.
@@ -16,14 +16,14 @@ pub struct Adapters {
     pub dropout: f64,
     /// Type of their weights.
     pub dtype: DType,
-    /// Which projections get one.
+    /// Projections that get one.
     pub targets: Targets,
 }
 
 /// A projection that an adapter may be put on.
 pub(super) struct LoraSlot {
     scope: ScopeId,
-    /// One of the language model's seven projections.
+    /// True for one of the language model's seven projections.
     language: bool,
     input: u64,
     output: u64,
@@ -45,12 +45,12 @@ impl LoraSlot {
         self.adapter.get()
     }
 
-    /// Whether the targets name it.
+    /// Returns true if the targets name this projection.
     pub fn is_target(&self, t: &Tape, targets: &Targets) -> bool {
         targets.take(&t.path_of_scope(self.scope), self.language)
     }
 
-    /// The first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter.
+    /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter.
     pub fn weight(&self, t: &Tape, map: usize, rank: u64, dtype: DType) -> Tensor {
         let (name, shape) = match map {
             0 => ("lora_A.weight", [rank, self.input]),
@@ -76,7 +76,7 @@ pub(super) struct Lora {
 }
 
 impl Lora {
-    /// `result + lora_B(lora_A(dropout(x))) * scaling`, back in the type of the base layer.
+    /// `result + lora_B(lora_A(dropout(x))) * scaling`, cast back to the type of the base layer.
     pub fn forward(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
         let mut result = base();
         let dtype = result.dtype();
@@ -88,8 +88,8 @@ impl Lora {
         t.to_dtype(&result, dtype)
     }
 
-    /// The same beside 4-bit weights (`peft/tuners/lora/bnb.py`): the result is copied first, and types
-    /// are left to autocast where it runs.
+    /// Forward beside 4-bit weights (`peft/tuners/lora/bnb.py`): the result is cloned first, and types are left to
+    /// autocast if it is on.
     pub fn forward_4bit(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
         let mut result = base();
         result = t.clone_of(&result);

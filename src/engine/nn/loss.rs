@@ -19,7 +19,7 @@ pub fn causal_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     loss
 }
 
-/// `LigerForCausalLMLoss`: hidden states [batch, seq, width] and the head, labels as above.
+/// `LigerForCausalLMLoss`: hidden states [batch, seq, width], the head, and labels [batch, seq] shifted by one.
 pub fn fused_causal_lm_loss(t: &Tape, h: &Tensor, head: &Linear, labels: &Tensor) -> Tensor {
     let [batch, seq, width] = [h.size(0), h.size(1), h.size(2)];
     let padded = t.empty([batch, seq + 1], DType::I64, "padded labels");

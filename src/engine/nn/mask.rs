@@ -5,24 +5,24 @@ use crate::dtype::DType;
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
 
-/// A tensor of ids outside the graph.
+/// Makes a tensor of ids outside the graph.
 pub fn ids(t: &Tape, shape: &[u64], name: &'static str) -> Tensor {
     t.empty(shape, DType::I64, name)
 }
 
-/// Which positions a decoder's block may attend to. Ids of blocks are [batch, seq]; positions of
-/// one block see each other both ways unless the id is negative.
+/// Positions that a decoder's block may attend to. Ids of image blocks are [batch, seq]; positions of one image block
+/// see each other both ways unless the id is negative.
 #[derive(Clone, Copy)]
 pub enum Pattern<'a> {
-    /// Those up to its own.
+    /// Positions up to the query's own.
     Causal,
-    /// Those up to its own within a window of so many.
+    /// Positions up to the query's own within a window of this many.
     Sliding(u64),
-    /// Those up to its own, and its block.
+    /// Positions up to the query's own, and its image block.
     Blocks(&'a Tensor),
-    /// Those up to its own within the window, and its block.
+    /// Positions up to the query's own within the window, and its image block.
     SlidingOrBlocks(&'a Tensor),
-    /// Those up to its own and its block, all within the window (Gemma 3).
+    /// Positions up to the query's own and its image block, all within the window (Gemma 3).
     BlocksWithinWindow(&'a Tensor),
 }
 
@@ -38,7 +38,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// Whether SDPA's own causal mask may stand for it, once nothing is padded.
+    /// Returns true if SDPA's own causal mask can replace this one, once nothing is padded.
     fn may_be_skipped(self, seq: u64) -> bool {
         match self {
             Self::Causal => true,
@@ -56,8 +56,8 @@ pub fn position_ids(t: &Tape, embeds: &Tensor) -> Tensor {
     t.unsqueeze(&shifted, 0)
 }
 
-/// The mask of a decoder's blocks: of samples with a padding mask, or of samples packed into one row at
-/// the positions `packed`.
+/// Mask of a decoder's blocks, for samples with a padding mask, or for samples packed into one row at the positions
+/// `packed`.
 pub fn text_mask(
     t: &Tape,
     attn: Attention,
@@ -71,16 +71,15 @@ pub fn text_mask(
     }
 }
 
-/// `create_causal_mask` for a padding mask without padding: SDPA needs none, eager attention
-/// gets a bias of [batch, 1, seq, seq] in the type of the embeddings.
+/// `create_causal_mask` for a padding mask without padding: SDPA needs none, eager attention gets a bias of [batch, 1,
+/// seq, seq] in the type of the embeddings.
 pub fn causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
     pattern_mask(t, attn, embeds, Pattern::Causal)
 }
 
-/// `create_causal_mask` and `create_sliding_window_causal_mask` for a padding mask without
-/// padding: SDPA gets booleans of [batch, 1, seq, seq], or none where its own causal mask does;
-/// eager attention gets a bias in the type of the embeddings, [batch, seq, hidden]; FlashAttention
-/// knows causality and windows, and needs none.
+/// `create_causal_mask` and `create_sliding_window_causal_mask` for a padding mask without padding. SDPA gets booleans
+/// of [batch, 1, seq, seq], or none if its own causal mask suffices; eager attention gets a bias in the type of the
+/// embeddings, [batch, seq, hidden]; FlashAttention handles causality and windows itself, and needs none.
 pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
     let padding = padding_mask(t, batch, seq);
@@ -93,7 +92,7 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
         if !t.is_padded() {
             return None;
         }
-        // whether only what is beyond the queries is padding, which only a static cache has
+        // Checks if only keys beyond the queries are padding, which happens only with a static cache.
         all_true(t, &padding);
     }
     let at = Positions {
@@ -105,8 +104,8 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     Some(as_mask(t, attn, allowed, embeds))
 }
 
-/// The same for samples packed into one row, told apart by their `positions` [1, seq]: there is no
-/// padding, and always a mask.
+/// Mask of samples packed into one row, separated by their `positions` [1, seq]: there is no padding, and always a
+/// mask.
 fn packed_mask(t: &Tape, attn: Attention, embeds: &Tensor, positions: &Tensor, pattern: Pattern<'_>) -> Mask {
     let samples = packed_samples(t, positions);
     let at = Positions {
@@ -119,7 +118,7 @@ fn packed_mask(t: &Tape, attn: Attention, embeds: &Tensor, positions: &Tensor, p
     as_mask(t, attn, allowed, embeds)
 }
 
-/// `find_packed_sequence_indices`: the number of each position's sample, [1, seq].
+/// `find_packed_sequence_indices`: the index of each position's sample, [1, seq].
 fn packed_samples(t: &Tape, positions: &Tensor) -> Tensor {
     let seq = positions.size(1);
     let ids = |n: u64, name| t.empty([1, n], DType::I64, name);
@@ -151,7 +150,7 @@ pub fn padding_mask(t: &Tape, batch: u64, seq: u64) -> Tensor {
     t.empty([batch, seq], DType::Bool, "padding mask")
 }
 
-/// `fast_all`: the sum of the mask against its size.
+/// `fast_all`: compares the sum of the mask with its size.
 fn all_true(t: &Tape, mask: &Tensor) {
     let sum = t.empty([], DType::I64, "sum");
     drop(t.compute(mask, DType::I64, "mask as integers"));
@@ -159,7 +158,7 @@ fn all_true(t: &Tape, mask: &Tensor) {
     drop((sum, equal));
 }
 
-/// `sdpa_mask`: whether each key may be attended to, [batch, 1, seq, seq].
+/// `sdpa_mask`: booleans of [batch, 1, seq, seq], true for keys that may be attended to.
 fn allowed_positions(t: &Tape, at: Positions, rule: Rule<'_>, padding: Option<&Tensor>) -> Tensor {
     let arange = |n: u64, name| t.empty([n], DType::I64, name);
     let batches = arange(at.batch, "batch positions");
@@ -195,7 +194,7 @@ mod tests {
     use super::*;
     use crate::tape::Gpu;
 
-    /// Bytes asked for by the mask of one sample of 777 positions for eager attention in fp32.
+    /// Bytes requested for the mask of one sample of 777 positions for eager attention in fp32.
     fn births(pattern: impl Fn(&Tensor) -> Pattern<'_>) -> Vec<u64> {
         let tape = Tape::new(Gpu::H200);
         let embeds = tape.empty([1, 777, 2560], DType::F32, "embeddings");
@@ -219,7 +218,7 @@ mod tests {
         assert_eq!(births(|blocks| Pattern::Blocks(blocks)), expected);
     }
 
-    /// Gemma 3's mask of its sliding blocks, evaluated through `vmap`, from the same trace.
+    /// Gemma 3's mask of its sliding blocks, evaluated through `vmap`, from that trace.
     #[test]
     fn blocks_within_a_window_cost_what_the_trace_says() {
         let rule = [

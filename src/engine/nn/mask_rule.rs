@@ -1,5 +1,5 @@
-//! The functions that say which keys a query may attend to, evaluated over all positions at once
-//! as transformers does (`and_masks`, `or_masks` and the overlays of `masking_utils.py`).
+//! Mask functions that decide which keys a query may attend to, evaluated over all positions at once as transformers
+//! does (`and_masks`, `or_masks` and the overlays of `masking_utils.py`).
 
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
@@ -27,12 +27,12 @@ pub(super) enum Rule<'a> {
 pub(super) struct Positions {
     pub batch: u64,
     pub seq: u64,
-    /// Evaluated through `torch.vmap`, which makes one constant for each query.
+    /// True if evaluated through `torch.vmap`, which makes one constant for each query.
     pub vmap: bool,
 }
 
 impl Rule<'_> {
-    /// A tensor of booleans that broadcasts to [batch, 1, seq, seq].
+    /// Returns a tensor of booleans that broadcasts to [batch, 1, seq, seq].
     pub fn evaluate(&self, t: &Tape, at: Positions) -> Tensor {
         let Positions { batch, seq, .. } = at;
         match self {
@@ -67,7 +67,7 @@ impl Rule<'_> {
 }
 
 impl Positions {
-    /// `result = result & rule(…)` or `|`, one rule after the other, from a constant.
+    /// `result = result & rule(…)` or `|`, one rule after the other, starting from a constant.
     fn fold(self, t: &Tape, rules: &[Rule<'_>], name: &'static str) -> Tensor {
         let mut result = if self.vmap {
             t.empty([1, 1, self.seq, 1], DType::Bool, "constant")
@@ -81,8 +81,7 @@ impl Positions {
         result
     }
 
-    /// `table[batch, position]`: the two indices are broadcast to each other, and copied where that
-    /// is not contiguous.
+    /// `table[batch, position]`: the two indices are broadcast to each other, and copied if that is not contiguous.
     fn look_up(self, t: &Tape, shape: [u64; 4], dtype: DType, name: &'static str) -> Tensor {
         let copies = if self.batch == 1 { 1 } else { 2 };
         let indices: Vec<Tensor> = (0..copies).map(|_| t.empty(shape, DType::I64, "index")).collect();

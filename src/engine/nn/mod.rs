@@ -1,8 +1,8 @@
 //! Modules: parameters and the operations that they run, as in `torch.nn` and transformers.
 //!
-//! A forward holds its tensors in variables that live exactly as long as Python's do: that is
-//! what decides the peaks. A value that Python keeps until a function returns is kept here too
-//! (`let _weights = …`), and a reassignment here frees what a reassignment there frees.
+//! A forward holds its tensors in variables that live exactly as long as Python's do, since lifetimes decide the peaks.
+//! A value that Python keeps until a function returns is kept here too (`let _weights = …`), and a reassignment here
+//! frees what a reassignment there frees.
 
 mod activation;
 mod attention;

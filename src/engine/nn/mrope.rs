@@ -7,12 +7,12 @@ use crate::tape::{Tape, Tensor};
 /// Axes of a position: time, height, width.
 pub const AXES: u64 = 3;
 
-/// How the frequencies of a head are dealt out to the axes.
+/// Assignment of a head's frequencies to the axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MropeLayout {
     /// One section after the other (Qwen2-VL, Qwen2.5-VL).
     Sections,
-    /// In turn, written over those of time (Qwen3-VL).
+    /// Interleaved, written over those of time (Qwen3-VL).
     Interleaved,
 }
 

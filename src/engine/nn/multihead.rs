@@ -13,7 +13,7 @@ pub struct MultiheadAttention {
 }
 
 impl MultiheadAttention {
-    /// Of `heads` heads over a width.
+    /// Makes an attention of `heads` heads over a width.
     pub fn new(b: &Builder, name: &'static str, width: u64, heads: u64) -> Self {
         b.tape().scope(name, || Self {
             in_proj_weight: b.weight("in_proj_weight", [3 * width, width]),
@@ -23,8 +23,8 @@ impl MultiheadAttention {
         })
     }
 
-    /// Queries [batch, queries, width] over a context [batch, keys, width] → [batch, queries, width].
-    /// The weights are computed too, because PyTorch does so unless it is told not to.
+    /// Attends from queries [batch, queries, width] to a context [batch, keys, width], giving [batch, queries, width].
+    /// The weights are computed too, because `need_weights` defaults to true.
     pub fn forward(&self, t: &Tape, query: &Tensor, context: &Tensor) -> Tensor {
         let (query, context) = (t.transpose(query, 0, 1), t.transpose(context, 0, 1));
         let [queries, batch, width] = [query.size(0), query.size(1), query.size(2)];

@@ -7,13 +7,13 @@ use super::builder::Builder;
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
-/// Weights that share a scale, which takes one byte.
+/// Weights that share a one-byte scale.
 const BLOCK: u64 = 64;
 
-/// Scales that share a scale in fp32.
+/// Scales that share an fp32 scale.
 const NESTED_BLOCK: u64 = 256;
 
-/// More rows than this are always multiplied by the weight in full (`_gemm_4bit_custom_max_m`).
+/// Most rows that a fused kernel takes; above, the weight is dequantised in full (`_gemm_4bit_custom_max_m`).
 const MOST_FUSED_ROWS: u64 = 1536;
 
 /// A weight [output, input] in NF4 (`bnb.nn.Linear4bit` with `bnb_4bit_use_double_quant`).
@@ -21,11 +21,11 @@ pub(super) struct Nf4 {
     packed: Tensor,
     state: State,
     shape: [u64; 2],
-    /// What it is multiplied in (`bnb_4bit_compute_dtype`).
+    /// Type of the products (`bnb_4bit_compute_dtype`).
     compute: DType,
 }
 
-/// `QuantState`; the last two are the tables that codes stand for, and the mean of the scales.
+/// `QuantState`; the last two fields are the code table and the mean of the scales.
 #[derive(Clone)]
 struct State {
     absmax: Tensor,
@@ -64,12 +64,12 @@ impl Nf4 {
         }
     }
 
-    /// What it is multiplied in.
+    /// Type of the products.
     pub const fn compute(&self) -> DType {
         self.compute
     }
 
-    /// `Linear4bit.forward`: in the compute type, back in the type of `x`.
+    /// `Linear4bit.forward`: in the compute type, then cast back to the type of `x`.
     pub fn forward(&self, t: &Tape, x: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let inner = t.to_dtype(x, self.compute);
         let out = self.multiply(t, &inner, bias);
@@ -78,7 +78,7 @@ impl Nf4 {
         out
     }
 
-    /// `MatMul4Bit`: nothing of the input is saved; backward needs the weight alone, in full again.
+    /// `MatMul4Bit`: saves nothing of the input; backward needs only the weight, dequantised again.
     fn multiply(&self, t: &Tape, x: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let rec = t.record("MatMul4Bit", &[x]);
         let rows = x.numel() / x.last().max(1);
@@ -110,9 +110,9 @@ impl Nf4 {
     }
 }
 
-/// Whether a kernel multiplies by 4-bit weights directly (`_gemm_4bit_use_custom_cuda`). For more
-/// than four rows its thresholds are those of Hopper; elsewhere the weight is taken to be made in
-/// full, which is never less.
+/// Returns true if a kernel multiplies by 4-bit weights directly (`_gemm_4bit_use_custom_cuda`). For more than four
+/// rows its thresholds are those of Hopper; on other cards the weight is assumed to be dequantised in full, which never
+/// takes less.
 fn fuses(capability: (u32, u32), rows: u64, [outputs, inputs]: [u64; 2]) -> bool {
     const SMS: u64 = 132;
     if !inputs.is_multiple_of(BLOCK) || rows > MOST_FUSED_ROWS {
@@ -157,8 +157,8 @@ mod tests {
         Builder::new(tape, policy)
     }
 
-    /// A projection of 4096 by 4096: half a byte for each weight, a byte for 64 of them, four bytes
-    /// for 256 of those, and tables.
+    /// A projection of 4096 by 4096: half a byte for each weight, a byte for 64 of them, four bytes for 256 of those,
+    /// and tables.
     #[test]
     fn a_weight_takes_half_a_byte_and_its_scales() {
         let tape = Tape::new(Gpu::H200);

@@ -1,4 +1,4 @@
-//! Normalisation.
+//! Normalisation layers.
 
 use super::builder::Builder;
 use crate::dtype::DType;
@@ -11,7 +11,7 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// Weight and bias of `width`.
+    /// Makes a norm with weight and bias of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
         b.tape().scope(name, || Self {
             weight: Some(b.weight("weight", [width])),
@@ -19,7 +19,7 @@ impl LayerNorm {
         })
     }
 
-    /// Without parameters (`elementwise_affine=False`).
+    /// Makes a norm without parameters (`elementwise_affine=False`).
     pub fn plain() -> Self {
         Self {
             weight: None,
@@ -33,7 +33,7 @@ impl LayerNorm {
     }
 }
 
-/// What an RMS norm multiplies the normalised values by.
+/// Factor that an RMS norm multiplies the normalised values by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RmsScale {
     /// The weight, after the values are back in their own type (Llama).
@@ -49,12 +49,12 @@ pub struct RmsNorm {
 }
 
 impl RmsNorm {
-    /// Weight of `width`.
+    /// Makes a norm with a weight of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
         Self::scaled(b, name, width, RmsScale::Weight)
     }
 
-    /// Weight of `width`, used as `scale` says.
+    /// Makes a norm with a weight of `width`, applied as `scale` says.
     pub fn scaled(b: &Builder, name: &'static str, width: u64, scale: RmsScale) -> Self {
         b.tape().scope(name, || Self {
             weight: b.weight("weight", [width]),
@@ -70,7 +70,7 @@ impl RmsNorm {
             t.mean_last(&squares)
         };
         let shifted = t.shift(&variance);
-        // Llama's forward names the variance, which therefore lives as long as the call.
+        // Llama's forward names the variance, which therefore lives until the call returns.
         let _variance = (self.scale == RmsScale::Weight).then_some(variance);
         let inverse = t.rsqrt(&shifted);
         drop(shifted);

@@ -1,19 +1,19 @@
-//! Rotary positions.
+//! Rotary position embeddings.
 
 use super::builder::Builder;
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
-/// `LlamaRotaryEmbedding`: cosines and sines of every position, made anew in each forward.
+/// `LlamaRotaryEmbedding`: cosines and sines of every position, recomputed in each forward.
 pub struct Rotary {
     pub(super) inv_freq: Tensor,
-    /// Kept for rope kinds that change with the length.
+    /// Kept by the module for rope kinds that change with the length.
     _original_inv_freq: Tensor,
     pub(super) head_dim: u64,
 }
 
-/// `1.0 / (base ** (torch.arange(0, dim, 2) / dim))`, whose last product is `last`
-/// (`compute_default_rope_parameters`). What its parts leave free is what later parameters are cut from.
+/// `1.0 / (base ** (torch.arange(0, dim, 2) / dim))`, whose last product is `last` (`compute_default_rope_parameters`).
+/// Parameters made after it reuse the memory that its temporaries free.
 pub fn inverse_frequencies(t: &Tape, n: u64, last: impl FnOnce() -> Tensor) -> Tensor {
     let part = |name| t.empty([n], DType::F32, name);
     let power = {
@@ -33,7 +33,7 @@ pub fn inverse_frequencies(t: &Tape, n: u64, last: impl FnOnce() -> Tensor) -> T
     frequencies
 }
 
-/// The same once more, which `_init_weights` copies into the buffers of a model that is otherwise whole.
+/// Recomputes the frequencies, as `_init_weights` does to copy them into the buffers of a complete model.
 pub fn inverse_frequencies_again(t: &Tape, like: &Tensor) {
     let n = like.size(0);
     inverse_frequencies(t, n, || t.empty([n], DType::F32, "mul"));
@@ -54,7 +54,7 @@ impl Rotary {
         })
     }
 
-    /// The end of the constructor of the model that it is in.
+    /// Runs `_init_weights` at the end of the constructor of the model that contains this.
     pub fn initialised(self, t: &Tape) -> Self {
         inverse_frequencies_again(t, &self.inv_freq);
         self
@@ -109,9 +109,9 @@ pub fn apply_rotary(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor 
     t.add(&straight, &turned)
 }
 
-/// Phi's rotation of the first elements of each head, as many as `cos` has: both are turned, then
-/// both get their other elements back. The caller's variables keep the turned elements and the
-/// others, which come second.
+/// Phi's rotation of the first elements of each head, as many as `cos` has: both queries and keys are rotated, then
+/// both are concatenated with their other elements. The caller's variables keep the rotated elements and the others,
+/// which come second.
 pub fn apply_partial_rotary(
     t: &Tape,
     [q, k]: [&Tensor; 2],
@@ -126,7 +126,7 @@ pub fn apply_partial_rotary(
     (whole, held)
 }
 
-/// As [`apply_partial_rotary`], queries first and then keys (Phi-3).
+/// Rotates the first elements of each head, concatenating the queries before the keys are rotated (Phi-3).
 pub fn apply_partial_rotary_in_turn(t: &Tape, [q, k]: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
     let parts = [q, k].map(|x| turned_part(t, x, cos.last()));
     [0, 1].map(|i| {
@@ -135,7 +135,7 @@ pub fn apply_partial_rotary_in_turn(t: &Tape, [q, k]: [&Tensor; 2], cos: &Tensor
     })
 }
 
-/// The first `width` elements of each head, and the others.
+/// Splits each head into its first `width` elements and the others.
 fn turned_part(t: &Tape, x: &Tensor, width: u64) -> (Tensor, Tensor) {
     let d = x.dim() - 1;
     let turned = t.slice(x, d, width);

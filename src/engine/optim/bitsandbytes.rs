@@ -9,13 +9,13 @@ use crate::tape::{Kind, Tape, Tensor, Why};
 /// Parameters with fewer elements keep their moments in fp32 (`min_8bit_size`).
 const MIN_8BIT: u64 = 4096;
 
-/// Moments with at least so many elements are paged (`get_state_buffer`).
+/// Fewest elements of moments that are paged (`get_state_buffer`).
 const MIN_PAGED: u64 = 100_000;
 
 /// Elements that share a scale (`blocksize`).
 const BLOCK: u64 = 256;
 
-/// What the states of all parameters share.
+/// State that the optimizer shares between all parameters.
 #[derive(Default)]
 pub(super) struct Shared {
     /// The 256 values that a byte stands for, signed and unsigned.
@@ -58,7 +58,7 @@ impl Shared {
             }
         }
         if states.0.is_empty() {
-            // Its moments are elsewhere; an empty tensor says that they were made.
+            // The moments are in managed memory; an empty tensor marks them as made.
             states.0.push(t.empty([0], dtype, "paged"));
         }
     }

@@ -9,8 +9,8 @@ use crate::tape::{Tape, Tensor};
 /// (`kChunkSize` in `aten/src/ATen/native/cuda/MultiTensorApply.cuh`).
 const CHUNK: u64 = 65_536;
 
-/// `make` makes one norm for each of so many tensors, of which the largest has so many elements; beside them lie the
-/// norms of all their chunks (`foreach_tensor_norm_cuda` in `aten/src/ATen/native/cuda/ForeachReduceOp.cu`).
+/// Runs `make`, which makes the norms of `tensors` tensors, the largest of `largest` elements, while the partial norms
+/// of all chunks are allocated (`foreach_tensor_norm_cuda` in `aten/src/ATen/native/cuda/ForeachReduceOp.cu`).
 pub(crate) fn in_foreach_norm<R>(t: &Tape, tensors: u64, largest: u64, make: impl FnOnce() -> R) -> R {
     let partials = t.empty([tensors * largest.div_ceil(CHUNK)], DType::F32, "partial norms");
     let norms = make();

@@ -9,7 +9,7 @@ use crate::tape::{Kind, Tape, Tensor, Why};
 /// A copy of a model's weights and buffers.
 pub struct Ema {
     copy: Vec<Tensor>,
-    /// The first update copies; later ones average.
+    /// Set by the first update, which copies instead of averaging.
     updated: Cell<bool>,
 }
 
@@ -27,8 +27,8 @@ impl Ema {
         }
     }
 
-    /// `update_parameters`: in place, but for the count of updates, which is brought to the GPU for
-    /// each type of weights once there is something to average.
+    /// `update_parameters`: in place, except for the count of updates, which is copied to the GPU for each type of
+    /// weights once there is something to average.
     pub fn update(&self, t: &Tape) {
         if !self.updated.replace(true) {
             return;

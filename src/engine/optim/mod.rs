@@ -27,12 +27,12 @@ pub struct Optimizer {
     bitsandbytes: bitsandbytes::Shared,
 }
 
-/// What the optimizer keeps for one parameter; empty until its first step.
+/// State tensors of one parameter; empty until its first step.
 #[derive(Default, Clone)]
 struct States(Vec<Tensor>);
 
 impl Optimizer {
-    /// Over those of `params` that are trained.
+    /// Makes an optimizer over those of `params` that require gradients.
     pub fn new(kind: setup::Optimizer, params: &[Tensor]) -> Self {
         let params: Vec<Tensor> = params.iter().filter(|p| p.requires_grad()).cloned().collect();
         let states = vec![States::default(); params.len()];
@@ -49,7 +49,7 @@ impl Optimizer {
         &self.params
     }
 
-    /// Whether the step takes the scaler's scale and checks for infinities by itself.
+    /// Returns true if the step takes the scaler's scale and checks for infinities by itself.
     pub fn scales_itself(&self) -> bool {
         self.kind == setup::Optimizer::AdamwFused
     }
@@ -78,7 +78,7 @@ impl Optimizer {
         self.params.iter().for_each(Tensor::clear_grad);
     }
 
-    /// A state in the layout of the parameter.
+    /// Makes a state in the layout of the parameter.
     fn state(t: &Tape, p: &Tensor, name: &'static str) -> Tensor {
         let state = t.in_scope(t.scope_of(p), || {
             t.as_kind(Kind::OptimizerState, || t.empty_like(p, p.dtype(), name))

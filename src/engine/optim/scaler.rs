@@ -59,7 +59,7 @@ impl GradScaler {
         drop(flag);
     }
 
-    /// Gradients are checked, and divided in place; then the host asks whether all are finite.
+    /// Records the work: gradients are checked and divided in place, then the host asks if all are finite.
     fn work(&self, t: &Tape, optimizer: &Optimizer) {
         if t.works() {
             let grads: Vec<Tensor> = optimizer.params().iter().filter_map(Tensor::grad).collect();

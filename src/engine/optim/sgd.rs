@@ -4,7 +4,8 @@ use super::Optimizer;
 use crate::tape::Tape;
 
 impl Optimizer {
-    /// The first step's momentum is a copy of the gradient; later steps update it in place.
+    /// Allocates the momentum buffers, copies of the gradients, in the first step; from then on they are updated in
+    /// place.
     pub(super) fn momentum(&mut self, t: &Tape) {
         for (p, states) in self.params.iter().zip(&mut self.states) {
             if states.0.is_empty() && p.grad().is_some() {

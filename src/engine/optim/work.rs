@@ -1,4 +1,4 @@
-//! What an optimizer's step makes the GPU do in place, where nothing is born.
+//! In-place kernels and host ops of an optimizer's step, which allocate nothing.
 
 use super::Optimizer;
 use crate::dtype::DType;
@@ -6,7 +6,7 @@ use crate::setup;
 use crate::tape::work::{Chore, Class};
 use crate::tape::{Tape, Tensor};
 
-/// A kernel over whole lists: its name, how many lists it reads, and how many it writes.
+/// A kernel over whole lists: its name, number of lists it reads, and number of lists it writes.
 pub(super) type Pass = (&'static str, u64, u64);
 
 /// `_multi_tensor_adam` (`torch/optim/adam.py`), with weight decay and without amsgrad.
@@ -41,10 +41,10 @@ pub(super) const SGD_MOMENTUM: [Pass; 3] = [
     ("_foreach_add_", 2, 1),
 ];
 
-/// `Adafactor.step` of transformers: what it does in place with a matrix, in fp32.
+/// `Adafactor.step` of transformers: in-place kernels for a matrix, in fp32.
 const ADAFACTOR: [Pass; 4] = [("div_", 1, 1), ("mul_", 1, 1), ("mul_", 2, 1), ("add_", 2, 1)];
 
-/// `_single_tensor_adafactor`: the same, in the parameter's type.
+/// `_single_tensor_adafactor`: in-place kernels for a matrix, in the parameter's type.
 const ADAFACTOR_TORCH: [Pass; 5] = [
     ("mul_", 1, 1),
     ("div_", 1, 1),
@@ -54,7 +54,7 @@ const ADAFACTOR_TORCH: [Pass; 5] = [
 ];
 
 impl Optimizer {
-    /// What the host calls the optimizer by.
+    /// Name of the optimizer in host ops.
     pub(super) fn name(&self) -> &'static str {
         use setup::Optimizer as O;
         match self.kind {
@@ -69,7 +69,7 @@ impl Optimizer {
         }
     }
 
-    /// The host's way through all parameters to drop their gradients.
+    /// Records the host's loop over all parameters that drops their gradients.
     pub fn zero_grad_work(&self, t: &Tape) {
         if t.works() {
             t.chore(Chore::Step("zero_grad"));
@@ -77,7 +77,7 @@ impl Optimizer {
         }
     }
 
-    /// The step's kernels over whole lists, and the host's turn to each parameter.
+    /// Records the step's kernels over whole lists, and the host's work per parameter.
     pub(super) fn work(&self, t: &Tape) {
         use setup::Optimizer as O;
         if !t.works() {
@@ -99,7 +99,7 @@ impl Optimizer {
         }
     }
 
-    /// What a step does in place with one parameter, after what it made.
+    /// Records the in-place kernels of one parameter, after those that allocate.
     pub(super) fn work_in_place(&self, t: &Tape, p: &Tensor) {
         use setup::Optimizer as O;
         let (passes, dtype): (&[Pass], _) = match self.kind {
@@ -114,7 +114,7 @@ impl Optimizer {
     }
 }
 
-/// The host turns to a parameter.
+/// Records the host's work on one parameter.
 pub(super) fn turn(t: &Tape, optimizer: &'static str, p: &Tensor) {
     t.chore(Chore::Parameter(optimizer, p.dim() >= 2));
 }
@@ -126,7 +126,7 @@ fn in_place(t: &Tape, p: &Tensor, passes: &[Pass], dtype: DType) {
     }
 }
 
-/// Kernels over the lists of each type of parameters.
+/// Records kernels over the lists of parameters of each type.
 pub(super) fn lists(t: &Tape, tensors: &[&Tensor], passes: &[Pass]) {
     by_type(t, tensors, Class::Foreach, passes);
 }

@@ -1,3 +1,5 @@
+//! Full result of one setup as a JSON document.
+
 use serde::Serialize;
 
 use super::{BreakdownNode, Phase, Prediction, Report, StepBytes};
@@ -5,8 +7,8 @@ use crate::units::Bytes;
 use crate::verdict::Fit;
 use crate::{Model, Setup};
 
-/// The whole answer to one setup as a JSON document: a prediction line's figures, and what they are
-/// of and consist of.
+/// Full result of one setup as a JSON document: a prediction's figures, the model and setup they belong to, and their
+/// breakdown.
 #[derive(Debug, Clone, Serialize)]
 pub struct Answer<'a> {
     model: &'a str,
@@ -21,7 +23,7 @@ pub struct Answer<'a> {
     breakdown: &'a BreakdownNode,
 }
 
-/// What a run is held against, and how it stands.
+/// A memory target by name, and the run's verdict for it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct JudgedTarget<'a> {
     name: &'a str,
@@ -30,15 +32,15 @@ pub(crate) struct JudgedTarget<'a> {
 }
 
 impl<'a> JudgedTarget<'a> {
-    /// By the target's name.
+    /// Pairs a target's name with the verdict.
     pub const fn new(name: &'a str, fit: &'a Fit) -> Self {
         Self { name, fit }
     }
 }
 
 impl Report {
-    /// The answer for a card that holds `outside` bytes outside PyTorch's allocator; `target` is what
-    /// the run is held against, with its name.
+    /// Returns the result for a card that holds `outside` bytes outside PyTorch's allocator; `target` is the name of
+    /// the memory target and the run's verdict for it.
     pub fn answer<'a>(
         &'a self,
         (model, setup): (&'a Model, &'a Setup),

@@ -1,18 +1,20 @@
+//! Compact table of block sizes.
+
 use crate::tape::log::StorageId;
 
-/// Bytes of each storage's block, in little memory: a run has tens of thousands, and few are of 2 GiB or more.
+/// Bytes of each storage's block, in little memory: a run has tens of thousands, and few are 2 GiB or larger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BlockBytes {
-    /// Bytes, or which of `large`.
+    /// Bytes, or an index into `large` with the bit [`LARGE`] set.
     of: Vec<u32>,
     large: Vec<u64>,
 }
 
-/// A number with this bit is that of a large block.
+/// Marks an entry as an index into `large`.
 const LARGE: u32 = 1 << 31;
 
 impl BlockBytes {
-    /// Of a storage.
+    /// Bytes of a storage's block.
     #[inline]
     pub fn of(&self, id: StorageId) -> u64 {
         let of = self.of[id as usize];

@@ -1,3 +1,5 @@
+//! Breakdown of the memory live at a step's peak.
+
 use std::ops::Deref;
 use std::sync::OnceLock;
 
@@ -10,21 +12,20 @@ use crate::tape::log::ScopeId;
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
-/// A named part of the memory live at one instant, with what it consists of, largest first.
+/// A named part of the memory live at one instant, and its own parts, largest first.
 ///
 /// A node's `bytes` are exactly the sum of its children's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakdownNode {
-    /// What a person calls it: a component, a kind, a layer, a tensor.
+    /// Name to show: of a component, a kind, a layer or a tensor.
     pub name: String,
-    /// Allocator bytes (rounded blocks) of all that is below.
+    /// Allocator bytes (rounded blocks) of all children.
     pub bytes: Bytes,
     /// Parts, largest first; equal ones by name.
     pub children: Vec<BreakdownNode>,
 }
 
-/// What is live at the peak of a step, put together when it is first looked at: most runs are asked for their
-/// figures alone.
+/// Memory live at the peak of a step, computed on first access: most callers need only the totals.
 #[derive(Debug, Clone, Default)]
 pub struct Breakdown {
     timeline: Timeline,
@@ -32,7 +33,7 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// Of a step's peak.
+    /// Makes the breakdown of a step's peak.
     pub(crate) fn of(timeline: &Timeline) -> Self {
         Self {
             timeline: timeline.clone(),
@@ -60,7 +61,7 @@ impl Deref for Breakdown {
     }
 }
 
-/// Groups what lives by component, then kind, then layer, then tensor.
+/// Groups the live tensors by component, then kind, then layer, then tensor.
 fn breakdown(live: &Live<'_>) -> BreakdownNode {
     let mut groups = groups(live);
     let paths = paths(live, &groups);
@@ -85,8 +86,8 @@ fn breakdown(live: &Live<'_>) -> BreakdownNode {
     )
 }
 
-/// By scope of these groups: the path of the module, and its number among all paths in order. A module that is called
-/// twice has two scopes and one path.
+/// Returns, for each scope of these groups, the path of the module and its rank among all paths in order. A module that
+/// is called twice has two scopes and one path.
 fn paths(live: &Live<'_>, groups: &[Group]) -> Vec<(usize, String)> {
     let mut paths = vec![(0, String::new()); live.log().scopes.len()];
     let mut scopes: Vec<ScopeId> = groups.iter().map(|group| group.scope).collect();
@@ -102,7 +103,7 @@ fn paths(live: &Live<'_>, groups: &[Group]) -> Vec<(usize, String)> {
     paths
 }
 
-/// What the tensors of one name and kind hold, of those that one call of a module made.
+/// Sum of the tensors of one name and kind that one call of a module made.
 struct Group {
     scope: ScopeId,
     component: Component,
@@ -111,14 +112,14 @@ struct Group {
     bytes: Bytes,
 }
 
-/// By scope: few groups in each, so that a thousand tensors alike need no text of their own.
+/// Groups the live tensors by scope. A scope has few groups, so a thousand equal tensors need no strings of their own.
 fn groups(live: &Live<'_>) -> Vec<Group> {
     let mut scopes: Vec<Vec<Group>> = Vec::new();
     scopes.resize_with(live.log().scopes.len(), Vec::new);
     for held in live.together() {
         let (birth, kind) = (held.birth, held.kind());
         let groups = &mut scopes[birth.scope as usize];
-        // The same text at two places makes two groups here, and one part in the end.
+        // Equal text at two addresses makes two groups here, which are merged into one node in the end.
         match groups
             .iter_mut()
             .find(|g| g.kind == kind && std::ptr::eq(g.name, birth.name))

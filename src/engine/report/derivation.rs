@@ -1,5 +1,5 @@
-//! How each number that a face shows comes about: a formula, the numbers in it, where they come
-//! from, and whether they are simulated, measured, stated or estimated.
+//! Derivations of the numbers that frontends show: a formula, its numbers, its source, and whether the result is
+//! simulated, measured, stated or estimated.
 
 mod beside;
 mod card;
@@ -19,7 +19,7 @@ use crate::tape::{Component, Kind};
 use crate::verdict::{Fit, Room};
 use crate::{Model, Setup};
 
-/// A number that a face shows.
+/// A number that a frontend shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -33,7 +33,7 @@ pub enum Quantity {
     Row(Vec<String>),
     /// Live bytes at an instant.
     Live(Instant),
-    /// One of the largest tensors live at an instant, by its place among them.
+    /// One of the largest tensors live at an instant, by its rank among them.
     Tensor(Instant, usize),
     /// Highest reserved bytes.
     PeakReserved,
@@ -41,19 +41,19 @@ pub enum Quantity {
     Reserve,
     /// Bytes outside PyTorch's allocator.
     OutsideTorch,
-    /// One term of them.
+    /// One term of the bytes outside PyTorch's allocator.
     Outside(Outside),
-    /// What the run needs of the card.
+    /// Memory that the run needs of the card.
     Needed,
-    /// What the card has.
+    /// Memory of the card.
     Room,
-    /// What stays free.
+    /// Memory that stays free.
     Spare,
-    /// What is missing.
+    /// Memory that is missing.
     Short,
     /// Weights of the model.
     Params,
-    /// Weights of one part of it.
+    /// Weights of one part of the model.
     PartParams(Component),
     /// Weights that are trained.
     Trainable,
@@ -69,15 +69,15 @@ pub enum Quantity {
     AfterModel,
     /// Bytes while a model that does not train holds its outputs.
     WithOutputs,
-    /// Keys and values that it keeps.
+    /// Keys and values that a model which does not train keeps.
     Cache,
-    /// What a change of the setup does to the reserved peak.
+    /// Difference that a change of the setup makes to the reserved peak.
     Change,
     /// A number of the changed run.
     Changed(Box<Quantity>),
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -87,7 +87,7 @@ pub enum Unit {
     Count,
 }
 
-/// How sure a number is.
+/// Evidence that a number rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
@@ -95,48 +95,48 @@ pub enum Basis {
     Simulated,
     /// Counted from the model's configuration and the setup.
     Counted,
-    /// As the person entered it.
+    /// Entered by the user.
     Entered,
     /// Stated by a vendor.
     Stated,
     /// Measured.
     Measured,
-    /// Between two amounts.
+    /// Estimated, with a lowest and a highest value.
     Estimated([u64; 2]),
 }
 
-/// Where a formula comes from. Faces have the words.
+/// Source of a formula. Frontends have the words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The simulated step: eager PyTorch 2.11, transformers 5.17.
     Step,
-    /// How PyTorch's allocator rounds requests: `round_size` in `CUDACachingAllocator.cpp`.
+    /// PyTorch's rounding of requests: `round_size` in `CUDACachingAllocator.cpp`.
     Blocks,
-    /// What it asks of the driver: `get_allocation_size`, same file.
+    /// PyTorch's sizes of segments: `get_allocation_size` in `CUDACachingAllocator.cpp`.
     Segments,
     /// The model's `config.json`, as transformers builds it.
     Config,
-    /// What was entered.
+    /// The setup that the user entered.
     Setup,
-    /// What the tables of this page say, added up.
+    /// Sum of numbers shown in the tables of the page.
     Sum,
-    /// What is known of a term outside PyTorch's allocator, and where it was seen.
+    /// A term outside PyTorch's allocator, and the measurement or document behind it.
     Outside(Outside, String),
     /// A document or a measurement, by its title.
     Document(String),
 }
 
-/// How a number comes about.
+/// Derivation of a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Derivation {
     /// The formula with its numbers; its value is the number that is shown.
     pub formula: Formula,
-    /// What it counts.
+    /// Unit of the number.
     pub unit: Unit,
-    /// Where the formula comes from.
+    /// Source of the formula.
     pub source: Source,
-    /// How sure it is.
+    /// Evidence for the number.
     pub basis: Basis,
 }
 
@@ -160,21 +160,21 @@ impl Derivation {
     }
 }
 
-/// A run whose numbers are asked about.
+/// A run and its context, from which numbers are derived.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The model.
     pub model: &'a Model,
     /// The setup.
     pub setup: &'a Setup,
-    /// What came of them.
+    /// Result of simulating the setup.
     pub report: &'a Report,
-    /// The memory that the run is given and how it fits, where there is any.
+    /// The memory that the run is given and the verdict, if there is any.
     pub room: Option<(Room<'a>, &'a Fit)>,
 }
 
 impl Subject<'_> {
-    /// How a number comes about; `None` where this run has no such number.
+    /// Derives a number; `None` if this run has no such number.
     pub fn derivation(self, of: &Quantity) -> Option<Derivation> {
         use Quantity as Q;
         match of {
@@ -202,7 +202,7 @@ impl Subject<'_> {
             Q::AfterModel => self.after_model(),
             Q::WithOutputs => self.with_outputs(),
             Q::Cache => self.cache(),
-            // These are of two runs.
+            // These need two runs.
             Q::Change | Q::Changed(_) => None,
         }
     }

@@ -1,3 +1,5 @@
+//! Descriptions of storages for reports.
+
 use std::sync::Arc;
 
 use super::timeline::LiveTensor;
@@ -5,10 +7,10 @@ use crate::tape::log::{Birth, Log, StorageId};
 use crate::tape::{Kind, Why};
 use crate::units::Bytes;
 
-/// Describes storages; texts that recur are shared.
+/// Describes storages, sharing the strings that recur.
 pub(super) struct Describe<'a> {
     log: &'a Log,
-    /// Paths of modules that were asked for.
+    /// Paths of modules requested so far.
     layers: Vec<Option<Arc<str>>>,
 }
 
@@ -20,7 +22,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    /// What a storage of a block of `bytes` is.
+    /// Describes a storage with a block of `bytes`.
     pub fn tensor(&mut self, id: StorageId, bytes: Bytes) -> LiveTensor {
         let (log, birth) = (self.log, &self.log.births[id as usize]);
         let layer = self.layers[birth.scope as usize].get_or_insert_with(|| log.path(birth.scope).into());

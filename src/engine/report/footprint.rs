@@ -1,10 +1,12 @@
+//! Memory that a run takes from the device, part by part.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Outside, OutsideTerm, Report};
 use crate::tape::Kind;
 use crate::units::Bytes;
 
-/// One part of what a run takes from the device.
+/// One part of the memory that a run takes from the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -17,9 +19,8 @@ pub enum Part {
 }
 
 impl Report {
-    /// What the run takes from a device, part by part: tensors by kind at the steady peak, the rest
-    /// of the reserved peak, and `outside`, what the device holds outside the allocator. Parts of no
-    /// bytes are left out.
+    /// Memory that the run takes from a device, part by part: tensors by kind at the steady peak, the rest of the
+    /// reserved peak, and `outside`, the terms outside the allocator. Parts of zero bytes are left out.
     pub fn footprint(&self, outside: &[OutsideTerm]) -> Vec<(Part, Bytes)> {
         let live = self.by_kind();
         let held: Bytes = live.iter().map(|(_, bytes)| *bytes).sum();

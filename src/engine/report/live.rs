@@ -1,21 +1,23 @@
+//! Storages live at one instant of a step.
+
 use super::BlockBytes;
 use super::timeline::{Instant, Timeline};
 use crate::tape::log::{Birth, Log, StorageId};
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
-/// What lives at one instant of a step, not yet put into words: sums over it cost next to nothing.
+/// Storages live at one instant of a step, without descriptions: sums over them are cheap.
 pub struct Live<'a> {
     log: &'a Log,
     block_bytes: &'a BlockBytes,
     ids: Vec<StorageId>,
-    /// Bytes of all that have one description, by description.
+    /// Total bytes of the storages that share a description, by description.
     sums: Vec<u64>,
 }
 
-/// One storage that lives, or several that are alike.
+/// One live storage, or several with one description.
 pub struct Held<'a> {
-    /// What it is.
+    /// Description of the allocation.
     pub birth: &'a Birth,
     /// The part of the model that made it.
     pub component: Component,
@@ -24,14 +26,14 @@ pub struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// What it is for.
+    /// Purpose of the memory.
     pub fn kind(&self) -> Kind {
         self.birth.kind
     }
 }
 
 impl Timeline {
-    /// What lives at an instant, in the order of birth.
+    /// Storages live at an instant, in order of allocation.
     pub fn live(&self, instant: Instant) -> Live<'_> {
         let recorded = self.recorded();
         let births = &recorded.log.births;
@@ -50,12 +52,12 @@ impl Timeline {
 }
 
 impl<'a> Live<'a> {
-    /// The record that says what each storage is.
+    /// Log that describes each storage.
     pub fn log(&self) -> &'a Log {
         self.log
     }
 
-    /// Everything that lives.
+    /// Iterates over all live storages.
     pub fn iter(&self) -> impl Iterator<Item = Held<'a>> {
         self.ids.iter().map(|&id| {
             let birth = &self.log.births[id as usize];
@@ -63,7 +65,7 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// Everything that lives, what has one description together.
+    /// Iterates over all live storages, with those of one description summed.
     pub fn together(&self) -> impl Iterator<Item = Held<'a>> {
         let descriptions = self.log.births.descriptions().iter().zip(&self.sums);
         descriptions
@@ -79,7 +81,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Bytes of those of which `of` is true.
+    /// Bytes of the storages for which `of` returns true.
     pub fn sum(&self, of: impl Fn(&Held<'_>) -> bool) -> Bytes {
         self.together().filter(|held| of(held)).map(|held| held.bytes).sum()
     }

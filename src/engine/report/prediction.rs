@@ -1,3 +1,5 @@
+//! Figures of a report as one line of JSON.
+
 use serde::Serialize;
 
 use super::{Report, Reserved, StepBytes, Warning};
@@ -18,11 +20,11 @@ pub struct Prediction<'a> {
     pub peak_allocated: Bytes,
     /// Highest reserved bytes over the run's steps, of the layout that reserves most.
     pub peak_reserved: Bytes,
-    /// The same for each layout of the allocator's segments.
+    /// Highest reserved bytes for each layout of the allocator's segments.
     pub reserved: &'a [Reserved],
     /// Bytes that the GPU holds outside PyTorch's allocator.
     pub outside_torch: Bytes,
-    /// What to know and what to do.
+    /// Warnings, each with the next step to take.
     pub warnings: &'a [Warning],
 }
 

@@ -1,3 +1,5 @@
+//! Reserved bytes by layout of segments.
+
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
@@ -6,31 +8,29 @@ use super::Report;
 use crate::order::sort_by_key;
 use crate::units::Bytes;
 
-/// In what process a run takes its memory. The allocator's best fit takes the lowest of equal blocks,
-/// so the order of addresses decides which cached block is cut, and by that how much is reserved.
+/// Layout of segments in the process that runs. The allocator's best fit takes the lowest of equal blocks, so the order
+/// of addresses decides which cached block is split, and so how much is reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SegmentLayout {
-    /// The first run of a process: nothing is cached, and segments lie where recorded traces of fresh
-    /// processes have them ([`DriverAddresses`](crate::allocator::DriverAddresses)). Of 408 runs that were
-    /// measured so, 398 reserve this to the byte (`truth/own_process.jsonl`).
+    /// The first run of a process: nothing is cached, and segments have the addresses of recorded traces of fresh
+    /// processes ([`DriverAddresses`](crate::allocator::DriverAddresses)). Of 408 runs measured in a fresh process, 398
+    /// reserve this to the byte (`truth/own_process.jsonl`).
     FreshProcess,
     /// A process that has trained before, such as a notebook or a loop over settings: the cuBLAS
     /// workspaces of the former run are cached when the model is made, and addresses ascend.
     ///
-    /// `torch.cuda.empty_cache` cannot give back the segments of those workspaces, which belong to
-    /// cuBLAS' handles until `torch._C._cuda_clearCublasWorkspaces`
-    /// (`aten/src/ATen/cuda/CublasHandlePool.cpp`). Played one after another with what each leaves
-    /// behind, two in three rows of `truth/training_steps.jsonl` reserve what was measured to the
-    /// MiB, so this, not the engine's rules, is what a measured process differs by from a fresh one.
+    /// `torch.cuda.empty_cache` cannot release the segments of those workspaces, which belong to cuBLAS' handles until
+    /// `torch._C._cuda_clearCublasWorkspaces` (`aten/src/ATen/cuda/CublasHandlePool.cpp`). Replayed one after another
+    /// with what each leaves behind, two in three rows of `truth/training_steps.jsonl` reserve the measured amount to
+    /// the MiB, so this, and not the engine's rules, is the difference between a measured process and a fresh one.
     UsedProcess,
-    /// As [`Self::UsedProcess`], with the large segments in one order drawn at random
+    /// A used process ([`Self::UsedProcess`]) with the large segments in one order drawn at random
     /// ([`ShuffledAddresses`](crate::allocator::ShuffledAddresses)).
     ///
-    /// Addresses that only go down or only go up are the two ends of what a driver does; in between, a
-    /// few runs reserve more than at either. Of 264 measured rows four reserve over 3% more than at both
-    /// ends: two of them what most drawn orders say, two because of segments that an earlier run left behind
-    /// (`tests/recorded_process.rs`).
+    /// Addresses that only descend or only ascend are the two extremes of a driver; in between, a few runs reserve more
+    /// than at either. Of 264 measured rows four reserve over 3% more than at both extremes: two of them match most
+    /// drawn orders, and two have segments that an earlier run left behind (`tests/recorded_process.rs`).
     DrawnOrder,
 }
 
@@ -48,11 +48,11 @@ impl SegmentLayout {
 /// The highest reservation of a run, for one layout of segments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reserved {
-    /// Where segments lie.
+    /// Layout of segments.
     pub layout: SegmentLayout,
     /// Highest reserved bytes.
     pub bytes: Bytes,
-    /// The segments that these are: bytes of one, and how many there are, largest first.
+    /// The reserved segments: bytes of one, and their number, largest first.
     #[serde(skip)]
     pub segments: Vec<(Bytes, u64)>,
 }
@@ -71,12 +71,12 @@ impl Reserved {
 }
 
 impl Report {
-    /// The layout that reserves most, which a plan must hold; the first of equals.
+    /// The layout that reserves most, for which a plan must have room; the first of equals.
     pub fn most_reserved(&self) -> Option<&Reserved> {
         self.reserved.iter().rev().max_by_key(|reserved| reserved.bytes)
     }
 
-    /// The layouts that reserve least and most; nothing where all reserve the same.
+    /// The layouts that reserve least and most; `None` if all reserve equally much.
     pub fn reserved_range(&self) -> Option<[&Reserved; 2]> {
         let least = self.reserved.iter().min_by_key(|reserved| reserved.bytes)?;
         let most = self.most_reserved()?;

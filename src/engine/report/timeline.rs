@@ -1,3 +1,5 @@
+//! Timeline of one step: every allocation and free, and the tensors live at any instant.
+
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -13,13 +15,13 @@ use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::{Component, Kind, Why};
 use crate::units::Bytes;
 
-/// A point of the step: the number of events (allocations and frees) that came before.
+/// A point of the step: the number of events (allocations and frees) before it.
 pub type Instant = usize;
 
 /// One tensor that is live at an instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveTensor {
-    /// What made it or what it is, such as `q_proj.weight` or `softmax output`.
+    /// Name of the tensor or of the operation that made it, such as `q_proj.weight` or `softmax output`.
     pub name: Cow<'static, str>,
     /// Module path, such as `model.layers.3.self_attn`.
     pub layer: Arc<str>,
@@ -33,33 +35,33 @@ pub struct LiveTensor {
     pub dtype: DType,
     /// Bytes of the allocator's block.
     pub bytes: Bytes,
-    /// Why it lives.
+    /// Reason that it is live.
     pub why: Why,
 }
 
-/// Every allocation and free of one step, and what each tensor is.
+/// Every allocation and free of one step, with a description of each tensor.
 ///
-/// Instants run from 0 (before the step) to `len()` (after its last event). A cheap handle: clones
-/// share the record, and descriptions of tensors are made when they are asked for.
+/// Instants run from 0 (before the step) to `len()` (after its last event). A cheap handle: clones share the recording,
+/// and descriptions of tensors are made on request.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline(Arc<Recorded>);
 
-/// What a timeline reads.
+/// Data behind a timeline.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// What each storage is.
+    /// Descriptions of the storages.
     pub log: Log,
-    /// Births and deaths of the step.
+    /// Allocations and frees of the step.
     pub events: Vec<Event>,
     /// Storages that live before the first event.
     pub initial: Vec<StorageId>,
     /// Bytes of each storage's block.
     pub block_bytes: BlockBytes,
-    /// Where each phase begins, in order.
+    /// First instant of each phase, in order.
     pub phases: Vec<(Phase, Instant)>,
     /// The instant of the highest total; the first of equals.
     pub peak: Instant,
-    /// Parameters, and whether each is trained.
+    /// Parameters, each with true if it is trained.
     pub parameters: Vec<(StorageId, bool)>,
 }
 
@@ -73,12 +75,12 @@ impl Timeline {
         self.0.events.len()
     }
 
-    /// Whether nothing happened.
+    /// Returns true if the timeline has no events.
     pub fn is_empty(&self) -> bool {
         self.0.events.is_empty()
     }
 
-    /// Where each phase begins, in order.
+    /// First instant of each phase, in order.
     pub fn phases(&self) -> &[(Phase, Instant)] {
         &self.0.phases
     }
@@ -106,7 +108,7 @@ impl Timeline {
         ids.into_iter().map(|id| describe.tensor(id, self.bytes(id))).collect()
     }
 
-    /// Tensors that are born in the step, in order, of blocks of which `of` is true.
+    /// Tensors allocated in the step, in order, whose block size satisfies `of`.
     pub fn born(&self, of: impl Fn(Bytes) -> bool) -> impl Iterator<Item = LiveTensor> {
         let mut describe = Describe::new(&self.0.log);
         let births = self.0.events.iter().filter(|event| event.is_birth());
@@ -115,14 +117,14 @@ impl Timeline {
             .map(move |id| describe.tensor(id, self.bytes(id)))
     }
 
-    /// How many tensors are live at an instant, and their bytes.
+    /// Number of tensors live at an instant, and their bytes.
     pub fn total_at(&self, instant: Instant) -> (usize, Bytes) {
         let ids = self.live_ids(instant);
         (ids.len(), ids.iter().map(|&id| self.bytes(id)).sum())
     }
 
-    /// The stacked curve by kind, reduced to at most `points` columns; a column holds the instant
-    /// of the highest total within its span, so that no peak is lost. Columns come in time order.
+    /// Live bytes by kind over time, reduced to at most `points` columns; a column holds the instant of the highest
+    /// total within its span, so that no peak is lost. Columns come in time order.
     pub fn columns(&self, points: usize) -> Vec<(Instant, [Bytes; Kind::COUNT])> {
         let span = (self.len() + 1).div_ceil(points.max(1)).max(1);
         let mut out: Vec<(Instant, [Bytes; Kind::COUNT])> = Vec::new();
@@ -171,7 +173,7 @@ impl Timeline {
     }
 
     pub(super) fn live_ids(&self, instant: Instant) -> Vec<StorageId> {
-        // A state that is made anew lives twice for a moment.
+        // A state that is made anew is live twice for a moment.
         let mut live = vec![0i8; self.0.log.births.len()];
         for &id in &self.0.initial {
             live[id as usize] += 1;

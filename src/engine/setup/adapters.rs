@@ -1,8 +1,8 @@
-//! Low-rank adapters: where they go and what they are made of (`peft.LoraConfig`).
+//! Low-rank adapters: their target modules and their type (`peft.LoraConfig`).
 
 use serde::{Deserialize, Serialize};
 
-/// Which projections get adapters (`target_modules`).
+/// Projections that get adapters (`target_modules`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "Given", into = "String")]
 pub enum Targets {
@@ -67,8 +67,8 @@ impl Targets {
         ))
     }
 
-    /// Whether the linear map at this dotted path gets an adapter; `language` says that it is one of
-    /// the language model's seven projections.
+    /// Returns true if the linear map at this dotted path gets an adapter; `language` is true for the language model's
+    /// seven projections.
     ///
     /// peft takes a name for the end of a path, and leaves the head out of `all-linear`.
     pub fn take(&self, path: &str, language: bool) -> bool {

@@ -1,37 +1,37 @@
-//! Samples of different lengths: what becomes of them in a batch.
+//! Batches samples of different lengths, padded or packed.
 
 use serde::{Deserialize, Serialize};
 
 use super::Setup;
 
-/// How samples of different lengths are put together.
+/// Layout of samples of different lengths in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
     /// Each in a row of its own, padded to the longest.
     #[default]
     Padded,
-    /// One behind the other in a single row, told apart by their positions.
+    /// One after the other in a single row, separated by their position ids.
     Packed,
 }
 
 impl Setup {
-    /// Whether samples share one row.
+    /// Returns true if samples share one row.
     pub fn is_packed(&self) -> bool {
         self.packing == Packing::Packed && !self.lengths.is_empty()
     }
 
-    /// Whether some sample is shorter than its row.
+    /// Returns true if some sample is shorter than its row.
     pub fn is_padded(&self) -> bool {
         self.packing == Packing::Padded && self.lengths.iter().any(|&length| length != self.lengths[0])
     }
 
-    /// Positions of the longest sample, of a setup that is batched: packed samples each count their own.
+    /// Positions of the longest sample of a batched setup; packed samples each count their own.
     pub fn longest(&self) -> u64 {
         self.lengths.iter().copied().max().unwrap_or(self.seq)
     }
 
-    /// The same with `batch` and `seq` as the lengths of the samples make them, where those are given.
+    /// Returns the setup with `batch` and `seq` set by the lengths of the samples, if those are given.
     #[must_use]
     pub fn batched(&self) -> Self {
         let mut setup = self.clone();

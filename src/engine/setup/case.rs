@@ -1,3 +1,5 @@
+//! Cases: rows of a case file, read from JSON.
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt;
@@ -15,13 +17,13 @@ pub struct Case {
     pub shape: Map<String, Value>,
     /// The training configuration.
     pub setup: Setup,
-    /// What the allocator may reserve (GiB), where the case says so.
+    /// Most GiB that the allocator may reserve, if the case gives a limit.
     pub limit_gib: Option<f64>,
-    /// How several GPUs share the step, where the case names a strategy.
+    /// Parallel strategy and its options, if the case names one.
     pub parallel: Option<Parallel>,
 }
 
-/// Why a case could not be read.
+/// Reason that a case could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseError(pub String);
 
@@ -36,12 +38,12 @@ impl std::error::Error for CaseError {}
 /// Keys of a case that describe the model's shape, not the setup.
 const SHAPE_KEYS: [&str; 3] = ["layers", "cross", "patch"];
 
-/// Keys of a case that say how several GPUs share the step.
+/// Keys of a case that describe the parallel strategy.
 const PARALLEL_KEYS: [&str; 6] = ["strategy", "world", "mp", "offload", "bucket", "stage"];
 
-/// Keys of a case that are notes of whoever wrote it, and change nothing: of measurements (`timed`, `start`, `events`,
-/// `alone`, `stages`, `mode`, `new_tokens`), of plans that were kept (`card`, `gb`, `nearest`, `planned`, `recommended`), and free words
-/// (`note`).
+/// Keys of a case that are its author's notes and change nothing: of measurements (`timed`, `start`, `events`, `alone`,
+/// `stages`, `mode`, `new_tokens`), of plans that were kept (`card`, `gb`, `nearest`, `planned`, `recommended`), and
+/// free words (`note`).
 pub const NOTES: [&str; 13] = [
     "timed",
     "start",
@@ -118,8 +120,7 @@ impl Case {
     }
 }
 
-/// Refuses a key that is neither of a case nor a note: a key that is passed over in silence gives the answer of another
-/// case.
+/// Refuses a key that is neither of a case nor a note: silently ignoring it would answer for another case.
 fn known(row: &Map<String, Value>) -> Result<(), CaseError> {
     let setup = match serde_json::to_value(Setup::default()) {
         Ok(Value::Object(setup)) => setup,

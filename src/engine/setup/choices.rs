@@ -1,4 +1,4 @@
-//! The choices of a setup, by the names of the case vocabulary.
+//! Enums of the setup's choices, named as cases name them.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +42,8 @@ pub enum Optimizer {
     /// `bitsandbytes.optim.AdamW8bit`: moments in one byte, with a scale for each 256 of them.
     #[serde(rename = "adamw_8bit")]
     Adamw8bit,
-    /// `bitsandbytes.optim.PagedAdamW8bit`: the same, large moments in memory that CUDA moves
-    /// between host and device.
+    /// `bitsandbytes.optim.PagedAdamW8bit`: moments in one byte, large ones in memory that CUDA moves between host and
+    /// device.
     #[serde(rename = "paged_adamw_8bit")]
     PagedAdamw8bit,
     /// `bitsandbytes.optim.PagedAdamW32bit`: moments in fp32, large ones paged.
@@ -59,9 +59,9 @@ pub enum Checkpointing {
     None,
     /// `gradient_checkpointing_enable`: every block, non-reentrant.
     Full,
-    /// The same of the vision tower alone.
+    /// Every block of the vision tower alone.
     Vision,
-    /// The same of the language model alone.
+    /// Every block of the language model alone.
     Language,
 }
 
@@ -74,13 +74,13 @@ pub enum Attention {
     Sdpa,
     /// Scores, softmax, dropout and product as separate tensors.
     Eager,
-    /// The package `flash-attn`, version 2. It follows the source of transformers 5.17 and
-    /// flash-attn 2.8: no run of it has been recorded.
+    /// The package `flash-attn`, version 2. Simulated from the source of transformers 5.17 and flash-attn 2.8: no run
+    /// of it has been recorded.
     #[serde(rename = "flash_attention_2")]
     FlashAttention2,
 }
 
-/// Which parameters are trained.
+/// Parameters that are frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Freeze {
@@ -93,12 +93,12 @@ pub enum Freeze {
     AllButConnector,
     /// Only low-rank adapters are trained.
     Lora,
-    /// The same, on weights kept in 4 bits: NF4 with double quantisation by bitsandbytes, after
-    /// peft's `prepare_model_for_kbit_training`.
+    /// Only low-rank adapters are trained, on weights kept in 4 bits: NF4 with double quantisation by bitsandbytes,
+    /// after peft's `prepare_model_for_kbit_training`.
     Qlora,
 }
 
-/// What `optimizer.zero_grad` leaves of gradients.
+/// State of the gradients after `optimizer.zero_grad`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ZeroGrad {
@@ -109,7 +109,7 @@ pub enum ZeroGrad {
     ToZero,
 }
 
-/// How the loss of a language model is taken from its last hidden states.
+/// Computation of a language model's loss from its last hidden states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {

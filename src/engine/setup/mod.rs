@@ -1,4 +1,5 @@
-//! What the user chose: batch, sequence, images, precision, optimizer, checkpointing, freezing.
+//! Training configuration that the user chooses: batch, sequence, images, precision, optimizer, checkpointing,
+//! freezing.
 
 mod adapters;
 mod batching;
@@ -22,18 +23,18 @@ pub struct Setup {
     pub batch: u64,
     /// Text positions per sample, image tokens included; 0 for pure vision models.
     pub seq: u64,
-    /// Text positions of each sample of a micro-batch, where they differ; then `batch` and `seq` follow.
+    /// Text positions of each sample of a micro-batch, if they differ; `batch` and `seq` then follow from them.
     pub lengths: Vec<u64>,
-    /// How such samples are put together.
+    /// Layout of samples of different lengths.
     pub packing: Packing,
     /// Images per sample.
     pub images: u64,
-    /// Pixels a side; the model's own size where absent.
+    /// Pixels a side; the model's own size if absent.
     pub image: Option<u64>,
     /// Patch grid `[height, width]` before the 2×2 merge, for Qwen-VL models.
     pub grid: Option<[u64; 2]>,
-    /// Pixels `[height, width]` of each image of a sample, where they differ; then `images`, `image` and
-    /// `grid` follow.
+    /// Pixels `[height, width]` of each image of a sample, if they differ; `images`, `image` and `grid` then follow
+    /// from them.
     pub image_sizes: Vec<[u64; 2]>,
     /// Frames per video, for video models.
     pub frames: Option<u64>,
@@ -45,13 +46,13 @@ pub struct Setup {
     pub ckpt: Checkpointing,
     /// Attention implementation.
     pub attn: Attention,
-    /// Which parameters are trained.
+    /// Parameters that are frozen.
     pub freeze: Freeze,
     /// LoRA rank.
     pub rank: u64,
     /// LoRA dropout probability.
     pub lora_dropout: f64,
-    /// Which projections get low-rank adapters.
+    /// Projections that get low-rank adapters.
     pub lora_targets: Targets,
     /// Type of the adapters' weights.
     pub lora_dtype: AdapterType,
@@ -59,17 +60,17 @@ pub struct Setup {
     pub accum: u64,
     /// Gradient clipping at norm 1.
     pub clip: bool,
-    /// What `zero_grad` leaves of gradients.
+    /// State of the gradients after `zero_grad`.
     pub zero_grad: ZeroGrad,
-    /// Whether autocast keeps its low-precision copies of weights until forward ends.
+    /// Keeps autocast's low-precision copies of weights until forward ends.
     pub autocast_cache: bool,
-    /// Whether an exponential moving average of all weights is kept
-    /// (`torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn`).
+    /// Keeps an exponential moving average of all weights (`torch.optim.swa_utils.AveragedModel` with
+    /// `get_ema_multi_avg_fn`).
     pub ema: bool,
-    /// How the loss of a language model is taken.
+    /// Computation of a language model's loss.
     pub loss: Loss,
-    /// Whether the language model keeps keys and values of every forward, as `config.use_cache` says;
-    /// absent, what the configuration says.
+    /// Keeps keys and values of every forward of the language model (`config.use_cache`); the configuration's own value
+    /// if absent.
     pub use_cache: Option<bool>,
 }
 

@@ -1,22 +1,22 @@
-//! How several GPUs share one training step.
+//! Strategies by which several GPUs share one training step.
 
 use serde::{Deserialize, Serialize};
 
-/// What each GPU holds of the model, its gradients and the optimizer's states.
+/// Split of the model, its gradients and the optimizer's states between GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// `DistributedDataParallel`: all of it, and buckets of the gradients' size beside them.
+    /// `DistributedDataParallel`: everything on each GPU, and buckets of the gradients' size beside it.
     Ddp,
-    /// The same with `gradient_as_bucket_view=True`: gradients lie in the buckets.
+    /// `DistributedDataParallel` with `gradient_as_bucket_view=True`: gradients are views of the buckets.
     DdpView,
-    /// `ZeroRedundancyOptimizer` under that: each GPU keeps the states of a part of the parameters.
+    /// `ZeroRedundancyOptimizer` under `DistributedDataParallel`: each GPU keeps the states of a part of the
+    /// parameters.
     Zero1,
-    /// FSDP2, `fully_shard` of every block and of the whole: shards of everything, each block gathered while it
-    /// runs and given up after its forward (ZeRO-3).
+    /// FSDP2, `fully_shard` of every block and of the root: parameters, gradients and states are sharded, and each
+    /// block is gathered while it runs and resharded after its forward (ZeRO-3).
     Fsdp,
-    /// The same with `reshard_after_forward=False`: gathered parameters stay until backward is done with them
-    /// (ZeRO-2).
+    /// FSDP2 with `reshard_after_forward=False`: gathered parameters stay until backward is done with them (ZeRO-2).
     FsdpNoReshard,
     /// Tensor parallelism by the model's own plan (`DistributedConfig(tp_size=…)` of transformers): each GPU keeps some
     /// heads and some of the MLP's width of every block, and all work on one batch.
@@ -24,7 +24,7 @@ pub enum Strategy {
     /// Pipeline parallelism (`torch.distributed.pipelining`): each GPU has consecutive blocks, and micro-batches go from
     /// one to the next; backwards begin as soon as they can (`Schedule1F1B`).
     Pipeline,
-    /// The same with all forwards before the first backward (`ScheduleGPipe`).
+    /// Pipeline parallelism with all forwards before the first backward (`ScheduleGPipe`).
     PipelineGpipe,
 }
 
@@ -32,9 +32,9 @@ pub enum Strategy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Parallel {
-    /// How they share.
+    /// Strategy.
     pub strategy: Strategy,
-    /// GPUs.
+    /// Number of GPUs.
     pub world: u64,
     /// FSDP2's `MixedPrecisionPolicy(param_dtype=bfloat16, reduce_dtype=float32)`.
     pub mp: bool,
@@ -42,7 +42,7 @@ pub struct Parallel {
     pub offload: bool,
     /// Bucket of DDP (MB): `bucket_cap_mb`.
     pub bucket: u64,
-    /// Which stage of a pipeline is looked at, from 0; absent, the one that takes the most memory.
+    /// Stage of a pipeline to report, from 0; the one that takes the most memory if absent.
     pub stage: Option<u64>,
 }
 
@@ -60,8 +60,8 @@ impl Default for Parallel {
 }
 
 impl Parallel {
-    /// Copies of the model, each of which trains micro-batches of its own: GPUs that share each map, or each have
-    /// some blocks, have one together.
+    /// Copies of the model, each of which trains micro-batches of its own; GPUs that split maps or blocks between them
+    /// hold one copy together.
     pub const fn replicas(&self) -> u64 {
         match self.strategy {
             Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => 1,
@@ -69,7 +69,7 @@ impl Parallel {
         }
     }
 
-    /// GPUs that share each linear map; 1 where each has them whole.
+    /// GPUs that share each linear map; 1 if each has them whole.
     pub const fn group(&self) -> u64 {
         match self.strategy {
             Strategy::Tensor => self.world,
@@ -79,19 +79,19 @@ impl Parallel {
 }
 
 impl Parallel {
-    /// Whether each GPU has a part of the model, so that its own step is recorded rather than rewritten.
+    /// Returns true if each GPU has a part of the model, so that its own step is recorded rather than rewritten.
     pub const fn is_in_parts(&self) -> bool {
         matches!(self.strategy, Strategy::Tensor) || self.strategy.is_pipeline()
     }
 }
 
 impl Strategy {
-    /// Whether GPUs have consecutive blocks.
+    /// Returns true for pipeline strategies, where each GPU has consecutive blocks.
     pub const fn is_pipeline(self) -> bool {
         matches!(self, Self::Pipeline | Self::PipelineGpipe)
     }
 
-    /// Whether parameters are sharded.
+    /// Returns true if parameters are sharded.
     pub const fn shards_parameters(self) -> bool {
         matches!(self, Self::Fsdp | Self::FsdpNoReshard)
     }

@@ -1,10 +1,10 @@
-//! Whether samples of different lengths can be put together for a model.
+//! Checks if a model can batch samples of different lengths.
 
 use super::SimulateError;
 use crate::setup::Attention;
 use crate::{Model, Setup};
 
-/// Refuses lengths for models without text, and what is not simulated of them.
+/// Refuses lengths for models without text, and batches of lengths that are not simulated.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.lengths.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Makes a model on the tape, as a setup wants it.
+//! Makes a model on the tape, as a setup configures it.
 
 use crate::dtype::DType;
 use crate::model::Model;
@@ -8,7 +8,7 @@ use crate::optim::Ema;
 use crate::setup::{AdapterType, Freeze, Precision, Setup};
 use crate::tape::{Failure, Tape, Tensor};
 
-/// What of a setup decides how a model is made: where two agree in it, one model serves both.
+/// Settings that decide how a model is made: setups that agree in them can share one model.
 #[derive(Debug, PartialEq)]
 pub(super) struct Making {
     trained: Trained,
@@ -17,7 +17,7 @@ pub(super) struct Making {
 }
 
 impl Making {
-    /// How a setup makes its model.
+    /// Returns the settings by which a setup makes its model.
     pub fn of(setup: &Setup) -> Self {
         let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
         Self {
@@ -28,19 +28,19 @@ impl Making {
     }
 }
 
-/// A model on the GPU, and the copy of it that is averaged, if any.
+/// A model on the GPU, and its averaged copy, if any.
 pub(super) struct Built {
     pub forward: Box<dyn Forward>,
     pub params: Vec<Tensor>,
     pub ema: Option<Ema>,
 }
 
-/// Makes the model, its adapters, and the copy that is averaged.
+/// Makes the model, its adapters, and its averaged copy.
 pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
     build_with(tape, model, setup, Builder::params)
 }
 
-/// The same, with parameters in the order of `params`.
+/// Makes the model, its adapters, and its averaged copy, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let making = Making::of(setup);
     let builder = Builder::new(tape, making.trained);
@@ -59,7 +59,7 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     }
 }
 
-/// What is trained and in what types weights are. What QLoRA does not quantise is widened to fp32
+/// Returns the trained parts and the types of weights. Weights that QLoRA does not quantise are widened to fp32
 /// (`prepare_model_for_kbit_training`).
 fn trained(setup: &Setup) -> Trained {
     let quantised = setup.freeze == Freeze::Qlora;
@@ -87,7 +87,7 @@ fn adapters(setup: &Setup) -> Adapters {
     }
 }
 
-/// Weights that a tensor holds: two in a byte, where they are packed.
+/// Number of weights in a tensor: two per byte if they are packed.
 pub(super) fn elements(p: &Tensor) -> u64 {
     let packed = if p.dtype() == DType::U8 { 2 } else { 1 };
     packed * p.numel()

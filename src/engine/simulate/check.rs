@@ -1,11 +1,11 @@
-//! Whether a setup makes sense for a model, before anything is simulated.
+//! Checks a setup against a model before anything is simulated.
 
 use super::{NoFlash, SimulateError, batching, grid, options};
 use crate::model::ModelConfig;
 use crate::setup::{Attention, Precision};
 use crate::{Model, Setup};
 
-/// Largest values that a setup may hold; beyond them a figure says nothing about a real run.
+/// Largest values that a setup may hold; beyond them the results would mean nothing for a real run.
 const LIMITS: [(&str, u64); 6] = [
     ("batch", 65_536),
     ("seq", 4_194_304),
@@ -18,11 +18,11 @@ const LIMITS: [(&str, u64); 6] = [
 /// Most pixels a side of an image.
 const MOST_PIXELS: u64 = 1 << 14;
 
-/// Most of batch × seq × seq: pairs of positions over which attention goes, a thousand times what any GPU holds. With the
-/// limits of a configuration, no product of a tensor's extents is more than 64 bits.
+/// Largest batch × seq × seq, the pairs of positions that attention covers: a thousand times what any GPU holds. With
+/// the limits of a configuration, no product of a tensor's extents overflows 64 bits.
 const MOST_PAIRS: u64 = 1 << 49;
 
-/// Refuses what cannot run.
+/// Refuses setups that cannot run.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !model.has_forward() {
         let model = model.name.clone();
@@ -71,7 +71,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     positions_are_learned(model, setup)
 }
 
-/// Sizes of images are those of photographs, for models that take images beside text.
+/// Checks that sizes of images are those of photographs, for models that take images beside text.
 fn image_sizes(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.image_sizes.is_empty() {
         return Ok(());
@@ -99,7 +99,7 @@ fn image_sizes(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     }
 }
 
-/// What transformers 5.17 and flash-attn 2.8 run with `flash_attention_2`.
+/// Checks that transformers 5.17 and flash-attn 2.8 can run the model with `flash_attention_2`.
 fn flash_attention_runs(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.attn != Attention::FlashAttention2 {
         return Ok(());
@@ -113,7 +113,7 @@ fn flash_attention_runs(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     Err(SimulateError::NoFlash(why))
 }
 
-/// A table of learned positions holds the sequence.
+/// Checks that the table of learned positions is as long as the sequence.
 fn positions_are_learned(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let seq = setup.seq;
     match model.learned_positions() {
@@ -122,7 +122,7 @@ fn positions_are_learned(model: &Model, setup: &Setup) -> Result<(), SimulateErr
     }
 }
 
-/// The positions of a sample hold its image tokens.
+/// Checks that the positions of a sample have room for its image tokens.
 fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let tokens = model.image_tokens(setup);
     if tokens > setup.seq {

@@ -1,27 +1,27 @@
-//! Peaks of a recorded run by counting alone: what is live, in blocks of 512 bytes.
+//! Counts the peaks of a recorded run without the allocator: live bytes in blocks of 512.
 //!
-//! The allocator adds at most a megabyte to a large block. Setups are sifted by these figures; those that are
-//! offered are played through the allocator.
+//! The allocator adds at most a megabyte to a large block. Searches filter setups by these counts, and replay only the
+//! setups that they suggest through the allocator.
 
 use super::Recording;
 use crate::allocator::MIN_BLOCK;
 use crate::tape::log::Event;
 use crate::units::Bytes;
 
-/// Live bytes, of the steady step if not said otherwise.
+/// Live bytes, of the steady step unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// Highest of forward and backward.
+    /// Peak of forward and backward.
     pub pass: Bytes,
-    /// Highest of the update.
+    /// Peak of the update.
     pub update: Bytes,
-    /// Once the step is over.
+    /// Live bytes at the end of the step.
     pub end: Bytes,
-    /// Highest of the whole run.
+    /// Peak of the whole run.
     pub highest: Bytes,
 }
 
-/// Counts making the model, the first step and the steady one.
+/// Counts the construction of the model, the first step and the steady one.
 pub fn count(recording: &Recording) -> Counted {
     let mut live = Live {
         sizes: recording
@@ -53,7 +53,7 @@ struct Live {
 }
 
 impl Live {
-    /// The highest total.
+    /// Counts some events and returns the highest total.
     fn play(&mut self, events: &[Event]) -> Bytes {
         self.highest = self.total;
         for event in events {

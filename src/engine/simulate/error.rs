@@ -1,3 +1,5 @@
+//! Reasons that a setup cannot be simulated, with their English messages.
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -6,68 +8,68 @@ use serde::{Deserialize, Serialize};
 use crate::allocator::OutOfMemory;
 use crate::tape::Failure;
 
-/// Why a setup cannot be simulated. As text, English: what was given, what is allowed, what to do. A face that
-/// speaks other languages has words of its own for each.
+/// Reason that a setup cannot be simulated. Its `Display` is English: the value given, the values allowed, and the next
+/// step. Frontends in other languages have texts of their own for each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SimulateError {
-    /// The configuration is read, and that is all.
+    /// The model's configuration can be read, but its forward cannot be simulated.
     NoForward {
         /// The model's name.
         model: String,
     },
     /// A number is too small or too large.
     OutOfRange {
-        /// The entry, as a case calls it.
+        /// The entry, by its name in a case.
         entry: Cow<'static, str>,
-        /// What was given.
+        /// Value given.
         value: u64,
-        /// The least that is allowed.
+        /// Least value allowed.
         least: u64,
-        /// The most that is allowed.
+        /// Greatest value allowed.
         most: u64,
     },
-    /// No probability below 1.
+    /// A dropout that is not a probability below 1.
     Dropout {
-        /// What was given.
+        /// Value given.
         given: String,
     },
-    /// Sizes of images, of a model that takes none beside text.
+    /// Sizes of images, for a model that takes none beside text.
     NoImages {
         /// The model's name.
         model: String,
     },
-    /// More than one size of images, of a model that takes one image.
+    /// Several sizes of images, for a model that takes one image.
     OneImage {
         /// The model's name.
         model: String,
-        /// How many were given.
+        /// Number of sizes given.
         images: usize,
     },
-    /// No photograph has such sides.
+    /// An image with sides that no photograph has.
     ImageSize {
         /// Height and width (pixels).
         size: [u64; 2],
-        /// The most pixels of a side.
+        /// Most pixels of a side.
         most: u64,
     },
     /// A patch grid that is not made of whole tokens.
     Grid {
         /// Rows and columns of patches.
         grid: [u64; 2],
-        /// Both are multiples of this.
+        /// Factor that both must be multiples of.
         multiple: u64,
-        /// The most patches of a side.
+        /// Most patches of a side.
         most: u64,
     },
     /// More patches than are simulated.
     Patches {
         /// Samples of the micro-batch.
         samples: u64,
-        /// Patches of each.
+        /// Patches of each sample.
         each: u64,
-        /// The most patches of a batch.
+        /// Most patches of a batch.
         most: u64,
-        /// The most runs of attention in the vision tower.
+        /// Most calls of attention in the vision tower.
         attentions: u64,
     },
     /// The image tokens do not fit the sequence.
@@ -76,26 +78,26 @@ pub enum SimulateError {
         images: u64,
         /// Positions that they take.
         tokens: u64,
-        /// Positions that there are.
+        /// Positions of the sequence.
         seq: u64,
     },
     /// The sequence is longer than the table of learned positions.
     BeyondPositions {
         /// Entries of the table.
         learned: u64,
-        /// Positions that are asked for.
+        /// Positions of the sequence.
         seq: u64,
     },
-    /// `flash_attention_2` does not run.
+    /// `flash_attention_2` cannot run.
     NoFlash(NoFlash),
-    /// Lengths of texts, of a model without text.
+    /// Lengths of texts, for a model without text.
     NoText {
         /// The model's name.
         model: String,
     },
     /// A sample without a position.
     EmptySample,
-    /// A batch is searched for, and lengths of samples decide it.
+    /// A search for the batch size of a setup whose batch follows from lengths of samples.
     LengthsDecide,
     /// Samples of different lengths under `flash_attention_2`.
     RaggedFlash,
@@ -104,13 +106,13 @@ pub enum SimulateError {
         /// The model's name.
         model: String,
     },
-    /// Packed samples where keys and values are kept.
+    /// Packed samples in a run that keeps keys and values.
     PackedCache,
-    /// The model lacks what would be frozen or trained.
+    /// The model lacks a part that the setup would freeze or train.
     Freeze {
         /// The model's name.
         model: String,
-        /// What it lacks.
+        /// Part that the model lacks.
         missing: Missing,
     },
     /// 4-bit weights outside language models.
@@ -128,11 +130,11 @@ pub enum SimulateError {
         /// The model's name.
         model: String,
     },
-    /// No tokens, or more than are simulated.
+    /// Zero new tokens, or more than can be simulated.
     NewTokens {
-        /// What was given.
+        /// Value given.
         given: u64,
-        /// The most that is allowed.
+        /// Greatest value allowed.
         most: u64,
     },
     /// The model generates no text.
@@ -142,20 +144,20 @@ pub enum SimulateError {
     },
     /// The run itself fails.
     Fails(Failure),
-    /// The allocator's limit does not hold the run.
+    /// The run needs more than the allocator's limit.
     OutOfMemory(String),
-    /// Several GPUs cannot share the run so.
+    /// The GPUs cannot share the run as the setup asks.
     Parallel(String),
 }
 
-/// What a model lacks that a choice of trained parameters names.
+/// Part that a choice of trained parameters needs and the model lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Missing {
     /// A vision tower beside a language model.
     Tower,
     /// A connector.
     Connector,
-    /// Linear maps that adapters are put on.
+    /// Linear maps that can take adapters.
     Maps,
 }
 
@@ -170,14 +172,14 @@ impl Missing {
     }
 }
 
-/// Why transformers 5.17 and flash-attn 2.8 do not run `flash_attention_2`.
+/// Reason that transformers 5.17 and flash-attn 2.8 cannot run `flash_attention_2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoFlash {
     /// BLIP-2's querying transformer stays in fp32.
     Blip2,
     /// The attention of Llama-3.2-Vision's tower has no `is_causal`.
     Mllama,
-    /// Its kernels take fp16 and bf16.
+    /// The kernels take only fp16 and bf16.
     Fp32,
 }
 

@@ -1,4 +1,4 @@
-//! A run in a fresh process, played from its record, or while it is still being recorded.
+//! Replays a run in a fresh process, from its recording or while it is being recorded.
 
 use super::player::Player;
 use super::replay::Replay;
@@ -10,26 +10,26 @@ use crate::tape::Mark;
 use crate::tape::{Rest, log::Event};
 use crate::units::Bytes;
 
-/// Three steps in a fresh process, as far as they were played.
+/// Three steps in a fresh process, as far as they have been replayed.
 pub(super) struct Fresh {
     player: Player,
     after_model: Bytes,
     first: StepBytes,
-    /// The last instant that was reached, of the first step at most.
+    /// Last mark reached, of the first step at most.
     reached: Option<Mark>,
-    /// Events played of making the model, or then of the first step.
+    /// Number of replayed events of making the model, or then of the first step.
     played: usize,
 }
 
 impl Fresh {
-    /// A run of which nothing is known yet, on one stream.
+    /// Starts the replay of a run that is still to be recorded, on one stream.
     #[cfg(not(target_family = "wasm"))]
     pub fn unknown(options: &Options) -> Self {
         let allocator = CachingAllocator::new(options.clone());
         Self::new(Player::new(std::iter::empty(), &[], allocator))
     }
 
-    /// A recorded run.
+    /// Starts the replay of a recorded run.
     pub fn recorded(recording: &Recording, options: &Options) -> Self {
         let allocator = CachingAllocator::new(options.clone());
         Self::new(Player::new(
@@ -49,7 +49,7 @@ impl Fresh {
         }
     }
 
-    /// Plays what was written down of it; new storages ask for these bytes.
+    /// Replays the next recorded events; `requests` are the bytes of their new storages.
     #[cfg(not(target_family = "wasm"))]
     pub fn hear(&mut self, requests: Vec<u64>, events: &[Event]) -> Result<(), OutOfMemory> {
         self.player.know(requests.into_iter());
@@ -58,7 +58,7 @@ impl Fresh {
         Ok(())
     }
 
-    /// Reads the figures of an instant.
+    /// Notes the figures at a mark.
     pub fn reach(&mut self, mark: Mark) {
         self.player.reach(mark, &mut self.first);
         self.reached = Some(mark);
@@ -69,8 +69,8 @@ impl Fresh {
         }
     }
 
-    /// Plays the rest of a run of whose first step forward and backward were heard, and whose later ones are `steady`;
-    /// also its segments of the small pool.
+    /// Replays the rest of a run: the first step's update, after its forward and backward, and the steps after it,
+    /// which are `steady`. Returns the segments of the small pool too.
     #[cfg(not(target_family = "wasm"))]
     pub fn finish_heard(mut self, rest: &Rest, steady: &Step) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
         for (events, mark) in [(&rest.updates[0], Mark::AfterOptimizer), (&rest.zero_grad, Mark::End)] {
@@ -80,7 +80,7 @@ impl Fresh {
         self.repeat(steady)
     }
 
-    /// Plays the rest of it; also its segments of the small pool.
+    /// Replays the rest of a recorded run. Returns the segments of the small pool too.
     pub fn finish(mut self, recording: &Recording) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
         let births = &recording.log.births;
         self.player.know(births.requests_from(self.player.known()));
@@ -93,7 +93,7 @@ impl Fresh {
         self.repeat(&recording.steady)
     }
 
-    /// Plays the second step, and the third.
+    /// Replays the second step, and the third.
     fn repeat(self, steady: &Step) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
         let Self {
             mut player,

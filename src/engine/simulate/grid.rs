@@ -1,20 +1,19 @@
-//! Whether the patch grids of a setup can be run.
+//! Checks if the patch grids of a setup can be simulated.
 
 use super::SimulateError;
 use crate::model::ModelConfig;
 use crate::{Model, Setup};
 
-/// Most patches of a batch; a GPU of 140 GiB takes fewer.
+/// Most patches of a batch; a GPU of 140 GiB holds fewer.
 const MOST_PATCHES: u64 = 1 << 22;
 
-/// Most runs of attention in the vision tower: one for each image or window and block. Each makes
-/// about ten tensors.
+/// Most calls of attention in the vision tower: one for each image or window and block. Each makes about ten tensors.
 const MOST_ATTENTIONS: u64 = 1 << 19;
 
 /// Most images of a batch that are packed one by one (`pack_image_features`): each makes tensors of its own.
 const MOST_PACKED: u64 = 1 << 13;
 
-/// Refuses more images than are simulated where each is packed by itself.
+/// Refuses more images than can be simulated, for models that pack each by itself.
 fn packed_images(setup: &Setup) -> Result<(), SimulateError> {
     let value = setup.batch.saturating_mul(setup.images);
     if value <= MOST_PACKED {
@@ -28,7 +27,7 @@ fn packed_images(setup: &Setup) -> Result<(), SimulateError> {
     })
 }
 
-/// Refuses grids that are not made of whole tokens, and batches of more than is simulated.
+/// Refuses grids that are not made of whole tokens, and batches that are too large.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let (patches, window) = match &model.config {
         ModelConfig::LlavaNext(_) => return packed_images(setup),

@@ -21,7 +21,7 @@ use crate::{Model, Report, Setup};
 /// Most tokens that a simulated generation makes.
 pub const MOST_NEW_TOKENS: u64 = 4096;
 
-/// What a model takes without training, beside nothing else: no gradients, no optimizer states.
+/// Figures of a model without training: it has no gradients and no optimizer states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inference {
     /// Parameters of the model (elements).
@@ -38,7 +38,7 @@ pub struct Inference {
     pub cache: Bytes,
 }
 
-/// What evaluation or generation takes, as the command line's `--format json` has it.
+/// Figures of evaluation or generation, as the command line's `--format json` prints them.
 #[derive(Debug, Serialize)]
 pub struct InferenceAnswer<'a> {
     model: &'a str,
@@ -52,7 +52,7 @@ pub struct InferenceAnswer<'a> {
 }
 
 impl Inference {
-    /// The answer about a model and a setup; with a number of tokens, it generated so many.
+    /// Returns the figures with their model and setup; with `new_tokens`, of a generation of that many tokens.
     pub fn answer<'a>(
         &'a self,
         (model, setup): (&'a Model, &'a Setup),
@@ -68,19 +68,19 @@ impl Inference {
     }
 }
 
-/// A model that does not train, with the record of its pass.
+/// A model that does not train, with the recording of its pass.
 #[derive(Debug, Clone)]
 pub struct Passed {
-    /// What it takes.
+    /// Figures of the pass.
     pub figures: Inference,
-    /// The same as a report, whose only phase is forward.
+    /// Report of the pass, whose only phase is forward.
     pub report: Report,
 }
 
-/// One batch in `model.eval()` under `torch.no_grad()`, logits kept until they are dropped.
+/// Runs one batch in `model.eval()` under `torch.no_grad()`, keeping the logits until the end.
 ///
 /// # Errors
-/// As [`simulate`](super::simulate).
+/// Returns the errors of [`simulate`](super::simulate).
 pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Passed, SimulateError> {
     run(model, setup, gpu, |pass| {
         let batch = pass.batch();
@@ -92,13 +92,13 @@ pub fn evaluate(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Passed, Simula
     })
 }
 
-/// `model.generate(…, max_new_tokens=new_tokens)`, greedy, with a `DynamicCache`: the whole batch at
-/// once, then token by token, each with a copy of a block's keys and values that is one longer.
+/// Runs `model.generate(…, max_new_tokens=new_tokens)`, greedy, with a `DynamicCache`: the whole batch at once, then
+/// token by token, each of which copies a block's keys and values to extend them by one.
 ///
-/// Masks and positions of single tokens, a few bytes for each position, are not followed.
+/// Masks and positions of single tokens, a few bytes for each position, are left out.
 ///
 /// # Errors
-/// As [`simulate`](super::simulate), and for models that do not generate.
+/// Returns the errors of [`simulate`](super::simulate), or an error if the model does not generate.
 pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Result<Passed, SimulateError> {
     if !(1..=MOST_NEW_TOKENS).contains(&new_tokens) {
         return Err(SimulateError::NewTokens {
@@ -120,13 +120,13 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
     })
 }
 
-/// The position at which outputs are still held, and the keys and values of the cache then.
+/// Index of the event at which outputs are still held, and the cache's keys and values then.
 struct End {
     held: usize,
     cache: Vec<(Dims, DType)>,
 }
 
-/// A model that does not train.
+/// A model on the tape that does not train.
 struct Pass {
     tape: Tape,
     forward: Box<dyn Forward>,
@@ -141,7 +141,7 @@ fn run(
     pass: impl FnOnce(&mut Pass) -> Result<End, SimulateError>,
 ) -> Result<Passed, SimulateError> {
     check(model, setup)?;
-    // Blocks are checkpointed, and Liger leaves logits out, in training only.
+    // Blocks are checkpointed, and Liger leaves logits out, only in training.
     let setup = &Setup {
         ckpt: Checkpointing::None,
         loss: Loss::Full,
@@ -200,7 +200,7 @@ fn run(
     Ok(Passed { figures, report })
 }
 
-/// The figures as a report of a step that has nothing but a forward.
+/// Makes a report of a step with only a forward.
 fn report(figures: &Inference, reserved: Reserved, outputs: Outputs, timeline: Timeline) -> Report {
     let steady = StepBytes {
         before_forward: figures.after_model,
@@ -239,7 +239,7 @@ impl Pass {
         (output.loss, output.held)
     }
 
-    /// `GenerationMixin._sample`; the answer is where the cache is at its longest.
+    /// `GenerationMixin._sample`; returns the position at which the cache is longest.
     fn generate(&self, new_tokens: u64) -> Option<usize> {
         let t = &self.tape;
         let mut batch = self.batch();
@@ -257,7 +257,7 @@ impl Pass {
         Some(t.mark())
     }
 
-    /// The most likely token of each sample, [batch, 1], by way of the logits in fp32.
+    /// Picks the most likely token of each sample, [batch, 1], by way of the logits in fp32.
     fn pick(&self, logits: &Tensor) -> Tensor {
         let t = &self.tape;
         let scores = t.empty([logits.size(0), logits.last()], DType::F32, "scores of the next token");
@@ -267,19 +267,19 @@ impl Pass {
     }
 }
 
-/// The allocator's figures over a pass.
+/// Figures of the allocator over a pass.
 struct Replay {
     after_model: Bytes,
     with_outputs: Bytes,
     peak: Bytes,
-    /// How many events of the pass come before its highest total.
+    /// Number of events before the pass's highest total.
     peak_instant: usize,
     reserved: Reserved,
     initial: Vec<StorageId>,
     block_bytes: BlockBytes,
 }
 
-/// The model is made, the cache emptied, and the pass run; outputs are held until so many of its events.
+/// Replays making the model, emptying the cache, and the pass, whose outputs are held up to event `held`.
 fn replay([build, pass]: [&[Event]; 2], held: usize, requests: Vec<u64>) -> Result<Replay, OutOfMemory> {
     let mut player = Player::new(requests.into_iter(), &[], CachingAllocator::new(Options::default()));
     player.build(build)?;
@@ -290,7 +290,7 @@ fn replay([build, pass]: [&[Event]; 2], held: usize, requests: Vec<u64>) -> Resu
     let with_outputs = player.allocator().allocated();
     player.play(&pass[held..])?;
     let segments = [PoolKind::Small, PoolKind::Large].map(|kind| player.segments(kind));
-    // Nothing is given back while nothing limits the allocator: what it has reserved in the end is its highest.
+    // Without a limit nothing is released, so the reserved bytes at the end are the peak.
     let reserved = Reserved::new(SegmentLayout::FreshProcess, segments.into_iter().flatten());
     Ok(Replay {
         after_model,

@@ -1,35 +1,35 @@
-//! What the large pool sees of a recorded run.
+//! The part of a recorded run that the large pool serves.
 
 use super::player::Player;
 use super::steps::Recording;
 use crate::allocator::{CachingAllocator, Options, PoolKind, SegmentSource};
 use crate::tape::log::{Event, StorageId};
 
-/// The large storages of a run, numbered anew, and their births and deaths. Rounding takes no request across the
-/// border between the pools.
+/// The large storages of a run, renumbered, and their allocations and frees. Rounding never moves a request from one
+/// pool to the other.
 ///
-/// The small pool takes segments of one size, 2 MiB, so that their order decides little: where only the order of
-/// segments differs, it need not be played again.
+/// The small pool's segments all have one size, 2 MiB, so their order hardly matters: for another order of segments
+/// only the large pool is replayed again.
 pub(super) struct LargePool {
-    /// Bytes that each large storage asks for.
+    /// Bytes that each large storage requests.
     requests: Vec<u64>,
-    /// Large storages that are not made on the first stream, and theirs.
+    /// Large storages that are not on the first stream, with their stream.
     streams: Vec<(StorageId, u32)>,
-    /// The number of each storage of the run, or [`SMALL`].
+    /// New number of each storage of the run, or [`SMALL`].
     numbers: Vec<StorageId>,
-    /// Making the model.
+    /// Events of making the model.
     pub build: Vec<Event>,
-    /// The first step.
+    /// Events of the first step.
     pub first: Vec<Event>,
-    /// Every later one.
+    /// Events of every step after the first.
     pub steady: Vec<Event>,
 }
 
-/// The number of a storage of the small pool.
+/// Stands for the number of a storage of the small pool.
 const SMALL: StorageId = StorageId::MAX;
 
 impl LargePool {
-    /// Of a recorded run.
+    /// Selects the large storages of a recorded run.
     pub fn of(recording: &Recording) -> Self {
         let mut large = Vec::new();
         let mut number = |request: u64| match PoolKind::of(request) {
@@ -57,7 +57,7 @@ impl LargePool {
         seen
     }
 
-    /// The number of a storage of the run, if it is large.
+    /// New number of a storage of the run, if it is large.
     pub fn number(&self, id: StorageId) -> Option<StorageId> {
         Some(self.numbers[id as usize]).filter(|&number| number != SMALL)
     }
@@ -72,7 +72,7 @@ impl LargePool {
         large
     }
 
-    /// Nothing lives yet, and segments lie where `source` says.
+    /// Makes a replay without live storages, whose segments get their addresses from `source`.
     pub fn player(&self, options: &Options, source: Box<dyn SegmentSource>) -> Player {
         let allocator = CachingAllocator::with_source(options.clone(), source);
         Player::new(self.requests.iter().copied(), &self.streams, allocator)

@@ -1,4 +1,4 @@
-//! From a model and a setup to a report.
+//! Simulates a model and a setup, from recording the step to the report.
 
 mod batching;
 mod build;
@@ -55,10 +55,10 @@ pub use trial::{
 pub use warnings::of_report as report_warnings;
 pub use work::Work;
 
-/// Records a run that makes sense and does not fail for another reason than memory.
+/// Checks a setup and records its run, which must not fail for another reason than memory.
 ///
 /// # Errors
-/// As [`simulate`].
+/// Returns the errors of [`simulate`].
 pub fn record_checked(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let recording = record(model, setup, gpu);
@@ -77,20 +77,20 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
     simulate_on(model, setup, Gpu::default())
 }
 
-/// As [`simulate`], on a GPU of this shape: it decides which kernels run and what they need.
+/// Simulates three training steps on this GPU, which decides the kernels that run and their memory.
 ///
 /// # Errors
-/// As [`simulate`].
+/// Returns the errors of [`simulate`].
 pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, SimulateError> {
     let (recording, replay) = together::record_and_replay(model, setup, gpu)?;
     Ok(reported(model, setup, recording, replay))
 }
 
-/// As [`simulate_on`], or [`simulate_parallel`] where there are several GPUs, of a step of this setup that
-/// [`Run::record`](vramscope_time::Run::record) recorded.
+/// Simulates training from a step that [`Run::record`](vramscope_time::Run::record) recorded: on one GPU as
+/// [`simulate_on`], or on several as [`simulate_parallel`].
 ///
 /// # Errors
-/// When the allocator refuses the run.
+/// When the allocator's limit is too small for the run.
 pub fn simulate_recorded(
     model: &Model,
     (setup, parallel): (&Setup, Option<&Parallel>),
@@ -103,13 +103,13 @@ pub fn simulate_recorded(
     played(model, setup, recording)
 }
 
-/// The report of a recorded run, played through the allocator.
+/// Replays a recorded run through the allocator and reports it.
 fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, SimulateError> {
     let replay = replay::replay(&recording, &Options::default())?;
     Ok(reported(model, setup, recording, replay))
 }
 
-/// The report of a run that was recorded and played.
+/// Reports a run that was recorded and replayed.
 fn reported(model: &Model, setup: &Setup, recording: Recording, replay: Replay) -> Report {
     let stages = warnings::stages(&recording.stages);
     let mut report = report::report(recording, replay);

@@ -1,18 +1,18 @@
-//! Whether the options of a setup mean something for a model.
+//! Checks that the options of a setup apply to a model.
 
 use super::{Missing, SimulateError};
 use crate::model::ModelConfig;
 use crate::setup::{Freeze, Loss, Targets};
 use crate::{Model, Setup};
 
-/// Refuses what would train nothing, and what no library does.
+/// Refuses setups that would train nothing, and combinations that no library supports.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     something_is_trained(model, setup)?;
     quantisable(model, setup)?;
     loss_is_fused(model, setup)
 }
 
-/// Freezing leaves parameters for the optimizer, which refuses an empty list.
+/// Checks that freezing leaves parameters for the optimizer, which refuses an empty list.
 fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let (possible, missing) = match setup.freeze {
         Freeze::None => return Ok(()),
@@ -30,7 +30,8 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     Err(SimulateError::Freeze { model, missing })
 }
 
-/// GPT-2's maps are `Conv1D`s; OPT's have names of their own.
+/// Returns true if the targets can name maps of the model: GPT-2's maps are `Conv1D`s, and OPT's have names of their
+/// own.
 fn has_targets(model: &Model, targets: &Targets) -> bool {
     match &model.config {
         ModelConfig::Gpt2(_) => false,
@@ -39,7 +40,8 @@ fn has_targets(model: &Model, targets: &Targets) -> bool {
     }
 }
 
-/// Adapters are put on 4-bit weights by peft as transformers loads them: language models only.
+/// Checks that the model can be trained with 4-bit weights, which peft on transformers supports for language models
+/// only.
 fn quantisable(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.freeze != Freeze::Qlora || model.takes().text {
         return Ok(());
@@ -48,7 +50,7 @@ fn quantisable(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     Err(SimulateError::NotQuantised { model })
 }
 
-/// Liger replaces the forward of the families that it knows (`liger_kernel/transformers/model`).
+/// Checks that Liger replaces the forward of the model's family (`liger_kernel/transformers/model`).
 fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     use ModelConfig as M;
     let unknown = matches!(

@@ -1,4 +1,4 @@
-//! Cuts one recorded run into its first step and the later ones.
+//! Splits one recorded run into its first step and the steps after it.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use crate::tape::log::{Event, StorageId};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passes {
     pub start: usize,
-    /// Of the last micro-batch, as the two below.
+    /// Position in the last micro-batch, as are the next two.
     pub before_forward: usize,
     pub after_forward: usize,
     pub after_backward: usize,
-    /// Loss and inputs are dropped.
+    /// End of the step's backward, when loss and inputs are dropped.
     pub end: usize,
 }
 
 impl Passes {
-    /// The same of a step of its own, whose update ends there.
+    /// Positions relative to the step's own start, for a step whose update ends at `update`.
     fn marks(&self, update: usize) -> StepMarks {
         StepMarks {
             before_forward: self.before_forward - self.start,
@@ -31,17 +31,18 @@ impl Passes {
     }
 }
 
-/// Where the parts of the recorded run begin and end.
+/// Positions at which the parts of the recorded run begin and end.
 pub(super) enum Parts {
-    /// One forward and backward, then two updates; where the first one ends, the second one, and the run.
+    /// One forward and backward, then two updates; the ends of the first update, the second, and the run.
     Shared { passes: Passes, ends: [usize; 3] },
-    /// Two whole steps, each with the end of its update: gradients that stay make the second one's
-    /// forward and backward another.
+    /// Two whole steps, each with the end of its update: gradients that stay make the second one's forward and backward
+    /// different.
     Separate([(Passes, usize); 2]),
 }
 
 impl Parts {
-    /// Has states that a later update makes anew keep their names, in the events of a run that made so many storages.
+    /// Renames states that an update after the first makes anew to one id, in the events of a run with `births`
+    /// storages.
     pub fn name_states(&self, events: &mut [Event], births: usize) {
         match self {
             Self::Shared {
@@ -52,7 +53,7 @@ impl Parts {
         }
     }
 
-    /// Where forwards and backwards, both updates and the run end, if it was recorded so.
+    /// Ends of forward and backward, of both updates and of the run, if it was recorded in this form.
     pub fn ends(&self) -> Option<[usize; 4]> {
         match self {
             Self::Shared {
@@ -63,7 +64,7 @@ impl Parts {
         }
     }
 
-    /// The first step and every later one, of events whose states are named.
+    /// Splits events with renamed states into the first step and every step after it.
     pub fn steps(&self, events: Vec<Event>) -> (Step, Step) {
         match self {
             Self::Shared { passes, ends } => shared(events, passes, *ends),
@@ -72,20 +73,20 @@ impl Parts {
     }
 }
 
-/// What becomes of a storage in some events.
+/// Bits that note a storage's allocation and free within some events.
 type Fate = u8;
 const BORN: Fate = 1;
 const DIES: Fate = 2;
 
-/// Notes what becomes of storages in these events.
+/// Notes allocations and frees of storages in these events.
 fn note<'a>(fates: &mut [Fate], events: impl IntoIterator<Item = &'a Event>) {
     for event in events {
         fates[event.storage() as usize] |= if event.is_birth() { BORN } else { DIES };
     }
 }
 
-/// A state that the second update makes anew, dropping the first update's, keeps one name: a
-/// later step then replaces its own. `from` is where such states were first made.
+/// Gives a state that the second update makes anew, dropping the first update's, a single id, so that each step after
+/// it replaces its own. `from` is the position at which such states were first made.
 fn rename(events: &mut [Event], from: usize, second: Range<usize>, births: usize) {
     let end = second.end;
     let second = &events[second];
@@ -110,7 +111,7 @@ fn rename(events: &mut [Event], from: usize, second: Range<usize>, births: usize
     }
 }
 
-/// A step that was recorded for itself, with the end of its update.
+/// Cuts out a step that was recorded on its own, up to the end of its update.
 fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
     Step {
         events: events[passes.start..*end].to_vec(),
@@ -118,7 +119,8 @@ fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
     }
 }
 
-/// The first step has the first update, later steps have the second. Updates and the run end at `ends`.
+/// Makes the first step with the first update, and the steps after it with the second. Updates and the run end at
+/// `ends`.
 fn shared(mut events: Vec<Event>, passes: &Passes, [first_update, second_update, end]: [usize; 3]) -> (Step, Step) {
     let mut repeated = Repeated::with_room(end - passes.start);
     let instants = [
@@ -134,7 +136,7 @@ fn shared(mut events: Vec<Event>, passes: &Passes, [first_update, second_update,
     }
     repeated.hear(&events[from..passes.end]);
     let steady = repeated.step(&events[first_update..second_update], &events[second_update..end]);
-    // What is left is the first step: thousands of events need no second place.
+    // The remaining events are the first step, kept in place because there are thousands.
     events.truncate(end);
     events.drain(first_update..second_update);
     events.drain(..passes.start);

@@ -1,9 +1,9 @@
-//! The figures of a step without playing what hundreds of thousands of small tensors do.
+//! Peaks of a step without replaying hundreds of thousands of small tensors.
 //!
-//! A block of the small pool is always cut to what it serves, so that its bytes can be counted; what the large pool
-//! hands out depends on what lies there, and is played. Where its segments lie follows from those of the small pool
-//! too, and with it which of two equal blocks is cut: so the figures are those of a process whose segments lie in
-//! another order, within a ten-thousandth of the simulated one's. Reserved bytes are not known this way.
+//! A block of the small pool is always split to the exact request, so that its bytes can be counted; the large pool's
+//! blocks depend on its cached ones, and are replayed. The addresses of its segments depend on those of the small pool
+//! too, and so does the choice between two equal blocks: so the results are those of a process with another order of
+//! segments, within a ten-thousandth of the simulated ones. Reserved bytes cannot be computed this way.
 
 use std::collections::VecDeque;
 
@@ -16,11 +16,11 @@ use crate::tape::log::Event;
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
-/// What [`simulate_on`](super::simulate_on) says of the steady step's allocated bytes, but for the order of segments
-/// and nothing else: for those who try many setups.
+/// Allocated bytes of the steady step, as [`simulate_on`](super::simulate_on) reports them except for the order of
+/// segments, for searches over many setups.
 ///
 /// # Errors
-/// As [`simulate_on`](super::simulate_on).
+/// Returns the errors of [`simulate_on`](super::simulate_on).
 pub fn steady_bytes(model: &Model, setup: &Setup, gpu: Gpu) -> Result<StepBytes, SimulateError> {
     let notes = Notes {
         work: false,
@@ -30,14 +30,14 @@ pub fn steady_bytes(model: &Model, setup: &Setup, gpu: Gpu) -> Result<StepBytes,
     Pools::new(&recording).run(&recording).map_err(SimulateError::from)
 }
 
-/// Both pools: one counted, one played.
+/// Both pools: the small one counted, the large one replayed.
 struct Pools {
-    /// Bytes of each storage, and whether they are counted.
+    /// Bytes of each storage, and true if it is counted.
     storages: Vec<(u64, bool)>,
     allocator: CachingAllocator,
-    /// Blocks of each storage that is played: two where it is made anew before the old one dies.
+    /// Blocks of each replayed storage: two while it is made anew before the old one is freed.
     blocks: Vec<VecDeque<Block>>,
-    /// How many of each storage that is counted live.
+    /// Number of live copies of each counted storage.
     live: Vec<u8>,
     counted: u64,
     highest: u64,
@@ -63,7 +63,7 @@ impl Pools {
         }
     }
 
-    /// Making the model, `torch.cuda.empty_cache()`, and three steps: the figures of the last.
+    /// Replays making the model, `torch.cuda.empty_cache()`, and three steps; returns the figures of the last.
     fn run(mut self, recording: &Recording) -> Result<StepBytes, OutOfMemory> {
         self.play(&recording.build)?;
         self.allocator.empty_cache();
@@ -90,7 +90,7 @@ impl Pools {
         self.allocator.allocated() + Bytes::new(self.counted)
     }
 
-    /// The highest bytes from here to the end of these events.
+    /// Replays events and returns the highest total.
     fn play(&mut self, events: &[Event]) -> Result<Bytes, OutOfMemory> {
         self.highest = self.now().get();
         for event in events {
@@ -102,7 +102,7 @@ impl Pools {
                     self.counted += bytes;
                 }
                 (true, false) => self.blocks[id].push_back(self.allocator.alloc(bytes, 0)?),
-                // What does not live cannot die.
+                // Frees of storages that are not live are ignored.
                 (false, true) if self.live[id] > 0 => {
                     self.live[id] -= 1;
                     self.counted -= bytes;
@@ -174,7 +174,7 @@ mod tests {
         ];
         for name in ["qwen2.5-vl-3b", "qwen2-vl-2b", "llava-1.5-7b", "gpt2-medium"] {
             let model = Model::from_catalogue(name).unwrap();
-            // GPT-2 has no layers that adapters go to.
+            // GPT-2 has no layers that the default adapters target.
             let fit = |setup: &&Setup| name != "gpt2-medium" || setup.freeze == Freeze::None;
             for setup in setups.iter().filter(fit) {
                 let setup = Setup {

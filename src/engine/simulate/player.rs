@@ -1,4 +1,4 @@
-//! Plays recorded births and deaths to the allocator.
+//! Replays recorded allocations and frees through the allocator.
 
 use super::steps::Step;
 use super::storages::Storages;
@@ -10,32 +10,31 @@ use crate::units::Bytes;
 
 const KINDS: [PoolKind; 2] = [PoolKind::Small, PoolKind::Large];
 
-/// An allocator, and where it puts each storage.
+/// A replay: an allocator, and the block of each storage.
 pub(crate) struct Player {
     storages: Storages,
     allocator: CachingAllocator,
-    /// The stream that each storage is made on; of none where all are made on the first.
+    /// Stream of each storage; empty if all are on the first.
     streams: Vec<u32>,
-    /// By storage, the block of an old one that lives on while it is made anew; of none where none ever was.
+    /// By storage, the old block that stays live while the storage is made anew; empty if that never happened.
     replaced: Vec<Option<Block>>,
-    /// Events of the step that is played, the highest total so far, and how many came before it.
+    /// Number of replayed events of the current step; its highest total so far, with the number of events before it.
     played: usize,
     highest: (u64, usize),
-    /// By kind of pool: whether the last step left it as it found it. From the same layout the same
-    /// step goes the same way, so it need not be played again.
+    /// By kind of pool: true if the last step left it as it found it. From the same layout the same step repeats
+    /// itself, so it need not be replayed.
     settled: [bool; 2],
-    /// Deaths of storages that did not live.
+    /// Number of frees of storages that were not live.
     strays: usize,
-    /// The storage that found no room, and how many events of its step came before.
+    /// The storage that found no memory, and the number of events of its step before it.
     missed: Option<(usize, StorageId)>,
 }
 
-/// What lives between two steps, and the memory behind it.
+/// Live storages between two steps, and the memory behind them.
 ///
-/// Neighbours that are free are always merged, so what lives and the segments decide the layout of a
-/// pool whole.
+/// Free neighbours are always merged, so live storages and segments determine the whole layout of a pool.
 pub(crate) struct Lasting {
-    /// Each storage that lives, and where.
+    /// Each live storage with its address.
     addresses: Vec<(StorageId, u64)>,
     allocated: Bytes,
     /// By kind of pool.
@@ -44,15 +43,15 @@ pub(crate) struct Lasting {
 }
 
 impl Lasting {
-    /// Storages that live.
+    /// Ids of the live storages.
     pub fn storages(&self) -> Vec<StorageId> {
         self.addresses.iter().map(|&(id, _)| id).collect()
     }
 }
 
 impl Player {
-    /// Nothing lives yet of the storages, which ask for so many bytes, on the first stream but for those of
-    /// `streams`.
+    /// Makes a replay without live storages; `requests` are the storages' bytes, and `streams` the storages that are
+    /// not on the first stream.
     pub fn new(
         requests: impl ExactSizeIterator<Item = u64>,
         streams: &[(StorageId, u32)],
@@ -77,12 +76,12 @@ impl Player {
         }
     }
 
-    /// Further storages, on the first stream, ask for so many bytes.
+    /// Adds storages on the first stream that request these bytes.
     pub fn know(&mut self, requests: impl ExactSizeIterator<Item = u64>) {
         self.storages.extend(requests);
     }
 
-    /// Number of storages that it knows.
+    /// Number of known storages.
     pub fn known(&self) -> usize {
         self.storages.len()
     }
@@ -92,22 +91,22 @@ impl Player {
         self.streams.get(id).copied().unwrap_or_default()
     }
 
-    /// The allocator as it is now.
+    /// Allocator in its current state.
     pub fn allocator(&self) -> &CachingAllocator {
         &self.allocator
     }
 
-    /// Which storage found no room, if any, and how many events of its step came before.
+    /// Returns the storage that found no memory, if any, and the number of events of its step before it.
     pub fn missed(&self) -> Option<(usize, StorageId)> {
         self.missed
     }
 
-    /// Sets the allocator's peaks to what is held now.
+    /// Resets the allocator's peaks to the current values.
     pub fn reset_peaks(&mut self) {
         self.allocator.reset_peaks();
     }
 
-    /// Gives segments back that hold nothing.
+    /// Releases segments without live blocks.
     pub fn empty_cache(&mut self) {
         self.allocator.empty_cache();
     }
@@ -117,20 +116,20 @@ impl Player {
         (self.played, self.highest) = (0, (self.allocator.allocated().get(), 0));
     }
 
-    /// Makes these storages and drops them all: what they lay in stays cached.
+    /// Allocates these storages and frees them all, so that their memory stays cached.
     pub fn leave_behind(&mut self, ids: &[StorageId]) -> Result<(), OutOfMemory> {
         self.play(&ids.iter().map(|&id| Event::birth(id)).collect::<Vec<_>>())?;
         self.play(&ids.iter().map(|&id| Event::death(id)).collect::<Vec<_>>())
     }
 
-    /// Plays what makes the model, then `torch.cuda.empty_cache()`.
+    /// Replays making the model, then `torch.cuda.empty_cache()`.
     pub fn build(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
         self.play(events)?;
         self.reach(Mark::Model, &mut StepBytes::default());
         Ok(())
     }
 
-    /// Plays one step: its figures.
+    /// Replays one step and returns its figures.
     pub fn step(&mut self, step: &Step) -> Result<StepBytes, OutOfMemory> {
         self.restart();
         let mut out = StepBytes::default();
@@ -138,7 +137,7 @@ impl Player {
         Ok(out)
     }
 
-    /// Plays the rest of a step of which so many events were played, and this instant was the last if any.
+    /// Replays the rest of a step of which `at` events, up to the mark `last` if any, have been replayed.
     pub fn rest_of_step(
         &mut self,
         step: &Step,
@@ -155,7 +154,7 @@ impl Player {
         Ok(())
     }
 
-    /// Reads the figures of an instant.
+    /// Notes the figures at a mark.
     pub fn reach(&mut self, mark: Mark, out: &mut StepBytes) {
         let (now, highest) = (self.allocator.allocated(), self.allocator.peak_allocated());
         match mark {
@@ -169,11 +168,11 @@ impl Player {
         self.allocator.reset_peaks();
     }
 
-    /// Plays a step so many times, or until it leaves everything as it found it and no segment was given back: from
-    /// there on it goes the same way. An error tells how many went before.
+    /// Replays a step `times` times, or until it leaves everything as it found it and no segment was released: it would
+    /// repeat itself from there on. An error carries the number of repetitions before it.
     pub fn repeat(&mut self, events: &[Event], times: u64) -> Result<(), (u64, OutOfMemory)> {
         for number in 0..times {
-            // Options that give segments back by age or by size do so without a retry.
+            // Options that release segments by age or by size do so without a retry.
             let may_end = number + 1 < times && self.allocator.gives_back_by_retries_only();
             let before = may_end.then(|| (self.lasting(), self.allocator.num_alloc_retries()));
             self.restart();
@@ -184,13 +183,13 @@ impl Player {
             {
                 break;
             }
-            // What one pool gives back may be the other's, so neither is counted only.
+            // Segments that one pool releases may go to the other, so neither is merely counted.
             self.settled = [false; 2];
         }
         Ok(())
     }
 
-    /// What lives now.
+    /// Snapshot of the live storages and the reserved memory.
     pub fn lasting(&self) -> Lasting {
         let live = self.storages.live();
         Lasting {
@@ -203,7 +202,7 @@ impl Player {
         }
     }
 
-    /// Notes which pools the last step left as they were before it; whether all of them.
+    /// Notes the pools that the last step left as they were before it; returns true if both did.
     pub fn settle(&mut self, before: &Lasting) -> bool {
         let stayed = |&(id, address): &(StorageId, u64)| {
             self.storages
@@ -224,7 +223,7 @@ impl Player {
         KINDS.map(|kind| self.allocator.reserved_of(kind))
     }
 
-    /// How many events of the last step come before its highest total.
+    /// Number of events in the last step before its highest total.
     pub fn peak(&self) -> usize {
         self.highest.1
     }
@@ -234,7 +233,7 @@ impl Player {
         self.allocator.segment_sizes(kind)
     }
 
-    /// Bytes of each storage's last block.
+    /// Bytes of the last block of each storage.
     pub fn block_bytes(&self) -> BlockBytes {
         (0..self.known()).map(|id| self.bytes(id)).collect()
     }
@@ -245,7 +244,7 @@ impl Player {
         self.storages.block_bytes(id, |request| self.allocator.round(request))
     }
 
-    /// Plays some events.
+    /// Replays some events.
     pub fn play(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
         let may_count = self.settled != [false; 2];
         let mut at = 0;
@@ -269,13 +268,13 @@ impl Player {
         Ok(())
     }
 
-    /// Whether a storage's pool repeats what it did in the step before.
+    /// Returns true if a storage's pool repeats the step before.
     #[inline]
     fn is_settled(&self, id: usize) -> bool {
         self.settled[self.storages.kind(id) as usize]
     }
 
-    /// Plays an event whose block is known from the step before.
+    /// Counts an event whose block is known from the step before.
     fn count(&mut self, event: Event, id: usize, at: usize) {
         let bytes = self.bytes(id);
         if event.is_birth() {
@@ -286,20 +285,20 @@ impl Player {
         }
     }
 
-    /// Notes the storage of the last of the first `at` events, which found no room.
+    /// Notes the storage of the `at`-th event, which found no memory.
     #[cold]
     fn note_missed(&mut self, id: usize, at: usize) {
         self.missed = Some((self.played + at - 1, id as StorageId));
     }
 
-    /// Notes the total after the first `at` of the events that are played.
+    /// Notes the total after the first `at` of the events being replayed.
     fn note_total(&mut self, total: u64, at: usize) {
         if total > self.highest.0 {
             self.highest = (total, self.played + at);
         }
     }
 
-    /// Allocated bytes with the block of a storage that is born.
+    /// Allocates a storage and returns the allocated bytes after it.
     fn alloc(&mut self, id: usize) -> Result<u64, OutOfMemory> {
         let block = self.allocator.alloc(self.storages.request(id), self.stream(id))?;
         self.storages.note_block_bytes(id, || self.allocator.block_size(block));
@@ -312,7 +311,7 @@ impl Player {
         Ok(self.allocator.allocated().get())
     }
 
-    /// Allocated bytes with the block of a storage that dies as soon as it is born.
+    /// Allocates a storage that is freed at once, and returns the allocated bytes including its block.
     fn scratch(&mut self, id: usize) -> Result<u64, OutOfMemory> {
         let request = self.storages.request(id);
         let bytes = self.allocator.alloc_and_free(request, self.stream(id))?;

@@ -1,60 +1,60 @@
-//! What every later step repeats of the first one.
+//! Builds the steps after the first from the events of the first one.
 
 use super::steps::{Step, StepMarks};
 use crate::tape::Mark;
 use crate::tape::log::{Event, StorageId};
 
-/// The forwards and backwards of the first step as every later one repeats them: nothing is born in them that outlives
-/// the step, nor does anything die that was there before.
+/// Forward and backward of the first step as every step after it repeats them: without allocations that outlive the
+/// step, and without frees of storages from before it.
 #[derive(Default)]
 pub(super) struct Repeated {
     events: Vec<Event>,
     marks: StepMarks,
-    /// The first storage that was born in them.
+    /// The first storage allocated in these events.
     first: Option<StorageId>,
-    /// By storage from that one on: which of the events is its birth, or [`DEAD`].
+    /// By storage from `first` on: the index of its allocation in `events`, or [`DEAD`].
     births: Vec<u32>,
 }
 
-/// A storage that has died.
+/// Marks a storage that was freed.
 const DEAD: u32 = u32::MAX;
 
 impl Repeated {
-    /// Nothing yet, with room for so many events.
+    /// Makes an empty list of events with room for `events`.
     pub fn with_room(events: usize) -> Self {
         Self {
             events: Vec::with_capacity(events),
-            // most of them are born and die
+            // Most events are pairs of an allocation and a free.
             births: Vec::with_capacity(events / 2),
             ..Self::default()
         }
     }
 
-    /// Takes in what comes next.
+    /// Takes in the next events.
     pub fn hear(&mut self, events: &[Event]) {
         for &event in events {
             if event.is_birth() {
                 let first = *self.first.get_or_insert(event.storage());
-                // storages are numbered in the order of birth
+                // Storages are numbered in the order of allocation.
                 debug_assert_eq!((event.storage() - first) as usize, self.births.len());
                 self.births.push(self.events.len() as u32);
             } else if let Some(birth) = self.birth(event) {
                 *birth = DEAD;
             } else {
-                // it was there before
+                // The storage is from before the step.
                 continue;
             }
             self.events.push(event);
         }
     }
 
-    /// The birth of the storage of an event, if it is one of these.
+    /// Entry of the event's storage, if it was allocated in these events.
     fn birth(&mut self, event: Event) -> Option<&mut u32> {
         let number = event.storage().checked_sub(self.first?)?;
         self.births.get_mut(number as usize)
     }
 
-    /// Notes an instant.
+    /// Notes a mark.
     pub fn reach(&mut self, mark: Mark) {
         let now = self.events.len();
         match mark {
@@ -65,7 +65,7 @@ impl Repeated {
         }
     }
 
-    /// A later step, which ends with this update and with what drops the gradients.
+    /// Makes a step after the first, ending with this update and the events that drop the gradients.
     pub fn step(mut self, update: &[Event], zero_grad: &[Event]) -> Step {
         for &event in zero_grad {
             if let Some(birth) = self.birth(event) {
@@ -83,7 +83,7 @@ impl Repeated {
         Step { events, marks }
     }
 
-    /// Leaves out what is born and lives on.
+    /// Drops allocations that are never freed.
     fn leave_out_births(&mut self) {
         let n = self.events.len();
         for (before, &at) in self.births.iter().enumerate() {

@@ -10,27 +10,27 @@ use crate::tape::Kind;
 use crate::tape::log::StorageId;
 use crate::units::Bytes;
 
-/// The allocator's figures over a run of three steps.
+/// Figures of the allocator over a run of three steps.
 #[derive(Debug, PartialEq)]
 pub struct Replay {
     /// Allocated bytes once the model is made.
     pub after_model: Bytes,
     /// Figures of each step.
     pub steps: [StepBytes; 3],
-    /// Highest reserved bytes of the run, by where segments lie.
+    /// Highest reserved bytes of the run, by layout of segments.
     pub reserved: Vec<Reserved>,
     /// Bytes of each storage's block, by storage.
     pub block_bytes: BlockBytes,
     /// Storages that live before the steady step.
     pub initial: Vec<StorageId>,
-    /// How many events of the steady step come before its highest total.
+    /// Number of events of the steady step before its highest total.
     pub peak: usize,
 }
 
-/// Replays making the model, then the first step, the second, and the second again.
+/// Replays making the model, then the first step, and the second twice.
 ///
 /// # Errors
-/// When the allocator's limit does not hold the run.
+/// When the allocator's limit is too small for the run.
 pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfMemory> {
     let (fresh, used) = both(
         || Fresh::recorded(recording, options).finish(recording),
@@ -39,7 +39,8 @@ pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfM
     Ok(joined(fresh?, used?))
 }
 
-/// A run in a fresh process, with its segments of the small pool, joined with those of the large pool elsewhere.
+/// Combines a run in a fresh process, and its segments of the small pool, with the large pool's segments in other
+/// layouts.
 pub(super) fn joined((mut replay, small): (Replay, Vec<Bytes>), used: Vec<(SegmentLayout, Vec<Bytes>)>) -> Replay {
     for (layout, large) in used {
         replay
@@ -49,12 +50,12 @@ pub(super) fn joined((mut replay, small): (Replay, Vec<Bytes>), used: Vec<(Segme
     replay
 }
 
-/// The segments of the large pool in a process that has trained before, by where segments lie.
+/// Replays the large pool in a process that has trained before, and returns its segments by layout.
 pub(super) fn replay_used(
     recording: &Recording,
     options: &Options,
 ) -> Result<Vec<(SegmentLayout, Vec<Bytes>)>, OutOfMemory> {
-    // With expandable segments their order decides nothing.
+    // With expandable segments their order does not matter.
     if options.expandable_segments {
         return Ok(Vec::new());
     }
@@ -76,7 +77,7 @@ pub(super) fn replay_used(
     ])
 }
 
-/// The segments of a run with segments where `source` puts them.
+/// Replays a run with segments at the addresses that `source` returns, and returns the large pool's segments.
 fn play_used(
     large: &LargePool,
     left_behind: &[StorageId],

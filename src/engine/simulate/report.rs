@@ -4,7 +4,7 @@ use super::replay::Replay;
 use super::steps::{Recording, StepMarks};
 use crate::report::{Breakdown, Phase, Recorded, Report, Timeline};
 
-/// The report of the run's last step, without warnings.
+/// Makes the report of the run's last step, without warnings.
 pub(super) fn report(recording: Recording, replay: Replay) -> Report {
     let steady = replay.steps[2];
     let timeline = Timeline::new(Recorded {

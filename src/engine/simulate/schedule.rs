@@ -1,4 +1,4 @@
-//! One step of a stage of a pipeline, as the schedules of `torch.distributed.pipelining` run it.
+//! Records one step of a pipeline stage, as the schedules of `torch.distributed.pipelining` run it.
 
 use super::parts::Passes;
 use super::steps::Trainer;
@@ -9,27 +9,27 @@ use crate::nn;
 use crate::setup::{Precision, Setup};
 use crate::tape::{Component, Kind, Stage, Tape, Tensor};
 
-/// What a stage keeps from step to step, and what it needs to know.
+/// State that a stage keeps from step to step, and its sizes.
 pub(super) struct Pipeline {
     stage: Stage,
     micro_batches: u64,
-    /// The forward's view of all micro-batches together: a step is given them as one batch.
+    /// View of all micro-batches for the forward: a step gets them as one batch.
     whole: Run,
-    /// What goes from stage to stage: [batch, seq, width].
+    /// Shape and type of the tensor that goes from stage to stage: [batch, seq, width].
     between: ([u64; 3], DType),
     buffers: Option<Buffers>,
 }
 
-/// What is received, one buffer for each micro-batch. The first step makes them, and they stay.
+/// Receive buffers, one for each micro-batch. The first step makes them, and they stay.
 struct Buffers {
     /// Activations of the stage before, as leaves that get a gradient.
     activations: Vec<Tensor>,
-    /// Gradients of what goes to the stage behind.
+    /// Gradients of the activations sent to the stage after.
     gradients: Vec<Tensor>,
 }
 
 impl Pipeline {
-    /// The stage that the tape is at; none where a model is whole.
+    /// Makes the pipeline of the tape's stage; `None` if the tape has the whole model.
     pub fn of(model: &Model, setup: &Setup, tape: &Tape) -> Option<Self> {
         let text = model.pipelined().filter(|_| !tape.stage().is_whole())?;
         let all = Setup {
@@ -38,7 +38,7 @@ impl Pipeline {
         };
         let dtype = match setup.precision {
             Precision::Bf16 => DType::Bf16,
-            // Autocast leaves what goes from block to block in fp32.
+            // Autocast leaves the tensors between blocks in fp32.
             Precision::Fp32 | Precision::AmpBf16 | Precision::AmpFp16 => DType::F32,
         };
         Some(Self {
@@ -68,7 +68,7 @@ impl Pipeline {
 }
 
 impl Trainer {
-    /// Forwards and backwards of a step.
+    /// Runs forwards and backwards of a step.
     pub(super) fn scheduled(&mut self, t: &Tape, mut pipeline: Box<Pipeline>) -> Passes {
         let start = t.mark();
         let batch = self.forward().batch(t, &pipeline.whole);
@@ -105,25 +105,25 @@ impl Trainer {
     }
 }
 
-/// A step that is running.
+/// A step in progress.
 struct Step<'a> {
     t: &'a Tape,
     trainer: &'a Trainer,
     pipeline: &'a Pipeline,
     buffers: &'a Buffers,
-    /// A micro-batch: a view of the whole batch, and all are alike.
+    /// One micro-batch, a view of the whole batch; all are alike.
     chunk: Batch,
-    /// `fwd_cache`: what each micro-batch's forward gave, until its backward.
+    /// `fwd_cache`: the output of each micro-batch's forward, until its backward.
     outputs: Vec<Option<Tensor>>,
-    /// Of the last stage, until the step is over.
+    /// Losses of the last stage, until the end of the step.
     losses: Vec<Tensor>,
 }
 
 impl Step<'_> {
-    /// `Schedule1F1B._step_microbatches`; the answer is where the first backward begins.
+    /// `Schedule1F1B._step_microbatches`; returns the tape and work positions at which the first backward begins.
     ///
-    /// What the last forward gave has a variable of its own until the next one has given something, and so has the
-    /// gradient that the last backward sent.
+    /// The output of the last forward has a variable of its own until the next one returns, and so has the gradient
+    /// that the last backward sent.
     fn one_forward_one_backward(&mut self) -> (usize, usize) {
         let all = self.pipeline.micro_batches as usize;
         let warm_up = self.pipeline.stage.in_flight(all as u64) as usize;
@@ -144,9 +144,9 @@ impl Step<'_> {
         turn
     }
 
-    /// `ScheduleGPipe._step_microbatches`; the answer is where the first backward begins.
+    /// `ScheduleGPipe._step_microbatches`; returns the tape and work positions at which the first backward begins.
     ///
-    /// The gradient that the last backward sent has a variable until the next one is to be received.
+    /// The gradient that the last backward sent has a variable until the next one is received.
     fn all_forward_all_backward(&mut self) -> (usize, usize) {
         let all = self.pipeline.micro_batches as usize;
         let mut _output = None;
@@ -172,7 +172,7 @@ impl Step<'_> {
         output
     }
 
-    /// `_maybe_compute_loss` of what the last forward gave.
+    /// `_maybe_compute_loss` of the last forward's output.
     fn loss(&mut self) {
         if let (true, Some(Some(logits)), Some(labels)) =
             (self.pipeline.stage.is_last(), self.outputs.last(), &self.chunk.labels)
@@ -185,7 +185,7 @@ impl Step<'_> {
         }
     }
 
-    /// `backward_one_chunk`: the gradient of what the stage was given, to be sent.
+    /// `backward_one_chunk`: returns the gradient of the stage's input, to be sent.
     fn backward(&mut self, i: usize) -> Option<Tensor> {
         let output = self.outputs[i].take();
         match (self.buffers.gradients.get(i), &output) {

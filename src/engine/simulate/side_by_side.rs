@@ -1,11 +1,11 @@
-//! Work on several threads where there are any: WebAssembly has one.
+//! Runs work on several threads if there are any: WebAssembly has one.
 
 use std::ops::Range;
 
 #[cfg(not(target_family = "wasm"))]
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-/// The answers of both; `a` is asked for on this thread, and should be the one that takes longer.
+/// Runs both and returns their results; `a` runs on this thread, and should be the one that takes longer.
 #[cfg(not(target_family = "wasm"))]
 pub(super) fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
     let mut other = None;
@@ -16,19 +16,19 @@ pub(super) fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Se
     (own, other.expect("the scope waits for it"))
 }
 
-/// The answers of both.
+/// Runs both and returns their results.
 #[cfg(target_family = "wasm")]
 pub(super) fn both<A, B>(a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
     (a(), b())
 }
 
-/// The answer of the first of these numbers that has one.
+/// Returns the result for the lowest of these numbers that has one.
 #[cfg(not(target_family = "wasm"))]
 pub(super) fn first_answer<T: Send>(numbers: Range<u64>, answer: impl Fn(u64) -> Option<T> + Sync + Send) -> Option<T> {
     numbers.into_par_iter().find_map_first(answer)
 }
 
-/// The answer of the first of these numbers that has one.
+/// Returns the result for the lowest of these numbers that has one.
 #[cfg(target_family = "wasm")]
 pub(super) fn first_answer<T>(numbers: Range<u64>, answer: impl FnMut(u64) -> Option<T>) -> Option<T> {
     numbers.into_iter().find_map(answer)

@@ -1,4 +1,4 @@
-//! Runs training steps on the tape.
+//! Runs training steps on the tape, and records them.
 
 use super::SimulateError;
 use super::build::{Built, build_with, elements};
@@ -21,24 +21,24 @@ use crate::units::Bytes;
 pub struct StepMarks {
     /// Inputs of the last micro-batch are on the GPU.
     pub before_forward: usize,
-    /// Its loss is there, other outputs are dropped.
+    /// The loss of the last micro-batch is computed, and other outputs are dropped.
     pub after_forward: usize,
-    /// Its backward is done.
+    /// Backward of the last micro-batch is done.
     pub after_backward: usize,
     /// Optimizer and scaler are done.
     pub after_optimizer: usize,
 }
 
-/// One step: its events, and where its phases begin.
+/// One step: its events, and the positions of its phases.
 pub struct Step {
-    /// Births and deaths, in order.
+    /// Allocations and frees, in order.
     pub events: Vec<Event>,
-    /// Positions among them.
+    /// Positions among the events.
     pub marks: StepMarks,
 }
 
 impl Step {
-    /// Instants at which its figures are read, each with the number of events before it.
+    /// Marks at which figures are noted, each with the number of events before it.
     pub(super) fn instants(&self) -> [(Mark, usize); 5] {
         [
             (Mark::BeforeForward, self.marks.before_forward),
@@ -52,65 +52,65 @@ impl Step {
 
 /// A recorded run.
 ///
-/// Forward and backward of every step are alike but for what the first one makes to stay: library
+/// Forward and backward of every step are alike, except for storages that the first one makes to stay: library
 /// workspaces, the scaler's state. So they are recorded once, and the optimizer twice.
 pub struct Recording {
-    /// What each storage is.
+    /// Descriptions of the storages.
     pub log: Log,
-    /// Making the model.
+    /// Events of making the model.
     pub build: Vec<Event>,
     /// The first step, in which optimizer states appear.
     pub first: Step,
-    /// Every later step.
+    /// Every step after the first.
     pub steady: Step,
     /// Parameters, in elements.
     pub params: u64,
     /// Parameters that are trained, in elements.
     pub trainable: u64,
-    /// Each of them that holds memory, and whether it is trained.
+    /// Each parameter that holds memory, and true if it is trained.
     pub parameters: Vec<(StorageId, bool)>,
-    /// Storages that are made on another stream than the model runs on.
+    /// Storages made on another stream than the model's.
     pub streams: Vec<(StorageId, u32)>,
-    /// Highest live bytes of the stages of a pipeline, where this one was taken because it has the most; it comes first.
+    /// Highest live bytes of the pipeline's stages, this stage first, if it was chosen because it has the most.
     pub stages: Vec<(u64, Bytes)>,
     /// Optimizer states in managed memory, which CUDA moves between host and device.
     pub paged: Bytes,
     /// The error that the run would raise.
     pub failure: Option<Failure>,
-    /// What GPU and host do in a later step, where it was asked for.
+    /// Kernels and host ops of a step after the first; empty unless requested.
     pub work: Work,
 }
 
-/// Items of work for which there is room at once; more are copied as their list grows.
+/// Initial capacity for work items; a longer list is copied as it grows.
 const USUAL_WORK: usize = 1 << 16;
 
-/// What is written down of a run.
+/// Optional details of a recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Notes {
-    /// What GPU and host do, too.
+    /// Records kernels and host ops too.
     pub work: bool,
-    /// What the hundreds of segments of an image hold, as its sum: enough to count live bytes, not to play them
+    /// Records the hundreds of segments of an image as one sum: enough to count live bytes, but not to replay them
     /// through an allocator.
     pub sums: bool,
 }
 
-/// What one of several GPUs has of a model.
+/// Part of a model that one of several GPUs has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// GPUs that share the linear maps of a language model; 1 where one has them whole.
+    /// GPUs that share the linear maps of a language model; 1 if one GPU has them whole.
     pub group: u64,
     /// The stage of a pipeline that it runs.
     pub stage: Stage,
 }
 
 impl Share {
-    /// All of it.
+    /// The whole model.
     pub const ALONE: Self = Self {
         group: 1,
         stage: Stage::WHOLE,
     };
 
-    /// Has a tape make a model so.
+    /// Makes a tape build models with this share.
     pub fn set(self, tape: &Tape) {
         tape.set_group(self.group);
         tape.set_stage(self.stage);
@@ -122,7 +122,7 @@ pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
     record_on(model, setup, &Tape::roomy(gpu))
 }
 
-/// As [`record`], with what GPU and host do.
+/// Records a step with kernels and host ops.
 ///
 /// # Errors
 /// When the setup does not fit the model, or the run itself would fail; the message says what to change.
@@ -134,18 +134,18 @@ pub fn record_work(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, 
     record_notes(model, setup, gpu, notes)
 }
 
-/// As [`record`], with these notes.
+/// Records a step with the details that `notes` asks for.
 ///
 /// # Errors
-/// As [`record_work`].
+/// Returns the errors of [`record_work`].
 pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Result<Recording, SimulateError> {
     record_shared(model, setup, gpu, (notes, Share::ALONE))
 }
 
-/// As [`record_notes`], on one of several GPUs, of what it has of the model.
+/// Records a step on one of several GPUs, for its share of the model.
 ///
 /// # Errors
-/// As [`record_work`].
+/// Returns the errors of [`record_work`].
 pub(super) fn record_shared(
     model: &Model,
     setup: &Setup,
@@ -168,7 +168,7 @@ pub(super) fn record_shared(
     }
 }
 
-/// As [`record`], on this tape.
+/// Makes the model and records a step on this tape.
 pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
     let tape = tape.clone();
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
@@ -206,7 +206,7 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording 
     }
 }
 
-/// What autocast computes in.
+/// Type in which autocast computes; `None` without autocast.
 pub(super) fn autocast_dtype(precision: Precision) -> Option<DType> {
     match precision {
         Precision::Fp32 | Precision::Bf16 => None,
@@ -215,7 +215,7 @@ pub(super) fn autocast_dtype(precision: Precision) -> Option<DType> {
     }
 }
 
-/// A setup as the model sees it, of which the tape is told what concerns it.
+/// Returns a setup as the model sees it, and passes the tape its own settings.
 fn prepared(model: &Model, setup: &Setup, tape: &Tape) -> Setup {
     let setup = model.prepared(setup);
     tape.set_autocast_cache(setup.autocast_cache);
@@ -227,7 +227,7 @@ fn scaler(setup: &Setup) -> GradScaler {
     GradScaler::new(setup.precision == Precision::AmpFp16)
 }
 
-/// A model on the tape, with what trains it.
+/// A model on the tape, with its optimizer and scaler.
 pub(super) struct Trainer {
     tape: Tape,
     forward: Box<dyn Forward>,
@@ -237,17 +237,17 @@ pub(super) struct Trainer {
     autocast: Option<DType>,
     ema: Option<Ema>,
     pub work: WorkMarks,
-    /// Where it trains a stage of a pipeline.
+    /// Pipeline, if the model is a stage of one.
     pub pipeline: Option<Box<Pipeline>>,
 }
 
 impl Trainer {
-    /// Makes the model, and gives its parameters beside.
+    /// Makes the model, and returns its parameters too.
     pub fn new(model: &Model, setup: &Setup, tape: &Tape) -> (Self, Vec<Tensor>) {
         Self::with(model, setup, tape, Builder::params)
     }
 
-    /// The same, with parameters in the order of `params`.
+    /// Makes the model, and returns its parameters too, in the order of `params`.
     pub fn with(model: &Model, setup: &Setup, tape: &Tape, params: fn(&Builder) -> Vec<Tensor>) -> (Self, Vec<Tensor>) {
         let setup = &prepared(model, setup, tape);
         let Built { forward, params, ema } = build_with(tape, model, setup, params);
@@ -265,8 +265,8 @@ impl Trainer {
         (trainer, params)
     }
 
-    /// Turns to another setup that makes the same model ([`Making`]), and lets go of what runs so far have left but
-    /// gradients, states and averages.
+    /// Switches to another setup that makes the same model ([`Making`]), and drops the state of earlier runs except
+    /// gradients, optimizer states and averages.
     ///
     /// [`Making`]: super::build::Making
     pub fn turn_to(&mut self, model: &Model, setup: &Setup) {
@@ -289,7 +289,7 @@ impl Trainer {
         parts
     }
 
-    /// One forward and backward, two updates.
+    /// Runs one forward and backward, and two updates.
     fn run_once(&mut self) -> Parts {
         let t = self.tape.clone();
         let passes = self.micro_batches(&t);
@@ -305,7 +305,7 @@ impl Trainer {
         }
     }
 
-    /// One step whose gradients stay.
+    /// Runs one step whose gradients stay.
     fn step(&mut self) -> (Passes, usize) {
         let t = self.tape.clone();
         let passes = self.micro_batches(&t);
@@ -313,7 +313,7 @@ impl Trainer {
         (passes, t.mark())
     }
 
-    /// Forward and backward of each micro-batch of a step.
+    /// Runs forward and backward of each micro-batch of a step.
     pub fn micro_batches(&mut self, t: &Tape) -> Passes {
         if let Some(pipeline) = self.pipeline.take() {
             return self.scheduled(t, pipeline);
@@ -350,7 +350,7 @@ impl Trainer {
         }
     }
 
-    /// Clipping, the optimizer's step, and the moving average.
+    /// Runs clipping, the optimizer's step, and the moving average.
     pub fn update(&mut self, t: &Tape) {
         self.work.update = t.work_mark();
         if self.run.setup.clip {
@@ -367,7 +367,7 @@ impl Trainer {
         self.forward.as_ref()
     }
 
-    /// What the model gives in the end: the loss, or what a stage of a pipeline passes on.
+    /// Runs a forward and returns the loss, or a pipeline stage's output.
     pub fn output(&self, t: &Tape, batch: &Batch) -> Tensor {
         let Output { loss, held } = t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch));
         drop(held);

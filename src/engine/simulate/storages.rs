@@ -1,9 +1,9 @@
-//! What the storages of a run ask for, and where they lie.
+//! Requests and blocks of a run's storages.
 
 use crate::allocator::{Block, PoolKind};
 
-/// A run has tens of thousands of storages, and playing it takes as long as reading and writing them: nine in ten are
-/// small, so eight bytes do for each.
+/// A run has tens of thousands of storages, and replaying it is bound by reading and writing them. Nine in ten are
+/// small, so each entry takes eight bytes.
 #[derive(Default)]
 pub(super) struct Storages {
     each: Vec<Stored>,
@@ -12,30 +12,30 @@ pub(super) struct Storages {
 
 #[derive(Clone, Copy)]
 struct Stored {
-    /// Bytes that it asks for, or which of `large`.
+    /// Requested bytes, or an index into `large` with the bit [`LARGE`] set.
     request: u32,
-    /// Where it lies, while it lives.
+    /// Current block, while the storage is live.
     block: Option<Block>,
 }
 
 /// A storage of the large pool.
 #[derive(Clone, Copy)]
 struct Large {
-    /// Bytes that it asks for.
+    /// Requested bytes.
     request: u64,
-    /// Bytes of its last block, which may have more.
+    /// Bytes of the last block, which may be larger than the request.
     block: u64,
 }
 
-/// A number with this bit is that of a large storage.
+/// Marks a request as an index into `large`.
 const LARGE: u32 = 1 << 31;
 
 impl Storages {
-    /// Further storages, which ask for so many bytes and do not live.
+    /// Adds storages with these requests, not live yet.
     pub fn extend(&mut self, requests: impl ExactSizeIterator<Item = u64>) {
         let n = self.each.len();
         if n > 0 && n + requests.len() > self.each.capacity() {
-            // what came before is copied: seldom
+            // Growing copies all entries, so it grows by a lot.
             self.each.reserve(requests.len().max(3 * n));
         }
         let large = &mut self.large;
@@ -51,12 +51,12 @@ impl Storages {
         }));
     }
 
-    /// How many there are.
+    /// Number of storages.
     pub fn len(&self) -> usize {
         self.each.len()
     }
 
-    /// The pool that serves a storage: rounding takes no request across the border between them.
+    /// The pool that serves a storage: rounding never moves a request from one pool to the other.
     #[inline]
     pub fn kind(&self, id: usize) -> PoolKind {
         if self.each[id].request & LARGE == 0 {
@@ -66,7 +66,7 @@ impl Storages {
         }
     }
 
-    /// Bytes that a storage asks for.
+    /// Bytes that a storage requests.
     #[inline]
     pub fn request(&self, id: usize) -> u64 {
         let request = self.each[id].request;
@@ -77,8 +77,8 @@ impl Storages {
         }
     }
 
-    /// Bytes of the last block of a storage of the large pool; a small block has what `round` makes of what was asked
-    /// for.
+    /// Bytes of the last block of a storage of the large pool; a small block has the bytes to which `round` rounds the
+    /// request.
     #[inline]
     pub fn block_bytes(&self, id: usize, round: impl FnOnce(u64) -> u64) -> u64 {
         let request = self.each[id].request;
@@ -89,7 +89,7 @@ impl Storages {
         }
     }
 
-    /// Notes the bytes of a storage's block, where they do not follow from what it asks for.
+    /// Notes the bytes of a storage's block, unless they follow from its request.
     #[inline]
     pub fn note_block_bytes(&mut self, id: usize, bytes: impl FnOnce() -> u64) {
         let request = self.each[id].request;
@@ -98,19 +98,19 @@ impl Storages {
         }
     }
 
-    /// Where a storage lies, while it lives.
+    /// Block of a storage, while it is live.
     #[inline]
     pub fn block(&self, id: usize) -> Option<Block> {
         self.each[id].block
     }
 
-    /// The same, to be changed.
+    /// Mutable block of a storage.
     #[inline]
     pub fn block_mut(&mut self, id: usize) -> &mut Option<Block> {
         &mut self.each[id].block
     }
 
-    /// Where each storage lies that lives.
+    /// Iterates over live storages and their blocks.
     pub fn live(&self) -> impl Iterator<Item = (usize, Block)> {
         let each = self.each.iter().enumerate();
         each.filter_map(|(id, stored)| Some((id, stored.block?)))

@@ -1,4 +1,4 @@
-//! Records a run and plays it, at once where there is another thread.
+//! Records and replays a run, concurrently if there is a second thread.
 
 use super::replay::{Replay, replay};
 use super::steps::Recording;
@@ -20,7 +20,7 @@ pub(super) fn record_and_replay(model: &Model, setup: &Setup, gpu: Gpu) -> Resul
     Ok((recording, replay))
 }
 
-/// On two threads.
+/// Concurrent recording and replay, on two threads.
 #[cfg(not(target_family = "wasm"))]
 mod at_once {
     use std::sync::OnceLock;
@@ -36,16 +36,16 @@ mod at_once {
     use crate::tape::log::ROOM;
     use crate::tape::{Tape, Then, Written};
 
-    /// Whether there is a thread to spare: those of a pool have runs of their own.
+    /// Returns true if there is a thread to spare; the threads of a pool have runs of their own.
     pub fn pays() -> bool {
         rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1
     }
 
-    /// Plays the first step while another thread records it, and the later ones while that plays what another order of
-    /// segments changes.
+    /// Replays the first step while another thread records it, and the steps after it while that thread replays the
+    /// large pool in other orders of segments.
     ///
     /// # Panics
-    /// Where recording does.
+    /// When recording panics.
     pub fn record_and_replay(model: &Model, setup: &Setup, gpu: Gpu) -> Result<(Recording, Replay), SimulateError> {
         check(model, setup)?;
         let options = Options::default();
@@ -56,7 +56,7 @@ mod at_once {
             tape.follow(to.clone());
             let _told = Told(&tape);
             let recording = recorded.get_or_init(|| record_on(model, setup, &tape));
-            // what was not told can be read there now
+            // Events that were not sent can be read from the recording now.
             drop(to);
             match &recording.failure {
                 Some(failure) => Err(SimulateError::Fails(failure.clone())),
@@ -65,7 +65,7 @@ mod at_once {
         };
         let play = || {
             let mut fresh = Fresh::unknown(&options);
-            // what later steps repeat of the first one, once the model is made
+            // Events of the first step that the steps after it repeat, once the model is made.
             let mut repeated: Option<Repeated> = None;
             while let Some(Written { requests, events, then }) = next(&written) {
                 fresh.hear(requests, &events)?;
@@ -100,8 +100,8 @@ mod at_once {
         Ok((recording, joined(fresh, used)))
     }
 
-    /// Ends what a tape tells when its recording stops at a fault: what such a tape holds lives on, and the other thread
-    /// would wait.
+    /// Closes a tape's channel when its recording panics: such a tape may stay alive, and the other thread would wait
+    /// for ever.
     struct Told<'a>(&'a Tape);
 
     impl Drop for Told<'_> {
@@ -110,8 +110,8 @@ mod at_once {
         }
     }
 
-    /// The next part, if there is one. It comes soon, and a virtual machine may take a millisecond to wake a thread
-    /// that sleeps: so this one looks again and again for a while.
+    /// Receives the next events, if there are any. They come soon, and a virtual machine may take a millisecond to wake
+    /// a sleeping thread, so this spins for a while first.
     fn next(written: &Receiver<Written>) -> Option<Written> {
         const LOOKS: usize = 10_000;
         for _ in 0..LOOKS {
@@ -131,8 +131,8 @@ mod tests {
     use crate::Case;
     use crate::allocator::Options;
 
-    /// Several micro-batches, states that every update makes anew, gradients that stay, a loss that is recomputed, vision
-    /// in hundreds of segments.
+    /// Several micro-batches, states that every update makes anew, gradients that stay, a loss that is recomputed,
+    /// vision in hundreds of segments.
     const CASES: [&str; 8] = [
         r#"{"model":"gpt2","batch":2,"seq":512}"#,
         r#"{"model":"gpt2","batch":1,"seq":256,"accum":3,"clip":true,"precision":"amp-fp16"}"#,

@@ -1,4 +1,4 @@
-//! A run under a limit of the allocator: whether it trains, or where it stops.
+//! Runs training under a limit of the allocator, to see if it completes or where it stops.
 
 use std::ops::Range;
 
@@ -18,65 +18,64 @@ use crate::tape::log::{Event, StorageId};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
-/// What became of a run under a limit.
+/// Outcome of a run under a limit.
 ///
-/// On a miss of its cache PyTorch first gives cached segments back and tries again (`retries`), and stops
-/// only when that is not enough: so does the simulation.
+/// When nothing cached serves a request, PyTorch first releases cached segments and tries again (`retries`), and stops
+/// only if that is not enough; the simulation does the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
-    /// Highest allocated bytes, until it stopped.
+    /// Highest allocated bytes, up to the point where it stopped.
     pub peak_allocated: Bytes,
-    /// Highest reserved bytes, until it stopped.
+    /// Highest reserved bytes, up to the point where it stopped.
     pub peak_reserved: Bytes,
-    /// How often the whole cache was given back to serve a request (`num_alloc_retries`). Each costs a
+    /// Number of times that the whole cache was released to serve a request (`num_alloc_retries`). Each costs a
     /// synchronisation of the device and new segments.
     pub retries: u64,
-    /// Why it did not train.
+    /// Reason that it did not complete; `None` if it did.
     pub stopped: Option<Stopped>,
 }
 
-/// Where a run ran out of memory.
+/// Point at which a run ran out of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
-    /// Which step, from 1; 0 while the model is made.
+    /// Number of the step, from 1; 0 while the model is made.
     pub step: u64,
-    /// The part of the step; nothing while the model is made.
+    /// Phase of the step; `None` while the model is made.
     pub phase: Option<Phase>,
-    /// The module and operation whose tensor found no room.
+    /// Module and operation of the tensor that found no memory.
     pub tensor: String,
-    /// What PyTorch says.
+    /// PyTorch's error.
     pub error: OutOfMemory,
-    /// Where segments lay.
+    /// Order of the segments in this run.
     pub order: SegmentOrder,
 }
 
-/// In what order of addresses the segments of a run lie, which decides which cached block is cut.
+/// Order of segment addresses in a run, which decides which cached block is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
-    /// As in recorded traces of fresh processes.
+    /// The order in recorded traces of fresh processes.
     Fresh,
-    /// In the order in which they were made.
+    /// The order in which segments were made.
     Ascending,
-    /// One of [`ORDERS`] that were drawn.
+    /// One of [`ORDERS`] random orders.
     Drawn(u64),
 }
 
-/// Orders of segments that are drawn to see whether a run always fits. A run that fits in all of them fails in
-/// less than one process in twenty, at 95% confidence (the rule of three: 3/60; Hanley and Lippman-Hand, JAMA 249,
-/// 1983).
+/// Number of random orders of segments tried to see if a run always fits. A run that fits in all of them fails in less
+/// than one process in twenty, at 95% confidence (the rule of three: 3/60; Hanley and Lippman-Hand, JAMA 249, 1983).
 pub const ORDERS: u64 = 60;
 
 impl Trial {
-    /// Whether all steps ran.
+    /// Returns true if all steps ran.
     pub const fn trains(&self) -> bool {
         self.stopped.is_none()
     }
 }
 
-/// Trains some steps under `options`, whose limit says what may be reserved: in a fresh process, and with
-/// segments in the order of a process that has trained before. It trains where it does so in both.
+/// Trains `steps` steps under `options`, whose limit sets the bytes that may be reserved: in a fresh process, and with
+/// the segment order of a process that has trained before. The run trains if it does in both.
 ///
-/// The cache is not emptied once the model is made, as training scripts do not.
+/// The cache is not emptied after the model is made, since training scripts do not do so.
 ///
 /// # Errors
 /// When the setup does not fit the model, or the run would fail for another reason than memory.
@@ -89,7 +88,7 @@ pub fn attempt(model: &Model, setup: &Setup, gpu: Gpu, options: &Options, steps:
     Ok(attempt_recorded(&recording, options, steps))
 }
 
-/// As [`attempt`], of a run that is recorded already.
+/// Trains a recorded run under `options`, as [`attempt`] does.
 pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) -> Trial {
     let run = Run {
         recording,
@@ -97,7 +96,7 @@ pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) ->
         steps,
     };
     let fresh = run.play(options, DriverAddresses::default(), SegmentOrder::Fresh);
-    // With expandable segments the order of segments decides nothing.
+    // With expandable segments the order of segments does not matter.
     if fresh.stopped.is_some() || options.expandable_segments {
         return fresh;
     }
@@ -110,15 +109,15 @@ pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) ->
     }
 }
 
-/// The first of [`ORDERS`] drawn orders of segments in which a recorded run stops, if there is one.
+/// Returns the first of [`ORDERS`] random orders of segments in which a recorded run stops, if there is one.
 ///
-/// What the large pool does is played alone, beside the most that the small pool reserves in a fresh process; where
-/// that stops, the whole is played in the same order and decides.
+/// The large pool is first replayed alone, next to the small pool's peak of reserved bytes in a fresh process; if that
+/// stops, the whole run is replayed in that order and decides.
 pub fn stops_in_some_order(recording: &Recording, options: &Options, steps: u64) -> Option<Trial> {
     stops_in_orders(recording, options, steps, 0..ORDERS)
 }
 
-/// As [`stops_in_some_order`], of these orders alone.
+/// Returns the first of these random orders of segments in which a recorded run stops, if there is one.
 pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, orders: Range<u64>) -> Option<Trial> {
     let run = Run {
         recording,
@@ -182,7 +181,7 @@ impl Run<'_> {
         Player::new(self.requests.iter().copied(), &self.recording.streams, allocator)
     }
 
-    /// Making the model, the first step, and every later one.
+    /// Events of making the model, of the first step, and of every step after it.
     fn whole(&self) -> [&[Event]; 3] {
         let Recording {
             build, first, steady, ..
@@ -190,7 +189,7 @@ impl Run<'_> {
         [build, &first.events, &steady.events]
     }
 
-    /// Makes the model and runs the steps; which of them stops, 0 where making the model does.
+    /// Makes the model and runs the steps; an error carries the number of the failing step, 0 for making the model.
     fn steps(&self, player: &mut Player, [build, first, steady]: [&[Event]; 3]) -> Result<(), (u64, OutOfMemory)> {
         player.play(build).map_err(|error| (0, error))?;
         player
@@ -234,7 +233,7 @@ fn phase(step: &Step, at: usize) -> Phase {
 mod tests {
     use super::*;
 
-    /// Every step played, none left out.
+    /// Replays every step, none left out.
     fn played(run: &Run<'_>, options: &Options, source: impl SegmentSource + 'static) -> (bool, u64, Bytes) {
         let mut player = run.player(options, Box::new(source));
         let [build, first, steady] = run.whole();
@@ -263,7 +262,7 @@ mod tests {
                 steps: 7,
             };
             let roomy = run.play(&Options::default(), DriverAddresses::default(), SegmentOrder::Fresh);
-            // From more than it needs to less, through where the cache is given back again and again.
+            // From more memory than it needs to less, through the range in which the cache is released again and again.
             for thousandth in (955..=1005).step_by(5) {
                 let options = Options {
                     limit: Some(Bytes::new(roomy.peak_reserved.get() * thousandth / 1000)),

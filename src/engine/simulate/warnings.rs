@@ -1,4 +1,4 @@
-//! What a person should know of a run, each with what to do next.
+//! Warnings about a run, each with the next step to take.
 
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
@@ -33,7 +33,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
     .collect()
 }
 
-/// Warnings that a report alone gives rise to, whatever was run.
+/// Warnings that follow from a report alone, regardless of the setup.
 pub fn of_report(report: &Report) -> Vec<Warning> {
     let live = report.timeline.live(report.timeline.peak_instant());
     [logits(&live, report), fragmentation(report), first_step(report)]
@@ -42,7 +42,7 @@ pub fn of_report(report: &Report) -> Vec<Warning> {
         .collect()
 }
 
-/// Which stage of a pipeline is shown, where nobody named one.
+/// Names the pipeline stage that is shown, if the setup names none.
 pub(super) fn stages(stages: &[(u64, Bytes)]) -> Option<Warning> {
     let (most, others) = stages.split_first()?;
     let words = |(stage, bytes): &(u64, Bytes)| format!("stage {stage}: {bytes}");
@@ -72,7 +72,7 @@ impl Run<'_> {
         self.live.sum(of)
     }
 
-    /// Whether some bytes are at least a fifth of the peak: enough to look at first.
+    /// Returns true if the bytes are at least a fifth of the peak, and so worth looking at first.
     fn is_a_fifth(&self, bytes: Bytes) -> bool {
         is_a_fifth(bytes, self.report)
     }
@@ -91,7 +91,7 @@ impl Run<'_> {
         })
     }
 
-    /// Rotary positions have no end; those past what a model was made for were never trained.
+    /// Warns of rotary positions beyond those that a model was trained for, which run but were never trained.
     fn beyond_rotary_positions(&self) -> Option<Warning> {
         let made_for = self.model.rotary_positions()?;
         let seq = self.model.prepared(self.setup).longest();
@@ -225,7 +225,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether some bytes are at least a fifth of the peak: enough to look at first.
+/// Returns true if the bytes are at least a fifth of the peak, and so worth looking at first.
 fn is_a_fifth(bytes: Bytes, report: &Report) -> bool {
     bytes.get() * 5 >= report.peak_allocated.get()
 }
@@ -258,7 +258,7 @@ fn fragmentation(report: &Report) -> Option<Warning> {
 
 fn first_step(report: &Report) -> Option<Warning> {
     let (first, steady) = (report.first.peak(), report.peak_allocated);
-    // Less than a percent would print as the same figure.
+    // A difference of less than a percent would print as the same figure.
     (first.get() > steady.get() + steady.get() / 100).then(|| Warning {
         code: "first-step-is-higher".into(),
         severity: Severity::Note,

@@ -1,16 +1,16 @@
-//! What GPU and host do in a step.
+//! Kernels and host ops of a step.
 
 use std::ops::Range;
 
 use crate::tape::work::Item;
 
-/// What GPU and host do in a step, in order; empty where nobody asked.
+/// Kernels and host ops of a step, in order; empty unless requested.
 #[derive(Default)]
 pub struct Work {
     items: Vec<Item>,
     /// Forward of the last micro-batch.
     forward: Range<usize>,
-    /// Its backward.
+    /// Backward of the last micro-batch.
     backward: Range<usize>,
     /// Clipping, scaler and optimizer.
     optimizer: Range<usize>,
@@ -22,7 +22,7 @@ impl Work {
         &self.items[self.forward.clone()]
     }
 
-    /// Its backward.
+    /// Backward of the last micro-batch.
     pub fn backward(&self) -> &[Item] {
         &self.items[self.backward.clone()]
     }
@@ -32,18 +32,18 @@ impl Work {
         &self.items[self.optimizer.clone()]
     }
 
-    /// Forward and backward, as [`PassWork`](super::PassWork) gives them.
+    /// Forward and backward, in the form of [`PassWork`](super::PassWork).
     pub fn phases(&self) -> [impl Iterator<Item = (&[Item], u64)>; 2] {
         [self.forward(), self.backward()].map(|items| std::iter::once((items, 1)))
     }
 
-    /// Everything that was written, and where forward and backward are in it.
+    /// Returns all items, and the ranges of forward and backward in them.
     pub(super) fn into_passes(self) -> (Vec<Item>, [Range<usize>; 2]) {
         (self.items, [self.forward, self.backward])
     }
 }
 
-/// Positions among what GPU and host do.
+/// Positions among the work items of a step.
 #[derive(Default)]
 pub(super) struct WorkMarks {
     pub before_forward: usize,
@@ -54,7 +54,7 @@ pub(super) struct WorkMarks {
 }
 
 impl WorkMarks {
-    /// The phases of what was written; there may be nothing.
+    /// Divides the items into the step's phases; the list may be empty.
     pub fn divide(&self, items: Vec<Item>) -> Work {
         let part = |from: usize, to: usize| from.min(items.len())..to.min(items.len());
         Work {

@@ -1,4 +1,4 @@
-//! `torch.autocast`: which operands are cast, and the cache of cast weights.
+//! `torch.autocast`: casts of operands, and the cache of cast weights.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,19 @@ use super::why::Why;
 use crate::dtype::DType;
 use crate::order::sort_by_key;
 
-/// Autocast as a thread sees it.
+/// State of autocast in a thread.
 #[derive(Default)]
 pub(super) struct AutocastState {
     pub dtype: Option<DType>,
     depth: u32,
     /// `torch.autocast(cache_enabled=False)`.
     uncached: bool,
-    /// Low-precision copies of leaves, by identity of the leaf; emptied when the outermost
-    /// context ends.
+    /// Low-precision copies of leaves, by the leaf's identity; emptied when the outermost context ends.
     cache: HashMap<usize, (Tensor, Tensor)>,
 }
 
 impl Tape {
-    /// Runs `f` under `torch.autocast(dtype)`; without one, as it is.
+    /// Runs `f` under `torch.autocast(dtype)`, or unchanged if `dtype` is `None`.
     pub fn autocast<R>(&self, dtype: Option<DType>, f: impl FnOnce() -> R) -> R {
         let before = {
             let mut state = self.0.autocast.borrow_mut();
@@ -44,24 +43,24 @@ impl Tape {
         result
     }
 
-    /// Whether autocast keeps its copies of weights (`cache_enabled`).
+    /// Sets if autocast caches its copies of weights (`cache_enabled`).
     pub fn set_autocast_cache(&self, enabled: bool) {
         self.0.autocast.borrow_mut().uncached = !enabled;
     }
 
-    /// Frees in the order of birth, so that the record does not depend on hashing.
+    /// Frees the copies in order of allocation, so that the log does not depend on hashing.
     fn drop_cache(&self, cache: HashMap<usize, (Tensor, Tensor)>) {
         let mut casts: Vec<_> = cache.into_values().collect();
         sort_by_key(&mut casts, |(_, cast)| cast.storage().id());
         casts.into_iter().for_each(drop);
     }
 
-    /// The dtype of the autocast context that is running.
+    /// Type of the current autocast context; `None` outside one.
     pub fn autocast_dtype(&self) -> Option<DType> {
         self.0.autocast.borrow().dtype
     }
 
-    /// An operand of an operation that autocast runs in low precision (`cached_cast`).
+    /// Casts an operand of an operation that autocast runs in low precision (`cached_cast`).
     pub fn cast_low(&self, t: &Tensor) -> Tensor {
         let Some(low) = self.autocast_dtype() else {
             return t.clone();
@@ -86,7 +85,7 @@ impl Tape {
         cast
     }
 
-    /// An operand of an operation that autocast runs in fp32.
+    /// Casts an operand of an operation that autocast runs in fp32.
     pub fn cast_high(&self, t: &Tensor) -> Tensor {
         if self.autocast_dtype().is_none() || !t.dtype().is_float() || t.dtype() == DType::F32 {
             return t.clone();

@@ -1,4 +1,4 @@
-//! The graph that forward records and backward walks (`torch/csrc/autograd/engine.cpp`).
+//! The graph that forward records and backward runs (`torch/csrc/autograd/engine.cpp`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BinaryHeap;
@@ -16,27 +16,27 @@ use super::why::Why;
 use super::work::{Chore, Class, bytes_of};
 use crate::dtype::DType;
 
-/// Gradients, one for each input of an operation; `None` where none is wanted.
+/// Gradients, one for each input of an operation; `None` for inputs that need none.
 pub type Grads = SmallVec<[Option<Tensor>; 4]>;
 
-/// Where a gradient goes: an input slot of a node.
+/// Destination of a gradient: an input slot of a node.
 #[derive(Clone)]
 pub struct Edge {
     pub(super) node: Rc<Node>,
     pub(super) slot: usize,
 }
 
-/// What backward of one operation is given.
+/// Arguments of an operation's backward.
 pub struct Backward<'a> {
     /// Gradients of the operation's outputs.
     pub grads: SmallVec<[Option<Tensor>; 2]>,
-    /// What forward saved, in the order in which it was saved.
+    /// Tensors that forward saved, in the order in which it saved them.
     pub saved: SmallVec<[Tensor; 6]>,
     wanted: &'a [Option<Edge>],
 }
 
 impl Backward<'_> {
-    /// The gradient of the only output.
+    /// Gradient of the only output.
     ///
     /// # Panics
     /// When there is none: the engine runs no node without one.
@@ -44,12 +44,12 @@ impl Backward<'_> {
         self.grads[0].as_ref().expect("a node runs with a gradient")
     }
 
-    /// Whether a gradient of input `i` is wanted.
+    /// Returns true if input `i` needs a gradient.
     pub fn wants(&self, i: usize) -> bool {
         self.wanted[i].is_some()
     }
 
-    /// `f`'s result where a gradient of input `i` is wanted.
+    /// Computes `f` if input `i` needs a gradient.
     pub fn want(&self, i: usize, f: impl FnOnce() -> Tensor) -> Option<Tensor> {
         self.wants(i).then(f)
     }
@@ -67,18 +67,18 @@ pub struct Node {
     sequence: u64,
     scope: ScopeId,
     next: RefCell<SmallVec<[Option<Edge>; 3]>>,
-    /// Shape and dtype of each output: what its gradient must look like.
+    /// Shape and dtype of each output, which its gradient must match.
     outputs: SmallVec<[(Dims, DType); 1]>,
     saved: RefCell<SmallVec<[Saved; 4]>>,
     action: RefCell<Action>,
-    // State of the backward that is running.
+    // State of the backward in progress.
     task: Cell<u32>,
     waits_for: Cell<u32>,
     buffer: RefCell<SmallVec<[Option<Tensor>; 1]>>,
 }
 
 impl Node {
-    /// The node that puts a leaf's gradient in place; one for each leaf while a graph needs it.
+    /// Edge to the node that stores a leaf's gradient; there is one per leaf while a graph needs it.
     pub(super) fn accumulate(leaf: &Rc<Leaf>, tensor: &Tensor) -> Edge {
         if let Some(node) = leaf.node.borrow().upgrade() {
             return Edge { node, slot: 0 };
@@ -100,11 +100,11 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Chains of nodes are as long as the step: take them apart in a loop, not by recursion.
+    /// Chains of nodes are as long as the step, so they are dropped in a loop, not by recursion.
     fn drop(&mut self) {
         let mut chain: Vec<Rc<Node>> = self.next.get_mut().drain(..).flatten().map(|e| e.node).collect();
         while let Some(mut node) = chain.pop() {
-            // Where it is now that nobody else holds it; then it has no next to take apart when it goes.
+            // Empties the node's own list once nobody else holds it, so that dropping it does not recurse.
             if let Some(node) = Rc::get_mut(&mut node) {
                 chain.extend(node.next.get_mut().drain(..).flatten().map(|e| e.node));
             }
@@ -112,7 +112,7 @@ impl Drop for Node {
     }
 }
 
-/// An operation that is being recorded: inputs first, then what it saves, then its outputs.
+/// An operation being recorded: inputs first, then the tensors it saves, then its outputs.
 pub struct Recording {
     active: Option<Active>,
 }
@@ -124,18 +124,18 @@ struct Active {
 }
 
 impl Recording {
-    /// Whether backward will come here at all.
+    /// Returns true if backward will reach this operation.
     pub fn is_active(&self) -> bool {
         self.active.is_some()
     }
 
-    /// Whether backward will want a gradient of input `i`.
+    /// Returns true if backward will compute a gradient of input `i`.
     pub fn wants(&self, i: usize) -> bool {
         self.active.as_ref().is_some_and(|a| a.next[i].is_some())
     }
 
-    /// Saves a tensor for backward. Inputs are saved before the operation's outputs are made, as
-    /// PyTorch's generated code does: it decides where a recomputation stops.
+    /// Saves a tensor for backward. Inputs are saved before the operation's outputs are made, as in PyTorch's generated
+    /// code: the order decides the point at which a recomputation stops.
     pub fn save(&mut self, tape: &Tape, t: &Tensor) {
         if let Some(active) = &mut self.active {
             let saved = tape.pack(t, active.name);
@@ -143,7 +143,7 @@ impl Recording {
         }
     }
 
-    /// Ends the recording of an operation with one output.
+    /// Finishes recording an operation with one output.
     pub fn finish(
         self,
         tape: &Tape,
@@ -154,7 +154,7 @@ impl Recording {
         self.end(tape, out, apply)
     }
 
-    /// [`Self::finish`] for all operations alike.
+    /// [`Self::finish`] without generics, so that it is compiled once.
     #[inline(never)]
     fn end(self, tape: &Tape, out: Tensor, apply: Option<Apply>) -> Tensor {
         let Some((active, apply)) = self.active.zip(apply) else {
@@ -164,7 +164,7 @@ impl Recording {
         with_edge(out, node, 0)
     }
 
-    /// Ends the recording of an operation with several outputs.
+    /// Finishes recording an operation with several outputs.
     pub fn finish_many(
         self,
         tape: &Tape,
@@ -210,8 +210,7 @@ fn with_edge(mut out: Tensor, node: Rc<Node>, slot: usize) -> Tensor {
 }
 
 impl Tape {
-    /// Begins to record an operation on `inputs`; inactive when none of them is trained or
-    /// recording is off.
+    /// Starts recording an operation on `inputs`; inactive if none of them requires grad or grad mode is off.
     pub fn record(&self, name: &'static str, inputs: &[&Tensor]) -> Recording {
         let on = self.0.grad_enabled.get() && inputs.iter().any(|t| t.requires_grad());
         if on {
@@ -228,17 +227,17 @@ impl Tape {
     /// `loss.backward()`.
     ///
     /// # Panics
-    /// When nothing that led to the loss is trained.
+    /// When the loss does not require grad.
     pub fn backward(&self, loss: &Tensor) {
         self.chore(Chore::Backward);
         let seed = self.empty_like(loss, loss.dtype(), "ones_like");
         self.backward_from(loss, seed);
     }
 
-    /// The same of a tensor whose gradient is there (`torch.autograd.backward(output, grad_tensors=grad)`).
+    /// Runs backward from a tensor with a given gradient (`torch.autograd.backward(output, grad_tensors=grad)`).
     ///
     /// # Panics
-    /// As [`Tape::backward`].
+    /// Panics as [`Tape::backward`] does.
     pub fn backward_from(&self, output: &Tensor, grad: Tensor) {
         let root = output.edge().expect("backward of a loss that nothing trained led to");
         let scope = self.set_scope(0);
@@ -278,7 +277,7 @@ impl Tape {
         drop(seed);
     }
 
-    /// Runs one node; releases its gradients, then what it saved.
+    /// Runs one node, then releases its gradients, then its saved tensors.
     fn evaluate(&self, node: &Rc<Node>) -> Grads {
         let grads: SmallVec<[Option<Tensor>; 2]> = node.buffer.borrow_mut().drain(..).collect();
         if grads.iter().all(Option::is_none) {
@@ -306,7 +305,7 @@ impl Tape {
             Some(apply) => apply(self, &mut backward),
             None => next.iter().map(|_| None).collect(),
         };
-        // What was recomputed goes when the operation's own code returns; what was kept is still the node's.
+        // Recomputed tensors are freed when the operation's own code returns; saved tensors still belong to the node.
         backward.saved.clear();
         for (output, edge) in outputs.iter_mut().zip(next.iter()) {
             match edge {
@@ -314,14 +313,14 @@ impl Tape {
                 None => *output = None,
             }
         }
-        // The gradients that came in live until those that go out have their final shape and type.
+        // The incoming gradients live until the outgoing ones have their final shape and type.
         drop(backward);
         *node.next.borrow_mut() = next;
         node.saved.borrow_mut().clear();
         outputs
     }
 
-    /// A gradient gets the shape and dtype of what it is the gradient of (`validate_outputs`).
+    /// Brings a gradient to the shape and dtype of its tensor (`validate_outputs`).
     fn validate(&self, grad: Tensor, edge: &Edge) -> Tensor {
         let (shape, dtype) = edge.node.outputs[edge.slot];
         let grad = if *grad.shape() == shape {
@@ -338,8 +337,8 @@ impl Tape {
         }
     }
 
-    /// `AccumulateGrad`: the first gradient is taken over if nobody else has it and its layout is
-    /// the parameter's; later ones are added in place.
+    /// `AccumulateGrad`: takes over the first gradient if nobody else holds it and its layout is the parameter's; adds
+    /// the others in place.
     fn accumulate_grad(&self, leaf: &Tensor, mut grads: SmallVec<[Option<Tensor>; 2]>) {
         let (Some(new), Some(state)) = (grads[0].take(), leaf.0.leaf.as_ref()) else {
             return;
@@ -356,7 +355,7 @@ impl Tape {
         };
         let is_taken_over = new.handles() == 1 && obeys;
         if self.holds_gradient(leaf, if is_taken_over { &new } else { leaf }) {
-            // which lies as the parameter does
+            // Has the layout of the parameter.
             self.add_in_place(leaf, &new);
             return;
         }
@@ -371,14 +370,15 @@ impl Tape {
 }
 
 impl Tape {
-    /// Whether the gradient of a parameter that GPUs share lies in the memory of the whole parameter's.
+    /// Returns true if the gradient of a parameter that GPUs share is a part of the whole parameter's gradient in
+    /// memory.
     fn is_part_of_whole(&self, edge: &Edge, grad: &Tensor) -> bool {
         self.group() > 1
             && matches!(*edge.node.action.borrow(), Action::Accumulate(_))
             && self.bytes_of_storage(grad) > grad.numel() * grad.dtype().width()
     }
 
-    /// `held += x`.
+    /// Adds `x` to `held` in place, as `held += x`.
     pub(super) fn add_in_place(&self, held: &Tensor, x: &Tensor) {
         if self.works() {
             let written = bytes_of(held);
@@ -393,8 +393,8 @@ fn same_layout(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape() && (0..a.dim()).all(|i| a.size(i) == 1 || a.strides()[i] == b.strides()[i])
 }
 
-/// Puts a gradient into the buffer of the node that it is for; a second one is added to the
-/// first, in place when nobody else holds that (`InputBuffer::accumulate`).
+/// Puts a gradient into the buffer of its node; adds a second one to the first, in place if nobody else holds that
+/// (`InputBuffer::accumulate`).
 fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
     let mut buffer = edge.node.buffer.borrow_mut();
     if buffer.len() < edge.node.outputs.len() {
@@ -408,7 +408,7 @@ fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
             old
         }
         Some(old) => {
-            // Of the gradient of a whole table each GPU adds a copy of its part (`Replicate` to `Shard`).
+            // Each GPU adds a copy of its part of a whole table's gradient (`Replicate` to `Shard`).
             let _part = tape
                 .is_part_of_whole(edge, &grad)
                 .then(|| tape.empty(*grad.shape(), grad.dtype(), "part of a gradient"));
@@ -440,7 +440,7 @@ fn count_dependencies(root: &Rc<Node>, task: u32) {
     }
 }
 
-/// A node whose gradients have all arrived; later operations come first.
+/// A node whose gradients have all arrived; nodes recorded last come first.
 struct Ready(Rc<Node>);
 
 impl Ord for Ready {

@@ -9,22 +9,22 @@ use super::why::Why;
 use super::work::Chore;
 use crate::dtype::DType;
 
-/// What a node keeps for backward: the tensor, or a promise to compute it again.
+/// Saved tensor of a node: kept, or promised to be recomputed.
 pub(super) enum Saved {
     Kept(Tensor),
     Promised(Rc<Frame>, usize),
 }
 
-/// What happens to tensors that are saved while a checkpointed block runs.
+/// Handling of tensors that are saved while a checkpointed block runs.
 #[derive(Clone)]
 pub(super) enum Hook {
-    /// First forward: keep a promise only.
+    /// First forward: note only a promise.
     Promise(Rc<Frame>),
-    /// Forward again within backward: put the tensor where the promise will look for it.
+    /// Recomputation within backward: put the tensor into the frame, where the promise finds it.
     Recompute(Rc<Frame>),
 }
 
-/// A block of a model: from hidden states to hidden states.
+/// A block of a model, from hidden states to hidden states.
 pub type BlockFn = dyn Fn(&Tape, Tensor) -> Tensor;
 
 /// One run of a checkpointed block.
@@ -39,7 +39,7 @@ pub(super) struct Frame {
 impl Tape {
     /// Runs `block` on `input` and keeps only what `block` captured and `input`; backward runs it again.
     ///
-    /// The block is given the input anew, as a tensor of its own in the recomputed graph.
+    /// The block gets the input as a new tensor, which belongs to the recomputed graph.
     pub fn checkpoint(&self, input: Tensor, block: Rc<BlockFn>) -> Tensor {
         if !self.0.grad_enabled.get() {
             return block(self, input);
@@ -62,7 +62,7 @@ impl Tape {
         out
     }
 
-    /// Runs `f` as the first forward of a checkpointed block that no backward will ask for.
+    /// Runs `f` as the first forward of a checkpointed block whose backward never runs.
     pub(super) fn promising<R>(&self, f: impl FnOnce() -> R) -> R {
         let frame = Frame {
             run: Box::new(|_| ()),
@@ -77,7 +77,7 @@ impl Tape {
         result
     }
 
-    /// Whether what is saved now is kept, rather than promised to be computed again.
+    /// Returns true if saved tensors are kept, rather than promised to be recomputed.
     pub(super) fn keeps_saved(&self) -> bool {
         !matches!(self.0.hooks.borrow().last(), Some(Hook::Promise(_)))
     }
@@ -104,7 +104,7 @@ impl Tape {
         }
     }
 
-    /// A recomputed tensor arrives; after the last one the recomputation stops (`early_stop`).
+    /// Stores a recomputed tensor; after the last one the recomputation stops (`early_stop`).
     fn put(&self, frame: &Rc<Frame>, t: Tensor) {
         let mut recomputed = frame.recomputed.borrow_mut();
         if let Some(list) = recomputed.as_mut().filter(|l| l.len() < frame.promised.get()) {

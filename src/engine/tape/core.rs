@@ -1,4 +1,4 @@
-//! The tape itself: where memory is born and dies, and the state that PyTorch keeps per thread.
+//! The tape: records allocations and frees, and holds the state that PyTorch keeps per thread.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use super::why::Why;
 use super::work::{Chore, Class, Item};
 use crate::dtype::DType;
 
-/// Records one run as eager PyTorch would do it. A cheap handle: clones share the record.
+/// Records one run as eager PyTorch would execute it. A cheap handle: clones share the log.
 #[derive(Clone)]
 pub struct Tape(pub(super) Rc<Core>);
 
@@ -32,14 +32,14 @@ pub(super) struct Core {
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
     padded: Cell<bool>,
-    /// Whether modules are made as their first forward leaves them.
+    /// True if modules are made in the state after their first forward.
     settled: Cell<bool>,
     group: Cell<u64>,
     stage: Cell<Stage>,
     pub(super) training: Cell<bool>,
-    /// Whether what hundreds of segments hold is written down as its sum.
+    /// True if hundreds of segments are recorded as one sum.
     pub(super) sums_segments: Cell<bool>,
-    /// Set once a recomputation has all that it was started for; nothing is made any more.
+    /// Set once a recomputation has produced everything that it was started for; from then on nothing is made.
     pub(super) stopped: Cell<bool>,
     pub(super) sequence: Cell<u64>,
     pub(super) graph_task: Cell<u32>,
@@ -47,23 +47,23 @@ pub(super) struct Core {
     pub(super) autocast: RefCell<AutocastState>,
     pub(super) hooks: RefCell<Vec<Hook>>,
     pub(super) workspaces: RefCell<Vec<(Workspace, Storage)>>,
-    /// The CUDA stream that operations run on.
+    /// CUDA stream that operations run on.
     pub(super) stream: Cell<u32>,
-    /// Sizes of workspaces that the environment sets, where it does.
+    /// Sizes of workspaces that the environment sets, if any.
     pub(super) workspace_sizes: Cell<WorkspaceSizes>,
-    /// What GPU and host do, where someone asks for time.
+    /// Kernels and host ops; `None` if they are not recorded.
     pub(super) work: RefCell<Option<Vec<Item>>>,
     pub(super) working: Cell<bool>,
-    /// What is left out, where someone only counts.
+    /// Layer deduplication, for runs that are only counted.
     pub(super) light: RefCell<Option<Light>>,
     #[cfg(not(target_family = "wasm"))]
     pub(super) follower: RefCell<Option<Follower>>,
     failure: RefCell<Option<Failure>>,
-    /// The GPU's shape, on which some temporaries depend.
+    /// Shape of the GPU, on which some temporaries depend.
     pub gpu: Gpu,
 }
 
-/// A library's scratch memory that the allocator holds, one for each thread that uses the library.
+/// Key of a library's workspace, which the allocator serves once per thread that uses the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Workspace {
     pub lib: &'static str,
@@ -72,15 +72,15 @@ pub(super) struct Workspace {
 }
 
 impl Tape {
-    /// An empty record of a whole run, with room for a large one: memory that nothing is written to costs nothing, a
-    /// record that moves as it grows does.
+    /// Makes an empty tape with room for a large run: reserved memory that is never written costs nothing, while moving
+    /// a growing log does.
     pub fn roomy(gpu: Gpu) -> Self {
         let tape = Self::new(gpu);
         tape.0.log.borrow_mut().make_room();
         tape
     }
 
-    /// An empty record for a GPU of this shape.
+    /// Makes an empty tape for a GPU of this shape.
     pub fn new(gpu: Gpu) -> Self {
         let root = Scope {
             parent: 0,
@@ -121,7 +121,7 @@ impl Tape {
         }))
     }
 
-    /// New memory for a tensor of `shape`; nothing is recorded for an empty one.
+    /// Allocates memory for a tensor of `shape`; an empty tensor allocates nothing.
     pub(super) fn storage(&self, shape: &Dims, dtype: DType, name: &'static str) -> Storage {
         self.storage_of_bytes(
             shape.numel().saturating_mul(dtype.width()),
@@ -158,88 +158,88 @@ impl Tape {
         Storage::new(&self.0, id)
     }
 
-    /// Bytes of the memory that a tensor looks at.
+    /// Bytes of the memory behind a tensor.
     pub(super) fn bytes_of_storage(&self, x: &Tensor) -> u64 {
         let id = x.storage().id();
         id.map_or(0, |id| self.0.log.borrow().births[id as usize].bytes)
     }
 
-    /// Memory in many pieces, of which there are none yet.
+    /// Makes an empty bundle: a storage of many pieces.
     pub(super) fn bundle(&self) -> Storage {
         Storage::bundle(&self.0)
     }
 
-    /// Whether some samples of the batch are padded, so that their mask is not all true.
+    /// Returns true if some samples of the batch are padded, so that their mask is not all true.
     pub fn is_padded(&self) -> bool {
         self.0.padded.get()
     }
 
-    /// GPUs that share the linear maps of a language model (tensor parallelism); 1 where it is whole.
+    /// GPUs that share the linear maps of a language model (tensor parallelism); 1 if it is whole.
     pub fn group(&self) -> u64 {
         self.0.group.get()
     }
 
-    /// Says how many GPUs share the linear maps of the model that is made next.
+    /// Sets the number of GPUs that share the linear maps of the models made from now on.
     pub fn set_group(&self, gpus: u64) {
         self.0.group.set(gpus);
     }
 
-    /// The part of the model that is made (pipeline parallelism).
+    /// Part of the model that is made (pipeline parallelism).
     pub fn stage(&self) -> Stage {
         self.0.stage.get()
     }
 
-    /// Says which part of the model is made next.
+    /// Sets the part of the model that is made from now on.
     pub fn set_stage(&self, stage: Stage) {
         self.0.stage.set(stage);
     }
 
-    /// Says whether some samples of the batch are padded.
+    /// Sets if some samples of the batch are padded.
     pub fn set_padded(&self, padded: bool) {
         self.0.padded.set(padded);
     }
 
-    /// Modules are made as their first forward leaves them: for those who record a later one.
+    /// Makes modules in the state after their first forward, for recordings of a step after the first.
     pub fn settle(&self) {
         self.0.settled.set(true);
     }
 
-    /// Whether they are.
+    /// Returns true if modules are made in the state after their first forward.
     pub fn is_settled(&self) -> bool {
         self.0.settled.get()
     }
 
-    /// Whether modules train, which is what dropout asks (`model.eval()`).
+    /// Sets training mode, on which dropout depends (`model.train()`, `model.eval()`).
     pub fn set_training(&self, training: bool) {
         self.0.training.set(training);
     }
 
-    /// The GPU that it runs on.
+    /// GPU of the run.
     pub fn gpu(&self) -> Gpu {
         self.0.gpu
     }
 
-    /// Describes what a script gives birth to in the module that is running.
+    /// Adds descriptions of a script's allocations in the current module to the log.
     pub(super) fn describe(&self, script: &Script) -> Described {
         script.describe(&mut self.0.log.borrow_mut(), self.0.scope.get())
     }
 
-    /// Writes a script down with `known` as what it knows; nothing while nothing is made.
+    /// Appends a script to the log, with `known` as its known storages; does nothing once the tape has stopped.
     pub(super) fn perform(&self, script: &Script, described: Described, known: &[StorageId]) -> Option<Cast> {
         (!self.0.stopped.get()).then(|| script.perform(&mut self.0.log.borrow_mut(), described, known))
     }
 
-    /// Takes what was written so far.
+    /// Takes the log so far.
     pub(super) fn take_log(&self) -> Log {
         self.0.log.take()
     }
 
-    /// Number of events so far: a mark between them.
+    /// Number of events so far, a mark between events.
     pub fn mark(&self) -> usize {
         self.0.log.borrow().events.len()
     }
 
-    /// Changes what was written down; `f` is given all events, and the number of storages.
+    /// Rewrites the log; `f` gets all events, and the number of storages.
     pub fn revise(&self, f: impl FnOnce(&mut [Event], usize)) {
         let log = &mut *self.0.log.borrow_mut();
         f(&mut log.events, log.births.len());
@@ -250,7 +250,7 @@ impl Tape {
         self.0.log.borrow().births.len()
     }
 
-    /// Runs `f` with what it makes counted as `kind`.
+    /// Runs `f`, with its allocations counted as `kind`.
     pub fn as_kind<R>(&self, kind: Kind, f: impl FnOnce() -> R) -> R {
         let before = self.0.kind.replace(kind);
         let result = f();
@@ -270,7 +270,7 @@ impl Tape {
         result
     }
 
-    /// The module that is running.
+    /// Current module.
     pub fn scope_id(&self) -> ScopeId {
         self.0.scope.get()
     }
@@ -279,12 +279,12 @@ impl Tape {
         self.0.scope.replace(scope)
     }
 
-    /// The part of the model that is running.
+    /// Current part of the model.
     pub fn component_now(&self) -> Component {
         self.0.log.borrow().scopes[self.0.scope.get() as usize].component
     }
 
-    /// The dotted path of the module and operation that made a tensor's memory.
+    /// Dotted path of the module and operation that allocated a tensor's memory.
     pub(crate) fn path_of(&self, x: &super::tensor::Tensor) -> String {
         let log = self.0.log.borrow();
         let Some(birth) = x.storage().id().map(|id| &log.births[id as usize]) else {
@@ -298,19 +298,19 @@ impl Tape {
         }
     }
 
-    /// The module that made a tensor's memory.
+    /// Module that allocated a tensor's memory.
     pub fn scope_of(&self, t: &Tensor) -> ScopeId {
         t.storage()
             .id()
             .map_or(0, |id| self.0.log.borrow().births[id as usize].scope)
     }
 
-    /// The dotted path of a module.
+    /// Dotted path of a module.
     pub(crate) fn path_of_scope(&self, scope: ScopeId) -> String {
         self.0.log.borrow().path(scope)
     }
 
-    /// Runs `f` as a module that was entered before.
+    /// Runs `f` in a module that was entered before.
     pub fn in_scope<R>(&self, scope: ScopeId, f: impl FnOnce() -> R) -> R {
         let before = self.set_scope(scope);
         let result = f();
@@ -318,7 +318,7 @@ impl Tape {
         result
     }
 
-    /// Runs `f` as the module `name` of the module that is running.
+    /// Runs `f` as the submodule `name` of the current module.
     pub fn scope<R>(&self, name: &'static str, f: impl FnOnce() -> R) -> R {
         self.enter(name, None, None, f)
     }
@@ -328,7 +328,7 @@ impl Tape {
         self.enter(name, Some(index as u32), None, f)
     }
 
-    /// Runs `f` as a module that is a part of the model which a person would name.
+    /// Runs `f` as a submodule that is a named part of the model.
     pub fn component<R>(&self, name: &'static str, component: Component, f: impl FnOnce() -> R) -> R {
         self.enter(name, None, Some(component), f)
     }
@@ -347,8 +347,8 @@ impl Tape {
         result
     }
 
-    /// Enters a new module, of the part of the model that is running unless one is named; the answer is
-    /// the module that it was entered from. Not inlined: models do this at hundreds of places.
+    /// Enters a new module, of the current part of the model unless one is given, and returns the module that it was
+    /// entered from. Not inlined, because models call it at hundreds of places.
     #[inline(never)]
     fn open(&self, name: &'static str, index: Option<u32>, component: Option<Component>) -> ScopeId {
         self.tell();
@@ -364,17 +364,17 @@ impl Tape {
         self.0.scope.replace((log.scopes.len() - 1) as ScopeId)
     }
 
-    /// Notes that the run would raise this error; the first one counts.
+    /// Notes an error that the run would raise; only the first one is kept.
     pub fn fail(&self, failure: impl FnOnce() -> Failure) {
         self.0.failure.borrow_mut().get_or_insert_with(failure);
     }
 
-    /// The error that the run would raise, if any.
+    /// Error that the run would raise, if any.
     pub fn failure(&self) -> Option<Failure> {
         self.0.failure.borrow().clone()
     }
 
-    /// The first use of a library by a thread makes its workspace, which stays.
+    /// Allocates a library's workspace on its first use by a thread; the workspace stays.
     pub(super) fn workspace(&self, lib: &'static str, bytes: u64) {
         if self.0.stopped.get() {
             return;
@@ -394,7 +394,7 @@ impl Tape {
         }
     }
 
-    /// Ends the record and takes what was written.
+    /// Ends the recording and returns the log.
     pub fn finish(self) -> Log {
         self.0.workspaces.borrow_mut().clear();
         self.0.log.take()

@@ -1,14 +1,14 @@
-//! Shapes and strides, and the layout rules that decide whether an operation must copy.
+//! Shapes and strides, and the layout rules that decide if an operation must copy.
 
 use crate::order::sort_short_by_key;
 use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Most dimensions a tensor may have (PyTorch allows more; no model here needs them).
+/// Most dimensions of a tensor (PyTorch allows more; no model here needs them).
 pub const MAX_DIMS: usize = 8;
 
-/// Up to [`MAX_DIMS`] extents, kept inline: a shape in elements, or strides in elements. Past `len` all is 0.
+/// Up to [`MAX_DIMS`] extents, kept inline: a shape in elements, or strides in elements. Entries from `len` on are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dims {
     len: u8,
@@ -16,7 +16,7 @@ pub struct Dims {
 }
 
 impl Dims {
-    /// The given extents.
+    /// Makes the given extents.
     ///
     /// # Panics
     /// When there are more than [`MAX_DIMS`].
@@ -47,13 +47,13 @@ impl Dims {
         strides
     }
 
-    /// The same extents with `i` and `j` exchanged.
+    /// Returns the extents with `i` and `j` exchanged.
     pub fn swapped(mut self, i: usize, j: usize) -> Self {
         self.swap(i, j);
         self
     }
 
-    /// The extents in the given order.
+    /// Returns the extents in the given order.
     pub fn permuted(&self, order: &[usize]) -> Self {
         let mut out = *self;
         for (to, &from) in order.iter().enumerate() {
@@ -62,7 +62,7 @@ impl Dims {
         out
     }
 
-    /// With `extent` inserted at `i`.
+    /// Returns the extents with `extent` inserted at `i`.
     pub fn inserted(&self, i: usize, extent: u64) -> Self {
         let mut out = *self;
         out.at.copy_within(i..MAX_DIMS - 1, i + 1);
@@ -71,11 +71,11 @@ impl Dims {
         out
     }
 
-    /// Without dimension `i`.
+    /// Returns the extents without dimension `i`.
     pub fn removed(&self, i: usize) -> Self {
         let mut out = *self;
         out.at.copy_within(i + 1.., i);
-        // so that equal extents are equal
+        // Keep the unused entry 0, so that equal extents compare equal.
         out.at[MAX_DIMS - 1] = 0;
         out.len -= 1;
         out
@@ -123,7 +123,7 @@ impl<const N: usize> From<[u64; N]> for Dims {
     }
 }
 
-/// Whether a tensor lies in memory in the order of its shape, without gaps.
+/// Returns true if a tensor's memory is in the order of its shape, without gaps.
 pub fn is_contiguous(shape: &Dims, strides: &Dims) -> bool {
     let mut expected = 1;
     for i in (0..shape.len()).rev() {
@@ -137,7 +137,7 @@ pub fn is_contiguous(shape: &Dims, strides: &Dims) -> bool {
     true
 }
 
-/// Whether some permutation of a tensor's dimensions is contiguous
+/// Returns true if some permutation of a tensor's dimensions is contiguous
 /// (`TensorImpl::is_non_overlapping_and_dense`).
 pub fn is_dense(shape: &Dims, strides: &Dims) -> bool {
     if is_contiguous(shape, strides) {
@@ -153,9 +153,9 @@ pub fn is_dense(shape: &Dims, strides: &Dims) -> bool {
     })
 }
 
-/// Strides of a fresh tensor of `shape` whose dimensions lie in memory in the order of `like`'s
-/// strides: what `empty_like` (preserve format) and elementwise operations give
-/// (`infer_dense_strides_dim_order`, `TensorIteratorBase::reorder_dimensions`).
+/// Strides of a new tensor of `shape` whose dimensions have the memory order of `like`'s strides, as `empty_like`
+/// (preserve format) and elementwise operations return (`infer_dense_strides_dim_order`,
+/// `TensorIteratorBase::reorder_dimensions`).
 pub fn dense_strides_like(shape: &Dims, like: &Dims) -> Dims {
     let contiguous = shape.contiguous_strides();
     if is_contiguous(shape, like) {
@@ -188,8 +188,8 @@ fn goes_inside(shape: &Dims, strides: &Dims, a: usize, b: usize) -> bool {
     strides[a] < strides[b] || (strides[a] == strides[b] && shape[a] < shape[b])
 }
 
-/// Strides that let a tensor of `shape` and `strides` be seen as `to` without a copy
-/// (`computeStride`); `None` when it must be copied.
+/// Strides with which a tensor of `shape` and `strides` can be viewed as `to` without a copy (`computeStride`); `None`
+/// if it must be copied.
 pub fn view_strides(shape: &Dims, strides: &Dims, to: &Dims) -> Option<Dims> {
     if is_contiguous(shape, strides) || shape.numel() == 0 {
         return Some(to.contiguous_strides());
@@ -222,7 +222,7 @@ pub fn view_strides(shape: &Dims, strides: &Dims, to: &Dims) -> Option<Dims> {
     (view_d == 0).then_some(out)
 }
 
-/// The shape of an elementwise result of two operands.
+/// Shape of an elementwise result of two operands.
 ///
 /// # Errors
 /// When the shapes do not broadcast; then the larger of each extent.

@@ -1,17 +1,19 @@
+//! Errors that a run itself would raise, other than running out of memory.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
 
-/// An error that the run itself would raise, for another reason than memory: what fails, what to do.
+/// An error that the run itself would raise, other than running out of memory: the failure and the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// Nothing that is trained leads to the loss.
+    /// The loss depends on no trained parameter.
     NoGradient,
-    /// No linear map has a name that adapters are to be put on.
+    /// No linear map has a name that the adapters target.
     NoTargets {
-        /// What was asked for.
+        /// Targets asked for.
         targets: String,
         /// The model's name.
         model: String,
@@ -25,7 +27,7 @@ pub enum Failure {
         /// Type of the embeddings.
         embeddings: DType,
     },
-    /// LLaVA-NeXT cannot lay the class token of a CLIP tower out in a grid.
+    /// LLaVA-NeXT cannot arrange the class token of a CLIP tower in a grid.
     LlavaNextFull,
     /// An operation does not take tensors of these shapes.
     Shapes {
@@ -33,7 +35,7 @@ pub enum Failure {
         layer: String,
         /// Name of the operation.
         operation: String,
-        /// Shapes of its operands, and of the result where that is asked for.
+        /// Shapes of its operands, and of the result if one is asked for.
         shapes: Vec<Vec<u64>>,
     },
     /// A tensor has more than 16 TiB.
@@ -42,7 +44,7 @@ pub enum Failure {
         layer: String,
         /// Name of the operation that makes it.
         tensor: String,
-        /// Its extents.
+        /// Extents of the tensor.
         shape: Vec<u64>,
     },
 }

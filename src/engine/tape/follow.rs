@@ -1,20 +1,20 @@
-//! Lets another thread hear what a tape writes down while it is being written.
+//! Sends a tape's events to another thread while they are being recorded.
 
 use super::core::Tape;
 use super::log::Event;
 #[cfg(not(target_family = "wasm"))]
 use super::log::Log;
 
-/// An instant of a run at which its figures are read, in the order of a step.
+/// A mark of a run at which its figures are noted, in the order of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
     /// The model is made.
     Model,
     /// Inputs of a micro-batch are on the GPU.
     BeforeForward,
-    /// Its loss is there, other outputs are dropped.
+    /// The loss of the micro-batch is computed, and other outputs are dropped.
     AfterForward,
-    /// Its backward is done.
+    /// Backward of the micro-batch is done.
     AfterBackward,
     /// Optimizer and scaler are done.
     AfterOptimizer,
@@ -22,50 +22,50 @@ pub enum Mark {
     End,
 }
 
-/// What was written down since the time before.
+/// Events recorded since the last message.
 #[derive(Debug)]
 pub struct Written {
-    /// Bytes that each new storage asks for, in the order of birth.
+    /// Bytes that each new storage requests, in the order of allocation.
     pub requests: Vec<u64>,
-    /// Births and deaths.
+    /// Allocations and frees.
     pub events: Vec<Event>,
-    /// What comes then.
+    /// Position after these events.
     pub then: Then,
 }
 
-/// What comes after a part of a run that was told.
+/// Position in the run after the events of a message.
 #[derive(Debug)]
 pub enum Then {
-    /// Another part.
+    /// More events follow.
     More,
-    /// Another part, after this instant.
+    /// More events follow, after this mark.
     Reached(Mark),
-    /// The forwards and backwards of a step are over; this is the rest of the run.
+    /// Forward and backward of a step are over; this is the rest of the run.
     Rest(Rest),
 }
 
-/// What comes after the forwards and backwards of a step.
+/// Events after forward and backward of a step.
 #[derive(Debug)]
 pub struct Rest {
-    /// The update of the first step, and that of every later one.
+    /// Update of the first step, and of every step after it.
     pub updates: [Vec<Event>; 2],
-    /// Gradients are dropped.
+    /// Events that drop the gradients.
     pub zero_grad: Vec<Event>,
 }
 
-/// Who hears what is written down.
+/// Receiver of a tape's events.
 #[cfg(not(target_family = "wasm"))]
 pub(super) struct Follower {
     to: std::sync::mpsc::Sender<Written>,
-    /// Events and storages that it has heard of.
+    /// Numbers of events and storages sent so far.
     heard: (usize, usize),
-    /// Whether it is told nothing now.
+    /// True while sending is suspended.
     hushed: bool,
 }
 
 #[cfg(not(target_family = "wasm"))]
 impl Follower {
-    /// Events that are worth a message.
+    /// Fewest events worth a message.
     const ENOUGH: usize = 4096;
 
     fn hear(&mut self, log: &Log, reached: Option<Mark>) {
@@ -76,7 +76,7 @@ impl Follower {
         self.send(log, log.events.len(), then);
     }
 
-    /// Hears the rest of a run, of which forwards and backwards, both updates and the whole end at `ends`.
+    /// Sends the rest of a run; forward and backward, both updates and the whole run end at `ends`.
     fn hear_rest(mut self, log: &Log, [passes, first, second, end]: [usize; 4]) {
         let part = |from: usize, to: usize| log.events[from..to].to_vec();
         let rest = Rest {
@@ -86,7 +86,7 @@ impl Follower {
         self.send(log, passes, Then::Rest(rest));
     }
 
-    /// Tells of the events before `to`, and of all storages.
+    /// Sends the events before `to`, and all new storages.
     fn send(&mut self, log: &Log, to: usize, then: Then) {
         let (events, births) = std::mem::replace(&mut self.heard, (to, log.births.len()));
         let part = Written {
@@ -94,14 +94,14 @@ impl Follower {
             events: log.events[events..to].to_vec(),
             then,
         };
-        // who does not listen any more has heard enough
+        // A receiver that has hung up needs no more events.
         let _ = self.to.send(part);
     }
 }
 
 #[cfg(not(target_family = "wasm"))]
 impl Tape {
-    /// From here on, what is written down is told there, a part at a time.
+    /// Sends events to `to` from now on, in batches.
     pub fn follow(&self, to: std::sync::mpsc::Sender<Written>) {
         let heard = (self.mark(), self.births());
         *self.0.follower.borrow_mut() = Some(Follower {
@@ -111,36 +111,36 @@ impl Tape {
         });
     }
 
-    /// Tells no more, so that who listens sees the end.
+    /// Stops sending and closes the channel, so that the receiver sees its end.
     pub fn unfollow(&self) {
         if let Ok(mut follower) = self.0.follower.try_borrow_mut() {
             *follower = None;
         }
     }
 
-    /// Tells what was written down, where it is enough to be worth it.
+    /// Sends the new events if there are enough of them.
     pub(super) fn tell(&self) {
         if let Some(follower) = &mut *self.0.follower.borrow_mut() {
             follower.hear(&self.0.log.borrow(), None);
         }
     }
 
-    /// Tells what was written down up to an instant of the run.
+    /// Sends the new events up to a mark of the run.
     pub fn reach(&self, mark: Mark) {
         if let Some(follower) = &mut *self.0.follower.borrow_mut() {
             follower.hear(&self.0.log.borrow(), Some(mark));
         }
     }
 
-    /// What is written from here on may still change: it is told to nobody before [`Self::tell_rest`].
+    /// Suspends sending until [`Self::tell_rest`], because the events from here on may still change.
     pub fn hush_follower(&self) {
         if let Some(follower) = &mut *self.0.follower.borrow_mut() {
             follower.hushed = true;
         }
     }
 
-    /// Tells the rest of a run, of which forwards and backwards, both updates and the whole end at `ends`; if there is
-    /// no such rest, that nothing more is told.
+    /// Sends the rest of a run; forward and backward, both updates and the whole run end at `ends`. Without such a
+    /// rest, closes the channel.
     pub fn tell_rest(&self, ends: Option<[usize; 4]>) {
         if let (Some(follower), Some(ends)) = (self.0.follower.take(), ends) {
             follower.hear_rest(&self.0.log.borrow(), ends);
@@ -148,21 +148,21 @@ impl Tape {
     }
 }
 
-/// WebAssembly has no other thread.
+/// WebAssembly has no other thread, so nothing is sent.
 #[cfg(target_family = "wasm")]
 impl Tape {
     #[inline(always)]
     pub(super) const fn tell(&self) {}
 
-    /// Tells nobody.
+    /// Does nothing.
     #[inline(always)]
     pub const fn reach(&self, _: Mark) {}
 
-    /// Changes nothing.
+    /// Does nothing.
     #[inline(always)]
     pub const fn hush_follower(&self) {}
 
-    /// Tells nobody.
+    /// Does nothing.
     #[inline(always)]
     pub fn tell_rest(&self, _: Option<[usize; 4]>) {}
 }

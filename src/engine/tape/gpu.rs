@@ -1,11 +1,11 @@
-//! The facts of a GPU on which the size of a temporary depends.
+//! Properties of a GPU on which sizes of temporaries depend.
 
 /// Shape of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gpu {
     /// Streaming multiprocessors.
     pub sms: u64,
-    /// Most resident threads of one of them.
+    /// Most resident threads of one multiprocessor.
     pub threads_per_sm: u64,
     /// Compute capability, major and minor.
     pub capability: (u32, u32),

@@ -1,6 +1,8 @@
+//! Kinds of memory and parts of a model.
+
 use serde::{Deserialize, Serialize};
 
-/// What a tensor is for.
+/// Purpose of a tensor's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -9,7 +11,7 @@ pub enum Kind {
     Weight,
     /// A parameter's gradient, from backward to `zero_grad`.
     Gradient,
-    /// What the optimizer keeps between steps.
+    /// State that the optimizer keeps between steps.
     OptimizerState,
     /// Kept by forward because backward needs it.
     Activation,
@@ -22,7 +24,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: usize = 7;
 
     /// All kinds, in stacking order; the index is the discriminant.
@@ -57,7 +59,7 @@ impl Kind {
 pub enum Component {
     /// The image or video encoder.
     VisionTower,
-    /// What maps image features into the language model's width.
+    /// The module that maps image features into the language model's width.
     Connector,
     /// The decoder.
     LanguageModel,

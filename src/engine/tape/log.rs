@@ -1,4 +1,4 @@
-//! What the tape writes down: births and deaths of tensors' memory, and marks between them.
+//! The tape's log: allocations and frees of storages, and their descriptions.
 
 use super::births::Births;
 use super::dims::Dims;
@@ -6,47 +6,47 @@ use super::kind::{Component, Kind};
 use super::why::Why;
 use crate::dtype::DType;
 
-/// Index of a storage in the order of birth.
+/// Index of a storage in the order of allocation.
 pub type StorageId = u32;
 
 /// Index of a module in the tree of scopes.
 pub type ScopeId = u32;
 
-/// One birth or death of a storage.
+/// One allocation or free of a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event(u32);
 
 impl Event {
-    /// The storage is born.
+    /// Allocation of the storage.
     pub const fn birth(id: StorageId) -> Self {
         Self(id << 1)
     }
 
-    /// The storage dies.
+    /// Free of the storage.
     pub const fn death(id: StorageId) -> Self {
         Self(id << 1 | 1)
     }
 
-    /// The same event of another storage.
+    /// Returns the event for another storage.
     pub const fn renamed(self, id: StorageId) -> Self {
         Self(id << 1 | self.0 & 1)
     }
 
-    /// Which storage.
+    /// Storage of the event.
     pub const fn storage(self) -> StorageId {
         self.0 >> 1
     }
 
-    /// Whether it is born, or else dies.
+    /// Returns true for an allocation, false for a free.
     pub const fn is_birth(self) -> bool {
         self.0 & 1 == 0
     }
 }
 
-/// What a storage holds, as its first tensor sees it.
+/// Description of a storage, as its first tensor sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Birth {
-    /// Bytes asked of the allocator.
+    /// Bytes requested from the allocator.
     pub bytes: u64,
     /// Shape in elements.
     pub shape: Dims,
@@ -56,17 +56,17 @@ pub struct Birth {
     pub name: &'static str,
     /// The module that made it.
     pub scope: ScopeId,
-    /// What it is for.
+    /// Purpose of the memory.
     pub kind: Kind,
-    /// Why it lives.
+    /// Reason that it is live.
     pub why: Why,
 }
 
-/// The name of memory that stands for that of many tensors.
+/// Name of a storage that stands for those of many tensors.
 pub(super) const LUMP: &str = "segments";
 
 impl Birth {
-    /// Whether it stands for many tensors, each of the small pool.
+    /// Returns true if the storage stands for many tensors, each of the small pool.
     pub fn is_lump(&self) -> bool {
         self.name == LUMP
     }
@@ -81,28 +81,28 @@ pub struct Scope {
     pub name: &'static str,
     /// Position within a list of modules.
     pub index: Option<u32>,
-    /// The part of the model that it belongs to.
+    /// Part of the model that it belongs to.
     pub component: Component,
 }
 
-/// Storages that are born and die in a large run; few have more.
+/// Number of storages in a large run; few have more.
 pub const ROOM: usize = 1 << 17;
 
-/// Few paths of modules are longer (bytes).
+/// Length of a long module path in bytes; few are longer.
 const LONG_PATH: usize = 64;
 
-/// Everything that the tape wrote.
+/// Log of a tape.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// Births and deaths, in order.
+    /// Allocations and frees, in order.
     pub events: Vec<Event>,
-    /// What each storage is.
+    /// Descriptions of the storages.
     pub births: Births,
     /// Modules; the first is the root.
     pub scopes: Vec<Scope>,
 }
 
-/// A place in a log, to which it can go back.
+/// A position in a log, to which it can be rewound.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogMark {
     events: usize,
@@ -111,13 +111,13 @@ pub(super) struct LogMark {
 }
 
 impl Log {
-    /// Makes room for [`ROOM`].
+    /// Reserves memory for [`ROOM`] storages.
     pub(super) fn make_room(&mut self) {
         self.events.reserve(2 * ROOM);
         self.births.make_room(ROOM);
     }
 
-    /// Where it is.
+    /// Current position.
     pub(super) fn mark(&self) -> LogMark {
         LogMark {
             events: self.events.len(),
@@ -126,21 +126,21 @@ impl Log {
         }
     }
 
-    /// Forgets what came after a mark.
+    /// Removes everything after a mark.
     pub(super) fn rewind(&mut self, mark: &LogMark) {
         self.events.truncate(mark.events);
         self.births.rewind(mark.births);
         self.scopes.truncate(mark.scopes);
     }
 
-    /// Notes a birth.
+    /// Adds an allocation.
     pub(super) fn born(&mut self, birth: Birth) -> StorageId {
         let id = self.births.push(birth);
         self.events.push(Event::birth(id));
         id
     }
 
-    /// The dotted path of a module, such as `model.layers.3.mlp`.
+    /// Dotted path of a module, such as `model.layers.3.mlp`.
     pub fn path(&self, scope: ScopeId) -> String {
         let node = self.scopes[scope as usize];
         if node.parent == scope {

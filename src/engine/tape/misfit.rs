@@ -1,4 +1,4 @@
-//! Shapes that an operation does not take: the run fails there, and the record goes on with shapes that do.
+//! Shapes that an operation refuses: the run fails there, and the recording continues with shapes that fit.
 
 use super::core::Tape;
 use super::dims::{self, Dims};
@@ -9,7 +9,7 @@ use super::tensor::Tensor;
 pub(super) const MOST_BYTES: u64 = 1 << 44;
 
 impl Tape {
-    /// The bytes of a tensor; one that no GPU could ever hold ends the run, and is recorded as small.
+    /// Returns the bytes of a tensor; one that no GPU could hold fails the run, and is recorded as small.
     pub(super) fn possible(&self, bytes: u64, shape: &Dims, name: &'static str) -> u64 {
         if bytes <= MOST_BYTES {
             return bytes;
@@ -22,7 +22,7 @@ impl Tape {
         0
     }
 
-    /// Notes that an operation does not take these shapes, which ends the run.
+    /// Fails the run because an operation refuses these shapes.
     pub fn misfit(&self, operation: &str, shapes: &[&[u64]]) {
         self.fail(|| Failure::Shapes {
             layer: self.path_of_scope(self.scope_id()),
@@ -31,14 +31,14 @@ impl Tape {
         });
     }
 
-    /// Notes a misfit of two tensors where `fits` is false.
+    /// Fails the run if `fits` is false, because an operation refuses two tensors.
     pub(super) fn fits(&self, fits: bool, operation: &str, a: &Tensor, b: &Tensor) {
         if !fits {
             self.misfit(operation, &[a.shape(), b.shape()]);
         }
     }
 
-    /// The shape of an elementwise result of two operands; of extents that do not broadcast, the larger one.
+    /// Returns the shape of an elementwise result of two operands; of extents that do not broadcast, the larger one.
     pub fn broadcast(&self, a: &Dims, b: &Dims, operation: &str) -> Dims {
         dims::broadcast(a, b).unwrap_or_else(|larger| {
             self.misfit(operation, &[a, b]);

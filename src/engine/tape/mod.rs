@@ -1,8 +1,8 @@
-//! One training step as eager PyTorch runs it: every tensor's birth, use and death.
+//! One training step as eager PyTorch runs it, with the lifetime of every tensor.
 //!
-//! A small eager runtime without data. Model code calls operations on a [`Tape`]; each makes its
-//! tensors, records its backward, and frees what nobody holds. What comes out is a [`log::Log`]
-//! of births and deaths that the allocator replays.
+//! A small eager runtime without data. Model code calls operations on a [`Tape`]; each makes its tensors, records its
+//! backward, and frees the tensors that nobody holds. The result is a [`log::Log`] of allocations and frees that the
+//! allocator replays.
 
 mod autocast;
 mod autograd;

@@ -1,5 +1,5 @@
-//! A tape as a recording writes it, whose operations ran elsewhere: births, deaths and threads are told, and what
-//! kernels take inside comes from the operations here.
+//! Interface of the tape for recordings, whose operations ran elsewhere: allocations, frees and threads are given, and
+//! the scratch memory within kernels comes from the operations here.
 
 use super::core::Tape;
 use super::dims::Dims;
@@ -10,8 +10,8 @@ use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
 
-/// Bytes of libraries' workspaces that the environment sets (`CUBLAS_WORKSPACE_CONFIG`,
-/// `CUBLASLT_WORKSPACE_SIZE`); PyTorch's own where it does not.
+/// Bytes of libraries' workspaces that the environment sets (`CUBLAS_WORKSPACE_CONFIG`, `CUBLASLT_WORKSPACE_SIZE`);
+/// PyTorch's defaults for those it does not set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct WorkspaceSizes {
     pub cublas: Option<u64>,
@@ -33,12 +33,12 @@ impl Tape {
         result
     }
 
-    /// Drops what libraries keep (`torch._C._cuda_clearCublasWorkspaces`).
+    /// Frees the libraries' workspaces (`torch._C._cuda_clearCublasWorkspaces`).
     pub(crate) fn clear_workspaces(&self) {
         self.0.workspaces.borrow_mut().clear();
     }
 
-    /// A module that is known by its parent and its name there.
+    /// Adds a module by its parent and its name there.
     pub(crate) fn declare(&self, parent: ScopeId, name: &'static str) -> ScopeId {
         let mut log = self.0.log.borrow_mut();
         log.scopes.push(Scope {
@@ -50,22 +50,22 @@ impl Tape {
         (log.scopes.len() - 1) as ScopeId
     }
 
-    /// New memory of so many bytes, which its first tensor sees in this shape.
+    /// Allocates `bytes` bytes, which their first tensor sees in this shape.
     pub(crate) fn born(&self, bytes: u64, (shape, dtype): (Dims, DType), name: &'static str) -> Storage {
         self.storage_of_bytes(bytes, &shape, dtype, name, Kind::Temporary)
     }
 
-    /// A tensor that looks at memory.
+    /// Makes a tensor that views a storage.
     pub(crate) fn view_of(&self, storage: &Storage, (shape, strides): (Dims, Dims), dtype: DType) -> Tensor {
         Tensor::from_parts(storage.clone(), shape, strides, dtype, None)
     }
 
-    /// How many storages were born.
+    /// Number of storages so far.
     pub(crate) fn count_born(&self) -> usize {
         self.births()
     }
 
-    /// Names memory anew, as a part of a module.
+    /// Renames a storage, as a part of a module.
     pub(crate) fn rename(&self, storage: &Storage, name: &'static str, scope: ScopeId) {
         if let Some(id) = storage.id() {
             let mut log = self.0.log.borrow_mut();
@@ -74,7 +74,7 @@ impl Tape {
         }
     }
 
-    /// What memory is for now.
+    /// Current purpose of a storage, and the reason that it is live.
     pub(crate) fn kind_of(&self, storage: &Storage) -> Option<(Kind, Why)> {
         let id = storage.id()?;
         let log = self.0.log.borrow();

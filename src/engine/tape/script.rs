@@ -1,4 +1,4 @@
-//! What an operation writes down, kept to be written down again for others of the same size.
+//! Events of an operation, kept to be repeated for others of the same size.
 
 use std::ops::Range;
 
@@ -7,21 +7,20 @@ use super::log::{Birth, Event, Log, ScopeId, StorageId};
 use super::why::Why;
 use crate::allocator::{MIN_BLOCK, PoolKind};
 
-/// Births and deaths among memory that is numbered from 0: first what is known before, then what is
-/// born, in order.
+/// Allocations and frees of storages that are numbered from 0: first the known ones, then the new ones, in order.
 #[derive(Default)]
 pub(super) struct Script {
     births: Vec<Birth>,
     events: Vec<Event>,
-    /// What each number was in the log.
+    /// Storage of the log behind each number.
     pub storages: Vec<StorageId>,
-    /// Numbers of what lives on.
+    /// Numbers of the storages that stay live.
     pub alive: Vec<u32>,
 }
 
 impl Script {
-    /// The part `range` of a log. Memory that is neither `known` nor born in it is left out, and so are
-    /// library workspaces and `ignored`.
+    /// Extracts the part `range` of a log. Storages that are neither `known` nor allocated in it are left out, and so
+    /// are library workspaces and `ignored`.
     pub fn of(log: &Log, range: Range<usize>, known: &[StorageId], ignored: Option<StorageId>) -> Self {
         let mut script = Self {
             births: Vec::new(),
@@ -49,26 +48,26 @@ impl Script {
         script
     }
 
-    /// The number of a storage of the log.
+    /// Number of a storage of the log.
     pub fn number_of(&self, id: StorageId) -> Option<u32> {
         let at = self.storages.iter().position(|&known| known == id);
         at.map(|at| at as u32)
     }
 
-    /// Bytes of each number in blocks of the allocator, of a performance that knows memory of these sizes.
+    /// Bytes of the allocator's block for each number, given the sizes of the known storages.
     pub fn sizes(&self, known: &[u64]) -> Vec<u64> {
         let born = self.births.iter().map(|birth| birth.bytes.next_multiple_of(MIN_BLOCK));
         known.iter().copied().chain(born).collect()
     }
 
-    /// Whether everything that is born lies in the allocator's small pool.
+    /// Returns true if all new storages belong to the allocator's small pool.
     pub fn is_small(&self) -> bool {
         self.births
             .iter()
             .all(|birth| PoolKind::of(birth.bytes) == PoolKind::Small)
     }
 
-    /// How live bytes move while it is performed.
+    /// Change of live bytes over the script.
     pub fn swing(&self, sizes: &[u64]) -> Swing {
         let mut swing = Swing::default();
         for event in &self.events {
@@ -82,7 +81,7 @@ impl Script {
         swing
     }
 
-    /// The same births as temporaries.
+    /// Returns the script with all new storages as temporaries.
     pub fn of_temporaries(mut self) -> Self {
         for birth in &mut self.births {
             (birth.kind, birth.why) = (Kind::Temporary, Why::default());
@@ -90,7 +89,7 @@ impl Script {
         self
     }
 
-    /// Describes what it gives birth to in the module `scope`; the answer is for [`Self::perform`].
+    /// Adds descriptions of the new storages in the module `scope`; pass the result to [`Self::perform`].
     pub fn describe(&self, log: &mut Log, scope: ScopeId) -> Described {
         Described(
             log.births
@@ -98,7 +97,7 @@ impl Script {
         )
     }
 
-    /// Writes it down, with `known` as what it knows.
+    /// Appends the script to the log, with `known` as the known storages.
     pub fn perform(&self, log: &mut Log, described: Described, known: &[StorageId]) -> Cast {
         let first = log.births.share(described.0, self.births.len() as u32);
         let cast = Cast(first.wrapping_sub(known.len() as u32));
@@ -108,7 +107,7 @@ impl Script {
     }
 }
 
-/// How live bytes move: what comes on top at the highest, and at the end.
+/// Change of live bytes: at its highest, and at the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Swing {
     pub high: i64,
@@ -116,23 +115,23 @@ pub(super) struct Swing {
 }
 
 impl Swing {
-    /// Another movement follows.
+    /// Appends another change.
     pub fn then(&mut self, next: Self) {
         self.high = self.high.max(self.net + next.high);
         self.net += next.net;
     }
 }
 
-/// Where a log describes what a script gives birth to.
+/// Position of a script's descriptions in a log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Described(u32);
 
-/// Which storages play the numbers of a script: those that are born follow one another from here.
+/// Storages of one performance of a script: the new ones are consecutive from here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cast(StorageId);
 
 impl Cast {
-    /// The storage of a number, of a performance that knew `known`.
+    /// Storage of a number, in a performance with `known`.
     #[inline]
     pub fn of(self, number: u32, known: &[StorageId]) -> StorageId {
         let born = self.0.wrapping_add(number);

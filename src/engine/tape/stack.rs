@@ -1,9 +1,9 @@
-//! Stacks of blocks that do alike: where someone only counts, one of them runs for all.
+//! Layer deduplication: of a stack's equal blocks, one runs for all if the run is only counted.
 //!
-//! What a block writes down follows from its kind and from those beside it: what it makes lives until the next block
-//! has run, and backward comes from there. So of blocks with the same kinds before and after them one is run, and
-//! [`Light::pieces`] says which part of the record is to be counted how often. `simulate/pass.rs` holds the sums
-//! against what has to be left at the end.
+//! The events of a block follow from its kind and its neighbours': its tensors live until the next block has run, and
+//! backward comes from there. So of blocks with the same kinds before and after them one is run, and [`Light::pieces`]
+//! returns the number of repetitions of each part of the recording. `simulate/pass.rs` checks the sums against what
+//! must be left at the end.
 
 use std::ops::Range;
 
@@ -11,54 +11,54 @@ use super::core::Tape;
 use super::log::StorageId;
 use super::tensor::Tensor;
 
-/// A place in the record: among births and deaths, and among what GPU and host do.
+/// A position in the recording: among events, and among work items.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Place {
-    /// Events so far.
+    /// Number of events so far.
     pub event: usize,
-    /// Items so far.
+    /// Number of work items so far.
     pub item: usize,
 }
 
-/// One stack, of which some blocks ran.
+/// One stack, of which only some blocks ran.
 #[derive(Debug, Default)]
 struct Stack {
-    /// For each block, which of those that ran stands for it.
+    /// For each block, the index of the one that ran in its place.
     stands: Vec<usize>,
-    /// Where each block that ran begins in forward, then where the last one ends.
+    /// Start of each block that ran in forward, then the end of the last one.
     forward: Vec<Place>,
-    /// The same in backward, which comes to the end first: where it has passed each of these.
+    /// Positions at which backward, which begins at the end, has passed each of these.
     backward: Vec<Place>,
-    /// The graph's nodes so far at each of them.
+    /// Number of the graph's nodes at each of them.
     nodes: Vec<u64>,
 }
 
-/// What is left out of a record, and how to make up for it.
+/// Layer deduplication of a recording: the blocks left out, and the multiplicities that make up for them.
 #[derive(Debug, Default)]
 pub struct Light {
     stacks: Vec<Stack>,
-    /// Whether every block is run.
+    /// True if every block is run.
     whole: bool,
-    /// Gradients of a micro-batch before, which new ones are added to, each with the place of that and a storage of
-    /// its size; nothing where there was none.
+    /// Gradients from a micro-batch before, to which new ones are added, each as the position of the addition and a
+    /// storage of its size; `None` if there are no such gradients.
     held: Option<Vec<(usize, StorageId)>>,
-    /// Storages before the pass: leaves that are made in it have no gradient from one before.
+    /// Number of storages before the pass: leaves made in it have no gradient from before.
     before: usize,
 }
 
-/// A part of the record.
+/// A part of the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it lies.
+    /// Range of the part.
     pub range: Range<usize>,
-    /// How often it comes here.
+    /// Number of consecutive repetitions.
     pub times: u64,
-    /// Whether it is forward or backward of a block of a stack, which may come elsewhere too.
+    /// True if it is forward or backward of a block of a stack, which may be repeated elsewhere too.
     pub is_block: bool,
 }
 
 impl Light {
-    /// A record of one micro-batch; `whole` runs every block, `held` finds gradients that are there.
+    /// Makes an empty recording of one micro-batch; `whole` runs every block, `held` adds to gradients from before.
     pub fn new(whole: bool, held: bool) -> Self {
         Self {
             stacks: Vec::new(),
@@ -68,7 +68,8 @@ impl Light {
         }
     }
 
-    /// The record of a pass from `from` to `to`, in order, as `at` sees places.
+    /// Splits the recording of a pass from `from` to `to` into parts, in order; `at` selects the coordinate of a
+    /// position.
     pub fn pieces(&self, from: usize, to: usize, at: impl Fn(&Place) -> usize) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut now = from;
@@ -100,12 +101,12 @@ impl Light {
         pieces
     }
 
-    /// Storages of the size of gradients that were there already, each with the event before which it was added to.
+    /// Storages of the size of gradients from before, each with the index of the event before which it was added to.
     pub fn held(&self) -> &[(usize, StorageId)] {
         self.held.as_deref().unwrap_or_default()
     }
 
-    /// Notes where backward is, if it has left a block: it comes to the node of this number, or to its end.
+    /// Notes the position of backward once it has left a block: it reaches node `node`, or its end.
     fn comes_to(&mut self, node: Option<u64>, place: impl Fn() -> Place) {
         for stack in self.stacks.iter_mut().rev() {
             let ends = stack.nodes.len();
@@ -121,8 +122,8 @@ impl Light {
     }
 }
 
-/// The blocks that run, and for each block which of them stands for it: one with the same kind before, of it, and after,
-/// among those that run as among all.
+/// Chooses the blocks that run, and for each block the one that runs in its place: one with equal kinds of its own,
+/// before it and after it, in the whole stack and among those that run.
 fn stands(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
     let beside = |i: usize| (i.checked_sub(1).map(|i| kinds[i]), kinds[i], kinds.get(i + 1).copied());
     let same = |i: usize, among: &[usize]| among.iter().position(|&run| beside(run) == beside(i));
@@ -132,7 +133,7 @@ fn stands(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
             runs.push(i);
         }
     }
-    // What lies between two that run is left out only where each finds beside it what it finds in the stack.
+    // Blocks between two that run may be left out only if each of the two has the same neighbour kind as in the stack.
     let apart = |two: &[usize]| kinds[two[1]] != kinds[two[0] + 1] || kinds[two[0]] != kinds[two[1] - 1];
     while let Some(at) = runs.windows(2).position(|two| two[1] - two[0] > 1 && apart(two)) {
         runs.insert(at + 1, runs[at + 1] - 1);
@@ -143,18 +144,18 @@ fn stands(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
 }
 
 impl Tape {
-    /// Leaves out what [`Light`] says from here on.
+    /// Deduplicates layers from here on, as `light` configures.
     pub fn lighten(&self, light: Light) {
         let before = self.births();
         *self.0.light.borrow_mut() = Some(Light { before, ..light });
     }
 
-    /// Takes what was left out.
+    /// Ends layer deduplication and returns its state.
     pub fn take_light(&self) -> Light {
         self.0.light.take().unwrap_or_default()
     }
 
-    /// Where the record is.
+    /// Current position in the recording.
     pub fn place(&self) -> Place {
         Place {
             event: self.mark(),
@@ -162,8 +163,8 @@ impl Tape {
         }
     }
 
-    /// Runs the blocks of a stack, one after the other, by their numbers. Blocks of one of `kinds` do alike, whatever
-    /// their numbers; where someone only counts, one of them may run for others.
+    /// Runs the blocks of a stack, one after the other, by index. Blocks of one of `kinds` are alike; if the run is
+    /// only counted, one of them may run for others.
     pub fn stack(&self, kinds: &[u64], run: &mut dyn FnMut(usize)) {
         let whole = self.0.light.borrow().as_ref().is_none_or(|light| light.whole);
         if whole {
@@ -188,14 +189,15 @@ impl Tape {
         }
     }
 
-    /// Backward comes to the node of this number, or to its end.
+    /// Notes that backward reaches node `node`, or its end.
     pub(super) fn comes_to(&self, node: Option<u64>) {
         if let Some(light) = &mut *self.0.light.borrow_mut() {
             light.comes_to(node, || self.place());
         }
     }
 
-    /// Whether a gradient of a micro-batch before is there, which this one is added to; its memory is as that of `like`.
+    /// Returns true if there is a gradient from a micro-batch before to which this one is added; its memory is like
+    /// that of `like`.
     pub(super) fn holds_gradient(&self, leaf: &Tensor, like: &Tensor) -> bool {
         let place = self.mark();
         let mut light = self.0.light.borrow_mut();

@@ -1,4 +1,4 @@
-//! Memory of tensors, which is freed with its last owner.
+//! Memory of tensors, freed with its last owner.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ pub struct Storage(Rc<Owned>);
 
 struct Owned {
     id: Option<StorageId>,
-    /// Further pieces of memory that die with it.
+    /// Additional storages that are freed with it.
     pieces: Option<Box<RefCell<Vec<StorageId>>>>,
     core: Rc<Core>,
 }
@@ -32,7 +32,7 @@ impl Drop for Owned {
 }
 
 impl Storage {
-    /// One piece of memory, or empty memory.
+    /// Makes a storage of one piece of memory, or of none.
     pub(super) fn new(core: &Rc<Core>, id: Option<StorageId>) -> Self {
         Self(Rc::new(Owned {
             id,
@@ -41,7 +41,7 @@ impl Storage {
         }))
     }
 
-    /// Memory in many pieces, of which there are none yet.
+    /// Makes an empty bundle: a storage of many pieces.
     pub(super) fn bundle(core: &Rc<Core>) -> Self {
         Self(Rc::new(Owned {
             id: None,
@@ -50,29 +50,29 @@ impl Storage {
         }))
     }
 
-    /// Whether exactly one tensor owns this memory.
+    /// Returns true if exactly one tensor owns this memory.
     pub fn is_unique(&self) -> bool {
         Rc::strong_count(&self.0) == 1
     }
 
-    /// Position in the order of birth; nothing for empty memory.
+    /// Index in the order of allocation; `None` for empty memory.
     pub fn id(&self) -> Option<StorageId> {
         self.0.id
     }
 
-    /// Whether both are the same memory.
+    /// Returns true if both are the same memory.
     pub fn same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Puts pieces of memory into a bundle.
+    /// Adds pieces of memory to a bundle.
     pub(super) fn put(&self, ids: impl Iterator<Item = StorageId>) {
         if let Some(pieces) = &self.0.pieces {
             pieces.borrow_mut().extend(ids);
         }
     }
 
-    /// Takes the `n` last pieces out of a bundle, without freeing them, in place of what `taken` held.
+    /// Takes the `n` last pieces out of a bundle without freeing them, replacing the contents of `taken`.
     pub(super) fn take(&self, n: usize, taken: &mut Vec<StorageId>) {
         taken.clear();
         if let Some(pieces) = &self.0.pieces {
@@ -82,7 +82,7 @@ impl Storage {
         }
     }
 
-    /// Says what the memory is for; a later, more telling word replaces an earlier one.
+    /// Sets the purpose of the memory, replacing an earlier, less specific one.
     pub fn classify(&self, kind: Kind, why: Why) {
         if let Some(id) = self.0.id {
             let mut log = self.0.core.log.borrow_mut();
@@ -92,7 +92,7 @@ impl Storage {
         }
     }
 
-    /// Marks the memory as kept for backward, unless it is something more lasting.
+    /// Marks the memory as kept for backward, unless it has a more lasting purpose.
     pub fn keep_for_backward(&self, why: Why) {
         if let Some(id) = self.0.id {
             let mut log = self.0.core.log.borrow_mut();

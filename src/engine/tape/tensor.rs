@@ -1,4 +1,4 @@
-//! A tensor: a view of memory with a shape, and its place in the graph.
+//! Tensors: views of memory with a shape and a node in the graph.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -11,9 +11,8 @@ use super::storage::Storage;
 use super::why::Why;
 use crate::dtype::DType;
 
-/// A handle to a tensor; clones are the same tensor, as in Python. When the last handle goes and
-/// nothing saved its memory, the memory is freed: scopes of Rust variables are the lifetimes of
-/// Python's.
+/// A handle to a tensor; clones are the same tensor, as in Python. When the last handle is dropped and nothing saved
+/// its memory, the memory is freed: scopes of Rust variables mirror the lifetimes of Python's.
 #[derive(Clone)]
 pub struct Tensor(pub(super) Rc<Impl>);
 
@@ -24,11 +23,11 @@ pub(super) struct Impl {
     pub dtype: DType,
     pub edge: Option<Edge>,
     pub leaf: Option<Rc<Leaf>>,
-    /// It was made as a view, which keeps the tensor that it looks at alive.
+    /// True for a view, which keeps its base tensor alive.
     pub is_view: bool,
 }
 
-/// What a leaf that is trained has: its gradient and the node that puts it there.
+/// Gradient of a leaf that requires grad, and the node that stores it.
 pub struct Leaf {
     pub(super) grad: RefCell<Option<Tensor>>,
     pub(super) node: RefCell<Weak<Node>>,
@@ -47,7 +46,7 @@ impl Tensor {
         }))
     }
 
-    /// The same memory with another shape.
+    /// Returns a tensor with the same memory and another shape.
     pub(super) fn alias(&self, shape: Dims, strides: Dims) -> Self {
         let Impl { storage, dtype, .. } = &*self.0;
         let storage = storage.clone();
@@ -62,12 +61,12 @@ impl Tensor {
         }))
     }
 
-    /// The same memory as a tensor of its own: an operation's result under its final shape.
+    /// Returns the memory as a tensor of its own: an operation's result under its final shape.
     pub(super) fn with_layout(self, shape: Dims, strides: Dims) -> Self {
         Self::from_parts(self.0.storage.clone(), shape, strides, self.0.dtype, None)
     }
 
-    /// Whether nobody else has this tensor or its memory, so that it may be changed in place.
+    /// Returns true if nobody else has this tensor or its memory, so that it may be changed in place.
     pub(super) fn is_ours_alone(&self) -> bool {
         !self.0.is_view && self.is_dense() && self.handles() == 1 && self.storage().is_unique()
     }
@@ -77,7 +76,7 @@ impl Tensor {
         &self.0.shape
     }
 
-    /// Steps in elements.
+    /// Strides in elements.
     pub fn strides(&self) -> &Dims {
         &self.0.strides
     }
@@ -97,7 +96,7 @@ impl Tensor {
         self.0.shape[self.dim() - 1]
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn numel(&self) -> u64 {
         self.0.shape.numel()
     }
@@ -107,32 +106,32 @@ impl Tensor {
         self.0.dtype
     }
 
-    /// Whether backward will want something of it.
+    /// Returns true if backward computes a gradient of it.
     pub fn requires_grad(&self) -> bool {
         self.0.edge.is_some() || self.0.leaf.is_some()
     }
 
-    /// Whether it lies in memory in the order of its shape.
+    /// Returns true if its memory is in the order of its shape.
     pub fn is_contiguous(&self) -> bool {
         dims::is_contiguous(&self.0.shape, &self.0.strides)
     }
 
-    /// Whether some permutation of it is contiguous.
+    /// Returns true if some permutation of it is contiguous.
     pub fn is_dense(&self) -> bool {
         dims::is_dense(&self.0.shape, &self.0.strides)
     }
 
-    /// The memory behind it.
+    /// Memory behind the tensor.
     pub fn storage(&self) -> &Storage {
         &self.0.storage
     }
 
-    /// The same memory outside the graph (`detach`).
+    /// Returns the memory as a tensor outside the graph (`detach`).
     pub fn detach(&self) -> Self {
         Self::from_parts(self.0.storage.clone(), self.0.shape, self.0.strides, self.0.dtype, None)
     }
 
-    /// Whether both handles are one tensor.
+    /// Returns true if both handles are one tensor.
     pub fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
@@ -145,12 +144,12 @@ impl Tensor {
         Rc::as_ptr(&self.0) as usize
     }
 
-    /// The gradient of a leaf, if there is one now.
+    /// Gradient of a leaf, if it has one.
     pub fn grad(&self) -> Option<Self> {
         self.0.leaf.as_ref().and_then(|l| l.grad.borrow().clone())
     }
 
-    /// Has a leaf's gradient be there, in the leaf's layout.
+    /// Gives a leaf a gradient in the leaf's layout.
     pub(crate) fn hold_gradient(&self, t: &Tape) {
         let strides = match self.is_dense() {
             true => *self.strides(),
@@ -170,7 +169,7 @@ impl Tensor {
         }
     }
 
-    /// Where a gradient of this tensor goes.
+    /// Destination of this tensor's gradient.
     pub(super) fn edge(&self) -> Option<Edge> {
         self.0
             .edge
@@ -180,19 +179,19 @@ impl Tensor {
 }
 
 impl Tape {
-    /// New memory for a contiguous tensor, made by the operation `name`.
+    /// Allocates a contiguous tensor, made by the operation `name`.
     pub fn empty(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
         let shape = shape.into();
         self.empty_strided(shape, shape.contiguous_strides(), dtype, name)
     }
 
-    /// New memory for a dense tensor with the given strides.
+    /// Allocates a dense tensor with the given strides.
     pub fn empty_strided(&self, shape: Dims, strides: Dims, dtype: DType, name: &'static str) -> Tensor {
         let storage = self.storage(&shape, dtype, name);
         Tensor::from_parts(storage, shape, strides, dtype, None)
     }
 
-    /// New memory in the layout of another tensor (`empty_like`).
+    /// Allocates a tensor in the layout of another one (`empty_like`).
     pub fn empty_like(&self, like: &Tensor, dtype: DType, name: &'static str) -> Tensor {
         let strides = dims::dense_strides_like(like.shape(), like.strides());
         let out = self.empty_strided(*like.shape(), strides, dtype, name);
@@ -202,13 +201,13 @@ impl Tape {
         out
     }
 
-    /// A leaf: a parameter, trained or not.
+    /// Makes a parameter: a leaf that requires grad.
     pub fn parameter(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
         let t = self.empty(shape, dtype, name);
         self.require_grad(&t)
     }
 
-    /// The same memory as a leaf that is trained.
+    /// Returns the memory as a leaf that requires grad.
     pub fn require_grad(&self, t: &Tensor) -> Tensor {
         let leaf = Rc::new(Leaf {
             grad: RefCell::new(None),

@@ -1,8 +1,10 @@
+//! Reasons for the lifetimes of memory.
+
 use serde::{Deserialize, Serialize};
 
 use crate::names::{self, Name};
 
-/// Why memory lives as long as it does. Faces have the words.
+/// Reason that memory lives as long as it does. Frontends have the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
@@ -35,9 +37,9 @@ pub enum Why {
     QuantisationMap,
     /// Autocast's low-precision copy of a weight, cached until forward's context ends.
     AutocastCopy,
-    /// A library keeps it for each thread that calls it.
+    /// Kept by a library for each thread that calls it.
     Library,
-    /// A Python name holds it, such as `outputs.logits`.
+    /// Held by a Python name, such as `outputs.logits`.
     HeldBy(#[serde(deserialize_with = "names::read")] Name),
 }
 

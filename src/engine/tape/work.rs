@@ -1,8 +1,8 @@
-//! What a run makes GPU and host do: kernels, and what the host does between them.
+//! Work of a run: kernels, and host ops between them.
 //!
-//! Written down beside births and deaths, and only where someone asks for time. Most operations need not
-//! say anything: whatever is born is written by a kernel that reads what it is made like. Those that do
-//! more, or less, say so with [`Tape::ran`].
+//! Recorded beside allocations and frees, and only on request. Most operations need not record their own: each
+//! allocation counts as written by a kernel that reads a tensor like it. Operations that do more, or less, call
+//! [`Tape::ran`].
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use super::log::{ScopeId, StorageId};
 use super::tensor::Tensor;
 use crate::dtype::DType;
 
-/// Whether anyone may ask for time. Where no face of WebAssembly does, its download has no room for what nobody asks
-/// for: there everything here is compiled away.
+/// True if anyone may request work. A WebAssembly frontend without the feature `time` never does; everything here is
+/// then compiled away to keep its download small.
 const ASKED: bool = cfg!(any(not(target_family = "wasm"), feature = "time"));
 
-/// What a kernel computes, as far as its time depends on it.
+/// Class of a kernel's computation, on which its time depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// Each element by itself, all tensors laid out alike: vectorised loads.
+    /// Elementwise, all tensors in one layout: vectorised loads.
     Pointwise,
-    /// Each element by itself, tensors laid out differently or broadcast.
+    /// Elementwise, tensors in different layouts or broadcast.
     Strided,
-    /// Rows of elements set side by side.
+    /// Concatenated rows of elements.
     Cat,
     /// `[batch] × [m, k] · [k, n]`; extents m, n, k, batch.
     Matmul(Layout),
@@ -55,22 +55,22 @@ pub enum Class {
     EmbeddingBackward,
     /// Rows, columns.
     MaskedScatter,
-    /// The highest of each row, sorted: rows, columns, how many.
+    /// The highest of each row, sorted: rows, columns, k.
     TopK,
-    /// Values put where indices say, in each row: rows, columns, how many.
+    /// Values scattered by indices in each row: rows, columns, number.
     Scatter,
-    /// Values taken from where indices say, in each row: rows, columns, how many.
+    /// Values gathered by indices in each row: rows, columns, number.
     GatherLast,
-    /// Fused attention: batch × heads, queries, keys, width; in [`Launch::shared`] query heads to a key
+    /// Fused attention: batch × heads, queries, keys, width; [`Launch::shared`] is the number of query heads per key
     /// head.
     Attention(Fused),
-    /// Patches, as cuDNN does: output positions, outputs, inputs of a patch.
+    /// Convolution of patches by cuDNN: output positions, outputs, inputs of a patch.
     Convolution,
     /// Gradients of weight and bias.
     ConvolutionBackward,
-    /// A list of tensors at once: tensors, elements in all.
+    /// A list of tensors at once: tensors, elements in total.
     Foreach,
-    /// The fused AdamW: tensors, elements in all.
+    /// The fused AdamW: tensors, elements in total.
     FusedAdamw,
     /// Norms of a list of tensors.
     ForeachNorm,
@@ -78,27 +78,27 @@ pub enum Class {
     HostCopy,
 }
 
-/// How operands of a product lie.
+/// Layout of a product's operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layout {
-    /// Row by row both.
+    /// Both row-major.
     Nn,
-    /// The right one column by column: a linear map.
+    /// The right one column-major: a linear map.
     Tn,
-    /// The left one column by column: a gradient of a weight.
+    /// The left one column-major: a gradient of a weight.
     Nt,
 }
 
 /// A fused attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fused {
-    /// What computes it.
+    /// Implementation.
     pub backend: super::SdpaBackend,
-    /// Gradients, or else the output.
+    /// True for the gradients, false for the output.
     pub backward: bool,
-    /// No query sees a later key.
+    /// True if queries see no keys after them.
     pub causal: bool,
-    /// A mask is added.
+    /// True if a mask is added.
     pub masked: bool,
 }
 
@@ -107,11 +107,11 @@ pub struct Fused {
 pub struct Launch {
     /// The operation.
     pub name: &'static str,
-    /// What it computes.
+    /// Class of the computation.
     pub class: Class,
-    /// What it computes with.
+    /// Type of the computation.
     pub dtype: DType,
-    /// Whether it is part of an operation's gradient.
+    /// True if it is part of an operation's gradient.
     pub gradient: bool,
     /// Module.
     pub scope: ScopeId,
@@ -119,72 +119,72 @@ pub struct Launch {
     pub read: u64,
     /// Bytes written.
     pub written: u64,
-    /// Extents, as the class says.
+    /// Extents, in the order that the class gives.
     pub extents: [u64; 4],
-    /// Query heads to a key head.
+    /// Query heads per key head.
     pub shared: u64,
 }
 
-/// What GPUs do together that have each a part of a model.
+/// Collective operations of GPUs that each have a part of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shared {
     /// An all-reduce.
     Summed,
     /// An all-gather.
     Gathered,
-    /// One receives what another sends.
+    /// A receive of a tensor that another GPU sends.
     Received,
 }
 
-/// What the host does beside launching.
+/// Host ops other than launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Chore {
-    /// An operation that only looks at memory in another way.
+    /// An operation that only makes a view.
     View,
-    /// An operation whose operands are trained makes a node of the graph.
+    /// An operation whose operands require grad makes a node of the graph.
     Record,
     /// A module is called.
     Module,
-    /// Backward is called: its thread wakes.
+    /// Backward is called, and its thread wakes.
     Backward,
     /// Backward runs a node.
     Node,
-    /// Backward puts the gradient of this parameter in place; of none where it holds no memory.
+    /// Backward stores the gradient of this parameter; `None` if it holds no memory.
     Accumulate(Option<StorageId>),
     /// A checkpointed block saves a tensor: a hook in Python notes a promise instead.
     Pack,
-    /// What was promised is computed again, packed and handed out.
+    /// Promised tensors are recomputed, packed and returned.
     Unpack,
     /// The host waits for a value from the GPU.
     Wait,
-    /// Python names which fused attention may run (`torch.nn.attention.sdpa_kernel`).
+    /// Python selects the fused attention backends that may run (`torch.nn.attention.sdpa_kernel`).
     Choose,
-    /// GPUs that have each a part of a model do something together, over so many bytes in all.
+    /// A collective of GPUs that each have a part of a model, over this many bytes in total.
     Shared(Shared, u64),
-    /// A linear map that several GPUs share is called, or else backward comes to it: Python around `DTensor`s.
+    /// A linear map that several GPUs share runs its forward or backward: Python around `DTensor`s.
     SharedMap {
-        /// Backward does.
+        /// True for backward.
         gradient: bool,
     },
     /// An optimizer's step begins.
     Step(&'static str),
-    /// An optimizer turns to one parameter; whether it is a matrix.
+    /// An optimizer processes one parameter; true if it is a matrix.
     Parameter(&'static str, bool),
 }
 
-/// What happens next.
+/// One item of work.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// The host launches a kernel.
     Launch(Launch),
     /// The host does something else.
     Chore(Chore),
-    /// All of these in order, so many times. An image has hundreds of windows that do alike.
+    /// These items in order, repeated. An image has hundreds of equal windows.
     Repeat(Arc<[Item]>, u64),
 }
 
 impl Item {
-    /// The same with other launches.
+    /// Returns the item with each launch replaced by `of`.
     #[must_use]
     pub fn map(&self, of: &dyn Fn(&Launch) -> Launch) -> Self {
         match self {
@@ -194,7 +194,7 @@ impl Item {
         }
     }
 
-    /// How many launches there are that `counts`.
+    /// Number of launches for which `counts` returns true.
     pub fn launches(&self, counts: &dyn Fn(&Launch) -> bool) -> u64 {
         match self {
             Self::Launch(launch) => u64::from(counts(launch)),
@@ -205,13 +205,13 @@ impl Item {
 }
 
 impl Launch {
-    /// Elements of the result, or what stands for them.
+    /// Bytes read and written.
     pub fn bytes(&self) -> u64 {
         self.read + self.written
     }
 }
 
-/// Bytes of memory that a tensor looks at, repeated elements once.
+/// Bytes of memory that a tensor views, repeated elements once.
 pub fn bytes_of(x: &Tensor) -> u64 {
     if !ASKED {
         return 0;
@@ -223,7 +223,7 @@ pub fn bytes_of(x: &Tensor) -> u64 {
     elements * x.dtype().width()
 }
 
-/// All but the last extent as rows, and the last.
+/// Extents with all but the last dimension as rows, and the last as columns.
 pub fn rows_of(x: &Tensor) -> [u64; 4] {
     if !ASKED {
         return [0; 4];
@@ -233,19 +233,19 @@ pub fn rows_of(x: &Tensor) -> [u64; 4] {
 }
 
 impl Tape {
-    /// Writes down what GPU and host do from here on.
+    /// Records kernels and host ops from here on.
     pub fn write_work(&self) {
         self.expect_work(0);
     }
 
-    /// The same, with room for so many items.
+    /// Records kernels and host ops from here on, with room for this many items.
     pub fn expect_work(&self, items: usize) {
         let mut work = self.0.work.borrow_mut();
         work.get_or_insert_with(|| Vec::with_capacity(items));
         self.0.working.set(true);
     }
 
-    /// Runs `f`, which only the first step does: it is no work of a later one.
+    /// Runs `f`, which only the first step runs, without recording its work.
     pub(crate) fn first_only<R>(&self, f: impl FnOnce() -> R) -> R {
         let before = self.0.working.replace(false);
         let result = f();
@@ -253,12 +253,12 @@ impl Tape {
         result
     }
 
-    /// Whether it does.
+    /// Returns true if work is being recorded.
     pub(crate) fn works(&self) -> bool {
         ASKED && self.0.working.get() && !self.0.stopped.get()
     }
 
-    /// How much was done so far: a mark between items.
+    /// Number of items so far, a mark between items.
     pub fn work_mark(&self) -> usize {
         if !ASKED {
             return 0;
@@ -266,7 +266,7 @@ impl Tape {
         self.0.work.borrow().as_ref().map_or(0, Vec::len)
     }
 
-    /// Takes what was written.
+    /// Takes the recorded items.
     pub fn take_work(&self) -> Vec<Item> {
         self.0.working.set(false);
         self.0.work.borrow_mut().take().unwrap_or_default()
@@ -279,12 +279,12 @@ impl Tape {
         self.0.work.borrow_mut().as_mut().map(f)
     }
 
-    /// The host does something that is no kernel.
+    /// Records a host op.
     pub(crate) fn chore(&self, chore: Chore) {
         self.items(|items| items.push(Item::Chore(chore)));
     }
 
-    /// A kernel of an operation `name` that reads and writes so many bytes.
+    /// Makes a kernel of an operation `name` that reads and writes this many bytes.
     pub(crate) fn kernel(&self, name: &'static str, class: Class, dtype: DType, [read, written]: [u64; 2]) -> Launch {
         Launch {
             name,
@@ -299,7 +299,7 @@ impl Tape {
         }
     }
 
-    /// Whether what runs now is part of an operation's gradient.
+    /// Returns true if the current operation belongs to a gradient.
     pub(super) fn is_gradient(&self) -> bool {
         self.0.in_backward.get() && !self.0.grad_enabled.get()
     }
@@ -309,7 +309,7 @@ impl Tape {
         self.items(|items| items.push(Item::Launch(launch)));
     }
 
-    /// Replaces the kernels that births since `mark` stand for by those that really run.
+    /// Replaces the kernels that stand for allocations since `mark` by those that really run.
     pub(crate) fn ran(&self, mark: usize, launches: impl IntoIterator<Item = Launch>) {
         self.items(|items| {
             let after: Vec<Item> = items.drain(mark.min(items.len())..).collect();
@@ -318,7 +318,7 @@ impl Tape {
         });
     }
 
-    /// One kernel in place of those that births since `mark` stand for.
+    /// Replaces the kernels that stand for allocations since `mark` by one kernel.
     pub(crate) fn ran_as(
         &self,
         mark: usize,
@@ -333,13 +333,13 @@ impl Tape {
         }
     }
 
-    /// The host waits for a value from the GPU.
+    /// Records that the host waits for a value from the GPU.
     pub(crate) fn wait(&self) {
         self.chore(Chore::Wait);
     }
 
-    /// The last kernel reads these tensors instead of what its birth made believe, and is strided if one of
-    /// them lies otherwise than the result.
+    /// Sets the tensors that the last kernel reads, in place of the assumed one; the kernel is strided if one of them
+    /// has another layout than the result.
     pub(super) fn reads(&self, out: &Tensor, inputs: &[&Tensor]) {
         self.items(|items| {
             let Some(Item::Launch(last)) = items.last_mut() else {
@@ -361,10 +361,10 @@ impl Tape {
     }
 }
 
-/// Whether elements of both that belong together follow one another alike.
+/// Returns true if corresponding elements of both follow one another in the same order in memory.
 fn lies_like(x: &Tensor, out: &Tensor) -> bool {
     if x.shape() != out.shape() {
-        // leading extents of 1 change nothing
+        // Leading extents of 1 change nothing.
         return x.numel() == out.numel() && dims::is_contiguous(x.shape(), x.strides()) && out.is_contiguous();
     }
     (0..x.dim()).all(|i| x.size(i) == 1 || x.strides()[i] == out.strides()[i])

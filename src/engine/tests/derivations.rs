@@ -1,4 +1,4 @@
-//! Every number that a face shows is what its formula comes to, whatever is simulated.
+//! Tests that every number shown by a frontend equals the value of its formula, for any simulation.
 
 use std::collections::HashSet;
 
@@ -73,7 +73,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// What the page shows of a run, with the exact value.
+/// Numbers that the page shows of a run, with their exact values.
 fn shown(report: &Report, fit: &Fit) -> Vec<(Quantity, u64)> {
     use Quantity as Q;
     let phases = report.timeline.phases().iter().map(|(phase, _)| *phase);
@@ -115,7 +115,7 @@ fn rows(node: &vramscope_engine::report::BreakdownNode, path: &mut Vec<String>, 
     }
 }
 
-/// Follows a formula into those of its numbers.
+/// Follows a formula recursively into the formulas of its numbers.
 fn follow(subject: Subject<'_>, of: &Quantity, value: u64, seen: &mut HashSet<Quantity>) -> Result<(), String> {
     let derivation = subject
         .derivation(of)
@@ -147,7 +147,7 @@ fn numbers(formula: &Formula) -> Vec<(Quantity, u64)> {
     }
 }
 
-/// How numbers of a report come about, in the memory of a card.
+/// Follows the formulas of all numbers of a report, with the run in the given memory.
 fn follow_all(
     case: &Case,
     model: &Model,
@@ -172,7 +172,7 @@ fn follow_all(
 fn check(case: &Case, card: &str) -> Result<bool, String> {
     let model = Model::from_case(case).map_err(|e| e.to_string())?;
     let device = Device::by_name(card).map_err(|e| e.to_string())?;
-    // What cannot run shows no numbers.
+    // A setup that cannot run shows no numbers.
     let Ok(report) = simulate_on(&model, &case.setup, device.gpu().unwrap_or_default()) else {
         return Ok(false);
     };
@@ -244,7 +244,7 @@ fn numbers_of_evaluation_and_generation_come_about_too() {
                 (Quantity::WithOutputs, figures.with_outputs.get()),
                 (Quantity::Cache, figures.cache.get()),
             ];
-            // A limit of the allocator is a room as a card is.
+            // An allocator limit is tested like a card.
             for room in [Room::Card(card), Room::Allocator(Bytes::gib(7))] {
                 assert_eq!(follow_all(&case, &model, &report, room, &own), Ok(()), "{name}");
             }
@@ -280,7 +280,7 @@ fn a_change_is_the_difference_of_two_reserved_peaks_each_of_which_opens() {
         for (of, value) in numbers(&change) {
             assert_eq!(derived(&of).formula.value(), value, "{of:?}");
         }
-        // Terms of the changed run are of the changed run all the way down.
+        // Terms of the changed run refer to the changed run all the way down.
         let peak = derived(&Quantity::Changed(Box::new(Quantity::PeakAllocated)));
         assert_eq!(peak.formula.value(), changed.peak_allocated.get());
         let terms = numbers(&peak.formula);

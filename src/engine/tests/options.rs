@@ -1,4 +1,4 @@
-//! Options of a setup, each by what it must change and what it must leave alone.
+//! Tests of each option of a setup, by the numbers that it must change and those that it must not.
 
 use vramscope_engine::simulate::{evaluate, generate, record, simulate};
 use vramscope_engine::tape::log::Event;
@@ -27,7 +27,7 @@ fn run(config: &str, setup: &str) -> Report {
     try_run(config, setup).unwrap_or_else(|e| panic!("{setup}: {e}"))
 }
 
-/// Bytes of activations that LLaVA asks for and keeps for backward.
+/// Bytes of activations that LLaVA allocates and keeps for backward.
 fn activations(setup: &Setup) -> u64 {
     let run = record(&Model::from_config(LLAVA).unwrap(), setup, Gpu::H200);
     let bytes = |event: &Event| {
@@ -128,7 +128,7 @@ fn adapters_go_where_their_targets_say() {
     let trained = |targets: &str| run(LLAVA, &format!(r#""freeze":"lora","lora_targets":{targets}"#)).trainable;
     let [attention, projections, all] = [r#""attention""#, r#""projections""#, r#""all-linear""#].map(trained);
     assert!(attention < projections && projections < all);
-    // q_proj of both towers: three blocks of 128 to 128, four of 64 to 64, rank 16
+    // q_proj of both towers: three blocks of 128 to 128, four of 64 to 64, rank 16.
     assert_eq!(trained(r#"["q_proj"]"#), 16 * (3 * 256 + 4 * 128));
     let refused = try_run(LLAVA, r#""freeze":"lora","lora_targets":["wq"]"#);
     assert!(refused.is_err_and(|e| e.contains("wq")));
@@ -199,7 +199,7 @@ fn keys_and_values_are_kept_in_training_where_asked() {
         let report = run(gpt2, &format!(r#""use_cache":{on},"optim":"sgd""#));
         report.steady.after_forward.get()
     };
-    // copies of keys and values, beside the one tensor of queries, keys and values that the graph keeps
+    // Copies of keys and values, beside the one tensor of queries, keys and values that the graph keeps.
     assert!(kept(true) >= kept(false) + 2 * 2 * 2 * 128 * 64 * 2);
     let checkpointed = |on: bool| run(LLAMA, &format!(r#""use_cache":{on},"ckpt":"full""#)).steady;
     assert_eq!(checkpointed(true), checkpointed(false));
@@ -230,7 +230,7 @@ fn generation_holds_keys_and_values_of_every_position() {
                 .unwrap()
                 .figures
         };
-        // the last token made is not fed back
+        // The last generated token is not fed back.
         assert_eq!(made(1).cache.get(), layers * 2 * 2 * 128 * width * 2);
         assert_eq!(made(65).cache.get(), layers * 2 * 2 * (128 + 64) * width * 2);
         assert!(made(65).peak_reserved >= made(1).peak_reserved);

@@ -1,4 +1,4 @@
-//! What several GPUs may and may not change.
+//! Tests of the numbers that parallel strategies may and may not change.
 
 use vramscope_engine::setup::{Optimizer, Parallel, Strategy};
 use vramscope_engine::simulate::simulate_parallel;
@@ -140,7 +140,7 @@ fn gpus_that_share_each_map_hold_less_the_more_they_are() {
         params.is_sorted_by(|a, b| a > b) && peaks.is_sorted_by(|a, b| a > b),
         "{params:?} {peaks:?}"
     );
-    // the table of tokens and the norms are whole on each
+    // The token embedding and the norms are whole on each GPU.
     let whole = 128_256 * 4096 + 65 * 4096;
     assert_eq!(two.params - whole, (alone.params - whole) / 2);
     assert_eq!(four.params - whole, (alone.params - whole) / 4);
@@ -168,7 +168,7 @@ fn the_stages_of_a_pipeline_are_the_whole_and_the_heaviest_is_told() {
     assert_eq!(stages.iter().map(|stage| stage.params).sum::<u64>(), alone.params);
     let heaviest = stages.iter().map(|stage| stage.peak_allocated).max().unwrap();
     assert_eq!(of(Strategy::Pipeline, None).peak_allocated, heaviest);
-    // of alike stages, an earlier one has more micro-batches in flight, and all are with GPipe
+    // Of equal stages, an earlier one has more micro-batches in flight; with GPipe all are in flight.
     assert!(stages[1].steady.after_forward > stages[2].steady.after_forward);
     let filled = of(Strategy::PipelineGpipe, Some(2));
     assert!(filled.steady.after_forward > stages[2].steady.after_forward);

@@ -1,4 +1,4 @@
-//! What a report says is reserved, against the allocator played event by event.
+//! Tests of a report's reserved bytes against an allocator that replays every event.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const GPT2: &str = r#"{"model_type":"gpt2","vocab_size":5000,"n_positions":1024,
 const LLAMA: &str = r#"{"model_type":"llama","vocab_size":9000,"hidden_size":320,"intermediate_size":900,
     "num_hidden_layers":3,"num_attention_heads":4,"num_key_value_heads":2,"max_position_embeddings":1024}"#;
 
-/// Every event of the three steps, none left out: the reserved bytes in the end.
+/// Replays every event of the three steps and returns the reserved bytes at the end.
 fn played_whole(run: &Recording) -> u64 {
     let mut allocator = CachingAllocator::new(Options::default());
     let mut live: HashMap<StorageId, Vec<Block>> = HashMap::new();

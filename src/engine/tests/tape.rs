@@ -1,4 +1,4 @@
-//! Properties of recorded steps: what is born dies or stays for a reason, and more never costs less.
+//! Properties of recorded steps: every allocation is freed or kept for a reason, and more never costs less.
 
 use std::collections::HashSet;
 
@@ -58,8 +58,8 @@ fn live_before(run: &Recording) -> HashSet<u32> {
     live
 }
 
-/// Follows births and deaths; a double birth or a death of what does not live is a mistake of the
-/// tape, save for a state that the optimizer makes anew before it drops the old one.
+/// Applies allocations and frees to the live set. A double allocation or a free of a dead storage is a bug of the tape,
+/// except for a state that the optimizer makes anew before it drops the old one.
 fn play(live: &mut HashSet<u32>, events: &[vramscope_engine::tape::log::Event]) {
     let mut replaced = HashSet::new();
     for event in events {
@@ -169,7 +169,7 @@ proptest! {
     }
 }
 
-/// Whether the report says that the frozen tower keeps a graph.
+/// Returns true if the report says that the frozen tower keeps a graph.
 fn explains(setup: &str) -> bool {
     let case = Case::from_json(&format!(r#"{{"model":"x",{setup}}}"#))
         .unwrap()

@@ -1,3 +1,5 @@
+//! Memory and link bandwidth.
+
 use std::fmt;
 use std::ops::Div;
 
@@ -28,7 +30,7 @@ impl fmt::Display for Bandwidth {
     }
 }
 
-/// The time that `bytes` take.
+/// Time to move `bytes` at this rate.
 impl Div<Bandwidth> for Bytes {
     type Output = Seconds;
     fn div(self, rate: Bandwidth) -> Seconds {

@@ -1,3 +1,5 @@
+//! Amounts of memory in bytes.
+
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
@@ -41,7 +43,7 @@ impl Bytes {
         self.0 as f64 / (1u64 << 30) as f64
     }
 
-    /// How many bytes more (or less) this is than `other`. Both are far below 2⁶³, as memory is.
+    /// Signed difference `self - other` in bytes. Both are far below 2⁶³, as memory is.
     pub const fn difference_to(self, other: Self) -> i64 {
         self.0 as i64 - other.0 as i64
     }

@@ -1,3 +1,5 @@
+//! Rates of floating-point operations.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Quantities. One newtype per file; only meaningful operators compile.
+//! Newtypes of physical quantities, one per file, with only the operators that are meaningful.
 
 mod bandwidth;
 mod bytes;

@@ -1,3 +1,5 @@
+//! Time spans in seconds.
+
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};

@@ -1,7 +1,9 @@
+//! Pointwise activations and their names in transformers.
+
 use super::section::Section;
 use crate::model::ModelError;
 
-/// A pointwise activation, by what it computes; several of transformers' names are the same function.
+/// A pointwise activation function; several of transformers' names mean the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activation {
     /// Exact GELU, one kernel (`gelu`).
@@ -37,7 +39,7 @@ impl Activation {
             .map_or("", |(name, _)| name)
     }
 
-    /// The activation named under `key`.
+    /// Reads the activation named under `key`.
     pub(crate) fn read(section: &Section, key: &str, default: Self) -> Result<Self, ModelError> {
         let Some(given) = section.optional_text(key)? else {
             return Ok(default);

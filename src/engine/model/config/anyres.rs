@@ -1,12 +1,12 @@
-//! How LLaVA-NeXT fits an image of any size into tiles
-//! (`transformers/models/llava_next/modeling_llava_next.py`, `transformers/image_processing_utils.py`).
+//! Fits images of any size into tiles as LLaVA-NeXT does (`transformers/models/llava_next/modeling_llava_next.py`,
+//! `transformers/image_processing_utils.py`).
 
 /// An image after it was fitted into one of the allowed resolutions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnyRes {
-    /// Tiles `[down, across]`, beside the whole image made small.
+    /// Tiles `[down, across]`, without the downscaled whole image.
     pub tiles: [u64; 2],
-    /// Patches `[rows, columns]` that are left of the tiles once padding is cut off.
+    /// Patches `[rows, columns]` of the tiles that are left once padding is cut off.
     pub patches: [u64; 2],
 }
 
@@ -22,7 +22,7 @@ impl AnyRes {
         }
     }
 
-    /// Tiles and the whole image made small.
+    /// Number of tiles, plus the downscaled whole image.
     pub fn inputs(&self) -> u64 {
         self.tiles[0] * self.tiles[1] + 1
     }
@@ -33,7 +33,7 @@ impl AnyRes {
     }
 }
 
-/// `select_best_resolution`: the one that keeps the most pixels, and of those the smallest.
+/// `select_best_resolution`: the resolution that keeps the most pixels, and of equals the smallest.
 fn best_resolution([height, width]: [u64; 2], pinpoints: &[[u64; 2]]) -> [u64; 2] {
     let kept = |[h, w]: [u64; 2]| {
         let scale = (w as f64 / width as f64).min(h as f64 / height as f64);
@@ -42,7 +42,7 @@ fn best_resolution([height, width]: [u64; 2], pinpoints: &[[u64; 2]]) -> [u64; 2
     };
     let waste = |p: [u64; 2]| p[0] * p[1] - kept(p).min(p[0] * p[1]);
     let better = |a: &[u64; 2], b: &[u64; 2]| kept(*a).cmp(&kept(*b)).then(waste(*b).cmp(&waste(*a)));
-    // `max_by` takes the last of equals, transformers the first
+    // `max_by` takes the last of equals, transformers the first.
     pinpoints
         .iter()
         .rev()
@@ -51,7 +51,7 @@ fn best_resolution([height, width]: [u64; 2], pinpoints: &[[u64; 2]]) -> [u64; 2
         .unwrap_or([height, width])
 }
 
-/// `unpad_image`: patches `[rows, columns]` without those that only centre the image.
+/// `unpad_image`: patches `[rows, columns]` without padding.
 fn unpadded([height, width]: [u64; 2], [rows, columns]: [u64; 2]) -> [u64; 2] {
     if width * rows > columns * height {
         let kept = height * columns / width;
@@ -68,7 +68,7 @@ mod tests {
 
     const PINPOINTS: [[u64; 2]; 5] = [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]];
 
-    /// Token counts of the processor for CLIP-L at 336 pixels, with the 576 of the whole image.
+    /// Token counts of the processor for CLIP-L at 336 pixels, including the 576 of the whole image.
     #[test]
     fn images_take_as_many_tokens_as_the_processor_says() {
         let tokens = |height, width| {

@@ -1,3 +1,5 @@
+//! Configuration of BLIP-2.
+
 use super::section::Section;
 use super::{Activation, EncoderShape, OptConfig, PatchGrid, limits};
 use crate::model::ModelError;
@@ -22,9 +24,9 @@ pub struct Blip2Config {
 pub struct Blip2VisionConfig {
     /// Sizes of the blocks.
     pub shape: EncoderShape,
-    /// How the image is cut.
+    /// Image and patch sizes.
     pub grid: PatchGrid,
-    /// The fused projection has biases for query and value.
+    /// True if the fused projection has biases for query and value.
     pub qkv_bias: bool,
     /// Activation of the MLP.
     pub activation: Activation,
@@ -37,7 +39,7 @@ pub struct Blip2VisionConfig {
 pub struct QFormerConfig {
     /// Sizes of the blocks.
     pub shape: EncoderShape,
-    /// Every how many blocks there is cross-attention, from the first on.
+    /// Number of blocks per cross-attention, counted from the first block.
     pub cross_attention_frequency: u64,
     /// Width of the image features that cross-attention reads: the vision tower's.
     pub encoder_hidden: u64,
@@ -47,7 +49,7 @@ pub struct QFormerConfig {
     pub hidden_dropout: f64,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// The transformer also reads text.
+    /// True if the transformer also reads text.
     pub text_input: bool,
 }
 

@@ -1,3 +1,5 @@
+//! Configuration of CLIP.
+
 use super::section::Section;
 use super::{Activation, ClipVisionConfig, EncoderShape, limits};
 use crate::model::ModelError;
@@ -11,7 +13,7 @@ pub struct ClipConfig {
     pub text: ClipTextConfig,
     /// The vision tower.
     pub vision: ClipVisionConfig,
-    /// Width in which texts and images are compared.
+    /// Width of the space in which texts and images are compared.
     pub projection: u64,
 }
 
@@ -28,8 +30,8 @@ pub struct ClipTextConfig {
     pub activation: Activation,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// A text ends at its highest token id, as files with an `eos_token_id` of 2 mean it; else where its
-    /// end token first stands.
+    /// True if a text ends at its highest token id, which an `eos_token_id` of 2 in a file means; otherwise it ends at
+    /// its first end token.
     pub ends_at_highest_id: bool,
 }
 
@@ -43,7 +45,7 @@ impl ClipConfig {
     }
 }
 
-/// A tower's section: files of 2022 repeat it under an older key, which transformers lets win.
+/// Reads a tower's section: files of 2022 repeat it under an older key, which wins in transformers.
 fn tower<'a>(s: &Section<'a>, keys: [&'static str; 2], family: &'static str) -> Result<Section<'a>, ModelError> {
     match s.optional_nested(keys[0], family)? {
         Some(older) => Ok(older),

@@ -1,3 +1,5 @@
+//! Configuration of CLIP's vision tower.
+
 use super::section::Section;
 use super::{Activation, limits};
 use crate::model::ModelError;
@@ -25,12 +27,12 @@ pub struct ClipVisionConfig {
     pub activation: Activation,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// Width of the contrastive projection (used by CLIP as a whole, not by the tower).
+    /// Width of the contrastive projection (used by the full CLIP model, not by the tower).
     pub projection: u64,
 }
 
 impl ClipVisionConfig {
-    /// Patches of one image: `(image ÷ patch)²`, rests of a patch cut off as the convolution does.
+    /// Patches of one image: `(image ÷ patch)²`, with partial patches dropped as the convolution does.
     pub fn patches(&self) -> u64 {
         (self.image / self.patch).pow(2)
     }

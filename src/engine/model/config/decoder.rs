@@ -1,3 +1,5 @@
+//! Configuration of decoders like Llama's.
+
 mod biases;
 mod defaults;
 mod windows;
@@ -8,7 +10,7 @@ use crate::model::ModelError;
 use biases::Biases;
 pub(crate) use defaults::DecoderDefaults;
 
-/// Which forward a decoder has.
+/// Family of a decoder, which decides its forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DecoderFamily {
     /// `llama`: Llama 1 to 3.3, Vicuna, TinyLlama, SmolLM.
@@ -33,20 +35,20 @@ pub enum DecoderFamily {
     SeedOss,
     /// `vaultgemma`: Gemma 2 without the norms after attention and MLP.
     VaultGemma,
-    /// `ernie4_5`: a Llama's parameters; queries and keys turn in fp32.
+    /// `ernie4_5`: Llama's parameters; queries and keys are rotated in fp32.
     Ernie45,
-    /// `granite`: a Llama's parameters; embeddings, residuals and logits are scaled.
+    /// `granite`: Llama's parameters; embeddings, residuals and logits are scaled.
     Granite,
-    /// `helium`: a Llama's parameters; neighbouring elements of a head turn together.
+    /// `helium`: Llama's parameters; neighbouring elements of a head are rotated together.
     Helium,
-    /// `ministral3`: a Mistral's parameters; queries are scaled by position.
+    /// `ministral3`: Mistral's parameters; queries are scaled by position.
     Ministral3,
-    /// `smollm3`: a Llama's parameters; every fourth block has no rotary positions.
+    /// `smollm3`: Llama's parameters; every fourth block has no rotary positions.
     SmolLm3,
 }
 
 impl DecoderFamily {
-    /// True where parameters are exact and a Llama's forward stands in for one that makes a few small tensors more.
+    /// Returns true if Llama's forward stands in for one that makes a few small tensors more; parameters are exact.
     pub const fn stands_in(self) -> bool {
         matches!(
             self,
@@ -54,12 +56,13 @@ impl DecoderFamily {
         )
     }
 
-    /// True where all blocks get one mask (`MistralModel.forward`, `Phi3Model.forward`).
+    /// Returns true if all blocks get one mask (`MistralModel.forward`, `Phi3Model.forward`).
     pub const fn has_one_mask(self) -> bool {
         matches!(self, Self::Mistral | Self::Ministral3 | Self::Phi3)
     }
 
-    /// True where `validate_architecture` asks the width to be a multiple of the heads even where `head_dim` is given.
+    /// Returns true if `validate_architecture` requires the width to be a multiple of the heads even if `head_dim` is
+    /// given.
     const fn validates_heads(self) -> bool {
         matches!(
             self,
@@ -68,12 +71,12 @@ impl DecoderFamily {
     }
 }
 
-/// A decoder of the Llama line: RMS norms, rotary positions, gated MLP.
+/// A decoder like Llama's: RMS norms, rotary positions, gated MLP.
 ///
 /// Source: `configuration_*.py` and `modeling_*.py` of each family in `transformers/models/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
-    /// Which forward.
+    /// Family, which decides the forward.
     pub family: DecoderFamily,
     /// Entries of the vocabulary.
     pub vocab: u64,
@@ -85,25 +88,25 @@ pub struct DecoderConfig {
     pub layers: u64,
     /// Query heads.
     pub heads: u64,
-    /// Key and value heads; `heads` is a multiple.
+    /// Key and value heads, a divisor of `heads`.
     pub kv_heads: u64,
-    /// Elements of one head; `heads × head_dim` need not be `hidden`.
+    /// Elements of one head; `heads × head_dim` may differ from `hidden`.
     pub head_dim: u64,
     /// Longest sequence that the model was made for.
     pub max_positions: u64,
-    /// The head shares the token embedding's weight.
+    /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
-    /// Query, key and value projections have biases.
+    /// True if query, key and value projections have biases.
     pub qkv_bias: bool,
-    /// The output projection has a bias.
+    /// True if the output projection has a bias.
     pub o_bias: bool,
-    /// The MLP's projections have biases.
+    /// True if the MLP's projections have biases.
     pub mlp_bias: bool,
-    /// Queries and keys pass an RMS norm of `head_dim` elements.
+    /// True if queries and keys pass an RMS norm of `head_dim` elements.
     pub qk_norm: bool,
     /// Activation of the gate.
     pub activation: Activation,
-    /// Each layer's sliding window in positions; `None` where it sees all.
+    /// Sliding window of each layer in positions; `None` for a layer that sees all.
     pub windows: Vec<Option<u64>>,
     /// Rotary embedding.
     pub rope: Rope,
@@ -118,7 +121,7 @@ pub struct DecoderConfig {
 }
 
 impl DecoderConfig {
-    /// A decoder of the Gemma line: scaled embeddings, `1 + weight` norms.
+    /// Returns true for Gemma's decoders: scaled embeddings, `1 + weight` norms.
     pub fn is_gemma(&self) -> bool {
         matches!(
             self.family,
@@ -126,12 +129,12 @@ impl DecoderConfig {
         )
     }
 
-    /// Embeddings are multiplied by √hidden (Gemma).
+    /// Returns true if embeddings are multiplied by √hidden (Gemma).
     pub fn scale_embeddings(&self) -> bool {
         self.is_gemma()
     }
 
-    /// Name of the norm after attention: where no other follows, before the MLP.
+    /// Name of the norm after attention; in families without one, of the norm before the MLP.
     pub fn second_norm(&self) -> &'static str {
         match self.family {
             DecoderFamily::VaultGemma => "pre_feedforward_layernorm",
@@ -139,12 +142,12 @@ impl DecoderConfig {
         }
     }
 
-    /// Norms before and after both attention and MLP (Gemma 2 and 3).
+    /// Returns true if both attention and MLP have norms before and after them (Gemma 2 and 3).
     pub fn sandwich_norms(&self) -> bool {
         matches!(self.family, DecoderFamily::Gemma2 | DecoderFamily::Gemma3)
     }
 
-    /// One projection for query, key and value, one for gate and up (Phi-3).
+    /// Returns true if one projection makes query, key and value, and one gate and up (Phi-3).
     pub fn fused_projections(&self) -> bool {
         self.family == DecoderFamily::Phi3
     }
@@ -153,7 +156,7 @@ impl DecoderConfig {
         Self::read_with(s, family, &DecoderDefaults::of(family))
     }
 
-    /// As [`DecoderConfig::read`], with the defaults of a configuration class of its own.
+    /// Reads a decoder with the given defaults instead of its family's.
     pub(crate) fn read_with(s: &Section, family: DecoderFamily, d: &DecoderDefaults) -> Result<Self, ModelError> {
         let hidden = s.size("hidden_size", d.hidden, limits::WIDTH)?;
         let layers = s.size("num_hidden_layers", d.layers, limits::LAYERS)?;
@@ -170,7 +173,7 @@ impl DecoderConfig {
             }
         };
         if family == DecoderFamily::Helium {
-            // `HeliumAttention` projects back from `hidden_size`, whatever the heads give.
+            // `HeliumAttention` projects back from `hidden_size`, regardless of the heads' width.
             s.equal(
                 ("hidden_size", hidden),
                 ("num_attention_heads × head_dim", heads * head_dim),

@@ -1,3 +1,5 @@
+//! Sizes shared by vision and text encoders.
+
 use super::limits;
 use super::section::Section;
 use crate::model::ModelError;
@@ -35,7 +37,7 @@ impl EncoderShape {
     }
 }
 
-/// How an image is cut into patches.
+/// Patches of an image and their sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatchGrid {
     /// Pixels a side of the image.
@@ -47,7 +49,7 @@ pub struct PatchGrid {
 }
 
 impl PatchGrid {
-    /// Patches along one side; the rest of a patch is cut off, as the convolution does.
+    /// Patches along one side; a partial patch is dropped, as the convolution does.
     pub fn side(&self) -> u64 {
         self.image / self.patch
     }

@@ -1,3 +1,5 @@
+//! Configuration of Gemma 3 with vision.
+
 use super::decoder::DecoderFamily;
 use super::section::Section;
 use super::{DecoderConfig, SiglipVisionConfig, limits};

@@ -1,3 +1,5 @@
+//! Configuration of GPT-2.
+
 use super::section::Section;
 use super::{Activation, limits};
 use crate::model::ModelError;
@@ -27,9 +29,9 @@ pub struct Gpt2Config {
     pub embedding_dropout: f64,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// Attention is computed in fp32 under mixed precision.
+    /// True if attention is computed in fp32 under mixed precision.
     pub upcast_attention: bool,
-    /// The head shares the token embedding's weight.
+    /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
 }
 

@@ -1,3 +1,5 @@
+//! Configuration of Idefics3 and SmolVLM.
+
 use super::section::Section;
 use super::{Activation, DecoderConfig, EncoderShape, PatchGrid, limits};
 use crate::model::{ModelError, family};
@@ -7,24 +9,24 @@ use crate::model::{ModelError, family};
 /// Source: `transformers/models/{idefics3,smolvlm}/configuration_*.py`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Idefics3Config {
-    /// Read from a `smolvlm` file; else from an `idefics3` one.
+    /// True if read from a `smolvlm` file, false for an `idefics3` file.
     pub smolvlm: bool,
     /// The vision tower, run on each tile.
     pub vision: Idefics3VisionConfig,
     /// The language model.
     pub text: DecoderConfig,
-    /// Neighbouring patches a side that become one token.
+    /// Patches along each side of the square that becomes one token.
     pub scale_factor: u64,
     /// Token id that image features replace.
     pub image_token: u64,
 }
 
-/// The vision tower: learned positions by relative place, no class token, no head.
+/// The vision tower: learned positions by relative coordinates, no class token, no head.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Idefics3VisionConfig {
     /// Sizes of the blocks.
     pub shape: EncoderShape,
-    /// How a tile is cut.
+    /// Tile and patch sizes.
     pub grid: PatchGrid,
     /// Activation of the MLP.
     pub activation: Activation,
@@ -38,8 +40,7 @@ impl Idefics3Config {
         self.vision.grid.patches() / (self.scale_factor * self.scale_factor)
     }
 
-    /// Tiles that the processor cuts an image of `[height, width]` pixels into, and the whole image made
-    /// small.
+    /// Tiles that the processor cuts an image of `[height, width]` pixels into, plus the downscaled whole image.
     ///
     /// Source: `transformers/models/idefics3/image_processing_idefics3.py`, with the longest side that the
     /// published checkpoints' `preprocessor_config.json` asks for: four tiles.
@@ -52,7 +53,7 @@ impl Idefics3Config {
         } else {
             longest as f64 * aspect
         } as u64;
-        // odd sides are made even
+        // Odd sides are made even.
         let short = short.next_multiple_of(2).max(1);
         longest.div_ceil(side) * short.div_ceil(side) + 1
     }

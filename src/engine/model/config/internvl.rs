@@ -1,3 +1,5 @@
+//! Configuration of InternVL 2.5 and 3.
+
 use super::section::Section;
 use super::{Activation, DecoderConfig, EncoderShape, PatchGrid, limits};
 use crate::model::{ModelError, family};
@@ -5,15 +7,15 @@ use crate::order::sort_by_key;
 
 /// InternVL 2.5 and 3: InternViT, a pixel shuffle, a two-layer projector, any decoder.
 ///
-/// Source: `transformers/models/internvl/configuration_internvl.py`. Files of the original
-/// repositories (`internvl_chat`) name the same parts otherwise and are read too.
+/// Source: `transformers/models/internvl/configuration_internvl.py`. Files of the original repositories
+/// (`internvl_chat`), which name these parts differently, are read too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InternVlConfig {
     /// The vision tower, run on each tile.
     pub vision: InternVlVisionConfig,
     /// The language model.
     pub text: DecoderConfig,
-    /// Neighbouring patches a side that become one token (1 ÷ `downsample_ratio`).
+    /// Patches along each side of the square that becomes one token (1 ÷ `downsample_ratio`).
     pub shuffle: u64,
     /// Activation between the projector's two linear layers.
     pub projector_activation: Activation,
@@ -26,21 +28,21 @@ pub struct InternVlConfig {
 pub struct InternVlVisionConfig {
     /// Sizes of the blocks.
     pub shape: EncoderShape,
-    /// How a tile is cut.
+    /// Tile and patch sizes.
     pub grid: PatchGrid,
-    /// Query, key and value projections have biases.
+    /// True if query, key and value projections have biases.
     pub attention_bias: bool,
-    /// Queries and keys pass an RMS norm of the full width.
+    /// True if queries and keys pass an RMS norm of the full width.
     pub qk_norm: bool,
-    /// Norms are RMS norms instead of layer norms.
+    /// True for RMS norms, false for layer norms.
     pub rms_norm: bool,
     /// Activation of the MLP.
     pub activation: Activation,
-    /// Positions are learned.
+    /// True if positions are learned.
     pub position_embeddings: bool,
-    /// A mask token is made.
+    /// True if the tower has a mask token.
     pub mask_token: bool,
-    /// Pooling is a mean: then no norm closes the tower.
+    /// True if pooling is a mean, in which case no norm closes the tower.
     pub mean_pooling: bool,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
@@ -56,11 +58,11 @@ impl InternVlConfig {
         self.vision.grid.patches() / (self.shuffle * self.shuffle)
     }
 
-    /// Tiles that the processor cuts an image of `[height, width]` pixels into, with the whole image made
-    /// small where there are several.
+    /// Tiles that the processor cuts an image of `[height, width]` pixels into, plus the downscaled whole image if
+    /// there are several.
     ///
-    /// Source: `crop_image_to_patches` in `transformers/models/got_ocr2/image_processing_got_ocr2.py`, with
-    /// 1 to 12 tiles as `InternVLProcessorKwargs` asks for.
+    /// Source: `crop_image_to_patches` in `transformers/models/got_ocr2/image_processing_got_ocr2.py`, with 1 to 12
+    /// tiles as `InternVLProcessorKwargs` sets.
     pub fn tiles(&self, [height, width]: [u64; 2]) -> u64 {
         const MOST: u64 = 12;
         let aspect = width as f64 / height as f64;
@@ -93,10 +95,10 @@ impl InternVlConfig {
         })
     }
 
-    /// A file of the original repositories.
+    /// Reads a file of the original repositories.
     pub(crate) fn read_chat(s: &Section) -> Result<Self, ModelError> {
         let mut vision = InternVlVisionConfig::read(&s.nested("vision_config", "InternViT")?)?;
-        // The original tower gives its last block's output as it is: no norm closes it.
+        // The original tower returns its last block's output unchanged: no norm closes it.
         vision.mean_pooling = true;
         Ok(Self {
             vision,
@@ -134,7 +136,7 @@ impl InternVlVisionConfig {
     }
 }
 
-/// 1 ÷ `downsample_ratio`, which must come out whole.
+/// Reads 1 ÷ `downsample_ratio`, which must be a whole number.
 fn shuffle(s: &Section) -> Result<u64, ModelError> {
     let key = "downsample_ratio";
     let ratio = s.optional_number(key)?.unwrap_or(0.5);

@@ -1,9 +1,11 @@
+//! Configuration of LLaVA-1.5.
+
 use super::section::Section;
 use super::{Activation, ClipVisionConfig, DecoderConfig};
 use crate::model::ModelError;
 use crate::model::family;
 
-/// Which positions of the vision tower's output become image tokens.
+/// Positions of the vision tower's output that become image tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeatureSelect {
     /// All but the class token.
@@ -19,16 +21,16 @@ pub enum FeatureSelect {
 pub struct LlavaConfig {
     /// The vision tower.
     pub vision: ClipVisionConfig,
-    /// The language model; its `tie_word_embeddings` already takes account of the outer one.
+    /// The language model; its `tie_word_embeddings` already includes the outer one.
     pub text: DecoderConfig,
     /// Activation between the projector's two linear layers.
     pub projector_activation: Activation,
-    /// The projector's linear layers have biases.
+    /// True if the projector's linear layers have biases.
     pub projector_bias: bool,
-    /// Hidden states that feed the projector, concatenated along the width: 0 is the tower's
-    /// embedding, `n` the output of its block `n`; already counted from the front.
+    /// Hidden states that feed the projector, concatenated along the width: 0 is the tower's embedding, `n` the output
+    /// of its block `n`; negative indices are already resolved.
     pub feature_layers: Vec<u64>,
-    /// Which positions of them.
+    /// Positions of these hidden states that become image tokens.
     pub feature_select: FeatureSelect,
     /// Token id that image features replace.
     pub image_token: u64,
@@ -72,7 +74,7 @@ impl FeatureSelect {
     }
 }
 
-/// `vision_feature_layer`, one number or a list, negative ones counted from the last hidden state.
+/// Reads `vision_feature_layer`, one number or a list, negative ones counted from the last hidden state.
 pub(crate) fn feature_layers(s: &Section, layers: u64) -> Result<Vec<u64>, ModelError> {
     let key = "vision_feature_layer";
     let Some(value) = s.value(key) else {

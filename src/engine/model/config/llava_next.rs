@@ -1,3 +1,5 @@
+//! Configuration of LLaVA-NeXT.
+
 use serde_json::Value;
 
 use super::llava::{FeatureSelect, feature_layers};
@@ -18,11 +20,11 @@ pub struct LlavaNextConfig {
     pub text: DecoderConfig,
     /// Activation between the projector's two linear layers.
     pub projector_activation: Activation,
-    /// The projector's linear layers have biases.
+    /// True if the projector's linear layers have biases.
     pub projector_bias: bool,
     /// Hidden states that feed the projector, counted from the front.
     pub feature_layers: Vec<u64>,
-    /// Which positions of them.
+    /// Positions of the hidden states that become image tokens.
     pub feature_select: FeatureSelect,
     /// Resolutions `[height, width]` in pixels to which an image may be fitted.
     pub pinpoints: Vec<[u64; 2]>,
@@ -31,8 +33,8 @@ pub struct LlavaNextConfig {
 }
 
 impl LlavaNextConfig {
-    /// The images of a sample, fitted into tiles: of the sizes given, or square ones of the side given;
-    /// else images that fill the largest of the allowed resolutions.
+    /// Images of a sample, fitted into tiles: images of the sizes given, square ones of the side given, or else images
+    /// that fill the largest of the allowed resolutions.
     pub fn fitted(&self, setup: &Setup) -> Vec<AnyRes> {
         let fit = |size| AnyRes::fit(size, &self.pinpoints, self.vision.image, self.vision.patch);
         if !setup.image_sizes.is_empty() {

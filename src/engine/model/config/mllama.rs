@@ -1,3 +1,5 @@
+//! Configuration of Llama-3.2-Vision.
+
 use super::decoder::{DecoderDefaults, DecoderFamily};
 use super::section::Section;
 use super::{Activation, DecoderConfig, EncoderShape, PatchGrid, limits};
@@ -11,10 +13,10 @@ use crate::model::ModelError;
 pub struct MllamaConfig {
     /// The vision tower.
     pub vision: MllamaVisionConfig,
-    /// The language model; `layers` counts self- and cross-attention layers together. Its head is
-    /// never tied, and its embedding has 8 entries beyond `vocab`.
+    /// The language model; `layers` counts self- and cross-attention layers together. Its head is never tied, and its
+    /// embedding has 8 more entries than `vocab`.
     pub text: DecoderConfig,
-    /// Which layers of the language model are cross-attention.
+    /// Layers of the language model that are cross-attention.
     pub cross_attention_layers: Vec<u64>,
     /// Dropout of cross-attention probabilities.
     pub dropout: f64,
@@ -27,11 +29,11 @@ pub struct MllamaVisionConfig {
     pub shape: EncoderShape,
     /// Gated global blocks after the local ones.
     pub global_layers: u64,
-    /// How a tile is cut.
+    /// Tile and patch sizes.
     pub grid: PatchGrid,
     /// Most tiles of an image.
     pub max_tiles: u64,
-    /// Local blocks whose outputs join the last, along the width.
+    /// Local blocks whose outputs are concatenated with the last along the width.
     pub intermediate_layers: Vec<u64>,
     /// Arrangements of tiles that have embeddings of their own.
     pub aspect_ratios: u64,
@@ -48,14 +50,14 @@ impl MllamaConfig {
         let t = s.nested("text_config", "Llama-3.2-Vision language")?;
         let mut text = DecoderConfig::read_with(&t, DecoderFamily::Llama, &DecoderDefaults::MLLAMA)?;
         text.tie_word_embeddings = false;
-        // `MllamaTextSelfAttention` and `MllamaTextMLP` have none, whatever the file says.
+        // `MllamaTextSelfAttention` and `MllamaTextMLP` have no biases, regardless of the file.
         (text.qkv_bias, text.o_bias, text.mlp_bias) = (false, false, false);
         let cross = t
             .optional_indices("cross_attention_layers", limits::LAYERS)?
             .unwrap_or(Self::CROSS.to_vec());
         Ok(Self {
             vision: MllamaVisionConfig::read(&s.nested("vision_config", "Llama-3.2-Vision tower")?)?,
-            // transformers asks of each layer whether the list names it: indices past the end say nothing.
+            // transformers checks for each layer if the list names it, so indices past the end are ignored.
             cross_attention_layers: cross.into_iter().filter(|i| *i < text.layers).collect(),
             dropout: t.probability("dropout", 0.0)?,
             text,
@@ -64,7 +66,7 @@ impl MllamaConfig {
 }
 
 impl MllamaVisionConfig {
-    /// `intermediate_layers_indices`: of the tower's blocks, which have one state each, at least one.
+    /// Reads `intermediate_layers_indices`: indices of the tower's blocks, at least one.
     fn joined(s: &Section, layers: u64) -> Result<Vec<u64>, ModelError> {
         let key = "intermediate_layers_indices";
         let joined = s

@@ -1,3 +1,5 @@
+//! Configuration of OPT.
+
 use super::section::Section;
 use super::{Activation, limits};
 use crate::model::ModelError;
@@ -17,17 +19,17 @@ pub struct OptConfig {
     pub layers: u64,
     /// Attention heads.
     pub heads: u64,
-    /// Longest sequence; the position embedding has two entries more.
+    /// Longest sequence; the position embedding has two more entries.
     pub positions: u64,
-    /// Width of the token embedding; projected in and out where it is not `hidden`.
+    /// Width of the token embedding; projected in and out if it differs from `hidden`.
     pub embedding: u64,
-    /// Norms come before each part (else after).
+    /// True if norms come before each part, false if after.
     pub norm_before: bool,
-    /// A norm closes the stack.
+    /// True if a norm closes the stack.
     pub final_norm: bool,
-    /// Linear layers have biases.
+    /// True if linear layers have biases.
     pub bias: bool,
-    /// Norms have weights.
+    /// True if norms have weights.
     pub norm_affine: bool,
     /// Activation of the MLP.
     pub activation: Activation,
@@ -35,7 +37,7 @@ pub struct OptConfig {
     pub dropout: f64,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// The head shares the token embedding's weight.
+    /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
 }
 

@@ -1,9 +1,11 @@
+//! Configuration of PaliGemma 1 and 2.
+
 use super::section::Section;
 use super::{DecoderConfig, SiglipVisionConfig, limits};
 use crate::model::{ModelError, family};
 
-/// PaliGemma 1 and 2: a SigLIP tower, one linear projection, Gemma or Gemma 2; the prefix of image
-/// and prompt sees itself both ways.
+/// PaliGemma 1 and 2: a SigLIP tower, one linear projection, Gemma or Gemma 2; the positions of the prefix of image and
+/// prompt see each other both ways.
 ///
 /// Source: `transformers/models/paligemma/configuration_paligemma.py`.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,3 +1,5 @@
+//! Configuration of Phi-1 to Phi-2.
+
 use super::section::Section;
 use super::{Activation, Rope, limits};
 use crate::model::ModelError;
@@ -26,7 +28,7 @@ pub struct PhiConfig {
     pub activation: Activation,
     /// Rotary embedding.
     pub rope: Rope,
-    /// Queries and keys pass a layer norm of one head's elements.
+    /// True if queries and keys pass a layer norm of one head's elements.
     pub qk_norm: bool,
     /// Dropout after each projection into the residual stream.
     pub residual_dropout: f64,
@@ -34,7 +36,7 @@ pub struct PhiConfig {
     pub embedding_dropout: f64,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// The head shares the token embedding's weight.
+    /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
 }
 

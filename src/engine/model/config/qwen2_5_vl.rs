@@ -1,3 +1,5 @@
+//! Configuration of Qwen2.5-VL.
+
 use super::qwen_vision::QwenPatches;
 use super::section::Section;
 use super::{Activation, DecoderConfig, limits, qwen2_vl};

@@ -1,3 +1,5 @@
+//! Configuration of Qwen2-VL.
+
 use super::decoder::{DecoderDefaults, DecoderFamily};
 use super::qwen_vision::QwenPatches;
 use super::section::Section;
@@ -57,8 +59,8 @@ impl Qwen2VlVisionConfig {
     }
 }
 
-/// The language model of Qwen2-VL and Qwen2.5-VL: under `text_config`, or flat in the file itself
-/// as in the files of 2024 and 2025.
+/// Reads the language model of Qwen2-VL or Qwen2.5-VL, under `text_config`, or flat in the file as in files of 2024 and
+/// 2025.
 pub(crate) fn read_text(s: &Section) -> Result<DecoderConfig, ModelError> {
     let text = s.optional_nested("text_config", "Qwen2-VL language")?;
     let mut decoder = DecoderConfig::read_with(&text.unwrap_or(*s), DecoderFamily::Qwen2, &DecoderDefaults::QWEN2_VL)?;

@@ -1,3 +1,5 @@
+//! Configuration of Qwen3-VL.
+
 use super::decoder::{DecoderDefaults, DecoderFamily};
 use super::qwen_vision::QwenPatches;
 use super::section::Section;
@@ -31,7 +33,7 @@ pub struct Qwen3VlVisionConfig {
     pub output: u64,
     /// Activation of the MLP.
     pub activation: Activation,
-    /// Learned positions, a square grid that is interpolated to the image's.
+    /// Learned positions, a square grid that is interpolated to the image's grid.
     pub positions: u64,
     /// Blocks after which a merger feeds the language model.
     pub deepstack_layers: Vec<u64>,

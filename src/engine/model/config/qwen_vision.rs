@@ -1,10 +1,12 @@
+//! Patches of the Qwen-VL vision towers.
+
 use super::limits;
 use super::section::Section;
 use crate::model::ModelError;
 use crate::setup::Setup;
 
-/// What the vision towers of Qwen2-VL, Qwen2.5-VL and Qwen3-VL share: patches of several frames,
-/// rotary positions, and a merger that joins neighbouring patches into one token.
+/// Sizes that the vision towers of Qwen2-VL, Qwen2.5-VL and Qwen3-VL share: patches of several frames, rotary
+/// positions, and a merger that joins neighbouring patches into one token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QwenPatches {
     /// Blocks.
@@ -17,12 +19,12 @@ pub struct QwenPatches {
     pub patch: u64,
     /// Frames of a patch.
     pub temporal_patch: u64,
-    /// Patches a side that become one token.
+    /// Patches along each side of the square that becomes one token.
     pub merge: u64,
 }
 
 impl QwenPatches {
-    /// Numbers of one patch, as the processor gives it: channels × frames × patch².
+    /// Elements of one patch, as the processor makes it: channels × frames × patch².
     pub fn patch_elements(&self) -> u64 {
         self.channels * self.temporal_patch * self.patch * self.patch
     }
@@ -32,8 +34,8 @@ impl QwenPatches {
         self.merge * self.merge
     }
 
-    /// Patches of each image of a sample, rows and columns: what the processor makes of the sizes given;
-    /// else as stated; else what it makes of a square image; else 24 × 24.
+    /// Rows and columns of patches of each image of a sample: from the sizes given as the processor resizes them, else
+    /// the grid given, else from the side of a square image, else 24 × 24.
     pub fn grids(&self, setup: &Setup) -> Vec<[u64; 2]> {
         if !setup.image_sizes.is_empty() {
             return setup.image_sizes.iter().map(|&size| self.grid_of(size)).collect();
@@ -42,8 +44,8 @@ impl QwenPatches {
         vec![setup.grid.or(square).unwrap_or([24, 24]); setup.images as usize]
     }
 
-    /// Patches of an image of `[height, width]` pixels: each side is rounded to whole tokens, and both are
-    /// scaled where the image would have too many tokens or too few.
+    /// Rows and columns of patches of an image of `[height, width]` pixels: each side is rounded to whole tokens, and
+    /// both are scaled if the image would have too many tokens or too few.
     ///
     /// Source: `smart_resize` in `transformers/models/qwen2_vl/image_processing_qwen2_vl.py`, with the limits
     /// of the published checkpoints' `preprocessor_config.json`: 4 to 16,384 tokens.
@@ -115,14 +117,14 @@ mod tests {
             })
         };
         let grid = |image| grids(image, Vec::new())[0];
-        // 28 pixels a token: 336 are 12 tokens, 350 are 12.5 and so 12, 378 are 13.5 and so 14
+        // 28 pixels a token: 336 are 12 tokens, 350 are 12.5 and round to 12, 378 are 13.5 and round to 14.
         assert_eq!(grid(Some(336)), [24, 24]);
         assert_eq!(grid(Some(350)), [24, 24]);
         assert_eq!(grid(Some(378)), [28, 28]);
         assert_eq!(grid(Some(1)), [4, 4]);
         assert_eq!(grid(Some(u64::MAX)), [256, 256]);
         assert_eq!(grid(None), [24, 24]);
-        // as `smart_resize` does it: a poster is scaled down, a stripe up
+        // A poster is scaled down and a stripe up, as in `smart_resize`.
         let sizes = vec![[480, 640], [300, 200], [16_000, 8000], [10, 100]];
         assert_eq!(grids(None, sizes), [[34, 46], [22, 14], [362, 180], [2, 14]]);
     }

@@ -1,7 +1,9 @@
+//! Configuration of rotary position embeddings.
+
 use super::section::Section;
 use crate::model::ModelError;
 
-/// How rotary frequencies are scaled (`rope_type` of transformers' `modeling_rope_utils`).
+/// Scaling of rotary frequencies (`rope_type` of transformers' `modeling_rope_utils`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RopeKind {
     /// Unscaled.
@@ -16,14 +18,14 @@ pub enum RopeKind {
     LongRope,
     /// Llama 3.1's piecewise scaling.
     Llama3,
-    /// A kind that this version does not name; the tensors of a step are the same.
+    /// A kind without a name here; the tensors of a step do not depend on it.
     Other,
 }
 
 /// Rotary position embedding of a decoder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rope {
-    /// How frequencies are scaled.
+    /// Scaling of frequencies.
     pub kind: RopeKind,
     /// Base wavelength.
     pub theta: f64,
@@ -31,7 +33,7 @@ pub struct Rope {
     pub partial_rotary_factor: f64,
     /// Multimodal rope (Qwen-VL): frequencies for time, height and width.
     pub mrope_section: Option<Vec<u64>>,
-    /// Multimodal rope's frequencies alternate (Qwen3-VL) instead of following each other.
+    /// True if multimodal rope's frequencies alternate (Qwen3-VL) instead of following each other.
     pub mrope_interleaved: bool,
 }
 
@@ -41,7 +43,8 @@ impl Rope {
         (head_dim as f64 * self.partial_rotary_factor) as u64
     }
 
-    /// Reads, with the base `theta` and the rotated share `partial` as defaults, `rope_parameters`, or the older `rope_scaling` with `rope_theta` beside it.
+    /// Reads `rope_parameters`, or the older `rope_scaling` with `rope_theta` beside it; the base `theta` and the
+    /// rotated share `partial` are defaults.
     ///
     /// Source: `RotaryEmbeddingConfigMixin.convert_rope_params_to_dict`.
     pub(crate) fn read(section: &Section, theta: f64, partial: f64) -> Result<Self, ModelError> {
@@ -49,7 +52,7 @@ impl Rope {
             Some(table) => Some(table),
             None => section.optional_nested("rope_parameters", "rotary embedding")?,
         };
-        // Gemma 3 keeps one table per layer type; the global layers' stands for both.
+        // Gemma 3 keeps one table per layer type; that of the global layers stands for both.
         let table = match table {
             Some(t) => t.optional_nested("full_attention", "rotary embedding")?.or(Some(t)),
             None => None,

@@ -1,4 +1,4 @@
-//! One JSON object of a `config.json`, read key by key with errors that name the key.
+//! One JSON object of a `config.json`, read key by key; errors name the key.
 
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The whole file: sizes must be stated.
+    /// Makes the section of the whole file, which must state its sizes.
     pub(crate) fn root(object: &'a Map<String, Value>, family: &'static str) -> Self {
         Self {
             object,
@@ -26,7 +26,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The same object, read as another family, with transformers' defaults for absent sizes.
+    /// Returns the section with transformers' defaults for absent sizes, to be read as another family.
     pub(crate) fn with_defaults(self) -> Self {
         Self {
             sizes_required: false,
@@ -34,7 +34,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The object under `key`, in which absent sizes take transformers' defaults.
+    /// Reads the object under `key`, in which absent sizes take transformers' defaults.
     pub(crate) fn nested(&self, key: &'static str, family: &'static str) -> Result<Self, ModelError> {
         match self.optional_nested(key, family)? {
             Some(section) => Ok(section),
@@ -42,7 +42,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// As [`Section::nested`], but an absent object is an empty one: all defaults.
+    /// Reads the object under `key`; an absent one counts as empty, with all defaults.
     pub(crate) fn nested_or_empty(&self, key: &'static str, family: &'static str) -> Result<Self, ModelError> {
         static EMPTY: OnceLock<Map<String, Value>> = OnceLock::new();
         let empty = || Self {
@@ -54,7 +54,7 @@ impl<'a> Section<'a> {
         Ok(self.optional_nested(key, family)?.unwrap_or_else(empty))
     }
 
-    /// The object under `key`, or `None` where it is absent or null.
+    /// Reads the object under `key`, or `None` if it is absent or null.
     pub(crate) fn optional_nested(&self, key: &'static str, family: &'static str) -> Result<Option<Self>, ModelError> {
         match self.value(key) {
             None => Ok(None),
@@ -68,17 +68,17 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The value under `key`; null counts as absent, as in transformers.
+    /// Returns the value under `key`; null counts as absent, as in transformers.
     pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         self.object.get(key).filter(|v| !v.is_null())
     }
 
-    /// Whether `key` is present, null or not.
+    /// Returns true if `key` is present, null or not.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.object.contains_key(key)
     }
 
-    /// A whole number from 0 to `limit`, or `None` where absent.
+    /// Reads a whole number from 0 to `limit`, or `None` if absent.
     pub(crate) fn optional_count(&self, key: &str, limit: u64) -> Result<Option<u64>, ModelError> {
         let allowed = || format!("a whole number from 0 to {limit}");
         self.value(key)
@@ -90,7 +90,7 @@ impl<'a> Section<'a> {
             .transpose()
     }
 
-    /// A size that makes the model what it is: required in a whole file, else `default`.
+    /// Reads a size that defines the model: required in a whole file, else `default`.
     pub(crate) fn size(&self, key: &str, default: u64, limit: u64) -> Result<u64, ModelError> {
         match self.optional_size(key, limit)? {
             Some(n) => Ok(n),
@@ -99,7 +99,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// As [`Section::size`], for a key with an older spelling.
+    /// Reads a size that defines the model, under a key or its older spelling.
     pub(crate) fn size_of_either(&self, keys: [&str; 2], default: u64, limit: u64) -> Result<u64, ModelError> {
         let key = if self.value(keys[0]).is_none() && self.value(keys[1]).is_some() {
             keys[1]
@@ -109,17 +109,17 @@ impl<'a> Section<'a> {
         self.size(key, default, limit)
     }
 
-    /// A size with a default that is safe to take.
+    /// Reads a size with a default that is safe to take.
     pub(crate) fn size_or(&self, key: &str, default: u64, limit: u64) -> Result<u64, ModelError> {
         Ok(self.optional_size(key, limit)?.unwrap_or(default))
     }
 
-    /// A whole number from 1 to `limit`, or `None` where absent.
+    /// Reads a whole number from 1 to `limit`, or `None` if absent.
     pub(crate) fn optional_size(&self, key: &str, limit: u64) -> Result<Option<u64>, ModelError> {
         self.value(key).map(|v| self.as_size(key, v, limit)).transpose()
     }
 
-    /// A token's index, under the first of two spellings that is present.
+    /// Reads a token's index, under the first of two spellings that is present.
     pub(crate) fn index_of_either(&self, keys: [&str; 2], default: u64) -> Result<u64, ModelError> {
         for key in keys {
             if let Some(index) = self.optional_count(key, super::limits::VOCAB)? {
@@ -129,7 +129,7 @@ impl<'a> Section<'a> {
         Ok(default)
     }
 
-    /// A side in pixels, given as `n` or as `[n, n]`.
+    /// Reads a side in pixels, given as `n` or as `[n, n]`.
     pub(crate) fn side(&self, key: &str, default: u64, limit: u64) -> Result<u64, ModelError> {
         let Some(value) = self.value(key) else {
             return self.size(key, default, limit);
@@ -148,7 +148,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Colour channels, under any of the three names in use.
+    /// Reads the colour channels, under any of the three names in use.
     pub(crate) fn channels(&self) -> Result<u64, ModelError> {
         for key in ["num_channels", "in_channels", "in_chans"] {
             if let Some(channels) = self.optional_size(key, super::limits::COUNT)? {
@@ -158,7 +158,7 @@ impl<'a> Section<'a> {
         Ok(3)
     }
 
-    /// Classes of a classifier: as many as `id2label` names, else `num_labels`, else 2.
+    /// Counts the classes of a classifier: as many as `id2label` names, else `num_labels`, else 2.
     pub(crate) fn labels(&self) -> Result<u64, ModelError> {
         match self.value("id2label").and_then(Value::as_object) {
             Some(labels) if !labels.is_empty() => Ok(labels.len() as u64),
@@ -166,7 +166,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The length of the list under `key`, or `None` where absent.
+    /// Reads the length of the list under `key`, or `None` if absent.
     pub(crate) fn optional_len(&self, key: &str) -> Result<Option<u64>, ModelError> {
         match self.value(key) {
             None => Ok(None),
@@ -175,7 +175,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of whole numbers from 0 to `limit`, or `None` where absent.
+    /// Reads a list of whole numbers from 0 to `limit`, or `None` if absent.
     pub(crate) fn optional_indices(&self, key: &str, limit: u64) -> Result<Option<Vec<u64>>, ModelError> {
         let Some(value) = self.value(key) else {
             return Ok(None);
@@ -189,7 +189,7 @@ impl<'a> Section<'a> {
             .map(Some)
     }
 
-    /// A flag.
+    /// Reads a flag.
     pub(crate) fn flag(&self, key: &str, default: bool) -> Result<bool, ModelError> {
         match self.value(key) {
             None => Ok(default),
@@ -198,7 +198,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A text, or `None` where absent.
+    /// Reads a text, or `None` if absent.
     pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>, ModelError> {
         match self.value(key) {
             None => Ok(None),
@@ -207,7 +207,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A dropout probability: from 0, below 1.
+    /// Reads a dropout probability: at least 0, below 1.
     pub(crate) fn probability(&self, key: &str, default: f64) -> Result<f64, ModelError> {
         match self.optional_number(key)? {
             None => Ok(default),
@@ -216,7 +216,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A finite number, or `None` where absent.
+    /// Reads a finite number, or `None` if absent.
     pub(crate) fn optional_number(&self, key: &str) -> Result<Option<f64>, ModelError> {
         match self.value(key) {
             None => Ok(None),
@@ -228,7 +228,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// `whole` ÷ `parts`, which must come out even.
+    /// Returns `whole` ÷ `parts`, which must divide evenly.
     pub(crate) fn divide(&self, whole: (&str, u64), parts: (&str, u64)) -> Result<u64, ModelError> {
         if whole.1.is_multiple_of(parts.1) {
             return Ok(whole.1 / parts.1);
@@ -243,7 +243,7 @@ impl<'a> Section<'a> {
         )))
     }
 
-    /// Refuses two sizes that a run asks to be equal.
+    /// Refuses two sizes that must be equal and are not.
     pub(crate) fn equal(&self, one: (&str, u64), other: (&str, u64)) -> Result<(), ModelError> {
         if one.1 == other.1 {
             return Ok(());
@@ -258,7 +258,7 @@ impl<'a> Section<'a> {
         )))
     }
 
-    /// Refuses a padding token outside of the vocabulary, where `torch.nn.Embedding` asserts that it is one.
+    /// Refuses a padding token outside the vocabulary, on which `torch.nn.Embedding` asserts.
     pub(crate) fn padding(&self, vocab: u64) -> Result<(), ModelError> {
         let key = "pad_token_id";
         let outside = |v: &&Value| {
@@ -285,7 +285,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The error for a value that is not allowed: what was given, what is allowed.
+    /// Makes the error for a value that is not allowed: the value given, and the values allowed.
     pub(crate) fn wrong(&self, key: &str, given: &Value, allowed: &str) -> ModelError {
         ModelError(format!(
             "`{}` is {}; a {} model needs {allowed}",
@@ -320,7 +320,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// A value as JSON, cut to a length that fits in a message.
+/// Formats a value as JSON, cut to a length that fits in a message.
 fn shown(value: &Value) -> String {
     const LONGEST: usize = 40;
     let text = value.to_string();

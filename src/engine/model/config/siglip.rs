@@ -1,3 +1,5 @@
+//! Configuration of SigLIP.
+
 use super::section::Section;
 use super::{Activation, EncoderShape, SiglipVisionConfig, limits};
 use crate::model::ModelError;

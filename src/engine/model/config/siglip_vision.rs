@@ -1,3 +1,5 @@
+//! Configuration of SigLIP's vision tower.
+
 use super::section::Section;
 use super::{Activation, EncoderShape, PatchGrid};
 use crate::model::ModelError;
@@ -9,13 +11,13 @@ use crate::model::ModelError;
 pub struct SiglipVisionConfig {
     /// Sizes of the blocks.
     pub shape: EncoderShape,
-    /// How the image is cut.
+    /// Image and patch sizes.
     pub grid: PatchGrid,
     /// Activation of the MLP.
     pub activation: Activation,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// The attention-pooling head is made (`vision_use_head`).
+    /// True if the tower has its attention-pooling head (`vision_use_head`).
     pub head: bool,
 }
 

@@ -1,3 +1,5 @@
+//! Configuration of VideoMAE.
+
 use super::section::Section;
 use super::{Activation, EncoderShape, PatchGrid, limits};
 use crate::model::ModelError;
@@ -9,15 +11,15 @@ use crate::model::ModelError;
 pub struct VideoMaeConfig {
     /// Sizes of the blocks.
     pub shape: EncoderShape,
-    /// How a frame is cut.
+    /// Frame and patch sizes.
     pub grid: PatchGrid,
     /// Frames of one video.
     pub frames: u64,
     /// Frames of a patch.
     pub tubelet: u64,
-    /// Query, key and value projections have biases.
+    /// True if query, key and value projections have biases.
     pub qkv_bias: bool,
-    /// Patches are averaged, and a norm follows; else the first stands for all.
+    /// True if patches are averaged and then normalised; false if the first patch represents all.
     pub mean_pooling: bool,
     /// Activation of the MLP.
     pub activation: Activation,

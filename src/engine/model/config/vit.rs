@@ -1,3 +1,5 @@
+//! Configuration of ViT.
+
 use super::section::Section;
 use super::{Activation, EncoderShape, PatchGrid, limits};
 use crate::model::ModelError;
@@ -9,9 +11,9 @@ use crate::model::ModelError;
 pub struct VitConfig {
     /// Sizes of the blocks.
     pub shape: EncoderShape,
-    /// How the image is cut.
+    /// Image and patch sizes.
     pub grid: PatchGrid,
-    /// Query, key and value projections have biases.
+    /// True if query, key and value projections have biases.
     pub qkv_bias: bool,
     /// Activation of the MLP.
     pub activation: Activation,
@@ -33,7 +35,7 @@ impl VitConfig {
 
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let shape = EncoderShape::read(s, Self::SHAPE)?;
-        // `ViTAttention` reads it though `ViTConfig` has none.
+        // `ViTAttention` reads `head_dim` though `ViTConfig` has no such field.
         if let Some(given) = s.optional_size("head_dim", limits::HEAD_DIM)? {
             s.equal(
                 ("head_dim", given),

@@ -19,7 +19,7 @@ pub struct Blip2 {
     grid: PatchGrid,
 }
 
-/// Image features, and what the output object holds of the way to them.
+/// Image features, and the intermediate results that the output object holds.
 struct ImageFeatures {
     /// [images, queries, hidden of the language model].
     features: Tensor,
@@ -33,7 +33,7 @@ impl Blip2 {
         let vision_model = t.component("vision_model", Component::VisionTower, || {
             Blip2Vision::new(b, &c.vision)
         });
-        // Training the connector alone goes by names of modules; the queries are in none of them.
+        // Training only the connector selects modules by name; the queries belong to none of them.
         let query_tokens = t.component("", Component::LanguageModel, || {
             b.weight("query_tokens", [1, c.queries, c.qformer.shape.hidden])
         });

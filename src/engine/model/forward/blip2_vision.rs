@@ -15,11 +15,11 @@ pub struct Blip2Vision {
     post_layernorm: LayerNorm,
 }
 
-/// What the tower returns.
+/// Output of the tower.
 pub struct Blip2VisionOutput {
-    /// Last hidden states behind the last norm, [images, positions, hidden].
+    /// Last hidden states after the last norm, [images, positions, hidden].
     pub last: Tensor,
-    /// The class token's, normalised once more, [images, hidden].
+    /// The class token's hidden state, normalised once more, [images, hidden].
     pub pooled: Tensor,
 }
 

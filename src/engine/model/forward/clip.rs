@@ -32,7 +32,7 @@ struct TextModel {
     ends_at_highest_id: bool,
 }
 
-/// A tower's last hidden states, and what its projection makes of the pooled one.
+/// A tower's last hidden states, and the projection of the pooled one.
 struct Features {
     last: Tensor,
     projected: Tensor,
@@ -126,7 +126,7 @@ fn normalized(t: &Tape, x: &Tensor) -> Tensor {
     t.div(x, &norm)
 }
 
-/// `image_text_contrastive_loss`: each text is to find its image, and each image its text.
+/// `image_text_contrastive_loss`: matches each text with its image, and each image with its text.
 fn contrastive_loss(t: &Tape, similarity: &Tensor) -> Tensor {
     let one_way = |logits: &Tensor| {
         let target = nn::ids(t, &[logits.size(0)], "arange");
@@ -179,7 +179,7 @@ impl TextModel {
         (last, pooled)
     }
 
-    /// Where each text ends, [batch].
+    /// Position of each text's end, [batch].
     fn ends(&self, t: &Tape, ids: &Tensor) -> Tensor {
         let mut marks = t.compute(ids, DType::I32, "ids as int32");
         if !self.ends_at_highest_id {

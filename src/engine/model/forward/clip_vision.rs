@@ -20,11 +20,11 @@ pub struct ClipVision {
     post_layernorm: LayerNorm,
 }
 
-/// What the tower returns.
+/// Output of the tower.
 pub struct ClipVisionOutput {
     /// Output of the last block, [images, positions, hidden].
     pub last: Tensor,
-    /// Its class token behind the last norm, [images, hidden].
+    /// The last block's class token after the last norm, [images, hidden].
     pub pooled: Tensor,
 }
 
@@ -69,8 +69,7 @@ impl ClipVision {
         }
     }
 
-    /// Pixels [images, 3, side, side] → the last hidden states. `see` is shown the embedding and the
-    /// output of each block.
+    /// Pixels [images, 3, side, side] → the last hidden states. `see` gets the embedding and the output of each block.
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, mut see: impl FnMut(&Tensor)) -> ClipVisionOutput {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
         let h = t.scope("pre_layrnorm", || self.pre_layrnorm.forward(t, &embedded));

@@ -1,4 +1,4 @@
-//! Decoders of the Llama line (`transformers/models/{llama,mistral,qwen2,…}/modeling_*.py`).
+//! Decoders like Llama's (`transformers/models/{llama,mistral,qwen2,…}/modeling_*.py`).
 
 use std::rc::Rc;
 
@@ -9,41 +9,41 @@ use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, MropeL
 use crate::setup::{Attention, Loss};
 use crate::tape::{Component, Mask, Tape, Tensor};
 
-/// `LlamaForCausalLM` and its like.
+/// `LlamaForCausalLM` and its variants in other families.
 pub struct CausalLm {
     model: Decoder,
     lm_head: Option<Linear>,
 }
 
-/// `LlamaModel` and its like: embeddings, blocks, last norm.
+/// `LlamaModel` and its variants: embeddings, blocks, last norm.
 pub struct Decoder {
-    /// None in a later stage of a pipeline.
+    /// Token embedding; `None` after the first stage of a pipeline.
     embed_tokens: Option<Embedding>,
     layers: Vec<Rc<dyn Block>>,
-    /// Number of the first of them.
+    /// Index of the first of these blocks in the whole model.
     first: usize,
-    /// How many positions each block sees; `None` where it sees all.
+    /// Number of positions that each block sees; `None` if it sees all.
     windows: Vec<Option<u64>>,
-    /// All blocks get the first one's mask, and no other is made (Mistral, Phi-3).
+    /// True if all blocks get the first one's mask, and no other is made (Mistral, Phi-3).
     one_mask: bool,
-    /// None before the last stage of a pipeline.
+    /// Last norm; `None` before the last stage of a pipeline.
     norm: Option<RmsNorm>,
     rotary: Rotary,
 }
 
 /// A block of a decoder.
 pub trait Block {
-    /// [batch, seq, hidden] → the same.
+    /// Runs the block, [batch, seq, hidden] → [batch, seq, hidden].
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor;
 }
 
-/// Llama's block: attention and a gated MLP, each behind a norm and beside a residual.
+/// Llama's block: attention and a gated MLP, each after a norm and with a residual connection.
 pub struct Layer {
     self_attn: SelfAttention,
     mlp: Mlp,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
-    /// After attention and after the MLP (Seed-OSS).
+    /// Dropout after attention and after the MLP (Seed-OSS).
     dropout: f64,
 }
 
@@ -58,7 +58,7 @@ struct SelfAttention {
     dropout: f64,
 }
 
-/// `LlamaMLP` and its like: a gated pair of projections and one back.
+/// `LlamaMLP` and its variants: a gated pair of projections and one back.
 pub struct Mlp {
     gate_proj: Linear,
     up_proj: Linear,
@@ -66,30 +66,30 @@ pub struct Mlp {
     activation: Activation,
 }
 
-/// What every block of one forward shares.
+/// State that all blocks of one forward share.
 #[derive(Clone)]
 pub struct Shared {
     pub attn: Attention,
     pub mask: Option<Mask>,
     pub cos: Tensor,
     pub sin: Tensor,
-    /// All three projections are made before any is split into heads (Qwen2-VL, Qwen2.5-VL and
+    /// True if all three projections are computed before any is split into heads (Qwen2-VL, Qwen2.5-VL and
     /// Llama-3.2-Vision).
     pub splits_last: bool,
-    /// Where keys and values are kept for generation.
+    /// Cache of keys and values for generation.
     pub cache: Option<KvCache>,
     /// Passed to every block, so a checkpointed block keeps it.
     pub _position_ids: Option<Tensor>,
 }
 
-/// Whether this file's blocks are those of the configuration.
+/// Returns true if the blocks of this file simulate the configuration.
 pub fn is_simulated(c: &DecoderConfig) -> bool {
     !c.is_gemma()
 }
 
 impl CausalLm {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
-        // Where GPUs share the maps of a model of text, they share its head, and the table that is tied to it.
+        // If GPUs share the linear maps of a text model, they also share its head, and the embedding tied to it.
         let table = if c.tie_word_embeddings {
             Embedding::shared
         } else {
@@ -108,13 +108,13 @@ impl CausalLm {
     }
 }
 
-/// The output projection, tied to the token embedding or of its own; none before the last stage of a pipeline.
+/// Makes the output projection, tied to the token embedding or separate; `None` before the last stage of a pipeline.
 pub fn head(b: &Builder, c: &DecoderConfig, model: &Decoder) -> Option<Linear> {
     let table = model.embed_tokens.as_ref()?;
     b.tape().stage().is_last().then(|| head_for(b, c, table.weight()))
 }
 
-/// As [`head`], for a token embedding with the table `embedding`.
+/// Makes the output projection for a token embedding with the table `embedding`, tied to it or separate.
 pub fn head_for(b: &Builder, c: &DecoderConfig, embedding: &Tensor) -> Linear {
     b.tape().component("", Component::Head, || {
         if c.tie_word_embeddings {
@@ -125,7 +125,8 @@ pub fn head_for(b: &Builder, c: &DecoderConfig, embedding: &Tensor) -> Linear {
     })
 }
 
-/// Logits and loss of the last hidden states; of a stage of a pipeline, what it gives to the next one or to the loss.
+/// Logits and loss of the last hidden states; in a stage of a pipeline before the last, the hidden states for the next
+/// stage.
 pub fn logits_and_loss<'a>(t: &Tape, lm_head: impl Into<Option<&'a Linear>>, h: Tensor, batch: &Batch) -> Output {
     let Some(lm_head) = lm_head.into() else {
         return Output {
@@ -147,7 +148,7 @@ pub fn last_logits(t: &Tape, lm_head: &Linear, h: &Tensor) -> Tensor {
     capped_last_logits(t, lm_head, h, false)
 }
 
-/// As [`last_logits`], soft-capped if asked.
+/// Logits of the last position, [batch, 1, vocab], soft-capped if `softcap`.
 pub fn capped_last_logits(t: &Tape, lm_head: &Linear, h: &Tensor, softcap: bool) -> Tensor {
     let last = t.slice(h, 1, 1);
     t.component("", Component::Head, || {
@@ -156,7 +157,7 @@ pub fn capped_last_logits(t: &Tape, lm_head: &Linear, h: &Tensor, softcap: bool)
     })
 }
 
-/// As [`logits_and_loss`]; logits are soft-capped if asked.
+/// Logits and loss of the last hidden states; logits are soft-capped if `softcap`.
 pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch, softcap: bool) -> Output {
     let Some(labels) = &batch.labels else {
         return Output {
@@ -176,7 +177,7 @@ pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Bat
             logits = nn::soft_cap(t, logits);
         }
         let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
-        // hidden states are the model's own until its forward returns
+        // The hidden states are a local of the model's forward, freed when it returns.
         drop(h);
         Output {
             loss,
@@ -212,7 +213,7 @@ impl Decoder {
         Self::with_table(b, c, &|| Embedding::new(b, "embed_tokens", c.vocab, c.hidden))
     }
 
-    /// The part of it that the tape says is made.
+    /// Makes the part of the decoder that belongs to the tape's pipeline stage.
     fn with_table(b: &Builder, c: &DecoderConfig, table: &dyn Fn() -> Embedding) -> Self {
         let t = b.tape();
         let stage = t.stage();
@@ -241,14 +242,15 @@ impl Decoder {
         self.forward_packed(t, run, embeds, None)
     }
 
-    /// Logits [batch, 1, vocab] that follow one new token of each sample, ids [batch, 1].
+    /// Returns the logits [batch, 1, vocab] after one new token of each sample, ids [batch, 1].
     pub fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Tensor {
         let embeds = self.embed(t, run, ids);
         let h = self.forward(t, run, embeds);
         last_logits(t, lm_head, &h)
     }
 
-    /// As [`Decoder::forward`]; where samples are packed into one row, at their own positions [1, seq].
+    /// Embeddings [batch, seq, hidden] → last hidden states, with samples packed into one row at the positions
+    /// `packed`, [1, seq].
     pub fn forward_packed(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
         let cache = run.cache(&self.windows);
         let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
@@ -256,7 +258,7 @@ impl Decoder {
         self.at(t, run, embeds, position_ids, masks, cache)
     }
 
-    /// All blocks at positions [batch, seq], with the masks of full and of sliding ones.
+    /// Runs all blocks at positions [batch, seq], with the masks of full and of sliding ones.
     fn at(
         &self,
         t: &Tape,
@@ -279,8 +281,8 @@ impl Decoder {
         self.blocks(t, run, embeds, (shared, sliding_mask), (0, |_: &Tape, _, h| h))
     }
 
-    /// As [`Decoder::forward`], at positions [3, batch, seq] of time, height and width; `after` gets
-    /// what each block gives, with the block's number, and changes that of the first so many.
+    /// Runs all blocks at positions [3, batch, seq] of time, height and width; `after` is called with each block's
+    /// index and output, and changes the outputs of the first `after.0` blocks.
     pub fn forward_multimodal(
         &self,
         t: &Tape,
@@ -306,7 +308,7 @@ impl Decoder {
         self.blocks(t, run, embeds, (shared, sliding_mask), after)
     }
 
-    /// The masks of blocks that see all positions, and of those that slide.
+    /// Makes the masks of blocks that see all positions, and of sliding blocks.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> (Option<Mask>, Option<Mask>) {
         let mask = |pattern| nn::text_mask(t, run.attn, embeds, packed, pattern);
         let window = self.windows.iter().copied().flatten().next();
@@ -317,8 +319,9 @@ impl Decoder {
         (full, window.and_then(|window| mask(Pattern::Sliding(window))))
     }
 
-    /// What tells blocks apart: what they see, and what happens after the first `changed`. A cache finds what it keeps
-    /// of a block by its number, and windows are some blocks'.
+    /// Kinds of blocks, for layer deduplication: blocks differ in their window, and in belonging to the first
+    /// `changed`. With a cache and mixed windows each block is a kind of its own, since the cache looks up its window
+    /// by index.
     fn kinds(&self, has_cache: bool, changed: usize) -> Vec<u64> {
         let by_number = has_cache && self.windows.iter().any(|window| *window != self.windows[0]);
         let kind = |(i, window): (usize, &Option<u64>)| match by_number {
@@ -356,7 +359,7 @@ impl Decoder {
                     forward(t, input)
                 }
             });
-            // a block's output has a variable of its own, which is there until the next one
+            // A block's output has a variable of its own, which lives until the next one replaces it.
             _block_output = output.clone();
             h = after(t, i, output);
         });
@@ -369,7 +372,7 @@ impl Decoder {
     }
 }
 
-/// A block of the family's kind.
+/// Makes a block of the family's kind.
 fn block(b: &Builder, c: &DecoderConfig) -> Rc<dyn Block> {
     if c.fused_projections() {
         Rc::new(phi3::Layer::new(b, c))
@@ -378,7 +381,7 @@ fn block(b: &Builder, c: &DecoderConfig) -> Rc<dyn Block> {
     }
 }
 
-/// Elements of each head that positions turn.
+/// Elements of each head that are rotated.
 fn rotary_width(c: &DecoderConfig) -> u64 {
     if c.fused_projections() {
         c.rope.rotated(c.head_dim)

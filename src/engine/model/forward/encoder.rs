@@ -1,5 +1,5 @@
-//! The pre-norm block that CLIP, SigLIP, Idefics3 and ViT share: attention and an MLP, each behind
-//! a layer norm and beside a residual. Families differ in names and in the order of construction.
+//! The pre-norm block that CLIP, SigLIP, Idefics3 and ViT share: attention and an MLP, each after a layer norm and with
+//! a residual connection. Families differ in names and in the order of construction.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
 
-/// What the blocks of a tower have in common.
+/// Sizes and settings that the blocks of a tower share.
 pub struct BlockConfig {
     pub family: BlockFamily,
     pub shape: EncoderShape,
@@ -18,18 +18,18 @@ pub struct BlockConfig {
     pub attention_dropout: f64,
     /// Dropout after attention and after the MLP.
     pub dropout: f64,
-    /// Query, key and value projections have biases.
+    /// True if query, key and value projections have biases.
     pub qkv_bias: bool,
 }
 
-/// What names the parts of a block have and in which order its constructor makes them.
+/// Family of a block, which decides the names of its parts and their order of construction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum BlockFamily {
     /// CLIP: heads are split when all three projections are done.
     Clip,
-    /// Idefics3: made as CLIP's.
+    /// Idefics3: constructed like CLIP's.
     Idefics3,
-    /// SigLIP: norms before what they feed.
+    /// SigLIP: each norm is constructed before the part that it feeds.
     Siglip,
     /// ViT.
     Vit,
@@ -63,10 +63,10 @@ struct Mlp {
     activation: Activation,
 }
 
-/// Which keys each block may attend to, shared by all of them.
+/// Mask of the keys to attend to, shared by all blocks.
 pub type SharedMask = Option<Rc<Mask>>;
 
-/// Runs blocks one after the other, [batch, positions, hidden] each, and shows every output to `see`.
+/// Runs blocks one after the other, [batch, positions, hidden] each, and passes every output to `see`.
 pub fn run_blocks(
     t: &Tape,
     run: &Run,
@@ -79,7 +79,7 @@ pub fn run_blocks(
     for (i, block) in blocks.iter().enumerate() {
         let (block, mask, attn) = (block.clone(), mask.clone(), run.attn);
         let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, mask.as_deref(), x);
-        // the caller of a block holds its input until the block returns
+        // The caller of a block holds its input until the block returns.
         h = t.layer(name, i, || {
             if run.checkpoints(t) {
                 t.checkpoint(h.clone(), Rc::new(forward))
@@ -114,7 +114,7 @@ impl BlockFamily {
         }
     }
 
-    /// Heads are split after all three projections, not after each.
+    /// Returns true if heads are split after all three projections, not after each.
     fn splits_late(self) -> bool {
         self == Self::Clip
     }

@@ -1,26 +1,26 @@
-//! The families beside LLaVA and the decoders of Llama's line. A face that comes in parts, as the page does, can
-//! have them follow: with the feature `models-later` nothing but [`FurtherModels`] reaches their code.
+//! Lazily loaded families: all but LLaVA and decoders like Llama's. A frontend that is split into parts, as the page
+//! is, can load them on demand: with the feature `models-later` only [`FurtherModels`] refers to their code.
 
 use super::decoder::Decoder;
 use super::gemma_text::GemmaText;
 use super::*;
 
-/// Makes the parameters of a model of one of these families.
+/// Function that makes the parameters of a model of these families.
 pub(super) type Make = fn(&Model, &Builder) -> Box<dyn Forward>;
 
 #[cfg(feature = "models-later")]
 static PROVIDED: std::sync::OnceLock<Make> = std::sync::OnceLock::new();
 
-/// What makes them.
+/// Returns the function that makes them, which is linked in.
 #[cfg(not(feature = "models-later"))]
 pub(super) fn make() -> Make {
     further
 }
 
-/// What makes them.
+/// Returns the function that makes them, which must have been provided.
 ///
 /// # Panics
-/// Before they were provided: the face has to look at [`Model::is_further`] first.
+/// If they were not provided: the frontend must check [`Model::is_further`] first.
 #[cfg(feature = "models-later")]
 pub(super) fn make() -> Make {
     *PROVIDED
@@ -28,26 +28,26 @@ pub(super) fn make() -> Make {
         .expect("the face provides further models before it runs one")
 }
 
-/// The forwards of these families, wherever they are.
+/// Handle to the forwards of these families.
 #[derive(Debug, Clone, Copy)]
 pub struct FurtherModels(#[cfg_attr(not(feature = "models-later"), expect(dead_code))] Make);
 
 impl FurtherModels {
-    /// All of them. What calls this holds their code.
+    /// Returns all of them. The caller's part of the program contains their code.
     pub fn all() -> Self {
         Self(further)
     }
 
-    /// Lets models of these families run from now on.
+    /// Makes these families available from now on.
     pub fn provide(self) {
         #[cfg(feature = "models-later")]
-        // Whoever provided them before provided the same.
+        // A second call provides the same function, so its error is ignored.
         PROVIDED.set(self.0).ok();
     }
 }
 
 impl Model {
-    /// Whether it is of one of the families that [`FurtherModels`] provides.
+    /// Returns true if the model is of one of the families that [`FurtherModels`] provides.
     pub fn is_further(&self) -> bool {
         match &self.config {
             ModelConfig::Decoder(c) => gemma_text::is_gemma(c),

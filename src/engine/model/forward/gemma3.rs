@@ -18,9 +18,9 @@ pub struct Gemma3 {
     language_model: GemmaText,
     lm_head: Linear,
     grid: PatchGrid,
-    /// Tokens that the processor writes for an image.
+    /// Tokens that the processor writes per image.
     image_tokens: u64,
-    /// The image token has no row in the token embedding.
+    /// True if the image token has no row in the token embedding.
     token_outside_vocab: bool,
 }
 
@@ -137,7 +137,7 @@ impl Forward for Gemma3 {
     }
 }
 
-/// `get_block_sequence_ids_for_mask`: the number of the image that a token belongs to, or -1.
+/// `get_block_sequence_ids_for_mask`: the index of the image that a token belongs to, or -1.
 fn image_blocks(t: &Tape, token_types: &Tensor) -> Tensor {
     let [batch, seq] = [token_types.size(0), token_types.size(1)];
     let is_image = t.compute(token_types, DType::Bool, "image tokens");

@@ -24,18 +24,18 @@ pub struct GemmaText {
     norm: RmsNorm,
     /// One for all blocks, or one for each kind of block (Gemma 3).
     rotary: Vec<Rotary>,
-    /// How many positions each block sees; `None` where it sees all.
+    /// Number of positions that each block sees; `None` if it sees all.
     windows: Vec<Option<u64>>,
 }
 
-/// The masks of both kinds of blocks.
+/// Masks of full and of sliding blocks.
 #[derive(Clone, Default)]
 pub struct Masks {
     pub full: Option<Mask>,
     pub sliding: Option<Mask>,
 }
 
-/// What is prepared for the decoder; the rest the decoder makes.
+/// Inputs that the caller prepares; the decoder makes the absent ones.
 #[derive(Default)]
 pub struct Given {
     /// Positions of samples that are packed into one row, [1, seq].
@@ -50,7 +50,7 @@ struct Layer {
     mlp: Mlp,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
-    /// Name of the norm above.
+    /// Name of `post_attention_layernorm` in the family.
     second_norm: &'static str,
     /// Norms before and after the MLP (Gemma 2 and 3).
     feedforward_norms: Option<[RmsNorm; 2]>,
@@ -68,7 +68,7 @@ struct SelfAttention {
     softcap: bool,
 }
 
-/// What every block of one kind shares in one forward.
+/// State that all blocks of one kind share in one forward.
 struct Shared {
     attn: Attention,
     mask: Option<Mask>,
@@ -79,7 +79,7 @@ struct Shared {
     _position_ids: Tensor,
 }
 
-/// Whether this file's blocks are those of the configuration.
+/// Returns true if the blocks of this file simulate the configuration.
 pub fn is_gemma(c: &DecoderConfig) -> bool {
     c.is_gemma()
 }
@@ -129,7 +129,7 @@ impl Forward for GemmaLm {
 }
 
 impl GemmaText {
-    /// Logits [batch, 1, vocab] that follow one new token of each sample, ids [batch, 1].
+    /// Returns the logits [batch, 1, vocab] after one new token of each sample, ids [batch, 1].
     pub fn next_logits(&self, t: &Tape, run: &Run, (lm_head, softcap): (&Linear, bool), ids: &Tensor) -> Tensor {
         let embeds = self.embed(t, run, ids);
         let h = self.forward(t, run, embeds, Given::default());
@@ -164,7 +164,7 @@ impl GemmaText {
         self.embed_tokens.weight()
     }
 
-    /// Positions that sliding blocks see; `None` where no block slides.
+    /// Positions that sliding blocks see; `None` if no block slides.
     pub fn window(&self) -> Option<u64> {
         self.windows.iter().copied().flatten().next()
     }
@@ -282,7 +282,7 @@ impl SelfAttention {
                 .then(|| ["q_norm", "k_norm"].map(|name| norm(b, name, c.head_dim))),
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
-            // Gemma 3's attention does not pass its cap on.
+            // Gemma 3's attention ignores its soft cap.
             softcap: c.family != DecoderFamily::Gemma3 && c.attention_softcap.is_some(),
         }
     }

@@ -34,7 +34,7 @@ struct SelfAttention {
     residual_dropout: f64,
 }
 
-/// What every block of one forward shares.
+/// State that all blocks of one forward share.
 struct Shared {
     attn: Attention,
     mask: Option<Mask>,
@@ -204,7 +204,7 @@ impl SelfAttention {
         (out, weights)
     }
 
-    /// GPT-2's own `eager_attention_forward`: the softmax keeps its type.
+    /// GPT-2's own `eager_attention_forward`: the softmax is computed in the scores' type.
     fn eager(&self, t: &Tape, q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
         let mut weights = {
             let scores = t.matmul(q, &t.transpose(k, 2, 3));

@@ -63,7 +63,7 @@ impl Idefics3 {
         projected
     }
 
-    /// Leaves out tiles of zeros, which only fill up samples of fewer images.
+    /// Drops tiles of zeros, which only pad samples of fewer images.
     fn real_tiles(&self, t: &Tape, pixels: &Tensor) -> (Tensor, Tensor) {
         let [batch, images, channels, side] = [pixels.size(0), pixels.size(1), pixels.size(2), pixels.last()];
         let tiles = batch * images;
@@ -86,7 +86,7 @@ impl Idefics3 {
         (kept, real)
     }
 
-    /// Which patches of [tiles, side, side] hold a real pixel, [tiles, rows, columns].
+    /// Marks the patches of [tiles, side, side] that hold a real pixel, [tiles, rows, columns].
     fn real_patches(&self, t: &Tape, mask: &Tensor) -> Tensor {
         let (tiles, side, patch) = (mask.size(0), self.grid.side(), self.grid.patch);
         let counts = t.empty([tiles, side, side], DType::I64, "real pixels of patches");
@@ -94,7 +94,7 @@ impl Idefics3 {
         t.compute(&counts, DType::Bool, "real patches")
     }
 
-    /// The pixel shuffle and the projection.
+    /// Runs the pixel shuffle and the projection.
     fn connect(&self, t: &Tape, x: &Tensor) -> Tensor {
         let (n, side) = (self.scale_factor, self.grid.side());
         let [tiles, hidden] = [x.size(0), x.last()];
@@ -107,7 +107,7 @@ impl Idefics3 {
         t.scope("modality_projection.proj", || self.modality_projection.forward(t, &h))
     }
 
-    /// Image features in the places of the image tokens.
+    /// Writes image features over the image tokens' embeddings.
     fn merge(&self, t: &Tape, ids: &Tensor, embeds: &Tensor, features: &Tensor) -> Tensor {
         if self.smolvlm {
             return smolvlm_merger::merge(t, ids, embeds, features);

@@ -40,13 +40,13 @@ impl Idefics3Vision {
         }
     }
 
-    /// Pixels [tiles, channels, side, side] and which patches are real, [tiles, rows, columns] →
-    /// [tiles, patches, hidden].
+    /// Pixels [tiles, channels, side, side] and the mask of real patches, [tiles, rows, columns] → [tiles, patches,
+    /// hidden].
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, patches: &Tensor) -> Tensor {
         let embedded = t.scope("embeddings", || {
             run.embedded(t, self.embeddings.forward(t, pixels, patches))
         });
-        // `create_bidirectional_mask` finds no padding
+        // `create_bidirectional_mask` finds no padding.
         drop(t.empty([], DType::Bool, "all"));
         let h = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| ());
         t.scope("post_layernorm", || self.post_layernorm.forward(t, &h))
@@ -80,8 +80,8 @@ impl Embeddings {
         t.add(&embedded, &positions)
     }
 
-    /// Where each patch lies among the learned positions, [tiles, patches], and what Python's function
-    /// still holds when it adds their embeddings.
+    /// Index of each patch among the learned positions, [tiles, patches], and the tensors that Python's function still
+    /// holds when it adds their embeddings.
     fn position_ids(&self, t: &Tape, pixels: &Tensor, patches: &Tensor) -> (Tensor, Vec<Tensor>) {
         let (tiles, side) = (pixels.size(0), self.grid.side());
         let boundaries = t.empty([boundaries(side)], DType::F32, "boundaries");
@@ -123,13 +123,13 @@ impl Embeddings {
     }
 }
 
-/// `len(torch.arange(1 / side, 1.0, 1 / side))`: rounding decides whether the last one counts.
+/// `len(torch.arange(1 / side, 1.0, 1 / side))`: rounding decides if the last one counts.
 fn boundaries(side: u64) -> u64 {
     let step = 1.0 / side as f64;
     ((1.0 - step) / step).ceil() as u64
 }
 
-/// `torch.bucketize(x, boundaries)`: boundaries are in fp32, and so must be `x`.
+/// `torch.bucketize(x, boundaries)`: casts `x` to fp32, the type of the boundaries.
 fn bucketize(t: &Tape, x: &Tensor) -> Tensor {
     let out = t.compute(x, DType::I64, "bucketize");
     drop(t.to_dtype(x, DType::F32));
@@ -140,7 +140,7 @@ fn bucketize(t: &Tape, x: &Tensor) -> Tensor {
 mod tests {
     use super::boundaries;
 
-    /// 108 bytes for 27 patches a side in SmolVLM2's trace; 1/16 and 1/32 are exact.
+    /// SmolVLM2's trace has 108 bytes for 27 patches a side; 1/16 and 1/32 are exact.
     #[test]
     fn boundaries_round_as_in_the_traces() {
         assert_eq!([27, 16, 32].map(boundaries), [27, 15, 31]);

@@ -12,7 +12,7 @@ use crate::tape::{Tape, Tensor};
 pub struct InternVlVision {
     embeddings: Embeddings,
     layers: Vec<Rc<Layer>>,
-    /// None where the configuration pools by the mean.
+    /// Last norm; `None` if the configuration pools by the mean.
     layernorm: Option<LayerNorm>,
 }
 
@@ -44,7 +44,7 @@ struct SelfAttention {
     k_proj: Linear,
     v_proj: Linear,
     projection_layer: Linear,
-    /// Of queries and keys, over all heads.
+    /// Norms of queries and keys, over all heads.
     norms: Option<[RmsNorm; 2]>,
     heads: u64,
     dropout: f64,

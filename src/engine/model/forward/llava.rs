@@ -74,9 +74,9 @@ impl<T: Text> Forward for Llava<T> {
     }
 }
 
-/// Puts the features of images, [tokens, width] each, in the place of their tokens in the embeddings,
-/// [batch, seq, width]. Beside the embeddings it gives what the model's forward holds on to: the
-/// features of all images, and the mask of their tokens.
+/// Writes the features of images, [tokens, width] each, over their tokens' embeddings, [batch, seq, width]. Returns the
+/// embeddings, and the tensors that the model's forward holds: the features of all images, and the mask of their
+/// tokens.
 pub fn merge_images(t: &Tape, ids: &Tensor, embeds: Tensor, parts: Vec<Tensor>) -> (Tensor, Tensor, Tensor) {
     t.component("model", Component::Connector, || {
         let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
@@ -87,7 +87,7 @@ pub fn merge_images(t: &Tape, ids: &Tensor, embeds: Tensor, parts: Vec<Tensor>) 
     })
 }
 
-/// `get_placeholder_mask`: where token ids are the image token, [batch, seq, 1].
+/// `get_placeholder_mask`: mask of the image tokens, [batch, seq, 1].
 pub fn placeholder_mask(t: &Tape, ids: &Tensor) -> Tensor {
     let mask = t.compute(ids, DType::Bool, "image token mask");
     let count = t.empty([], DType::I64, "number of image tokens");

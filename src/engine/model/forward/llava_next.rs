@@ -27,7 +27,7 @@ impl<T: Text> LlavaNext<T> {
             activation: c.projector_activation,
             bias: c.projector_bias,
             feature_layers: c.feature_layers.clone(),
-            // `loss` says that any other fails
+            // `loss` records that any other selection fails.
             feature_select: FeatureSelect::Default,
             joins_first: true,
         };
@@ -46,7 +46,7 @@ impl<T: Text> LlavaNext<T> {
         }
     }
 
-    /// The images of a run, fitted into tiles.
+    /// Images of a run, fitted into tiles.
     fn fitted(&self, run: &Run) -> Vec<AnyRes> {
         let of_sample = self.config.fitted(&run.setup);
         of_sample.repeat(run.setup.batch as usize)
@@ -76,8 +76,8 @@ impl<T: Text> LlavaNext<T> {
         of_images
     }
 
-    /// `pack_image_features` of one image, [1 + tiles, patches, width]: tiles are joined, padding is cut
-    /// off, each row ends in a newline, and the small image goes first.
+    /// `pack_image_features` of one image, [1 + tiles, patches, width]: tiles are joined, padding is cut off, each row
+    /// ends in a newline, and the downscaled image goes first.
     fn pack(&self, t: &Tape, fitted: AnyRes, part: &Tensor) -> Tensor {
         let ([down, across], [rows, columns]) = (fitted.tiles, fitted.patches);
         let (width, side) = (part.last(), self.config.vision.image / self.config.vision.patch);

@@ -14,7 +14,7 @@ pub struct LlavaVision {
     config: LlavaVisionConfig,
 }
 
-/// What both families say of it.
+/// Configuration of the vision half, common to both families.
 #[derive(Clone)]
 pub struct LlavaVisionConfig {
     pub tower: ClipVisionConfig,
@@ -24,7 +24,7 @@ pub struct LlavaVisionConfig {
     pub bias: bool,
     pub feature_layers: Vec<u64>,
     pub feature_select: FeatureSelect,
-    /// Several layers are joined whole, and their class tokens cut off after (LLaVA-NeXT).
+    /// True if several layers are concatenated whole, and their class tokens cut off afterwards (LLaVA-NeXT).
     pub joins_first: bool,
 }
 
@@ -47,8 +47,8 @@ impl LlavaVision {
         }
     }
 
-    /// Pixels [images, channels, side, side] → features [images, tokens, text width], and what
-    /// `get_image_features` holds beside them until it returns.
+    /// Pixels [images, channels, side, side] → features [images, tokens, text width], and the other tensors that
+    /// `get_image_features` holds until it returns.
     pub fn features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Vec<Tensor>) {
         let mut hidden_states = Vec::new();
         let output = t.component("model.vision_tower", Component::VisionTower, || {

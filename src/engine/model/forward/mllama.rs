@@ -54,8 +54,8 @@ impl Mllama {
         }
     }
 
-    /// `_prepare_cross_attention_mask`, then its rows at the positions of the text: the bias
-    /// [samples, 1, seq, features] and, for each row, whether any feature counts.
+    /// `_prepare_cross_attention_mask`, then its rows at the positions of the text: the bias [samples, 1, seq,
+    /// features], and a mask of the rows for which any feature counts.
     fn cross_attention_mask(&self, t: &Tape, [samples, seq]: [u64; 2]) -> (Mask, Tensor) {
         let features = self.image[0] * self.positions;
         let shape = [samples, 1, seq, features];
@@ -81,7 +81,7 @@ impl Mllama {
         (Mask::Bias(mask), rows)
     }
 
-    /// Rows of a cross-attention mask at the positions of the text: all of them.
+    /// Selects the rows of a cross-attention mask at the positions of the text, which are all rows.
     fn at_positions(&self, t: &Tape, (mask, rows): (Mask, Tensor), seq: u64) -> (Tensor, Mask, Tensor) {
         let position = {
             let arange = nn::ids(t, &[seq], "arange");

@@ -1,4 +1,4 @@
-//! Where a patch is: within its tile, and its tile within the image
+//! Position embeddings of patches within a tile, and of tiles within an image
 //! (`transformers/models/mllama/modeling_mllama.py`).
 
 use crate::model::config::MllamaVisionConfig;
@@ -19,7 +19,7 @@ pub struct TilePositions {
     tile_embedding: Embedding,
 }
 
-/// Entries of a table by arrangement; the first stands for no image.
+/// Entries of a table by arrangement; the first is for no image.
 fn arrangements(c: &MllamaVisionConfig) -> u64 {
     c.aspect_ratios + 1
 }
@@ -32,7 +32,7 @@ impl TileEmbedding {
         }
     }
 
-    /// [images, tiles, positions, hidden] → the same.
+    /// [images, tiles, positions, hidden] → [images, tiles, positions, hidden].
     pub fn forward(&self, t: &Tape, x: &Tensor, arrangements: &Tensor) -> Tensor {
         let [images, tiles, width] = [x.size(0), x.size(1), x.size(3)];
         let mut embeddings = self.embedding.forward(t, arrangements);
@@ -46,7 +46,7 @@ impl TilePositions {
     pub fn new(b: &Builder, c: &MllamaVisionConfig) -> Self {
         let (positions, hidden) = (c.grid.patches() + 1, c.shape.hidden);
         let gate = b.weight("gate", [1]);
-        // a local of the constructor, `scale` times which the embedding is
+        // A local of the constructor; the embedding is `scale` times it.
         let position_embedding = b.tape().empty([positions, hidden], b.dtype(), "position_embedding");
         let made = Self {
             gate,
@@ -57,7 +57,7 @@ impl TilePositions {
         made
     }
 
-    /// [images, tiles, positions, hidden] → the same.
+    /// [images, tiles, positions, hidden] → [images, tiles, positions, hidden].
     pub fn forward(&self, t: &Tape, x: &Tensor, arrangements: &Tensor) -> Tensor {
         let [images, tiles, positions, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
         let within = {

@@ -47,18 +47,18 @@ struct CrossAttention {
     dropout: f64,
 }
 
-/// What cross-attention layers read.
+/// Inputs of the cross-attention layers.
 #[derive(Clone)]
 pub struct ImageStates {
     /// Image features, [images × tiles, positions, hidden].
     pub states: Tensor,
-    /// Which features a token may attend to, a bias [samples, 1, seq, features].
+    /// Features that a token may attend to, as a bias [samples, 1, seq, features].
     pub mask: Mask,
-    /// Which tokens may attend to any, [samples, 1, seq, 1].
+    /// Tokens that may attend to any feature, [samples, 1, seq, 1].
     pub rows: Tensor,
 }
 
-/// What every block of one forward shares.
+/// State that all blocks of one forward share.
 struct Context {
     own: Shared,
     image: Option<ImageStates>,
@@ -88,8 +88,8 @@ impl MllamaText {
         }
     }
 
-    /// Token ids [samples, seq] → last hidden states [samples, seq, hidden]. Without an image, the one is
-    /// attended to of which the run's cache holds keys and values.
+    /// Token ids [samples, seq] → last hidden states [samples, seq, hidden]. Without an image, cross-attention uses the
+    /// keys and values in the run's cache.
     pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, image: Option<ImageStates>) -> Tensor {
         let embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
         let cache = run.cache(&[]);
@@ -204,7 +204,7 @@ impl CrossAttention {
         (out, weights)
     }
 
-    /// Of the image, [samples, kv heads, features, width].
+    /// Keys and values of the image, [samples, kv heads, features, width].
     fn keys_and_values(&self, t: &Tape, context: &Context, heads: impl Fn(Tensor) -> Tensor) -> (Tensor, Tensor) {
         let cache = &context.own.cache;
         let Some(image) = &context.image else {

@@ -20,11 +20,11 @@ pub struct MllamaVision {
     layernorm_post: LayerNorm,
     local: Vec<Layer>,
     global: Vec<Layer>,
-    /// Local blocks whose outputs join the last.
+    /// Local blocks whose outputs are concatenated with the last.
     joined: Vec<u64>,
 }
 
-/// `MllamaVisionEncoderLayer`; global ones have gates.
+/// `MllamaVisionEncoderLayer`; only global ones have gates.
 struct Layer {
     self_attn: SelfAttention,
     mlp: Mlp,
@@ -47,7 +47,7 @@ struct Mlp {
     activation: Activation,
 }
 
-/// Sequences are padded to a multiple of this.
+/// Sequences are padded to a multiple of this many positions.
 const ALIGNMENT: u64 = 8;
 
 impl MllamaVision {
@@ -142,8 +142,8 @@ impl MllamaVision {
     }
 }
 
-/// `_prepare_aspect_ratio_attention_mask`: a bias [images, 1, length, length] against padding, where
-/// `length` is all positions of all tiles.
+/// `_prepare_aspect_ratio_attention_mask`: a bias [images, 1, length, length] against padding; `length` is all
+/// positions of all tiles.
 fn padding_bias(t: &Tape, &[images, tiles, positions]: &[u64; 3], dtype: DType) -> Mask {
     let mut mask = t.empty([images, tiles, 1, 1], dtype, "tiles that count");
     mask = t.empty([images, tiles, positions, 1], mask.dtype(), "positions that count");
@@ -155,7 +155,7 @@ fn padding_bias(t: &Tape, &[images, tiles, positions]: &[u64; 3], dtype: DType) 
     Mask::Bias(t.unsqueeze(&bias, 1))
 }
 
-/// What each block gives: the encoder's output object holds them all.
+/// Outputs of all blocks: the encoder's output object holds them all.
 fn run_layers(
     t: &Tape,
     attn: Attention,

@@ -49,50 +49,50 @@ use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A model whose parameters are made, ready to run.
 pub trait Forward {
-    /// The batch on the GPU. Pixel values come in fp32 and are cast where the precision says so.
+    /// Makes the batch on the GPU. Pixel values come in fp32 and are cast if the precision requires it.
     fn batch(&self, t: &Tape, run: &Run) -> Batch;
 
-    /// From a batch to the loss; everything else that the model returns is dropped with it.
+    /// Runs a batch to the loss; everything else that the model returns is dropped with the output.
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output;
 
-    /// Logits [batch, 1, vocab] that follow one new token of each sample, ids [batch, 1], while the run's
-    /// cache holds what came before; `None` where the model does not generate.
+    /// Returns the logits [batch, 1, vocab] after one new token of each sample, ids [batch, 1], with the tokens before
+    /// it in the run's cache; `None` if the model does not generate.
     fn next_logits(&self, _: &Tape, _: &Run, _: &Tensor) -> Option<Tensor> {
         None
     }
 }
 
-/// What a model returns: the loss, and what lives as long as the output object does.
+/// Output of a model: the loss, and the tensors that live as long as the output object.
 pub struct Output {
-    /// A scalar; of a batch without labels, the logits of the last position.
+    /// A scalar; for a batch without labels, the logits of the last position.
     pub loss: Tensor,
-    /// Logits and whatever else the output object holds.
+    /// Logits and other tensors that the output object holds.
     pub held: Vec<Tensor>,
 }
 
-/// What every forward needs to know of the setup.
+/// Settings and state that every forward needs.
 #[derive(Clone)]
 pub struct Run {
     /// Micro-batch, lengths, images.
     pub setup: Setup,
     /// Attention implementation.
     pub attn: Attention,
-    /// The model generates: it keeps keys and values from one forward to the next.
+    /// True if the model generates, and so keeps keys and values from one forward to the next.
     pub generates: bool,
-    /// The model's configuration says `use_cache`.
+    /// Value of `use_cache`, of the setup or else of the model's configuration.
     use_cache: bool,
     cache: RefCell<Option<KvCache>>,
-    /// `rope_deltas`, which Qwen's models keep from one forward to the next.
+    /// `rope_deltas`, which Qwen models keep from one forward to the next.
     rope_deltas: RefCell<Option<Tensor>>,
     ckpt: Checkpointing,
-    /// The vision tower, checkpointed alone, has its own inputs require gradients.
+    /// True if the vision tower, when only it is checkpointed, makes its own inputs require gradients.
     tower_requires_grad: bool,
-    /// The whole model, checkpointed, has the outputs of its embeddings require gradients.
+    /// True if the model, when all of it is checkpointed, makes the outputs of its embeddings require gradients.
     whole_requires_grad: bool,
 }
 
 impl Run {
-    /// The forward's view of a setup.
+    /// Makes the forward's view of a setup.
     pub fn new(model: &Model, setup: &Setup) -> Self {
         Self {
             setup: setup.clone(),
@@ -107,9 +107,9 @@ impl Run {
         }
     }
 
-    /// Where a language model, whose blocks see so many positions, keeps keys and values in a forward
-    /// that begins: where it generates, and where it trains or evaluates with `use_cache`, but not with
-    /// checkpointed blocks.
+    /// Returns the cache for the keys and values of a language model in a forward that begins; `windows` are the
+    /// positions that its blocks see. `None` unless the model generates, or trains or evaluates with `use_cache` and
+    /// without checkpointed blocks.
     pub fn cache(&self, windows: &[Option<u64>]) -> Option<KvCache> {
         let trains = self.use_cache && !self.checkpoints_in(Component::LanguageModel);
         if !self.generates && !trains {
@@ -121,22 +121,22 @@ impl Run {
         Some(cache.clone())
     }
 
-    /// The outputs are dropped, and what they hold of keys and values with them: shapes and types of these.
+    /// Drops the cache with the outputs, and returns the shapes and types of its keys and values.
     pub fn drop_cache(&self) -> Vec<(Dims, DType)> {
         self.cache.take().map_or_else(Vec::new, |cache| cache.states())
     }
 
-    /// Keeps `rope_deltas` in place of those of the forward before.
+    /// Keeps `rope_deltas`, replacing those of the forward before.
     pub fn keep_rope_deltas(&self, deltas: Tensor) {
         self.rope_deltas.replace(Some(deltas));
     }
 
-    /// Whether blocks of the part of the model that is running are checkpointed.
+    /// Returns true if blocks of the part of the model that is running are checkpointed.
     pub fn checkpoints(&self, t: &Tape) -> bool {
         self.checkpoints_in(t.component_now())
     }
 
-    /// Whether blocks of a part of the model are checkpointed.
+    /// Returns true if blocks of a part of the model are checkpointed.
     pub fn checkpoints_in(&self, part: Component) -> bool {
         match self.ckpt {
             Checkpointing::None => false,
@@ -146,11 +146,11 @@ impl Run {
         }
     }
 
-    /// The output of an embedding, a leaf where inputs must have gradients.
+    /// Returns the output of an embedding, as a leaf if it must have a gradient.
     ///
-    /// `enable_input_require_grads`, which transformers' `gradient_checkpointing_enable` calls for models
-    /// of text and who trains adapters or a connector calls for any, makes what frozen embeddings give a
-    /// leaf that has a gradient, so that checkpointed blocks of frozen weights pass gradients on.
+    /// `enable_input_require_grads`, which transformers' `gradient_checkpointing_enable` calls for text models, and
+    /// which scripts that train adapters or a connector call for any model, turns the output of frozen embeddings into
+    /// a leaf that requires gradients, so that checkpointed blocks of frozen weights pass gradients on.
     pub fn embedded(&self, t: &Tape, x: Tensor) -> Tensor {
         let must = self.checkpoints(t)
             && match self.ckpt {
@@ -165,13 +165,13 @@ impl Run {
         }
     }
 
-    /// Whether pixel values are cast to the weights' type before forward.
+    /// Returns true if pixel values are cast to the weights' type before forward.
     pub fn casts_pixels(&self) -> bool {
         self.setup.precision == Precision::Bf16
     }
 }
 
-/// Whether a training run of this kind calls `enable_input_require_grads` itself.
+/// Returns true if a training script with this freeze calls `enable_input_require_grads` itself.
 const fn enables_gradients(freeze: Freeze) -> bool {
     matches!(freeze, Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora)
 }
@@ -185,22 +185,22 @@ pub struct Batch {
     pub labels: Option<Tensor>,
     /// Pixel values.
     pub pixels: Option<Tensor>,
-    /// What the stage before gave, [batch, seq, width], in a later stage of a pipeline.
+    /// Hidden states from the stage before, [batch, seq, width], in a pipeline stage after the first.
     pub received: Option<Tensor>,
-    /// Positions of samples that are packed into one row, [1, seq]; they take the padding mask's place.
+    /// Positions of samples that are packed into one row, [1, seq], in place of the padding mask.
     pub positions: Option<Tensor>,
-    /// Token types, [batch, seq]: which tokens are images, or the answer.
+    /// Token types, [batch, seq]: they mark images, or the answer.
     pub token_types: Option<Tensor>,
-    /// How the loss is taken.
+    /// Computation of the loss.
     pub loss: Loss,
-    /// How the tiles of each image are arranged, [batch, images].
+    /// Arrangement of the tiles of each image, [batch, images].
     pub arrangements: Option<Tensor>,
     /// Masks and whatever else stays on the GPU during the step.
     pub others: Vec<Tensor>,
 }
 
 impl Batch {
-    /// Token ids, labels, and a padding mask or packed positions, all [batch, seq] in int64.
+    /// Makes token ids, labels, and a padding mask or packed positions, all [batch, seq] in int64.
     pub fn of_text(t: &Tape, run: &Run) -> Self {
         let shape = [run.setup.batch, run.setup.seq];
         let packed = run.setup.is_packed();
@@ -217,7 +217,8 @@ impl Batch {
         })
     }
 
-    /// One of so many equal parts of every tensor, as `torch.distributed.pipelining` chunks a batch; all are alike.
+    /// Returns one of `parts` equal parts of every tensor, as `torch.distributed.pipelining` chunks a batch; all parts
+    /// are alike.
     pub fn chunk(&self, t: &Tape, parts: u64) -> Self {
         let part = |x: &Tensor| t.slice(x, 0, x.size(0) / parts);
         let of = |x: &Option<Tensor>| x.as_ref().map(part);
@@ -234,14 +235,14 @@ impl Batch {
         }
     }
 
-    /// Token types, [batch, seq] in int64.
+    /// Adds token types, [batch, seq] in int64.
     pub fn with_token_types(mut self, t: &Tape, run: &Run) -> Self {
         let shape = [run.setup.batch, run.setup.seq];
         self.token_types = Some(t.as_kind(Kind::Input, || ids(t, &shape, "token_type_ids")));
         self
     }
 
-    /// Texts that belong to images: token ids and a padding mask, both [batch, positions].
+    /// Makes texts that belong to images: token ids and a padding mask, both [batch, positions].
     pub fn of_pairs(t: &Tape, shape: [u64; 2]) -> Self {
         t.as_kind(Kind::Input, || Self {
             ids: Some(ids(t, &shape, "input_ids")),
@@ -250,7 +251,7 @@ impl Batch {
         })
     }
 
-    /// As [`Batch::of_pairs`], of texts that are padded without a mask.
+    /// Makes texts that belong to images and are padded without a mask: token ids [batch, positions].
     pub fn of_padded_pairs(t: &Tape, shape: [u64; 2]) -> Self {
         t.as_kind(Kind::Input, || Self {
             ids: Some(ids(t, &shape, "input_ids")),
@@ -258,7 +259,7 @@ impl Batch {
         })
     }
 
-    /// Pixel values of the given shape, cast if the run casts them.
+    /// Adds pixel values of the given shape, cast if the run casts them.
     pub fn with_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
         self.pixels = Some(t.as_kind(Kind::Input, || {
             let pixels = t.empty(shape, DType::F32, "pixel_values");
@@ -267,7 +268,7 @@ impl Batch {
         self
     }
 
-    /// Pixel values of the given shape, and one class for each sample.
+    /// Makes pixel values of the given shape, and one class for each sample.
     pub fn of_classes(t: &Tape, run: &Run, shape: &[u64]) -> Self {
         t.as_kind(Kind::Input, || {
             let pixels = t.empty(shape, DType::F32, "pixel_values");
@@ -281,7 +282,7 @@ impl Batch {
     }
 }
 
-/// Pixel values are made in fp32 and cast when the whole batch is made.
+/// Casts pixel values, which are made in fp32, once the whole batch is made.
 fn cast_pixels(t: &Tape, run: &Run, pixels: Tensor) -> Tensor {
     if run.casts_pixels() {
         t.compute(&pixels, DType::Bf16, "pixel_values")
@@ -293,7 +294,7 @@ fn cast_pixels(t: &Tape, run: &Run, pixels: Tensor) -> Tensor {
 impl Model {
     /// Makes the parameters.
     pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        // A later stage of a pipeline has blocks of the language model, and is given what the first one makes of images.
+        // A pipeline stage after the first has blocks of the language model only, and receives the merged embeddings.
         if let (false, Some(text)) = (b.tape().stage().is_first(), self.pipelined()) {
             return Box::new(decoder::CausalLm::new(b, text));
         }
@@ -306,14 +307,14 @@ impl Model {
         }
     }
 
-    /// Whether the class of the model leaves `main_input_name` at "input_ids".
+    /// Returns true if the class of the model leaves `main_input_name` at "input_ids".
     fn counts_as_text(&self) -> bool {
         use ModelConfig as M;
         !matches!(&self.config, M::Blip2(_) | M::Vit(_) | M::VideoMae(_))
     }
 
-    /// Whether the class of the vision tower leaves `main_input_name` at "input_ids", so that
-    /// `gradient_checkpointing_enable` treats it as a model of text.
+    /// Returns true if the class of the vision tower leaves `main_input_name` at "input_ids", so that
+    /// `gradient_checkpointing_enable` treats it as a text model.
     fn tower_counts_as_text(&self) -> bool {
         use ModelConfig as M;
         matches!(
@@ -322,7 +323,7 @@ impl Model {
         )
     }
 
-    /// Whether this version simulates the model's forward; else its configuration is only read.
+    /// Returns true if the model's forward can be simulated; otherwise only its configuration is read.
     pub fn has_forward(&self) -> bool {
         use ModelConfig as M;
         match &self.config {

@@ -46,7 +46,7 @@ struct SelfAttention {
     dropout: f64,
 }
 
-/// What every block of one forward shares.
+/// State that all blocks of one forward share.
 struct Shared {
     attn: Attention,
     mask: Option<Mask>,
@@ -56,7 +56,7 @@ struct Shared {
 }
 
 impl Opt {
-    /// The module `path` (empty for a whole model).
+    /// Makes the module `path` (empty for a whole model).
     pub fn new(b: &Builder, c: &OptConfig, path: &'static str) -> Self {
         let t = b.tape();
         let decoder = t.component(path, Component::LanguageModel, || {
@@ -134,7 +134,7 @@ impl OptDecoder {
 
     fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
         let cache = run.cache(&[]);
-        // where samples are packed, the model makes a padding mask of its own and does not tell them apart
+        // For packed samples the model makes a padding mask of its own, and does not separate them.
         let ones = packed.map(|ids| t.empty(*ids.shape(), DType::F32, "attention mask of ones"));
         let position_ids = packed.cloned().unwrap_or_else(|| position_ids(t, &embeds));
         let mask = nn::causal_mask(t, run.attn, &embeds);

@@ -17,7 +17,7 @@ pub struct PaliGemma {
     language_model: GemmaText,
     lm_head: Linear,
     pixels: [u64; 3],
-    /// The image token has no row in the token embedding.
+    /// True if the image token has no row in the token embedding.
     token_outside_vocab: bool,
 }
 
@@ -56,8 +56,8 @@ impl PaliGemma {
         })
     }
 
-    /// The prefix of image and prompt sees itself both ways; training examples are all prefix where
-    /// no suffix is marked.
+    /// Makes the masks. The positions of the prefix of image and prompt see each other both ways; a training example
+    /// without a marked suffix is all prefix.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, token_types: &Tensor) -> (Tensor, Masks) {
         let blocks = prefix_blocks(t, token_types);
         let mask = |pattern| nn::pattern_mask(t, run.attn, embeds, pattern);
@@ -132,7 +132,7 @@ impl Forward for PaliGemma {
     }
 }
 
-/// Token ids for the embedding: where the image token has no row in it, its places hold 0.
+/// Token ids for the embedding, with 0 for image tokens if these have no row in it.
 pub fn ids_without_images(t: &Tape, ids: &Tensor, token_outside_vocab: bool) -> Tensor {
     if !token_outside_vocab {
         return ids.clone();

@@ -18,7 +18,7 @@ pub struct QFormer {
 
 struct Layer {
     attention: QueryAttention,
-    /// Reads the image features; in every so many blocks.
+    /// Attention to the image features, in every `cross_attention_frequency`-th block.
     crossattention: Option<QueryAttention>,
     feed_forward: FeedForward,
 }
@@ -39,14 +39,14 @@ struct FeedForward {
     output: Output,
 }
 
-/// A linear map, dropout, and a norm of the sum with what went in.
+/// A linear map, dropout, and a norm of the sum with the residual.
 struct Output {
     dense: Linear,
     layer_norm: LayerNorm,
     dropout: f64,
 }
 
-/// What every block of one forward shares.
+/// State that all blocks of one forward share.
 struct Shared {
     attn: Attention,
     image: Tensor,
@@ -66,8 +66,8 @@ impl QFormer {
         }
     }
 
-    /// Queries [images, queries, hidden] and image features [images, positions, width] → queries of
-    /// the same shape. `image_mask` marks the positions that count: all of them.
+    /// Queries [images, queries, hidden] and image features [images, positions, width] → queries of that shape.
+    /// `image_mask` marks the positions that count: all of them.
     pub fn forward(&self, t: &Tape, run: &Run, queries: &Tensor, image: &Tensor, image_mask: &Tensor) -> Tensor {
         let mut embedding = t.scope("layernorm", || self.layernorm.forward(t, queries));
         embedding = t.dropout(&embedding, self.dropout);
@@ -93,7 +93,7 @@ impl QFormer {
     }
 }
 
-/// `create_bidirectional_mask`: no mask where none of [images, positions] is padding.
+/// `create_bidirectional_mask`: no mask if none of [images, positions] is padding.
 fn nothing_padded(t: &Tape, mask: &Tensor) {
     let padding = t.compute(mask, DType::Bool, "padding mask");
     let all = t.empty([], DType::Bool, "all");
@@ -109,7 +109,7 @@ impl Layer {
             .is_multiple_of(c.cross_attention_frequency)
             .then(|| t.scope("crossattention", || QueryAttention::new(b, c, c.encoder_hidden)));
         if c.text_input {
-            // of text positions, of which BLIP-2 gives none
+            // For text positions, which BLIP-2 does not use.
             FeedForward::new(b, c, ["intermediate", "output"]);
         }
         Self {
@@ -132,7 +132,7 @@ impl Layer {
 }
 
 impl QueryAttention {
-    /// Keys and values come from states of width `source`.
+    /// Makes an attention whose keys and values come from states of width `source`.
     fn new(b: &Builder, c: &QFormerConfig, source: u64) -> Self {
         let t = b.tape();
         let hidden = c.shape.hidden;

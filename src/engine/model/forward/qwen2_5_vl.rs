@@ -23,7 +23,7 @@ pub struct Qwen25Vision {
     blocks: VisionBlocks<RmsNorm, Mlp>,
     merger: Merger<RmsNorm>,
     window_tokens: u64,
-    /// Whether each block sees whole frames instead of windows.
+    /// For each block, true if it sees whole frames instead of windows.
     sees_frames: Vec<bool>,
 }
 
@@ -110,7 +110,7 @@ impl VisionTower for Qwen25Vision {
     }
 }
 
-/// `permute_input_for_window_attn`: [patches, width] in the order of windows, token by token.
+/// `permute_input_for_window_attn`: reorders [patches, width] by windows, token by token.
 fn by_windows(t: &Tape, x: &Tensor, layout: &Layout) -> Tensor {
     let unit = layout.merge * layout.merge;
     let tokens = t.reshape(x, [x.size(0) / unit, unit, x.size(1)]);

@@ -39,7 +39,7 @@ struct Merger {
     linear_fc1: Linear,
     linear_fc2: Linear,
     width: u64,
-    /// The norm sees merged patches.
+    /// True if the norm comes after patches are merged.
     joins_first: bool,
 }
 
@@ -76,7 +76,7 @@ impl Qwen3Vision {
         }
     }
 
-    /// Learned positions of each patch between its neighbours on the grid, in fp32.
+    /// Learned positions of each patch, interpolated between its neighbours on the grid, in fp32.
     fn learned_positions(&self, t: &Tape, indices: &Tensor, weights: &Tensor) -> Tensor {
         t.scope("pos_embed", || {
             let neighbours = self.pos_embed.forward(t, indices);
@@ -86,7 +86,7 @@ impl Qwen3Vision {
         })
     }
 
-    /// The features of block `i` for the language model, where it gives any.
+    /// Features of block `i` for the language model; `None` if it provides none.
     fn deepstack(&self, t: &Tape, i: usize, h: &Tensor) -> Option<Tensor> {
         let at = self.deepstack_layers.iter().position(|&layer| layer == i as u64)?;
         Some(
@@ -108,7 +108,7 @@ impl VisionTower for Qwen3Vision {
             cu_seqlens,
         } = VisionIds::new(t, layout, grid);
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
-        // not an embedding by transformers' names, so it is never made a leaf
+        // Not an embedding by transformers' naming, so it is never made a leaf.
         let mut h = self.patch_embed.forward(t, pixels);
         let learned = self.learned_positions(t, &indices, &weights);
         h = {

@@ -105,7 +105,7 @@ fn normalized(t: &Tape, x: &Tensor) -> Tensor {
     t.div(x, &norm)
 }
 
-/// Every pair is right or wrong: `-sum(logsigmoid((2 * eye - 1) * logits), dim=-1)`, averaged.
+/// `-sum(logsigmoid((2 * eye - 1) * logits), dim=-1)`, averaged: every pair is classified as matching or not.
 fn sigmoid_loss(t: &Tape, logits: &Tensor) -> Tensor {
     let n = logits.size(0);
     let eye = t.empty([n, n], DType::F32, "eye");
@@ -157,7 +157,7 @@ impl TextModel {
         }
     }
 
-    /// Ids [batch, positions] → last hidden states, and what the head makes of the last position.
+    /// Ids [batch, positions] → last hidden states, and the head's output for the last position.
     fn forward(&self, t: &Tape, run: &Run, ids: &Tensor) -> (Tensor, Tensor) {
         let h = t.scope("embeddings", || self.embed(t, run, ids));
         let mut last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), |_| ());

@@ -55,7 +55,7 @@ impl SiglipVision {
         out
     }
 
-    /// What the pooling head, if there is one, makes of the last hidden states: [images, hidden].
+    /// Output of the pooling head for the last hidden states, [images, hidden]; `None` without a head.
     pub fn pool(&self, t: &Tape, last: &Tensor) -> Option<Tensor> {
         self.head.as_ref().map(|head| head.forward(t, last))
     }

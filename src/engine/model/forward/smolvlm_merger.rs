@@ -4,10 +4,9 @@ use crate::dtype::DType;
 use crate::nn;
 use crate::tape::{Failure, Tape, Tensor};
 
-/// Image features [tiles, tokens, width] in the places of the image tokens among `embeds`
-/// [batch, seq, width].
+/// Writes image features [tiles, tokens, width] over the image tokens' rows of `embeds` [batch, seq, width].
 ///
-/// Fails where the two have different types, as under autocast.
+/// Fails if the two have different types, as under autocast.
 pub fn merge(t: &Tape, ids: &Tensor, embeds: &Tensor, features: &Tensor) -> Tensor {
     let mask = t.compute(ids, DType::Bool, "image token mask");
     let tokens = t.count(&mask, &[1]);
@@ -41,7 +40,7 @@ pub fn merge(t: &Tape, ids: &Tensor, embeds: &Tensor, features: &Tensor) -> Tens
     merged
 }
 
-/// Every sample has whole tiles: `torch.all(tokens % tile == 0)`.
+/// Checks that every sample has whole tiles: `torch.all(tokens % tile == 0)`.
 fn check_whole_tiles(t: &Tape, tokens: &Tensor) {
     let rest = t.compute(tokens, DType::I64, "remainder");
     let equal = t.compute(&rest, DType::Bool, "remainder = 0");

@@ -1,4 +1,4 @@
-//! What LLaVA's models ask of the language model in them, of whichever family it is.
+//! Interface between LLaVA's models and their language model, of any family.
 
 use super::Run;
 use super::decoder::{self, Decoder};
@@ -12,7 +12,8 @@ pub trait Text: Sized {
     /// Makes the parameters.
     fn new(b: &Builder, c: &DecoderConfig) -> Self;
 
-    /// The output projection, tied to the token embedding or of its own; none before the last stage of a pipeline.
+    /// Makes the output projection, tied to the token embedding or separate; `None` before the last stage of a
+    /// pipeline.
     fn head(&self, b: &Builder, c: &DecoderConfig) -> Option<Linear>;
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
@@ -21,7 +22,7 @@ pub trait Text: Sized {
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
     fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor;
 
-    /// Logits [batch, 1, vocab] that follow one new token of each sample, ids [batch, 1].
+    /// Returns the logits [batch, 1, vocab] after one new token of each sample, ids [batch, 1].
     fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Tensor;
 }
 
@@ -47,7 +48,7 @@ impl Text for Decoder {
     }
 }
 
-/// Within LLaVA no logits are soft-capped, Gemma 2's neither.
+/// LLaVA soft-caps no logits, not even those of Gemma 2.
 impl Text for GemmaText {
     fn new(b: &Builder, c: &DecoderConfig) -> Self {
         Self::new(b, c)

@@ -12,9 +12,9 @@ use crate::tape::{Component, Tape, Tensor};
 pub struct VideoMae {
     patch_embeddings: PatchEmbeddings,
     layers: Vec<Rc<Layer>>,
-    /// Of the model without mean pooling.
+    /// Last norm of the model; `None` with mean pooling.
     layernorm: Option<LayerNorm>,
-    /// Of the head with mean pooling.
+    /// Norm of the head; `None` without mean pooling.
     fc_norm: Option<LayerNorm>,
     classifier: Linear,
     /// Frames, channels, height, width of one video.
@@ -100,7 +100,7 @@ impl VideoMae {
 
     fn embed(&self, t: &Tape, pixels: &Tensor) -> Tensor {
         let embedded = self.patch_embeddings.forward(t, pixels);
-        // The table of sines is made on the CPU: `type_as` brings it over, `to(copy=True)` copies it.
+        // The table of sines is made on the CPU: `type_as` copies it to the GPU, and `to(copy=True)` copies it again.
         let table = {
             let shape = [1, embedded.size(1), embedded.size(2)];
             let moved = t.empty(shape, embedded.dtype(), "position embeddings");
@@ -140,8 +140,8 @@ impl Forward for VideoMae {
 }
 
 impl PatchEmbeddings {
-    /// [batch, frames, channels, side, side] → [batch, positions, hidden], each position a run of
-    /// frames of one patch.
+    /// [batch, frames, channels, side, side] → [batch, positions, hidden]; each position covers one patch over several
+    /// frames.
     fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
         let pixels = t.permute(pixels, &[0, 2, 1, 3, 4]);
         let grid = t.conv_patches(&pixels, &self.weight, Some(&self.bias));

@@ -1,9 +1,9 @@
-//! Numbers of a run beside those of another: what a change of the setup makes of it.
+//! Numbers of a run compared with another: the effect of a change of the setup.
 
 use super::{Derivation, Formula, Quantity, Source, Subject, Term};
 
 impl Subject<'_> {
-    /// How a number comes about, of this run or of the one that a change makes of it.
+    /// Derives a number of this run, or of the changed run.
     pub fn derivation_beside(self, changed: Subject<'_>, of: &Quantity) -> Option<Derivation> {
         match of {
             Quantity::Change => Some(self.change(changed)),
@@ -26,7 +26,7 @@ impl Subject<'_> {
 }
 
 impl Derivation {
-    /// The same, whose terms are of the changed run too.
+    /// Returns the derivation with its terms referring to the changed run too.
     fn of_changed(self) -> Self {
         Self {
             formula: self.formula.of_changed(),

@@ -1,4 +1,4 @@
-//! What the card has, and what it holds outside PyTorch's allocator.
+//! Memory of the card, and the part of it outside PyTorch's allocator.
 
 use super::{Basis, Derivation, Formula, Quantity, Source, Subject, Term, Unit};
 use crate::device::Device;
@@ -81,7 +81,7 @@ impl Subject<'_> {
     }
 }
 
-/// The first less the second, while there is something left.
+/// The first less the second; `None` if the result would be negative.
 fn difference([more, less]: [(Quantity, Bytes, Bytes); 2]) -> Option<Derivation> {
     (more.1 >= less.1).then(|| {
         let of = [Formula::of(more.0, more.1), Formula::of(less.0, less.1)];
@@ -89,7 +89,7 @@ fn difference([more, less]: [(Quantity, Bytes, Bytes); 2]) -> Option<Derivation>
     })
 }
 
-/// As [`outside`](crate::device::outside) has it: 2 KiB for each resident thread.
+/// Bytes of the CUDA context by the rule of [`outside`](crate::device::outside): 2 KiB for each resident thread.
 fn context(device: &Device) -> Option<Formula> {
     let gpu = device.gpu()?;
     Some(Formula::Product(vec![

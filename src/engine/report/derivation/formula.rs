@@ -1,3 +1,5 @@
+//! Formulas and the meaning of their numbers.
+
 use serde::{Deserialize, Serialize};
 
 use super::Quantity;
@@ -5,7 +7,7 @@ use crate::dtype::DType;
 use crate::tape::Kind;
 use crate::units::Bytes;
 
-/// What a number of a formula is. Faces have the words.
+/// Meaning of a number in a formula. Frontends have the words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Term {
@@ -17,13 +19,13 @@ pub enum Term {
     Extent,
     /// Bytes of one element.
     Width(DType),
-    /// Weights in one byte, where two are packed.
+    /// Weights in one byte, for weights of which two are packed in a byte.
     PerByte,
-    /// Tensors alike.
+    /// Number of equal tensors.
     Alike,
-    /// Bytes asked of the allocator.
+    /// Bytes requested from the allocator.
     Asked,
-    /// What an unsplit block holds beyond the request.
+    /// Bytes of an unsplit block beyond the request.
     Slack,
     /// Weights by this name, such as `q_proj.weight`.
     Weights(String),
@@ -33,7 +35,7 @@ pub enum Term {
     Segment,
     /// Multiprocessors of the card.
     Multiprocessors,
-    /// Threads that one of them can hold.
+    /// Threads that one multiprocessor can hold.
     Threads,
     /// Bytes that the driver keeps for each thread.
     PerThread,
@@ -41,7 +43,7 @@ pub enum Term {
     Seen,
     /// An amount that a data sheet states.
     Stated,
-    /// What the allocator may reserve, as entered.
+    /// Limit on the allocator's reserved bytes, as entered.
     Limit,
     /// Samples of a micro-batch.
     Samples,
@@ -59,20 +61,20 @@ pub enum Term {
 pub enum Formula {
     /// One number.
     Number(Term, u64),
-    /// All of these together.
+    /// Sum of these.
     Sum(Vec<Formula>),
-    /// One times the other.
+    /// Product of these.
     Product(Vec<Formula>),
-    /// The first less the second.
+    /// The first minus the second.
     Difference(Box<[Formula; 2]>),
     /// The highest of these.
     Highest(Vec<Formula>),
-    /// Up to the next multiple of so many.
+    /// Rounded up to the next multiple of this.
     RoundedUp(Box<Formula>, u64),
 }
 
 impl Formula {
-    /// What it comes to.
+    /// Value of the formula.
     pub fn value(&self) -> u64 {
         match self {
             Self::Number(_, n) => *n,
@@ -84,7 +86,7 @@ impl Formula {
         }
     }
 
-    /// A number with a derivation of its own.
+    /// Makes a number with a derivation of its own.
     pub(super) fn of(quantity: Quantity, bytes: Bytes) -> Self {
         Self::Number(Term::Of(quantity), bytes.get())
     }

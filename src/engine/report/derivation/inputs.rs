@@ -1,12 +1,12 @@
-//! What the setup makes the model run.
+//! Positions and logits that follow from the setup.
 
 use super::{Derivation, Formula, Source, Subject, Term, tensors};
 use crate::report::Phase;
 use crate::tape::log::StorageId;
 
 impl Subject<'_> {
-    /// Positions of a micro-batch as it runs: of one row where samples are packed, of rows as long as
-    /// the longest where they are padded.
+    /// Positions of a micro-batch: one row if samples are packed, rows as long as the longest sample if they are
+    /// padded.
     pub fn positions(self) -> Option<Derivation> {
         if !self.model.takes().text {
             return None;
@@ -24,7 +24,7 @@ impl Subject<'_> {
         Some(Derivation::count(formula, Source::Setup))
     }
 
-    /// Positions of one sample that its images take; none where it has none, or images of different sizes.
+    /// Positions of one sample that its images take; `None` if it has no images, or images of different sizes.
     pub fn image_tokens(self) -> Option<Derivation> {
         let tokens = self.model.image_tokens(self.setup);
         let images = match self.model.takes().images {
@@ -41,7 +41,7 @@ impl Subject<'_> {
         Some(Derivation::count(formula, Source::Config))
     }
 
-    /// What the head's product makes in forward.
+    /// Output of the head's product in forward.
     pub fn logits(self) -> Option<Derivation> {
         let recorded = self.report.timeline.recorded();
         let id = self.report.timeline.logits()?;
@@ -52,7 +52,7 @@ impl Subject<'_> {
 }
 
 impl crate::report::Timeline {
-    /// The product of the module `lm_head` in the last forward: positions by words.
+    /// The output of `lm_head` in the last forward, positions × vocabulary.
     pub(super) fn logits(&self) -> Option<StorageId> {
         let recorded = self.recorded();
         let begin = |phase| recorded.phases.iter().find(|(p, _)| *p == phase).map(|(_, at)| *at);

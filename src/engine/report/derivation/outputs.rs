@@ -1,11 +1,11 @@
-//! What a model holds that does not train.
+//! Memory of a model that does not train.
 
 use super::{Derivation, Formula, Source, Subject, Term};
 use crate::dtype::DType;
 use crate::tape::dims::Dims;
 
 impl Subject<'_> {
-    /// The model is made, and the pass has not begun.
+    /// Bytes once the model is made, before the pass begins.
     pub(super) fn after_model(self) -> Option<Derivation> {
         self.report.outputs.as_ref()?;
         Some(self.live(0))
@@ -16,7 +16,7 @@ impl Subject<'_> {
         Some(self.live(outputs.held))
     }
 
-    /// Keys and values, those of one shape together.
+    /// Bytes of keys and values, grouped by shape.
     pub(super) fn cache(self) -> Option<Derivation> {
         let outputs = self.report.outputs.as_ref()?;
         let mut alike: Vec<(&(Dims, DType), u64)> = Vec::new();

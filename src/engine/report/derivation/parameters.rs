@@ -31,7 +31,7 @@ impl Subject<'_> {
         Derivation::count(Formula::Sum(parts.collect()), Source::Config)
     }
 
-    /// Weights of one part, those of one name and shape together.
+    /// Weights of one part, grouped by name and shape.
     fn part(self, part: Component, trained: bool) -> Option<Derivation> {
         let log = &self.report.timeline.recorded().log;
         let mut alike: Vec<(StorageId, String, Dims, u64)> = Vec::new();
@@ -70,7 +70,7 @@ impl Subject<'_> {
             .map(|(id, _)| *id)
     }
 
-    /// Weights of one tensor: the product of its extents, and of two where a byte holds two.
+    /// Weights of one tensor: the product of its extents, times two if a byte holds two.
     fn elements(self, id: StorageId) -> Formula {
         let birth = &self.report.timeline.recorded().log.births[id as usize];
         let extents = birth.shape.iter().map(|&n| Formula::Number(Term::Extent, n));

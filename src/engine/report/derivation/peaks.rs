@@ -1,4 +1,4 @@
-//! Peaks of the step, and what the allocator reserves.
+//! Peaks of the step, and the allocator's reserved bytes.
 
 use super::{Derivation, Formula, Quantity, Source, Subject, Term};
 use crate::report::{Instant, Phase, Timeline};
@@ -6,7 +6,7 @@ use crate::tape::Kind;
 
 impl Subject<'_> {
     pub(super) fn peak_allocated(self) -> Derivation {
-        // What does not train has one phase.
+        // A model that does not train has one phase.
         if let Some(only) = self
             .report
             .outputs
@@ -20,7 +20,8 @@ impl Subject<'_> {
         Derivation::bytes(Formula::Highest(peaks.map(peak).into()), Source::Step)
     }
 
-    /// Of the phase that holds the peak, each kind has a derivation of its own.
+    /// Live bytes by kind at a phase's peak. In the phase that holds the step's peak, each kind has a derivation of its
+    /// own.
     pub(super) fn phase_peak(self, phase: Phase) -> Option<Derivation> {
         let holds = phase == self.report.peak_phase;
         let kinds = self.report.timeline.highest_within(phase)?;
@@ -36,7 +37,7 @@ impl Subject<'_> {
         Some(Derivation::bytes(Formula::Sum(terms.collect()), Source::Step))
     }
 
-    /// What lives at an instant, by kind.
+    /// Live bytes at an instant, by kind.
     pub(super) fn live(self, instant: Instant) -> Derivation {
         let kinds = self.report.timeline.at(instant);
         let terms = kinds.into_iter().filter(|(_, bytes)| bytes.get() > 0);
@@ -66,7 +67,7 @@ impl Subject<'_> {
 }
 
 impl Timeline {
-    /// Live bytes by kind at the highest instant of a phase; the first of equals.
+    /// Live bytes by kind at the peak of a phase; the first of equal peaks.
     fn highest_within(&self, phase: Phase) -> Option<[u64; Kind::COUNT]> {
         let at = self.phases().iter().position(|(p, _)| *p == phase)?;
         let begin = self.phases()[at].1;

@@ -31,7 +31,7 @@ impl Subject<'_> {
         Some(Derivation::bytes(Formula::Sum(parts.collect()), Source::Sum))
     }
 
-    /// One of the largest tensors live at an instant, by its place among them.
+    /// One of the largest tensors live at an instant, by its rank among them.
     pub(super) fn tensor(self, instant: Instant, place: usize) -> Option<Derivation> {
         let tensor = self
             .report
@@ -41,7 +41,7 @@ impl Subject<'_> {
             .nth(place)?;
         let bytes = tensor.bytes.get();
         let asked = tensor.shape.numel() * tensor.dtype.width();
-        // The request of what is not one piece, such as packed states, is not told by its shape.
+        // A tensor of several pieces, such as packed states, has a request that does not follow from its shape.
         let formula = match bytes >= asked.next_multiple_of(MIN_BLOCK) {
             true => block(&tensor.shape, tensor.dtype, [asked, bytes]),
             false => Formula::Number(Term::Asked, bytes),
@@ -49,7 +49,7 @@ impl Subject<'_> {
         Some(Derivation::bytes(formula, Source::Blocks))
     }
 
-    /// Tensors of one name, those of one shape together.
+    /// Tensors of one name, grouped by shape.
     fn tensors(self, [component, kind, layer, name]: [&str; 4]) -> Derivation {
         let live = self.report.timeline.live(self.report.timeline.peak_instant());
         let log = live.log();
@@ -76,7 +76,7 @@ impl Subject<'_> {
     }
 }
 
-/// What tensors have in common that take the same bytes for the same reason.
+/// Shape, type and sizes that tensors of one line share.
 #[derive(PartialEq)]
 struct Alike {
     shape: Dims,
@@ -104,7 +104,7 @@ impl Alike {
     }
 }
 
-/// The allocator's block for a tensor: its request rounded up, and what was not worth splitting off.
+/// The allocator's block for a tensor: its request rounded up, and the rest that was not worth splitting off.
 pub(super) fn block(shape: &Dims, dtype: DType, [asked, block]: [u64; 2]) -> Formula {
     let request = if shape.numel() * dtype.width() == asked {
         let extents = shape.iter().map(|&n| Formula::Number(Term::Extent, n));

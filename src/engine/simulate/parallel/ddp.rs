@@ -1,4 +1,4 @@
-//! `DistributedDataParallel`: buckets for gradients.
+//! Rewrites a recording for `DistributedDataParallel`: buckets of gradients.
 
 use super::super::steps::{Recording, Step, StepMarks};
 use super::rewrite::{Piece, births};
@@ -7,11 +7,11 @@ use crate::setup::Parallel;
 use crate::tape::Kind;
 use crate::tape::log::{Event, Log, StorageId};
 
-/// Buckets of all trained parameters from the beginning; with `view`, gradients move into them as soon as they are
-/// there.
+/// Adds buckets of all trained parameters from the start; with `view`, gradients move into them as soon as they are
+/// complete.
 ///
-/// The first step's single bucket (`sys.maxsize`), which is cut anew in the second one, is not told apart: together
-/// they take the same bytes. For as long as NCCL's work holds the old one, both live; that depends on its watchdog.
+/// The first step's single bucket (`sys.maxsize`), which is rebuilt in the second step, is not simulated separately:
+/// both take the same bytes in total. While NCCL's work holds the old one, both are live; that depends on its watchdog.
 pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel, view: bool) -> Recording {
     let buckets = buckets(&mut recording, parallel.bucket << 20);
     recording.build.extend(births(&buckets));
@@ -23,8 +23,8 @@ pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel, view: bool)
     recording
 }
 
-/// `compute_bucket_assignment_by_size` over the parameters in the order in which backward comes to them, last
-/// first: a bucket is full once it holds `cap` bytes; each type has its own.
+/// `compute_bucket_assignment_by_size` over the parameters in the order in which backward reaches them, last first: a
+/// bucket is full once it holds `cap` bytes; each type has its own.
 fn buckets(recording: &mut Recording, cap: u64) -> Vec<StorageId> {
     let trained = recording.parameters.iter().rev().filter(|(_, trained)| *trained);
     let sizes: Vec<(DType, u64)> = trained
@@ -58,8 +58,8 @@ fn buckets(recording: &mut Recording, cap: u64) -> Vec<StorageId> {
         .collect()
 }
 
-/// A gradient is copied into its bucket and freed once the operation that made it is done, which is when what that
-/// operation was given dies.
+/// Copies each gradient into its bucket and frees it once the operation that made it is done, which is when that
+/// operation's inputs are freed.
 fn move_gradients(log: &Log, step: &mut Step) {
     let is_gradient = |event: &Event| log.births[event.storage() as usize].kind == Kind::Gradient;
     let mut moved = vec![false; log.births.len()];

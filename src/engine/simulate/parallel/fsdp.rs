@@ -1,4 +1,4 @@
-//! FSDP2: `fully_shard` of each block and of the whole.
+//! Rewrites a recording for FSDP2: `fully_shard` of each block and of the root.
 
 use super::super::steps::{Recording, Step, StepMarks};
 use super::rewrite::{Piece, births, deaths, shard};
@@ -8,15 +8,15 @@ use crate::setup::{Parallel, Precision, Strategy};
 use crate::tape::Kind;
 use crate::tape::log::{Event, Log, ScopeId, StorageId};
 
-/// What one GPU runs of a step of a single one.
+/// Rewrites a step of a single GPU as one of several GPUs runs it.
 ///
-/// - Of each parameter it keeps a shard (`FSDPParam._init_sharded_param`); under CPU offload none.
-/// - A unit gathers its parameters when its forward begins: into one buffer, out of it into the parameters. In
-///   forward the buffer lives until the next unit's (`AllGatherState`); in backward it goes at once, and the buffer
-///   of the unit before is gathered ahead (`_backward_prefetch`).
-/// - After its forward a unit gives its parameters up, where it reshards; after its backward always. Then its
-///   gradients are copied into the input of a reduce-scatter, which lives until the next unit's, and go
-///   (`foreach_reduce`); its output holds the shards of the gradients until `zero_grad`.
+/// - It keeps a shard of each parameter (`FSDPParam._init_sharded_param`); under CPU offload none.
+/// - A unit gathers its parameters when its forward begins: into one buffer, and from it into the parameters. In
+///   forward the buffer lives until the next unit's (`AllGatherState`); in backward it is freed at once, and the buffer
+///   of the unit before is prefetched (`_backward_prefetch`).
+/// - After its forward a unit frees its parameters if it reshards; after its backward it always does. Then its
+///   gradients are copied into the input of a reduce-scatter, which lives until the next unit's, and freed
+///   (`foreach_reduce`); the output holds the shards of the gradients until `zero_grad`.
 /// - The optimizer sees shards.
 pub(super) fn rewrite(mut recording: Recording, precision: Precision, parallel: &Parallel) -> Recording {
     let units = Units::of(&recording.log);
@@ -37,7 +37,8 @@ pub(super) fn rewrite(mut recording: Recording, precision: Precision, parallel: 
     recording
 }
 
-/// Streams whose memory the allocator keeps apart: of the copy into a gather's buffer, and of a reduce-scatter.
+/// Streams whose memory the allocator keeps apart: that of the copy into a gather's buffer, and that of a
+/// reduce-scatter.
 const GATHER: u32 = 1;
 const REDUCE: u32 = 2;
 
@@ -46,7 +47,7 @@ struct Sharded {
     parallel: Parallel,
     /// Type of the shards.
     own: DType,
-    /// Of each unit.
+    /// Parameters of each unit.
     parameters: Vec<Vec<Parameter>>,
 }
 
@@ -54,14 +55,14 @@ struct Sharded {
 struct Parameter {
     /// Elements of the largest shard.
     shard: u64,
-    /// Type while it is gathered.
+    /// Type of the gathered parameter.
     dtype: DType,
     scope: ScopeId,
 }
 
 impl Sharded {
-    /// The whole model is made first. Then each block, and what is left, gets its shards and gives the whole
-    /// parameters up, which the cache serves later shards from.
+    /// Shards the model once all of it is made. Each block, and then the root, allocates its shards and frees the whole
+    /// parameters, from whose cached memory the shards after it are served.
     fn shard_model(&mut self, recording: &mut Recording) {
         let log = &mut recording.log;
         let mut of_unit = vec![(Vec::new(), Vec::new()); self.units.count];
@@ -86,7 +87,7 @@ impl Sharded {
             of_unit[unit].0.push(*id);
             of_unit[unit].1.push(whole);
         }
-        // The whole model, which is the first unit, comes last.
+        // The root, which is the first unit, comes last.
         of_unit.rotate_left(1);
         for (shards, whole) in of_unit {
             if self.parallel.offload {
@@ -102,7 +103,7 @@ impl Sharded {
         }
     }
 
-    /// States and temporaries of an update are of shards, in their type.
+    /// Shrinks the states and temporaries of updates to shards, in the shards' type.
     fn shard_updates(&self, log: &mut Log, steps: [&Step; 2]) {
         let mut done = vec![false; log.births.len()];
         for step in steps {
@@ -147,16 +148,16 @@ impl Sharded {
     }
 }
 
-/// One forward and backward that is rewritten.
+/// Forward and backward of one step, being rewritten.
 struct Pass<'a> {
     sharded: &'a Sharded,
     log: &'a mut Log,
     events: Vec<Event>,
-    /// Gathered parameters of each unit, while they are there.
+    /// Gathered parameters of each unit, while they are live.
     gathered: Vec<Vec<StorageId>>,
-    /// Buffers that were gathered and not yet copied out.
+    /// Buffers that were prefetched and not copied out yet.
     ahead: Vec<Option<StorageId>>,
-    /// The buffer of forward that was copied out last.
+    /// Buffer that forward copied out last.
     copied: Option<StorageId>,
     /// Units in the order in which their forwards ended.
     order: Vec<Unit>,
@@ -167,7 +168,7 @@ struct Pass<'a> {
     reducing: Option<StorageId>,
     /// Shards of the gradients.
     reduced: Vec<StorageId>,
-    /// What is made on another stream than the model runs on.
+    /// Storages made on another stream than the model's.
     streams: &'a mut Vec<(StorageId, u32)>,
 }
 
@@ -211,7 +212,8 @@ impl<'a> Pass<'a> {
         self.events.extend(self.copied.take().map(Event::death));
     }
 
-    /// The whole model is entered and left once; only blocks are while it runs.
+    /// Ends a block's forward, freeing its parameters if the strategy reshards. The root's forward ends once, after all
+    /// blocks.
     fn leave_forward(&mut self, unit: Unit) {
         if unit == ROOT {
             return;
@@ -276,7 +278,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The unit whose code makes something; a library's workspace belongs to nobody.
+    /// Unit whose code makes a storage; a library's workspace belongs to none.
     fn unit_of(&self, event: Event) -> Option<Unit> {
         let birth = &self.log.births[event.storage() as usize];
         let counts = event.is_birth() && birth.kind != Kind::Workspace;
@@ -292,8 +294,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Gathers into one buffer, in which this GPU's own shards are copied first. Shards of another type, or in the
-    /// memory of the host, pass through a copy.
+    /// Gathers a unit's parameters into one buffer, into which this GPU's own shards are copied first. Shards of
+    /// another type, or in host memory, pass through a copy.
     fn gather(&mut self, unit: Unit) -> StorageId {
         let Sharded { parallel, own, .. } = *self.sharded;
         let parameters = &self.sharded.parameters[unit];
@@ -330,7 +332,7 @@ impl<'a> Pass<'a> {
         piece.describe(self.log)
     }
 
-    /// Copies a buffer into the parameters that the unit computes with.
+    /// Copies a buffer into the unit's parameters.
     fn copy_out(&mut self, unit: Unit) {
         for p in &self.sharded.parameters[unit] {
             let whole = Piece {
@@ -350,7 +352,7 @@ impl<'a> Pass<'a> {
         self.events.extend(self.gathered[unit].drain(..).map(Event::death));
     }
 
-    /// Gives the unit's parameters up and reduces its gradients.
+    /// Frees the unit's parameters and reduces its gradients.
     fn reduce(&mut self, unit: Unit) {
         self.give_up(unit);
         let gradients = std::mem::take(&mut self.gradients[unit]);
@@ -396,7 +398,7 @@ impl<'a> Pass<'a> {
         id
     }
 
-    /// Shards go in place of whole gradients.
+    /// Frees the shards of gradients instead of whole gradients.
     fn zero_grad(&mut self, events: &[Event]) {
         let reduced = std::mem::take(&mut self.reduced);
         self.events.extend(deaths(&reduced));

@@ -1,13 +1,13 @@
-//! A training step on one of several GPUs: what a recorded step of one GPU becomes under DDP, ZeRO-1 and
-//! FSDP2, and what is recorded of one under tensor and pipeline parallelism.
+//! Simulates a training step on one of several GPUs: by rewriting the recorded step of one GPU for DDP, ZeRO-1 and
+//! FSDP2, and by recording a part of the model for tensor and pipeline parallelism.
 //!
-//! Forward and backward of a rank are those of a single GPU. What a strategy adds lies between their operations:
-//! buckets, gathered parameters, reduced gradients; and what it takes away are whole tensors: states of another
-//! rank's parameters, all but a shard. So the recording of one GPU is rewritten, and played through the same
-//! allocator. Sources: `torch/nn/parallel/distributed.py`, `torch/csrc/distributed/c10d/reducer.cpp`,
+//! Forward and backward of a rank are those of a single GPU. A strategy adds memory between their operations (buckets,
+//! gathered parameters, reduced gradients) and removes whole tensors (states of another rank's parameters, all but a
+//! shard). So the recording of one GPU is rewritten, and replayed through the same allocator. Sources:
+//! `torch/nn/parallel/distributed.py`, `torch/csrc/distributed/c10d/reducer.cpp`,
 //! `torch/distributed/optim/zero_redundancy_optimizer.py` and `torch/distributed/fsdp/_fully_shard/` of PyTorch 2.11.
 //!
-//! NCCL's own buffers lie outside the allocator and are not counted here.
+//! NCCL's own buffers are outside the allocator and are not counted here.
 
 mod ddp;
 mod fsdp;
@@ -31,15 +31,16 @@ use crate::{Model, Report, Setup};
 /// Simulates three training steps on the first of several GPUs.
 ///
 /// # Errors
-/// As [`simulate_on`](super::simulate_on), and for what is not simulated of a strategy.
+/// Returns the errors of [`simulate_on`](super::simulate_on), or an error if the strategy is not simulated for the
+/// setup.
 pub fn simulate_parallel(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Report, SimulateError> {
     played(model, setup, record_parallel(model, setup, parallel, gpu)?)
 }
 
-/// The recorded run of the first of several GPUs.
+/// Records the run of the first of several GPUs.
 ///
 /// # Errors
-/// As [`simulate_parallel`].
+/// Returns the errors of [`simulate_parallel`].
 pub fn record_parallel(
     model: &Model,
     setup: &Setup,
@@ -49,10 +50,10 @@ pub fn record_parallel(
     record_parallel_notes(model, setup, parallel, gpu, Notes::default())
 }
 
-/// As [`record_parallel`], with these notes.
+/// Records the run of the first of several GPUs, with the details that `notes` asks for.
 ///
 /// # Errors
-/// As [`simulate_parallel`].
+/// Returns the errors of [`simulate_parallel`].
 pub fn record_parallel_notes(
     model: &Model,
     setup: &Setup,
@@ -66,23 +67,23 @@ pub fn record_parallel_notes(
     Ok(of_one(recording, setup, parallel))
 }
 
-/// What a strategy makes of a recorded step of a single GPU, as [`work_of_one`] records it.
+/// Rewrites a recorded step of a single GPU, as [`work_of_one`] records it, for a strategy.
 pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -> Recording {
     match parallel.strategy {
         Strategy::Ddp => ddp::rewrite(recording, parallel, false),
         Strategy::DdpView => ddp::rewrite(recording, parallel, true),
         Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
         Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
-        // Recorded so: each operation is that of one GPU.
+        // Recorded in this form: each operation is that of one GPU.
         Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => recording,
     }
 }
 
-/// What GPU and host do in a step of a single GPU as one of several would run it, before a strategy adds what it
-/// does.
+/// Records kernels and host ops in a step of a single GPU as one of several would run it, without those that the
+/// strategy adds.
 ///
 /// # Errors
-/// As [`simulate_parallel`].
+/// Returns the errors of [`simulate_parallel`].
 pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let notes = Notes {
@@ -93,7 +94,7 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     record_named(model, &base, (parallel, gpu), notes)
 }
 
-/// A step of one GPU; of a pipeline without a stage named, of the one that takes the most.
+/// Records a step of one GPU; for a pipeline without a stage named, of the stage that takes the most.
 fn record_named(
     model: &Model,
     base: &Setup,
@@ -105,7 +106,7 @@ fn record_named(
     Ok(Recording { stages, ..recording })
 }
 
-/// What one GPU has of the model.
+/// Returns the part of the model that one GPU has.
 pub const fn share(parallel: &Parallel) -> Share {
     Share {
         group: parallel.group(),
@@ -113,10 +114,10 @@ pub const fn share(parallel: &Parallel) -> Share {
     }
 }
 
-/// What one of several GPUs records that have each a part of the model: of every map, or of the blocks.
+/// Returns the setup that one GPU records if each has a part of the model: of every linear map, or of the blocks.
 ///
 /// # Errors
-/// For what is not simulated of it.
+/// When the strategy is not simulated for the model or the setup.
 pub fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     refuse(setup, parallel)?;
     match parallel.strategy.is_pipeline() {
@@ -125,20 +126,20 @@ pub fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Resul
     }
 }
 
-/// The step of a single GPU that a strategy changes.
+/// Returns the single-GPU setup that a strategy changes.
 fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     if parallel.is_in_parts() {
         return base_of_parts(model, setup, parallel);
     }
     refuse(setup, parallel)?;
     Ok(Setup {
-        // Gathered parameters are in bf16, and what is computed with them.
+        // Gathered parameters are in bf16, and so are the results computed with them.
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
         ..setup.clone()
     })
 }
 
-/// Whether a setup can be shared so, whatever the model.
+/// Returns true if a setup can be shared by this strategy, for some model.
 pub fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
     refuse(setup, parallel).is_ok()
 }

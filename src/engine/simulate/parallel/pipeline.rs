@@ -1,27 +1,27 @@
-//! Pipeline parallelism as PyTorch trains it: `PipelineStage` and `Schedule1F1B` or `ScheduleGPipe`.
+//! Records pipeline parallelism as PyTorch trains it: `PipelineStage` and `Schedule1F1B` or `ScheduleGPipe`.
 //!
 //! Each GPU has an equal number of consecutive blocks of the language model, `layers[rank * n..(rank + 1) * n]`; the
-//! first has the table of tokens too, and whatever makes images into embeddings, the last has the norm, the head and
-//! the loss. A step trains `accum` micro-batches of `batch` samples. A GPU holds:
+//! first also has the token embedding and the modules that turn images into embeddings, and the last the norm, the head
+//! and the loss. A step trains `accum` micro-batches of `batch` samples. A GPU holds:
 //!
 //! - parameters, gradients and optimizer states of its own blocks;
 //! - a buffer for the activations that it receives of each micro-batch, unless it is the first, and one for the
-//!   gradients, unless it is the last: the first step makes them (`_prepare_forward_infra`,
-//!   `_prepare_backward_infra`) and they stay;
-//! - what backward needs of each micro-batch in flight, and what its forward gave (`fwd_cache`): stages − rank
+//!   gradients, unless it is the last: the first step makes them (`_prepare_forward_infra`, `_prepare_backward_infra`)
+//!   and they stay;
+//! - what backward needs of each micro-batch in flight, and the output of its forward (`fwd_cache`): stages − rank
 //!   micro-batches with 1F1B, all with `GPipe`;
-//! - with 1F1B two gradients of what it was given, one that was sent and one that is made, with `GPipe` one. The
-//!   allocator gives memory that NCCL sends to others only once that is over, which may be later than Python lets go
-//!   of it where the host is far ahead of the GPU; here it is given as soon as Python does;
+//! - with 1F1B two gradients of its inputs, one that was sent and one that is being made, with `GPipe` one. The
+//!   allocator reuses memory that NCCL sends only after the send, which may be after Python frees it if the host is far
+//!   ahead of the GPU; here it is reused as soon as Python frees it;
 //! - on the last stage the logits of the micro-batch before while the next one's are made, since the schedule's
-//!   variable still has them, and the losses.
+//!   variable still holds them, and the losses.
 //!
-//! Losses are not divided by the number of micro-batches: gradients are, in place, when all are there (`scale_grads`).
-//! A stage is called with `use_cache=False` and under autocast, if any, where its micro-batch runs, so that each
-//! micro-batch in flight has its own copies of the weights. Steps are called with `return_outputs=False`: otherwise
-//! the last stage keeps all logits and joins them. Each GPU is given ids, labels and mask of all micro-batches, the
-//! first one the images too. Where a stage is not told the shapes of what it gets and gives, the first step runs each
-//! forward once more without a graph; that is not simulated, and nothing stays of it.
+//! Losses are not divided by the number of micro-batches: gradients are, in place, once all are accumulated
+//! (`scale_grads`). A stage is called with `use_cache=False` and under autocast, if any, per micro-batch, so that each
+//! micro-batch in flight has its own copies of the weights. Steps are called with `return_outputs=False`: otherwise the
+//! last stage keeps all logits and joins them. Each GPU gets ids, labels and mask of all micro-batches, the first one
+//! the images too. If a stage is not given the shapes of its inputs and outputs, the first step runs each forward once
+//! more without a graph; that is not simulated, and leaves nothing behind.
 //!
 //! Sources: `torch/distributed/pipelining/{stage,schedules,microbatch,_backward}.py` of PyTorch 2.11.
 
@@ -34,7 +34,7 @@ use crate::tape::{Gpu, Stage};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
-/// The stage of a pipeline that is looked at; the whole model where there is none.
+/// Returns the stage of a pipeline to record; the whole model for other strategies.
 pub(super) const fn stage(parallel: &Parallel) -> Stage {
     match (parallel.strategy.is_pipeline(), parallel.stage) {
         (true, Some(index)) => Stage {
@@ -46,11 +46,11 @@ pub(super) const fn stage(parallel: &Parallel) -> Stage {
     }
 }
 
-/// The same way with a stage named: where none is, the one with the most live bytes; then those of each that was looked
-/// at come with it, the most first.
+/// Returns the strategy with its stage named: if it names none, the stage with the most live bytes, together with the
+/// live bytes of each stage compared, highest first.
 ///
 /// # Errors
-/// As [`simulate_parallel`](super::simulate_parallel).
+/// Returns the errors of [`simulate_parallel`](super::simulate_parallel).
 pub(super) fn named(
     model: &Model,
     setup: &Setup,
@@ -78,17 +78,17 @@ pub(super) fn named(
     Ok((at(all[0].0), all))
 }
 
-/// The stages among which the heaviest is: of those between the first and the last, the second has the most
-/// micro-batches in flight.
+/// Stages that can be the heaviest: of those between the first and the last, the second has the most micro-batches in
+/// flight.
 pub fn distinct(world: u64) -> impl Iterator<Item = u64> {
     let second = (world > 2).then_some(1);
     [Some(0), second, Some(world - 1)].into_iter().flatten()
 }
 
-/// The step of one stage that is recorded.
+/// Returns the setup of one stage to record.
 ///
 /// # Errors
-/// When the model cannot be cut into so many stages.
+/// When the model cannot be cut into this many stages.
 pub(super) fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     stages(model, parallel.world)?;
     Ok(Setup {
@@ -97,10 +97,10 @@ pub(super) fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<
     })
 }
 
-/// Whether a model can be cut into so many stages.
+/// Checks that a model can be cut into `world` stages.
 ///
 /// # Errors
-/// When it is not simulated for the model, or the stages would not have as many blocks each.
+/// When pipelines are not simulated for the model, or the stages would have different numbers of blocks.
 pub fn stages(model: &Model, world: u64) -> Result<(), SimulateError> {
     let refuse = |why: String| Err(SimulateError::Parallel(why));
     let Some(text) = model.pipelined() else {
@@ -127,7 +127,7 @@ pub fn stages(model: &Model, world: u64) -> Result<(), SimulateError> {
     Ok(())
 }
 
-/// What cannot be trained so, whatever the model.
+/// Refuses setups that a pipeline cannot train, for any model.
 pub(super) fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     let simulated = matches!(
         setup.optim,

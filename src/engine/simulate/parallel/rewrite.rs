@@ -1,11 +1,11 @@
-//! Adding memory to a recorded run.
+//! Adds memory to a recorded run.
 
 use crate::dtype::DType;
 use crate::tape::dims::Dims;
 use crate::tape::log::{Birth, Event, Log, ScopeId, StorageId};
 use crate::tape::{Kind, Why};
 
-/// What a strategy keeps that the single GPU does not.
+/// A tensor that a strategy keeps and a single GPU does not.
 pub(super) struct Piece {
     pub elements: u64,
     pub dtype: DType,
@@ -16,7 +16,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Describes it in the log; it is not born yet.
+    /// Adds the tensor to the log without allocating it yet.
     pub fn describe(&self, log: &mut Log) -> StorageId {
         log.births.push(Birth {
             bytes: self.elements * self.dtype.width(),
@@ -43,12 +43,12 @@ pub fn shard(shape: &Dims, world: u64) -> u64 {
     first.div_ceil(world) * (shape.numel() / first)
 }
 
-/// Births or deaths of all of these.
+/// Allocations of all these storages.
 pub(super) fn births(ids: &[StorageId]) -> impl Iterator<Item = Event> + '_ {
     ids.iter().map(|&id| Event::birth(id))
 }
 
-/// See [`births`].
+/// Frees of all these storages.
 pub(super) fn deaths(ids: &[StorageId]) -> impl Iterator<Item = Event> + '_ {
     ids.iter().map(|&id| Event::death(id))
 }

@@ -1,10 +1,11 @@
-//! Tensor parallelism as transformers trains: which models have a plan, and what an optimizer makes of it.
+//! Records tensor parallelism as transformers trains it: models with a plan, and the optimizer's form.
 //!
-//! `from_pretrained(distributed_config=DistributedConfig(tp_size=…))` makes the linear maps that the model's plan names
-//! `DTensor`s: of each GPU some heads and some of the MLP's width, with an all-reduce behind attention and MLP and one
-//! of each projection's input gradient in backward. The head of a model of text is cut by its vocabulary, and with it a
-//! table of tokens that is tied to it; norms, other tables, vision towers and the heads of models that see stay whole
-//! on each GPU. All GPUs work on one batch. So a step is recorded with the shapes of one GPU, rather than rewritten.
+//! `from_pretrained(distributed_config=DistributedConfig(tp_size=…))` turns the linear maps that the model's plan names
+//! into `DTensor`s: each GPU has some heads and some of the MLP's width, with an all-reduce after attention and MLP and
+//! one for each projection's input gradient in backward. The head of a text model is split by its vocabulary, and so is
+//! a token embedding that is tied to it; norms, other embeddings, vision towers and the heads of vision-language models
+//! stay whole on each GPU. All GPUs work on one batch. So a step is recorded with the shapes of one GPU, rather than
+//! rewritten.
 //!
 //! Sources: `transformers/distributed/tensor_parallel.py`, `mixin.py`, `configuration_utils.py` and each model's
 //! `base_model_tp_plan` of transformers 5.17; `torch/distributed/tensor/` of PyTorch 2.11.
@@ -15,10 +16,10 @@ use crate::model::config::{DecoderConfig, DecoderFamily};
 use crate::setup::{Freeze, Loss, Optimizer};
 use crate::{Model, Setup};
 
-/// The step of one GPU that is recorded.
+/// Returns the setup of one GPU to record.
 ///
-/// Fused and foreach kernels refuse a list of `DTensor`s and plain tensors. `Trainer` sees that and steps `AdamW` one
-/// parameter after the other (`trainer_optimizer.py`); SGD runs where a script says `foreach=False`.
+/// Fused and foreach kernels refuse a list that mixes `DTensor`s and plain tensors. `Trainer` detects that and steps
+/// `AdamW` one parameter after the other (`trainer_optimizer.py`); SGD runs if a script passes `foreach=False`.
 pub(super) fn base(model: &Model, setup: &Setup, world: u64) -> Result<Setup, SimulateError> {
     parts(model, world)?;
     let optim = match setup.optim {
@@ -28,16 +29,16 @@ pub(super) fn base(model: &Model, setup: &Setup, world: u64) -> Result<Setup, Si
     Ok(Setup { optim, ..setup.clone() })
 }
 
-/// Whether so many GPUs can share a model's linear maps.
+/// Checks that `world` GPUs can share a model's linear maps.
 ///
 /// # Errors
-/// When transformers has no plan for the model, or the number divides what is cut into parts that are not equal.
+/// When transformers has no plan for the model, or the split sizes are not multiples of `world`.
 pub fn parts(model: &Model, world: u64) -> Result<(), SimulateError> {
     let (text, gathers) = planned(model)?;
     divides(text, gathers, world)
 }
 
-/// What cannot be shared so, whatever the model.
+/// Refuses setups that tensor parallelism cannot train, for any model.
 pub(super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
     let simulated = matches!(
         setup.optim,
@@ -57,12 +58,12 @@ pub(super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
     Err(SimulateError::Parallel(why.to_owned()))
 }
 
-/// The language model whose maps are shared, and whether its head is.
+/// Returns the language model whose maps are shared, and true if its head is shared too.
 fn planned(model: &Model) -> Result<(&DecoderConfig, bool), SimulateError> {
     use ModelConfig as M;
     let (text, gathers) = match &model.config {
         M::Decoder(text) => (text, true),
-        // its head is tied where the section of the text says so, and then transformers cuts the table and not the head
+        // The head is tied if the text section says so, and then transformers splits the embedding and not the head.
         M::Llava(c) if !c.text.tie_word_embeddings => (&c.text, false),
         M::LlavaNext(c) => (&c.text, false),
         M::Qwen2Vl(c) => (&c.text, false),
@@ -85,7 +86,7 @@ fn no_plan(model: &Model) -> SimulateError {
     ))
 }
 
-/// Each GPU gets whole heads and an equal part of everything else that is cut.
+/// Checks that each GPU gets whole heads and an equal part of everything else that is split.
 fn divides(text: &DecoderConfig, gathers: bool, world: u64) -> Result<(), SimulateError> {
     let cut = [
         ("num_key_value_heads", text.kv_heads, true),

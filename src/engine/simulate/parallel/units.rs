@@ -1,13 +1,13 @@
-//! What is sharded as one: every block, and what is left.
+//! Units of sharding: every block, and the rest of the model.
 
 use std::collections::HashMap;
 
 use crate::tape::log::{Log, ScopeId};
 
-/// Number of a unit; the whole model, which has what no block has, is the first.
+/// Index of a unit; the root, which has everything outside the blocks, is the first.
 pub type Unit = usize;
 
-/// What no block has.
+/// The root: everything outside the blocks.
 pub const ROOT: Unit = 0;
 
 /// Fewest modules of a list whose members are sharded one by one.
@@ -21,9 +21,9 @@ pub struct Units {
 }
 
 impl Units {
-    /// Every member of a list of at least four modules is a unit; where lists are nested, the innermost.
+    /// Makes every member of a list of at least four modules a unit; of nested lists, the innermost.
     ///
-    /// A module is entered anew in each forward, so that its path names it, not its number.
+    /// A module gets a new scope in each forward, so it is identified by its path, not its scope.
     pub fn of(log: &Log) -> Self {
         let mut paths: HashMap<String, u32> = HashMap::new();
         let listed: Vec<Option<(String, u32)>> = (0..log.scopes.len()).map(|id| member(log, id as ScopeId)).collect();
@@ -56,7 +56,7 @@ impl Units {
     }
 }
 
-/// The path of the list that a module is a member of, and its place there.
+/// Returns the path of the list that a module is a member of, and its index in it.
 fn member(log: &Log, id: ScopeId) -> Option<(String, u32)> {
     let scope = &log.scopes[id as usize];
     let index = scope.index?;

@@ -1,4 +1,4 @@
-//! `ZeroRedundancyOptimizer`: the states of a part of the parameters.
+//! Rewrites a recording for `ZeroRedundancyOptimizer`: states of a part of the parameters.
 
 use super::super::steps::{Recording, Step};
 use crate::order::sort_by_key;
@@ -6,7 +6,7 @@ use crate::setup::Parallel;
 use crate::tape::Kind;
 use crate::tape::log::{Event, StorageId};
 
-/// Leaves out states, and temporaries of the update, of parameters that another rank updates.
+/// Drops states, and temporaries of the update, of parameters that another rank updates.
 pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recording {
     let own = own(&recording, parallel.world);
     let mut is_foreign = vec![false; recording.log.births.len()];
@@ -27,8 +27,8 @@ pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recordin
     recording
 }
 
-/// Which of the trained parameters the first rank updates: the largest first, each to the rank that has least
-/// (`_partition_parameters`).
+/// Marks the trained parameters that the first rank updates: parameters go to ranks largest first, each to the rank
+/// with the fewest elements (`_partition_parameters`).
 pub fn own(recording: &Recording, world: u64) -> Vec<bool> {
     let trained = recording.parameters.iter().filter(|(_, trained)| *trained);
     let sizes: Vec<u64> = trained
@@ -46,8 +46,8 @@ pub fn own(recording: &Recording, world: u64) -> Vec<bool> {
     own
 }
 
-/// Storages of one update that belong to parameters of other ranks. Optimizers go over the parameters in order and
-/// make as many states, and as many temporaries, for each.
+/// Storages of one update that belong to parameters of other ranks. Optimizers go over the parameters in order and make
+/// equally many states, and equally many temporaries, for each.
 fn foreign_of(recording: &Recording, step: &Step, own: &[bool]) -> Vec<StorageId> {
     let update = &step.events[step.marks.after_backward..step.marks.after_optimizer];
     let mut foreign = Vec::new();

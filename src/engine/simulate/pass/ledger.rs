@@ -1,4 +1,4 @@
-//! Counts live bytes of a pass, blocks that stand for others as often as they come.
+//! Counts live bytes of a pass, multiplying blocks that stand for others by their number.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,22 +7,23 @@ use super::block;
 use crate::tape::log::{Event, Log};
 use crate::tape::{Kind, Light, Piece};
 
-/// What the storages of a pass count.
+/// Bytes and multiplicities of the storages of a pass.
 pub(super) struct Ledger<'a> {
     events: &'a [Event],
-    /// Bytes of each storage; none where it is not the pass's to make or to free.
+    /// Bytes of each storage; 0 if the pass does not both make and free it.
     sizes: Vec<u64>,
-    /// How often the block comes in which each is made; nothing for what no block makes.
+    /// Number of times that the block which makes each storage occurs; `None` for storages that no block makes.
     times: Vec<Option<u64>>,
     pieces: Vec<Piece>,
-    /// Live bytes before the pass: the model, gradients of a micro-batch before, and what stays for good.
+    /// Live bytes before the pass: the model, gradients of a micro-batch before, and storages that the pass leaves for
+    /// good.
     pub base: u64,
-    /// What stays for good.
+    /// Bytes that the pass leaves for good.
     pub left: u64,
 }
 
 impl<'a> Ledger<'a> {
-    /// Of the part `range` of a log, of which some is left out.
+    /// Counts the part `range` of a log with deduplicated layers.
     pub fn new(log: &'a Log, light: &Light, range: Range<usize>) -> Self {
         let births = log.births.len();
         let mut sizes: Vec<u64> = log.births.iter().map(|birth| block(birth.bytes)).collect();
@@ -45,7 +46,7 @@ impl<'a> Ledger<'a> {
             .iter()
             .map(|&(place, id)| sizes[id as usize] * comes(place));
         let held: u64 = held.sum();
-        // What is born and dies in the pass is its own.
+        // Storages that are allocated and freed in the pass belong to it.
         let (mut born, mut dies) = (vec![false; births], vec![false; births]);
         let mut model = 0;
         for event in &log.events[..range.start] {
@@ -59,14 +60,14 @@ impl<'a> Ledger<'a> {
             } else if born[id] {
                 dies[id] = true;
             } else {
-                // What the first pass puts something else in the place of.
+                // A storage that the first pass replaces.
                 model -= sizes[id] * comes(place);
             }
         }
         let mut left = 0;
         for (id, size) in sizes.iter_mut().enumerate() {
             if born[id] && !dies[id] {
-                // A library has one workspace, whichever block uses it first.
+                // A library has one workspace, no matter which block uses it first.
                 let once = log.births[id].kind == Kind::Workspace;
                 left += *size * if once { 1 } else { times[id].unwrap_or(1) };
             }
@@ -84,7 +85,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Pieces before an event, and from it on.
+    /// Splits the pieces into those before an event and those from it on.
     pub fn split(&self, mark: usize) -> (Vec<Piece>, Vec<Piece>) {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for piece in &self.pieces {
@@ -102,17 +103,18 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// Live bytes over those before the pass.
+/// Live bytes relative to those before the pass.
 #[derive(Default)]
 pub(super) struct Live {
-    /// Now.
+    /// Current value.
     pub now: i64,
-    /// At the highest so far.
+    /// Highest value so far.
     pub high: i64,
 }
 
 impl Live {
-    /// Pieces one after the other. What no block makes but one that comes often frees, the last of them frees.
+    /// Counts pieces one after the other. A storage from outside the blocks that a repeated block frees is freed by its
+    /// last repetition.
     pub fn play(&mut self, ledger: &Ledger<'_>, pieces: &[Piece]) {
         for (at, piece) in pieces.iter().enumerate() {
             let comes_again = piece.is_block && pieces[at + 1..].iter().any(|other| other.range == piece.range);
@@ -134,7 +136,7 @@ impl Live {
 }
 
 impl Ledger<'_> {
-    /// How live bytes move in a piece; `last` where it does not come again.
+    /// Change of live bytes over a piece; `last` is true for its last occurrence.
     fn swing(&self, piece: &Piece, last: bool) -> Swing {
         let mut swing = Swing::default();
         for event in &self.events[piece.range.clone()] {
@@ -142,7 +144,7 @@ impl Ledger<'_> {
             let size = self.sizes[id].cast_signed();
             let move_by = match (event.is_birth(), self.times[id]) {
                 (true, _) => size,
-                // What the block before made goes with each.
+                // Each repetition frees the tensors that the block before it made.
                 (false, Some(_)) if piece.is_block => -size,
                 (false, Some(times)) => -size * times.cast_signed(),
                 (false, None) if last => -size,
@@ -155,7 +157,7 @@ impl Ledger<'_> {
     }
 }
 
-/// How live bytes move: what comes on top at the highest, and at the end.
+/// Change of live bytes over a piece: at its highest, and at the end.
 #[derive(Default)]
 struct Swing {
     high: i64,

@@ -1,8 +1,8 @@
-//! One micro-batch, and one update, by themselves: for those who put many setups together from them.
+//! Records single micro-batches and single updates, from which searches combine many setups.
 //!
-//! Nothing is played through an allocator here. Live bytes are counted in blocks of 512, and of the blocks of a model
-//! that do alike only one is run ([`Light`]). Whatever is left out has to come out even: what a pass makes is gone in
-//! the end, or the pass is recorded anew with every block.
+//! Nothing is replayed through an allocator here. Live bytes are counted in blocks of 512, and of a model's equal
+//! blocks only one is run ([`Light`], layer deduplication). The count must balance: a pass frees everything that it
+//! makes by its end, otherwise it is recorded again with every block.
 
 mod ledger;
 mod standing;
@@ -25,7 +25,7 @@ use crate::tape::{Gpu, Kind, Light, Tape, Tensor};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
-/// Where it runs: on a GPU, alone or as one of several that share a model.
+/// GPU, and share of the model on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The GPU.
@@ -43,26 +43,26 @@ impl From<Gpu> for Place {
     }
 }
 
-/// Forward and backward of a later step's last micro-batch.
+/// Forward and backward of the last micro-batch in a step after the first.
 pub struct Pass {
     /// Highest live bytes, without states of an optimizer.
     pub peak: Bytes,
-    /// What GPU and host do, where it was asked for; no update.
+    /// Kernels and host ops, without the update; empty unless requested.
     pub work: PassWork,
 }
 
-/// What an update finds, whichever it is.
+/// State that a pass leaves for the update, whichever optimizer runs it.
 #[derive(Debug, Clone)]
 pub struct Ground {
-    /// Which of the trained parameters have a gradient.
+    /// For each trained parameter, true if it has a gradient.
     has_gradient: Vec<bool>,
-    /// What a pass leaves behind for good: workspaces of libraries.
+    /// Bytes that a pass leaves for good: workspaces of libraries.
     left: u64,
     /// The libraries whose workspaces these are.
     libraries: Vec<&'static str>,
 }
 
-/// A later step's update.
+/// Update of a step after the first.
 pub struct Update {
     /// Live bytes of the optimizer's states.
     pub states: Bytes,
@@ -70,22 +70,22 @@ pub struct Update {
     pub peak: Bytes,
     /// States in managed memory, which CUDA moves between host and device.
     pub paged: Bytes,
-    /// Bytes of what is trained.
+    /// Bytes of the trained parameters.
     pub trained: Bytes,
-    /// What GPU and host do, where it was asked for.
+    /// Kernels and host ops; empty unless requested.
     pub work: Vec<Item>,
 }
 
-/// Records passes, one setup after the other. The model stands from one to the next where both make the same.
+/// Records passes, one setup after the other, keeping the model from one to the next if both make the same model.
 #[derive(Default)]
 pub struct PassRecorder {
     standing: Option<Standing>,
-    /// How many items the last one wrote down: about as many come next.
+    /// Number of work items of the last pass, by which room is reserved for the next.
     items: usize,
 }
 
 impl PassRecorder {
-    /// Records one micro-batch of a setup, of whose blocks those that do alike are run once.
+    /// Records one micro-batch of a setup, running only one of several equal blocks.
     ///
     /// # Errors
     /// When the setup does not fit the model, or the run itself would fail; the message says what to change.
@@ -97,10 +97,10 @@ impl PassRecorder {
         }
     }
 
-    /// Forward and backward, and how many bytes of what they make are left in the end.
+    /// Records forward and backward, and returns the bytes of their storages that are left at the end.
     ///
     /// # Errors
-    /// As [`Self::record`].
+    /// Returns the errors of [`Self::record`].
     pub fn pass(
         &mut self,
         model: &Model,
@@ -144,10 +144,10 @@ impl PassRecorder {
     }
 }
 
-/// Records what a pass of a setup leaves to every update.
+/// Records the state that a pass of a setup leaves for every update.
 ///
 /// # Errors
-/// As [`PassRecorder::record`].
+/// Returns the errors of [`PassRecorder::record`].
 pub fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
     check(model, setup)?;
     let tape = tape(place, false);
@@ -173,10 +173,10 @@ pub fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Groun
     })
 }
 
-/// Records a later update of a setup.
+/// Records an update of a setup in a step after the first.
 ///
 /// # Errors
-/// As [`PassRecorder::record`].
+/// Returns the errors of [`PassRecorder::record`].
 pub fn record_update(
     model: &Model,
     setup: &Setup,
@@ -209,7 +209,7 @@ pub fn record_update(
     let log = tape.finish();
     let size = |event: &Event| {
         let birth = &log.births[event.storage() as usize];
-        // What the pass has left is there already.
+        // Workspaces that the pass has made are there already.
         let is_there = birth.kind == Kind::Workspace && ground.libraries.contains(&birth.name);
         let bytes = if is_there { 0 } else { block(birth.bytes).cast_signed() };
         if event.is_birth() { bytes } else { -bytes }

@@ -1,4 +1,4 @@
-//! A model that stands from one pass to the next.
+//! A model that is kept from one pass to the next.
 
 use super::super::build::Making;
 use super::super::steps::Trainer;
@@ -8,23 +8,23 @@ use crate::nn::Builder;
 use crate::tape::{Ready, Tape};
 use crate::{Model, Setup};
 
-/// A model that is made, and the tape on which it was.
+/// A model, and the tape on which it was made.
 pub(super) struct Standing {
     config: ModelConfig,
     making: Making,
     place: Place,
     pub tape: Tape,
     pub trainer: Trainer,
-    /// Where it is ready to run.
+    /// State of the tape at which the model is ready to run.
     ready: Ready,
 }
 
 impl Standing {
-    /// Makes the model of a setup, as its first forward leaves it.
+    /// Makes the model of a setup, in the state after its first forward.
     fn of(model: &Model, setup: &Setup, place: Place) -> Self {
         let tape = super::tape(place, false);
         tape.settle();
-        // No optimizer turns to one parameter after the other here.
+        // The order of parameters does not matter, since no optimizer loops over them here.
         let (trainer, params) = Trainer::with(model, setup, &tape, Builder::made);
         drop(params);
         Self {
@@ -37,7 +37,7 @@ impl Standing {
         }
     }
 
-    /// The one that stands, if it is the model of this setup, turned to it; or else a new one.
+    /// Returns the kept model, reset for this setup, if it is the setup's model; otherwise makes a new one.
     pub fn turned_to(standing: Option<Self>, model: &Model, setup: &Setup, place: Place) -> Self {
         match standing {
             Some(mut standing) if standing.is_of(model, setup, place) => {

@@ -1,4 +1,4 @@
-//! What GPU and host do in a pass.
+//! Kernels and host ops of a pass.
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use super::super::work::Work;
 use crate::tape::Piece;
 use crate::tape::work::Item;
 
-/// What GPU and host do in a pass. What blocks that do alike have in common is there once.
+/// Kernels and host ops of a pass, stored once for equal blocks.
 #[derive(Default)]
 pub struct PassWork {
     items: Vec<Item>,
-    /// Parts of forward and of backward, in order, each with how often it comes one after the other.
+    /// Parts of forward and of backward, in order, each with its number of consecutive repetitions.
     parts: [Vec<(Range<usize>, u64)>; 2],
 }
 
 impl PassWork {
-    /// Of pieces of a record: those before a mark are forward.
+    /// Divides the pieces of a recording at `mark`, before which they are forward.
     pub(super) fn new(items: Vec<Item>, pieces: Vec<Piece>, mark: usize) -> Self {
         let mut parts = [Vec::new(), Vec::new()];
         for Piece { range, times, .. } in pieces {
@@ -29,7 +29,7 @@ impl PassWork {
         Self { items, parts }
     }
 
-    /// Forward and backward: items in order, all of them so many times.
+    /// Forward and backward: items in order, each slice with its number of repetitions.
     pub fn phases(&self) -> [impl Iterator<Item = (&[Item], u64)>; 2] {
         let of = |(range, times): &(Range<usize>, u64)| (&self.items[range.clone()], *times);
         self.parts.each_ref().map(|parts| parts.iter().map(of))

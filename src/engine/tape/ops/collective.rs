@@ -1,7 +1,7 @@
-//! What goes between GPUs that share a linear map, as `DTensor` runs it (`torch/distributed/tensor/`).
+//! Collectives between GPUs that share a linear map, as `DTensor` runs them (`torch/distributed/tensor/`).
 //!
-//! Collectives are out of place (`torch.ops._c10d_functional`): each copies what it is given and works on the copy. The
-//! host waits at once, in stream order, so that nothing lives longer than it does here.
+//! Collectives are out of place (`torch.ops._c10d_functional`): each copies its input and works on the copy. The host
+//! waits at once, in stream order, so that no lifetime depends on the collective.
 
 use smallvec::smallvec;
 
@@ -11,7 +11,7 @@ use super::super::work::{Chore, Shared};
 use crate::dtype::DType;
 
 impl Tape {
-    /// A tensor that every GPU has enters a map of which each has a part: its gradient is the sum of all parts'
+    /// Passes a tensor that every GPU has to a map of which each has a part: its gradient is the sum over all parts
     /// (`DTensor.from_local(x, [Replicate()])`).
     pub fn share(&self, x: &Tensor) -> Tensor {
         let rec = self.record("FromTorchTensorBackward", &[x]);
@@ -22,7 +22,7 @@ impl Tape {
         })
     }
 
-    /// The sum over all GPUs (`Partial` to `Replicate`).
+    /// Sums over all GPUs (`Partial` to `Replicate`).
     pub fn sum_shared(&self, x: &Tensor) -> Tensor {
         let rec = self.record("RedistributeBackward", &[x]);
         self.chore(Chore::SharedMap { gradient: false });
@@ -33,8 +33,8 @@ impl Tape {
         })
     }
 
-    /// The parts of all GPUs side by side in the last dimension (`Shard(-1)` to `Replicate`): gathered one after the
-    /// other, then laid out anew. Backward keeps a copy of the own part.
+    /// Concatenates the parts of all GPUs in the last dimension (`Shard(-1)` to `Replicate`): they are gathered one
+    /// after the other, then copied into place. Backward keeps a copy of the GPU's own part.
     pub fn gather_shared(&self, x: &Tensor) -> Tensor {
         let (part, last) = (x.last(), x.dim() - 1);
         let rec = self.record("RedistributeBackward", &[x]);
@@ -51,9 +51,9 @@ impl Tape {
         })
     }
 
-    /// Rows of a table of which each GPU has a part, for ids [..]: [.., width]. What lies in another part is masked,
-    /// then all are summed (`MaskPartial`); backward makes the gradient of the whole table, of which each adds
-    /// its part to that of the head.
+    /// Looks up rows of a table of which each GPU has a part, for ids [..]: [.., width]. Ids of other parts are masked,
+    /// then all results are summed (`MaskPartial`); backward makes the gradient of the whole table, of which each GPU
+    /// adds its part to that of the head.
     pub fn embedding_shared(&self, weight: &Tensor, ids: &Tensor) -> Tensor {
         let places = {
             let below = self.compute(ids, DType::Bool, "ids below the part");
@@ -70,7 +70,7 @@ impl Tape {
         self.sum_shared(&out)
     }
 
-    /// A stage of a pipeline receives what lies in its buffer by now.
+    /// Receives a tensor into the buffer of a pipeline stage.
     pub fn receive(&self, buffer: &Tensor) {
         self.shared(Shared::Received, buffer);
     }

@@ -69,17 +69,17 @@ impl Tape {
         })
     }
 
-    /// The workspace that cuDNN takes for patches `x` and `weight`, which make `out`.
+    /// Allocates the workspace of cuDNN for patches `x` and `weight`, which make `out`.
     pub(crate) fn in_convolution(&self, x: &Tensor, weight: &Tensor, out: &Tensor) {
         self.cudnn_workspace(cudnn_conv::forward(x, weight, out));
     }
 
-    /// The workspace that it takes for the gradient of `weight` from patches `x` and the gradient of the output.
+    /// Allocates the workspace of cuDNN for the gradient of `weight` from patches `x` and the gradient of the output.
     pub(crate) fn in_weight_gradient(&self, x: &Tensor, weight: &Tensor, grad: &Tensor) {
         self.cudnn_workspace(cudnn_conv::weight_gradient(x, weight, grad));
     }
 
-    /// A kernel gets an operand contiguous.
+    /// Copies an operand that is not contiguous, since kernels need it to be.
     pub(crate) fn dense_copy(&self, x: &Tensor) -> Option<Tensor> {
         (!x.is_contiguous()).then(|| self.empty(*x.shape(), x.dtype(), "contiguous copy"))
     }

@@ -1,8 +1,8 @@
-//! Temporary storage of CUB's device-wide algorithms, which PyTorch takes from the allocator.
+//! Sizes of CUB's temporary storage, which PyTorch takes from the allocator.
 //!
-//! Each algorithm asks for its arrays rounded up to 256 bytes, and 255 more to align the first
-//! (`cub/util_temporary_storage.cuh`, `AliasTemporaries`). Tile sizes are those of Hopper's
-//! tuning policies; they reproduce every size in the recorded allocator traces.
+//! Each algorithm requests its arrays rounded up to 256 bytes, and 255 more to align the first
+//! (`cub/util_temporary_storage.cuh`, `AliasTemporaries`). Tile sizes are those of Hopper's tuning policies; they
+//! reproduce every size in the recorded allocator traces.
 
 use super::super::gpu::Gpu;
 
@@ -23,8 +23,8 @@ pub(super) fn scan_i32(n: u64) -> u64 {
     aligned(&[8 * (n.div_ceil(3072) + PADDING_TILES), 1])
 }
 
-/// `DeviceReduce` of `n` 4-byte values: nothing but a placeholder where one block of 256 threads with
-/// 16 values each does it, else one sum for each of five waves of such blocks.
+/// `DeviceReduce` of `n` 4-byte values: only a placeholder if one block of 256 threads with 16 values each suffices,
+/// else one sum for each of five waves of such blocks.
 pub(super) fn reduce(n: u64, gpu: &Gpu) -> u64 {
     if n <= 256 * 16 {
         return 1;
@@ -37,10 +37,10 @@ pub(super) fn select(n: u64) -> u64 {
     aligned(&[8 * (n.div_ceil(4224) + PADDING_TILES), 1])
 }
 
-/// `DeviceRadixSort` of `n` pairs of 8-byte keys and values by the lower `bits` of the keys: nothing but
-/// a placeholder where one block of 256 threads with 9 pairs each does it. Else one pass for each 8
-/// bits, each with 256 sums of 8 bytes and a counter; 256 status words for each tile of 4608; and,
-/// where there are several passes, a second buffer of keys and one of values.
+/// `DeviceRadixSort` of `n` pairs of 8-byte keys and values by the lower `bits` of the keys: only a placeholder if one
+/// block of 256 threads with 9 pairs each suffices. Else one pass for each 8 bits, each with 256 sums of 8 bytes and a
+/// counter; 256 status words for each tile of 4608; and, if there are several passes, a second buffer of keys and one
+/// of values.
 pub(super) fn sort_pairs(n: u64, bits: u64) -> u64 {
     if n <= 256 * 9 {
         return 1;

@@ -2,8 +2,8 @@
 //! (`tests/data/truth/convolutions.jsonl.gz`, held by `tests/convolutions.rs`).
 //!
 //! cuDNN's fast kernels read channels last. Given PyTorch's layout, they copy image, weight and output into a
-//! workspace, with channels padded to whole groups; gradients of a weight may be summed there in parts. Which kernel is
-//! taken is cuDNN's own choice: each bound here lies between the shapes on both sides of it that were measured.
+//! workspace, with channels padded to whole groups; gradients of a weight may be summed there in parts. cuDNN chooses
+//! the kernel: each bound here lies between measured shapes on both sides of it.
 
 use super::super::tensor::Tensor;
 use crate::dtype::DType;
@@ -12,46 +12,46 @@ use crate::dtype::DType;
 const FP32_GROUP: u64 = 4;
 const HALF_GROUP: u64 = 8;
 
-/// Least side of images that half-precision kernels read as they are; 392 is still copied.
+/// Smallest side of images that half-precision kernels read in place; 392 is still copied.
 const LEAST_DIRECT_SIDE: u64 = 400;
 
 /// Most pixels of all images that half-precision kernels copy: 12,976,128 are, 13,547,520 are not.
 const MOST_COPIED_PIXELS: u64 = 13_400_000;
 
-/// Least elements of all images that fp32 kernels copy: 677,376 are, 602,112 are not.
+/// Fewest elements of all images that fp32 kernels copy: 677,376 are, 602,112 are not.
 const LEAST_COPIED_ELEMENTS: u64 = 677_376;
 
-/// Least elements of all patches that are whole images for which fp32 kernels copy: 32,928 are, 30,720 are not.
+/// Fewest elements of all patches that are whole images for which fp32 kernels copy: 32,928 are, 30,720 are not.
 const LEAST_ROWS: u64 = 1 << 15;
 
-/// Least output channels that were measured.
+/// Fewest output channels measured.
 const LEAST_MEASURED: u64 = 192;
 
-/// Least output channels of which kernels take more at once; 896 are too few.
+/// Fewest output channels of which kernels take more at once; 896 are too few.
 const WIDE: u64 = 1024;
 
-/// Least output channels for which kernels sum the gradient of a weight of 14 × 14 patches as they do for more, and in
-/// fp32 at once: 768 are, 512 are not; and 1,280 are, 1,152 are not.
+/// Fewest output channels for which kernels sum the gradient of a weight of 14 × 14 patches as for wider weights (768
+/// are, 512 are not), and for which fp32 kernels do so at once (1,280 are, 1,152 are not).
 const BROAD: u64 = 576;
 const BROADEST: u64 = 1280;
 
-/// Most fp32 patches of 14 × 14 for which the kernel that pads channels is always taken, 442 are too many; and least
-/// elements of the output for which it may be again: 2,064,384 are, 1,966,080 are not.
+/// Most fp32 patches of 14 × 14 for which the kernel that pads channels is always taken (442 are too many), and fewest
+/// elements of the output for which it may be taken again (2,064,384 are, 1,966,080 are not).
 const MOST_GROUPED: u64 = 440;
 const GROUPED_FROM: u64 = 2_000_000;
 
 /// Most images that fp32 kernels take without padding.
 const MOST_UNPADDED_IMAGES: u64 = 48;
 
-/// Least output positions for which the gradient of a weight is summed in several whole copies: 2,738 are, 2,704 are
-/// not; and for which in one again: 61,200 are, 60,800 are not.
+/// Fewest output positions for which the gradient of a weight is summed in several whole copies (2,738 are, 2,704 are
+/// not), and for which it is summed in one again (61,200 are, 60,800 are not).
 const SUMMED_FROM: u64 = 2_738;
 const SUMMED_ONCE_FROM: u64 = 61_200;
 
-/// Least positions of volumes for which half-precision kernels sum the gradient of a weight beside it.
+/// Fewest positions of volumes for which half-precision kernels sum the gradient of a weight beside it.
 const VOLUMES_SUMMED_FROM: u64 = 17_280;
 
-/// Locks and other bytes that kernels for planes and for volumes keep.
+/// Bytes for locks and other state of kernels for planes and for volumes.
 const PLANE_LOCKS: u64 = 128;
 const VOLUME_LOCKS: u64 = 159;
 
@@ -66,12 +66,12 @@ pub(super) fn forward(x: &Tensor, w: &Tensor, out: &Tensor) -> Option<u64> {
         (DType::F32, 4) if images > MOST_UNPADDED_IMAGES => (FP32_GROUP, if images > 192 { 0 } else { all }),
         (DType::F32, 4) if w.size(0) >= WIDE && x.numel() >= LEAST_COPIED_ELEMENTS => (1, all),
         (DType::F32, 5) if of_each.is_multiple_of(4) => (FP32_GROUP, 0),
-        // patches that are whole images are the rows of a matrix
+        // Patches that are whole images are the rows of a matrix.
         (DType::F32, 5) if of_each > 1 || x.numel() >= LEAST_ROWS => (1, spread(out)),
         (DType::F32, _) => return None,
         (_, 4) if side < LEAST_DIRECT_SIDE => {
             if images * side * side >= MOST_COPIED_PIXELS {
-                // the offset of each element of a patch
+                // Offset of each element of a patch.
                 return Some(4 * row(w, 1));
             }
             if w.size(0) < 512 {
@@ -116,7 +116,7 @@ pub(super) fn weight_gradient(x: &Tensor, w: &Tensor, g: &Tensor) -> Option<u64>
         (DType::F16, 4) if positions <= 392 && w.size(0) >= WIDE => (1, g.numel(), 0),
         (_, 4) => {
             if w.last() == 32 && w.size(0) < WIDE && positions >= 490 {
-                // a kernel that sums in fp32 and keeps the offsets of a patch
+                // A kernel that sums in fp32 and keeps the offsets of a patch.
                 return Some(16 + 4 * w.numel() + 6 * row(w, 1));
             }
             (HALF_GROUP, g.numel(), plane_sums(w, images, side, positions))
@@ -144,7 +144,7 @@ pub(super) fn weight_gradient(x: &Tensor, w: &Tensor, g: &Tensor) -> Option<u64>
     Some(copies(x, w, group, moved) + beside)
 }
 
-/// An estimate where nothing was measured: all are copied.
+/// Estimate for shapes that were not measured: image, weight and output are copied.
 fn unmeasured(x: &Tensor, w: &Tensor, out: &Tensor) -> u64 {
     let group = if x.dtype() == DType::F32 {
         FP32_GROUP
@@ -159,13 +159,13 @@ fn positions(out: &Tensor) -> u64 {
     out.numel() / out.size(1)
 }
 
-/// Elements of an output, which has no need of a copy where each image has one position: both layouts are the same.
+/// Elements of an output, or 0 if it needs no copy because each image has one position: both layouts are then equal.
 fn spread(out: &Tensor) -> u64 {
     if positions(out) == out.size(0) { 0 } else { out.numel() }
 }
 
-/// Copies of image and weight with channels last and padded to a multiple of `group`, and of so many elements of the
-/// output.
+/// Bytes of copies of image and weight, with channels last and padded to a multiple of `group`, and of `moved` elements
+/// of the output.
 fn copies(x: &Tensor, w: &Tensor, group: u64, moved: u64) -> u64 {
     16 + x.dtype().width() * (padded(x, group) + padded(w, group) + moved)
 }
@@ -179,7 +179,7 @@ fn row(w: &Tensor, group: u64) -> u64 {
     padded(w, group) / w.size(0)
 }
 
-/// Parts of the gradient of a plane's weight from half precision, in fp32, with locks.
+/// Bytes of the parts of a plane's weight gradient from half precision, in fp32, with locks.
 fn plane_sums(w: &Tensor, images: u64, side: u64, positions: u64) -> u64 {
     let wide = w.size(0) >= WIDE;
     match positions {
@@ -198,7 +198,7 @@ fn plane_sums(w: &Tensor, images: u64, side: u64, positions: u64) -> u64 {
     }
 }
 
-/// In how many parts fp32 kernels sum the gradient of a volume's weight.
+/// Number of parts in which fp32 kernels sum the gradient of a volume's weight.
 const fn fp32_parts(images: u64, side: u64, kernel: u64) -> u64 {
     match (side, images) {
         (224.., _) => 1,
@@ -214,13 +214,13 @@ const fn fp32_parts(images: u64, side: u64, kernel: u64) -> u64 {
     }
 }
 
-/// Whether patches of 14 × 14 that are whole images keep, in fp32, the kernel that pads channels: few, or those of a large
-/// output that fill tiles of 64. All other volumes of such patches go to one that pads nothing.
+/// Returns true if patches of 14 × 14 that are whole images keep, in fp32, the kernel that pads channels: few patches,
+/// or those of a large output that fill tiles of 64. All other volumes of such patches use a kernel that pads nothing.
 const fn keeps_groups(positions: u64, images: u64, elements: u64) -> bool {
     positions == images && (positions <= MOST_GROUPED || (positions % 64 < 8 && elements >= GROUPED_FROM))
 }
 
-/// In how many parts the fp32 kernels that pad nothing sum the gradient of a volume's weight.
+/// Number of parts in which the fp32 kernels that pad nothing sum the gradient of a volume's weight.
 const fn narrow_parts(images: u64, side: u64, width: u64) -> u64 {
     match (side, images, width) {
         (14, ..) => 6,
@@ -237,12 +237,12 @@ const fn narrow_parts(images: u64, side: u64, width: u64) -> u64 {
     }
 }
 
-/// So many of them in tiles of 64 × 32, with locks.
+/// Bytes of `parts` parts of a weight gradient in tiles of 64 × 32, with locks.
 fn narrow_sums(w: &Tensor, parts: u64) -> u64 {
     VOLUME_LOCKS + (4 * 64 * 32 * parts + 16 * (parts + 1)) * tiles(w, 1, [64, 32])
 }
 
-/// In how many parts half-precision kernels do, and of what width their tiles are.
+/// Number of parts in which half-precision kernels sum the gradient of a volume's weight, and the width of their tiles.
 fn half_parts(images: u64, positions: u64, w: &Tensor) -> (u64, u64) {
     let between = (13..=23).contains(&images);
     if row(w, HALF_GROUP).is_multiple_of(256) {
@@ -271,8 +271,8 @@ fn half_parts(images: u64, positions: u64, w: &Tensor) -> (u64, u64) {
     }
 }
 
-/// So many parts of the gradient of a volume's weight in fp32, in whole tiles of 128 × `tile`, with locks for each of
-/// them and for the sum.
+/// Bytes of `parts` parts of a volume's weight gradient in fp32, in whole tiles of 128 × `tile`, with locks for each
+/// part and for the sum.
 fn volume_sums(w: &Tensor, group: u64, (parts, tile): (u64, u64)) -> u64 {
     if parts == 0 {
         return 0;
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
     use crate::tape::{Gpu, Tape};
 
-    /// Images, side, patch and width of a tower, with the type; expects (forward, gradient).
+    /// Returns (forward, gradient) for images, side, patch and width of a tower, in the given type.
     fn plane(n: u64, side: u64, patch: u64, width: u64, dtype: DType) -> (Option<u64>, Option<u64>) {
         let t = Tape::new(Gpu::H200);
         let x = t.empty([n, 3, side, side], dtype, "x");

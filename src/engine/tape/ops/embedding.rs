@@ -9,7 +9,7 @@ use super::super::work::{Class, bytes_of, rows_of};
 use super::cub;
 use crate::dtype::DType;
 
-/// Up to so many ids the gradient is summed without sorting them
+/// Most ids for which the gradient is summed without sorting them
 /// (`embedding_dense_backward_cuda` in `aten/src/ATen/native/cuda/Embedding.cu`).
 const UNSORTED_IDS: u64 = 3072;
 
@@ -22,7 +22,7 @@ impl Tape {
         self.embedding_in(weight, ids, 1)
     }
 
-    /// As [`Tape::embedding`], of one of so many parts of a table, whose gradient is made of the whole.
+    /// Looks up rows in one of `parts` parts of a table, whose gradient is a part of the whole table's.
     pub(super) fn embedding_in(&self, weight: &Tensor, ids: &Tensor, parts: u64) -> Tensor {
         let mut rec = self.record("EmbeddingBackward0", &[weight]);
         rec.save(self, ids);
@@ -56,13 +56,13 @@ impl Tape {
                 extents,
             );
             drop(g);
-            // The own part, in the memory of the whole.
+            // The GPU's own part, in the memory of the whole gradient.
             smallvec![Some(out.narrow_raw(0, part[0]))]
         })
     }
 
-    /// `make` makes the gradient of a table of these rows from `n` ids; many ids are sorted first, then summed in runs
-    /// of equal ones, in fp32 for half precision (`embedding_backward_cuda_kernel`).
+    /// Runs `make`, which makes the gradient of a table of these rows from `n` ids; many ids are sorted first, then
+    /// summed in runs of equal ones, in fp32 for half precision (`embedding_backward_cuda_kernel`).
     pub(crate) fn in_embedding_backward<R>(&self, n: u64, rows: Dims, make: impl FnOnce() -> R) -> R {
         if n <= UNSORTED_IDS {
             return make();

@@ -32,7 +32,7 @@ impl Tape {
         })
     }
 
-    /// `torch.equal(grad_output, torch.tensor(1.0))`; else gradients are scaled in place.
+    /// `torch.equal(grad_output, torch.tensor(1.0))`; otherwise gradients are scaled in place.
     fn is_one(&self) {
         let one = self.empty([], DType::F32, "1");
         let equal = self.empty([], DType::Bool, "comparison");
@@ -76,13 +76,13 @@ impl Tape {
         (loss, gradients)
     }
 
-    /// `_can_use_mm_out`: whether products go into memory that is there.
+    /// `_can_use_mm_out`: returns true if products can be written into existing memory.
     fn multiplies_in_place(&self, x: &Tensor, weight: &Tensor) -> bool {
         x.dtype() == weight.dtype() && self.autocast_dtype().is_none_or(|low| low == x.dtype())
     }
 
-    /// Logits of some rows, which the loss turns into their gradient in place, and what that adds to
-    /// the gradients of hidden states and head.
+    /// Logits of some rows, which the loss turns into their gradient in place, and their contribution to the gradients
+    /// of hidden states and head.
     fn fused_loss_chunk(
         &self,
         x: &Tensor,
@@ -106,7 +106,7 @@ impl Tape {
         }
     }
 
-    /// `grad_weight += grad_logits.T @ x`: in place by `addmm`, but for full precision and old cards.
+    /// `grad_weight += grad_logits.T @ x`, in place by `addmm` except in full precision and on old cards.
     fn add_weight_gradient(&self, x: &Tensor, logits: &Tensor, total: &Tensor) {
         let low = logits.dtype() != DType::F32;
         let in_place = self.0.gpu.capability.0 >= 8 && low;
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(chunk_rows(100, 4096, 4096), 100);
     }
 
-    /// Bytes asked for by forward, after hidden states, head and labels.
+    /// Bytes requested by forward, after hidden states, head and labels.
     fn births(dtype: DType, trained: bool, low: Option<DType>) -> Vec<u64> {
         let tape = Tape::new(Gpu::H200);
         let x = tape.parameter([96, 64], dtype, "x");
@@ -173,7 +173,7 @@ mod tests {
     fn autocast_casts_the_head_for_each_chunk_and_keeps_one_copy() {
         let sizes = births(DType::F32, true, Some(DType::Bf16));
         let copies = sizes.iter().filter(|&&b| b == 256 * 64 * 2).count();
-        // three chunks cast the transposed head; the head itself is cached
+        // Three chunks cast the transposed head; the head itself is cached.
         assert_eq!(copies, 3 + 1);
     }
 }

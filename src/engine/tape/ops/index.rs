@@ -10,12 +10,13 @@ use super::cub;
 use crate::dtype::DType;
 
 impl Tape {
-    /// An operation outside the graph whose result has the given type: comparisons, masks, ids.
+    /// Makes the result of an operation outside the graph, in the given type: comparisons, masks, ids.
     pub fn compute(&self, like: &Tensor, dtype: DType, name: &'static str) -> Tensor {
         self.empty_like(like, dtype, name)
     }
 
-    /// Image features in the places of image tokens, which `get_placeholder_mask` asks to be as wide as the embeddings.
+    /// Writes image features over the image tokens' embeddings; `get_placeholder_mask` requires them to be as wide as
+    /// these.
     pub fn place_features(&self, embeds: &Tensor, mask: &Tensor, features: &Tensor) -> Tensor {
         self.fits(
             embeds.last() == features.last(),
@@ -26,7 +27,8 @@ impl Tape {
         self.masked_scatter(embeds, mask, features)
     }
 
-    /// `x.masked_scatter(mask, source)`; the mask is broadcast to the shape of `x`, and what `source` has beyond it is left.
+    /// `x.masked_scatter(mask, source)`; the mask is broadcast to the shape of `x`, and excess elements of `source` are
+    /// ignored.
     pub fn masked_scatter(&self, x: &Tensor, mask: &Tensor, source: &Tensor) -> Tensor {
         self.fits(x.last() <= source.last(), "masked_scatter", x, source);
         let mut rec = self.record("MaskedScatterBackward0", &[x, source]);
@@ -51,7 +53,7 @@ impl Tape {
         })
     }
 
-    /// Where each source element goes (`masked_scatter_cuda_kernel` in
+    /// Computes the position of each source element (`masked_scatter_cuda_kernel` in
     /// `aten/src/ATen/native/cuda/IndexKernel.cu`).
     pub(crate) fn in_masked_scatter(&self, x: &Tensor, mask: &Tensor) {
         let prefix = self.empty(*x.shape(), DType::I64, "prefix sum of the mask");
@@ -68,7 +70,7 @@ impl Tape {
         })
     }
 
-    /// `make` makes the `marked` elements of `x`, whose places are found first.
+    /// Runs `make`, which makes the `marked` elements of `x`, after finding their positions.
     pub(crate) fn in_masked_select<R>(&self, x: &Tensor, mask: &Tensor, marked: u64, make: impl FnOnce() -> R) -> R {
         let dense = self.broadcast_mask(mask, x);
         let places = self.nonzero(dense.as_ref().unwrap_or(mask), marked);
@@ -100,7 +102,7 @@ impl Tape {
         })
     }
 
-    /// Indices of several dimensions as one: the first half of `index_put_(accumulate=True)`
+    /// Combines indices of several dimensions into one: the first half of `index_put_(accumulate=True)`
     /// (`makeLinearIndex` in `aten/src/ATen/native/cuda/Indexing.cu`).
     pub(crate) fn linear_index(&self, indices: &[Tensor]) -> Tensor {
         let linear = |index: &Tensor| {
@@ -114,8 +116,8 @@ impl Tape {
         first
     }
 
-    /// Sorts an index, so that what goes to one place is summed there: the second half
-    /// (`index_put_with_sort_kernel`). There are `places` to go to.
+    /// Sorts an index into `places` positions, so that values for one position are summed there: the second half
+    /// (`index_put_with_sort_kernel`).
     pub(crate) fn sort_index(&self, index: Tensor, places: u64) {
         let bits = u64::from(places.max(1).ilog2()) + 1;
         let ids = |name| self.empty([index.numel()], DType::I64, name);
@@ -125,7 +127,7 @@ impl Tape {
         drop((arange, order, sorted, index));
     }
 
-    /// Says that `out` was gathered, row by row.
+    /// Records that `out` was gathered row by row.
     pub(super) fn gathered(&self, mark: usize, out: &Tensor) {
         let bytes = bytes_of(out);
         self.ran_as(

@@ -61,13 +61,12 @@ impl Tape {
         out
     }
 
-    /// Coordinates [marked, dims] as one index for each dimension.
+    /// Splits coordinates [marked, dims] into one index for each dimension.
     fn columns(&self, places: &Tensor) -> Vec<Tensor> {
         self.unbind(&self.transpose(places, 0, 1))
     }
 
-    /// `x[i, …]` of the first dimension, with an index of `n` that lies on the host and is copied to the
-    /// GPU each time.
+    /// `x[i, …]` of the first dimension, with an index of `n` elements on the host that is copied to the GPU each time.
     pub fn index_from_host(&self, x: &Tensor, n: u64) -> Tensor {
         let rec = self.record("IndexBackward0", &[x]);
         let copied = move |t: &Self| t.empty([n], DType::I64, "copy of the index");

@@ -9,8 +9,8 @@ use super::super::work::{Class, bytes_of, rows_of};
 impl Tape {
     /// `torch.nn.functional.cross_entropy(logits, target)`: [n, classes], [n] → [].
     ///
-    /// It states the type of its `log_softmax`, so autocast leaves that alone and widens what goes
-    /// into `nll_loss` only (`aten/src/ATen/native/LossNLL.cpp`).
+    /// It passes a type to its `log_softmax`, so autocast leaves that unchanged and widens only the input of `nll_loss`
+    /// (`aten/src/ATen/native/LossNLL.cpp`).
     pub fn cross_entropy(&self, logits: &Tensor, target: &Tensor) -> Tensor {
         let log_probs = self.log_softmax(logits, Some(logits.dtype()));
         let log_probs = self.cast_high(&log_probs);

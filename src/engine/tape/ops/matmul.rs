@@ -1,4 +1,4 @@
-//! Matrix products, and what `linear` and `matmul` make of their operands first.
+//! Matrix products, and the preparation of operands by `linear` and `matmul`.
 
 use smallvec::smallvec;
 
@@ -24,14 +24,14 @@ fn cublas_workspace(capability: (u32, u32)) -> u64 {
 const CUBLASLT_WORKSPACE: u64 = 1 << 20;
 
 impl Tape {
-    /// cuBLAS multiplies.
+    /// Uses cuBLAS, which allocates its workspace on first use.
     pub(crate) fn cublas(&self) {
         let set = self.0.workspace_sizes.get().cublas;
         let bytes = set.unwrap_or_else(|| cublas_workspace(self.0.gpu.capability));
         self.workspace("cuBLAS workspace", bytes);
     }
 
-    /// cuBLASLt multiplies, and adds a bias.
+    /// Uses cuBLASLt, which adds a bias to the product, and allocates its workspace on first use.
     pub(crate) fn cublaslt(&self) {
         self.cublas();
         let set = self.0.workspace_sizes.get().cublaslt;
@@ -158,15 +158,15 @@ impl Tape {
         self.view(&out, with_tail(&lead, a.size(a.dim() - 2), b.last()))
     }
 
-    /// The copy of an operand whose rows or columns are one row or column repeated, which cuBLAS does not
-    /// take (`prepare_batch_matrix_for_cublas` in `aten/src/ATen/native/cuda/Blas.cpp`).
+    /// Copies an operand whose rows or columns are one row or column repeated, which cuBLAS does not support
+    /// (`prepare_batch_matrix_for_cublas` in `aten/src/ATen/native/cuda/Blas.cpp`).
     pub(crate) fn unrepeated(&self, x: &Tensor) -> Option<Tensor> {
         let last = x.dim() - 1;
         let repeats = |i: usize| x.strides()[i] == 0 && x.size(i) > 1;
         (repeats(last) || repeats(last - 1)).then(|| self.empty(*x.shape(), x.dtype(), "contiguous copy"))
     }
 
-    /// The copy of a matrix, or of a batch of them, of which neither rows nor columns follow one another in memory
+    /// Copies a matrix, or a batch of matrices, in which neither rows nor columns are contiguous
     /// (`prepare_matrix_for_cublas`, `prepare_batch_matrix_for_cublas`).
     pub(crate) fn ready_for_cublas(&self, x: &Tensor) -> Option<Tensor> {
         let last = x.dim().checked_sub(1).filter(|&last| last > 0)?;
@@ -212,7 +212,7 @@ impl Tape {
         }
     }
 
-    /// Says that the last birth is the result of this product.
+    /// Records that the last allocation is the result of this product.
     fn multiplied(&self, product: &Product, dtype: DType) {
         self.items(|items| {
             let birth = items.iter().rposition(|item| matches!(item, Item::Launch(_)));
@@ -236,15 +236,15 @@ impl Tape {
     }
 }
 
-/// Which saved tensor is which operand.
+/// Indices of the operands among the saved tensors.
 #[derive(Clone, Copy)]
 struct SavedOperands {
     a: Option<usize>,
     b: Option<usize>,
 }
 
-/// Saves what the gradients need: of the left one the right operand, and the other way round.
-/// `first` is the position of the left operand among the operation's inputs.
+/// Saves the operands that the gradients need: the right one for the left one's, and vice versa. `first` is the
+/// position of the left operand among the operation's inputs.
 fn save_operands(tape: &Tape, rec: &mut Recording, a: &Tensor, b: &Tensor, first: usize) -> SavedOperands {
     let mut next = 0;
     let mut save = |wanted: bool, t: &Tensor, rec: &mut Recording| {
@@ -279,7 +279,7 @@ impl Operands {
     }
 }
 
-/// Extents m, n, k, batch of a product, and how its operands lie.
+/// Extents m, n, k, batch of a product, and the layout of its operands.
 #[derive(Clone, Copy)]
 struct Product {
     extents: [u64; 4],
@@ -365,8 +365,8 @@ fn layout(a_transposed: bool, b_transposed: bool) -> Layout {
     }
 }
 
-/// Whether a tensor can be seen as a matrix without a copy (`should_fold`, which asks this of strides
-/// of extents of 1 too).
+/// Returns true if a tensor can be viewed as a matrix without a copy (`should_fold`, which also checks strides of
+/// extents of 1).
 fn folds(a: &Tensor) -> bool {
     let (shape, strides) = (a.shape(), a.strides());
     (0..a.dim() - 2).all(|i| strides[i] == strides[i + 1] * shape[i + 1])

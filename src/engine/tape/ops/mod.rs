@@ -1,4 +1,4 @@
-//! Operations: what each one makes, saves for backward, and drops, in PyTorch's order.
+//! Operations: the tensors that each makes, saves for backward, and drops, in PyTorch's order.
 //!
 //! Derivatives of several inputs are computed in alphabetical order of the inputs' names, because
 //! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).

@@ -93,7 +93,7 @@ impl Tape {
         })
     }
 
-    /// What finds the rows that are masked whole.
+    /// Finds the rows that are fully masked.
     pub(crate) fn in_safe_softmax(&self, x: &Tensor) {
         let masked = self.empty(*x.shape(), DType::Bool, "isneginf");
         let mut rows = *x.shape();
@@ -104,12 +104,12 @@ impl Tape {
         drop((zero, empty_rows, masked));
     }
 
-    /// `torch.nn.functional.log_softmax(x, dim=-1, dtype=dtype)`; `None` as for [`Tape::softmax`].
+    /// `torch.nn.functional.log_softmax(x, dim=-1, dtype=dtype)`; with `None` the type is that of [`Tape::softmax`].
     pub fn log_softmax(&self, x: &Tensor, dtype: Option<DType>) -> Tensor {
         self.softmax_like("LogSoftmaxBackward0", x, dtype, "log_softmax")
     }
 
-    /// Says that `out` is a softmax, or its gradient, of `inputs` tensors like it.
+    /// Records that `out` is a softmax, or its gradient, of `inputs` tensors like it.
     fn softened(&self, mark: usize, class: Class, out: &Tensor, inputs: u64) {
         let bytes = bytes_of(out);
         let dtype = out.dtype();
@@ -125,7 +125,7 @@ impl Tape {
         out
     }
 
-    /// fp16 widens within the kernel; any other type is converted first
+    /// Softmax or log-softmax. fp16 is widened within the kernel; any other type is converted first
     /// (`aten/src/ATen/native/SoftMax.cpp`).
     fn softmax_like(&self, node: &'static str, x: &Tensor, dtype: Option<DType>, name: &'static str) -> Tensor {
         let under_autocast = self.autocast_dtype().map(|_| DType::F32);
@@ -156,7 +156,7 @@ impl Tape {
                 Class::SoftmaxBackward
             };
             t.softened(mark, class, &out, 2);
-            // `softmax_backward_cuda_out` multiplies gradient and result first
+            // `softmax_backward_cuda_out` multiplies gradient and result first.
             let product = is_log.is_none().then(|| t.multiplied_by_result(&g));
             drop((product, dense, g));
             smallvec![Some(out)]

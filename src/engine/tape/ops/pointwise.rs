@@ -9,8 +9,8 @@ use super::views::promote;
 use crate::dtype::DType;
 
 impl Tape {
-    /// The result of an elementwise operation on two tensors: their broadcast shape, promoted
-    /// type, and the layout of the first operand that has the whole shape.
+    /// Makes the result of an elementwise operation on two tensors: their broadcast shape, promoted type, and the
+    /// layout of the first operand that has the whole shape.
     pub(super) fn elementwise(&self, a: &Tensor, b: &Tensor, dtype: DType, name: &'static str) -> Tensor {
         let shape = self.broadcast(a.shape(), b.shape(), name);
         let like = if *a.shape() == shape { a } else { b };
@@ -102,7 +102,7 @@ impl Tape {
         })
     }
 
-    /// `a += b`: no new memory; backward as `add`.
+    /// `a += b`: no new memory; its backward is that of `add`.
     pub fn add_(&self, a: Tensor, b: &Tensor) -> Tensor {
         let rec = self.record("AddBackward0", &[&a, b]);
         let whole = self.broadcast(a.shape(), b.shape(), "add_");
@@ -138,7 +138,7 @@ impl Tape {
         self.unary("NegBackward0", x, "neg")
     }
 
-    /// An operation whose backward needs the gradient alone.
+    /// An operation whose backward needs only the gradient.
     fn unary(&self, node: &'static str, x: &Tensor, name: &'static str) -> Tensor {
         let rec = self.record(node, &[x]);
         let out = self.empty_like(x, x.dtype(), name);

@@ -41,7 +41,7 @@ impl Tape {
         out
     }
 
-    /// Says that `out` is a reduction of `x`.
+    /// Records that `out` is a reduction of `x`.
     fn reduced(&self, mark: usize, x: &Tensor, reduced: &[bool], out: &Tensor, name: &'static str) {
         if !self.works() {
             return;
@@ -68,13 +68,14 @@ impl Tape {
         out
     }
 
-    /// What a reduction asks for beside its result; int64 is summed in its own width, all else in fp32.
+    /// Allocates the scratch memory of a reduction; int64 is summed in its own width, all else in fp32.
     fn reduce_scratch(&self, x: &Tensor, reduced: &[bool]) {
         let accumulator = if x.dtype() == DType::I64 { 8 } else { 4 };
         self.in_reduction(x, reduced, accumulator);
     }
 
-    /// What a reduction over `reduced` dimensions asks for beside its result, whose partial results have so many bytes.
+    /// Allocates the scratch memory of a reduction over `reduced` dimensions, whose partial results have `accumulator`
+    /// bytes.
     pub(crate) fn in_reduction(&self, x: &Tensor, reduced: &[bool], accumulator: u64) {
         for part in within_32_bits(coalesced(x, reduced), x.dtype().width()) {
             if let Some((partials, semaphores)) = partial_buffers(&part, &self.0.gpu) {
@@ -114,8 +115,8 @@ impl Tape {
         rec.finish(self, out, move |t, bw| smallvec![Some(t.expand(bw.grad(), shape))])
     }
 
-    /// `torch.linalg.vector_norm(x, 2, dim=-1, keepdim=True)`; autocast asks for a result in fp32 without
-    /// casting `x`. Backward is `grad * (x / norm)`, zeros where the norm is zero.
+    /// `torch.linalg.vector_norm(x, 2, dim=-1, keepdim=True)`; autocast computes the result in fp32 without casting
+    /// `x`. Backward is `grad * (x / norm)`, zeros if the norm is zero.
     pub fn norm_last(&self, x: &Tensor) -> Tensor {
         let mut rec = self.record("LinalgVectorNormBackward0", &[x]);
         rec.save(self, x);
@@ -144,7 +145,7 @@ impl Tape {
         self.reduce(x, &reduced, DType::Bool, "any")
     }
 
-    /// `x.sum(dim)`; backward repeats the gradient without a copy.
+    /// `x.sum(dim)`; backward expands the gradient without a copy.
     pub fn sum_dim(&self, x: &Tensor, dim: usize) -> Tensor {
         let x = &self.cast_high(x);
         let rec = self.record("SumBackward1", &[x]);
@@ -182,8 +183,8 @@ impl Tape {
     }
 }
 
-/// What a reduction over `reduced` asks of the allocator beside its result: partial
-/// results, and bytes of semaphores, where the work of one output is spread over several thread blocks.
+/// Partial results, and bytes of semaphores, that a reduction allocates if several thread blocks share the work of one
+/// output.
 ///
 /// `setReduceConfig` and `ReduceConfig` in `aten/src/ATen/native/cuda/Reduce.cuh`.
 fn partial_buffers(dims: &[IterDim], gpu: &Gpu) -> Option<(u64, u64)> {
@@ -261,8 +262,7 @@ struct IterDim {
     reduced: bool,
 }
 
-/// Dimensions as TensorIterator sees them: reduced ones first, each group by stride, neighbours
-/// that lie in one run merged.
+/// Dimensions as TensorIterator sees them: reduced ones first, each group by stride, adjacent ones merged.
 fn coalesced(x: &Tensor, reduced: &[bool]) -> Vec<IterDim> {
     let mut dims: Vec<IterDim> = (0..x.dim())
         .filter(|&i| x.size(i) != 1)
@@ -283,8 +283,8 @@ fn coalesced(x: &Tensor, reduced: &[bool]) -> Vec<IterDim> {
     dims
 }
 
-/// The parts in which a reduction runs: a tensor whose bytes 32 bits cannot index is halved along
-/// its longest run until they can (`TensorIteratorBase::with_32bit_indexing`, `get_dim_to_split`).
+/// Parts in which a reduction runs: a tensor too large for 32-bit byte offsets is halved along its longest run until it
+/// fits (`TensorIteratorBase::with_32bit_indexing`, `get_dim_to_split`).
 fn within_32_bits(dims: Vec<IterDim>, width: u64) -> Vec<Vec<IterDim>> {
     let run = |d: &IterDim| {
         d.extent

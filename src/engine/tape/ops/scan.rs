@@ -16,7 +16,7 @@ impl Tape {
         out
     }
 
-    /// The same of rows of integers in 8 bytes, [rows, n].
+    /// Running sums of rows of int64, [rows, n].
     pub fn running_sum_of(&self, [rows, n]: [u64; 2]) -> Tensor {
         let out = self.empty([rows, n], DType::I64, "cumsum");
         self.scan_storage(rows * n, n);

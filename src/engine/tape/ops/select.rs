@@ -1,6 +1,6 @@
-//! Operations whose result's size depends on values: `nonzero`, indexing by a mask, `repeat_interleave`.
+//! Operations whose result size depends on values: `nonzero`, indexing by a mask, `repeat_interleave`.
 //!
-//! The caller says how many elements there will be; none of these is part of the graph.
+//! The caller gives the number of elements; none of these is part of the graph.
 
 use smallvec::smallvec;
 
@@ -18,7 +18,7 @@ impl Tape {
         })
     }
 
-    /// `make` makes the places of the marked elements, which are counted first.
+    /// Runs `make`, which makes the positions of the marked elements, after counting them.
     pub(crate) fn in_nonzero<R>(&self, mask: &Tensor, make: impl FnOnce() -> R) -> R {
         let count = self.empty([], DType::I32, "number of marked elements");
         drop(self.empty([cub::reduce(mask.numel(), &self.0.gpu)], DType::U8, "reduce storage"));
@@ -64,7 +64,7 @@ impl Tape {
         out
     }
 
-    /// What CUB's scan of a single row takes, whose sums have this type.
+    /// Allocates the memory of CUB's scan over a single row, whose sums have this type.
     pub(crate) fn in_cumsum_of_row(&self, x: &Tensor, dtype: DType) {
         let source = (x.dtype() != dtype || !x.is_contiguous()).then(|| self.empty(*x.shape(), dtype, "copy to sum"));
         let storage = match dtype {
@@ -83,14 +83,14 @@ impl Tape {
         out
     }
 
-    /// The count of elements that differ from the one before, and CUB's storage.
+    /// Allocates the count of elements that differ from the one before, and CUB's storage.
     pub(crate) fn in_unique_consecutive(&self, x: &Tensor) {
         let count = self.empty([], DType::I64, "number of unique elements");
         drop(self.empty([cub::select(x.numel())], DType::U8, "unique storage"));
         drop(count);
     }
 
-    /// `torch.repeat_interleave(x, repeats)` of one-dimensional ids, `total` in the end
+    /// `torch.repeat_interleave(x, repeats)` of one-dimensional ids, with `total` elements
     /// (`aten/src/ATen/native/Repeat.cpp`, `native/cuda/Repeat.cu`).
     pub fn repeat_interleave_ids(&self, x: &Tensor, repeats: &Tensor, total: u64) -> Tensor {
         let index = self.in_repeat_interleave(repeats, || self.empty([total], DType::I64, "repeat_interleave"));
@@ -99,7 +99,7 @@ impl Tape {
         out
     }
 
-    /// `make` makes `torch.repeat_interleave(repeats)`; beside it lie the places where each of them ends.
+    /// Runs `make`, which makes `torch.repeat_interleave(repeats)`, while the end positions are allocated.
     pub(crate) fn in_repeat_interleave<R>(&self, repeats: &Tensor, make: impl FnOnce() -> R) -> R {
         let dense = (!repeats.is_contiguous()).then(|| self.empty(*repeats.shape(), DType::I64, "contiguous copy"));
         let ends = self.cumsum_ids(repeats, DType::I64);

@@ -1,4 +1,4 @@
-//! Tensors set side by side along a new dimension, and rows of zeros behind others.
+//! Tensors stacked along a new dimension, and padding by rows of zeros.
 
 use smallvec::smallvec;
 
@@ -27,8 +27,8 @@ impl Tape {
         })
     }
 
-    /// `torch.nn.functional.pad` with `rows` of zeros at the end of a dimension; backward copies
-    /// what is not padding.
+    /// `torch.nn.functional.pad` with `rows` of zeros at the end of a dimension; backward copies the part without
+    /// padding.
     pub fn pad_end(&self, x: &Tensor, dim: usize, rows: u64) -> Tensor {
         let rec = self.record("ConstantPadNdBackward0", &[x]);
         let from = *x.shape();

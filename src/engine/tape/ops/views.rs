@@ -1,4 +1,4 @@
-//! Operations that look at memory in another way, and the copies that they force.
+//! Views of memory, and the copies that they force.
 
 use smallvec::smallvec;
 
@@ -9,7 +9,7 @@ use super::super::work::{Chore, Class, bytes_of};
 use crate::dtype::DType;
 
 impl Tensor {
-    /// Part of a dimension, without a graph.
+    /// Returns a part of a dimension, without a graph.
     pub(super) fn narrow_raw(&self, dim: usize, len: u64) -> Self {
         let mut shape = *self.shape();
         shape[dim] = len;
@@ -18,7 +18,7 @@ impl Tensor {
 }
 
 impl Tape {
-    /// `x.view(shape)`; where elements or layout do not allow it, the run fails.
+    /// `x.view(shape)`; fails the run if elements or layout do not allow it.
     pub fn view(&self, x: &Tensor, shape: impl Into<Dims>) -> Tensor {
         let shape = shape.into();
         let strides = match shape.numel() == x.numel() {
@@ -34,7 +34,7 @@ impl Tape {
         })
     }
 
-    /// `x.reshape(shape)`: a view where the layout allows it, else a copy.
+    /// `x.reshape(shape)`: a view if the layout allows it, else a copy.
     pub fn reshape(&self, x: &Tensor, shape: impl Into<Dims>) -> Tensor {
         let shape = shape.into();
         if *x.shape() == shape {
@@ -135,8 +135,8 @@ impl Tape {
         self.narrow(x, dim, len)
     }
 
-    /// As [`Tape::slice`], with a backward of its own even where it takes the whole dimension:
-    /// Python's `x[:, -n:]`, which is not seen to begin at 0.
+    /// `x[:, -n:]`, `len` long, with a backward node even if it takes the whole dimension, because Python's slice does
+    /// not start at 0.
     pub fn narrow(&self, x: &Tensor, dim: usize, len: u64) -> Tensor {
         if len > x.size(dim) {
             self.misfit("slice", &[x.shape(), &[len]]);
@@ -203,7 +203,7 @@ impl Tape {
         self.cat_as(parts, dim, dtype)
     }
 
-    /// As [`Tape::cat`], in a type that is at least as wide.
+    /// `torch.cat(parts, dim)` in a type that is at least as wide.
     pub fn cat_as(&self, parts: &[&Tensor], dim: usize, dtype: DType) -> Tensor {
         let rec = self.record("CatBackward0", parts);
         let mut shape = *parts[0].shape();
@@ -259,7 +259,7 @@ impl Tape {
         out
     }
 
-    /// Says that `out` was made of parts set side by side.
+    /// Records that `out` was made by concatenating parts.
     pub(super) fn joined(&self, mark: usize, out: &Tensor) {
         if self.works() {
             let bytes = bytes_of(out);
@@ -284,7 +284,7 @@ impl Tape {
     }
 }
 
-/// The type in which two tensors of at least one dimension are combined.
+/// Type in which two tensors of at least one dimension are combined.
 pub(crate) fn promote(a: DType, b: DType) -> DType {
     use DType::{Bf16, F16, F32};
     let rank = |d: DType| match d {

@@ -1,4 +1,4 @@
-//! The simulated caching allocator: its rules, its invariants, and PyTorch's own record of it.
+//! Tests of the simulated caching allocator: rules, invariants, and traces recorded by PyTorch.
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 mod properties;

@@ -1,4 +1,4 @@
-//! What holds after any sequence of requests, frees and flushes, under any options.
+//! Invariants after any sequence of requests, frees and flushes, under any options.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -39,8 +39,8 @@ enum SmallOp {
     EmptyCache,
 }
 
-/// Few sizes, so that many blocks are equally large; now and then one of the large pool, among whose segments the
-/// small ones lie.
+/// Requests of few sizes, so that many blocks are equally large; now and then one of the large pool, so that large
+/// segments lie between small ones.
 fn small_op() -> impl Strategy<Value = SmallOp> {
     let bytes = prop_oneof![
         6 => prop_oneof![Just(1_u64), Just(512), Just(513), Just(2048), Just(4000), Just(160 << 10), Just(1 << 20)],
@@ -76,7 +76,7 @@ fn options() -> impl Strategy<Value = Options> {
     )
 }
 
-/// An allocator and what its user holds.
+/// An allocator and the blocks that its user holds.
 struct Program {
     allocator: CachingAllocator,
     live: Vec<Block>,
@@ -100,7 +100,7 @@ impl Program {
                 Err(error) => {
                     prop_assert_eq!(error.allocated, self.allocator.allocated());
                     prop_assert_eq!(error.reserved, self.allocator.reserved());
-                    // Only what shares a segment with a live block is still reserved.
+                    // Only segments that hold a live block are still reserved.
                     prop_assert!(
                         self.segments()
                             .iter()
@@ -166,7 +166,7 @@ fn check_layout(segments: &[SegmentView]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The counters are the sums of the layout, and every live block is where its owner thinks.
+/// The counters equal the sums of the layout, and every live block has the address that its owner expects.
 fn check_accounts(program: &Program) -> Result<(), TestCaseError> {
     let (allocator, segments) = (&program.allocator, program.segments());
     let (allocated, free) = (
@@ -262,7 +262,7 @@ proptest! {
             roundup_power2_divisions: RoundupDivisions::uniform(divisions),
             ..Options::default()
         };
-        // No block is as large as this, so that it decides nothing; but with the option the general pools serve all.
+        // No block is as large as this, so the option changes no decision; but it turns the small pools off.
         let general = Options {
             max_split_size: Some(Bytes::new(1 << 59)),
             ..options.clone()
@@ -334,7 +334,7 @@ proptest! {
         past in proptest::collection::vec(op(), 1..40),
         future in proptest::collection::vec(op(), 1..40),
     ) {
-        // Two programs with different pasts that come to hold nothing.
+        // Two programs with different histories that end with no live block.
         let mut programs = [Program::new(options.clone()), Program::new(options)];
         for op in &past {
             programs[0].run(op)?;
@@ -343,7 +343,7 @@ proptest! {
             programs[0].allocator.free(block);
         }
         programs[0].allocator.empty_cache();
-        // A failed request may leave an expandable segment behind that has addresses and no memory.
+        // A failed request may leave behind an expandable segment with addresses but no memory.
         prop_assume!(programs[0].allocator.fingerprint() == programs[1].allocator.fingerprint());
         for op in &future {
             for program in &mut programs {

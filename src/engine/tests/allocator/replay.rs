@@ -1,4 +1,4 @@
-//! The simulator against what PyTorch recorded: every address and both peaks.
+//! Tests of the simulator against PyTorch's recordings: every address and both peaks.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// Few enough to meet again, and the ends of the range.
+/// Addresses few enough to collide, and the ends of the range.
 fn address() -> impl Strategy<Value = u64> {
     prop_oneof![
         8 => (0_u64..4).prop_map(|n| n * 20 * MIB),

@@ -1,4 +1,4 @@
-//! Each rule on the smallest case that shows it, worked out by hand from PyTorch's source.
+//! Tests of each rule on the smallest case that shows it, worked out by hand from PyTorch's source.
 
 use vramscope_engine::allocator::{Block, CachingAllocator, Options};
 use vramscope_engine::units::Bytes;
@@ -190,7 +190,7 @@ fn garbage_collection_gives_back_what_was_cached_longest() {
     }
     let old_address = allocator.segments().map(|segment| segment.address).max();
     allocator.free(young);
-    // 110 MiB are reserved, 10 above the threshold. Both are of about equal age now: wait for one.
+    // 110 MiB are reserved, 10 above the threshold. Both blocks are of about equal age now: wait for one.
     for _ in 0..10 {
         let used = alloc(&mut allocator, 50 * MIB);
         allocator.free(used);
@@ -223,7 +223,7 @@ fn the_end_of_an_expandable_segment_counts_as_large_as_it_can_grow() {
     let mut allocator = expandable(Options::default());
     let blocks = [25, 10, 1].map(|mib| alloc(&mut allocator, mib * MIB + 512));
     allocator.free(blocks[0]);
-    // Free: 25 MiB at the start, less than 4 at the end. What fits the end goes to the start.
+    // Free: 25 MiB at the start, less than 4 at the end. Requests that fit the end go to the start.
     let found = alloc(&mut allocator, 2 * MIB);
     assert_eq!(allocator.address(found), allocator.address(blocks[0]));
 }
@@ -237,7 +237,7 @@ fn only_whole_granules_are_unmapped_and_the_gap_is_filled_first() {
     allocator.free(first);
     allocator.empty_cache();
     assert_eq!(mib(allocator.reserved()), 20.0);
-    // The unmapped 20 MiB and the free 10 behind them.
+    // The unmapped 20 MiB, then the free 10.
     let third = alloc(&mut allocator, 25 * MIB);
     assert_eq!((allocator.address(third), mib(allocator.reserved())), (start, 40.0));
     allocator.free(second);

@@ -1,8 +1,8 @@
-//! A tiny model of each family, `width` times as wide as it can be.
+//! Tiny configurations of each family, with a width that scales.
 
 use serde_json::{Value, json};
 
-/// Families and what they take: text, any number of images, parts that can be frozen.
+/// A family and its capabilities: text, several images, parts that can be frozen.
 #[derive(Debug)]
 pub struct Family {
     pub name: &'static str,
@@ -13,7 +13,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Its `config.json`.
+    /// Text of the family's `config.json`.
     pub fn config(&self, width: u64) -> String {
         (self.config)(width).to_string()
     }

@@ -1,5 +1,5 @@
-//! More never costs less, of every family: samples, positions, images, width; and less that is trained
-//! or kept never costs more, unless the report says why.
+//! Tests of monotonicity for every family: more samples, positions, images or width never cost less, and training or
+//! keeping less never costs more, unless the report says why.
 
 mod families;
 
@@ -10,7 +10,7 @@ use vramscope_engine::tape::log::Event;
 use vramscope_engine::tape::{Component, Gpu, Kind};
 use vramscope_engine::{Case, Model, Report, Setup};
 
-/// A setup by the keys of a case.
+/// A setup, by the keys of a case.
 #[derive(Debug, Clone)]
 struct Keys {
     batch: u64,
@@ -48,15 +48,15 @@ impl Keys {
         simulate(&model, &setup).unwrap_or_else(|e| panic!("{} {self:?}: {e}", family.name))
     }
 
-    /// How many parameters are trained.
+    /// Number of trained parameters.
     fn trained(&self, family: &Family) -> u64 {
         let (model, setup) = self.model_and_setup(family);
         let run = record(&model, &setup, Gpu::H200);
         run.parameters.iter().filter(|(_, trained)| *trained).count() as u64
     }
 
-    /// Highest sum of what tensors asked for in a steady step: allocated bytes have blocks' slack too,
-    /// which depends on what was freed before.
+    /// Highest sum of requested bytes in a steady step. Allocated bytes would include the blocks' slack, which depends
+    /// on earlier frees.
     fn peak(&self, family: &Family) -> u64 {
         let (model, setup) = self.model_and_setup(family);
         let run = record(&model, &setup, Gpu::H200);
@@ -85,7 +85,7 @@ fn families() -> impl Strategy<Value = &'static Family> {
 fn setups() -> impl Strategy<Value = Keys> {
     let of = |words: &'static [&'static str]| proptest::sample::select(words);
     (
-        // the gradient of a class token of a single sample is a view of all positions, and keeps their memory
+        // The gradient of a class token of a single sample is a view of all positions, and keeps their memory.
         (2u64..5, 450u64..500, 1u64..3, 1u64..3),
         of(&["none", "vision", "all-but-connector"]),
         of(&["none", "full"]),
@@ -121,7 +121,7 @@ fn activations(report: &Report) -> u64 {
         .sum()
 }
 
-/// Whether the report says that a frozen tower keeps a graph.
+/// Returns true if the report says that a frozen tower keeps a graph.
 fn explains(report: &Report) -> bool {
     report.warnings.iter().any(|w| w.code == "frozen-tower-keeps-graph")
 }
@@ -156,7 +156,7 @@ proptest! {
         }
     }
 
-    /// What a search of setups leaves out because another one beats it.
+    /// Holds for every option that a search of setups skips because another option dominates it.
     #[test]
     fn fused_attention_half_precision_and_the_fused_optimizer_never_take_more(family in families(), keys in setups()) {
         let with = |precision: &str, optim: &str, attn: &str| {

@@ -1,8 +1,10 @@
+//! Biases of a decoder's projections.
+
 use super::DecoderFamily;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 
-/// Which projections of a block have biases.
+/// Projections of a block that have biases.
 pub(super) struct Biases {
     pub qkv: bool,
     pub output: bool,
@@ -10,7 +12,8 @@ pub(super) struct Biases {
 }
 
 impl Biases {
-    /// Biases as the `nn.Linear` calls of a family's `modeling_*.py` make them: a key that they do not read says nothing.
+    /// Reads the biases as the `nn.Linear` calls of a family's `modeling_*.py` use them: a key that they do not read is
+    /// ignored.
     pub(super) fn read(s: &Section, family: DecoderFamily) -> Result<Self, ModelError> {
         use DecoderFamily as F;
         let flag = |key| s.flag(key, false);

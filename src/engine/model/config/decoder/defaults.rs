@@ -1,25 +1,27 @@
+//! Defaults of the decoders' configuration classes.
+
 use super::DecoderFamily;
 use crate::model::ModelError;
 use crate::model::config::Activation;
 use crate::model::config::section::Section;
 
-/// What transformers' configuration class of a family takes for absent keys.
+/// Values that transformers' configuration class of a family takes for absent keys.
 pub(crate) struct DecoderDefaults {
     pub vocab: u64,
     pub hidden: u64,
     pub intermediate: u64,
     pub layers: u64,
     pub heads: u64,
-    /// `None`: as many as query heads.
+    /// `None` for as many as query heads.
     pub kv_heads: Option<u64>,
-    /// `None`: hidden ÷ heads.
+    /// `None` for hidden ÷ heads.
     pub head_dim: Option<u64>,
     pub max_positions: u64,
     pub tie: bool,
     pub activation: Activation,
     /// Base wavelength of the rotary embedding.
     pub theta: f64,
-    /// Layers that see all positions before the sliding ones begin (Qwen).
+    /// Layers that see all positions, before the first sliding one (Qwen).
     pub max_window_layers: u64,
     pub attention_dropout: f64,
 }
@@ -231,7 +233,7 @@ impl DecoderDefaults {
     }
 }
 
-/// Gemma 2 and 3 read `hidden_activation`; older files of all families say `hidden_act`.
+/// Key of the activation: Gemma 2 and 3 read `hidden_activation`; older files of all families use `hidden_act`.
 pub(super) fn activation_key(s: &Section, family: DecoderFamily) -> &'static str {
     let newer = matches!(
         family,
@@ -244,7 +246,7 @@ pub(super) fn activation_key(s: &Section, family: DecoderFamily) -> &'static str
     }
 }
 
-/// A soft cap: Gemma 2 and VaultGemma have `default` where the key is absent and none where it is null.
+/// Reads a soft cap: for Gemma 2 and VaultGemma, `default` if the key is absent and none if it is null.
 pub(super) fn softcap(s: &Section, family: DecoderFamily, key: &str, default: f64) -> Result<Option<f64>, ModelError> {
     match family {
         DecoderFamily::Gemma2 | DecoderFamily::VaultGemma if !s.has(key) => Ok(Some(default)),

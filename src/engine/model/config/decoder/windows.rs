@@ -1,3 +1,5 @@
+//! Sliding windows of a decoder's layers.
+
 use serde_json::Value;
 
 use super::DecoderFamily;
@@ -5,7 +7,7 @@ use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
 
-/// Each layer's sliding window, from `layer_types` or from the family's rule.
+/// Reads each layer's sliding window, from `layer_types` or from the family's rule.
 ///
 /// `full_layers` is the default of `max_window_layers`. Source: `__post_init__` of the families' configuration classes.
 pub(super) fn read(
@@ -14,7 +16,7 @@ pub(super) fn read(
     layers: u64,
     full_layers: u64,
 ) -> Result<Vec<Option<u64>>, ModelError> {
-    // `validate_layer_type` asks every configuration that holds the list.
+    // `validate_layer_type` checks every configuration that holds the list.
     let stated = s
         .value("layer_types")
         .map(|types| from_types(s, types, layers))
@@ -29,7 +31,7 @@ pub(super) fn read(
     Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
 }
 
-/// The window's length, where the family has one and it is switched on.
+/// Length of the window in positions, if the family has one and it is switched on.
 fn window(s: &Section, family: DecoderFamily) -> Result<Option<u64>, ModelError> {
     let given = s.optional_size("sliding_window", limits::POSITIONS)?;
     let absent = !s.has("sliding_window");

@@ -1,4 +1,4 @@
-//! Attention of patches, each segment (a frame, a window) by itself.
+//! Attention of patches within segments (frames or windows).
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::nn::{self, AttentionCall, Builder, Linear};
 use crate::setup::Attention;
 use crate::tape::{Cuts, Tape, Tensor};
 
-/// Segments of patches that attend to themselves, and their bounds on the GPU.
+/// Segments of patches that attend only to their own patches, and their bounds on the GPU.
 pub struct Segments {
     cuts: Rc<Cuts>,
     /// `cu_seqlens`, kept by checkpointed blocks.
@@ -18,7 +18,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Segments of so many patches.
+    /// Makes segments of the given numbers of patches.
     pub fn new(lengths: Vec<u64>, bounds: Tensor) -> Self {
         Self {
             cuts: Rc::new(Cuts::new(lengths)),
@@ -26,7 +26,7 @@ impl Segments {
         }
     }
 
-    /// Each frame of each image.
+    /// Makes one segment of each frame of each image.
     pub fn of_frames(layout: &Layout, bounds: Tensor) -> Self {
         let frames = |g: &Grid| vec![g.rows * g.columns; g.frames as usize];
         Self::new(layout.images().iter().flat_map(frames).collect(), bounds)
@@ -41,7 +41,7 @@ pub struct VisionAttention {
 }
 
 impl VisionAttention {
-    /// Projections of `width`, with biases.
+    /// Makes the projections of `width`, with biases.
     pub fn new(b: &Builder, width: u64, heads: u64) -> Self {
         Self {
             qkv: Linear::new(b, "qkv", width, 3 * width, true),
@@ -86,15 +86,15 @@ impl VisionAttention {
     }
 }
 
-/// As [`Tape::attend_segments`], with one call of `flash_attn_varlen_func`.
+/// Attends within segments in one call of `flash_attn_varlen_func`.
 fn flash(t: &Tape, qkv: [&Tensor; 3], segments: u64) -> Tensor {
     let [q, k, v] = qkv.map(|x| t.cast_low(x));
     let out = t.flash_attention_of_segments([&q, &k, &v], segments);
     t.transpose(&out, 1, 2)
 }
 
-/// As [`Tape::attend_segments`], each operation of eager attention by itself: they let go of queries,
-/// keys and values at different times.
+/// Attends within segments, recording each operation of eager attention by itself, because queries, keys and values are
+/// freed at different times.
 fn one_by_one(t: &Tape, qkv: [&Tensor; 3], lengths: &[u64]) -> (Tensor, Vec<Tensor>) {
     let [q, k, v] = qkv.map(|x| t.split(x, 2, lengths));
     let each = |i: usize| attend(t, Attention::Eager, [&q[i], &k[i], &v[i]]);
@@ -103,7 +103,7 @@ fn one_by_one(t: &Tape, qkv: [&Tensor; 3], lengths: &[u64]) -> (Tensor, Vec<Tens
     (joined, outs)
 }
 
-/// Attention of one segment; its weights, where there are any, die at once.
+/// Attends within one segment; the attention weights, if any, are freed at once.
 fn attend(t: &Tape, attn: Attention, [q, k, v]: [&Tensor; 3]) -> Tensor {
     let call = AttentionCall {
         q,

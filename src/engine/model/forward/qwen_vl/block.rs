@@ -11,7 +11,7 @@ use crate::tape::{Tape, Tensor};
 
 /// A module from one tensor to one tensor.
 pub trait Map {
-    /// Runs it.
+    /// Runs the module.
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor;
 }
 
@@ -35,7 +35,7 @@ pub struct PatchEmbed {
 }
 
 impl PatchEmbed {
-    /// Weight [width, channels, frames, patch, patch] and, if asked, a bias.
+    /// Makes a weight [width, channels, frames, patch, patch] and, if `bias`, a bias.
     pub fn new(b: &Builder, p: &QwenPatches, width: u64, bias: bool) -> Self {
         let kernel = [p.channels, p.temporal_patch, p.patch, p.patch];
         b.tape().scope("patch_embed.proj", || Self {
@@ -57,7 +57,7 @@ impl PatchEmbed {
     }
 }
 
-/// `Qwen2VLVisionBlock` and its like.
+/// `Qwen2VLVisionBlock` and its variants.
 pub struct VisionBlock<N, M> {
     /// Norm before attention.
     pub norm1: N,
@@ -96,7 +96,7 @@ impl<N: Map, M: Map> VisionBlock<N, M> {
 pub struct VisionBlocks<N, M>(Vec<Rc<VisionBlock<N, M>>>);
 
 impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
-    /// `layers` of them.
+    /// Makes `layers` blocks.
     pub fn new(b: &Builder, layers: u64, make: impl Fn() -> VisionBlock<N, M>) -> Self {
         let t = b.tape();
         Self(
@@ -106,8 +106,8 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
         )
     }
 
-    /// [patches, width] → the same; `segments` says what attends to what in each block, `after` sees what each block
-    /// gives and makes something of that of those `seen`.
+    /// [patches, width] → [patches, width]. `segments` returns the segments of each block; `after` is called with each
+    /// block's index and output, and allocates tensors of its own for the blocks `seen`.
     pub fn forward(
         &self,
         t: &Tape,
@@ -118,7 +118,7 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
         (seen, mut after): (&[u64], impl FnMut(&Tape, usize, &Tensor)),
     ) -> Tensor {
         let first = segments(0);
-        // what attends to what is one of two, and each block that is seen makes something of its own
+        // Segments are one of two, and each block in `seen` is a kind of its own.
         let kind = |i: usize| match seen.iter().position(|&seen| seen == i as u64) {
             Some(at) => 2 + at as u64,
             None => u64::from(Rc::ptr_eq(&segments(i), &first)),

@@ -1,4 +1,4 @@
-//! Where each patch lies on a square grid of learned positions
+//! Interpolation of each patch's position on a square grid of learned positions
 //! (`get_vision_interpolation_indices_and_weights` with `mode="bilinear"`).
 
 use super::layout::Layout;

@@ -1,4 +1,4 @@
-//! Which positions of a sample are text and which are image tokens.
+//! Layout of text and image tokens in a sample.
 
 use crate::model::config::QwenPatches;
 use crate::setup::Setup;
@@ -24,7 +24,7 @@ impl Grid {
 /// A run of positions of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
-    /// So many text tokens.
+    /// This many text tokens.
     Text(u64),
     /// The tokens of one image.
     Image(Grid),
@@ -37,16 +37,16 @@ pub struct Layout {
     pub batch: u64,
     /// Positions of a row.
     pub seq: u64,
-    /// Patches a side that become one token.
+    /// Patches along each side of the square that becomes one token.
     pub merge: u64,
-    /// Positions of each sample, where they differ.
+    /// Positions of each sample, if they differ.
     lengths: Vec<u64>,
     per_sample: usize,
     all: Vec<Grid>,
 }
 
 impl Layout {
-    /// The layout of a setup.
+    /// Makes the layout of a setup.
     pub fn of(setup: &Setup, patches: &QwenPatches) -> Self {
         let grid = |[rows, columns]: [u64; 2]| Grid {
             frames: 1,
@@ -84,8 +84,7 @@ impl Layout {
         image.patches() / (self.merge * self.merge)
     }
 
-    /// Runs of positions of each sample: a start token, an image, an end token, and so on; what is
-    /// left is text.
+    /// Runs of positions of a sample: a start token, an image, an end token, and so on; the rest is text.
     pub fn sample(&self, i: u64) -> Vec<Run> {
         let images = &self.all[i as usize * self.per_sample..][..self.per_sample];
         let mut runs = vec![Run::Text(1)];

@@ -1,11 +1,11 @@
-//! Image features take the places of image tokens.
+//! Writes image features over the embeddings of image tokens.
 
 use super::layout::Layout;
 use crate::dtype::DType;
 use crate::nn::ids;
 use crate::tape::{Tape, Tensor};
 
-/// The end of `get_image_features`: features [tokens, width], one view for each image.
+/// Splits features [tokens, width] into one view for each image, as the end of `get_image_features` does.
 pub fn split_images(t: &Tape, grid: &Tensor, merged: Tensor, layout: &Layout) -> Vec<Tensor> {
     let sizes: Vec<u64> = layout.images().iter().map(|g| layout.tokens_of(g)).collect();
     let patches = ids(t, &[grid.size(0)], "prod");
@@ -14,12 +14,12 @@ pub fn split_images(t: &Tape, grid: &Tensor, merged: Tensor, layout: &Layout) ->
     t.split(&merged, 0, &sizes)
 }
 
-/// The features of all images in the type of the embeddings.
+/// Concatenates the features of all images, in the type of the embeddings.
 pub fn joined(t: &Tape, images: Vec<Tensor>, dtype: DType) -> Tensor {
     t.to_dtype(&t.cat(&images.iter().collect::<Vec<_>>(), 0), dtype)
 }
 
-/// `get_placeholder_mask`: where ids are the image's and the video's token, [batch, seq, 1] each.
+/// `get_placeholder_mask`: masks of the image and of the video tokens, [batch, seq, 1] each.
 pub fn placeholder_masks(t: &Tape, token_ids: &Tensor) -> [Tensor; 2] {
     let image = t.compute(token_ids, DType::Bool, "image token mask");
     let video = t.compute(token_ids, DType::Bool, "video token mask");

@@ -13,7 +13,7 @@ pub struct Merger<N> {
 }
 
 impl<N: Map> Merger<N> {
-    /// From patches of width `patch` to tokens of width `token`.
+    /// Makes a merger from patches of width `patch` to tokens of width `token`.
     pub fn new(b: &Builder, ln_q: N, patches: &QwenPatches, [patch, token]: [u64; 2]) -> Self {
         let width = patch * patches.merged();
         Self {

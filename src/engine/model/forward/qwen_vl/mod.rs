@@ -1,4 +1,4 @@
-//! What Qwen2-VL, Qwen2.5-VL and Qwen3-VL share: the model around a vision tower
+//! Model around the vision tower that Qwen2-VL, Qwen2.5-VL and Qwen3-VL share
 //! (`transformers/models/qwen2_vl/modeling_qwen2_vl.py`, `transformers/vision_utils.py`).
 
 mod attention;
@@ -30,27 +30,27 @@ use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A vision tower of one of the three.
 pub trait VisionTower {
-    /// How the language model's frequencies are dealt out.
+    /// Assignment of the language model's rotary frequencies to the axes.
     const MROPE: MropeLayout;
 
-    /// The model's forward keeps what the tower returns until it returns itself.
+    /// True if the model's forward keeps the tower's output until it returns.
     const OUTPUT_IS_KEPT: bool;
 
     /// Patches [patches, elements of a patch] → features of every merged patch.
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput;
 }
 
-/// What a vision tower returns.
+/// Output of a vision tower.
 pub struct VisionOutput {
     /// Hidden states of the last block, [patches, width].
     pub last: Tensor,
     /// Merged features, [tokens, text width].
     pub merged: Tensor,
-    /// Features of inner blocks for the first layers of the language model, each as `merged`.
+    /// Features of inner blocks for the first layers of the language model, each of the shape of `merged`.
     pub deepstack: Vec<Tensor>,
 }
 
-/// `Qwen2VLForConditionalGeneration` and its like.
+/// `Qwen2VLForConditionalGeneration` and its variants.
 pub struct QwenVl<V> {
     visual: V,
     language_model: Decoder,
@@ -114,7 +114,7 @@ impl<V: VisionTower> QwenVl<V> {
     }
 }
 
-/// Places in [`Batch::others`], after the padding mask.
+/// Indices in [`Batch::others`], after the padding mask.
 const GRID: usize = 1;
 const TYPES: usize = 2;
 

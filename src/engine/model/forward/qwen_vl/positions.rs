@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::nn::{AXES, ids};
 use crate::tape::{Tape, Tensor};
 
-/// `get_rope_index`: position ids [3, batch, seq], and for each sample how far they run behind its
+/// `get_rope_index`: position ids [3, batch, seq], and the difference between each sample's last position and its
 /// length, [batch, 1].
 pub fn rope_index(t: &Tape, layout: &Layout) -> (Tensor, Tensor) {
     let position_ids = ids(t, &[AXES, layout.batch, layout.seq], "position ids");
@@ -66,7 +66,7 @@ impl Sample {
         self.parts.push(image);
         drop(t.empty([], DType::Bool, "comparison"));
         let side = ids(t, &[], "floor_divide");
-        // a Python number becomes a tensor with the first image, which is then added to in place
+        // A Python number becomes a tensor with the first image, which is then added to in place.
         self.current.get_or_insert_with(|| ids(t, &[], "add"));
         drop(side);
     }

@@ -12,7 +12,7 @@ pub struct VisionRotary {
 }
 
 impl VisionRotary {
-    /// The inverse frequencies, held twice (`inv_freq`, `original_inv_freq`).
+    /// Makes the inverse frequencies, held twice (`inv_freq`, `original_inv_freq`).
     pub fn new(b: &Builder, head_dim: u64) -> Self {
         b.tape().scope("rotary_pos_emb", || {
             let n = (head_dim / 2).div_ceil(2);
@@ -23,7 +23,7 @@ impl VisionRotary {
         })
     }
 
-    /// The end of the tower's constructor.
+    /// Runs `_init_weights` at the end of the tower's constructor.
     pub fn initialised(&self, t: &Tape) {
         inverse_frequencies_again(t, &self.inv_freq);
     }
@@ -53,7 +53,7 @@ impl VisionRotary {
     }
 }
 
-/// `apply_rotary_pos_emb_vision`: queries and keys [patches, heads, head_dim], turned in fp32.
+/// `apply_rotary_pos_emb_vision`: queries and keys [patches, heads, head_dim], rotated in fp32.
 pub fn apply_vision_rotary(t: &Tape, q: &Tensor, k: &Tensor, cos: &Tensor, sin: &Tensor) -> (Tensor, Tensor) {
     let (wide_q, wide_k) = (t.to_dtype(q, DType::F32), t.to_dtype(k, DType::F32));
     let (cos, sin) = (t.unsqueeze(cos, 1), t.unsqueeze(sin, 1));

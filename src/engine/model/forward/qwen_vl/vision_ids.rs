@@ -9,12 +9,12 @@ use crate::tape::{Tape, Tensor};
 pub struct VisionIds {
     /// Row and column of each patch, [patches, 2].
     pub position_ids: Tensor,
-    /// Bounds of what attends to itself, [segments + 1] in int32.
+    /// Bounds of the segments that attend to themselves, [segments + 1] in int32.
     pub cu_seqlens: Tensor,
 }
 
 impl VisionIds {
-    /// Both, in the order of the towers' forwards. `grid` is [images, 3] on the GPU.
+    /// Makes both, in the order of the towers' forwards. `grid` is [images, 3] on the GPU.
     pub fn new(t: &Tape, layout: &Layout, grid: &Tensor) -> Self {
         let position_ids = position_ids(t, layout);
         let cu_seqlens = cu_seqlens(t, layout, grid);

@@ -5,22 +5,22 @@ use super::layout::{Grid, Layout};
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
-/// Segments of the windows of all images, `side` tokens a side. The order of tokens by windows is
-/// computed on the host.
+/// Makes segments of the windows of all images, `side` tokens a side. The order of tokens by windows is computed on the
+/// host.
 pub fn windows(t: &Tape, layout: &Layout, side: u64) -> Segments {
     let unit = layout.merge * layout.merge;
     let mut lengths = Vec::new();
     let mut padded = 0;
     for image in layout.images() {
         let [rows, columns] = [image.rows, image.columns].map(|n| n / layout.merge);
-        // a whole window is padded where nothing is left over
+        // If the tokens divide evenly, a whole window is added as padding.
         padded += image.frames * (rows / side + 1) * (columns / side + 1);
         lengths.extend(of_image(image, [rows, columns], side).map(|tokens| tokens * unit));
     }
     Segments::new(lengths, bounds(t, padded))
 }
 
-/// Tokens of each window that is not empty, frame by frame, from left to right and top to bottom.
+/// Tokens of each non-empty window, frame by frame, from left to right and top to bottom.
 fn of_image(image: &Grid, [rows, columns]: [u64; 2], side: u64) -> impl Iterator<Item = u64> {
     let parts = move |n: u64| (0..n.div_ceil(side)).map(move |i| side.min(n - i * side));
     let frames = 0..image.frames;
@@ -39,7 +39,7 @@ fn bounds(t: &Tape, windows: u64) -> Tensor {
 mod tests {
     use super::*;
 
-    /// 10 × 18 tokens in windows of 4 × 4: fifteen, of which the last row and column are narrower.
+    /// 10 × 18 tokens in windows of 4 × 4: fifteen, with narrower ones in the last row and column.
     #[test]
     fn windows_at_the_edges_are_narrower() {
         let image = Grid {

@@ -57,15 +57,15 @@ impl Tape {
 }
 
 impl Tape {
-    /// `make` makes the results of a forward; beside them cuDNN takes a workspace.
+    /// Runs `make`, which makes the results of a forward, then allocates cuDNN's workspace beside them.
     pub(crate) fn in_cudnn_attention<R>(&self, make: impl FnOnce() -> R) -> R {
         let made = make();
         self.scratch(256, "cuDNN workspace");
         made
     }
 
-    /// `make` makes the gradients of a backward; beside them it takes a workspace, and a copy of a gradient in another
-    /// layout than the output's (`MHA.cpp`, `run_cudnn_SDP_bprop`).
+    /// Runs `make`, which makes the gradients of a backward, then allocates cuDNN's workspace beside them; a gradient
+    /// in another layout than the output's is copied first (`MHA.cpp`, `run_cudnn_SDP_bprop`).
     pub(crate) fn in_cudnn_attention_backward<R>(&self, [grad, q, k]: [&Tensor; 3], make: impl FnOnce() -> R) -> R {
         let _copy = self.unrepeated(grad);
         let made = make();
@@ -74,7 +74,7 @@ impl Tape {
     }
 }
 
-/// cuDNN's backward sums the gradient of the queries in fp32, beside one float per row; where heads
+/// Workspace of cuDNN's backward, which sums the gradient of the queries in fp32, beside one float per row; if heads
 /// share keys and values, it also keeps their gradients by query head. Measured on 684 shapes.
 fn backward_workspace(e: &Extents) -> u64 {
     let rows = e.batch * e.heads * e.queries;

@@ -51,8 +51,8 @@ impl Tape {
         })
     }
 
-    /// `make` makes the results of a forward; beside them a half-precision kernel for wide heads takes the output in
-    /// fp32.
+    /// Runs `make`, which makes the results of a forward; beside them a half-precision kernel for wide heads needs the
+    /// output in fp32.
     pub(crate) fn in_efficient_attention<R>(&self, [q, v]: [&Tensor; 2], make: impl FnOnce() -> R) -> R {
         let made = make();
         let [b, h, s, d] = [q.size(0), q.size(1), q.size(2), v.size(3)];
@@ -62,7 +62,7 @@ impl Tape {
         made
     }
 
-    /// `make` makes the gradients of a backward; beside them it takes row sums and a workspace.
+    /// Runs `make`, which makes the gradients of a backward, then allocates row sums and a workspace beside them.
     pub(crate) fn in_efficient_attention_backward<R>(&self, [grad, q, k]: [&Tensor; 3], make: impl FnOnce() -> R) -> R {
         let _copy = self.unrepeated(grad);
         let made = make();
@@ -72,8 +72,7 @@ impl Tape {
         made
     }
 
-    /// The gradient times the output, summed over each head's elements; in half precision the
-    /// kernel computes it.
+    /// The gradient times the output, summed over each head's elements; in half precision the kernel computes it.
     fn row_sums(&self, g: &Tensor, q: &Tensor) -> Tensor {
         let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
         if q.dtype() != DType::F32 {
@@ -86,7 +85,7 @@ impl Tape {
         delta
     }
 
-    /// `pad_bias`: a mask whose rows are not multiples of 8 elements is copied into one whose are.
+    /// `pad_bias`: copies a mask whose rows are not multiples of 8 elements into one whose rows are.
     fn aligned(&self, bias: Tensor) -> Tensor {
         const ALIGNMENT: u64 = 8;
         let d = bias.dim() - 1;
@@ -124,7 +123,7 @@ fn backward_workspace(e: &Extents) -> u64 {
     batch_heads * per_head.next_multiple_of(16)
 }
 
-/// How many parts the keys are split into where each part needs memory of its own.
+/// Number of parts that the keys are split into, each of which needs memory of its own.
 fn splits(keys: u64, columns: u64, batch_heads: u64) -> u64 {
     if batch_heads >= 256 && keys <= 2 * columns {
         return 1;

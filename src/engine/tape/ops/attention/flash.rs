@@ -10,18 +10,17 @@ use super::super::super::tensor::Tensor;
 use super::{SdpaBackend, SdpaInputs};
 use crate::dtype::DType;
 
-/// Sequences are padded to a multiple of this in what backward sums.
+/// Sequences are padded to a multiple of this many rows in the buffers that backward sums.
 const ROWS: u64 = 128;
 
-/// Who calls the kernels, with what; PyTorch keeps one number more for the generator of random
-/// numbers.
+/// Caller of the kernels, which decides their arguments; PyTorch keeps one number more for the random number generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// `_scaled_dot_product_flash_attention`.
     PyTorch,
     /// `flash_attn_func`.
     Package,
-    /// The package, with so many segments of different lengths in one sequence.
+    /// The package, with this many segments of different lengths in one sequence.
     PackageOfSegments(u64),
 }
 
@@ -32,15 +31,15 @@ impl Tape {
     }
 
     /// `flash_attn.flash_attn_func` → [batch, heads, queries, width], in the layout of the queries
-    /// (`flash_attn_interface.py` and `csrc/flash_attn/flash_api.cpp` of flash-attn 2.8). The run
-    /// fails in fp32. From the source: no run of the package has been recorded.
+    /// (`flash_attn_interface.py` and `csrc/flash_attn/flash_api.cpp` of flash-attn 2.8). The run fails in fp32.
+    /// Simulated from the source: no run of the package has been recorded.
     pub fn flash_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
         self.refuse_fp32(call.q);
         self.flash(Caller::Package, call)
     }
 
-    /// `flash_attn.flash_attn_varlen_func` on [1, heads, positions, width] each: every one of
-    /// `segments` attends to itself. From the source, as [`Tape::flash_attention`].
+    /// `flash_attn.flash_attn_varlen_func` on [1, heads, positions, width] each: each of `segments` attends to itself.
+    /// Simulated from the source: no run of the package has been recorded.
     pub fn flash_attention_of_segments(&self, [q, k, v]: [&Tensor; 3], segments: u64) -> Tensor {
         self.refuse_fp32(q);
         let call = SdpaInputs {
@@ -59,7 +58,7 @@ impl Tape {
         }
     }
 
-    /// Heads whose width is no multiple of 8 are padded.
+    /// Runs the kernels; heads whose width is no multiple of 8 are padded.
     fn flash(&self, caller: Caller, call: &SdpaInputs<'_>) -> Tensor {
         let width = call.q.size(3);
         let missing = width.next_multiple_of(8) - width;
@@ -114,7 +113,7 @@ impl Tape {
 }
 
 impl Tape {
-    /// Outputs of parts of the keys, where forward splits these.
+    /// Outputs of parts of the keys, if forward splits the keys.
     pub(crate) fn flash_partials(&self, caller: Caller, [q, k]: [&Tensor; 2], dropout: f64) -> Option<[Tensor; 2]> {
         let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
         let may_split = dropout == 0.0 && !matches!(caller, Caller::PackageOfSegments(_));
@@ -130,8 +129,8 @@ impl Tape {
         })
     }
 
-    /// `make` makes the gradients of a backward; beside them it takes sums, the gradients of keys and values by query
-    /// head where heads share these, and PyTorch contiguous copies.
+    /// Runs `make`, which makes the gradients of a backward; beside them it needs sums, the gradients of keys and
+    /// values by query head if heads share these, and in PyTorch contiguous copies.
     pub(crate) fn in_flash_backward<R>(
         &self,
         caller: Caller,
@@ -161,7 +160,7 @@ impl Tape {
     }
 }
 
-/// Elements of one head as the kernels hold them.
+/// Elements of one head as the kernels pad them.
 fn rounded_width(q: &Tensor) -> u64 {
     match q.size(3) {
         width @ 0..=192 => width.next_multiple_of(32),
@@ -169,7 +168,7 @@ fn rounded_width(q: &Tensor) -> u64 {
     }
 }
 
-/// Into how many parts forward splits the keys, to fill the multiprocessors (`set_params_splitkv`).
+/// Number of parts that forward splits the keys into, to fill the multiprocessors (`set_params_splitkv`).
 fn splits(gpu: &Gpu, q: &Tensor, k: &Tensor) -> u64 {
     let keys_of_block = match q.size(3) {
         0..=64 => 256,

@@ -1,4 +1,4 @@
-//! `scaled_dot_product_attention`: which implementation PyTorch takes, and what each one makes.
+//! `scaled_dot_product_attention`: PyTorch's choice of implementation, and the tensors of each one.
 
 mod cudnn;
 mod efficient;
@@ -17,10 +17,10 @@ use super::super::tensor::Tensor;
 use super::super::work::{Class, Fused, Launch, bytes_of};
 use crate::dtype::DType;
 
-/// What an attention mask is.
+/// Attention mask.
 #[derive(Clone)]
 pub enum Mask {
-    /// `true` where a position may be attended to.
+    /// `true` for positions that may be attended to.
     Bool(Tensor),
     /// Added to the scores.
     Bias(Tensor),
@@ -53,7 +53,7 @@ struct Extents {
 }
 
 impl Extents {
-    /// Those of queries and keys, [batch, heads, positions, width] each.
+    /// Extents of queries and keys, [batch, heads, positions, width] each.
     pub fn of(q: &Tensor, k: &Tensor) -> Self {
         Self {
             batch: q.size(0),
@@ -67,7 +67,7 @@ impl Extents {
     }
 }
 
-/// What computes an attention (`torch.nn.attention.SDPBackend`).
+/// Implementation of attention (`torch.nn.attention.SDPBackend`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SdpaBackend {
     /// cuDNN's fused kernels.
@@ -100,8 +100,8 @@ impl Tape {
         self.sdpa_with(self.backend(&call), &call)
     }
 
-    /// The same by the backend that is named (`torch.nn.attention.sdpa_kernel`), whether or not the GPU
-    /// has it; nothing is cast.
+    /// `scaled_dot_product_attention` by the given backend (`torch.nn.attention.sdpa_kernel`), even if the GPU lacks
+    /// it; nothing is cast.
     pub fn sdpa_with(&self, backend: SdpaBackend, call: &SdpaInputs<'_>) -> Tensor {
         match backend {
             SdpaBackend::Cudnn => self.cudnn_attention(call),
@@ -111,8 +111,8 @@ impl Tape {
         }
     }
 
-    /// `select_sdp_backend` (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`): cuDNN comes
-    /// first on Hopper and Blackwell data-centre GPUs, elsewhere last. Checked on 1728 shapes.
+    /// `select_sdp_backend` (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`): cuDNN comes first on Hopper and
+    /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes.
     fn backend(&self, call: &SdpaInputs<'_>) -> SdpaBackend {
         let (major, minor) = self.0.gpu.capability;
         let half = call.q.dtype() != DType::F32;
@@ -129,7 +129,7 @@ impl Tape {
         }
     }
 
-    /// Wide heads whose backward FlashAttention lacks on GPUs with little shared memory.
+    /// Returns true for wide heads whose backward FlashAttention lacks on GPUs with little shared memory.
     fn flash_lacks(&self, call: &SdpaInputs<'_>) -> bool {
         let small = matches!(self.0.gpu.capability, (8, 6 | 9) | (12, _));
         let trained = [call.q, call.k, call.v].iter().any(|x| x.requires_grad());
@@ -137,7 +137,7 @@ impl Tape {
         small && trained && ((193..=224).contains(&width) || (width > 224 && call.dropout > 0.0))
     }
 
-    /// A mask as what is added to the scores (`convert_boolean_attn_mask`).
+    /// Converts a mask to the bias added to the scores (`convert_boolean_attn_mask`).
     fn additive(&self, mask: &Mask, dtype: DType) -> Tensor {
         match mask {
             Mask::Bias(t) => t.clone(),
@@ -150,7 +150,7 @@ impl Tape {
         }
     }
 
-    /// Says that what was born since `mark` is made by one kernel of fused attention, after `before`.
+    /// Records that one kernel of fused attention made all allocations since `mark`.
     fn attended(&self, mark: usize, backend: SdpaBackend, call: (&Tensor, &Tensor), masked: bool, backward: bool) {
         if !self.works() {
             return;

@@ -1,4 +1,4 @@
-//! Attention against recorded calls of `scaled_dot_product_attention` on an H200 (torch 2.11).
+//! Tests attention against recorded calls of `scaled_dot_product_attention` on an H200 (torch 2.11).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use super::*;
 use crate::tape::log::Event;
 use crate::tape::{Failure, Gpu};
 
-/// A recorded call and what it allocated (+) and freed (−), in bytes.
+/// A recorded call with the bytes that it allocated (+) and freed (−).
 struct Row<'a> {
     dtype: DType,
     width: u64,
@@ -18,7 +18,7 @@ struct Row<'a> {
     dropout: f64,
     shared: bool,
     trained: bool,
-    /// cuDNN comes first, as on the recording's own GPU.
+    /// True if cuDNN comes first, as on the GPU of the recording.
     cudnn: bool,
     events: Vec<i64>,
 }
@@ -45,7 +45,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// [2, heads, seq, width] as a transposed view; its gradient is kept in `sink`.
+/// Makes [2, heads, seq, width] as a transposed view, whose gradient is kept in `sink`.
 fn input(t: &Tape, row: &Row<'_>, heads: u64, sink: &Rc<RefCell<Vec<Tensor>>>) -> Tensor {
     let base = t.empty([2, row.seq, heads, row.width], row.dtype, "input");
     let leaf = t.require_grad(&base);
@@ -59,7 +59,7 @@ fn input(t: &Tape, row: &Row<'_>, heads: u64, sink: &Rc<RefCell<Vec<Tensor>>>) -
     })
 }
 
-/// A loss whose gradient with respect to `out` lies in the layout of the queries, and is kept.
+/// Makes a loss whose gradient with respect to `out` has the layout of the queries, and is kept.
 fn loss(t: &Tape, out: &Tensor, sink: &Rc<RefCell<Vec<Tensor>>>) -> Tensor {
     let rec = t.record("Loss", &[out]);
     let [b, h, s, d] = [out.size(0), out.size(1), out.size(2), out.size(3)];
@@ -71,7 +71,7 @@ fn loss(t: &Tape, out: &Tensor, sink: &Rc<RefCell<Vec<Tensor>>>) -> Tensor {
     })
 }
 
-/// What the tape allocates and frees for the same call.
+/// Bytes that the tape allocates and frees for that call.
 fn simulated(row: &Row<'_>) -> Vec<i64> {
     let gpu = Gpu {
         capability: if row.cudnn { (9, 0) } else { (8, 0) },
@@ -120,7 +120,7 @@ fn simulated(row: &Row<'_>) -> Vec<i64> {
     log.events[start..end].iter().filter(counts).map(signed).collect()
 }
 
-/// Frees between two allocations have no order.
+/// Sorts frees between two allocations, which have no order.
 fn canonical(events: &[i64]) -> Vec<i64> {
     let mut out = events.to_vec();
     out.chunk_by_mut(|a, b| *a < 0 && *b < 0)
@@ -137,7 +137,7 @@ fn calls_allocate_what_was_recorded() {
     }
 }
 
-/// What one call in bf16, forward and backward, allocates; [1, 4, 300, 64] each, as views of projections.
+/// Bytes that one call in bf16, forward and backward, allocates; inputs are [1, 4, 300, 64], as views of projections.
 fn bytes_of(attend: impl FnOnce(&Tape, [&Tensor; 3]) -> Tensor) -> Vec<u64> {
     let t = Tape::new(Gpu::H200);
     let [q, k, v] = ["q", "k", "v"].map(|name| {

@@ -1,9 +1,9 @@
-//! Attention of each segment of a sequence with itself, as vision towers of any image size run it:
-//! queries, keys and values split, an attention of each part, the results joined.
+//! Attention of each segment of a sequence with itself, as vision towers for any image size run it: queries, keys and
+//! values are split, each part attends, the results are joined.
 //!
-//! An image has hundreds of windows, each with ten or more small tensors. They are written down by one
-//! operation: segments of one length do alike, so one of them is rehearsed on a tape of its own, and
-//! its births and deaths are written down for each.
+//! An image has hundreds of windows, each with ten or more small tensors. One operation records them all: segments of
+//! one length are alike, so one of them is rehearsed on a tape of its own, and its allocations and frees are copied for
+//! each.
 
 mod rehearsal;
 mod sums;
@@ -27,19 +27,19 @@ use rehearsal::{Conditions, Rehearsal};
 /// positions, heads, width].
 pub type Attend = dyn Fn(&Tape, [&Tensor; 3]) -> Tensor;
 
-/// How a sequence is cut, and what is known of its parts; one kind of attention uses it.
+/// Segments of a sequence, and the rehearsals of them; one kind of attention uses it.
 pub struct Cuts {
     lengths: Vec<u64>,
-    /// Segments after which lengths come again in the same order, to the end: those of a sample.
+    /// Number of segments after which their lengths repeat, to the end: those of a sample.
     period: usize,
     rehearsed: RefCell<Vec<(Conditions, Rc<Rehearsals>)>>,
 }
 
-/// What segments of each length write down; there are few lengths.
+/// Rehearsal of a segment of each length; there are few lengths.
 type Rehearsals = Vec<(u64, Rehearsal)>;
 
 impl Cuts {
-    /// Segments of these lengths.
+    /// Makes segments of these lengths.
     pub fn new(lengths: Vec<u64>) -> Self {
         Self {
             period: period(&lengths),
@@ -48,12 +48,12 @@ impl Cuts {
         }
     }
 
-    /// Positions of the segments that come again and again.
+    /// Lengths of the segments of one period, in positions.
     fn one_period(&self) -> &[u64] {
         &self.lengths[..self.period]
     }
 
-    /// How often they come.
+    /// Number of periods.
     fn periods(&self) -> u64 {
         (self.lengths.len() / self.period.max(1)) as u64
     }
@@ -88,8 +88,8 @@ impl Cuts {
 }
 
 impl Tape {
-    /// [1, heads, positions, width] each → [1, positions, heads, width], and what of
-    /// the segments' outputs lives as long as the caller's list of them.
+    /// [1, heads, positions, width] each → [1, positions, heads, width], and the part of the segments' outputs that
+    /// lives as long as the caller's list of them.
     pub fn attend_segments(&self, qkv: [&Tensor; 3], cuts: &Rc<Cuts>, attend: &Attend) -> (Tensor, Tensor) {
         let [q, k, v] = qkv.map(|x| self.parted(x));
         let mut rec = self.record("attention of segments", &[&q, &k, &v]);
@@ -107,19 +107,19 @@ impl Tape {
             Some(&segment_of(&rehearsals, n)?.work[0])
         });
         rec.save(self, &held(kept, &q));
-        // autocast computes each part in its own type
+        // Autocast computes each part in its own type.
         let dtype = self.autocast_dtype().unwrap_or(q.dtype());
         let joined = self.empty([1, q.size(2), q.size(1), q.size(3)], dtype, "cat");
         let cuts = cuts.clone();
         let joined = rec.finish(self, joined, move |t, bw| {
-            // a promise was kept by a forward that rehearsed for it
+            // A promise was made by a forward whose rehearsal kept its tensors.
             let rehearsals = cuts.known(&under.kept()).unwrap_or_default();
             t.segments_backward(&bw.saved[0], bw.saved[3].storage(), &rehearsals, &cuts)
         });
         (joined, held(listed, &q))
     }
 
-    /// What the graph keeps of each segment, and what only the list of outputs does.
+    /// Records all segments; returns the storages that the graph keeps, and those that only the list of outputs keeps.
     fn write_forward(&self, rehearsals: &Rehearsals, cuts: &Cuts) -> [Storage; 2] {
         let (kept, listed) = (self.bundle(), self.bundle());
         let described = self.describe_all(rehearsals, |segment| &segment.forward);
@@ -135,7 +135,7 @@ impl Tape {
         [kept, listed]
     }
 
-    /// What a script of each length gives birth to in the module that is running.
+    /// Adds descriptions of the allocations in each length's script, in the current module.
     fn describe_all(&self, rehearsals: &Rehearsals, script: impl Fn(&Rehearsal) -> &Script) -> Vec<Described> {
         rehearsals
             .iter()
@@ -143,7 +143,7 @@ impl Tape {
             .collect()
     }
 
-    /// What segments of these lengths make GPU and host do, all of it so many times.
+    /// Records kernels and host ops of segments of these lengths, repeated `times` times.
     fn repeat_work<'a, 'r>(
         &self,
         lengths: impl Iterator<Item = &'a u64>,
@@ -173,7 +173,7 @@ impl Tape {
         });
     }
 
-    /// `torch.split`: its backward joins the gradients of the parts.
+    /// `torch.split`, whose backward joins the gradients of the parts.
     fn parted(&self, x: &Tensor) -> Tensor {
         let rec = self.record("SplitWithSizesBackward0", &[x]);
         let shape = *x.shape();
@@ -182,7 +182,7 @@ impl Tape {
         })
     }
 
-    /// From the last segment to the first; each lets go of what forward kept of it.
+    /// Runs from the last segment to the first; each frees the storages that forward kept of it.
     fn segments_backward(&self, q: &Tensor, kept: &Storage, rehearsals: &Rehearsals, cuts: &Cuts) -> Grads {
         let grads = if self.sums(rehearsals) {
             self.sum_backward(kept, rehearsals, cuts)
@@ -195,7 +195,7 @@ impl Tape {
         grads.into_iter().map(|grad| Some(held(grad, q))).collect()
     }
 
-    /// Gradients of queries, keys and values.
+    /// Records the gradients of queries, keys and values.
     fn write_backward(&self, kept: &Storage, rehearsals: &Rehearsals, cuts: &Cuts) -> [Storage; 3] {
         let grads = [(); 3].map(|()| self.bundle());
         let described = self.describe_all(rehearsals, |segment| &segment.backward.script);
@@ -215,7 +215,7 @@ impl Tape {
     }
 }
 
-/// What a segment of a length writes down.
+/// Returns the rehearsal of a segment of `n` positions.
 fn segment_of(rehearsals: &Rehearsals, n: u64) -> Option<&Rehearsal> {
     rehearsals
         .iter()
@@ -223,7 +223,7 @@ fn segment_of(rehearsals: &Rehearsals, n: u64) -> Option<&Rehearsal> {
         .map(|(_, segment)| segment)
 }
 
-/// The shortest beginning that the whole repeats.
+/// Length of the shortest prefix that the whole repeats.
 fn period(lengths: &[u64]) -> usize {
     let n = lengths.len();
     let repeats = |p: &usize| n.is_multiple_of(*p) && lengths[*p..] == lengths[..n - p];
@@ -235,7 +235,7 @@ fn of_length<'a>(rehearsals: &'a Rehearsals, described: &[Described], n: u64) ->
     Some((&rehearsals[at].1, described[at]))
 }
 
-/// A bundle as a tensor that is saved, held or passed on like one of the shape of `like`.
+/// Wraps a bundle in a tensor of the shape of `like`, so that it can be saved, held or passed on.
 fn held(bundle: Storage, like: &Tensor) -> Tensor {
     Tensor::from_parts(bundle, *like.shape(), *like.strides(), like.dtype(), None)
 }

@@ -1,4 +1,4 @@
-//! One segment's attention on a tape of its own.
+//! Rehearses one segment's attention on a tape of its own.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,18 +12,18 @@ use super::super::super::work::{Chore, Item};
 use super::Attend;
 use crate::dtype::DType;
 
-/// What becomes of what forward saves.
+/// Handling of the tensors that forward saves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Nothing is saved: nothing before it is trained.
+    /// Nothing is saved, because nothing before it is trained.
     Forgotten,
-    /// It is promised to be computed again.
+    /// Saved tensors are promised to be recomputed.
     Promised,
-    /// It is kept for backward.
+    /// Saved tensors are kept for backward.
     Kept,
 }
 
-/// What decides, beside the length, what a segment writes down.
+/// Conditions that decide a segment's events, besides its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Conditions {
     heads: u64,
@@ -33,28 +33,28 @@ pub(super) struct Conditions {
     saved: Fate,
 }
 
-/// What a segment writes down.
+/// Events and work of one segment.
 pub(super) struct Rehearsal {
     pub forward: Script,
-    /// What GPU and host do forward and backward, where someone asks for time.
+    /// Kernels and host ops of forward and backward; empty unless requested.
     pub work: [Vec<Item>; 2],
-    /// What of forward's memory the graph keeps.
+    /// Numbers of forward's storages that the graph keeps.
     pub kept: Vec<u32>,
-    /// What only the list of outputs keeps.
+    /// Numbers of forward's storages that only the list of outputs keeps.
     pub listed: Vec<u32>,
     pub backward: BackwardScript,
 }
 
-/// A segment's backward, which knows what the graph kept of forward.
+/// Backward of a segment; its known storages are those that the graph kept.
 #[derive(Default)]
 pub(super) struct BackwardScript {
     pub script: Script,
-    /// Which of its memory the gradients of queries, keys and values are.
+    /// Numbers of the storages that are the gradients of queries, keys and values.
     pub gradients: [Option<u32>; 3],
 }
 
 impl Conditions {
-    /// Those of queries [1, heads, positions, width]; `trained` says whether backward will come.
+    /// Returns the conditions of queries [1, heads, positions, width]; `trained` is true if backward will follow.
     pub fn of(t: &Tape, q: &Tensor, trained: bool) -> Self {
         Self {
             heads: q.size(1),
@@ -69,7 +69,7 @@ impl Conditions {
         }
     }
 
-    /// The same where what forward saves is kept.
+    /// Returns the conditions with saved tensors kept.
     pub fn kept(self) -> Self {
         Self {
             saved: Fate::Kept,
@@ -78,11 +78,11 @@ impl Conditions {
     }
 }
 
-/// Where a gradient arrives, in whatever layout.
+/// Receiver of a gradient, in any layout.
 type Slot = Rc<RefCell<Option<Tensor>>>;
 
 impl Tape {
-    /// Runs `attend` on a segment of `n` positions.
+    /// Rehearses `attend` on a segment of `n` positions.
     pub(super) fn rehearse(&self, under: &Conditions, n: u64, attend: &Attend) -> Rehearsal {
         let t = Self::new(self.gpu());
         if self.0.working.get() {
@@ -113,7 +113,7 @@ impl Tape {
             }
         };
         let mut work = t.take_work();
-        // the seed, and joining the only part, are the rehearsal's own
+        // The seed, and joining the only part, belong to the rehearsal and not to the segment.
         let backward = work
             .iter()
             .skip(work_end)
@@ -126,7 +126,7 @@ impl Tape {
         rehearsal
     }
 
-    /// Queries, keys or values of `n` positions, in memory as [positions, heads, width].
+    /// Makes queries, keys or values of `n` positions, in memory as [positions, heads, width].
     fn part(&self, under: &Conditions, n: u64, gradient: &Slot) -> Tensor {
         let x = self.empty([1, n, under.heads, under.width], under.dtype, "part");
         if under.saved == Fate::Forgotten {

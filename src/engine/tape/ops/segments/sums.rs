@@ -1,8 +1,7 @@
-//! What segments hold, as its sum: for those who count live bytes and play no allocator.
+//! Records segments as sums, for runs whose live bytes are counted without an allocator.
 //!
-//! An image has hundreds of windows, and a batch as many times more; one storage in place of theirs makes a recording
-//! as short as that of a model without them. Bytes are those of the allocator's blocks, so that counting comes to the
-//! same.
+//! An image has hundreds of windows, and a batch many times more; one storage in place of theirs makes a recording as
+//! short as that of a model without them. Sizes are those of the allocator's blocks, so that the count is the same.
 
 use super::super::super::core::Tape;
 use super::super::super::dims::Dims;
@@ -16,14 +15,14 @@ use super::{Cuts, Rehearsals};
 use crate::dtype::DType;
 
 impl Tape {
-    /// Writes down what hundreds of segments hold as its sum from here on: right to be counted, not to be played
-    /// through an allocator.
+    /// Records hundreds of segments as one sum from now on, which is right for counting, but not for a replay through
+    /// an allocator.
     pub fn sum_segments(&self) {
         self.0.sums_segments.set(true);
     }
 
-    /// Memory of so many bytes that stands for that of many tensors; nothing while nothing is made. It dies by
-    /// [`Self::dies`], or with the bundle that it is put into.
+    /// Allocates `bytes` bytes that stand for many tensors; nothing once the tape has stopped. They are freed by
+    /// [`Self::dies`], or with the bundle that they are put into.
     fn lump(&self, bytes: u64) -> Option<StorageId> {
         (bytes > 0 && !self.0.stopped.get()).then(|| {
             self.0.log.borrow_mut().born(Birth {
@@ -38,22 +37,23 @@ impl Tape {
         })
     }
 
-    /// Memory that nothing owns dies.
+    /// Frees storages without an owner.
     fn dies(&self, ids: impl IntoIterator<Item = StorageId>) {
         self.0.log.borrow_mut().events.extend(ids.into_iter().map(Event::death));
     }
 
-    /// Whether segments are written down as sums: where someone counts, and all of their memory is of the small pool,
-    /// of which every block is as large as what it serves.
+    /// Returns true if segments are recorded as sums: when counting, and if all their storages are of the small pool,
+    /// where every block is as large as its request.
     pub(super) fn sums(&self, rehearsals: &Rehearsals) -> bool {
         let is_small = |(_, segment): &(u64, Rehearsal)| {
-            // What is promised is asked for once more, and kept then.
+            // Promised tensors are recomputed, and kept then.
             segment.forward.is_small() && segment.backward.script.is_small()
         };
         self.0.sums_segments.get() && rehearsals.iter().all(is_small)
     }
 
-    /// What the graph keeps of all segments, and what only the list of outputs does.
+    /// Records all segments as sums; returns the storages that the graph keeps, and those that only the list of outputs
+    /// keeps.
     pub(super) fn sum_forward(&self, rehearsals: &Rehearsals, cuts: &Cuts) -> [Storage; 2] {
         let bundles = [(); 2].map(|()| self.bundle());
         let mut swing = Swing::default();
@@ -70,7 +70,7 @@ impl Tape {
         bundles
     }
 
-    /// Gradients of queries, keys and values of all segments; what the graph kept of them dies.
+    /// Records the gradients of queries, keys and values of all segments, and frees the storages that the graph kept.
     pub(super) fn sum_backward(&self, kept: &Storage, rehearsals: &Rehearsals, cuts: &Cuts) -> [Storage; 3] {
         let bundles = [(); 3].map(|()| self.bundle());
         let mut swing = Swing::default();
@@ -90,17 +90,17 @@ impl Tape {
         bundles
     }
 
-    /// Live bytes rise and fall again.
+    /// Records a rise of live bytes that falls again.
     fn swing(&self, swing: Swing) {
         self.dies(self.lump(swing.high.max(0).cast_unsigned()));
     }
 }
 
-/// What segments of one length do to live bytes.
+/// Change of live bytes over segments of one length.
 struct Sums<const N: usize> {
     length: u64,
     swing: Swing,
-    /// Bytes of each kind that are left.
+    /// Bytes of each kind that stay live.
     left: [u64; N],
 }
 

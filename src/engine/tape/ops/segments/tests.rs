@@ -1,4 +1,4 @@
-//! The one operation writes down what the several ones that it stands for would.
+//! Tests that the combined operation records the events of the separate ones.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::dtype::DType;
 
 const LENGTHS: [u64; 3] = [16, 16, 8];
 
-/// Heads of 8 elements for 40 positions, with something after them that backward needs.
+/// Runs heads of 8 elements for 40 positions, with an operation after them that backward needs.
 fn block(t: &Tape, x: &Tensor, cuts: Option<&Rc<Cuts>>) -> Tensor {
     let [q, k, v] = [(); 3].map(|()| t.scale(x));
     let (joined, _parts) = if let Some(cuts) = cuts {
@@ -40,7 +40,7 @@ fn attend(t: &Tape, [q, k, v]: [&Tensor; 3]) -> Tensor {
     t.contiguous(&t.transpose(&out, 1, 2))
 }
 
-/// Bytes born, and between two births the bytes that die, in order of size.
+/// Bytes of each allocation, with the bytes freed since the one before, in order of size.
 fn history(log: &Log) -> Vec<(Vec<u64>, u64)> {
     let mut all = Vec::new();
     let mut deaths = Vec::new();
