@@ -145,7 +145,9 @@ fn modules(folder: &Path) -> BTreeMap<Module, PathBuf> {
 fn read(module: &Module, path: &Path, all: &BTreeMap<Module, PathBuf>) -> Source {
     let text = fs::read_to_string(path).unwrap();
     let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    let below = all.keys().filter(|other| other.len() == module.len() + 1 && other.starts_with(module));
+    let below = all
+        .keys()
+        .filter(|other| other.len() == module.len() + 1 && other.starts_with(module));
     let children: BTreeSet<String> = below.map(|other| other[module.len()].clone()).collect();
     let mut paths = Paths {
         module,
@@ -223,9 +225,17 @@ fn circles(imports: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>
 /// Rows of the table under a heading of ARCHITECTURE.md: a name, and the names that it may import.
 fn allowed(heading: &str) -> Vec<(String, BTreeSet<String>)> {
     let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
-    let (_, section) = text.split_once(heading).unwrap_or_else(|| panic!("no section {heading}"));
+    let (_, section) = text
+        .split_once(heading)
+        .unwrap_or_else(|| panic!("no section {heading}"));
     let rows = section.lines().skip_while(|line| !line.starts_with("| `"));
-    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let names = |cell: &str| {
+        cell.split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     rows.take_while(|line| line.starts_with("| `"))
         .map(|line| {
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -235,7 +245,9 @@ fn allowed(heading: &str) -> Vec<(String, BTreeSet<String>)> {
 }
 
 fn crates() -> Vec<PathBuf> {
-    let folders = fs::read_dir(root().join("src")).unwrap().map(|entry| entry.unwrap().path());
+    let folders = fs::read_dir(root().join("src"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let mut all: Vec<PathBuf> = folders.filter(|folder| folder.join("Cargo.toml").exists()).collect();
     all.sort();
     all
@@ -247,16 +259,24 @@ fn crates_import_what_the_architecture_allows() {
     let mut seen = BTreeSet::new();
     for folder in crates() {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let may = allowed.get(&name).unwrap_or_else(|| panic!("ARCHITECTURE.md does not list {name}"));
+        let may = allowed
+            .get(&name)
+            .unwrap_or_else(|| panic!("ARCHITECTURE.md does not list {name}"));
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         let (normal, _) = manifest.split_once("[dev-dependencies]").unwrap_or((&manifest, ""));
         let used = normal.lines().filter_map(|line| line.trim().strip_prefix("vramscope-"));
         for used in used.filter_map(|line| line.split(['.', ' ', '=']).next()) {
-            assert!(may.contains(used), "{name} imports {used}, which ARCHITECTURE.md does not allow");
+            assert!(
+                may.contains(used),
+                "{name} imports {used}, which ARCHITECTURE.md does not allow"
+            );
         }
         seen.insert(name);
     }
-    assert!(seen.len() == allowed.len(), "ARCHITECTURE.md lists crates that are not there");
+    assert!(
+        seen.len() == allowed.len(),
+        "ARCHITECTURE.md lists crates that are not there"
+    );
 }
 
 #[test]
@@ -267,8 +287,14 @@ fn folders_of_the_engine_import_only_those_that_the_architecture_lists() {
         let Some(own) = module.first() else {
             continue;
         };
-        let may = allowed.get(own).unwrap_or_else(|| panic!("ARCHITECTURE.md does not list {own}"));
-        for other in used.iter().filter_map(|other| other.first()).filter(|other| *other != own) {
+        let may = allowed
+            .get(own)
+            .unwrap_or_else(|| panic!("ARCHITECTURE.md does not list {own}"));
+        for other in used
+            .iter()
+            .filter_map(|other| other.first())
+            .filter(|other| *other != own)
+        {
             if !may.contains(other) {
                 wrong.push(format!("{} imports {other}", module.join("::")));
             }
@@ -284,7 +310,10 @@ fn the_architecture_goes_one_way() {
         let mut below = BTreeSet::new();
         for (name, may) in allowed(heading) {
             for other in &may {
-                assert!(below.contains(other), "{heading}: {name} may import {other}, which stands below it");
+                assert!(
+                    below.contains(other),
+                    "{heading}: {name} may import {other}, which stands below it"
+                );
             }
             below.insert(name);
         }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use vramscope_diagnose::Step;
-use vramscope_engine::device::{Device, outside};
+use vramscope_engine::device::Device;
 use vramscope_engine::report::Phase;
+use vramscope_engine::report::outside;
 use vramscope_engine::tape::{Gpu, Kind};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;

@@ -7,9 +7,11 @@ pub mod derivation;
 mod describe;
 mod footprint;
 mod live;
+pub mod outside;
 mod prediction;
 mod reserved;
 mod timeline;
+pub mod verdict;
 
 pub use answer::Answer;
 pub(crate) use answer::JudgedTarget;

@@ -1,7 +1,8 @@
 use serde_json::Value;
 use vramscope_engine::Report;
-use vramscope_engine::device::{Device, REFERENCE, outside};
+use vramscope_engine::device::{Device, REFERENCE};
 use vramscope_engine::report::SegmentLayout;
+use vramscope_engine::report::outside;
 use vramscope_engine::units::Bytes;
 
 use super::row::Measured;

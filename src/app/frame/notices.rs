@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use vramscope_engine::model::near;
+use vramscope_engine::near::near;
 
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::shell::Store;

@@ -1,8 +1,8 @@
 //! Searches for the largest micro-batch that trains: one run, or a few segment orders, per slice.
 
 use serde::{Deserialize, Serialize};
-use vramscope_engine::device::outside;
 use vramscope_engine::report::Phase;
+use vramscope_engine::report::outside;
 use vramscope_engine::simulate::{ORDERS, SimulateError, Trial};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;

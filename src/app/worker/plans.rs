@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
-use vramscope_engine::device::{Device, outside};
+use vramscope_engine::device::Device;
 use vramscope_engine::model::ModelError;
+use vramscope_engine::report::outside;
 use vramscope_engine::simulate::SimulateError;
 use vramscope_engine::units::Bytes;
 use vramscope_plan::search::{Entry, NoBatch, Question, Samples, Search, Space, inputs};

@@ -1,7 +1,8 @@
 //! Turns entries into a run: the only place where the page simulates one.
 
-use vramscope_engine::device::{Device, REFERENCE, outside};
+use vramscope_engine::device::{Device, REFERENCE};
 use vramscope_engine::report::derivation::{self, Derivation};
+use vramscope_engine::report::outside;
 use vramscope_engine::simulate::{Inference, Passed, evaluate, generate};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;

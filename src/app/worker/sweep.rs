@@ -4,7 +4,8 @@ mod cards;
 
 use std::collections::VecDeque;
 
-use vramscope_engine::device::{Device, outside};
+use vramscope_engine::device::Device;
+use vramscope_engine::report::outside;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};

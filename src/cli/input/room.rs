@@ -3,7 +3,8 @@
 use std::sync::Once;
 
 use clap::Args;
-use vramscope_engine::device::{Device, Found, REFERENCE, outside};
+use vramscope_engine::device::{Device, Found, REFERENCE};
+use vramscope_engine::report::outside;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Device;
-use crate::model::near;
+use crate::near::near;
 
 /// No card, or several, have the given name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 //! guessed.
 
 mod lookup;
-pub mod outside;
 
 use std::sync::OnceLock;
 

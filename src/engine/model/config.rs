@@ -32,7 +32,7 @@ mod siglip_vision;
 mod videomae;
 mod vit;
 
-pub use activation::Activation;
+pub use crate::nn::Activation;
 pub use anyres::AnyRes;
 pub use blip2::{Blip2Config, Blip2VisionConfig, QFormerConfig};
 pub use clip::{ClipConfig, ClipTextConfig};

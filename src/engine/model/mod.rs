@@ -1,6 +1,7 @@
 //! Models: turns a Hugging Face `config.json` into modules whose forward runs on the tape.
 
 mod architectures;
+mod case;
 mod catalogue;
 pub mod config;
 mod family;
@@ -8,7 +9,6 @@ pub(crate) mod forward;
 mod hub;
 mod image_tokens;
 mod images;
-mod near;
 mod overrides;
 mod positions;
 mod stages;
@@ -18,13 +18,13 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::near::near;
 use crate::python_json;
-use crate::setup::{Case, Setup};
+use crate::setup::Setup;
 use catalogue::CATALOGUE;
 pub use family::{MODEL_TYPES, ModelConfig};
 pub use forward::further::FurtherModels;
 pub use hub::hub_id;
-pub use near::near;
 pub use takes::Takes;
 
 /// A model whose training step can be simulated.

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::setup::{Case, Setup};
+use super::Case;
+use crate::setup::Setup;
 
 /// Applies `image`, `frames`, `layers`, `cross` and `patch` of `case` if they mean something to the family, and ignores
 /// them otherwise, as the measured cases did.

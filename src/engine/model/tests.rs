@@ -136,7 +136,7 @@ fn a_tied_language_model_ties_llava() {
 
 #[test]
 fn a_case_changes_the_image() {
-    let case = crate::setup::Case::from_json(r#"{"model": "llava-1.5-7b", "image": 224}"#)
+    let case = crate::Case::from_json(r#"{"model": "llava-1.5-7b", "image": 224}"#)
         .unwrap()
         .unwrap();
     let ModelConfig::Llava(llava) = Model::from_case(&case).unwrap().config else {
@@ -147,7 +147,7 @@ fn a_case_changes_the_image() {
 
 #[test]
 fn a_case_shortens_mllama_and_keeps_the_cross_attention_that_is_left() {
-    let case = crate::setup::Case::from_json(r#"{"model": "mllama", "layers": 10}"#)
+    let case = crate::Case::from_json(r#"{"model": "mllama", "layers": 10}"#)
         .unwrap()
         .unwrap();
     let ModelConfig::Mllama(mllama) = Model::from_case(&case).unwrap().config else {

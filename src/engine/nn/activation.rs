@@ -1,7 +1,49 @@
 //! Activations by transformers' names (`transformers/activations.py`).
 
-use crate::model::config::Activation;
 use crate::tape::{Tape, Tensor};
+
+/// A pointwise activation function; several of transformers' names mean the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// Exact GELU, one kernel (`gelu`).
+    Gelu,
+    /// GELU by tanh, one kernel (`gelu_pytorch_tanh`).
+    GeluTanh,
+    /// GELU by tanh, written out in eight elementwise operations (`gelu_new`, `gelu_fast`'s sibling).
+    GeluNew,
+    /// x · sigmoid(1.702 x), written out (`quick_gelu`).
+    QuickGelu,
+    /// x · sigmoid(x), one kernel (`silu`, `swish`).
+    Silu,
+    /// max(x, 0) (`relu`).
+    Relu,
+}
+
+impl Activation {
+    /// transformers' names of the activations that are known.
+    pub const NAMES: [(&'static str, Self); 7] = [
+        ("gelu", Self::Gelu),
+        ("gelu_pytorch_tanh", Self::GeluTanh),
+        ("gelu_new", Self::GeluNew),
+        ("quick_gelu", Self::QuickGelu),
+        ("silu", Self::Silu),
+        ("swish", Self::Silu),
+        ("relu", Self::Relu),
+    ];
+
+    /// transformers' name of the activation (`ACT2FN`).
+    pub fn name(self) -> &'static str {
+        Self::NAMES
+            .iter()
+            .find(|(_, a)| *a == self)
+            .map_or("", |(name, _)| name)
+    }
+
+    /// Activation with one of transformers' names.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, a)| *a)
+    }
+}
 
 /// Runs an activation as transformers does: some are one kernel, some a chain of operations.
 pub fn activate(t: &Tape, kind: Activation, x: Tensor) -> Tensor {

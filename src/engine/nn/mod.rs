@@ -21,7 +21,7 @@ mod nf4;
 mod norm;
 mod rope;
 
-pub use activation::activate;
+pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, attention, capped_attention, soft_cap};
 pub use builder::{Builder, Trained};
 pub use cache::KvCache;

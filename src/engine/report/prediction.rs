@@ -30,7 +30,7 @@ pub struct Prediction<'a> {
 
 impl Report {
     /// The figures of this report as scripts read them, on a device that holds `outside_torch`
-    /// outside the allocator (the sum of [`outside::terms`](crate::device::outside::terms)).
+    /// outside the allocator (the sum of [`outside::terms`](crate::report::outside::terms)).
     pub fn prediction(&self, outside_torch: Bytes) -> Prediction<'_> {
         Prediction {
             params: self.params,

@@ -3,13 +3,11 @@
 
 mod adapters;
 mod batching;
-mod case;
 mod choices;
 mod parallel;
 
 pub use adapters::{AdapterType, Targets};
 pub use batching::Packing;
-pub use case::{Case, CaseError};
 pub use choices::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, ZeroGrad};
 pub use parallel::{Parallel, Strategy};
 

@@ -2,8 +2,9 @@
 
 use std::io::BufReader;
 
-use vramscope_engine::device::{Device, outside};
+use vramscope_engine::device::Device;
 use vramscope_engine::recording::{self, Played, Run};
+use vramscope_engine::report::outside;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;

@@ -88,7 +88,7 @@ impl Blip2VisionConfig {
             shape: EncoderShape::read(s, Self::SHAPE)?,
             grid: PatchGrid::read(s, 224, 14)?,
             qkv_bias: s.flag("qkv_bias", true)?,
-            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+            activation: s.activation("hidden_act", Activation::Gelu)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
         })
     }
@@ -107,7 +107,7 @@ impl QFormerConfig {
             shape: EncoderShape::read(s, Self::SHAPE)?,
             cross_attention_frequency: s.size_or("cross_attention_frequency", 2, limits::LAYERS)?,
             encoder_hidden,
-            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+            activation: s.activation("hidden_act", Activation::Gelu)?,
             hidden_dropout: s.probability("hidden_dropout_prob", 0.1)?,
             attention_dropout: s.probability("attention_probs_dropout_prob", 0.1)?,
             text_input: s.flag("use_qformer_text_input", false)?,

@@ -66,7 +66,7 @@ impl ClipTextConfig {
             shape: EncoderShape::read(s, Self::SHAPE)?,
             vocab: s.size("vocab_size", 49_408, limits::VOCAB)?,
             positions: s.size("max_position_embeddings", 77, limits::POSITIONS)?,
-            activation: Activation::read(s, "hidden_act", Activation::QuickGelu)?,
+            activation: s.activation("hidden_act", Activation::QuickGelu)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
             ends_at_highest_id: s.optional_count("eos_token_id", limits::VOCAB)? == Some(2),
         })

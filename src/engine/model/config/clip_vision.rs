@@ -60,7 +60,7 @@ impl ClipVisionConfig {
             channels: s.size_or("num_channels", 3, limits::COUNT)?,
             image,
             patch: s.side("patch_size", 32, image)?,
-            activation: Activation::read(s, "hidden_act", Activation::QuickGelu)?,
+            activation: s.activation("hidden_act", Activation::QuickGelu)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
             projection: s.size_or("projection_dim", 512, limits::WIDTH)?,
         })

@@ -196,7 +196,7 @@ impl DecoderConfig {
             o_bias: biases.output,
             mlp_bias: biases.mlp,
             qk_norm: matches!(family, DecoderFamily::Qwen3 | DecoderFamily::Gemma3),
-            activation: Activation::read(s, defaults::activation_key(s, family), d.activation)?,
+            activation: s.activation(defaults::activation_key(s, family), d.activation)?,
             windows: windows::read(s, family, layers, d.max_window_layers)?,
             rope: Rope::read(s, d.theta, 1.0)?,
             attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,

@@ -63,7 +63,7 @@ impl Gpt2Config {
             layers: s.size_of_either(["n_layer", "num_hidden_layers"], 12, limits::LAYERS)?,
             heads,
             intermediate: s.size_or("n_inner", 4 * hidden, limits::WIDTH * 4)?,
-            activation: Activation::read(s, "activation_function", Activation::GeluNew)?,
+            activation: s.activation("activation_function", Activation::GeluNew)?,
             residual_dropout: s.probability("resid_pdrop", 0.1)?,
             embedding_dropout: s.probability("embd_pdrop", 0.1)?,
             attention_dropout: s.probability("attn_pdrop", 0.1)?,

@@ -83,7 +83,7 @@ impl Idefics3VisionConfig {
         Ok(Self {
             shape: EncoderShape::read(s, Self::SHAPE)?,
             grid: PatchGrid::read(s, 224, 32)?,
-            activation: Activation::read(s, "hidden_act", Activation::GeluTanh)?,
+            activation: s.activation("hidden_act", Activation::GeluTanh)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
         })
     }

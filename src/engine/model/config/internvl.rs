@@ -90,7 +90,7 @@ impl InternVlConfig {
             vision: InternVlVisionConfig::read(&s.nested("vision_config", "InternVL vision")?)?,
             text,
             shuffle: shuffle(s)?,
-            projector_activation: Activation::read(s, "projector_hidden_act", Activation::Gelu)?,
+            projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
             image_token: s.index_of_either(["image_token_id", "image_token_index"], 151_667)?,
         })
     }
@@ -125,7 +125,7 @@ impl InternVlVisionConfig {
             attention_bias: s.flag("attention_bias", false)? || s.flag("qkv_bias", false)?,
             qk_norm: s.flag("use_qk_norm", false)? || s.flag("qk_normalization", false)?,
             rms_norm: s.optional_text("norm_type")? == Some("rms_norm"),
-            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+            activation: s.activation("hidden_act", Activation::Gelu)?,
             position_embeddings: s.flag("use_absolute_position_embeddings", true)?,
             mask_token: s.flag("use_mask_token", false)?,
             mean_pooling: s.flag("use_mean_pooling", true)?,

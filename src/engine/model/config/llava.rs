@@ -55,7 +55,7 @@ impl LlavaConfig {
             feature_layers: feature_layers(s, vision.layers)?,
             vision,
             text,
-            projector_activation: Activation::read(s, "projector_hidden_act", Activation::Gelu)?,
+            projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
             projector_bias: s.flag("multimodal_projector_bias", true)?,
             feature_select: FeatureSelect::read(s)?,
             image_token: s.index_of_either(["image_token_index", "image_token_id"], 32_000)?,

@@ -65,7 +65,7 @@ impl LlavaNextConfig {
             pinpoints: pinpoints(s, vision.image)?,
             vision,
             text,
-            projector_activation: Activation::read(s, "projector_hidden_act", Activation::Gelu)?,
+            projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
             projector_bias: s.flag("multimodal_projector_bias", true)?,
             feature_select: FeatureSelect::read(s)?,
             image_token: s.index_of_either(["image_token_index", "image_token_id"], 32_000)?,

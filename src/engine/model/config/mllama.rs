@@ -103,7 +103,7 @@ impl MllamaVisionConfig {
             intermediate_layers: joined,
             aspect_ratios: s.optional_len("supported_aspect_ratios")?.unwrap_or(8),
             output: s.size_or("vision_output_dim", 7680, limits::WIDTH)?,
-            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+            activation: s.activation("hidden_act", Activation::Gelu)?,
         })
     }
 }

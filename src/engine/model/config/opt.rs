@@ -66,7 +66,7 @@ impl OptConfig {
             final_norm: norm_before && !s.flag("_remove_final_layer_norm", false)?,
             bias: s.flag("enable_bias", true)?,
             norm_affine: s.flag("layer_norm_elementwise_affine", true)?,
-            activation: Activation::read(s, "activation_function", Activation::Relu)?,
+            activation: s.activation("activation_function", Activation::Relu)?,
             dropout: s.probability("dropout", 0.1)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", true)?,

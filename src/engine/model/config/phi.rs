@@ -65,7 +65,7 @@ impl PhiConfig {
             heads,
             kv_heads,
             max_positions: s.size_or("max_position_embeddings", 2048, limits::POSITIONS)?,
-            activation: Activation::read(s, "hidden_act", Activation::GeluNew)?,
+            activation: s.activation("hidden_act", Activation::GeluNew)?,
             rope: Rope::read(s, 10_000.0, 0.5)?,
             qk_norm: s.flag("qk_layernorm", false)?,
             residual_dropout: s.probability("resid_pdrop", 0.0)?,

@@ -58,7 +58,7 @@ impl Qwen25VlVisionConfig {
             width,
             intermediate: s.size("intermediate_size", 3420, limits::WIDTH * 4)?,
             output: s.size("out_hidden_size", 3584, limits::WIDTH)?,
-            activation: Activation::read(s, "hidden_act", Activation::Silu)?,
+            activation: s.activation("hidden_act", Activation::Silu)?,
             window: s.size_or("window_size", 112, limits::PIXELS)?,
             full_attention_layers: full.unwrap_or_else(|| vec![7, 15, 23, 31]),
         })

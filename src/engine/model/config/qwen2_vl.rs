@@ -54,7 +54,7 @@ impl Qwen2VlVisionConfig {
             width,
             intermediate: width * s.size_or("mlp_ratio", 4, limits::COUNT)?,
             output: s.size("hidden_size", 3584, limits::WIDTH)?,
-            activation: Activation::read(s, "hidden_act", Activation::QuickGelu)?,
+            activation: s.activation("hidden_act", Activation::QuickGelu)?,
         })
     }
 }

@@ -63,7 +63,7 @@ impl Qwen3VlVisionConfig {
             width,
             intermediate: s.size("intermediate_size", 4304, limits::WIDTH * 4)?,
             output: s.size("out_hidden_size", 3584, limits::WIDTH)?,
-            activation: Activation::read(s, "hidden_act", Activation::GeluTanh)?,
+            activation: s.activation("hidden_act", Activation::GeluTanh)?,
             positions: s.size("num_position_embeddings", 2304, limits::POSITIONS)?,
             deepstack_layers: deepstack.unwrap_or_else(|| vec![8, 16, 24]),
         })

@@ -54,7 +54,7 @@ impl SiglipTextConfig {
         Ok(Self {
             vocab: s.size("vocab_size", 32_000, limits::VOCAB)?,
             positions: s.size("max_position_embeddings", 64, limits::POSITIONS)?,
-            activation: Activation::read(s, "hidden_act", Activation::GeluTanh)?,
+            activation: s.activation("hidden_act", Activation::GeluTanh)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
             projection: s.size_or("projection_size", shape.hidden, limits::WIDTH)?,
             shape,

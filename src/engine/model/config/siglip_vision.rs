@@ -34,7 +34,7 @@ impl SiglipVisionConfig {
         Ok(Self {
             shape: EncoderShape::read(s, Self::SHAPE)?,
             grid: PatchGrid::read(s, 224, 16)?,
-            activation: Activation::read(s, "hidden_act", Activation::GeluTanh)?,
+            activation: s.activation("hidden_act", Activation::GeluTanh)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
             head: s.flag("vision_use_head", true)?,
         })

@@ -53,7 +53,7 @@ impl VideoMaeConfig {
             tubelet: s.size_or("tubelet_size", 2.min(frames), frames)?,
             qkv_bias: s.flag("qkv_bias", true)?,
             mean_pooling: s.flag("use_mean_pooling", true)?,
-            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+            activation: s.activation("hidden_act", Activation::Gelu)?,
             hidden_dropout: s.probability("hidden_dropout_prob", 0.0)?,
             attention_dropout: s.probability("attention_probs_dropout_prob", 0.0)?,
             labels: s.labels()?,

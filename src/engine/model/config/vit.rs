@@ -46,7 +46,7 @@ impl VitConfig {
             shape,
             grid: PatchGrid::read(s, 224, 16)?,
             qkv_bias: s.flag("qkv_bias", true)?,
-            activation: Activation::read(s, "hidden_act", Activation::Gelu)?,
+            activation: s.activation("hidden_act", Activation::Gelu)?,
             hidden_dropout: s.probability("hidden_dropout_prob", 0.0)?,
             attention_dropout: s.probability("attention_probs_dropout_prob", 0.0)?,
             labels: s.labels()?,

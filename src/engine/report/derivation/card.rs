@@ -89,7 +89,7 @@ fn difference([more, less]: [(Quantity, Bytes, Bytes); 2]) -> Option<Derivation>
     })
 }
 
-/// Bytes of the CUDA context by the rule of [`outside`](crate::device::outside): 2 KiB for each resident thread.
+/// Bytes of the CUDA context by the rule of [`outside`](crate::report::outside): 2 KiB for each resident thread.
 fn context(device: &Device) -> Option<Formula> {
     let gpu = device.gpu()?;
     Some(Formula::Product(vec![

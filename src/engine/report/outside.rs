@@ -6,8 +6,8 @@
 //! follow batch, length or model size: kernels stay loaded from their first use on. A fresh process
 //! that trains one model is near the lower end.
 
-use super::{Device, Vendor};
-use crate::report::{Outside, OutsideTerm};
+use super::{Outside, OutsideTerm};
+use crate::device::{Device, Vendor};
 use crate::units::Bytes;
 
 /// Returns the terms of a process that trains on `gpus` devices of this kind, one process each.

@@ -16,8 +16,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Report;
-use crate::device::{Device, outside};
+use crate::device::Device;
 use crate::report::OutsideTerm;
+use crate::report::outside;
 use crate::units::Bytes;
 
 /// Verdict on a run.

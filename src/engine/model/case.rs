@@ -4,9 +4,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt;
 
-use super::{Parallel, Setup};
-use crate::model::{Model, near};
+use super::Model;
+use crate::near::near;
 use crate::python_json;
+use crate::setup::{Parallel, Setup};
 
 /// One row of a case file: a model's name, overrides of its shape, and a setup.
 #[derive(Debug, Clone, PartialEq)]
