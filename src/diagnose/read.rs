@@ -15,9 +15,7 @@ const LONGEST_TEXT: usize = 64 << 20;
 /// Returns all recognized evidence in the order of the input. The bytes are a memory snapshot, a Chrome trace, or any
 /// text; gzip is decompressed first.
 ///
-///
 /// # Errors
-///
 /// If no reader recognizes anything; the error lists what can be read.
 ///
 /// ```
@@ -57,9 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
 
 /// Like [`read`], and also returns a snapshot's recordings for display.
 ///
-///
 /// # Errors
-///
 /// Those of [`read`].
 pub fn read_to_look_at(bytes: &[u8]) -> Result<(Vec<Piece>, Vec<Recording>), Unrecognised> {
     if Pickle::is_one(bytes) {

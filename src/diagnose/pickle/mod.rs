@@ -43,9 +43,7 @@ impl<'a> Pickle<'a> {
 
     /// Reads one pickle; bytes after its `STOP` are ignored.
     ///
-    ///
     /// # Errors
-    ///
     /// If an opcode is unknown, refused or cut off, or the input is larger than 4 GiB; the error names the opcode and
     /// its offset.
     pub fn read(bytes: &'a [u8]) -> Result<Self, PickleError> {

@@ -13,9 +13,7 @@ use vramscope_engine::units::Bytes;
 impl Snapshot {
     /// Reads the pickle of a snapshot.
     ///
-    ///
     /// # Errors
-    ///
     /// If the bytes are not a pickle of plain data, or not a dictionary with `device_traces`, a list of events for each
     /// device; the error names the event and its fault.
     pub fn from_pickle(bytes: &[u8]) -> Result<Self, SnapshotError> {

@@ -175,9 +175,7 @@ pub struct English(BTreeMap<&'static str, String>);
 
 /// Parses the English phrases; call it once and keep the result.
 ///
-///
 /// # Panics
-///
 /// Never: tests parse the same file.
 pub fn english() -> English {
     English(serde_json::from_str(include_str!("en.json")).expect("it is a table of texts"))
