@@ -9,7 +9,7 @@ use super::profile::Profile;
 use super::smi::Smi;
 use super::snapshot::Summary;
 
-/// One recognized piece of evidence, by kind.
+/// One recognised piece of evidence, by kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {

@@ -2,7 +2,7 @@
 //!
 //! [`read`] recognizes pasted text and dropped files, several kinds at once, as pieces of [`Evidence`]. [`diagnose`]
 //! draws ranked [`Finding`]s from them, each with its numbers and recommended actions; [`words`] puts a finding into
-//! English. Readers accept untrusted bytes within documented limits, and return either what they recognized or what
+//! English. Readers accept untrusted bytes within documented limits, and return either what they recognised or what
 //! they expected.
 
 mod amount;

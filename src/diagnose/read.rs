@@ -1,4 +1,4 @@
-//! Passes a file or a paste to every reader and collects the evidence that each one recognizes.
+//! Passes a file or a paste to every reader and collects the evidence that each one recognises.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use super::{counters, log, oom, profile, smi};
 /// error.
 const LONGEST_TEXT: usize = 64 << 20;
 
-/// Returns all recognized evidence in the order of the input. The bytes are a memory snapshot, a Chrome trace, or any
+/// Returns all recognised evidence in the order of the input. The bytes are a memory snapshot, a Chrome trace, or any
 /// text; gzip is decompressed first.
 ///
 /// # Errors
-/// If no reader recognizes anything; the error lists what can be read.
+/// If no reader recognises anything; the error lists what can be read.
 ///
 /// ```
 /// use vramscope_engine::diagnose::{Evidence, read};
@@ -110,7 +110,7 @@ fn packed(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Reason why nothing was recognized.
+/// Reason why nothing was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unrecognised {
     /// The input is a pickle but not a memory snapshot.
@@ -119,7 +119,7 @@ pub enum Unrecognised {
     EmptySnapshot,
     /// The input is compressed; the field is the name of the format.
     Packed(&'static str),
-    /// No reader recognized anything.
+    /// No reader recognised anything.
     Nothing,
 }
 

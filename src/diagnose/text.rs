@@ -26,7 +26,7 @@ pub(super) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1
 }
 
-/// Removes terminal color codes from a text.
+/// Removes terminal colour codes from a text.
 pub(super) fn without_colours(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

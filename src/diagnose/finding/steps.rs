@@ -17,11 +17,11 @@ pub enum Step {
     SmallerBatch,
     /// Checkpoint activations.
     Checkpoint,
-    /// Use an attention kernel that does not materialize the matrix.
+    /// Use an attention kernel that does not materialise the matrix.
     FusedAttention,
     /// Use shorter sequences or fewer image tokens.
     Shorter,
-    /// Compute the loss without materializing all logits.
+    /// Compute the loss without materialising all logits.
     FusedLoss,
     /// Use an optimizer with smaller states, or a fused step.
     SmallerOptimizer,

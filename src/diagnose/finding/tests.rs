@@ -309,7 +309,7 @@ fn utilization_comes_in_bands() {
     assert!(!has(&of(&log(97)), "nearly-full"));
 }
 
-/// Finds several kinds of evidence in one paste, among text that no reader recognizes.
+/// Finds several kinds of evidence in one paste, among text that no reader recognises.
 #[test]
 fn a_paste_of_everything_is_taken_apart() {
     let text = format!(

@@ -1,4 +1,4 @@
-//! Summarizes a snapshot for the findings and for display.
+//! Summarises a snapshot for the findings and for display.
 
 use std::collections::HashMap;
 
@@ -93,7 +93,7 @@ impl Read {
         Self { snapshot, allocations }
     }
 
-    /// Summarizes each device.
+    /// Summarises each device.
     pub fn summaries(&self) -> Vec<Summary> {
         let summary = |(device, own): &(u32, Allocations)| Summary::of(&self.snapshot, *device as usize, own);
         self.allocations.iter().map(summary).collect()
@@ -101,14 +101,14 @@ impl Read {
 }
 
 impl Snapshot {
-    /// Summarizes the devices that have events or segments.
+    /// Summarises the devices that have events or segments.
     pub fn summaries(self) -> Vec<Summary> {
         Read::of(self).summaries()
     }
 }
 
 impl Summary {
-    /// Summarizes one device of a snapshot, given its allocations.
+    /// Summarises one device of a snapshot, given its allocations.
     pub fn of(snapshot: &Snapshot, device: usize, allocations: &Allocations) -> Self {
         let (peak_event, peak) = allocations.peak();
         let segments = || {
