@@ -1,4 +1,4 @@
-//! What the page says: a file for each language, under a name that changes with its content.
+//! Writes the page's phrases as one content-hashed file per language.
 
 use super::published::Published;
 use crate::{Failure, root};
@@ -6,7 +6,7 @@ use crate::{Failure, root};
 #[path = "../../app/phrases.rs"]
 mod phrases;
 
-/// Writes the languages and names them in the page.
+/// Writes the languages and enters their names in the page.
 pub fn write(page: &mut Published) -> Result<(), Failure> {
     let all = phrases::read(&root().join("src/app/locales")).map_err(Failure::new)?;
     for (place, language) in phrases::LANGUAGES.into_iter().enumerate() {
