@@ -36,7 +36,7 @@ pub struct Effect {
 pub struct Tried {
     /// The change.
     pub change: Change,
-    /// Its effect.
+    /// Effect of the change.
     pub effect: Result<Effect, SimulateError>,
 }
 

@@ -89,7 +89,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The same kernel times with another host's pace.
+    /// These kernel times with another host's pace.
     pub fn with_pace<'b>(&self, pace: &'b Pace) -> Costs<'b>
     where
         'a: 'b,
