@@ -43,7 +43,7 @@ fn faults(record: &Value) -> Vec<String> {
         .collect()
 }
 
-/// `UPDATE_SCHEMA=1 cargo test -p vramscope-engine published` writes it.
+/// `UPDATE_SCHEMA=1 cargo test -p vramscope-benchmark published` rewrites the schema.
 #[test]
 fn the_published_schema_is_that_of_the_types() {
     let mut schema = serde_json::to_value(schemars::schema_for!(Record)).unwrap();

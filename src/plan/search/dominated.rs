@@ -12,7 +12,7 @@ use vramscope_engine::setup::{Attention, Freeze, Optimizer, Precision};
 ///   take at least as long. Exception: adapters in fp32 multiply in fp32 beside bf16 weights, but in half precision
 ///   under autocast.
 ///
-/// `tests/monotone` checks both over all families.
+/// `src/engine/tests/monotone` checks both over all families.
 pub(super) fn is_dominated(space: &Space, setup: &Setup) -> bool {
     let fused = setup.attn == Attention::Eager && space.attns.contains(&Attention::Sdpa);
     let asked = space.precisions.first();
