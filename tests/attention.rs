@@ -1,4 +1,4 @@
-//! Attention by itself against measurements on an H200: bytes, and the estimate of time.
+//! Compares single attention calls with measurements on an H200: bytes, and estimated time.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 

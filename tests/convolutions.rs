@@ -1,4 +1,4 @@
-//! Workspaces of cuDNN's convolutions against those measured on an H200, shape by shape.
+//! Compares the workspaces of cuDNN's convolutions with measurements on an H200, shape by shape.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -12,19 +12,19 @@ struct Row {
     dtype: DType,
     x: Vec<u64>,
     w: Vec<u64>,
-    /// Bytes of the workspace of the convolution, and of the gradient of its weight.
+    /// Bytes of workspace of the convolution, and of its weight's gradient.
     forward: u64,
     gradient: u64,
 }
 
 fn rows() -> Vec<Row> {
     let text = text("convolutions.jsonl.gz");
-    // the first line tells of the machine
+    // The first line describes the machine.
     let rows = text.lines().skip(1).map(serde_json::from_str);
     rows.map(Result::unwrap).collect()
 }
 
-/// The workspaces of the engine's convolution and of its gradient.
+/// The engine's workspaces for the convolution and for its weight's gradient.
 fn simulated(row: &Row) -> [u64; 2] {
     let t = Tape::new(Gpu::H200);
     let x = t.empty(&row.x[..], row.dtype, "x");
@@ -44,8 +44,8 @@ fn simulated(row: &Row) -> [u64; 2] {
     [workspace(&log.events[..between]), workspace(&log.events[between..])]
 }
 
-/// Shapes whose workspace may be another by over 1 MiB, of which no model of the catalogue has one: fewer than 768
-/// channels, 32 × 32 kernels of 1,024, and videos of less than 126 × 126.
+/// Returns true for shapes whose workspace may differ by more than 1 MiB. No model of the catalogue has one: fewer than
+/// 768 channels, 32 × 32 kernels with 1,024 channels, and videos smaller than 126 × 126.
 fn is_another(row: &Row) -> bool {
     let side = *row.x.last().unwrap();
     match row.w[..] {

@@ -1,4 +1,4 @@
-//! The course's exercises on speed, run by the engine: the figures that `/course` shows beside the course's own.
+//! Runs the course's exercises on speed with the engine, for the values that `/course` shows beside the course's own.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -13,10 +13,10 @@ use vramscope_time::communication::{Link, power_sgd_elements};
 use vramscope_time::pipeline::{By, Pipeline, Stage};
 use vramscope_time::{Asked, Costs, H200, Measured, Network, Rates, Run, TimeAnswer};
 
-/// What a table of the course says below its head, without its first column.
+/// Body of a table of the course, without its first column.
 type Cells = Vec<Vec<String>>;
 
-/// Peak of each GPU and where a step's time goes, on a card by its data sheet.
+/// Peak memory of each GPU, and the breakdown of a step's time, on a card by its data sheet.
 fn run(card: &str, case: &str) -> (String, f64, TimeAnswer<'static>) {
     let case = Case::from_json(case).expect(case).expect("a case");
     let model = Model::from_case(&case).expect("it is known");
@@ -32,7 +32,8 @@ fn run(card: &str, case: &str) -> (String, f64, TimeAnswer<'static>) {
     (gib(report.peak_allocated), report.peak_allocated.get() as f64, answer)
 }
 
-/// 11.2: a 7B model with moments in fp32 on eight cards of 80 GB. ZeRO-2 is FSDP that keeps gathered weights.
+/// Exercise 11.2: a 7B model with fp32 moments on eight cards of 80 GB. ZeRO-2 corresponds to FSDP that keeps gathered
+/// weights.
 fn exercise_2() -> Cells {
     let of = |strategy: &str, batch: u64| {
         let case = format!(
@@ -56,7 +57,7 @@ fn exercise_2() -> Cells {
     ]
 }
 
-/// 11.3: read 50, decode 30, augment 40, copy 20 ms.
+/// Exercise 11.3: read 50, decode 30, augment 40, copy 20 ms.
 fn exercise_3() -> Cells {
     let stage = |name, ms: f64, by| Stage {
         name,
@@ -91,7 +92,7 @@ fn exercise_3() -> Cells {
     vec![of(&plain, 0), of(&plain, 4), of(&better, 4)]
 }
 
-/// 11.4: 13B on eight A100, a global batch of 256 in micro-batches of 4.
+/// Exercise 11.4: 13B parameters on eight A100, a global batch of 256 in micro-batches of 4.
 fn exercise_4() -> Cells {
     let of = |accum: u64| {
         let case = format!(
@@ -177,7 +178,7 @@ fn each_phase_of_exercise_6_is_faster_or_says_why_not() {
         .iter()
         .map(|cells| cells[0].parse().expect("a rate"))
         .collect();
-    // the course wants 10; the last phase spares communication that was hidden already
+    // The course expects a factor of 10; the last phase saves communication that was already overlapped.
     assert!(rates[0] < 2.5 && rates[1] > 5.0 && rates[2] > 10.0, "{rates:?}");
     assert!((rates[3] / rates[2] - 1.0).abs() < 0.05, "{rates:?}");
 }

@@ -1,5 +1,5 @@
-//! Every family of transformers 5.17 as its configuration class writes it, and random variations: the parameters are
-//! exact, or the configuration is refused.
+//! Simulates every family of transformers 5.17 as its configuration class writes it, and random variations: the
+//! parameters are exact, or the configuration is refused.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use vramscope_engine::{Model, Setup, python_json, simulate};
 use vramscope_tests::kept;
 
-/// Families that are simulated with all parameters, by what they are loaded as: none may be lost.
+/// Families for which all parameters are simulated, by the class that loads them; the list must not shrink.
 const EXACT: [&str; 25] = [
     "itt blip-2",
     "itt internvl",
@@ -44,18 +44,18 @@ const EXACT: [&str; 25] = [
     "lm vaultgemma",
 ];
 
-/// What becomes of a configuration.
+/// Outcome for a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// The true number of parameters.
+    /// The number of parameters is correct.
     Exact,
-    /// An error that says why.
+    /// An error explains why the configuration is refused.
     Refused,
-    /// Another number of parameters.
+    /// The number of parameters is wrong.
     Wrong,
-    /// The engine stops.
+    /// The engine panics.
     Panicked,
-    /// An answer for what transformers does not build.
+    /// The engine answers for a configuration that transformers cannot build.
     Answered,
 }
 
@@ -68,7 +68,7 @@ impl Outcome {
         (Self::Answered, "answered, though transformers does not build it"),
     ];
 
-    /// Simulates a configuration at its default length, with room for its images.
+    /// Simulates a configuration at its default length, with enough positions for its images.
     fn of(config: &Value, params: Option<u64>) -> (Self, String) {
         let text = bare(config);
         let answer = catch_unwind(|| {
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// As Python writes it, with what is not finite as words of its own.
+/// Text of a configuration as Python writes it, with bare words for non-finite numbers.
 fn bare(config: &Value) -> String {
     let words = ["-Infinity", "Infinity", "NaN"];
     words.iter().fold(config.to_string(), |text, word| {
@@ -99,7 +99,7 @@ fn bare(config: &Value) -> String {
     })
 }
 
-/// The lines of a file of `data/coverage`.
+/// The lines of a file in `data/coverage`.
 fn rows(file: &str) -> Vec<Map<String, Value>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/coverage").join(file);
     let lines = BufReader::new(GzDecoder::new(File::open(path).expect("a part of the repository"))).lines();
@@ -114,7 +114,7 @@ fn name(row: &Map<String, Value>) -> String {
     format!("{} {}", row["kind"].as_str().unwrap(), row["type"].as_str().unwrap())
 }
 
-/// Counts of outcomes as a table.
+/// Formats counts of outcomes as a table.
 fn counted(outcomes: &BTreeMap<Outcome, usize>) -> String {
     let mut table = String::from("| outcome | configurations |\n| --- | --- |\n");
     for (outcome, label) in Outcome::ALL {
@@ -154,7 +154,7 @@ fn every_default_is_exact_or_refused_as_in_the_kept_table() {
     kept::hold("tests/data/coverage/defaults.md", &table);
 }
 
-/// A default configuration with the changes of a row.
+/// A default configuration with the changes of a row applied.
 fn varied(mut config: Value, row: &Map<String, Value>) -> Value {
     let place = |config: &mut Value, path: &str, value: Option<&Value>| {
         let (section, key) = path.split_once('.').unwrap_or(("", path));

@@ -1,4 +1,4 @@
-//! Bytes of one of two GPUs under DDP, ZeRO-1 and FSDP2, against two H200.
+//! Compares the memory of one of two GPUs under DDP, ZeRO-1 and FSDP2 with measurements on two H200.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -23,7 +23,7 @@ Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";
 
-/// Bytes of the tensors of the measuring program.
+/// Bytes of the tensors that the measuring program holds.
 const COLLECTIVES: u64 = (1 << 30) + (1 << 29);
 
 fn rows() -> Rows {

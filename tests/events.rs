@@ -1,9 +1,9 @@
-//! Births and deaths of a step as sizes, to be held against others.
+//! Converts a step's allocations and frees to signed sizes, for comparison with recordings.
 
 use vramscope_engine::simulate::Step;
 use vramscope_engine::tape::log::{Event, Log};
 
-/// Births as positive and deaths as negative sizes.
+/// Allocations as positive and frees as negative sizes.
 pub fn sizes(log: &Log, events: &[Event]) -> Vec<i64> {
     let size = |e: &Event| {
         let bytes = log.births[e.storage() as usize].bytes as i64;
@@ -12,7 +12,7 @@ pub fn sizes(log: &Log, events: &[Event]) -> Vec<i64> {
     events.iter().map(size).collect()
 }
 
-/// The same by phase.
+/// Signed sizes for each phase of a step.
 pub fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<i64>); 4] {
     let m = step.marks;
     let sizes = |from: usize, to: usize| sizes(log, &step.events[from..to]);
@@ -24,7 +24,7 @@ pub fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<i64>); 4] {
     ]
 }
 
-/// Sorts the frees between two allocations: their order changes nothing for the allocator.
+/// Sorts the frees between two allocations, since their order does not affect the allocator.
 pub fn frees_in_order(sizes: &[i64]) -> Vec<i64> {
     let mut out = sizes.to_vec();
     for run in out.chunk_by_mut(|a, b| *a < 0 && *b < 0) {
@@ -33,7 +33,7 @@ pub fn frees_in_order(sizes: &[i64]) -> Vec<i64> {
     out
 }
 
-/// In words, the first difference of two sequences whose frees are in order; none where they are equal.
+/// Describes the first difference between two sequences with sorted frees; `None` if they are equal.
 pub fn difference(ours: &[i64], theirs: &[i64]) -> Option<String> {
     if ours == theirs {
         return None;

@@ -1,14 +1,14 @@
-//! Tables that are kept in the repository and made anew by `cargo xtask table`.
+//! Compares tables with those in the repository, which `cargo xtask table` rewrites.
 
 use std::path::Path;
 
-/// `cargo xtask table` sets it: tables are then written, not compared.
+/// Environment variable that `cargo xtask table` sets to write tables instead of comparing them.
 const UPDATE: &str = "UPDATE_TABLE";
 
-/// Holds the table at `path`, from the root of the repository, to `today`'s.
+/// Compares the table at `path`, relative to the repository's root, with `today`.
 ///
 /// # Panics
-/// When they differ; the first line that does is told.
+/// If they differ; the message shows the first different line.
 pub fn hold(path: &str, today: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
     if std::env::var_os(UPDATE).is_some() {

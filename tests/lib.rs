@@ -1,5 +1,4 @@
-//! What the tests across crates share: the measurements kept in `data/truth`, and how predictions
-//! are held against them.
+//! Shared test support: the measurements in `data/truth`, and their comparison with predictions.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 

@@ -1,4 +1,4 @@
-//! The largest micro-batch under a limit of the allocator, against an H200.
+//! Compares the largest micro-batch under a limit of the allocator with measurements on an H200.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -47,7 +47,7 @@ struct Try {
     fits: bool,
     allocated: u64,
     reserved: u64,
-    /// Of the process so far.
+    /// Number of retries in the process so far.
     retries: u64,
 }
 
@@ -88,7 +88,7 @@ impl Row {
     }
 }
 
-/// Each row with what the process gives for its tries, and the retries before each.
+/// Each row's replayed trials, with the number of retries before each.
 fn replayed(rows: &[Row]) -> Vec<Vec<Trained>> {
     let mut process = Process::default();
     let of_row = |row: &Row| {
@@ -106,7 +106,7 @@ fn replayed(rows: &[Row]) -> Vec<Vec<Trained>> {
     rows.iter().map(of_row).collect()
 }
 
-/// Retries of each try but the first, whose beginning the file does not tell.
+/// Retries of each trial except the first, whose initial count the file does not contain.
 fn retries(counts: impl Iterator<Item = u64>) -> Vec<Option<u64>> {
     let counts: Vec<u64> = counts.collect();
     let later = counts.windows(2).map(|pair| Some(pair[1] - pair[0]));

@@ -1,4 +1,4 @@
-//! The time of measured training steps against what the engine estimates of them.
+//! Compares the time of measured training steps with the engine's estimates.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -35,15 +35,15 @@ day. Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";
 
-/// A step that was measured and is estimated, in milliseconds.
+/// A step with its measured and estimated times, in milliseconds.
 struct Timed {
     row: Row,
     measured: Milliseconds,
-    /// In the order of [`KERNELS`].
+    /// Estimates in the order of [`KERNELS`].
     estimated: [Milliseconds; KERNELS.len()],
 }
 
-/// Where kernels' times come from.
+/// Sources of kernel times.
 const KERNELS: [&str; 3] = ["measured kernels", "bench's record", "data sheet"];
 const OWN: usize = 0;
 const RECORD: usize = 1;
@@ -59,7 +59,7 @@ fn total(ms: Milliseconds) -> f64 {
     ms.forward + ms.backward + ms.optimizer
 }
 
-/// Rows that trained, without those whose optimizer GradScaler left out.
+/// Rows that trained, except those whose optimizer GradScaler skipped.
 static TIMED: LazyLock<Vec<Timed>> = LazyLock::new(|| {
     let own = Kernels::read(H200).expect("the file that comes with the program");
     let record = Record::read(include_str!("data/records/h200.json")).expect("a record");
@@ -92,7 +92,7 @@ fn milliseconds(measured: &Measured) -> Option<Milliseconds> {
     })
 }
 
-/// Errors of the rows that take at least so long; of one of the estimates.
+/// Errors of one of the estimates, for rows that take at least `least_ms`.
 fn statistics(least_ms: f64, estimate: usize) -> Statistics {
     let long = TIMED.iter().filter(|timed| total(timed.measured) >= least_ms);
     Statistics::of(&long.map(|timed| timed.errors()[estimate]).collect::<Vec<_>>()).expect("there are rows")
@@ -118,7 +118,7 @@ fn the_kept_table_is_todays() {
     kept::hold(TABLE, &table());
 }
 
-/// Relative errors of the rows of `attention.jsonl` by variant and pass, with the measured kernels.
+/// Relative errors of the rows in `attention.jsonl` by variant and pass, with measured kernels.
 fn attention() -> BTreeMap<(String, bool), Vec<f64>> {
     let own = Kernels::read(H200).expect("the file that comes with the program");
     let costs = Costs::new(Rates::REFERENCE, Some(&own.kernels), &own.pace);

@@ -1,4 +1,4 @@
-//! The engine against measured training steps.
+//! Compares the engine with measured training steps.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -36,7 +36,7 @@ fn excess(limit: &Limit, rows: &[Comparison]) -> Vec<String> {
         .collect()
 }
 
-/// The limits, with another for how much too low the reserved peak may be.
+/// The limits, with another one for under-prediction of the reserved peak.
 fn limits_where_reserved(worst_under: f64) -> impl Iterator<Item = Limit> {
     limits().into_iter().map(move |limit| match limit.quantity {
         Quantity::PeakReserved => Limit {
@@ -47,7 +47,7 @@ fn limits_where_reserved(worst_under: f64) -> impl Iterator<Item = Limit> {
     })
 }
 
-/// How many rows are to the byte in all of these.
+/// Number of rows that are exact in all of these quantities.
 fn exact(rows: &[Comparison], quantities: &[Quantity]) -> usize {
     let is_exact = |row: &&Comparison| quantities.iter().all(|&quantity| row.error(quantity) == Some(0.0));
     rows.iter().filter(is_exact).count()
@@ -72,7 +72,7 @@ fn errors_are_within_the_limits() {
     assert!(excess.is_empty(), "{}", excess.join("\n"));
 }
 
-/// Nobody had seen these measurements when the engine was written.
+/// These measurements did not exist when the engine was written.
 #[test]
 fn cases_that_were_held_out_are_within_the_limits() {
     for file in HELD_OUT_FILES {
@@ -82,8 +82,8 @@ fn cases_that_were_held_out_are_within_the_limits() {
     }
 }
 
-/// Where GradScaler leaves the optimizer out of the measured steps, the same case was measured on until it
-/// did not: that is what is simulated.
+/// If GradScaler skips the optimizer in measured steps, the same case was measured further until it did not: that step
+/// is what the engine simulates.
 #[test]
 fn a_run_whose_scaler_has_settled_is_as_simulated() {
     let settled = Comparison::of_file(SETTLED_FILE);
@@ -108,8 +108,8 @@ fn a_run_whose_scaler_has_settled_is_as_simulated() {
     assert!(excess.is_empty(), "{}", excess.join("\n"));
 }
 
-/// What such a row measured is the engine's first step: whole, where the last measured step is the first that the
-/// scaler let through; up to the optimizer, where there was none.
+/// Such rows measure the engine's first step: completely if the last measured step is the first one that the scaler did
+/// not skip, and up to the optimizer if there was none.
 #[test]
 fn a_run_whose_scaler_skips_is_the_first_step_over_and_over() {
     let skipped = [FILE, "course.jsonl"].into_iter().flat_map(Comparison::of_file);
@@ -125,8 +125,8 @@ fn a_run_whose_scaler_skips_is_the_first_step_over_and_over() {
     }
 }
 
-/// A script that trains has its process for itself. There most rows are predicted to the byte, and what is told,
-/// the largest of three layouts, is nowhere too low.
+/// A training script normally has a process of its own. In that case most rows are exact, and the prediction, the
+/// largest of three layouts, is never too low.
 #[test]
 fn a_run_alone_in_its_process_is_predicted_to_the_byte() {
     let rows: Vec<Comparison> = Comparison::of_file(OWN_PROCESS_FILE);
@@ -147,9 +147,9 @@ fn a_run_alone_in_its_process_is_predicted_to_the_byte() {
     );
 }
 
-/// Sizes and switches drawn by chance, of every family, in models of a few blocks: nine of ten to the byte in all seven
-/// marks. The others have blocks cut elsewhere, or a convolution of sizes that were not swept, whose workspace a model
-/// of 140 MiB feels.
+/// Random sizes and switches of every family, in models of a few blocks: nine in ten are exact in all seven marks. The
+/// others have differently split blocks, or a convolution whose size was not measured and whose workspace is noticeable
+/// in a model of 140 MiB.
 #[test]
 fn configurations_that_nobody_published_are_predicted() {
     let rows = Comparison::of_file(CONFIGURATIONS_FILE);

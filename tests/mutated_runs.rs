@@ -1,4 +1,4 @@
-//! Runs of configurations and setups that nobody would write end in an answer or in an error, never in a panic.
+//! Simulates configurations and setups that nobody would write: each gives an answer or an error, never a panic.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -10,7 +10,7 @@ mod mutate;
 
 use std::panic::catch_unwind;
 
-/// Runs that once stopped the engine or took long, a line each, as `examples/fuzz` leaves them.
+/// Runs that once made the engine panic or take long, one per line, as `examples/fuzz` leaves them.
 const FINDINGS: &str = include_str!("data/coverage/findings.jsonl");
 
 fn ends(run: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! Bytes of each stage of a pipeline, against H200.
+//! Compares the memory of each stage of a pipeline with measurements on H200.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 

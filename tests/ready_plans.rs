@@ -1,4 +1,4 @@
-//! Ready plans for common models and cards: made by `cargo xtask plans`, held to today's engine here.
+//! Compares the precomputed plans for common models and cards, which `cargo xtask plans` writes, with the engine.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 

@@ -1,8 +1,8 @@
-//! The simulated events of a steady step against those that the allocator recorded on an H200:
-//! the same sizes in the same order, and the same frees between them.
+//! Compares the simulated events of a steady step with those that the allocator recorded on an H200: the same sizes in
+//! the same order, with the same frees in between.
 //!
-//! The order of frees between two allocations is not compared: Python frees locals, and autocast
-//! its cache, in an order that changes nothing for the allocator.
+//! The order of frees between two allocations is not compared: Python frees locals, and autocast its cache, in an order
+//! that does not affect the allocator.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -16,15 +16,15 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model};
 use vramscope_tests::events::{difference, frees_in_order, phases, sizes};
 
-/// Phases in which frees come elsewhere, and why.
+/// Phases in which frees occur elsewhere, with the reason.
 const FREES: &[(&str, &str, &str)] = &[(
     "qlora-qwen2-vl-2b-ampbf16-ckpt",
     "backward",
     "the first block of the tower that is computed again lets go of queries, keys and values earlier",
 )];
 
-/// Recordings in which random weights overflow in fp16, so that GradScaler skips the optimizer; later
-/// ones say so themselves.
+/// Recordings in which random weights overflow in fp16, so that GradScaler skips the optimizer; later recordings state
+/// this themselves.
 const SKIPPED: &[&str] = &["blip2-2.7b-ampfp16-sdpa-ckpt-connector"];
 
 #[test]
@@ -35,7 +35,7 @@ fn simulated_events_are_the_recorded_ones() {
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The same of one of several GPUs that share each linear map.
+/// Compares events of one of several GPUs under tensor parallelism.
 #[test]
 fn simulated_events_of_one_of_several_are_the_recorded_ones() {
     let recordings = recordings_in("data/recorded/tensor");
@@ -44,7 +44,7 @@ fn simulated_events_of_one_of_several_are_the_recorded_ones() {
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The same of a stage of a pipeline.
+/// Compares events of a pipeline stage.
 #[test]
 fn simulated_events_of_a_stage_are_the_recorded_ones() {
     let recordings = recordings_in("data/recorded/pipeline");
@@ -53,7 +53,7 @@ fn simulated_events_of_a_stage_are_the_recorded_ones() {
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A run from its first weight on: making the model and its adapters, and three steps.
+/// Compares a run from its first weight on: creating the model and its adapters, and three steps.
 #[test]
 fn simulated_events_of_a_whole_run_are_the_recorded_ones() {
     let recordings = recordings_in("data/recorded/whole");
@@ -85,7 +85,7 @@ fn recordings_in(folder: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// A recording's name, what it holds, and its case.
+/// Name, contents and case of a recording.
 fn read(path: &Path) -> (&str, Value, Case) {
     let name = path.file_name().unwrap().to_str().unwrap().trim_end_matches(".json.gz");
     let recorded: Value = serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap();
@@ -93,7 +93,7 @@ fn read(path: &Path) -> (&str, Value, Case) {
     (name, recorded, case)
 }
 
-/// Messages about the phases of one recording that are not as they should be.
+/// Messages about the phases of a recording that differ from what is expected.
 fn compare(path: &Path) -> Vec<String> {
     let (name, recorded, case) = read(path);
     let model = Model::from_case(&case).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -113,7 +113,7 @@ fn compare(path: &Path) -> Vec<String> {
                 }
             }
             if case.parallel.is_some() && phase == "backward" {
-                // the measuring program does not divide the loss by the number of micro-batches
+                // The measuring program does not divide the loss by the number of micro-batches.
                 for sizes in [&mut ours, &mut theirs] {
                     sizes.retain(|size| size.abs() != 4);
                 }
@@ -123,7 +123,7 @@ fn compare(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// `rope_deltas`, which these models keep from step to step and make anew in each.
+/// Removes `rope_deltas`, which these models keep between steps and recreate in each.
 fn leave_rope_deltas_out(sizes: &mut Vec<i64>, case: &Case) {
     let bytes = 8 * case.setup.batch as i64;
     sizes.retain(|size| size.abs() != bytes);

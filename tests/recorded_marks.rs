@@ -1,5 +1,5 @@
-//! Bytes that PyTorch's allocator counted after each phase of a second step, in processes of their
-//! own, against the simulated ones.
+//! Compares the bytes that PyTorch's allocator counted after each phase of a second step, each in a separate process,
+//! with the simulation.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -10,19 +10,19 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 use vramscope_engine::{Case, Model, simulate};
 
-/// Recordings of which every mark is the same to the byte. The others differ by the slack of
-/// blocks: it depends on where the driver put the segments of the process that was recorded.
+/// Number of recordings in which every mark is exact. The others differ in unused remainders of blocks, which depend on
+/// the addresses of the segments in the recorded process.
 const EXACT_AT_LEAST: usize = 24;
 
-/// Random weights overflow in fp16 here, so that GradScaler skips the optimizer: its states, which
-/// a training run has, never appear.
+/// A recording in which random weights overflow in fp16, so that GradScaler skips the optimizer: the states of a normal
+/// training run never appear.
 const SKIPPED: &str = "blip2-2.7b-ampfp16-sdpa-ckpt-connector.json.gz";
 
-/// Largest difference of any mark, as a part of it.
+/// Largest relative difference of any mark.
 const WITHIN: f64 = 0.005;
 
-/// The same where weights were quantised as they were loaded, by several threads: the slack of their
-/// blocks depends on the order.
+/// Largest relative difference if weights were quantised while several threads loaded them: the unused remainders of
+/// their blocks depend on the order.
 const WITHIN_LOADED: f64 = 0.01;
 
 #[test]
@@ -52,7 +52,7 @@ fn marks_are_the_recorded_ones() {
     assert!(exact >= EXACT_AT_LEAST, "only {exact} recordings agree to the byte");
 }
 
-/// Each mark's name, what is simulated and what was recorded.
+/// Name, simulated and recorded value of each mark.
 fn differences(recorded: &Value) -> Vec<(&'static str, u64, u64)> {
     let case = Case::from_json(&recorded["case"].to_string()).unwrap().unwrap();
     let report = simulate(&Model::from_case(&case).unwrap(), &case.setup).unwrap();

@@ -1,5 +1,5 @@
-//! Bytes that PyTorch's allocator counted around an evaluation or a generation, in processes of their
-//! own, against the simulated ones.
+//! Compares the bytes that PyTorch's allocator counted around evaluation and generation, each in a separate process,
+//! with the simulation.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -12,14 +12,14 @@ use vramscope_engine::simulate::{Inference, evaluate, generate};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model};
 
-/// Largest difference of a figure, as a part of it: masks and positions of single tokens are not
-/// followed, and the slack of blocks depends on where the driver put segments.
+/// Largest relative difference of a quantity: masks and positions of single tokens are not simulated, and unused
+/// remainders of blocks depend on the addresses of segments.
 const WITHIN: f64 = 0.01;
 
-/// The same of what is held while outputs are.
+/// Largest relative difference of the memory held together with the outputs.
 const OUTPUTS_WITHIN: f64 = 0.003;
 
-/// Largest difference of the highest allocated bytes.
+/// Largest relative difference of the allocated peak.
 const PEAK_WITHIN: f64 = 0.005;
 
 #[test]
@@ -40,7 +40,7 @@ fn passes_are_the_recorded_ones() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Each figure's name, how far it may be off, what is simulated and what was recorded.
+/// Name, allowed difference, simulated and recorded value of each quantity.
 fn differences(recorded: &Value) -> Vec<(&'static str, f64, u64, u64)> {
     let report = simulated(&recorded["case"]);
     let marks = recorded["marks"].as_array().unwrap();

@@ -1,9 +1,9 @@
-//! Runs that were measured one after another in one process, simulated one after another: each finds
-//! cached what cuBLAS' workspaces of the one before kept from being given back.
+//! Simulates runs that were measured one after another in a single process, where each run finds cached memory that the
+//! cuBLAS workspaces of the run before kept from being freed.
 //!
-//! `measure.py` empties the cache, then frees the workspaces, and goes on with the next case. With
-//! that history the reserved bytes are the measured ones in most rows, for one or the other order of
-//! addresses; so what a prediction of one run alone errs by is what it cannot know: what ran before.
+//! `measure.py` empties the cache, then frees the workspaces, and continues with the next case. With this history the
+//! reserved bytes are exact in most rows, for one order of addresses or another. The remaining error of a prediction
+//! for a single run is thus due to what ran before, which it cannot know.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -18,16 +18,17 @@ use vramscope_engine::tape::log::{Event, Log, StorageId};
 use vramscope_engine::tape::{Gpu, Kind};
 use vramscope_tests::measured::{Measured, Row};
 
-/// One run of `measure.py`.
+/// Expected results for one invocation of `measure.py`.
 struct Expected {
     file: &'static str,
-    /// `timed` steps after the three that are measured.
+    /// Number of `timed` steps after the three that are measured.
     timed: usize,
-    /// Rows whose reserved bytes are the measured ones.
+    /// Number of rows whose reserved bytes are exact.
     exact_at_least: usize,
     /// Largest under-prediction of any row.
     under: f64,
-    /// Rows that a segment left behind by the case before takes far from what they reserve alone.
+    /// Rows in which a segment left by the previous case changes the reserved bytes greatly compared with a separate
+    /// process.
     by_history: &'static [usize],
 }
 
@@ -85,12 +86,12 @@ fn hold(expected: &Expected) {
     );
 }
 
-/// One process, with what lives in it.
+/// A process and its live memory.
 struct Process<S> {
     allocator: CachingAllocator<S>,
-    /// Blocks of each storage; a state that is made anew has two for a moment.
+    /// Blocks of each storage; a recreated state temporarily has two.
     live: HashMap<StorageId, Vec<Block>>,
-    /// Steps after the three that are measured.
+    /// Number of steps after the three that are measured.
     timed: usize,
 }
 
@@ -103,7 +104,7 @@ impl<S: SegmentSource> Process<S> {
         }
     }
 
-    /// Makes a model, trains it and drops it: the reserved bytes after three steps.
+    /// Creates a model, trains it and drops it; returns the reserved bytes after three steps.
     fn train(&mut self, run: &Recording) -> u64 {
         self.play(&run.log, &run.build);
         self.allocator.empty_cache();
@@ -138,7 +139,7 @@ impl<S: SegmentSource> Process<S> {
         }
     }
 
-    /// Frees those of which `of` is true, in the order of birth.
+    /// Frees the storages for which `of` is true, in the order of their allocation.
     fn free(&mut self, of: impl Fn(&StorageId) -> bool) {
         let mut ids: Vec<StorageId> = self.live.keys().copied().filter(of).collect();
         ids.sort_unstable();

@@ -1,5 +1,5 @@
-//! Recordings made without a GPU against the engine's own tape of the same case: the same sizes in the same order and
-//! the same frees between them, and the same bytes at every mark.
+//! Compares recordings made without a GPU with the engine's own tape of the same case: the same sizes in the same
+//! order, the same frees in between, and the same bytes at every mark.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -24,7 +24,7 @@ fn read(path: &Path) -> Run {
     recording::read(file, None).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
-/// Files of the folder with the case that `measure.py` ran while each was recorded.
+/// Files of the folder, each with the case that `measure.py` ran while it was recorded.
 fn cases() -> Vec<(PathBuf, Case)> {
     let text = fs::read_to_string(folder().join("cases.jsonl")).unwrap();
     let case = |line: &str| {
@@ -35,8 +35,8 @@ fn cases() -> Vec<(PathBuf, Case)> {
     text.lines().map(case).collect()
 }
 
-/// Forward, backward, and all that follows: a recording marks the optimizer's own end, the tape that of the scaler around
-/// it.
+/// Combines phases into forward, backward, and everything after: a recording marks the end of the optimizer, while the
+/// tape marks the end of the scaler around it.
 fn passes_and_update(phases: [(&'static str, Vec<i64>); 4]) -> [(&'static str, Vec<i64>); 3] {
     let [forward, backward, (optimizer, mut update), (_, zero_grad)] = phases;
     update.extend(zero_grad);
@@ -69,7 +69,7 @@ fn recorded_steps_are_the_simulated_ones() {
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Every recording of the folder is read, and what it holds at the peak adds up.
+/// Every recording of the folder is readable, and its memory at the peak adds up.
 #[test]
 fn all_recordings_are_played() {
     for entry in fs::read_dir(folder()).unwrap() {

@@ -1,4 +1,4 @@
-//! The time of steps on two GPUs, and of their collectives, against what the engine estimates of them.
+//! Compares the time of steps on two GPUs, and of their collectives, with the engine's estimates.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -122,7 +122,7 @@ impl Row {
         self.case.parallel.map(|parallel| parallel.strategy)
     }
 
-    /// What is estimated, with what a pipeline waits while it fills and drains.
+    /// Estimated time, including the pipeline's time to fill and drain.
     fn milliseconds(&self) -> f64 {
         total(self.together.milliseconds()) + self.together.waiting * 1e3
     }
@@ -146,7 +146,7 @@ static TENSOR: LazyLock<Vec<Row>> = LazyLock::new(|| rows("tensor_parallel.jsonl
 
 static PIPELINE: LazyLock<Vec<Row>> = LazyLock::new(|| slowest_stages(rows("pipeline_parallel.jsonl")));
 
-/// Of each case the stage that is estimated to take the longest: the others wait for it.
+/// For each case, the stage with the longest estimate, which the others wait for.
 fn slowest_stages(rows: Vec<Row>) -> Vec<Row> {
     let mut out: Vec<Row> = Vec::new();
     for row in rows {
@@ -166,7 +166,7 @@ fn collectives() -> Vec<(Collective, u64, f64, f64)> {
     let of = |line: &Value| {
         let kind = Collective::by_name(line["collective"].as_str()?)?;
         let (mib, gpus) = (line["mib"].as_u64()?, line["world"].as_u64()?);
-        // events around a call: neither the host's part nor the GPUs' is shorter
+        // Events around a call measure at least the host's part and at least the GPUs' part.
         let call = OWN.pace.named(&format!("{} call", kind.name()));
         let seconds = network.seconds(kind, (mib << 20) as f64, gpus).max(call);
         Some((kind, mib, line["ms"].as_f64()?, seconds * 1e3))

@@ -1,4 +1,4 @@
-//! Bytes of one of several GPUs that share each linear map, against two and four H200.
+//! Compares the memory of one of several GPUs under tensor parallelism with measurements on two and four H200.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -19,7 +19,7 @@ Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";
 
-/// Bytes of the measuring program.
+/// Bytes that the measuring program holds.
 const BASE: u64 = 512;
 
 fn rows() -> Rows {

@@ -1,4 +1,4 @@
-//! Plans that were drawn at random and really trained on an H200, under the limit that they were planned for.
+//! Compares random plans with training runs on an H200 under the memory limit for which they were planned.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -31,7 +31,7 @@ struct Row {
     planned: u64,
     setup: Setup,
     model: String,
-    /// Allocated peak that the plan states.
+    /// Allocated peak predicted by the plan.
     predicted: u64,
     tries: Vec<Try>,
 }

@@ -1,4 +1,4 @@
-//! Measured points of attention, picked from a record.
+//! Selects the measured attention kernels of a record.
 
 use crate::{Class, Kernel, Precision, ReadError, Record};
 use vramscope_engine::attention::{Algorithm, Call, Pass};
@@ -8,29 +8,29 @@ use vramscope_engine::units::{Bytes, Seconds};
 /// One measured attention.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPoint {
-    /// What ran.
+    /// Algorithm of the attention.
     pub algorithm: Algorithm,
-    /// Queries and keys.
+    /// Number of queries and keys.
     pub length: u64,
-    /// Median time, where measured.
+    /// Median time, if measured.
     pub time: Option<Seconds>,
-    /// Lowest and highest time, where measured.
+    /// Shortest and longest time, if measured.
     pub time_range: Option<[Seconds; 2]>,
-    /// Highest bytes beyond the inputs, where measured.
+    /// Peak of bytes beyond the inputs, if measured.
     pub peak: Option<Bytes>,
     kernel: Kernel,
 }
 
 impl MeasuredPoint {
-    /// The attention that a record measured, in its order.
+    /// The attention kernels of a record, in its order.
     pub fn all(record: &Record) -> Vec<Self> {
         record.results.iter().filter_map(Self::of).collect()
     }
 
-    /// The attention that the record in a file's text measured.
+    /// Reads the attention kernels of a record from its text.
     ///
     /// # Errors
-    /// When the text is no record, or one without measured attention.
+    /// If the text is not a record, or the record has no attention kernel.
     pub fn read(text: &str) -> Result<Vec<Self>, ReadError> {
         let points = Self::all(&Record::read(text)?);
         match points.is_empty() {
@@ -54,7 +54,7 @@ impl MeasuredPoint {
         })
     }
 
-    /// Whether it measured this call: all that it states agrees.
+    /// Returns true if this point measured the call: everything that the kernel states agrees with it.
     pub fn is_of(&self, call: &Call) -> bool {
         let is = |stated: Option<u64>, asked: u64| stated.is_none_or(|n| n == asked);
         let kernel = &self.kernel;

@@ -1,77 +1,77 @@
-//! What changed from one record to another, beyond noise.
+//! Compares two records and reports the differences beyond noise.
 
 use super::{Kernel, Measurement, Outcome, Record, Summary};
 
-/// A median deviation in units of a normal distribution's standard deviation.
+/// Factor from a median absolute deviation to a normal distribution's standard deviation.
 const DEVIATION: f64 = 1.4826;
 
-/// What differs between two records.
+/// Differences between two records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison<'a> {
-    /// Kernels of both whose time changed by more than noise, or that stopped or began to have one, in the
-    /// order of the newer record.
+    /// Kernels of both records whose time changed by more than noise, or that gained or lost a time, in the order of
+    /// the newer record.
     pub changes: Vec<Change<'a>>,
-    /// How many kernels of both are as before.
+    /// Number of kernels of both records without a change.
     pub same: usize,
-    /// How many only the newer record has.
+    /// Number of kernels that only the newer record has.
     pub came: usize,
-    /// How many only the older record has.
+    /// Number of kernels that only the older record has.
     pub gone: usize,
-    /// What differs between the machines themselves.
+    /// Differences between the machines.
     pub machine: Vec<Differs<'a>>,
 }
 
-/// A kernel that is not as before.
+/// A kernel that changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The median before, in nanoseconds; `None` where it had no time.
+    /// Older median in nanoseconds; `None` if it had no time.
     pub before_ns: Option<u64>,
-    /// The median now.
+    /// Newer median in nanoseconds; `None` if it has no time.
     pub now_ns: Option<u64>,
-    /// What came of it now.
+    /// Outcome in the newer record.
     pub outcome: &'a Outcome,
 }
 
-/// Something of the machines that is not the same.
+/// A difference between the machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Differs<'a> {
-    /// What.
+    /// Part of the machine that differs.
     pub what: Part<'a>,
-    /// As the older record has it; `None` where it does not say.
+    /// Value in the older record; `None` if it states none.
     pub before: Option<&'a str>,
-    /// As the newer record has it.
+    /// Value in the newer record; `None` if it states none.
     pub now: Option<&'a str>,
 }
 
-/// A part of a machine that times depend on.
+/// A part of a machine that affects times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// The card itself.
+    /// The card.
     Card,
-    /// Its driver.
+    /// The card's driver.
     Driver,
-    /// A library of this name.
+    /// A library, by name.
     Library(&'a str),
 }
 
 impl Change<'_> {
-    /// Time now over time before, where there are both.
+    /// Newer time divided by older time, if both exist.
     pub fn ratio(&self) -> Option<f64> {
         Some(self.now_ns? as f64 / self.before_ns? as f64)
     }
 }
 
 impl<'a> Comparison<'a> {
-    /// Standard deviations, of both sides together, that a change must exceed.
+    /// Number of standard deviations of both sides together that a change must exceed.
     pub const BEYOND: f64 = 3.0;
-    /// And the share of the time.
+    /// Fraction of the older time that a change must exceed.
     pub const LEAST: f64 = 0.02;
 
-    /// Compares kernel by kernel. A time has changed where its medians lie further apart than
-    /// [`Self::BEYOND`] standard deviations of both, estimated from the spreads of their samples, and than
-    /// [`Self::LEAST`] of the older one.
+    /// Compares two records kernel by kernel. A time has changed if its medians differ by more than [`Self::BEYOND`]
+    /// standard deviations of both, estimated from the spread of their samples, and by more than [`Self::LEAST`] of the
+    /// older one.
     pub fn of(old: &'a Record, new: &'a Record) -> Self {
         let mut out = Self {
             changes: Vec::new(),
@@ -121,7 +121,7 @@ fn has_changed(old: &Summary, new: &Summary) -> bool {
     distance > noise && distance > Comparison::LEAST * a
 }
 
-/// Card, driver, and the libraries of the newer record, where they are not the same.
+/// Differences of card, driver, and the libraries of the newer record.
 fn differences<'a>(old: &'a Record, new: &'a Record) -> Vec<Differs<'a>> {
     let (a, b) = (&old.device, &new.device);
     let mut all = vec![
@@ -159,7 +159,7 @@ mod tests {
         let old = of(&[1000, 1010, 990, 1005, 995]);
         assert!(!has_changed(&old, &of(&[1015, 1025, 1005, 1020, 1010])));
         assert!(has_changed(&old, &of(&[1200, 1210, 1190, 1205, 1195])));
-        // Without any spread, 2% decide.
+        // Without any spread, the limit of 2% decides.
         assert!(!has_changed(&of(&[1000; 5]), &of(&[1019; 5])));
         assert!(has_changed(&of(&[1000; 5]), &of(&[1021; 5])));
     }

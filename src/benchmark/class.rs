@@ -1,3 +1,5 @@
+//! Classes of kernels, and the extents that each must state.
+
 use serde::{Deserialize, Serialize};
 
 /// What a kernel computes.
@@ -93,7 +95,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// All, in the order of a report.
+    /// All classes, in the order of a report.
     pub const ALL: [Self; 41] = [
         Self::DeviceCopy,
         Self::HostToDevice,
@@ -138,7 +140,7 @@ impl Class {
         Self::ForeachNorm,
     ];
 
-    /// The stable name, as in the record.
+    /// Stable name, as in the record.
     pub const fn name(self) -> &'static str {
         match self {
             Self::DeviceCopy => "device_copy",
@@ -185,7 +187,7 @@ impl Class {
         }
     }
 
-    /// The extents that a kernel of this class must state.
+    /// Names of the extents that a kernel of this class must state.
     pub const fn extents(self) -> &'static [&'static str] {
         match self {
             Self::DeviceCopy | Self::HostToDevice | Self::DeviceToHost | Self::PeerCopy => &["bytes"],
@@ -226,7 +228,7 @@ impl Class {
         }
     }
 
-    /// Whether cards work together.
+    /// Returns true if several cards take part.
     pub const fn is_collective(self) -> bool {
         matches!(
             self,
@@ -234,9 +236,9 @@ impl Class {
         )
     }
 
-    /// Bytes that pass each card's link, in one direction, for a byte of a collective's size, on so many
-    /// cards: what makes bus bandwidth of algorithm bandwidth, so that it compares with the link's rate
-    /// whatever the collective (NVIDIA's nccl-tests, `doc/PERFORMANCE.md`).
+    /// Bytes over each card's link in one direction, per byte of a collective's size, on `devices` cards. This factor
+    /// converts algorithm bandwidth to bus bandwidth, which compares with the link's rate for every collective
+    /// (NVIDIA's nccl-tests, `doc/PERFORMANCE.md`).
     pub fn bus_share(self, devices: u64) -> f64 {
         let n = devices.max(1) as f64;
         match self {

@@ -1,3 +1,5 @@
+//! State of the card around a run.
+
 use serde::{Deserialize, Serialize};
 
 /// The state of the card around a run, and what may have disturbed it.

@@ -1,4 +1,4 @@
-//! Results that differ in their size alone, as curves: what cards are compared on.
+//! Groups results that differ only in size into curves, on which cards are compared.
 
 use std::collections::BTreeMap;
 
@@ -6,53 +6,53 @@ use super::{Class, Kernel, Measurement, Record, Shape};
 use vramscope_engine::order::sort_by_key;
 use vramscope_engine::units::{Bytes, Seconds};
 
-/// What a curve is about, and so what its axes are.
+/// Topic of a curve, which determines its axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
-    /// Copies: bytes moved a second, against the bytes of the copy.
+    /// Copies: bytes moved per second, against the bytes of the copy.
     Copies,
-    /// Matrix products: operations a second, against the operations of the product.
+    /// Matrix products: operations per second, against the operations of the product.
     Products,
-    /// Attention: time, memory and operations a second, against length.
+    /// Attention: time, memory and operations per second, against length.
     Attention,
-    /// What passes over its tensors once or a few times: bytes a second, against the bytes moved.
+    /// Kernels that read their tensors once or a few times: bytes per second, against the bytes moved.
     Passes,
-    /// Cards together: bytes a second, against the bytes on each.
+    /// Collectives: bytes per second, against the bytes on each card.
     Collectives,
 }
 
-/// One kernel at several sizes, on each of some cards.
+/// One kernel at several sizes, on each of several cards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
-    /// What it is about.
+    /// Topic of the kernel.
     pub topic: Topic,
     /// The kernel without its size.
     pub kernel: Kernel,
-    /// The points of each record, in the order in which records were given, from small to large. Products of
-    /// different shapes may have the same size.
+    /// Points of each record in ascending size, by the order of the given records. Products of different shapes may
+    /// have equal size.
     pub curves: Vec<Vec<Point>>,
 }
 
 /// One measured size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// The size: see [`Topic`].
+    /// Size as defined by [`Topic`].
     pub size: u64,
-    /// The median time.
+    /// Median time.
     pub time: Seconds,
-    /// The shortest and the longest sample.
+    /// Shortest and longest sample.
     pub range: [Seconds; 2],
-    /// Operations a second for products and attention, bytes a second for all else; `None` where the record
+    /// Operations per second for products and attention, bytes per second for everything else; `None` if the record
     /// does not count them.
     pub rate: Option<f64>,
-    /// Bytes beyond the inputs at most.
+    /// Peak of bytes beyond the inputs.
     pub extra: Option<Bytes>,
-    /// Extents of a product.
+    /// Extents of a matrix product.
     pub product: Option<[u64; 3]>,
 }
 
 impl Topic {
-    /// All, in the order of a report.
+    /// All topics, in the order of a report.
     pub const ALL: [Self; 5] = [
         Self::Products,
         Self::Attention,
@@ -61,7 +61,7 @@ impl Topic {
         Self::Collectives,
     ];
 
-    /// The topic of a class; none of a launch, which has no size.
+    /// Topic of a class; `None` for a launch, which has no size.
     pub const fn of(class: Class) -> Option<Self> {
         Some(match class {
             Class::DeviceCopy | Class::HostToDevice | Class::DeviceToHost | Class::PeerCopy => Self::Copies,
@@ -73,14 +73,14 @@ impl Topic {
         })
     }
 
-    /// Whether rates are operations a second rather than bytes.
+    /// Returns true if rates are operations per second rather than bytes.
     pub const fn counts_operations(self) -> bool {
         matches!(self, Self::Products | Self::Attention)
     }
 }
 
-/// All kernels that the records measured, grouped by everything but their size, those of a topic together
-/// and in the order in which the records have them.
+/// All kernels that the records measured, grouped by everything except size. Kernels of one topic are adjacent, in the
+/// order of the records.
 pub fn families(records: &[&Record]) -> Vec<Family> {
     let mut places = BTreeMap::new();
     let mut all: Vec<Family> = Vec::new();

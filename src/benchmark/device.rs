@@ -1,3 +1,5 @@
+//! The measured card.
+
 use serde::{Deserialize, Serialize};
 
 /// The card that was measured; what the driver does not tell is absent.

@@ -1,54 +1,56 @@
+//! Short descriptions of records, for lists.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Record};
 
-/// A record in short: a line of `GET /api/records`, and of the list that `vramscope export` writes.
+/// Short description of a record, as in `GET /api/records` and in the list that `vramscope export` writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The record's id: the SHA-256 of its canonical JSON (RFC 8785), in hexadecimal.
+    /// ID of the record: the SHA-256 of its canonical JSON (RFC 8785), in hexadecimal.
     pub id: String,
-    /// When the run began, in UTC.
+    /// Start of the run, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// The card, as its driver names it.
+    /// Name of the card according to its driver.
     pub device: String,
-    /// How it was reached.
+    /// Backend that ran the kernels.
     pub backend: String,
-    /// CUDA's compute capability.
+    /// CUDA compute capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_capability: Option<String>,
-    /// Memory, in bytes.
+    /// Memory of the card, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// The driver's version.
+    /// Version of the driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// The version of vramscope that measured.
+    /// Version of vramscope that measured.
     pub tool_version: String,
-    /// A short run.
+    /// True for a short run.
     pub quick: bool,
-    /// Every kernel has a result.
+    /// True if every kernel has a result.
     pub complete: bool,
-    /// Kernels with a result of any kind.
+    /// Number of kernels with a result of any kind.
     pub results: u64,
-    /// Kernels with times.
+    /// Number of kernels with times.
     pub measured: u64,
     /// Size of the record, in bytes.
     pub bytes: u64,
 }
 
-/// A list of records, newest first: the answer to `GET /api/records`, and the file `records.json` of a
-/// folder that `vramscope export` wrote.
+/// A list of records, newest first: the answer to `GET /api/records`, and the file `records.json` in a folder that
+/// `vramscope export` wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct List {
     /// The records.
     pub records: Vec<Entry>,
-    /// To be given as `before` for those that follow; `None` where none do.
+    /// Value of `before` to request the records that follow; `None` if there are no more.
     pub next: Option<i64>,
 }
 
 impl Entry {
-    /// Of a record with this id, whose text has so many bytes.
+    /// Describes a record with this ID whose text has `bytes` bytes.
     pub fn of(id: &str, record: &Record, bytes: usize) -> Self {
         let Record {
             tool,

@@ -1,3 +1,5 @@
+//! A kernel of a benchmark: its class, extents and variants.
+
 use serde::{Deserialize, Serialize};
 
 use super::class::Class;
@@ -163,7 +165,7 @@ pub struct Shape {
 }
 
 impl Kernel {
-    /// A kernel of which nothing but its class is stated.
+    /// A kernel that states nothing except its class.
     pub fn of(class: Class) -> Self {
         Self {
             class,
@@ -180,7 +182,7 @@ impl Kernel {
         }
     }
 
-    /// What it must state and does not: the name of the first such field.
+    /// Name of the first extent that the class requires and the kernel does not state.
     pub fn missing(&self) -> Option<&'static str> {
         let extents = self.shape.all();
         let stated = |name: &str| {
@@ -223,7 +225,7 @@ impl Shape {
 }
 
 impl Precision {
-    /// The stable name, as in the record.
+    /// Stable name, as in the record.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bf16 => "bf16",
@@ -233,7 +235,7 @@ impl Precision {
         }
     }
 
-    /// The data sheet's rate of products in this type, in 10¹² operations a second.
+    /// The data sheet's rate of products in this type, in TFLOP/s.
     pub const fn peak(self, sheet: &PeakTeraflops) -> Option<f64> {
         match self {
             Self::Bf16 => sheet.bf16,
@@ -243,7 +245,7 @@ impl Precision {
         }
     }
 
-    /// Bytes of an element.
+    /// Bytes per element.
     pub const fn width(self) -> u64 {
         match self {
             Self::Bf16 | Self::Fp16 => 2,
@@ -253,7 +255,7 @@ impl Precision {
 }
 
 impl Pass {
-    /// The stable name, as in the record.
+    /// Stable name, as in the record.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",

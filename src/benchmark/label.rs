@@ -1,12 +1,12 @@
-//! One line that names a kernel, for people and for choosing kernels by words.
+//! Labels of kernels, for people and for selecting kernels by words.
 
 use super::{Class, Direction, Kernel, Layout};
 use vramscope_engine::attention::Algorithm;
 use vramscope_engine::units::Bytes;
 
 impl Kernel {
-    /// Such as `gemm bf16 8192x8192x8192 nt` or `attention cudnn bf16 1x32x8192x128 causal forward`: what
-    /// it computes, the way, the type, the extents that it states, and what else tells it from others.
+    /// Label of the kernel, such as `gemm bf16 8192x8192x8192 nt` or `attention cudnn bf16 1x32x8192x128 causal
+    /// forward`: class, algorithm, type, stated extents, and anything else that distinguishes it.
     pub fn label(&self) -> String {
         let mut words = vec![self.class.name().to_owned()];
         words.extend(self.algorithm.map(|a| self.algorithm_label(a)));
@@ -25,7 +25,7 @@ impl Kernel {
         words.join(" ")
     }
 
-    /// Its extents alone, such as `8192x8192x8192` or `256.0MiB 2 cards`; nothing where it states none.
+    /// Label of the extents alone, such as `8192x8192x8192` or `256.0MiB 2 cards`; empty if none is stated.
     pub fn extents_label(&self) -> String {
         let shape = &self.shape;
         let numbers = match self.class {

@@ -1,11 +1,11 @@
-//! The record of a benchmark run: one versioned JSON, written by `vramscope bench`, read by every face.
+//! The record of a benchmark run: a versioned JSON document that `vramscope bench` writes and every frontend reads.
 //!
-//! A [`Record`] says which card was measured, in which state, and of each kernel what ran, how long it
-//! took in every sample, whether its result was right, or why there is no time. It never holds names of
-//! hosts, users, files or processes.
+//! A [`Record`] states which card was measured in which state, and for each kernel what ran, the time of every sample,
+//! and whether the result was correct, or why there is no time. It never contains names of hosts, users, files or
+//! processes.
 //!
-//! The form is published as a JSON Schema, [`SCHEMA`]. [`Record::read`] takes this version and older
-//! ones; [`unknown_fields`] names what a newer writer added.
+//! The format is published as a JSON Schema, [`SCHEMA`]. [`Record::read`] accepts this version and older ones;
+//! [`unknown_fields`] lists fields that a newer writer added.
 
 mod attention;
 mod change;
@@ -42,13 +42,13 @@ pub use roofline::{Dot, Reach};
 pub use summary::{Outliers, Summary};
 pub use unknown::unknown_fields;
 
-/// The version that is written; [`Record::read`] takes this and every older one.
+/// Version that is written; [`Record::read`] accepts this and every older one.
 ///
-/// 1 was the first to be counted; 2 adds classes (work between cards, elementwise kernels, reductions, lists
-/// of tensors, backward passes) and the extents and fields that they state, and changes nothing else.
+/// Version 1 was the first numbered one. Version 2 adds classes (collectives, elementwise kernels, reductions, lists of
+/// tensors, backward passes) and the extents and fields that they state, and changes nothing else.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// The published JSON Schema of version [`SCHEMA_VERSION`].
+/// Published JSON Schema of version [`SCHEMA_VERSION`].
 pub const SCHEMA: &str = include_str!("schema.json");
 
 /// One run of `vramscope bench` on one card.
@@ -102,7 +102,7 @@ impl Record {
         self.results.iter().find(|result| result.kernel == *kernel)
     }
 
-    /// Puts a result in the place of the one of the same kernel, or at the end.
+    /// Replaces the result of the same kernel, or appends this one.
     pub fn put(&mut self, result: Measurement) {
         match self.results.iter_mut().find(|old| old.kernel == result.kernel) {
             Some(old) => *old = result,
@@ -110,8 +110,7 @@ impl Record {
         }
     }
 
-    /// The record with the summaries of its samples and without the samples: a tenth of its size, and all
-    /// that figures are drawn from.
+    /// The record with summaries instead of samples: a tenth of the size, and sufficient for all figures.
     #[must_use]
     pub fn without_samples(mut self) -> Self {
         for result in &mut self.results {

@@ -1,3 +1,5 @@
+//! Results of measured kernels.
+
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Kernel;
@@ -123,7 +125,7 @@ pub struct Check {
 }
 
 impl Measurement {
-    /// The times and memory, where the kernel ran and was right.
+    /// Times and memory, if the kernel ran and its result was correct.
     pub fn measured(&self) -> Option<&Measured> {
         match &self.outcome {
             Outcome::Measured(measured) => Some(measured),
@@ -131,18 +133,18 @@ impl Measurement {
         }
     }
 
-    /// The median time, where there is one.
+    /// Median time, if there is one.
     pub fn time(&self) -> Option<Seconds> {
         let summary = self.measured()?.summary.as_ref()?;
         Some(Seconds::new(summary.median_ns as f64 / 1e9))
     }
 
-    /// Algorithm bandwidth of work between cards: its size, `bytes`, per second at the median time.
+    /// Algorithm bandwidth of a collective: its size in bytes, per second of the median time.
     pub fn algorithm_bytes_per_s(&self) -> Option<f64> {
         Some(self.kernel.shape.bytes? as f64 / self.time()?.get())
     }
 
-    /// Bus bandwidth of work between cards: what passes each card's link per second, in one direction.
+    /// Bus bandwidth of a collective: bytes per second over each card's link, in one direction.
     pub fn bus_bytes_per_s(&self) -> Option<f64> {
         let share = self.kernel.class.bus_share(self.kernel.shape.devices.unwrap_or(2));
         Some(self.algorithm_bytes_per_s()? * share)

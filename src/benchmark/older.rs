@@ -1,4 +1,4 @@
-//! Records from before versions were counted: measured attention only.
+//! Reads unversioned records, which only contain attention.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use super::summary::Summary;
 use super::{BenchedDevice, Conditions, Record, Run, SCHEMA_VERSION, Tool};
 use vramscope_engine::attention::Algorithm;
 
-/// An entry as it stands in a file.
+/// An entry as written in a file.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 struct Entry {
     #[serde(alias = "impl")]
@@ -117,7 +117,7 @@ fn result(entry: Entry) -> Result<Measurement, String> {
             false => Pass::Forward,
         }),
         algorithm: Some(algorithm),
-        // Only the fused kernels are measured without saying so in both ways.
+        // Without a field, the suffix `_causal` of the name decides.
         causal: Some(entry.causal.unwrap_or(causal)),
         ..Kernel::of(Class::Attention)
     };
@@ -160,7 +160,7 @@ fn measured(entry: &Entry) -> Result<Measured, String> {
     })
 }
 
-/// What a name such as `flash_causal`, `topk10`, `sliding512` or `chunked64` states.
+/// Algorithm and options in a name such as `flash_causal`, `topk10`, `sliding512` or `chunked64`.
 struct Variant {
     algorithm: Algorithm,
     causal: bool,

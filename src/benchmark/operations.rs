@@ -1,4 +1,4 @@
-//! Floating-point operations of a kernel, counted from its extents: the one place that knows.
+//! Counts the floating-point operations of a kernel from its extents.
 
 use super::class::Class;
 use super::kernel::{Kernel, Pass};
@@ -6,10 +6,10 @@ use vramscope_engine::attention::{Algorithm, Call, Pass as Run};
 use vramscope_engine::dtype::DType;
 
 impl Kernel {
-    /// Floating-point operations of one launch: a multiply-add counts two, an elementary function one.
+    /// Floating-point operations of one launch; a multiply-add counts as two, an elementary function as one.
     ///
-    /// `None` where an extent that decides is not stated, as in records from before versions were counted. Counts
-    /// beyond 64 bits, which no kernel has, saturate.
+    /// `None` if a required extent is not stated, as in unversioned records. Counts beyond 64 bits, which no kernel
+    /// reaches, saturate.
     pub fn flops(&self) -> Option<u64> {
         let shape = &self.shape;
         let cells = || product(&[shape.rows?, shape.columns?]);
@@ -23,7 +23,7 @@ impl Kernel {
             Class::LayerNorm => (if backward { 12 } else { 7 }, cells()),
             Class::RmsNorm => (if backward { 12 } else { 4 }, cells()),
             Class::CrossEntropy => (6, cells()),
-            // Largest, subtract, exponential, sum, multiply or logarithm.
+            // Maximum, subtract, exponential, sum, multiply or logarithm.
             Class::Softmax | Class::LogSoftmax => (if backward { 4 } else { 5 }, cells()),
             Class::RotateHalf | Class::SumRows | Class::SumColumns => (1, cells()),
             Class::Nll => (u64::from(!backward), shape.rows),
@@ -54,8 +54,8 @@ impl Kernel {
         Some(count?.saturating_mul(each))
     }
 
-    /// The attention that a kernel of [`Class::Attention`] computes, without its length. Extents that are not stated
-    /// count as 1, key and value heads as many as query heads, a window and a chunk as the whole length.
+    /// The attention call that a kernel of [`Class::Attention`] computes, without its length. Unstated extents default
+    /// to 1, key and value heads to the number of query heads, window and chunk to the whole length.
     pub fn call(&self) -> Call {
         let shape = &self.shape;
         let (heads, length) = (shape.heads.unwrap_or(1), shape.length.unwrap_or(1));
@@ -73,8 +73,8 @@ impl Kernel {
         }
     }
 
-    /// The products alone: two of a multiply-add each in forward, five in backward (arXiv 2307.08691, section 3.1), for
-    /// each pair of a query and a key that is computed.
+    /// Operations of the matrix products alone, for each computed pair of a query and a key: two products in forward,
+    /// five in backward (arXiv 2307.08691, section 3.1).
     fn attention_flops(&self) -> Option<u64> {
         let shape = &self.shape;
         let pairs = self
@@ -88,7 +88,7 @@ impl Kernel {
         product(&[per_pair, shape.batch?, shape.heads?, shape.head_dim?, pairs])
     }
 
-    /// Additions of a collective that sums what each card gives.
+    /// Additions of a collective that sums data from several cards.
     fn sums(&self) -> Option<u64> {
         let width = self.precision.unwrap_or(super::Precision::Fp32).width();
         product(&[

@@ -1,10 +1,12 @@
+//! Parses and checks the text of a record.
+
 use std::fmt;
 
 use serde::Deserialize;
 
 use super::{Outcome, Record, SCHEMA_VERSION, older};
 
-/// Why a text is no record: what was found, where, what is wanted.
+/// Error for a text that is not a record; it says what was found, where, and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadError(pub String);
 
@@ -16,21 +18,21 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// As much of a record as tells which version it is.
+/// The field of a record that states its version.
 #[derive(Deserialize)]
 struct Versioned {
     schema_version: Option<u32>,
 }
 
 impl Record {
-    /// Reads a record of this version, or of an older one.
+    /// Parses a record of this version or an older one.
     ///
-    /// Before versions were counted, a record was `{"attention": [{"variant": "flash", "length": 2048,
-    /// "ms": 0.33, "peak_extra_bytes": 33818624}, …]}`, or one such entry a line.
+    /// Unversioned records are `{"attention": [{"variant": "flash", "length": 2048, "ms": 0.33, "peak_extra_bytes":
+    /// 33818624}, …]}`, or one such entry per line.
     ///
     /// # Errors
-    /// When the text is none of these, is of a newer version, or a result lacks what it needs; the
-    /// message names the result.
+    /// If the text is none of these, has a newer version, or a result lacks a required field; the message names the
+    /// result.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         match serde_json::from_str::<Versioned>(text) {
             Ok(Versioned {

@@ -1,39 +1,39 @@
-//! What a card reached: its measured roofline, and where its kernels lie under it.
+//! Measured roofline of a card, and its kernels under it.
 
 use super::{Class, Kernel, Precision, Record};
 use vramscope_engine::units::Seconds;
 
-/// What a card reached at best, as measured.
+/// Best measured rates of a card.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reach {
-    /// Bytes that memory reads and writes a second: of the largest copy within the card, where no cache
-    /// helps.
+    /// Bytes that memory reads and writes per second, from the largest copy within the card, which no cache
+    /// accelerates.
     pub memory: Option<f64>,
-    /// Bytes a second from pinned memory of the host to the card: of the largest copy.
+    /// Bytes per second from the host's pinned memory to the card, from the largest copy.
     pub to_device: Option<f64>,
-    /// The other way.
+    /// Bytes per second from the card to the host's pinned memory, from the largest copy.
     pub to_host: Option<f64>,
-    /// Operations a second of the fastest matrix product, by type.
+    /// Operations per second of the fastest matrix product, by type.
     pub products: Vec<(Precision, f64)>,
-    /// Operations a second of the fastest forward attention, by type.
+    /// Operations per second of the fastest forward attention, by type.
     pub attention: Vec<(Precision, f64)>,
-    /// From one launch of an empty kernel to the next.
+    /// Time from one launch of an empty kernel to the next.
     pub launch: Option<Seconds>,
 }
 
-/// A kernel under the roof.
+/// A kernel under the roofline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dot<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// Operations to each byte that it must move.
+    /// Operations per byte that the kernel must move.
     pub intensity: f64,
-    /// Operations a second.
+    /// Operations per second.
     pub rate: f64,
 }
 
 impl Reach {
-    /// Of a record.
+    /// Determines the best rates in a record.
     pub fn of(record: &Record) -> Self {
         let mut reach = Self {
             memory: largest_copy(record, Class::DeviceCopy),
@@ -58,19 +58,19 @@ impl Reach {
         reach
     }
 
-    /// Operations a second of the fastest product in this type.
+    /// Operations per second of the fastest product in this type.
     pub fn product(&self, precision: Precision) -> Option<f64> {
         of(&self.products, precision)
     }
 
-    /// The most operations a second that this card reaches at so many operations to a byte.
+    /// Most operations per second that this card can reach at `intensity` operations per byte.
     pub fn roof(&self, precision: Precision, intensity: f64) -> Option<f64> {
         Some(self.product(precision)?.min(self.memory? * intensity))
     }
 }
 
 impl Record {
-    /// The kernels in this type that count both their operations and their bytes.
+    /// The kernels in this type that state both operations and bytes.
     pub fn dots(&self, precision: Precision) -> Vec<Dot<'_>> {
         let of_type = self.results.iter().filter(|r| r.kernel.precision == Some(precision));
         of_type
@@ -121,7 +121,7 @@ mod tests {
         );
         let bf16 = reach.product(Precision::Bf16).expect("products in bf16");
         assert!(reach.products.iter().all(|(_, rate)| *rate <= bf16 * 1.1), "{reach:?}");
-        // Left of the ridge memory decides, right of it arithmetic.
+        // Left of the ridge memory is the limit, right of it arithmetic.
         assert_eq!(reach.roof(Precision::Bf16, 1.0), reach.memory);
         assert_eq!(reach.roof(Precision::Bf16, 1e6), Some(bf16));
         let dots = record.dots(Precision::Bf16);

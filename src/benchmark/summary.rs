@@ -1,3 +1,5 @@
+//! Summarises the samples of a measurement, without outliers.
+
 use serde::{Deserialize, Serialize};
 
 /// Samples in short.
@@ -29,15 +31,15 @@ pub struct Outliers {
     pub places: Vec<u32>,
 }
 
-/// The modified Z-score above which a sample is an outlier, 0.6745 × distance ÷ median deviation: B.
-/// Iglewicz and D. Hoaglin, "How to Detect and Handle Outliers", ASQC, 1993.
+/// Modified Z-score above which a sample is an outlier: 0.6745 × distance ÷ median absolute deviation (B. Iglewicz and
+/// D. Hoaglin, "How to Detect and Handle Outliers", ASQC, 1993).
 const HIGHEST_SCORE: f64 = 3.5;
 
-/// 0.6745, the median deviation of a normal distribution in units of its standard deviation.
+/// Median absolute deviation of a normal distribution, in units of its standard deviation.
 const NORMAL_DEVIATION: f64 = 0.6745;
 
 impl Summary {
-    /// Sums up samples; `None` of none.
+    /// Summarises samples; `None` if there are none.
     pub fn of(samples_ns: &[u64]) -> Option<Self> {
         let in_order = sorted(samples_ns.to_vec());
         let median_ns = median(&in_order)?;

@@ -1,3 +1,5 @@
+//! Tests of records: schema, reading, and comparison with published numbers.
+
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 use std::fs;
@@ -12,7 +14,7 @@ fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The records that are kept, by file name.
+/// Recorded benchmarks in the repository, as pairs of file name and text.
 fn kept() -> Vec<(String, String)> {
     let folder = repository().join("tests/data/records");
     let files = fs::read_dir(folder)
@@ -41,7 +43,7 @@ fn faults(record: &Value) -> Vec<String> {
         .collect()
 }
 
-/// `UPDATE_SCHEMA=1 cargo test -p vramscope-engine published` writes it.
+/// `UPDATE_SCHEMA=1 cargo test -p vramscope-benchmark published` rewrites the schema.
 #[test]
 fn the_published_schema_is_that_of_the_types() {
     let mut schema = serde_json::to_value(schemars::schema_for!(Record)).unwrap();
@@ -90,7 +92,8 @@ fn older_records_become_valid_ones_of_today() {
     assert!(MeasuredPoint::all(&record).len() > 300);
 }
 
-/// The H200's record and PyTorch's allocator, of the same algorithms on the same card: within 2%.
+/// Compares extra memory in the H200's record with PyTorch's allocator, for the same algorithms on the same card:
+/// within 2%.
 #[test]
 fn extra_bytes_are_those_that_pytorch_measured() {
     let measured = kept()
@@ -106,8 +109,8 @@ fn extra_bytes_are_those_that_pytorch_measured() {
     let mut compared = 0;
     for theirs in &truth.results {
         use vramscope_engine::attention::Algorithm::{Chunked, Sliding, TopK};
-        // Algorithms of bench's own: a threshold instead of sorted values and their places; gradients of blocks
-        // added up in place instead of tensors as long as all keys.
+        // Algorithms that bench implements itself differ from PyTorch's: a threshold instead of sorted values and
+        // indices; gradients of blocks accumulated in place instead of tensors as long as all keys.
         let trains = theirs.kernel.pass == Some(Pass::ForwardBackward);
         match theirs.kernel.algorithm {
             Some(TopK) => continue,
@@ -170,7 +173,8 @@ fn classes_have_names_of_their_own_and_the_record_s() {
     assert_eq!(names.len(), Class::ALL.len());
 }
 
-/// nccl-tests, `doc/PERFORMANCE.md`: 2 · (n − 1) ÷ n for all-reduce, half of it for its two parts.
+/// Factors of nccl-tests, `doc/PERFORMANCE.md`: 2 · (n − 1) ÷ n for all-reduce, half of that for reduce-scatter and
+/// all-gather.
 #[test]
 fn bus_bandwidth_is_what_passes_a_link() {
     let kernel = Kernel {

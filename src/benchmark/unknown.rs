@@ -1,10 +1,11 @@
+//! Finds fields of a record that this version does not know.
+
 use serde_json::Value;
 
 use super::Record;
 
-/// The fields of a record's text that this version does not know, as paths such as
-/// `results[3].kernel.sparsity`, in the order of the text. A writer that reads and writes again would
-/// lose them, so it should say so.
+/// Paths of the fields in a record's text that this version does not know, such as `results[3].kernel.sparsity`, in the
+/// order of the text. A program that rewrites the record would drop them, so it should warn about them.
 pub fn unknown_fields(text: &str, record: &Record) -> Vec<String> {
     let (Ok(given), Ok(known)) = (serde_json::from_str(text), serde_json::to_value(record)) else {
         return Vec::new();
@@ -17,7 +18,7 @@ pub fn unknown_fields(text: &str, record: &Record) -> Vec<String> {
 fn compare(given: &Value, known: &Value, path: String, unknown: &mut Vec<String>) {
     match (given, known) {
         (Value::Object(given), Value::Object(known)) => {
-            // An empty or absent value is left out when a record is written.
+            // Empty and absent values are omitted when a record is written.
             let stated = given.iter().filter(|(_, value)| !is_empty(value));
             for (name, value) in stated {
                 let path = if path.is_empty() {

@@ -1,4 +1,4 @@
-//! Where this user's programs keep data: `$XDG_DATA_HOME` or its like on other systems.
+//! Locates the user's data folder: `$XDG_DATA_HOME` or its equivalent on other systems.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use etcetera::BaseStrategy;
 
 use crate::failure::Failure;
 
-/// A folder of this program's own. It may not be there yet.
+/// This program's own data folder, which may not exist yet.
 ///
 /// # Errors
-/// When the system does not say where the user's home is.
+/// If the system does not report the user's home folder.
 pub fn data_folder() -> Result<PathBuf, Failure> {
     etcetera::choose_base_strategy()
         .map(|base| base.data_dir().join("vramscope"))

@@ -1,4 +1,4 @@
-//! How a command ends when it cannot do what was asked.
+//! Errors of commands and their exit codes.
 
 use std::fmt;
 use std::io;
@@ -6,29 +6,29 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 
-/// Why a command stopped, and with which exit code.
+/// Error that ends a command, which determines its exit code.
 #[derive(Debug)]
 pub enum Failure {
-    /// The input is wrong: the text says what was given, what is allowed, what to do. Exit code 2.
+    /// The input is wrong; the text says what was given, what is allowed, and what to do. Exit code 2.
     Input(String),
-    /// Something broke that the input is not to blame for. Exit code 1.
+    /// Something failed that is not the input's fault. Exit code 1.
     Broken(String),
-    /// The reader of standard output went away (`| head`): nothing is left to say. Exit code 0.
+    /// The reader of standard output closed it (`| head`), so there is nothing to report. Exit code 0.
     ReaderGone,
 }
 
 impl Failure {
-    /// Bad input, described by an error of the engine.
+    /// Wrong input, described by an error of the engine.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
 
-    /// A failure that the input is not to blame for, described by an error.
+    /// A failure that is not the input's fault, described by an error.
     pub fn broken(error: impl fmt::Display) -> Self {
         Self::Broken(error.to_string())
     }
 
-    /// Tells the person on standard error and gives the exit code.
+    /// Prints the error to standard error and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let (text, code) = match self {
             Self::Input(text) => (text, 2),
@@ -51,8 +51,7 @@ impl fmt::Display for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// An error of writing to standard output; errors of reading are [`Failure::Input`] and name
-    /// their file.
+    /// Converts an error of writing to standard output; errors of reading are [`Failure::Input`] and name their file.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ReaderGone,

@@ -1,4 +1,4 @@
-//! Answers to the rows of a file, on all threads, told in the rows' order.
+//! Answers the rows of a file on all threads, and outputs the answers in the order of the rows.
 
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
@@ -6,14 +6,14 @@ use std::thread;
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
 
-/// A row and its answer, once it is known.
+/// Receiver of a row and its answer, once it is known.
 type Promised<A> = Receiver<(Row, A)>;
 
-/// Answers each row and tells the answers in order, each as soon as it and those before it are known. Rows are read
-/// only a few ahead.
+/// Answers each row and passes the answers on in order, each as soon as all earlier ones are known. Only a few rows are
+/// read ahead.
 ///
 /// # Errors
-/// When a row cannot be read, after the answers before it; or when one cannot be told.
+/// If a row cannot be read, after the answers before it; or if an answer cannot be passed on.
 pub fn in_order<A: Send>(
     rows: Cases,
     answer: impl Fn(&Row) -> A + Sync,
@@ -29,7 +29,7 @@ pub fn in_order<A: Send>(
                     let next = row.map(|row| {
                         answers.spawn(move |_| {
                             let answer = answer(&row);
-                            // nobody waits for it where an earlier one could not be told
+                            // The receiver is gone if an earlier answer could not be passed on.
                             let _ = known.send((row, answer));
                         });
                         told

@@ -1,7 +1,6 @@
-//! `vramscope`: where the GPU memory of training a vision-language model goes, in a terminal.
+//! `vramscope`: predicts the GPU memory of training a vision-language model, in a terminal.
 //!
-//! Each command reads its input, asks the engine, and hands the result to [`output`]; no command
-//! computes a byte.
+//! Each command reads its input, calls the engine, and passes the result to [`output`]; no command computes a byte.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 

@@ -1,4 +1,4 @@
-//! The way from a case to the engine's report.
+//! Runs the engine on a case and returns its report.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,8 +13,8 @@ use crate::failure::Failure;
 /// Simulates a setup of a model on a GPU, or on each of several.
 ///
 /// # Errors
-/// When the engine refuses the setup; and when it panics, which is a fault of the engine but must
-/// not take the rest of a file of cases with it.
+/// If the engine refuses the setup. Also if it panics, which is a bug of the engine but must not stop the remaining
+/// cases of a file.
 pub fn predict(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Report, Failure> {
     guarded(|| match parallel {
         None => simulate_on(model, setup, gpu),
@@ -22,10 +22,10 @@ pub fn predict(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: G
     })
 }
 
-/// Simulates a setup, and asks for the time of its step: both from one recording.
+/// Simulates a setup and computes the time of its step from the same recording.
 ///
 /// # Errors
-/// As [`predict`].
+/// Those of [`predict`].
 pub fn predict_timed<T>(
     model: &Model,
     (setup, parallel): (&Setup, Option<&Parallel>),
@@ -40,10 +40,10 @@ pub fn predict_timed<T>(
     })
 }
 
-/// What the engine answers.
+/// Calls the engine and catches panics.
 ///
 /// # Errors
-/// As [`predict`].
+/// Those of [`predict`].
 pub fn guarded<T>(ask: impl FnOnce() -> Result<T, SimulateError>) -> Result<T, Failure> {
     match catch_unwind(AssertUnwindSafe(ask)) {
         Ok(answer) => answer.map_err(Failure::input),
@@ -53,10 +53,10 @@ pub fn guarded<T>(ask: impl FnOnce() -> Result<T, SimulateError>) -> Result<T, F
     }
 }
 
-/// Simulates a case on a GPU; with what its step takes, phase by phase, where something tells the time.
+/// Simulates a case on a GPU, and estimates the time of its phases if a clock is given.
 ///
 /// # Errors
-/// As [`predict`], and when the case's model is not known.
+/// Those of [`predict`], or if the case's model is unknown.
 pub fn predict_case(case: &Case, gpu: Gpu, clock: Option<&Clock>) -> Result<(Report, Option<Milliseconds>), Failure> {
     let model = Model::from_case(case).map_err(Failure::input)?;
     let (setup, parallel) = (&case.setup, case.parallel.as_ref());

@@ -1,4 +1,4 @@
-//! The command line as a whole.
+//! Tests of the command line as a whole.
 
 use clap::{Command, CommandFactory, Parser};
 
@@ -22,7 +22,7 @@ fn every_example_of_the_help_is_a_command_line() {
     }
 }
 
-/// Lines of examples, without what comes after a redirection.
+/// Collects lines of examples, without redirections.
 fn collect(command: &Command, examples: &mut Vec<String>) {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let lines = help
@@ -33,7 +33,7 @@ fn collect(command: &Command, examples: &mut Vec<String>) {
     command.get_subcommands().for_each(|sub| collect(sub, examples));
 }
 
-/// The words of a line as a shell splits it, with single and double quotes.
+/// Splits a line into words like a shell, with single and double quotes.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut quote) = (vec![String::new()], None);
     for c in line.chars() {

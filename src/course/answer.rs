@@ -1,36 +1,36 @@
-//! Answers as people type them.
+//! Parses and judges answers as people type them.
 
 use super::{Measure, Unit, number};
 
-/// What was typed, in the base of what its unit measures.
+/// A typed answer in the base unit of its measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What the number can mean: `1,234` is 1234 to some and 1.234 to others.
+    /// Possible values of the number: `1,234` can mean 1234 or 1.234.
     pub readings: Vec<f64>,
-    /// The unit that was typed, if any.
+    /// The typed unit, if any.
     pub unit: Option<Unit>,
 }
 
-/// How an answer stands to the right one.
+/// Judgement of an answer compared with the right one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judged {
     /// Within the tolerance.
     Right,
-    /// There is no number in it, or more than one.
+    /// The text contains no number, or more than one.
     Unreadable,
-    /// The unit measures something else, or is not known.
+    /// The unit is unknown or measures something else.
     WrongUnit,
-    /// Right with this unit, wrong with the one that was typed or meant.
+    /// The number is right with this unit, but wrong with the one that was typed or implied.
     RightWithUnit(&'static str),
-    /// The right number, a power of ten or of 1024 away.
+    /// The number is right up to a power of ten or of 1024.
     WrongScale,
-    /// So many times too high.
+    /// The answer is too high by this factor.
     TooHigh(f64),
-    /// So many times too low.
+    /// The answer is too low by this factor.
     TooLow(f64),
 }
 
-/// Digits, letters and signs as an input method for Chinese writes them, made plain.
+/// Converts full-width characters, as input methods for Chinese produce them, to ASCII.
 fn plain(c: char) -> char {
     match c {
         '！'..='～' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
@@ -42,7 +42,7 @@ fn plain(c: char) -> char {
     }
 }
 
-/// What stands between thousands beside comma and point, or before a number.
+/// Characters to ignore: thousands separators other than comma and point, and signs before a number.
 const fn is_passed_over(c: char) -> bool {
     c.is_whitespace()
         || matches!(
@@ -85,7 +85,7 @@ impl Answer {
     }
 }
 
-/// What digits with commas and points can mean, the likelier first.
+/// Possible values of digits with commas and points, the most likely first.
 fn readings(text: &str) -> Vec<f64> {
     let plain = |decimal: char| {
         let thousands = if decimal == '.' { ',' } else { '.' };
@@ -101,19 +101,19 @@ fn readings(text: &str) -> Vec<f64> {
     found
 }
 
-/// Whether a value is right: within a share of the right one.
+/// Returns true if a value is within a relative tolerance of the right one.
 fn is_near(value: f64, right: f64, tolerance: f64) -> bool {
     (value - right).abs() <= right.abs() * tolerance
 }
 
-/// Holds what was typed against the right value, in the base of what `unit` measures. Without a unit,
-/// `unit` is meant.
+/// Judges a typed answer against the right value, which is in the base unit of `unit`'s measure. An answer without a
+/// unit is read in `unit`.
 pub fn judge(text: &str, right: f64, unit: Unit, tolerance: f64) -> Judged {
     let answer = match Answer::read(text) {
         Ok(answer) => answer,
         Err(why) => return why,
     };
-    // A share may be given as 0.25 or as 25 %.
+    // A share may be typed as 0.25 or as 25%.
     let is_same =
         |given: Measure| given == unit.measure || matches!((given, unit.measure), (Measure::Count, Measure::Share));
     let given = answer.unit.unwrap_or(unit);
@@ -128,7 +128,7 @@ pub fn judge(text: &str, right: f64, unit: Unit, tolerance: f64) -> Judged {
     if right_with(given.size, tolerance) {
         return Judged::Right;
     }
-    // A slip between 1000 and 1024 is less than 10%: an exact match tells it from a wrong number.
+    // Confusing 1000 with 1024 changes a value by less than 10%, so only a close match counts as that mistake.
     let slip = tolerance.min(0.005);
     for name in ["GB", "GiB", "MB", "MiB", "ms", "s", "%"] {
         let other = Unit::named(name).filter(|other| other.measure == unit.measure);

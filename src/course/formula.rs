@@ -1,4 +1,4 @@
-//! Formulas as text: parsed once, evaluated and written out with names or with numbers.
+//! Formulas as text: parsed once, then evaluated, or written out with names or numbers.
 
 mod parser;
 
@@ -6,31 +6,31 @@ use super::{List, images, number};
 
 /// A formula such as `batch * heads * L^2 * 4`.
 ///
-/// Operators `+ - * / ^` and `< > <= >= =` (1 where it holds, else 0), parentheses, decimals, names, and
-/// these functions: `ceil floor round sqrt abs` of each number; `min max` of two or, alone, of a list;
-/// `sum mean count first last` of a list; `steps starts slope` (differences, running sums, least squares); and
-/// `padded(sizes, groups)`. `^` takes a whole number from 0 to 8.
+/// It consists of the operators `+ - * / ^` and `< > <= >= =` (1 if true, else 0), parentheses, decimal numbers, names,
+/// and these functions: `ceil floor round sqrt abs` of each number; `min max` of two values or of one list; `sum mean
+/// count first last` of a list; `steps starts slope` (differences, running sums, least squares); and `padded(sizes,
+/// groups)`. The exponent of `^` is a whole number from 0 to 8.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Formula {
-    /// A number, as it was written.
+    /// A number, and its text as written.
     Number(f64, String),
-    /// A value by its name.
+    /// A named value.
     Name(String),
-    /// An operator between two formulas.
+    /// An operator with its two operands.
     Binary(Operator, Box<(Formula, Formula)>),
-    /// A function.
+    /// A function call.
     Call(String, Vec<Formula>),
 }
 
-/// An operator between two formulas.
+/// A binary operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operator(&'static str);
 
-/// What is wrong with a formula.
+/// Error in a formula, as a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormulaError(pub String);
 
-/// Operators from the loosest to the tightest; how each is shown.
+/// Operators from the weakest to the strongest: symbol, precedence, and symbol for display.
 const OPERATORS: [(&str, u8, &str); 10] = [
     ("<=", 1, " ≤ "),
     (">=", 1, " ≥ "),
@@ -44,7 +44,7 @@ const OPERATORS: [(&str, u8, &str); 10] = [
     ("^", 4, "^"),
 ];
 
-/// Highest exponent.
+/// Largest exponent.
 const MOST_TIMES: f64 = 8.0;
 
 impl Operator {
@@ -64,25 +64,25 @@ impl Operator {
             "<=" => holds(a <= b),
             ">=" => holds(a >= b),
             "=" => holds(a == b),
-            // A product, as platforms differ in the last bit of a power.
+            // Multiply repeatedly, since `powf` differs between platforms in the last bit.
             _ => (0..b.clamp(0.0, MOST_TIMES) as u32).fold(1.0, |product, _| product * a),
         }
     }
 }
 
 impl Formula {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// What cannot be read, and where.
+    /// If the text is not a formula; the message says what is wrong, and where.
     pub fn parse(text: &str) -> Result<Self, FormulaError> {
         parser::parse(text)
     }
 
-    /// The value, with names as `value` has them.
+    /// Evaluates the formula with the named values that `value` returns.
     ///
     /// # Errors
-    /// A name or function that is not known, or lists of different lengths.
+    /// If a name or function is unknown, or lists differ in length.
     pub fn evaluate(&self, value: &dyn Fn(&str) -> Option<List>) -> Result<List, FormulaError> {
         match self {
             Self::Number(number, _) => Ok((*number).into()),
@@ -101,7 +101,7 @@ impl Formula {
         }
     }
 
-    /// The formula as it is taught, each name as `show` gives it.
+    /// Writes the formula as it is taught, with `show` applied to each name.
     pub fn write(&self, show: &dyn Fn(&str) -> String) -> String {
         match self {
             Self::Number(_, text) => match number::read(text) {
@@ -114,7 +114,8 @@ impl Formula {
                 if let (Operator("^"), Self::Number(times, _)) = (*operator, &sides.1) {
                     return format!("{left}{}", superscript(*times as usize));
                 }
-                // What stands at the right keeps its parentheses: a − (b − c), a × (b ÷ c).
+                // The right operand keeps its parentheses, as in a − (b − c) and a × (b ÷ c), unless the operator is
+                // associative.
                 let chain = |o: &str| matches!(o, "+" | "*");
                 let same = matches!(&sides.1, Self::Binary(right, _) if right.0 == operator.0);
                 let tighter = u8::from(!(chain(operator.0) && same));

@@ -1,19 +1,18 @@
-//! Image sizes in a batch: what padding makes of them.
+//! Computes the padding of images of different sizes in batches.
 
 use super::List;
 use vramscope_engine::order;
 
-/// The side that each image is padded to where images are put into at most `groups` batches so that the
-/// padded area is least: every image of a batch takes the side of its largest.
+/// Returns the padded side of each image when the images are split into at most `groups` batches with the least padded
+/// area. Every image takes the side of the largest in its batch.
 ///
-/// Sorted by size, the best batches are neighbours, so each way to cut the sorted list is weighed by
-/// dynamic programming.
+/// In sorted order the best batches are contiguous, so dynamic programming finds the best way to cut the sorted list.
 pub(super) fn padded(sizes: &List, groups: usize) -> List {
     let mut places: Vec<usize> = (0..sizes.0.len()).collect();
     order::sort_by(&mut places, |a, b| sizes.0[*a].total_cmp(&sizes.0[*b]));
     let sorted: Vec<f64> = places.iter().map(|i| sizes.0[*i]).collect();
-    // best[n]: the least area of the first n images, and where the last batch of them begins, for each
-    // number of batches so far.
+    // best[k][n]: the least area of the first n images in k batches, and the start of the last batch. The loop adds a
+    // batch at a time.
     let mut best = vec![vec![(0.0, 0); sorted.len() + 1]];
     best[0][1..].fill((f64::INFINITY, 0));
     for group in 0..groups.clamp(1, sorted.len().max(1)) {

@@ -1,8 +1,7 @@
-//! What the course's pages compute: formulas that are data, answers as people type them, and numbers
-//! drawn from a seed.
+//! Computations of the course's pages: formulas stored as data, judging typed answers, and numbers drawn from a seed.
 //!
-//! A formula here is a rule of thumb that is being taught. Nothing of it reaches a simulation: the page
-//! shows it beside the simulated value.
+//! A formula here is a rule of thumb that the course teaches. None of it enters a simulation: the page shows it beside
+//! the simulated value.
 
 mod answer;
 mod formula;

@@ -1,6 +1,6 @@
-//! What a formula's name stands for: a number, or several in order.
+//! Values of a formula's names: one number, or several in order.
 
-/// One number or several; with a single one, an operation reaches every number of the other side.
+/// One or several numbers; an operation combines a single number with every number of the other side.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct List(pub Vec<f64>);
 
@@ -11,7 +11,7 @@ impl From<f64> for List {
 }
 
 impl List {
-    /// The number, where there is just one.
+    /// The number, if there is exactly one.
     pub fn single(&self) -> Option<f64> {
         match self.0[..] {
             [value] => Some(value),
@@ -19,7 +19,7 @@ impl List {
         }
     }
 
-    /// Number by number; `None` where the two are of different lengths and neither is single.
+    /// Combines two lists element by element; `None` if their lengths differ and neither has length one.
     pub(super) fn zip(&self, other: &Self, f: &dyn Fn(f64, f64) -> f64) -> Option<Self> {
         let (a, b) = (&self.0, &other.0);
         let len = if a.len() == 1 { b.len() } else { a.len() };
@@ -29,17 +29,17 @@ impl List {
         (fits(a) && fits(b)).then(|| Self(values.collect()))
     }
 
-    /// The sum.
+    /// Sum of the numbers.
     pub fn sum(&self) -> f64 {
         self.0.iter().sum()
     }
 
-    /// What each number adds to the one before.
+    /// Differences between consecutive numbers.
     pub(super) fn steps(&self) -> Self {
         Self(self.0.windows(2).map(|pair| pair[1] - pair[0]).collect())
     }
 
-    /// The sum up to and without each number: where each of several pieces in a row begins.
+    /// Sums of all earlier numbers: the start of each of several pieces laid end to end.
     pub(super) fn starts(&self) -> Self {
         let mut total = 0.0;
         let start = |value: &f64| {
@@ -49,7 +49,7 @@ impl List {
         Self(self.0.iter().map(start).collect())
     }
 
-    /// The slope of the straight line of least squares through the numbers, per number.
+    /// Slope of the least-squares line through the numbers, per index.
     pub(super) fn slope(&self) -> f64 {
         let n = self.0.len() as f64;
         let middle = (n - 1.0) / 2.0;

@@ -1,6 +1,6 @@
-//! Numbers as the course's data and its readers write them.
+//! Parses and formats numbers for the course's data and its readers.
 
-/// Reads a plain decimal such as `0.85` or `7000000000`; a sign, a comma or anything else is none.
+/// Parses a plain decimal such as `0.85` or `7000000000`; `None` for signs, commas and anything else.
 ///
 /// ```
 /// use vramscope_engine::course::read_number;
@@ -9,12 +9,12 @@
 /// ```
 pub fn read(text: &str) -> Option<f64> {
     let is_plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    // So many digits that no number holds them are none either.
+    // Reject numbers that are too large for a float.
     text.parse().ok().filter(|value: &f64| is_plain && value.is_finite())
 }
 
-/// Writes a number for reading: thousands apart, at most `decimals` behind the point and no zeros at the
-/// end of them, a true minus.
+/// Formats a number for reading: separated thousands, at most `decimals` decimals without trailing zeros, and a true
+/// minus sign.
 ///
 /// ```
 /// use vramscope_engine::course::write_number;
@@ -26,7 +26,7 @@ pub fn write(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "—".to_owned();
     }
-    // Half away from zero, as taught; the formatter would round half to even.
+    // Round half away from zero, as taught; the formatter would round half to even.
     let scale = 10_u64.pow(decimals as u32) as f64;
     let rounded = (value.abs() * scale).round() / scale;
     let text = format!("{rounded:.decimals$}");

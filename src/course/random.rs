@@ -1,9 +1,9 @@
-//! Numbers drawn from a seed: the same seed gives the same exercise on every machine.
+//! Draws numbers from a seed, so that the same seed gives the same exercise on every machine.
 
-/// Which of `choices` (at least one) the `index`-th number of an exercise takes under a seed.
+/// Index among `choices` (at least one) that the `index`-th number of an exercise takes under a seed.
 ///
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014):
-/// one step of it scatters neighbouring seeds, and needs no state.
+/// Uses SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), because a
+/// single step already scatters neighbouring seeds, and it needs no state.
 ///
 /// ```
 /// use vramscope_engine::course::draw;
@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn it_is_the_published_generator() {
-        // The first output of SplitMix64 from state 0.
+        // First output of SplitMix64 from state 0.
         assert_eq!(draw(0, 0, usize::MAX) as u64, 0xe220_a839_7b1d_cdaf);
     }
 

@@ -1,37 +1,37 @@
-//! Formulas in a row, each of which may use the results of those before it.
+//! A sequence of formulas, each of which may use the results of earlier ones.
 
 use super::{Formula, FormulaError, List};
 
-/// One line: a name for its result and how it comes about.
+/// One line: a name, its formula and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// What later lines call it.
+    /// Name by which later lines refer to the result.
     pub name: String,
-    /// How it comes about.
+    /// The formula.
     pub formula: Formula,
-    /// Its result.
+    /// The result.
     pub value: List,
 }
 
-/// Inputs and lines with their results.
+/// Inputs, and lines with their results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sheet {
     inputs: Vec<(String, List)>,
-    /// In order.
+    /// The lines in order.
     pub lines: Vec<Line>,
 }
 
-/// Which line is wrong, and how.
+/// Error in a line of a sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SheetError {
-    /// Its name.
+    /// Name of the line.
     pub line: String,
-    /// What is wrong.
+    /// Error in its formula.
     pub error: FormulaError,
 }
 
 impl Sheet {
-    /// A sheet of these inputs.
+    /// Creates a sheet with these inputs and no lines.
     pub fn new(inputs: Vec<(String, List)>) -> Self {
         Self {
             inputs,
@@ -39,24 +39,24 @@ impl Sheet {
         }
     }
 
-    /// The value of an input or of a line so far.
+    /// The value of an input or of an earlier line.
     pub fn value(&self, name: &str) -> Option<&List> {
         let of_line = self.lines.iter().find(|line| line.name == name).map(|line| &line.value);
         of_line.or_else(|| self.inputs.iter().find(|(n, _)| n == name).map(|(_, value)| value))
     }
 
-    /// What a formula gives here.
+    /// Evaluates a formula with the values of this sheet.
     ///
     /// # Errors
-    /// A formula that cannot be read or evaluated.
+    /// If the formula cannot be parsed or evaluated.
     pub fn evaluate(&self, formula: &str) -> Result<List, FormulaError> {
         Formula::parse(formula)?.evaluate(&|name| self.value(name).cloned())
     }
 
-    /// Adds a line.
+    /// Evaluates a formula and adds it as a line.
     ///
     /// # Errors
-    /// Which line is wrong, and how.
+    /// If the formula cannot be parsed or evaluated; the error names the line.
     pub fn add(&mut self, name: &str, formula: &str) -> Result<(), SheetError> {
         let wrong = |error| SheetError {
             line: name.to_owned(),

@@ -1,26 +1,26 @@
-//! Units that the course's figures come in.
+//! Units of the course's numbers.
 
-/// What a unit measures.
+/// Quantity that a unit measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Bytes; the base is one byte.
+    /// Memory, in bytes.
     Memory,
-    /// Time; the base is one second.
+    /// Time, in seconds.
     Time,
-    /// A share; the base is one.
+    /// A share of 1.
     Share,
-    /// A count or a ratio; the base is one.
+    /// A count or a ratio.
     Count,
 }
 
-/// A unit by its name.
+/// A unit and its size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {
-    /// As it is written behind a number; empty for counts.
+    /// Symbol after a number; empty for counts.
     pub name: &'static str,
-    /// What it measures.
+    /// Quantity that the unit measures.
     pub measure: Measure,
-    /// One of it in the base of its measure.
+    /// Size in the base unit of its measure.
     pub size: f64,
 }
 
@@ -53,7 +53,7 @@ const ALL: [Unit; 21] = [
     unit("億", Measure::Count, 1e8),
 ];
 
-/// Other ways to write a unit, in lower case.
+/// Alternative spellings of units, in lower case.
 const OTHER_NAMES: [(&str, &str); 25] = [
     ("byte", "B"),
     ("bytes", "B"),
@@ -83,10 +83,10 @@ const OTHER_NAMES: [(&str, &str); 25] = [
 ];
 
 impl Unit {
-    /// Counts have none.
+    /// The unit of counts, which has no symbol.
     pub const COUNT: Self = ALL[0];
 
-    /// The unit that people write so; case does not matter.
+    /// The unit with this symbol or alternative spelling; case does not matter.
     ///
     /// ```
     /// use vramscope_engine::course::Unit;

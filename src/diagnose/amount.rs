@@ -1,20 +1,20 @@
-//! Amounts of memory as texts write them.
+//! Parses amounts of memory in text, such as `2.50 GiB` or `1,024 MB`.
 
 use serde::{Deserialize, Serialize};
 
 use vramscope_engine::units::Bytes;
 
-/// An amount of memory that a text wrote rounded: the true one lies within `error` of `bytes`.
+/// An amount of memory as printed, possibly rounded: the true value lies within `error` of `bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Amount {
-    /// What was written.
+    /// The printed value, in bytes.
     pub bytes: Bytes,
-    /// Half of what its last digit stands for; nothing for a count of bytes.
+    /// Half a unit of the last printed digit; zero for an exact count of bytes.
     pub error: Bytes,
 }
 
 impl Amount {
-    /// A count of bytes, to the byte.
+    /// An exact count of bytes, without rounding error.
     pub const fn exact(bytes: Bytes) -> Self {
         Self {
             bytes,
@@ -22,22 +22,22 @@ impl Amount {
         }
     }
 
-    /// The least that it can be.
+    /// Smallest value that would print this way.
     pub const fn least(self) -> Bytes {
         self.bytes.saturating_sub(self.error)
     }
 
-    /// The most that it can be.
+    /// Largest value that would print this way.
     pub fn most(self) -> Bytes {
         self.bytes + self.error
     }
 }
 
-/// No device holds so much. PyTorch prints `17179869184.00 GiB` (2⁶⁴ bytes) for the memory of a process that
-/// the driver does not tell it of, as in a container.
+/// Limit in bytes above which an amount is not taken for memory of a device. PyTorch prints `17179869184.00 GiB` (2⁶⁴
+/// bytes) for a process whose memory the driver does not report, as in a container.
 const TOO_MUCH: f64 = (1u64 << 50) as f64;
 
-/// An amount and where it stands in a text.
+/// An amount and its position in a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Found {
     pub amount: Amount,
@@ -45,8 +45,8 @@ pub(super) struct Found {
     pub end: usize,
 }
 
-/// Bytes of a unit by its name. PyTorch, nvidia-smi and what is written around them divide by 1024, also
-/// where they write `GB`.
+/// Bytes of a unit, by its name. PyTorch, nvidia-smi and the tools around them divide by 1024 even when they write
+/// `GB`.
 pub(super) fn unit(name: &str) -> Option<f64> {
     let power = match name {
         "B" | "bytes" | "byte" => 0,
@@ -59,8 +59,8 @@ pub(super) fn unit(name: &str) -> Option<f64> {
     Some((1u64 << power) as f64)
 }
 
-/// A number without sign, its decimals, and how many bytes of the text it takes. Thousands may stand apart
-/// by commas.
+/// Parses an unsigned number at the start of a text: value, number of decimals, and bytes consumed. Commas may separate
+/// thousands.
 pub(super) fn number(text: &str) -> Option<(f64, u32, usize)> {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -80,7 +80,8 @@ pub(super) fn number(text: &str) -> Option<(f64, u32, usize)> {
     Some((plain.parse().ok()?, decimals as u32, end))
 }
 
-/// The amount of a number of so many decimals in a unit of so many bytes; `None` where no device holds it.
+/// The amount that a number with `decimals` digits after the point means in a unit of `unit` bytes; `None` if no device
+/// holds that much.
 pub(super) fn amount(value: f64, decimals: u32, unit: f64) -> Option<Amount> {
     let bytes = value * unit;
     if !(0.0..TOO_MUCH).contains(&bytes) {
@@ -94,8 +95,8 @@ pub(super) fn amount(value: f64, decimals: u32, unit: f64) -> Option<Amount> {
     })
 }
 
-/// An amount at the start of a text, and how many bytes it takes: a number and a unit, with at most one blank
-/// between.
+/// Parses an amount at the start of a text, a number and a unit with at most one blank between, and returns it with the
+/// number of bytes consumed.
 pub(super) fn leading(text: &str) -> Option<(Option<Amount>, usize)> {
     let (value, decimals, len) = number(text)?;
     let rest = &text[len..];
@@ -106,7 +107,7 @@ pub(super) fn leading(text: &str) -> Option<(Option<Amount>, usize)> {
     Some((amount(value, decimals, unit), len + blank + letters))
 }
 
-/// Every amount in a text. One that no device holds is passed over.
+/// Returns every amount in a text, skipping those larger than any device.
 pub(super) fn amounts(text: &str) -> Vec<Found> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();

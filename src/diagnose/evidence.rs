@@ -1,4 +1,4 @@
-//! What was understood of what a person gave.
+//! Pieces of evidence that the readers extract from a person's text or file.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::profile::Profile;
 use super::smi::Smi;
 use super::snapshot::Summary;
 
-/// One thing that was understood.
+/// One recognised piece of evidence, by kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
@@ -17,9 +17,9 @@ pub enum Evidence {
     Oom(OomMessage),
     /// The allocator's counters: `memory_summary()` or `memory_stats()`.
     Counters(Counters),
-    /// What `nvidia-smi` shows, once or over time.
+    /// Output of `nvidia-smi`, one table or samples over time.
     Smi(Smi),
-    /// A training log with memory in it.
+    /// A training log that reports memory.
     Log(TrainingLog),
     /// A profiler's table or trace.
     Profile(Profile),
@@ -28,7 +28,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// What it is, in the words of those who know it.
+    /// Common English name of this kind of evidence.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Oom(_) => "out-of-memory error",
@@ -41,11 +41,11 @@ impl Evidence {
     }
 }
 
-/// A piece of evidence and where it began.
+/// A piece of evidence and the line where it begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Piece {
-    /// Number of its first line, from 1; 0 for a file that has no lines.
+    /// Number of the first line, from 1; 0 for a file without lines.
     pub line: usize,
-    /// What it says.
+    /// The evidence itself.
     pub evidence: Evidence,
 }

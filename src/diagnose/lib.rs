@@ -1,9 +1,9 @@
-//! From what a person has after a crash to its cause.
+//! Diagnoses a crash from what it left behind.
 //!
-//! [`read`] understands what was pasted or dropped, several kinds at once, each recognised by itself; the
-//! pieces are [`Evidence`]. [`diagnose`] draws [`Finding`]s from them, ranked, each with its numbers and with
-//! what to do next; [`words`] puts a finding into English. Readers take foreign bytes within stated caps and
-//! answer with what they understood or with what they expected.
+//! [`read`] recognizes pasted text and dropped files, several kinds at once, as pieces of [`Evidence`]. [`diagnose`]
+//! draws ranked [`Finding`]s from them, each with its numbers and recommended actions; [`words`] puts a finding into
+//! English. Readers accept untrusted bytes within documented limits, and return either what they recognised or what
+//! they expected.
 
 mod amount;
 mod counters;

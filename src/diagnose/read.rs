@@ -1,4 +1,4 @@
-//! What is in a file or a paste: every reader looks at it, and takes what is its own.
+//! Passes a file or a paste to every reader and collects the evidence that each one recognises.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use super::snapshot::{Read, Recording, Snapshot, SnapshotError};
 use super::text::without_colours;
 use super::{counters, log, oom, profile, smi};
 
-/// The most text that is searched; more is no paste, and a log of this size says at its end what it says in
-/// all.
+/// Longest text in bytes that is searched. Of a longer text, such as a log, only the end is searched, which holds the
+/// error.
 const LONGEST_TEXT: usize = 64 << 20;
 
-/// Everything understood of some bytes, in the order in which it stands there. They are a memory snapshot, a
-/// Chrome trace, or any text; gzip is unpacked before.
+/// Returns all recognised evidence in the order of the input. The bytes are a memory snapshot, a Chrome trace, or any
+/// text; gzip is decompressed first.
 ///
 /// # Errors
-/// When nothing in them is understood; the message says what is.
+/// If no reader recognises anything; the error lists what can be read.
 ///
 /// ```
 /// use vramscope_engine::diagnose::{Evidence, read};
@@ -41,7 +41,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
             evidence: Evidence::Profile(profile),
         }]);
     }
-    // The end of a long log has the error.
+    // The error is at the end of a long log.
     let bytes = &bytes[bytes.len().saturating_sub(LONGEST_TEXT)..];
     let text = without_colours(&String::from_utf8_lossy(bytes)).replace('\r', "\n");
     let mut pieces = of_text(&text);
@@ -53,10 +53,10 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
     }
 }
 
-/// As [`read`], with the recordings of a snapshot to look at.
+/// Like [`read`], and also returns a snapshot's recordings for display.
 ///
 /// # Errors
-/// As [`read`].
+/// Those of [`read`].
 pub fn read_to_look_at(bytes: &[u8]) -> Result<(Vec<Piece>, Vec<Recording>), Unrecognised> {
     if Pickle::is_one(bytes) {
         let (pieces, snapshot) = of_snapshot(bytes)?;
@@ -65,7 +65,7 @@ pub fn read_to_look_at(bytes: &[u8]) -> Result<(Vec<Piece>, Vec<Recording>), Unr
     read(bytes).map(|pieces| (pieces, Vec::new()))
 }
 
-/// Each device of a snapshot is one piece.
+/// Reads a snapshot; each device becomes one piece of evidence.
 fn of_snapshot(bytes: &[u8]) -> Result<(Vec<Piece>, Read), Unrecognised> {
     let read = Read::of(Snapshot::from_pickle(bytes).map_err(Unrecognised::Snapshot)?);
     let summaries = read.summaries();
@@ -90,7 +90,7 @@ fn of_text(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Whether JSON begins, with events of a trace near its beginning.
+/// Returns true if the bytes start like JSON and trace events appear near the beginning.
 fn is_trace(bytes: &[u8]) -> bool {
     let start = bytes.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
     let head = &bytes[start..bytes.len().min(start + (1 << 20))];
@@ -98,7 +98,7 @@ fn is_trace(bytes: &[u8]) -> bool {
     head.starts_with(b"{") && has(b"\"traceEvents\"") || head.starts_with(b"[") && has(b"\"ph\"")
 }
 
-/// What is packed in a way that is not unpacked here.
+/// Name of a compression format that is not decompressed here.
 fn packed(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x1f, 0x8b, ..] => Some("gzip"),
@@ -110,20 +110,20 @@ fn packed(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Why nothing was understood.
+/// Reason why nothing was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unrecognised {
-    /// A pickle that is no memory snapshot.
+    /// The input is a pickle but not a memory snapshot.
     Snapshot(SnapshotError),
-    /// A snapshot without events and segments.
+    /// The snapshot has neither events nor segments.
     EmptySnapshot,
-    /// Packed; the name of the form.
+    /// The input is compressed; the field is the name of the format.
     Packed(&'static str),
-    /// No reader found anything.
+    /// No reader recognised anything.
     Nothing,
 }
 
-/// What is understood, for whoever gave something else.
+/// List of supported inputs, for the error message.
 pub const UNDERSTOOD: &str = "out-of-memory errors of PyTorch 1.0 and later, torch.cuda.memory_summary() and \
                               memory_stats(), nvidia-smi tables and CSV logs, training logs with memory in them, \
                               profiler tables and Chrome traces, and memory snapshots \

@@ -1,11 +1,11 @@
-//! No input makes a reader panic: whole texts, damaged.
+//! Property tests: no damaged input makes a reader panic.
 
 use proptest::prelude::*;
 
 use super::{Context, diagnose, read, words};
 use vramscope_engine::units::Bytes;
 
-/// One of each kind of text.
+/// One text of each kind.
 const TEXTS: [&str; 8] = [
     "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 22.00 GiB allowed; 21.50 GiB reserved in total by PyTorch)",
     "Traceback (most recent call last):\n in forward\nCUDA out of memory. Tried to allocate 25.96 GiB. GPU 4 has a total capacity of 79.18 GiB of which 23.04 GiB is free. Process 7478 has 4.08 GiB memory in use. Including non-PyTorch memory, this process has 52.02 GiB memory in use. Of the allocated memory 45.89 GiB is allocated by PyTorch, with 1.38 GiB allocated in private pools (e.g., CUDA Graphs), and 3.01 GiB is reserved by PyTorch but unallocated.",
@@ -17,7 +17,7 @@ const TEXTS: [&str; 8] = [
     "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"nccl\", \"ts\": 1, \"dur\": 2}, {\"ph\": \"i\", \"name\": \"[memory]\", \"ts\": 61, \"args\": {\"Device Type\": 1, \"Total Allocated\": 4096}}]}",
 ];
 
-/// Reads, concludes and says: none of it may panic.
+/// Reads, diagnoses and phrases an input; none of it may panic.
 fn feed(bytes: &[u8]) {
     let Ok(pieces) = read(bytes) else { return };
     let context = Context {

@@ -1,6 +1,6 @@
-//! Small tools for reading texts that were made for people.
+//! Helpers for reading text that was formatted for people.
 
-/// A text with each run of blanks and line ends as one blank: terminals and mails break lines anywhere.
+/// Collapses each run of blanks and line breaks to one blank, since mail programs and terminals break lines anywhere.
 pub(super) fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_ascii_whitespace() {
@@ -12,7 +12,7 @@ pub(super) fn one_line(text: &str) -> String {
     out
 }
 
-/// A part of a text that ends on a character's boundary, at most `len` bytes from `from` on.
+/// At most `len` bytes of a text from `from` on, ending at a character boundary.
 pub(super) fn window(text: &str, from: usize, len: usize) -> &str {
     let mut end = text.len().min(from.saturating_add(len));
     while !text.is_char_boundary(end) {
@@ -21,12 +21,12 @@ pub(super) fn window(text: &str, from: usize, len: usize) -> &str {
     text.get(from..end).unwrap_or_default()
 }
 
-/// The number of the line, from 1, in which a byte of a text stands.
+/// Number of the line, from 1, that contains byte `at`.
 pub(super) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1
 }
 
-/// A text without the colours that terminals are told.
+/// Removes terminal colour codes from a text.
 pub(super) fn without_colours(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -40,8 +40,7 @@ pub(super) fn without_colours(text: &str) -> String {
     out
 }
 
-/// Cells of a table's line: between bars where it has some, else between tabs, else between runs of two
-/// blanks or more.
+/// Splits a table row into cells: at bars if it has any, else at tabs, else at runs of two or more blanks.
 pub(super) fn cells(line: &str) -> Vec<&str> {
     let trimmed = line.trim();
     let split: Vec<&str> = if trimmed.contains('|') {
@@ -54,7 +53,7 @@ pub(super) fn cells(line: &str) -> Vec<&str> {
     split.into_iter().map(str::trim).collect()
 }
 
-/// Whether a line is only a rule between parts of a table.
+/// Returns true if a line is only a rule between parts of a table.
 pub(super) fn is_rule(line: &str) -> bool {
     let trimmed = line.trim();
     trimmed.len() >= 3

@@ -1,4 +1,4 @@
-//! A plan as every face and script reads it.
+//! The result of planning, in the form that frontends and scripts read.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,156 +15,156 @@ use vramscope_engine::units::Bytes;
 /// Recommended setups for a model, a card and a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What the model is called.
+    /// Name of the model.
     pub model: String,
-    /// The card, where one was named.
+    /// Name of the card, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub card: Option<String>,
-    /// What PyTorch's allocator can have.
+    /// Bytes that PyTorch's allocator may reserve.
     pub limit: Bytes,
-    /// The same without the margin: what the plan stays within.
+    /// The limit minus the safety margin, in bytes; the plan stays within it.
     pub planned: Bytes,
-    /// What was asked.
+    /// The setup that the person asked for.
     pub asked: Setup,
-    /// Samples of a step on all GPUs; absent where as many as fit make one.
+    /// Samples per step over all GPUs; `None` if a step is one micro-batch of as many samples as fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective: Option<u64>,
-    /// GPUs.
+    /// Number of GPUs.
     pub gpus: u64,
     /// The recommended setup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recommended: Option<Choice>,
-    /// What differs from what was asked, and why.
+    /// Differences between the asked and the recommended setup, and the reason for each.
     pub reasons: Vec<Reason>,
-    /// Setups that no other one beats in fidelity, time and memory, the nearest to what was asked first.
+    /// Setups on the Pareto front of distance, time and memory, the closest to the asked one first.
     pub front: Vec<Choice>,
-    /// How many there are.
+    /// Number of setups on the whole front, including those not listed.
     pub front_len: usize,
-    /// Where nothing fits, what comes nearest.
+    /// If nothing fits, the setup that comes closest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Nearest>,
-    /// Measures in the usual order, until it fits.
+    /// Measures in the usual order, each added to the ones before, until the setup fits.
     pub ladder: Vec<Step>,
-    /// The one measure that helps most, where the first of the order saves nothing.
+    /// The single measure that saves most, if the first measure of the ladder saves nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offer: Option<Step>,
-    /// How the setups were decided.
+    /// Counts of how the setups of the search were decided.
     pub searched: Decided,
-    /// What is not searched.
+    /// Options that this version cannot search.
     pub not_searched: Vec<String>,
-    /// Why some setups cannot run.
+    /// Reasons why some setups cannot run, each once.
     pub refused: Vec<String>,
 }
 
-/// A setup and what it takes.
+/// A setup and the memory and time it takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// The setup.
     pub setup: Setup,
-    /// How several GPUs share it.
+    /// Parallel strategy; `None` for one GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Parallel>,
-    /// Samples of a step on all GPUs.
+    /// Samples per step over all GPUs.
     pub samples: u64,
-    /// Highest bytes that tensors hold.
+    /// Peak of live bytes.
     pub live: Bytes,
-    /// Highest allocated and reserved bytes of the first steps, played through the allocator; absent where it was not
-    /// played.
+    /// Peak of allocated bytes over the first steps, replayed through the allocator; `None` if the setup was not
+    /// replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_allocated: Option<Bytes>,
-    /// See `peak_allocated`.
+    /// Peak of reserved bytes over the first steps; `None` if the setup was not replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_reserved: Option<Bytes>,
-    /// How often the first steps give the whole cache back to find room.
+    /// Number of times that the first steps free the whole cache to find room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u64>,
-    /// Estimated time of a step.
+    /// Estimated time of a step, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_ms: Option<f64>,
-    /// Estimated samples a second.
+    /// Estimated samples per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples_per_s: Option<f64>,
-    /// How far it is from what was asked; 0 learns the same but for rounding.
+    /// Distance from the asked setup; 0 if it computes the same update up to rounding.
     pub distance: u32,
-    /// The next larger micro-batch, where it was played, and whether it trains.
+    /// The next larger micro-batch and whether it trains, if it was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_batch: Option<(u64, bool)>,
 }
 
-/// One change of what was asked: the difference to the recommended setup without it.
+/// One difference from the asked setup, compared with the recommended setup without it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The entry.
+    /// Key of the changed setting.
     pub key: String,
-    /// What was asked.
+    /// The asked value.
     pub from: String,
-    /// What is recommended.
+    /// The recommended value.
     pub to: String,
-    /// Bytes that it saves at the peak; negative where it takes more.
+    /// Bytes saved at the peak; negative if it takes more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saves: Option<i64>,
-    /// Seconds more for each sample; negative where it is faster.
+    /// Additional seconds per sample; negative if it is faster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Whether the recommended setup would not fit without it.
+    /// True if the recommended setup would not fit without it.
     pub needed: bool,
 }
 
-/// What comes nearest, and what stands in the way.
+/// The setup that comes closest to fitting, and what prevents it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Nearest {
     /// The setup with the lowest peak.
     pub choice: Choice,
-    /// Bytes that are missing.
+    /// Missing bytes.
     pub short: Bytes,
-    /// The phase that holds its peak.
+    /// Phase of its peak.
     pub phase: Phase,
-    /// What lives there, largest first.
+    /// Contents of the memory at the peak, the largest first.
     pub parts: Vec<(String, Bytes)>,
 }
 
-/// One measure of the ladder.
+/// One rung of the ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The entry that is changed; nothing for what was asked.
+    /// Key of the changed setting; `None` for the asked setup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Its new value.
+    /// New value of the setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Highest allocated bytes of a step.
+    /// Peak of allocated bytes of a step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak: Option<Bytes>,
-    /// Bytes more (or less) than without it.
+    /// Change of the peak in bytes, relative to the last rung that was kept.
     pub difference: i64,
-    /// The phase that holds the peak with it.
+    /// Phase of the peak with this measure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Whether it stays.
+    /// True if the measure is kept.
     pub kept: bool,
-    /// Whether the setup trains now.
+    /// True if the setup now trains within the limit.
     pub trains: bool,
 }
 
-/// What a plan is made of beside the search.
+/// Inputs of a plan besides the search.
 pub struct Target<'a> {
-    /// What the model is called.
+    /// Name of the model.
     pub model: &'a str,
-    /// What PyTorch's allocator can have.
+    /// Bytes that PyTorch's allocator may reserve.
     pub limit: Bytes,
-    /// The card, where one was named.
+    /// The card, if one was given.
     pub card: Option<&'static Device>,
-    /// Setups of the front that are told.
+    /// Largest number of setups of the front to list.
     pub most: usize,
 }
 
-/// What is left of a limit without a margin in percent.
+/// A limit reduced by a margin in percent.
 pub fn less_margin(limit: Bytes, percent: f64) -> Bytes {
     Bytes::new((limit.get() as f64 * (1.0 - percent / 100.0)) as u64)
 }
 
 impl Plan {
-    /// Plays what was found through the allocator, and tells it.
+    /// Replays the found setups through the allocator and builds the plan.
     ///
     /// # Errors
     /// The first error of a simulation.
@@ -176,7 +176,7 @@ impl Plan {
 }
 
 impl Choice {
-    /// A setup that was not played.
+    /// A setup that has not been replayed.
     pub(super) fn of(candidate: &Candidate) -> Self {
         let ms = candidate.time.map(|time| time.get() * 1e3);
         Self {

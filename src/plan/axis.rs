@@ -1,30 +1,32 @@
+//! Numeric settings that a sweep can vary, and their values.
+
 use serde::{Deserialize, Serialize};
 
 use vramscope_engine::model::ModelConfig;
 use vramscope_engine::order::sort_by_key;
 use vramscope_engine::{Model, Setup};
 
-/// The entry of a setup that is varied.
+/// A numeric setting that a sweep varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Axis {
     /// Micro-batch.
     Batch,
-    /// Positions of a sample.
+    /// Positions per sample.
     Seq,
-    /// Pixels a side of each image.
+    /// Side length of each image, in pixels.
     Image,
-    /// Images of a sample.
+    /// Images per sample.
     Images,
-    /// Frames of a video.
+    /// Frames per video.
     Frames,
 }
 
 impl Axis {
-    /// All, in the order of a menu.
+    /// All axes, in menu order.
     pub const ALL: [Self; 5] = [Self::Batch, Self::Seq, Self::Image, Self::Images, Self::Frames];
 
-    /// The entry's name in a setup.
+    /// Key of the setting in a setup.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Batch => "batch",
@@ -35,7 +37,7 @@ impl Axis {
         }
     }
 
-    /// Whether the entry means something for a model.
+    /// Returns true if the setting applies to a model.
     pub const fn is_of(self, model: &Model) -> bool {
         let takes = model.takes();
         match self {
@@ -47,7 +49,7 @@ impl Axis {
         }
     }
 
-    /// The value in a setup; the model's own where it states none.
+    /// The value in a setup, or the model's default if the setup has none.
     pub fn value(self, model: &Model, setup: &Setup) -> u64 {
         match self {
             Self::Batch => setup.batched().batch,
@@ -58,8 +60,8 @@ impl Axis {
         }
     }
 
-    /// A setup with this value. Lengths that differ give way to one length, a grid and sizes of images to a
-    /// square image.
+    /// A copy of the setup with this value. It replaces lists of different lengths by one length, and a grid or list of
+    /// image sizes by a square image.
     pub fn set(self, setup: &Setup, value: u64) -> Setup {
         let mut setup = setup.batched();
         match self {
@@ -77,7 +79,7 @@ impl Axis {
         setup
     }
 
-    /// What values are multiples of: whole patches that are merged into whole tokens, whole tubelets.
+    /// Step between valid values: whole patches that merge into whole tokens, or whole tubelets.
     pub const fn unit(self, model: &Model) -> u64 {
         use ModelConfig as M;
         match self {
@@ -101,7 +103,7 @@ impl Axis {
         }
     }
 
-    /// Values from one unit to `most`, two for each doubling, and `own` among them.
+    /// Values from one unit to `most`, two per doubling, including `own`.
     pub fn values(self, model: &Model, own: u64, most: u64) -> Vec<u64> {
         let unit = self.unit(model).max(1);
         let mut values = vec![own.min(most)];
@@ -116,7 +118,7 @@ impl Axis {
         values
     }
 
-    /// The highest value that is tried.
+    /// Largest value to try.
     pub const fn most(self) -> u64 {
         match self {
             Self::Batch => 4096,
@@ -135,7 +137,7 @@ const fn own_image(config: &ModelConfig) -> u64 {
         M::PaliGemma(c) => c.vision.grid.image,
         M::Vit(c) => c.grid.image,
         M::VideoMae(c) => c.grid.image,
-        // 24 × 24 patches, as a setup without an image has them.
+        // 24 × 24 patches, the default of a setup without an image.
         M::Qwen2Vl(c) => 24 * c.vision.patches.patch,
         M::Qwen25Vl(c) => 24 * c.vision.patches.patch,
         M::Qwen3Vl(c) => 24 * c.vision.patches.patch,

@@ -1,10 +1,12 @@
+//! Single changes of a setup, such as another optimizer or half the micro-batch.
+
 use serde::{Deserialize, Serialize};
 
 use vramscope_engine::model::Takes;
 use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, ZeroGrad};
 use vramscope_engine::{Model, Setup};
 
-/// One entry of a setup that is given another value.
+/// A new value for one setting of a setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// Micro-batch.
@@ -15,7 +17,7 @@ pub enum Change {
     Precision(Precision),
     /// Optimizer.
     Optim(Optimizer),
-    /// What is trained.
+    /// Trained parts.
     Freeze(Freeze),
     /// Activation checkpointing.
     Ckpt(Checkpointing),
@@ -25,18 +27,17 @@ pub enum Change {
     Accum(u64),
     /// Gradient clipping.
     Clip(bool),
-    /// How the loss is taken.
+    /// Implementation of the loss.
     Loss(Loss),
-    /// What `zero_grad` leaves.
+    /// State of gradients after `zero_grad`.
     ZeroGrad(ZeroGrad),
-    /// Autocast's cache of weights.
+    /// Autocast's weight cache.
     AutocastCache(bool),
-    /// A moving average of the weights.
+    /// Exponential moving average of the weights.
     Ema(bool),
 }
 
-/// Changes that do not depend on the setup, in the order of a menu. Of optimizers that take the same
-/// memory one is enough.
+/// Changes that do not depend on the setup, in menu order. Optimizers that take the same memory are represented by one.
 const CHOICES: [Change; 35] = [
     Change::Precision(Precision::Fp32),
     Change::Precision(Precision::Bf16),
@@ -76,8 +77,8 @@ const CHOICES: [Change; 35] = [
 ];
 
 impl Change {
-    /// Every single change that means something for a model and makes a setup another, in the order
-    /// of a menu. What cannot run all the same is told when it is tried.
+    /// Every change that applies to a model and alters the setup, in menu order. A change that turns out not to run
+    /// reports its error when it is tried.
     pub fn all(model: &Model, setup: &Setup) -> Vec<Self> {
         let takes = model.takes();
         sizes(setup)
@@ -87,7 +88,7 @@ impl Change {
             .collect()
     }
 
-    /// The setup with this change.
+    /// A copy of the setup with this change.
     #[must_use]
     pub fn apply(self, setup: &Setup) -> Setup {
         let mut setup = setup.clone();
@@ -109,7 +110,7 @@ impl Change {
         setup
     }
 
-    /// The entry, by its name in a case.
+    /// Key of the setting in a case file.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Batch(_) => "batch",
@@ -128,7 +129,7 @@ impl Change {
         }
     }
 
-    /// The value as a case writes it, without quotes.
+    /// The new value as a case file writes it, without quotes.
     pub fn value(self) -> String {
         match self {
             Self::Batch(n) | Self::Seq(n) | Self::Accum(n) => n.to_string(),
@@ -146,7 +147,7 @@ impl Change {
     fn means_something(self, takes: Takes, setup: &Setup) -> bool {
         let autocast = matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16);
         match self {
-            // Samples of different lengths decide both.
+            // With samples of different lengths, the list of lengths determines batch and sequence length.
             Self::Batch(_) => setup.lengths.is_empty(),
             Self::Seq(_) => takes.text && setup.lengths.is_empty(),
             Self::Freeze(Freeze::Vision | Freeze::AllButConnector) => takes.parts,
@@ -159,7 +160,7 @@ impl Change {
     }
 }
 
-/// Half and double of what has a size. A sample without positions, or no batch at all, is no setup.
+/// Half and double of micro-batch and accumulation, and half of the sequence length, as long as they are at least one.
 fn sizes(setup: &Setup) -> Vec<Change> {
     let half = |n: u64| (n > 1).then_some(n / 2);
     let double = |n: u64| n.checked_mul(2);
@@ -175,11 +176,11 @@ fn sizes(setup: &Setup) -> Vec<Change> {
     batch.chain(seq).chain(accum).collect()
 }
 
-/// The name that the vocabulary of cases gives a choice.
+/// The name by which case files spell a choice.
 pub(super) fn word(choice: impl Serialize) -> String {
     match serde_json::to_value(choice) {
         Ok(serde_json::Value::String(word)) => word,
-        // Choices are words: nothing else is left.
+        // Choices serialize as strings, so nothing else can occur.
         _ => String::new(),
     }
 }
@@ -195,7 +196,7 @@ mod tests {
         changes.into_iter().map(|c| (c.key(), c.value())).collect()
     }
 
-    /// A change that were applied to another entry than its name says would mislead.
+    /// Each change sets the setting that its key names.
     #[test]
     fn a_change_sets_the_entry_that_it_names() {
         let setup = Setup {

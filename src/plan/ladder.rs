@@ -1,3 +1,5 @@
+//! The ladder: memory-saving measures applied in a fixed order until the setup fits.
+
 use super::change::Change;
 use super::search::repeated;
 use vramscope_engine::allocator::Options;
@@ -8,60 +10,60 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Setup};
 
-/// One measure of the ladder, tried on what the measures before it have left.
+/// One measure, applied on top of the measures kept before it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rung {
-    /// The measure; nothing for what was asked.
+    /// The measure; `None` for the asked setup.
     pub change: Option<Change>,
-    /// Highest allocated bytes of the steady step with it; nothing where it cannot run.
+    /// Peak of allocated bytes of the steady step; `None` if the setup cannot run.
     pub peak: Option<Bytes>,
-    /// Bytes more (or less) than without it.
+    /// Change of the peak in bytes, relative to the last rung that was kept.
     pub difference: i64,
-    /// The phase that holds the peak with it.
+    /// Phase of the peak with this measure.
     pub phase: Option<Phase>,
-    /// Whether it saves and so stays; one that does not touch the phase of the peak saves nothing.
+    /// True if the measure saves memory and is kept; a measure that does not affect the phase of the peak saves
+    /// nothing.
     pub kept: bool,
-    /// Whether the setup trains under the limit now.
+    /// True if the setup now trains within the limit.
     pub trains: bool,
 }
 
-/// A ladder, and the measure that helps most where the first ones do not.
+/// A ladder, and the single best measure if the first of the ladder does not help.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ladder {
-    /// What was asked, then measure after measure.
+    /// The asked setup, followed by one rung per measure.
     pub rungs: Vec<Rung>,
-    /// The one measure that saves most by itself, where the first of the order saves nothing: it takes off the phase
-    /// that holds the peak.
+    /// The measure that alone saves most, if the first of the ladder saves nothing: it shrinks the phase of the peak.
     pub offer: Option<Offer>,
 }
 
-/// One measure alone, on what was asked.
+/// A single measure applied to the asked setup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
     /// The measure.
     pub change: Change,
-    /// Bytes more (or less) at the peak.
+    /// Change of the peak, in bytes.
     pub difference: i64,
-    /// Whether the setup trains under the limit with it alone.
+    /// True if this measure alone makes the setup train within the limit.
     pub trains: bool,
 }
 
-/// A measure that saves less than this share of the peak is not worth what it costs.
+/// Measures that save less than 1/200 of the peak are not worth their cost.
 const LEAST: u64 = 200;
 
-/// Measures one after another until the setup trains under `limit`: first those that learn the same (a smaller
-/// micro-batch with more of them, fewer bits, checkpointing, a fused optimizer and loss), then 8-bit states, then those
-/// that train less. What was asked comes first.
+/// Applies measures one after another until the setup trains within `limit`. Measures that compute the same update come
+/// first (smaller micro-batches with more accumulation, lower precision, checkpointing, fused optimizer and loss), then
+/// 8-bit states, then measures that train fewer parameters. The first rung is the asked setup.
 ///
 /// # Errors
-/// When the setup that was asked cannot be simulated.
+/// If the asked setup cannot be simulated.
 pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<Ladder, SimulateError> {
     let options = Options {
         limit: Some(limit),
         ..Options::default()
     };
     let trains = |setup: &Setup, peak: Bytes| {
-        // What holds more than the limit need not be played.
+        // A setup with more live bytes than the limit need not be replayed.
         Ok::<_, SimulateError>(peak <= limit && attempt(model, &repeated(setup), gpu, &options, 2)?.trains())
     };
     let first = bytes(model, asked, gpu, limit)?;
@@ -116,7 +118,7 @@ pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<La
     })
 }
 
-/// The figures of a setup's step: exactly where it may fit, else but for the order of segments.
+/// Memory of a setup's step: exact if it may fit, otherwise without trying orders of segments.
 fn bytes(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes) -> Result<StepBytes, SimulateError> {
     let setup = repeated(setup);
     let bytes = steady_bytes(model, &setup, gpu)?;
@@ -126,7 +128,7 @@ fn bytes(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes) -> Result<StepByt
     }
 }
 
-/// The measure that saves most alone; of equal ones the first of the order.
+/// The measure that alone saves most; ties go to the first.
 fn offer(model: &Model, asked: &Setup, gpu: Gpu, peak: Bytes) -> Option<(Change, i64)> {
     let alone = measures(model, asked).into_iter().filter_map(|change| {
         let bytes = steady_bytes(model, &repeated(&apply(change, asked)), gpu).ok()?;
@@ -164,7 +166,7 @@ fn measures(model: &Model, asked: &Setup) -> Vec<Change> {
     all
 }
 
-/// A smaller micro-batch makes up for it with more of them.
+/// Applies a change; a smaller micro-batch is made up for by more accumulation.
 fn apply(change: Change, setup: &Setup) -> Setup {
     let mut changed = change.apply(setup);
     if let Change::Batch(batch) = change {
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn measures_go_on_until_it_trains_and_those_that_save_nothing_are_left_out() {
-        // The foreach optimizer holds the peak: neither batch nor checkpointing helps.
+        // The foreach optimizer holds the peak: neither a smaller batch nor checkpointing helps.
         let setup = Setup {
             batch: 2,
             seq: 128,
@@ -217,7 +219,8 @@ mod tests {
             .unwrap()
             .offer
             .unwrap();
-        // What takes off the update does help: no gradients and states of fp32, or no temporaries of the foreach form.
+        // A measure on the update does help: no fp32 gradients and states, or no temporaries of the foreach
+        // implementation.
         assert!(offer.difference < -(1 << 30), "{offer:?}");
         let kept: i64 = rungs.iter().filter(|rung| rung.kept).map(|rung| rung.difference).sum();
         assert_eq!(rungs.last().unwrap().peak.unwrap().difference_to(peak), kept);

@@ -1,14 +1,16 @@
-/// The largest multiple of `unit`, up to `most`, of which `fits` is true; 0 where even one unit is not.
+//! Finds the largest value that satisfies a monotone predicate.
+
+/// Returns the largest multiple of `unit`, up to `most`, for which `fits` is true; 0 if there is none.
 ///
-/// `fits` must be monotone: what fits goes on to fit when it shrinks. It is asked of doubling values until
-/// one does not fit, then halfway between the last two answers: about `2 log₂(answer / unit)` times.
+/// `fits` must be monotone: if a value fits, so do all smaller ones. It is called with doubling values until one does
+/// not fit, then by bisection: about `2 log₂(answer / unit)` calls.
 ///
 /// # Errors
 /// The first error of `fits`.
 pub fn largest<E>(unit: u64, most: u64, mut fits: impl FnMut(u64) -> Result<bool, E>) -> Result<u64, E> {
     let unit = unit.max(1);
     let most = most / unit;
-    // In units: `good` fits, `bad` does not.
+    // `good` and `bad` count units: `good` fits, `bad` does not.
     let (mut good, mut bad) = (0, None);
     let mut next = 1;
     while good < most && bad.is_none() {

@@ -1,5 +1,5 @@
-//! What to change: how the need follows one entry of a setup, the largest value that fits, and what each
-//! single change does.
+//! Finds better setups: sweeps of one setting, the largest batch that fits, the effect of each single change, and
+//! recommendations from a search.
 
 mod answer;
 mod axis;

@@ -1,3 +1,5 @@
+//! Finds the largest micro-batch that trains within a memory limit.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -10,23 +12,23 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Setup};
 
-/// The largest micro-batch that trains under a limit of the allocator, with every batch that was tried.
+/// The largest micro-batch that trains within a limit of the allocator, and every batch that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaxBatch {
-    /// Samples per forward; 0 where not even one trains.
+    /// Samples per forward pass; 0 if not even one sample trains.
     pub max_batch: u64,
-    /// Batches that were tried, in rising order, with what became of each.
+    /// Batches that were tried, in ascending order, with their outcomes.
     pub tries: Vec<(u64, Trial)>,
-    /// Why no larger batch was tried, where it was not memory.
+    /// Reason why no larger batch was tried, if that is not memory.
     pub end: Option<End>,
 }
 
-/// Why no larger batch was tried.
+/// Reason, other than memory, why no larger batch was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
-    /// The next one cannot run with any memory.
+    /// The next larger batch cannot run with any amount of memory.
     Refused(SimulateError),
-    /// Nobody tries more than [`MOST`] samples.
+    /// The search ends at [`MOST`] samples.
     Most,
 }
 
@@ -39,28 +41,27 @@ impl fmt::Display for End {
     }
 }
 
-/// Most samples of a micro-batch that are tried.
+/// Largest number of samples per micro-batch that is tried.
 pub const MOST: u64 = 4096;
 
-/// Finds the largest micro-batch of a setup that trains under `limit`: it does, and one more does not.
+/// Finds the largest micro-batch of a setup that trains within `limit`; one sample more does not.
 ///
-/// Every answer is a simulated run: making the model, and `steps` steps, of which the first makes the
-/// optimizer's states, through an allocator that gives cached segments back before it runs out. A run
-/// close to the limit can outlive two steps and stop at the third, when what those left behind lies in
-/// the way. Which batches are tried follows the allocated peaks of those before, which grow nearly
-/// linearly: about five to ten runs find the answer.
+/// Every trial is a simulated run: creating the model, then `steps` steps, the first of which creates the optimizer's
+/// states, through an allocator that frees cached segments before it runs out. A run close to the limit can pass two
+/// steps and fail in the third, because of the blocks that those left behind. The batches to try follow from the
+/// allocated peaks of earlier trials, which grow almost linearly: about five to ten runs find the answer.
 ///
-/// Close to the limit, the order in which the driver's addresses lie decides whether a batch finds room, and so a
-/// batch can train in one process and stop in the next. The answer is the largest batch that trains in each
-/// order that is tried: a fresh process's, ascending addresses, and [`ORDERS`](vramscope_engine::simulate::ORDERS) that are drawn.
+/// Close to the limit, the order of the driver's addresses decides whether a batch finds room, so a batch can train in
+/// one process and fail in the next. The answer is the largest batch that trains in every order tried: a fresh
+/// process's, ascending addresses, and [`ORDERS`](vramscope_engine::simulate::ORDERS) random ones.
 ///
 /// # Errors
-/// When the lengths of the samples decide the batch, or not even one sample could run with more memory.
+/// If the lengths of the samples determine the batch, or if not even one sample can run with more memory.
 pub fn max_batch(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes, steps: u64) -> Result<MaxBatch, SimulateError> {
     Batches::new(model.clone(), setup.clone(), gpu, (limit, steps))?.answer()
 }
 
-/// [`max_batch`] a run at a time, for those who do something else between.
+/// The search of [`max_batch`], one run at a time, for callers that must do other work in between.
 pub struct Batches {
     model: Model,
     setup: Setup,
@@ -72,22 +73,22 @@ pub struct Batches {
     orders_a_step: u64,
 }
 
-/// The largest batch that trains so far.
+/// The largest batch known to train.
 struct Best {
     batch: u64,
     recording: Recording,
-    /// How many of the drawn orders it has been tried in.
+    /// Number of random orders in which it has been tried.
     tried: u64,
 }
 
-/// Drawn orders that one step of [`Batches`] tries, where somebody waits for other things too.
+/// Number of random orders that one step of [`Batches`] tries, small enough to keep the caller responsive.
 const ORDERS_A_STEP: u64 = 6;
 
 impl Batches {
-    /// Begins; `limit` and `steps` are those of [`max_batch`].
+    /// Starts a search; `limit` and `steps` are those of [`max_batch`].
     ///
     /// # Errors
-    /// When the lengths of the samples decide the batch.
+    /// If the lengths of the samples determine the batch.
     pub fn new(model: Model, setup: Setup, gpu: Gpu, (limit, steps): (Bytes, u64)) -> Result<Self, SimulateError> {
         if !setup.lengths.is_empty() {
             return Err(SimulateError::LengthsDecide);
@@ -107,10 +108,10 @@ impl Batches {
         })
     }
 
-    /// The next run, or the answer where none is left.
+    /// Runs the next trial; returns the answer if none is left.
     ///
     /// # Errors
-    /// When not even one sample could run with more memory.
+    /// If not even one sample can run with more memory.
     pub fn step(&mut self) -> Result<Option<MaxBatch>, SimulateError> {
         if let Some(batch) = self.search.next() {
             self.attempt(batch)?;
@@ -148,10 +149,10 @@ impl Batches {
         Ok((orders.end == ORDERS).then(|| self.search.result()))
     }
 
-    /// The answer, of all runs that are left in one go.
+    /// Runs all remaining trials and returns the answer.
     ///
     /// # Errors
-    /// As [`Batches::step`].
+    /// Those of [`Batches::step`].
     pub fn answer(&mut self) -> Result<MaxBatch, SimulateError> {
         self.orders_a_step = ORDERS;
         loop {
@@ -161,8 +162,8 @@ impl Batches {
         }
     }
 
-    /// After the answer: asks for the largest batch that trains for as many steps more, which is looked for from
-    /// that answer down.
+    /// Continues after an answer: searches for the largest batch that trains for `steps` more steps, starting at that
+    /// answer and going down.
     pub fn go_on(&mut self, steps: u64) {
         self.steps += steps;
         self.search.doubt();
@@ -171,7 +172,7 @@ impl Batches {
         }
     }
 
-    /// The largest batch that trains and the smallest that does not, so far.
+    /// The largest batch known to train and the smallest known not to.
     pub const fn between(&self) -> [u64; 2] {
         [self.search.good, self.search.bad]
     }
@@ -207,7 +208,7 @@ impl Batches {
     }
 }
 
-/// Between the largest batch that trains and the smallest that does not.
+/// Interval between the largest batch that trains and the smallest that does not.
 struct Search {
     limit: u64,
     good: u64,
@@ -227,8 +228,8 @@ impl Search {
         }
     }
 
-    /// The batch to try next: where the line through two allocated peaks meets the limit, next to what is known
-    /// already, or half-way.
+    /// The batch to try next: where the line through two allocated peaks meets the limit, or next to a known batch, or
+    /// half-way.
     fn next(&self) -> Option<u64> {
         if self.bad - self.good <= 1 {
             return None;
@@ -245,15 +246,15 @@ impl Search {
             [.., (before, low), (last, high)] => {
                 let slope = high.saturating_sub(low) / (last - before);
                 let more = self.limit.saturating_sub(high).checked_div(slope).unwrap_or(u64::MAX);
-                // Where some other phase holds the peak, it grows with the batch only later.
+                // If another phase holds the peak, the peak only starts to grow at larger batches.
                 last.saturating_add(more).min(8 * last)
             }
         };
         Some(match guess {
-            // The line is above the truth: what it misses is little.
+            // The line lies above the true peaks, but only slightly.
             _ if guess <= self.good => self.good + 1,
             _ if guess < self.bad => guess,
-            // Mostly one sample is too many, because room lies in pieces.
+            // Usually just one sample is too many, because of fragmentation.
             _ if self.tries.iter().filter(|(_, trial)| !trial.trains()).count() == 1 => self.bad - 1,
             _ => self.good + (self.bad - self.good) / 2,
         })
@@ -273,7 +274,7 @@ impl Search {
         self.tries.iter().any(|(other, _)| *other == batch)
     }
 
-    /// The largest batch stops after all: the next smaller one may be it.
+    /// Steps down: the largest batch failed after all, and the next smaller one may be the answer.
     fn step_down(&mut self, stopped: Trial) {
         let batch = self.good;
         self.tries.retain(|(other, _)| *other != batch);
@@ -281,7 +282,7 @@ impl Search {
         self.good = batch - 1;
     }
 
-    /// What trained may stop later; what stopped stops.
+    /// Discards successes, since a batch that trained may fail in later steps; failures remain failures.
     fn doubt(&mut self) {
         self.bad = self.good + 1;
         self.tries.retain(|(_, trial)| !trial.trains());
@@ -309,7 +310,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A run whose peak is a floor, or a line above another one.
+    /// Peak of a run that is constant up to some batch and linear beyond it.
     fn peak([floor, base, slope]: [u64; 3], batch: u64) -> u64 {
         floor.max(base + slope * batch)
     }

@@ -1,30 +1,34 @@
+//! Explains each difference between the asked and the recommended setup by simulating without it.
+
 use super::change::Change;
 use super::recommend::Judge;
 use super::search::Candidate;
 use vramscope_engine::setup::Setup;
 use vramscope_engine::simulate::SimulateError;
 
-/// One change of what was asked: the difference to the recommended setup without it.
+/// One difference from the asked setup, compared with the recommended setup without it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
-    /// The entry, by its name in a case.
+    /// Key of the setting in a case file.
     pub key: &'static str,
-    /// What was asked.
+    /// The asked value.
     pub from: String,
-    /// What is recommended.
+    /// The recommended value.
     pub to: String,
-    /// Bytes less (or more) at the peak, live; nothing where the setup without it cannot run.
+    /// Bytes saved at the peak of live memory, negative if it takes more; `None` if the setup without this difference
+    /// cannot run.
     pub saves: Option<i64>,
-    /// Estimated seconds more (or less) for a sample.
+    /// Additional estimated seconds per sample, negative if it is faster.
     pub costs: Option<f64>,
-    /// Whether the setup would hold more than the limit without it.
+    /// True if the setup would exceed the limit without this difference.
     pub needed: bool,
 }
 
-/// Each entry that differs from what was asked, with the setup in which it alone is as asked.
+/// Explains each setting that differs from the asked setup, by simulating the recommended setup with that setting
+/// unchanged.
 ///
 /// # Errors
-/// When the setup itself cannot be recorded.
+/// If the setup itself cannot be recorded.
 pub(super) fn reasons(judge: &Judge<'_>, candidate: &Candidate) -> Result<Vec<Reason>, SimulateError> {
     let now = judge.figures(candidate)?;
     let (asked, setup) = (judge.space.asked(), &candidate.setup);
@@ -95,7 +99,7 @@ pub(super) fn reasons(judge: &Judge<'_>, candidate: &Candidate) -> Result<Vec<Re
     Ok(reasons)
 }
 
-/// A sample in words: `2 images of 1280×720 in 4096 positions`.
+/// Describes a sample: `2 images of 1280×720 in 4096 positions`.
 fn sample(setup: &Setup) -> String {
     let size = match (&setup.image_sizes[..], setup.grid, setup.image) {
         ([[height, width], ..], ..) => format!(" of {width}×{height}"),

@@ -1,3 +1,5 @@
+//! Recommends a setup by replaying a search's candidates through the allocator.
+
 use super::reason::{Reason, reasons};
 use super::search::{Candidate, Found, Recorder, Shared, Space, distance_to, order, repeated_by};
 use vramscope_engine::allocator::Options;
@@ -9,47 +11,47 @@ use vramscope_engine::simulate::{
 use vramscope_engine::units::{Bytes, Seconds};
 use vramscope_time::Costs;
 
-/// A setup that trains within the room, played through the allocator.
+/// A setup that trains within the limit, confirmed by a replay through the allocator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settled {
-    /// The setup and its figures.
+    /// The setup and its memory and time.
     pub candidate: Candidate,
-    /// Its first steps under the limit.
+    /// Replay of its first steps within the limit.
     pub trial: Trial,
-    /// The next larger micro-batch, where the search knows one, and whether it trains.
+    /// The next larger micro-batch and whether it trains, if the search space has one.
     pub next: Option<(u64, bool)>,
 }
 
-/// The setup that is recommended.
+/// The recommended setup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommended {
-    /// The setup, played.
+    /// The setup and its replay.
     pub settled: Settled,
-    /// What differs from what was asked, each with what it does.
+    /// Differences from the asked setup, and the effect of each.
     pub reasons: Vec<Reason>,
 }
 
-/// Steps that a recommended setup has to run: the first makes the states, and what the second leaves behind has
-/// been in the way of the third.
+/// Number of steps that a recommended setup must run. The first creates the optimizer's states, and blocks that the
+/// second leaves behind have been seen to get in the way of the third.
 const STEPS: u64 = 4;
-/// Candidates that are played through the allocator before the search gives up.
+/// Number of candidates that are replayed before the recommendation gives up.
 const MOST_PLAYED: usize = 24;
 
-/// Plays candidates through the allocator under a limit.
+/// Replays candidates through the allocator within a limit.
 pub struct Judge<'a> {
-    /// What was searched.
+    /// The search space.
     pub space: &'a Space,
     /// The card.
     pub device: Option<&'static Device>,
-    /// What tells the time of a step.
+    /// Prices of operations, to estimate the time of a step.
     pub costs: Option<&'a Costs<'a>>,
-    /// What the allocator may reserve.
+    /// Bytes that the allocator may reserve.
     pub limit: Bytes,
 }
 
 impl Judge<'_> {
-    /// Of the setups that a search found, the one nearest to what was asked, then the fastest, that trains in every
-    /// order of segments that is tried. A candidate whose pieces do not fit under the limit goes on with a smaller
+    /// Returns the found setup that is closest to the asked one, then fastest, and that trains in every order of
+    /// segments tried. A candidate that does not fit because of fragmentation is tried again with a smaller
     /// micro-batch.
     ///
     /// # Errors
@@ -80,7 +82,8 @@ impl Judge<'_> {
         Ok(None)
     }
 
-    /// A candidate with the largest micro-batch of the space, up to its own, that trains; nothing where none does.
+    /// Returns a candidate with the largest micro-batch of the space, up to its own, that trains; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// The first error of a simulation.
@@ -89,7 +92,7 @@ impl Judge<'_> {
         let Some(at) = batches.iter().position(|batch| *batch == candidate.setup.batch) else {
             return Ok(None);
         };
-        // Down in growing strides to one that trains, then between.
+        // Step down in growing strides to a micro-batch that trains, then bisect.
         let (mut bad, mut good, mut stride) = (at + 1, None, 1);
         let mut at = Some(at);
         while let Some(tried) = at {
@@ -128,8 +131,8 @@ impl Judge<'_> {
         }))
     }
 
-    /// The first steps of a candidate at a micro-batch: in a fresh process, with ascending addresses, and in every
-    /// drawn order of segments.
+    /// Replays the first steps of a candidate at a micro-batch: in a fresh process, with ascending addresses, and in
+    /// every random order of segments.
     fn attempt(&self, candidate: &Candidate, batch: u64) -> Result<Trial, SimulateError> {
         let mut candidate = candidate.clone();
         let accum = self.space.accum(batch, candidate.parallel.as_ref());
@@ -146,7 +149,7 @@ impl Judge<'_> {
         Ok(stops_in_some_order(&recording, &options, STEPS).unwrap_or(trial))
     }
 
-    /// A candidate's recorded run.
+    /// Records a candidate's run.
     pub(super) fn recording(&self, candidate: &Candidate) -> Result<Recording, SimulateError> {
         let gpu = self.device.and_then(Device::gpu).unwrap_or_default();
         let model = self.space.model(candidate.input);
@@ -157,10 +160,10 @@ impl Judge<'_> {
         }
     }
 
-    /// The figures of a candidate whose setup is another: recorded anew.
+    /// Records a candidate whose setup was changed, and returns it with its new memory and time.
     ///
     /// # Errors
-    /// When it cannot be recorded.
+    /// If it cannot be recorded.
     pub(super) fn figures(&self, candidate: &Candidate) -> Result<Candidate, SimulateError> {
         let gpu = self.device.and_then(Device::gpu).unwrap_or_default();
         let shared = Shared::of(self.device);

@@ -1,3 +1,5 @@
+//! Sweeps one numeric setting and simulates each value.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -9,25 +11,25 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Model, Setup, SimulateError, simulate_on};
 
-/// What a run takes from a card.
+/// Memory that a run needs on a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needed {
-    /// Highest allocated bytes of the steady step.
+    /// Peak of allocated bytes of the steady step.
     pub allocated: Bytes,
-    /// Reserved peak and what lies outside the allocator: what [`Fit::needed`] says.
+    /// Bytes of the reserved peak and of memory outside the allocator, as in [`Fit::needed`].
     pub needed: Bytes,
 }
 
 /// One simulated value of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// The value of the axis.
+    /// Value of the setting.
     pub value: u64,
-    /// What the run takes; or why it cannot run.
+    /// Memory of the run, or the reason why it cannot run.
     pub outcome: Result<Needed, Refusal>,
 }
 
-/// Why there is no run.
+/// Reason why a value cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
     /// The model cannot be read; the message says what to change.
@@ -57,12 +59,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A setup of which one entry is varied, on a card. Each [`next`](Iterator::next) simulates once.
+/// A sweep of one setting on a card. Each [`next`](Iterator::next) simulates one value.
 ///
-/// It ends after the last value, after the first need beyond `beyond`, and at the first value that cannot
-/// run after one that could. Values that cannot run before are told with the reason.
+/// It ends after the last value, after the first value that needs more than `beyond`, or at the first value that cannot
+/// run after one that could. Earlier values that cannot run are returned with the reason.
 pub struct Sweep<M> {
-    /// Makes the model of a setup: image sizes and frames are the model's own.
+    /// Builds the model of a setup, since image sizes and frames can belong to the model.
     model: M,
     setup: Setup,
     axis: Axis,
@@ -73,7 +75,7 @@ pub struct Sweep<M> {
 }
 
 impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
-    /// Begins at the least of `values`, which come in rising order.
+    /// Starts at the first of `values`, which must be in ascending order.
     pub fn new(
         model: M,
         setup: Setup,
@@ -93,15 +95,15 @@ impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
         }
     }
 
-    /// Most values that are left.
+    /// Upper bound of the number of remaining values.
     pub fn left(&self) -> usize {
         self.values.len()
     }
 
-    /// What the run takes at one value, on a card and in a room of one's choice.
+    /// Memory of the run at one value, on another card and in another room.
     ///
     /// # Errors
-    /// Where the value cannot run.
+    /// If the value cannot run.
     pub fn needed(&mut self, value: u64, (device, room): (&'static Device, Room<'static>)) -> Result<Needed, Refusal> {
         let setup = self.axis.set(&self.setup, value);
         let model = (self.model)(&setup)?;

@@ -1,4 +1,4 @@
-//! A plan, told step by step.
+//! Builds a plan step by step, so that partial results can be shown.
 
 use super::answer::{Choice, Nearest, Plan, Reason, Step, Target};
 use super::ladder::{Ladder, Rung, ladder};
@@ -10,14 +10,14 @@ use vramscope_engine::simulate::{SimulateError, pipeline_stages, simulate_on, si
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Report, Setup};
 
-/// What was found, as it is played through the allocator setup by setup: so that whoever waits can be shown what is
-/// known already, and can stop.
+/// Builds a plan while the found setups are replayed one by one, so that a caller can show what is known so far and can
+/// stop early.
 #[derive(Debug)]
 pub struct Telling {
     plan: Plan,
-    /// What the first step takes.
+    /// Results of the search, consumed by the first step.
     found: Option<Found>,
-    /// Of the front, what was not played yet, the last first.
+    /// Setups of the front that have not been replayed, in reverse order.
     waiting: Vec<Candidate>,
     settled: Option<Settled>,
     most: usize,
@@ -25,7 +25,7 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// A plan of which nothing is told yet.
+    /// Creates an empty plan.
     pub fn new(judge: &Judge<'_>, found: Found, target: &Target<'_>) -> Self {
         let space = judge.space;
         let mut waiting = front(&found.fitting, judge.limit);
@@ -59,14 +59,14 @@ impl Telling {
         }
     }
 
-    /// Steps that are left, at most.
+    /// Upper bound of the number of remaining steps.
     pub fn left(&self) -> usize {
         let shown = (self.most - self.plan.front.len()).min(self.waiting.len());
         usize::from(self.found.is_some()) + shown + usize::from(!self.has_climbed)
     }
 
-    /// The next part: what is recommended, then what no other setup beats, one by one, then the ladder. Whether there
-    /// was one.
+    /// Adds the next part: the recommended setup, then the front one by one, then the ladder. Returns false if nothing
+    /// was left.
     ///
     /// # Errors
     /// The first error of a simulation.
@@ -76,7 +76,7 @@ impl Telling {
         } else if self.plan.front.len() < self.most
             && let Some(candidate) = self.waiting.pop()
         {
-            // What is recommended was played already.
+            // The recommended setup has already been replayed.
             let known = self.settled.take_if(|settled| settled.candidate == candidate);
             let settled = match known {
                 Some(settled) => Some(settled),
@@ -92,12 +92,12 @@ impl Telling {
         Ok(true)
     }
 
-    /// What is told so far.
+    /// The plan so far.
     pub fn so_far(&self) -> &Plan {
         &self.plan
     }
 
-    /// The plan.
+    /// The finished plan.
     pub fn plan(self) -> Plan {
         self.plan
     }
@@ -124,7 +124,7 @@ impl Telling {
     }
 }
 
-/// What this version does not simulate, and so cannot search.
+/// Options that this version cannot simulate, and so cannot search.
 fn not_searched(space: &Space) -> Vec<String> {
     if space.world() == 1 {
         return vec!["activations and weights in the host's memory on one GPU".to_owned()];

@@ -1,3 +1,5 @@
+//! Simulates the effect of every single change to a setup.
+
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
@@ -7,39 +9,38 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room, Verdict};
 use vramscope_engine::{Model, Report, Setup, SimulateError, simulate_on};
 
-/// The figures of a run that changes are held against.
+/// Memory of the current run, to compare changes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
-    /// Highest reserved bytes of the run.
+    /// Peak of reserved bytes.
     pub reserved: Bytes,
-    /// The steady step.
+    /// Memory of the steady step.
     pub steady: StepBytes,
 }
 
-/// What a change does, as the difference of two simulations.
+/// Effect of a change, as the difference of two simulations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effect {
-    /// Bytes more (or less) that the card has to give: the reserved peak. What lies outside the
-    /// allocator stays as it is.
+    /// Change of the reserved peak in bytes. Memory outside the allocator does not change.
     pub difference: i64,
-    /// Bytes more (or less) at the highest instant of forward, backward and optimizer.
+    /// Change of the peak in bytes, for forward, backward and optimizer.
     pub phases: [(Phase, i64); 3],
-    /// The phase that holds the peak after the change.
+    /// Phase of the peak after the change.
     pub peak_phase: Phase,
-    /// Whether the changed run fits, where the card is known.
+    /// Verdict on the changed run, if the card is known.
     pub verdict: Option<Verdict>,
 }
 
-/// One change, with what it does; or why the changed setup cannot run.
+/// One change and its effect, or the reason why the changed setup cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// The change.
     pub change: Change,
-    /// What it does.
+    /// Effect of the change.
     pub effect: Result<Effect, SimulateError>,
 }
 
-/// Tries every single change of a setup that makes sense. Each [`next`](Iterator::next) simulates once.
+/// Tries every single change that applies to a setup. Each [`next`](Iterator::next) simulates one.
 pub struct WhatIf {
     model: Model,
     setup: Setup,
@@ -50,7 +51,7 @@ pub struct WhatIf {
 }
 
 impl WhatIf {
-    /// Changes of a setup whose run has the figures of `now`, on a GPU with this room.
+    /// Creates the changes of a setup whose run has the memory in `now`, on a GPU with this room.
     pub fn new(model: Model, setup: Setup, gpu: Gpu, room: Option<Room<'static>>, now: Now) -> Self {
         let changes = Change::all(&model, &setup).into_iter();
         Self {
@@ -63,7 +64,7 @@ impl WhatIf {
         }
     }
 
-    /// The next change, and the report of the setup with it, where that can run.
+    /// Tries the next change; returns its effect, and the report if it can run.
     pub fn try_next(&mut self) -> Option<(Tried, Option<Report>)> {
         let change = self.changes.next()?;
         let (effect, report) = match simulate_on(&self.model, &change.apply(&self.setup), self.gpu) {
@@ -89,7 +90,7 @@ impl Iterator for WhatIf {
 impl ExactSizeIterator for WhatIf {}
 
 impl Now {
-    /// The figures of a report.
+    /// Memory of a report's run.
     pub const fn of(report: &Report) -> Self {
         Self {
             reserved: report.peak_reserved,
@@ -97,7 +98,7 @@ impl Now {
         }
     }
 
-    /// From these figures to those of another run.
+    /// Effect of going from this run to another.
     fn to(&self, then: &Report, room: Option<Room>) -> Effect {
         let (before, after) = (&self.steady, &then.steady);
         Effect {
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_does_not_touch_the_phase_of_the_peak_saves_nothing() {
-        // One short sample: the foreach optimizer's temporaries hold the peak.
+        // With one short sample the foreach optimizer's temporaries hold the peak.
         let setup = Setup {
             seq: 32,
             ..Setup::default()
@@ -163,7 +164,7 @@ mod tests {
         let (now, all) = tried(&setup);
         assert_eq!(now.peak_phase, Phase::Optimizer);
         let checkpointed = effect(&all, Change::Ckpt(Checkpointing::Full));
-        // Blocks that lie elsewhere may keep a little more or less.
+        // Blocks at other addresses may change the reserved memory slightly.
         assert!(rounds_to_nothing(checkpointed.phases[2].1), "{checkpointed:?}");
         assert_eq!(checkpointed.peak_phase, Phase::Optimizer);
         let fused = effect(&all, Change::Optim(Optimizer::AdamwFused));

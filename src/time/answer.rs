@@ -1,4 +1,4 @@
-//! The time of a step as scripts read it.
+//! The time of a step, in the form that scripts read.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,145 +14,147 @@ use super::timeline::Phase;
 use vramscope_engine::order::sort_by;
 use vramscope_engine::{Setup, report};
 
-/// Milliseconds of each phase, as CUDA events measure them: of the last micro-batch, and the update.
+/// Milliseconds of each phase as CUDA events measure them: forward and backward of the last micro-batch, and the
+/// update.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Milliseconds {
-    /// From the inputs to the loss.
+    /// Forward: from the inputs to the loss.
     pub forward: f64,
-    /// From the loss to the gradients.
+    /// Backward: from the loss to the gradients.
     pub backward: f64,
-    /// Clipping, scaler, optimizer and `zero_grad`.
+    /// Gradient clipping, grad scaler, optimizer and `zero_grad`.
     pub optimizer: f64,
 }
 
-/// Where the time of a step goes.
+/// Breakdown of the time of a step.
 #[derive(Debug, Clone, Serialize)]
 pub struct TimeAnswer<'a> {
-    /// The whole step, all micro-batches, once its data is there.
+    /// Milliseconds of the whole step with all micro-batches, once its data is available.
     pub step_ms: f64,
-    /// Samples a second, of all GPUs, with the wait for data.
+    /// Samples per second over all GPUs, including the wait for data.
     pub samples_per_s: f64,
-    /// Text positions a second, image tokens included; absent for models without text.
+    /// Text positions per second, including image tokens; `None` for models without text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_s: Option<f64>,
-    /// Operations of matrix products and attention over the card's highest rate.
+    /// Floating-point operations of matrix products and attention, as a share of the card's peak rate.
     pub flops_utilisation: f64,
     /// Share of the step in which the GPU computes nothing.
     pub gpu_idle_share: f64,
-    /// What the step waits for.
+    /// The slower side, which limits the step.
     pub bound: Bound,
-    /// The step if the host issued everything at once (CUDA graphs come near).
+    /// Milliseconds of the step if the host issued everything at once (CUDA graphs come close).
     pub step_ms_without_host: f64,
-    /// The step if kernels took no time.
+    /// Milliseconds of the step if kernels took no time.
     pub step_ms_without_gpu: f64,
-    /// What goes between GPUs, where there are several.
+    /// Communication between GPUs; `None` for one GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communication: Option<CommunicationAnswer>,
-    /// This and other ways to train on as many GPUs, fastest first.
+    /// This and other strategies for the same number of GPUs, fastest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<Way>,
-    /// How batches come, where that was said.
+    /// Data loading, if it was described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataAnswer>,
-    /// What the step waits for, the one whose end would shorten it most first.
+    /// Resources that the step waits for, the one whose removal saves most first.
     pub bottlenecks: Vec<Bottleneck>,
-    /// The whole run, where its samples were given.
+    /// Time and cost of the whole run, if its number of samples was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Bill>,
-    /// Where kernels' times come from.
+    /// Source of the kernel times.
     pub kernels_from: &'a str,
-    /// Where the host's pace comes from.
+    /// Source of the host's pace.
     pub host_from: &'a str,
     /// GPU time by kind of kernel, longest first.
     pub by_kernel: Vec<Part>,
     /// GPU time by part of the model, longest first.
     pub by_component: Vec<Part>,
-    /// The highest rates that kernels reach.
+    /// Peak rates that kernels reach.
     pub roof: Roof,
-    /// Where the step's operations stand under them, longest first.
+    /// Operations of the step under the roofline, longest first.
     pub roofline: Vec<Point>,
 }
 
-/// Memory and time of a setup as one document.
+/// Memory and time of a setup in one document.
 #[derive(Debug, Clone, Serialize)]
 pub struct Estimate<'a> {
-    /// What it takes, where it fits.
+    /// Memory of the setup, and the verdict on it.
     #[serde(flatten)]
     pub memory: report::Answer<'a>,
-    /// Milliseconds of each phase; absent where the card's rates are not known.
+    /// Milliseconds of each phase; `None` if the card's rates are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms: Option<Milliseconds>,
-    /// Where the time goes.
+    /// Breakdown of the time; `None` if the card's rates are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeAnswer<'a>>,
 }
 
-/// What a step gives.
+/// Throughput of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Throughput {
-    /// Samples a second, of all GPUs, with the wait for data.
+    /// Samples per second over all GPUs, including the wait for data.
     pub samples_per_s: f64,
-    /// Text positions a second, image tokens included; nothing for models without text.
+    /// Text positions per second, including image tokens; `None` for models without text.
     pub tokens_per_s: Option<f64>,
-    /// Operations of a GPU's matrix products and attention in a step.
+    /// Floating-point operations of one GPU's matrix products and attention in a step.
     pub flops: f64,
-    /// The card's highest rate in the type that they are computed in (operations a second).
+    /// The card's peak rate in the dtype of the products, in operations per second.
     pub peak: f64,
-    /// The operations over what the card could do in that time.
+    /// Floating-point operations as a share of the card's peak in the same time.
     pub flops_utilisation: f64,
 }
 
-/// What goes between GPUs in a step, of one of them.
+/// Communication of one GPU in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CommunicationAnswer {
-    /// What of it the step waits for: its time less that of the same step if communication took none.
+    /// Milliseconds that the step waits for communication: its time minus that of the same step if communication took
+    /// none.
     pub exposed_ms: f64,
-    /// All of it, one after the other.
+    /// Milliseconds of all communication, one after the other.
     pub total_ms: f64,
-    /// Collectives.
+    /// Number of collectives.
     pub calls: u64,
-    /// Bytes that the GPU sends, over a ring.
+    /// Bytes that the GPU sends over a ring.
     pub bytes_sent: u64,
-    /// Bytes between the GPU and its host, both ways.
+    /// Bytes copied between the GPU and its host, both directions.
     pub bytes_to_and_from_host: u64,
-    /// What a stage of a pipeline waits for others while it fills and drains.
+    /// Milliseconds that a pipeline stage waits for others while the pipeline fills and drains.
     pub filling_ms: f64,
 }
 
-/// How batches come.
+/// Data loading of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DataAnswer {
-    /// From one step to the next.
+    /// Milliseconds from one step to the next.
     pub interval_ms: f64,
-    /// What of it the GPU waits for data.
+    /// Milliseconds of the interval in which the GPU waits for data.
     pub wait_ms: f64,
-    /// The same as a share.
+    /// Share of the interval in which the GPU waits for data.
     pub idle_share: f64,
-    /// Processes that prepare batches.
+    /// Number of worker processes.
     pub workers: u64,
-    /// The fewest that come within 1% of the shortest interval.
+    /// Smallest number of workers within 1% of the shortest interval.
     pub best_workers: u64,
-    /// The first batches: who does what when.
+    /// Gantt chart of the first batches.
     pub bars: Vec<Bar>,
 }
 
-/// What a run is asked, beside its setup.
+/// Options of a run besides its setup.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked<'a> {
-    /// Where kernels and the host's pace come from.
+    /// Sources of the kernel times and of the host's pace.
     pub sources: [&'a str; 2],
-    /// What the whole run takes and costs.
+    /// Samples and prices, to compute time and cost of the whole run.
     pub expense: Expense,
 }
 
-/// GPU time of a kind of kernel or a part of the model, of one micro-batch and the update.
+/// GPU time of one kind of kernel or one part of the model, for one micro-batch and the update.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// What it is.
+    /// Name of the kind or part.
     pub name: &'static str,
-    /// GPU time.
+    /// GPU time in milliseconds.
     pub ms: f64,
-    /// Kernels.
+    /// Number of kernel launches.
     pub launches: u64,
 }
 
@@ -172,19 +174,19 @@ impl StepTime {
         parts(self.by_class.iter().map(|(name, share)| (*name, share)))
     }
 
-    /// Seconds of a whole step of all its micro-batches, where a phase takes what `of` says.
+    /// Seconds of a whole step with all its micro-batches, given the seconds of each phase.
     fn whole(&self, setup: &Setup, of: impl Fn(Phase) -> f64) -> f64 {
         setup.accum.max(1) as f64 * (of(Phase::Forward) + of(Phase::Backward)) + of(Phase::Optimizer)
     }
 
-    /// Seconds of a whole step, all micro-batches.
+    /// Seconds of a whole step with all micro-batches.
     pub fn step_seconds(&self, setup: &Setup) -> f64 {
         self.whole(setup, |phase| self.phase(phase).total)
     }
 }
 
 impl Run<'_> {
-    /// Where the time goes.
+    /// Milliseconds of the phases, and the breakdown of the time.
     pub fn answer<'t>(&self, costs: &Costs<'_>, asked: Asked<'t>) -> (Milliseconds, TimeAnswer<'t>) {
         let (time, setup) = (self.time(costs), self.setup());
         let step = self.counted(&time);
@@ -219,7 +221,7 @@ impl Run<'_> {
         (step.milliseconds(), answer)
     }
 
-    /// What a step of this time gives.
+    /// Throughput of a step with this time.
     pub fn throughput(&self, time: &RunTime, costs: &Costs<'_>) -> Throughput {
         let interval = time.interval();
         let samples_per_s = self.samples() as f64 / interval;
@@ -234,7 +236,7 @@ impl Run<'_> {
         }
     }
 
-    /// How batches come, where that was said.
+    /// Data loading, if it was described.
     pub fn data(&self, time: &RunTime) -> Option<DataAnswer> {
         let (flow, workers) = (time.flow.as_ref()?, self.workers()?);
         Some(DataAnswer {
@@ -248,7 +250,7 @@ impl Run<'_> {
     }
 }
 
-/// More workers than this are not looked at.
+/// Largest number of workers considered.
 const MOST_WORKERS: u64 = 32;
 
 fn communication(time: &RunTime) -> CommunicationAnswer {

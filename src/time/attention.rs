@@ -1,4 +1,4 @@
-//! Time of one attention on a card whose kernels were measured, with the host that launches them.
+//! Time of a single attention call on a card with measured kernels, including launches by the host.
 
 use vramscope_engine::attention::{Algorithm, Call, Refused, work};
 use vramscope_engine::tape::Gpu;
@@ -6,11 +6,11 @@ use vramscope_engine::units::Seconds;
 
 use crate::{Costs, span};
 
-/// The time of an attention of `length` queries and keys, from its first launch on an idle GPU to the end of
-/// its last kernel, as a benchmark that waits after each run measures it. Libraries are warm.
+/// Seconds of an attention over `length` queries and keys, from its first launch on an idle GPU to the end of its last
+/// kernel. This is what a benchmark measures that synchronizes after each run with warm libraries.
 ///
 /// # Errors
-/// When the call makes no sense, or the card has no such kernel.
+/// If the arguments are inconsistent, or the card has no such kernel.
 pub fn elapsed(
     call: &Call,
     algorithm: Algorithm,

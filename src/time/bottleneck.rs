@@ -1,4 +1,4 @@
-//! What a step waits for, and what it would take without that.
+//! Finds bottlenecks: resources that a step waits for, and its time without each of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,40 +6,40 @@ use super::cost::Costs;
 use super::run::Run;
 use vramscope_engine::order::sort_by;
 
-/// What a step can wait for.
+/// A resource that a step can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {
-    /// Batches that are not there yet.
+    /// Data loading.
     Data,
-    /// What goes between GPUs.
+    /// Communication between GPUs.
     Communication,
-    /// The host, which issues kernels one after the other.
+    /// The host, which issues one kernel after the other.
     Host,
-    /// Kernels whose arithmetic takes longer than their memory: products, attention.
+    /// Arithmetic of compute-bound kernels: matrix products, attention.
     Arithmetic,
-    /// Kernels whose memory takes longer: elementwise operations, norms, optimizers.
+    /// Bandwidth of memory-bound kernels: elementwise operations, norms, optimizers.
     Memory,
 }
 
 impl Resource {
-    /// All that a GPU's kernels wait for.
+    /// The resources of a GPU's kernels.
     const OF_KERNELS: [Self; 2] = [Self::Arithmetic, Self::Memory];
 }
 
-/// One of them, and what it holds up.
+/// A resource and the time it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bottleneck {
-    /// What it is.
+    /// The resource.
     pub resource: Resource,
-    /// The step without it.
+    /// Milliseconds of the step without it.
     pub step_ms_without: f64,
-    /// How much faster that is: the step as it is over the step without.
+    /// Speedup: the time of the step divided by its time without the resource.
     pub speedup: f64,
 }
 
-/// Each that the run has, the one whose end would shorten the step most first. Each is the difference of two
-/// simulations: the others stay as they are and take its place.
+/// Returns the bottlenecks of a run, the one whose removal saves most first. Each is the difference of two simulations
+/// in which the other resources stay and take its place.
 pub(super) fn bottlenecks(run: &Run<'_>, costs: &Costs<'_>) -> Vec<Bottleneck> {
     let time = run.time(costs);
     let now = time.interval();

@@ -1,4 +1,4 @@
-//! The kernels of one record, as a text that is small enough to be kept by a browser.
+//! Kernel times of one benchmark record, as text small enough for a browser to store.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::of_record::points;
 use vramscope_benchmark::Record;
 use vramscope_engine::dtype::DType;
 
-/// A card that somebody measured and called theirs, with the kernels that a training step launches.
+/// Kernels of a card that a person measured, as far as a training step launches them.
 #[derive(Debug, Clone)]
 pub struct CardKernels {
-    /// The record's id.
+    /// ID of the record.
     pub id: String,
-    /// The card, as its driver names it.
+    /// Name of the card according to its driver.
     pub device: String,
-    /// When it was measured.
+    /// Date of the measurement.
     pub date: Option<String>,
-    /// Its kernels.
+    /// The measured kernels.
     pub kernels: Kernels,
 }
 
@@ -33,8 +33,8 @@ struct File {
 }
 
 impl CardKernels {
-    /// The text of a record with this id: `{"id", "device", "date", "kernels_us"}`, its kernels in the form
-    /// of [`Measured::read`](super::Measured::read). Nothing where the record has no kernel that a step launches.
+    /// Text for a record with this ID: `{"id", "device", "date", "kernels_us"}`, with kernels in the format of
+    /// [`Measured::read`](super::Measured::read). `None` if the record has no kernel that a step launches.
     pub fn text(id: &str, record: &Record) -> Option<String> {
         let mut kernels_us: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
         for (kind, dtype, extents, seconds) in points(record) {
@@ -51,14 +51,14 @@ impl CardKernels {
             date: record.date.clone(),
             kernels_us,
         };
-        // Texts and numbers always have a JSON form.
+        // Strings and numbers always serialize.
         (!file.kernels_us.is_empty()).then(|| serde_json::to_string(&file).unwrap_or_default())
     }
 
-    /// Reads what [`Self::text`] wrote.
+    /// Reads text that [`Self::text`] wrote.
     ///
     /// # Errors
-    /// When the text is no such thing.
+    /// If the text has another format.
     pub fn read(text: &str) -> Result<Self, MeasuredError> {
         let file: File = serde_json::from_str(text)
             .map_err(|error| MeasuredError(format!("not the kernels of a card ({error}); choose its record again")))?;
@@ -70,13 +70,13 @@ impl CardKernels {
         })
     }
 
-    /// As a measurement, with the host's pace of another: a record says nothing of the host.
+    /// Converts to a measurement with the host's pace of another one, since a record does not measure the host.
     pub fn measured(self, pace_of: &Measured) -> Measured {
         Measured::of_kernels(self.device, self.kernels, pace_of)
     }
 }
 
-/// As files of measured kernels call it.
+/// Name of a dtype in files of measured kernels.
 const fn name(dtype: DType) -> &'static str {
     match dtype {
         DType::Bf16 => "bf16",

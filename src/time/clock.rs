@@ -1,4 +1,4 @@
-//! Where the time of a card's steps comes from: kernels that were measured on it, or its data sheet.
+//! Chooses the source of a card's kernel times: measurements on it, or its data sheet.
 
 use super::communication::Link;
 use super::cost::Costs;
@@ -7,33 +7,33 @@ use super::network::Network;
 use super::rates::Rates;
 use vramscope_engine::device::Device;
 
-/// What tells the time of a card.
+/// Source of times for a card and its interconnect.
 #[derive(Debug, Clone)]
 pub struct Clock {
     rates: Rates,
     measured: Measured,
     origin: Origin,
     link: Link,
-    /// Whether the measured collectives went over that link.
+    /// True if the collectives were measured over this link.
     has_collectives: bool,
     sources: [String; 2],
 }
 
-/// Where kernels' times come from.
+/// Source of kernel times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// A measurement that somebody gave.
+    /// A measurement that the user provided.
     Given,
-    /// The one that comes with the program.
+    /// The measurement that ships with the program.
     Own,
     /// The card's data sheet.
     DataSheet,
 }
 
 impl Clock {
-    /// For a card: from the kernels that were given, or from our `own` where they are this card's, else from the data
-    /// sheet. The host's pace is our own in any case, unless what was given has one. Nothing where the data sheet is
-    /// silent.
+    /// Creates the clock of a card: from the given kernels, or from our `own` if they are of this card, else from the
+    /// data sheet. The host's pace is our own unless the given measurement has one. `None` if the data sheet lacks
+    /// rates.
     pub fn of(card: &Device, own: Measured, given: Option<Measured>) -> Option<Self> {
         let rates = Rates::of(card)?;
         let is_own = card.is_called(&own.card);
@@ -62,7 +62,7 @@ impl Clock {
         })
     }
 
-    /// The same with GPUs that are joined by a network of so many bytes a second, where that was given.
+    /// Connects the GPUs by a network of `network` bytes per second, if given.
     #[must_use]
     pub fn over(self, network: Option<f64>) -> Self {
         match network {
@@ -75,28 +75,28 @@ impl Clock {
         }
     }
 
-    /// What each kernel and chore takes.
+    /// Costs of each kernel and host operation.
     pub fn costs(&self) -> Costs<'_> {
         let kernels = (self.origin != Origin::DataSheet).then_some(&self.measured.kernels);
         Costs::new(self.rates, kernels, &self.measured.pace)
     }
 
-    /// What joins such cards.
+    /// Interconnect of several such cards.
     pub fn network(&self) -> Network<'_> {
         Network::new(self.link, self.has_collectives.then_some(&self.measured.collectives))
     }
 
-    /// Where kernels' times come from.
+    /// Source of the kernel times.
     pub const fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// What was measured: its card, its software, its host.
+    /// The measurement: its card, software and host.
     pub const fn measured(&self) -> &Measured {
         &self.measured
     }
 
-    /// Where kernels' times and the host's pace come from, in English.
+    /// Sources of the kernel times and of the host's pace, in English.
     pub fn sources(&self) -> [&str; 2] {
         self.sources.each_ref().map(String::as_str)
     }
@@ -127,7 +127,7 @@ mod tests {
             "kernels measured on NVIDIA H200 through vramscope bench"
         );
         assert!(clock.sources()[1].ends_with(&own().host), "{:?}", clock.sources());
-        // what a record of one card lacks, our own measurement of two has
+        // The record of one card has no collectives, so those of our own measurement on two cards are kept.
         assert!(!clock.measured().collectives.is_empty());
         let of = |card: &str| Clock::of(device(card), own(), None).expect("its data sheet is known");
         assert_eq!(of("H200").origin(), Origin::Own);

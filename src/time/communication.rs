@@ -1,25 +1,25 @@
-//! Bytes between GPUs, and what of their time a step waits for.
+//! Communication between GPUs: bytes sent, time of collectives, and the part that a step waits for.
 
 use vramscope_engine::device::Device;
 use vramscope_engine::units::Bandwidth;
 
-/// What all GPUs do together.
+/// A collective operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Collective {
-    /// Sums end on all.
+    /// Sums the parts of all GPUs and leaves the sum on all.
     AllReduce,
-    /// Parts are gathered onto all.
+    /// Gathers the shards of all GPUs onto all.
     AllGather,
-    /// Sums are scattered in parts.
+    /// Sums, and leaves one shard of the sum on each GPU.
     ReduceScatter,
-    /// One has it, then all do.
+    /// Sends from one GPU to all.
     Broadcast,
-    /// From each to the next.
+    /// Sends from each GPU to the next.
     SendReceive,
 }
 
 impl Collective {
-    /// All.
+    /// All collectives.
     pub const ALL: [Self; 5] = [
         Self::AllReduce,
         Self::AllGather,
@@ -28,7 +28,7 @@ impl Collective {
         Self::SendReceive,
     ];
 
-    /// The name that PyTorch and records give it.
+    /// Name in PyTorch and in benchmark records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllReduce => "all_reduce",
@@ -39,12 +39,12 @@ impl Collective {
         }
     }
 
-    /// The one of this name.
+    /// The collective with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Bytes that each of `gpus` sends over a ring, of `bytes` in all.
+    /// Bytes that each of `gpus` GPUs sends over a ring for a buffer of `bytes`.
     pub fn sent(self, bytes: f64, gpus: u64) -> f64 {
         let part = gpus.saturating_sub(1) as f64 / gpus.max(1) as f64;
         match self {
@@ -55,14 +55,14 @@ impl Collective {
     }
 }
 
-/// What joins a GPU to the others.
+/// Interconnect between GPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// Bytes a second in one direction.
+    /// Bytes per second in one direction.
     pub bytes_per_s: f64,
-    /// Seconds with which every collective begins.
+    /// Fixed latency of every collective, in seconds.
     pub base: f64,
-    /// Seconds of each step from GPU to GPU.
+    /// Latency of each hop between GPUs, in seconds.
     pub hop: f64,
 }
 
@@ -70,18 +70,19 @@ pub struct Link {
 /// `src/graph/topo.h`, NCCL 2.28).
 const NVLINK_SHARE: f64 = 20.6 / 25.0;
 
-/// The same of PCI Express: 24 of 32 GB/s of the fourth generation (`PCI_BW` there counts 12 of 16 for the third).
+/// Share of PCI Express's rate that NCCL counts on: 24 of 32 GB/s for generation 4 (`PCI_BW` in the same file counts 12
+/// of 16 for generation 3).
 const PCIE_SHARE: f64 = 0.75;
 
-/// Latencies of NCCL's rings, protocol Simple: 8.4 µs to begin, and for each hop 3.4 µs over NVLink, 5.7 over PCI
-/// Express, 14 over a network (`baseLat` and `hwLat` in `src/graph/tuning.cc`).
+/// Latencies of NCCL's rings with protocol Simple: 8.4 µs at the start, and for each hop 3.4 µs over NVLink, 5.7 over
+/// PCI Express, 14 over a network (`baseLat` and `hwLat` in `src/graph/tuning.cc`).
 const BASE: f64 = 8.4e-6;
 const HOP: f64 = 3.4e-6;
 const PCIE_HOP: f64 = 5.7e-6;
 const NETWORK_HOP: f64 = 14e-6;
 
 impl Link {
-    /// NVLink of a data sheet's rate, which adds both directions (bytes a second).
+    /// An NVLink interconnect; data sheets state the sum of both directions, in bytes per second.
     pub fn nvlink(both_directions: f64) -> Self {
         Self {
             bytes_per_s: both_directions / 2.0 * NVLINK_SHARE,
@@ -90,7 +91,7 @@ impl Link {
         }
     }
 
-    /// PCI Express of a data sheet's rate (bytes a second in one direction).
+    /// A PCI Express interconnect, with its rate in bytes per second in one direction.
     pub fn pcie(bytes_per_s: f64) -> Self {
         Self {
             bytes_per_s: bytes_per_s * PCIE_SHARE,
@@ -99,7 +100,7 @@ impl Link {
         }
     }
 
-    /// A network between machines, each GPU with its own share of this rate (bytes a second in one direction).
+    /// A network between machines, with the share of each GPU in bytes per second in one direction.
     pub fn network(bytes_per_s: f64) -> Self {
         Self {
             bytes_per_s,
@@ -108,16 +109,17 @@ impl Link {
         }
     }
 
-    /// What joins cards of one machine by their data sheet: NVLink or its like where they have it, else PCI Express.
+    /// Interconnect of several cards in one machine according to their data sheet: NVLink or similar if they have it,
+    /// else PCI Express.
     pub fn of(device: &Device) -> Option<Self> {
         let rate = |rate: Bandwidth| rate.as_gb_per_s() * 1e9;
         let link = device.link().map(|link| Self::nvlink(2.0 * rate(link)));
         link.or_else(|| device.pcie().map(|pcie| Self::pcie(rate(pcie))))
     }
 
-    /// Seconds of a collective over a ring of `gpus`: `bytes` is what each holds in the end (all-reduce,
-    /// all-gather, broadcast) or at first (reduce-scatter). A ring moves 2·(n − 1)/n of it over each link, or half
-    /// as much (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009).
+    /// Seconds of a collective over a ring of `gpus`. `bytes` is the buffer that each GPU holds in the end (all-reduce,
+    /// all-gather, broadcast) or at the start (reduce-scatter). An all-reduce moves 2·(n − 1)/n of it over each link,
+    /// the others half of that (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009).
     pub fn ring(&self, collective: Collective, bytes: f64, gpus: u64) -> f64 {
         if gpus < 2 {
             return 0.0;
@@ -131,7 +133,7 @@ impl Link {
         self.base + hops * self.hop + collective.sent(bytes, gpus) / self.bytes_per_s
     }
 
-    /// Seconds of a collective in the faster of the ways that are known.
+    /// Seconds of a collective with the fastest known algorithm.
     pub fn seconds(&self, collective: Collective, bytes: f64, gpus: u64) -> f64 {
         match collective {
             Collective::AllReduce => self.all_reduce(bytes, gpus),
@@ -139,8 +141,8 @@ impl Link {
         }
     }
 
-    /// Seconds of an all-reduce over two binary trees, up and down, each with half of the bytes
-    /// (NCCL 2.4's double binary trees).
+    /// Seconds of an all-reduce over two binary trees, each reducing and broadcasting half of the bytes (NCCL 2.4's
+    /// double binary trees).
     pub fn tree(&self, bytes: f64, gpus: u64) -> f64 {
         if gpus < 2 {
             return 0.0;
@@ -149,45 +151,45 @@ impl Link {
         self.base + 2.0 * depth * self.hop + 2.0 * bytes / self.bytes_per_s
     }
 
-    /// The faster of both.
+    /// Seconds of an all-reduce over a ring or trees, whichever is faster.
     pub fn all_reduce(&self, bytes: f64, gpus: u64) -> f64 {
         self.ring(Collective::AllReduce, bytes, gpus)
             .min(self.tree(bytes, gpus))
     }
 }
 
-/// How a training run is spread over GPUs.
+/// Parallel strategy of a training run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// Each GPU has everything; gradients are summed.
+    /// Each GPU holds everything; gradients are all-reduced.
     Ddp,
     /// Optimizer states are sharded.
     Zero1,
-    /// Gradients too.
+    /// Optimizer states and gradients are sharded.
     Zero2,
-    /// Weights too, gathered for forward and again for backward (FSDP that reshards).
+    /// Weights are sharded too, gathered for forward and again for backward (FSDP with resharding).
     Zero3,
-    /// Weights stay gathered between forward and backward (FSDP without resharding).
+    /// Weights are sharded too, and stay gathered between forward and backward (FSDP without resharding).
     Zero3Kept,
 }
 
 /// Bytes of a model's trained weights and of their gradients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trained {
-    /// Weights.
+    /// Bytes of the weights.
     pub weights: f64,
-    /// Gradients, as they travel.
+    /// Bytes of the gradients as they are sent.
     pub gradients: f64,
 }
 
 impl Strategy {
-    /// Collectives of one optimizer step, each with its bytes (`ZeRO`, arXiv 1910.02054, section 7).
+    /// Collectives of one optimizer step, each with its bytes (ZeRO, arXiv 1910.02054, section 7).
     pub fn collectives(self, trained: Trained) -> Vec<(Collective, f64)> {
         use Collective::{AllGather, AllReduce, ReduceScatter};
         let Trained { weights, gradients } = trained;
         match self {
             Self::Ddp => vec![(AllReduce, gradients)],
-            // PyTorch's ZeroRedundancyOptimizer leaves DDP's all-reduce, then broadcasts each shard
+            // PyTorch's ZeroRedundancyOptimizer keeps DDP's all-reduce, then broadcasts each shard.
             Self::Zero1 => vec![(AllReduce, gradients), (AllGather, weights)],
             Self::Zero2 => vec![(ReduceScatter, gradients), (AllGather, weights)],
             Self::Zero3 => vec![(AllGather, weights), (AllGather, weights), (ReduceScatter, gradients)],
@@ -208,20 +210,20 @@ pub fn tensor_parallel_bytes(activations: f64, gpus: u64) -> f64 {
     4.0 * 2.0 * gpus.saturating_sub(1) as f64 / gpus.max(1) as f64 * activations
 }
 
-/// Share of a step that pipeline stages stand idle: (p − 1) of m + p − 1 turns (GPipe, arXiv 1811.06965).
+/// Share of a step in which pipeline stages are idle: p − 1 of m + p − 1 slots (GPipe, arXiv 1811.06965).
 pub fn pipeline_bubble(stages: u64, micro_batches: u64) -> f64 {
     let idle = stages.saturating_sub(1) as f64;
     idle / (micro_batches as f64 + idle)
 }
 
-/// Elements that PowerSGD sends for a gradient of n × m in place of n · m: two factors of a rank
-/// (arXiv 1905.13727, algorithm 1).
+/// Elements that PowerSGD sends for an n × m gradient instead of n · m: two factors of the given rank (arXiv
+/// 1905.13727, algorithm 1).
 pub fn power_sgd_elements([n, m]: [u64; 2], rank: u64) -> u64 {
     (rank * (n + m)).min(n * m)
 }
 
-/// DDP's buckets of gradients (bytes), in the order in which they become ready: the first is closed at 1
-/// MiB, later ones at `cap` (`dist._DEFAULT_FIRST_BUCKET_BYTES`, `bucket_cap_mb` = 25).
+/// Bytes of DDP's gradient buckets, in the order in which they become ready: the first is closed at 1 MiB, later ones
+/// at `cap` (`dist._DEFAULT_FIRST_BUCKET_BYTES`, `bucket_cap_mb` = 25).
 pub fn buckets(gradients: &[u64], cap: u64) -> Vec<u64> {
     const FIRST: u64 = 1 << 20;
     let mut out = Vec::new();
@@ -240,8 +242,8 @@ pub fn buckets(gradients: &[u64], cap: u64) -> Vec<u64> {
     out
 }
 
-/// What of the collectives is left when the computation is done: each begins when it is ready and the one
-/// before it has ended. `begins` holds pairs of the instant when it is ready and its length.
+/// Time by which the collectives outlast the computation. Each starts when it is ready and the one before has ended.
+/// `begins` holds pairs of ready time and duration, `computed` the end of the computation.
 pub fn exposed(begins: &[(f64, f64)], computed: f64) -> f64 {
     let end = begins
         .iter()
@@ -314,7 +316,7 @@ mod tests {
         let micro_batches = 256 / (8 * 4);
         let each = once / f64::from(micro_batches);
         assert!(each < 0.050, "{each}");
-        // rank 4 of 5120 × 5120 sends 640 times less
+        // Factors of rank 4 of a 5120 × 5120 matrix are 640 times smaller.
         assert_eq!(5120 * 5120 / power_sgd_elements([5120, 5120], 4), 640);
     }
 }

@@ -1,4 +1,4 @@
-//! What each kernel and chore takes.
+//! Time of each kernel and host operation.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,34 +11,34 @@ use super::rates::{Rates, flops};
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::work::{Chore, Class, Launch};
 
-/// Kernels of the same name, class, type, bytes and extents take the same time. A name is told by where it lies: one
-/// that lies in two places is priced twice.
+/// Kernels of the same name, class, dtype, bytes and extents take the same time. Names compare by address, which is
+/// fast; a name stored at two addresses is only priced twice.
 type Key = ([usize; 2], Class, DType, bool, [u64; 7]);
 
-/// What a launch takes, in seconds.
+/// Time of a launch, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Price {
-    /// The host issues it.
+    /// Time of the host to issue it.
     pub host: f64,
-    /// The GPU computes.
+    /// Time of the GPU to run it.
     pub gpu: f64,
 }
 
-/// Where times come from: a card's data sheet, kernels that were measured on it, and a host's pace.
+/// Sources of times: a card's data sheet, kernels measured on it, and a host's pace.
 pub struct Costs<'a> {
-    /// The data sheet.
+    /// Rates of the data sheet.
     pub rates: Rates,
     /// Measured kernels.
     pub kernels: Option<&'a Kernels>,
-    /// The host.
+    /// Pace of the host.
     pub pace: &'a Pace,
-    /// Kernels that wait for this take no time.
+    /// Kernels that are bound by this resource take no time.
     without: Option<Resource>,
     known: RefCell<HashMap<Key, Price, Mixed>>,
     chores: RefCell<HashMap<Chore, f64, Mixed>>,
 }
 
-/// Mixes the few words of a key: there is no one who would choose them to collide.
+/// A fast hasher for the few words of a key; keys do not come from an attacker, so it need not resist collisions.
 type Mixed = BuildHasherDefault<Mixer>;
 
 #[derive(Default)]
@@ -66,7 +66,8 @@ impl Hasher for Mixer {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // the multiplier of Knuth's generator MMIX; high bits are the best mixed, and the table looks at low ones too
+        // The multiplier is that of Knuth's MMIX generator. High bits are mixed best, but the hash table also uses low
+        // ones.
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(6_364_136_223_846_793_005);
     }
 
@@ -76,7 +77,7 @@ impl Hasher for Mixer {
 }
 
 impl<'a> Costs<'a> {
-    /// From the data sheet, with measured kernels where there are some.
+    /// Costs from the data sheet, and from measured kernels where available.
     pub fn new(rates: Rates, kernels: Option<&'a Kernels>, pace: &'a Pace) -> Self {
         Self {
             rates,
@@ -88,7 +89,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The same with another host.
+    /// These kernel times with another host's pace.
     pub fn with_pace<'b>(&self, pace: &'b Pace) -> Costs<'b>
     where
         'a: 'b,
@@ -96,7 +97,7 @@ impl<'a> Costs<'a> {
         Costs::new(self.rates, self.kernels, pace)
     }
 
-    /// The same if kernels that wait for a resource took no time.
+    /// These costs if kernels bound by `resource` took no time.
     pub(super) fn without(&self, resource: Resource) -> Self {
         Self {
             without: Some(resource),
@@ -104,7 +105,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// What a kernel waits for: whichever takes longer by the data sheet.
+    /// The resource that bounds a kernel: arithmetic or memory, whichever takes longer by the data sheet.
     fn resource(&self, launch: &Launch) -> Resource {
         let arithmetic = flops(launch) / self.rates.peak(launch.dtype);
         if arithmetic > launch.bytes() as f64 / self.rates.bytes {
@@ -114,7 +115,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Seconds of a copy of so many bytes between the host's pinned memory and the card.
+    /// Seconds of a copy of `bytes` between the host's pinned memory and the card.
     pub fn transfer(&self, to_host: bool, bytes: u64) -> f64 {
         let measured = self.kernels.and_then(|kernels| kernels.transfer(to_host, bytes));
         measured.unwrap_or_else(|| self.rates.transfer(bytes))
@@ -125,9 +126,9 @@ impl<'a> Costs<'a> {
         self.price(launch).gpu
     }
 
-    /// Seconds of what the host does beside launching.
+    /// Seconds of a host operation other than a launch.
     pub(super) fn chore(&self, chore: Chore) -> f64 {
-        // whose gradient it is changes nothing
+        // The parameter does not affect the time.
         let key = match chore {
             Chore::Accumulate(_) => Chore::Accumulate(None),
             chore => chore,
@@ -139,7 +140,7 @@ impl<'a> Costs<'a> {
             .or_insert_with(|| self.pace.chore(chore))
     }
 
-    /// Seconds of a kernel and of what issues it.
+    /// Seconds of a kernel, and of the host to issue it.
     pub(super) fn price(&self, launch: &Launch) -> Price {
         let [a, b, c, d] = launch.extents;
         let key = (

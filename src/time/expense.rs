@@ -1,35 +1,35 @@
-//! What a run of many samples takes and costs.
+//! Time and cost of a run of many samples.
 
 use serde::Serialize;
 
-/// What is asked of a run.
+/// Inputs for the time and cost of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Expense {
-    /// Samples of the whole run, epochs and all.
+    /// Samples of the whole run, over all epochs.
     pub samples: Option<u64>,
-    /// Price of one GPU for an hour, in any currency.
+    /// Price of one GPU for one hour, in any currency.
     pub price_per_hour: Option<f64>,
-    /// What one card draws at most (W).
+    /// Power limit of one card, in watts.
     pub watts: Option<f64>,
 }
 
-/// What it comes to.
+/// Time and cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bill {
     /// Samples of the run.
     pub samples: u64,
     /// Hours from the first step to the last.
     pub hours: f64,
-    /// The price of all GPUs for that long.
+    /// Price of all GPUs for these hours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// The energy of all cards, as if each drew its limit for that long: they draw less while they wait.
+    /// Energy of all cards if each drew its power limit all the time; they draw less while they wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kwh_at_most: Option<f64>,
 }
 
 impl Expense {
-    /// What a run comes to at so many samples a second on so many GPUs; nothing where nobody said how many samples.
+    /// Time and cost of a run at this throughput on this many GPUs; `None` if the number of samples was not given.
     pub fn bill(&self, samples_per_s: f64, gpus: u64) -> Option<Bill> {
         let samples = self.samples?;
         let hours = samples as f64 / samples_per_s / 3600.0;

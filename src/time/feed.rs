@@ -1,8 +1,8 @@
-//! How data comes, as a person writes it: `read=4,decode=9,workers=8`.
+//! Parses a description of data loading, such as `read=4,decode=9,workers=8`.
 
 use super::pipeline::{By, Pipeline, Stage};
 
-/// A pipeline for one sample.
+/// Data loading with times per sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feed {
     stages: Vec<Stage>,
@@ -11,7 +11,7 @@ pub struct Feed {
     cores: u64,
 }
 
-/// Stages by name, and who does each.
+/// Stages by name, and the executor of each.
 const STAGES: [(&str, By); 8] = [
     ("read", By::Worker),
     ("decode", By::Worker),
@@ -23,15 +23,15 @@ const STAGES: [(&str, By); 8] = [
     ("gpu", By::Loop),
 ];
 
-/// More workers, batches or cores than this make no sense.
+/// Largest number of workers, prefetched batches or cores accepted.
 const MOST: u64 = 1024;
 
 impl Feed {
-    /// Reads stages in milliseconds a sample, with `workers` (4), batches `ahead` of each (2) and `cores` (as many as
-    /// workers want), such as `read=4,decode=9,resize=3,workers=8,ahead=2,cores=16`.
+    /// Parses stage times in milliseconds per sample, and `workers` (default 4), batches `ahead` per worker (2) and
+    /// `cores` (enough for all workers), such as `read=4,decode=9,resize=3,workers=8,ahead=2,cores=16`.
     ///
     /// # Errors
-    /// When the text is no such list; the message says what is wrong and what is allowed.
+    /// If the text has another format; the message says what is wrong and what is allowed.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut data = Self {
             stages: Vec::new(),
@@ -62,7 +62,7 @@ impl Feed {
         }
     }
 
-    /// How micro-batches of so many samples come.
+    /// The pipeline for micro-batches of `samples` samples.
     pub fn of_batch(&self, samples: u64) -> Pipeline {
         let of_batch = |stage: &Stage| Stage {
             seconds: stage.seconds * samples as f64,

@@ -1,24 +1,24 @@
-//! Between measured points.
+//! Interpolates between measured points.
 
-/// How many of the nearest points are asked.
+/// Number of nearest points used.
 const NEIGHBOURS: usize = 8;
 
-/// Squared distance, in doublings, below which a point counts as met.
+/// Squared distance, in doublings, below which two points count as equal.
 const SAME: f64 = 1e-9;
 
-/// Softens the weight of a point that is very near.
+/// Added to squared distances, so that a very close point does not get all the weight.
 const NEAR: f64 = 0.01;
 
-/// Measured points of one kind of kernel: extents, and by what factor the time exceeds the ideal one.
+/// Measured points of one kind of kernel: extents, and the ratio of the time to the ideal time.
 #[derive(Debug, Clone, Default)]
 pub struct Field {
     points: Vec<([f64; 4], f64)>,
-    /// Lowest and highest of each extent.
+    /// Smallest and largest value of each extent.
     range: Option<[[f64; 4]; 2]>,
 }
 
 impl Field {
-    /// Adds a point: extents, and the factor.
+    /// Adds a point: its extents and the ratio to the ideal time.
     pub fn push(&mut self, extents: [u64; 4], factor: f64) {
         let point = doublings(extents);
         let [lowest, highest] = self.range.get_or_insert([point, point]);
@@ -29,9 +29,8 @@ impl Field {
         self.points.push((point, factor));
     }
 
-    /// The factor at other extents: that of the nearest points, weighted by their squared distance in
-    /// doublings of each extent. An extent beyond all points counts as that of the edge, where rates no longer
-    /// change.
+    /// The ratio at other extents: the mean of the nearest points, weighted by inverse squared distance in doublings of
+    /// each extent. Extents beyond all points are clamped to the edge, where rates no longer change.
     pub fn at(&self, extents: [u64; 4]) -> Option<f64> {
         let [lowest, highest] = self.range?;
         let mut q = doublings(extents);
@@ -53,7 +52,7 @@ impl Field {
             nearest.truncate(NEIGHBOURS);
         }
         if !met.is_empty() {
-            // measured more than once, in layouts that extents do not tell apart
+            // Several measurements exist for these extents, in layouts that the extents do not distinguish.
             return Some(met.iter().sum::<f64>() / met.len() as f64);
         }
         let weights: f64 = nearest.iter().map(|(d, _)| 1.0 / (d + NEAR)).sum();
@@ -62,8 +61,8 @@ impl Field {
     }
 }
 
-/// Doublings of each extent: whole ones exactly, in between on the line through them, so that every
-/// platform gets the same bits.
+/// Logarithm of each extent to base 2: exact for powers of two, linear in between, so that every platform computes the
+/// same bits.
 fn doublings(extents: [u64; 4]) -> [f64; 4] {
     extents.map(|n| {
         let whole = n.max(1).ilog2();
@@ -71,21 +70,21 @@ fn doublings(extents: [u64; 4]) -> [f64; 4] {
     })
 }
 
-/// A measured curve of one extent: time grows from point to point.
+/// A measured curve over one extent; time increases from point to point.
 #[derive(Debug, Clone, Default)]
 pub struct Curve {
     points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// Adds a point; they may come in any order.
+    /// Adds a point; points may come in any order.
     pub fn push(&mut self, x: f64, y: f64) {
         let at = self.points.partition_point(|(known, _)| *known < x);
         self.points.insert(at, (x, y));
     }
 
-    /// The time at `x`: between points on the line through them; before the first as at the first, which
-    /// is a kernel's latency; beyond the last in proportion.
+    /// The time at `x`: linear between points; constant before the first, whose time is the kernel's latency;
+    /// proportional beyond the last.
     pub fn at(&self, x: f64) -> Option<f64> {
         let (first, last) = (self.points.first()?, self.points.last()?);
         if x <= first.0 {

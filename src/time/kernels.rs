@@ -1,4 +1,4 @@
-//! Measured kernels: what a card took for each kind and size.
+//! Measured kernel times of a card, by kind and size.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,26 @@ use super::rates::Rates;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::work::{Class, Fused, Launch, Layout};
 
-/// Times of kernels on one card, measured one by one.
+/// Times of kernels on one card, measured individually.
 #[derive(Debug, Clone, Default)]
 pub struct Kernels {
-    /// Of one extent: bytes or elements.
+    /// Kinds with one extent: bytes or elements.
     curves: BTreeMap<(String, Width), Curve>,
-    /// Of several extents, as factors over the ideal time.
+    /// Kinds with several extents, as ratios to the ideal time.
     fields: BTreeMap<(Class, Width, Alignment), Field>,
 }
 
-/// What types share a rate: those of 2 bytes, and fp32.
+/// Bytes per element; dtypes of equal width share a rate: 2 for half precision, 4 for fp32.
 type Width = u64;
 
-/// Elements, of 8 at most, to which all rows of a product's matrices are aligned.
+/// Number of elements, at most 8, to which all rows of a product's matrices are aligned.
 type Alignment = u64;
 
-/// Rates over which factors are taken; any would do, those of a large card keep factors near 1.
+/// Rates that define the ideal time. Any would do; those of a large card keep ratios near 1.
 const IDEAL: Rates = Rates::REFERENCE;
 
 impl Kernels {
-    /// Adds a point: the kind of kernel, what it computes with, its extents, and its seconds.
+    /// Adds a point: kind of kernel, dtype, extents, and time in seconds.
     pub fn add(&mut self, kind: &str, dtype: DType, extents: &[u64], seconds: f64) {
         let width = dtype.width();
         match place_of(kind, dtype, extents) {
@@ -44,20 +44,20 @@ impl Kernels {
         }
     }
 
-    /// Seconds of a copy between the host's pinned memory and the card, where that was measured.
+    /// Seconds of a copy between the host's pinned memory and the card, if measured.
     pub fn transfer(&self, to_host: bool, bytes: u64) -> Option<f64> {
         let name = if to_host { "to_host" } else { "to_device" };
         self.curves.get(&(name.to_owned(), 4))?.at(bytes as f64)
     }
 
-    /// Seconds of a kernel, where its kind was measured.
+    /// Seconds of a kernel, if its kind was measured.
     pub fn time(&self, launch: &Launch) -> Option<f64> {
         let width = if launch.dtype.width() == 2 { 2 } else { 4 };
         if let Some((name, x)) = curve_of(launch) {
             let curve = |name: &str| self.curves.get(&(name.to_owned(), width));
             return match curve(name) {
                 Some(curve) => curve.at(x as f64),
-                // what was not measured by itself takes what its bytes take
+                // Elementwise kernels that were not measured take the time of their bytes.
                 None => curve("vectorised")?.at(launch.bytes() as f64),
             };
         }
@@ -72,7 +72,7 @@ impl Kernels {
     }
 }
 
-/// A kernel of which only class, type and extents are known.
+/// A launch of which only class, dtype and extents are known.
 fn sized(class: Class, dtype: DType, extents: [u64; 4], shared: u64) -> Launch {
     let [a, b, c, d] = extents;
     let elements = match class {
@@ -100,7 +100,7 @@ fn sized(class: Class, dtype: DType, extents: [u64; 4], shared: u64) -> Launch {
     }
 }
 
-/// How far the rows of all three matrices are aligned: 16 bytes is what tensor cores want.
+/// Alignment of the rows of all three matrices; tensor cores want 16 bytes.
 fn aligned(launch: &Launch) -> Alignment {
     let [m, n, k, _] = launch.extents;
     let rows = match launch.class {
@@ -118,8 +118,7 @@ fn aligned(launch: &Launch) -> Alignment {
         .map_or(1, |step| if step == most { 8 } else { step })
 }
 
-/// What stands in for an attention that was not measured in that form: its operations are counted all the
-/// same.
+/// Classes that replace an attention that was not measured in its exact form; its operations are still counted exactly.
 fn substitutes(class: Class) -> Vec<Class> {
     match class {
         Class::Attention(fused) => [false, true]

@@ -1,19 +1,18 @@
-//! Names of measured kernels, and which of the tape's kernels each stands for.
+//! Maps names of measured kernels to the tape's kernels.
 
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::SdpaBackend;
 use vramscope_engine::tape::work::{Class, Fused, Launch, Layout};
 
-/// Where a measured point belongs.
+/// Location of a measured point.
 pub(super) enum Place {
-    /// Among points of several extents, which are factors over an ideal time; the last is query heads to a key
-    /// head.
+    /// Among points of several extents, as ratios to an ideal time; the last number is query heads per key head.
     Field(Class, [u64; 4], u64),
-    /// On the curve of this name, at so many bytes or elements.
+    /// On the curve with this name, at a number of bytes or elements.
     Curve(String, u64),
 }
 
-/// Where a point of a kind belongs, with the extents that its recorder wrote.
+/// Location of a point, from its kind and the extents that the recorder wrote.
 pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Place {
     let d = |i: usize| extents.get(i).copied().unwrap_or(0);
     if let Some((class, extents, shared)) = field_of(kind, &d) {
@@ -21,7 +20,7 @@ pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Place {
     }
     let width = dtype.width();
     let (name, x) = match kind {
-        // by bytes, whatever the operation
+        // The time depends on the bytes only, whatever the operation.
         "scale" => ("vectorised", 2 * d(0) * width),
         "add" => ("vectorised", 3 * d(0) * width),
         "fill" | "to_host" | "to_device" => (kind, d(0) * width),
@@ -38,7 +37,7 @@ pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Place {
     Place::Curve(name.to_owned(), x)
 }
 
-/// Kinds of several extents.
+/// Kinds with several extents.
 fn field_of(name: &str, d: &dyn Fn(usize) -> u64) -> Option<(Class, [u64; 4], u64)> {
     let rows = [d(0), d(1), 0, 0];
     let layout = |suffix: &str| match suffix {
@@ -100,7 +99,7 @@ fn field_of(name: &str, d: &dyn Fn(usize) -> u64) -> Option<(Class, [u64; 4], u6
     })
 }
 
-/// Kinds of one extent: the name of the curve, and where on it.
+/// Kinds with one extent: the name of the curve and the position on it.
 pub(super) fn curve_of(launch: &Launch) -> Option<(&'static str, u64)> {
     let elements = launch.written / launch.dtype.width().max(1);
     Some(match launch.class {
@@ -118,7 +117,7 @@ pub(super) fn curve_of(launch: &Launch) -> Option<(&'static str, u64)> {
     })
 }
 
-/// Operations whose arithmetic counts have curves of their own; the others take what their bytes take.
+/// Compute-bound operations have their own curves; the others take the time of their bytes.
 fn pointwise(launch: &Launch) -> (&'static str, u64) {
     let width = launch.dtype.width().max(1);
     let elements = launch.read.min(launch.written) / width;

@@ -1,10 +1,9 @@
-//! The time of a training step: every kernel that the step launches, and the host that launches them.
+//! Estimates the time of a training step from every kernel it launches and the host that launches them.
 //!
-//! Two lines run beside each other. The host issues one operation after the other and does what lies between
-//! them; the GPU works through what was issued. A kernel begins when it has been issued and the one before
-//! it is done, so whichever line is slower decides. Nothing here is fitted to a step: kernels take what a
-//! [`Measured`] file says of them, or what the card's data sheet allows; the host takes what was
-//! measured of single operations ([`Pace`]).
+//! Host and GPU run side by side. The host issues one operation after the other, with its own work in between; the GPU
+//! executes what was issued. A kernel starts once it has been issued and the kernel before it has finished, so the
+//! slower side determines the time. Nothing is fitted to whole steps: kernel times come from a [`Measured`] file or the
+//! card's data sheet, host times from measurements of single operations ([`Pace`]).
 
 mod answer;
 mod attention;

@@ -1,4 +1,4 @@
-//! A card's measured kernels and its host's pace, as a file.
+//! Reads measured kernel times of a card and its host's pace from a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,28 +12,28 @@ use super::pace::Pace;
 use vramscope_benchmark::Record;
 use vramscope_engine::dtype::DType;
 
-/// What was measured on an H200 through PyTorch, kernel by kernel, and of its host. How, and how far it
-/// held on other hosts, is in `tests/data/time/README.md`.
+/// Measurements of an H200 and its host through PyTorch, kernel by kernel. `tests/data/time/README.md` describes how
+/// they were made, and how well they hold on other hosts.
 pub const H200: &str = include_str!("measured/h200.json");
 
-/// What was measured on one machine.
+/// Measurements of one machine.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// The card's name, as its driver says it.
+    /// Name of the card according to its driver.
     pub card: String,
-    /// What the kernels were launched through.
+    /// Software that launched the kernels.
     pub software: String,
-    /// The host's processor.
+    /// Name of the host's processor.
     pub host: String,
-    /// Kernels of the card.
+    /// Kernel times of the card.
     pub kernels: Kernels,
     /// The host's pace.
     pub pace: Pace,
-    /// What several such cards took for what they do together.
+    /// Times of collectives between several such cards.
     pub collectives: Collectives,
 }
 
-/// Why a file is no measurement: what was found, and what is wanted.
+/// Error for a file that is not a measurement; the text says what was found and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasuredError(pub String);
 
@@ -62,12 +62,12 @@ struct File {
 }
 
 impl Measured {
-    /// Reads a file of measured kernels: `{"card", "software", "host", "launch_latency_us", "host_us":
-    /// {operation: µs}, "kernels_us": {"kind type": [[extents…, µs], …]}}`, and optionally `host_alone_us`,
-    /// `host_sharded_us` and `"collectives_us": {"kind GPUs": [[bytes, µs], …]}`.
+    /// Parses a file of measured kernels: `{"card", "software", "host", "launch_latency_us", "host_us": {operation:
+    /// µs}, "kernels_us": {"kind type": [[extents…, µs], …]}}`, and optionally `host_alone_us`, `host_sharded_us` and
+    /// `"collectives_us": {"kind GPUs": [[bytes, µs], …]}`.
     ///
     /// # Errors
-    /// When the text is no such file; the message says what is missing.
+    /// If the text has another format; the message says what is missing.
     pub fn read(text: &str) -> Result<Self, MeasuredError> {
         let file: File = serde_json::from_str(text).map_err(|error| {
             MeasuredError(format!(
@@ -98,8 +98,8 @@ impl Measured {
 }
 
 impl Measured {
-    /// What a benchmark's record says of a card's kernels. It says nothing of the host: its pace is that of another
-    /// measurement.
+    /// Takes the kernel times from a benchmark record. A record does not measure the host, so its pace comes from
+    /// another measurement.
     pub fn of_record(record: &Record, pace_of: &Self) -> Self {
         Self {
             collectives: Collectives::of_record(record),
@@ -107,7 +107,7 @@ impl Measured {
         }
     }
 
-    /// Kernels that `vramscope bench` measured on one card, with the host's pace of another measurement.
+    /// Combines kernels that `vramscope bench` measured on one card with the host's pace of another measurement.
     pub(super) fn of_kernels(card: String, kernels: Kernels, pace_of: &Self) -> Self {
         Self {
             card,
@@ -120,10 +120,10 @@ impl Measured {
     }
 }
 
-/// What measures the kernels of a record.
+/// Software name for the kernels of a benchmark record.
 const BENCH: &str = "vramscope bench";
 
-/// Kernels by name, each with points of `[extents…, µs]`.
+/// Parses kernels by name, each with points of `[extents…, µs]`.
 pub(super) fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Kernels, MeasuredError> {
     let mut kernels = Kernels::default();
     for (name, points) in kernels_us {
@@ -141,7 +141,7 @@ pub(super) fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result
     Ok(kernels)
 }
 
-/// `all_reduce 2` as kind and GPUs.
+/// Splits `all_reduce 2` into kind and number of GPUs.
 fn collective(name: &str) -> Result<(Collective, u64), MeasuredError> {
     name.split_once(' ')
         .and_then(|(kind, gpus)| Some((Collective::by_name(kind)?, gpus.parse().ok()?)))
@@ -152,7 +152,7 @@ fn collective(name: &str) -> Result<(Collective, u64), MeasuredError> {
         })
 }
 
-/// `gemm.tn bf16` as kind and type.
+/// Splits `gemm.tn bf16` into kind and dtype.
 fn named(name: &str) -> Result<(&str, DType), MeasuredError> {
     let dtype = |text: &str| match text {
         "bf16" => Some(DType::Bf16),

@@ -1,4 +1,4 @@
-//! What several GPUs take for what they do together: measured by size, or by their link's data sheet.
+//! Times of collectives between GPUs: measured by size, or computed from the data sheet of the interconnect.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::communication::{Collective, Link};
 use super::interpolate::Curve;
 use vramscope_benchmark::{Precision, Record};
 
-/// Collectives that were measured, by kind and number of GPUs.
+/// Measured collectives by kind and number of GPUs.
 #[derive(Debug, Clone, Default)]
 pub struct Collectives {
     curves: BTreeMap<(Collective, u64), Curve>,
 }
 
 impl Collectives {
-    /// Adds a point: what was done by how many GPUs over how many bytes in all, and its seconds.
+    /// Adds a point: kind, number of GPUs, size of the buffer in bytes, and time in seconds.
     pub fn add(&mut self, kind: Collective, gpus: u64, bytes: f64, seconds: f64) {
         self.curves.entry((kind, gpus)).or_default().push(bytes, seconds);
     }
 
-    /// What a benchmark's record holds of them, in bf16: sizes decide, sums in other types take about as long.
+    /// Takes the bf16 collectives of a benchmark record; the time depends on bytes, hardly on the dtype.
     pub fn of_record(record: &Record) -> Self {
         let mut out = Self::default();
         for result in &record.results {
@@ -33,12 +33,12 @@ impl Collectives {
         out
     }
 
-    /// Whether nothing was measured.
+    /// Returns true if nothing was measured.
     pub fn is_empty(&self) -> bool {
         self.curves.is_empty()
     }
 
-    /// Seconds over as many GPUs, or over the nearest number that was measured, with that number.
+    /// Seconds on the measured number of GPUs closest to `gpus`, and that number.
     fn at(&self, kind: Collective, bytes: f64, gpus: u64) -> Option<(f64, u64)> {
         let of_kind = self.curves.iter().filter(|((known, _), _)| *known == kind);
         let ((_, measured), curve) = of_kind.min_by_key(|((_, n), _)| n.abs_diff(gpus))?;
@@ -46,7 +46,7 @@ impl Collectives {
     }
 }
 
-/// What joins GPUs, and what was measured over it.
+/// Interconnect of GPUs, with measurements of it.
 #[derive(Debug, Clone)]
 pub struct Network<'a> {
     link: Link,
@@ -55,7 +55,7 @@ pub struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// A link, with collectives that were measured over it where there are some.
+    /// An interconnect, with collectives measured over it if available.
     pub fn new(link: Link, measured: Option<&'a Collectives>) -> Self {
         Self {
             link,
@@ -64,7 +64,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The same if nothing that goes over it took any time.
+    /// The interconnect if communication took no time.
     #[must_use]
     pub fn instant(&self) -> Self {
         Self {
@@ -73,8 +73,8 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Seconds of a collective of `bytes` in all. For a number of GPUs that was not measured, the measured time is
-    /// taken in proportion to what the link's formula says of both numbers.
+    /// Seconds of a collective over a buffer of `bytes`. For a number of GPUs that was not measured, the measured time
+    /// is scaled by the ratio of the interconnect's formula for both numbers.
     pub fn seconds(&self, kind: Collective, bytes: f64, gpus: u64) -> f64 {
         if self.instant || gpus < 2 {
             return 0.0;
@@ -101,7 +101,7 @@ mod tests {
         let network = Network::new(link, Some(&measured));
         let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
         assert!(close(network.seconds(Collective::AllReduce, 1e9, 2), 3e-3));
-        // between two sizes on the line through them, beyond the largest in proportion
+        // Linear between two sizes, proportional beyond the largest.
         assert!(close(network.seconds(Collective::AllReduce, 2e9, 2), 6e-3));
         let eight = 3e-3 * link.all_reduce(1e9, 8) / link.all_reduce(1e9, 2);
         assert!(close(network.seconds(Collective::AllReduce, 1e9, 8), eight));

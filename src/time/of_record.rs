@@ -1,16 +1,15 @@
-//! Kernels that `vramscope bench` measured.
+//! Takes kernel times from records of `vramscope bench`.
 
 use super::kernels::Kernels;
 use vramscope_benchmark::{Class, Kernel, Layout, Pass, Precision, Record};
 use vramscope_engine::attention::Algorithm;
 use vramscope_engine::dtype::DType;
 
-/// A point of a file of measured kernels: kind, type, extents, seconds.
+/// A point of a file of measured kernels: kind, dtype, extents, seconds.
 type Point = (&'static str, DType, Vec<u64>, f64);
 
 impl Kernels {
-    /// The kernels of a benchmark's record that a training step launches. What it lacks is taken from the
-    /// data sheet.
+    /// Takes the kernels of a benchmark record that a training step launches. Missing ones come from the data sheet.
     pub fn of_record(record: &Record) -> Self {
         let mut out = Self::default();
         for (kind, dtype, extents, seconds) in points(record) {
@@ -20,9 +19,9 @@ impl Kernels {
     }
 }
 
-/// Every kernel of a record that a training step launches.
+/// Points of every kernel in a record that a training step launches.
 pub(super) fn points(record: &Record) -> Vec<Point> {
-    // a copy stands in for what its bytes take where no elementwise kernel was measured
+    // Without elementwise kernels, device copies stand in for them: the time depends on the bytes.
     let has_elementwise = record.results.iter().any(|r| r.kernel.class == Class::Scale);
     let mut out = Vec::new();
     for result in &record.results {
@@ -38,12 +37,12 @@ pub(super) fn points(record: &Record) -> Vec<Point> {
     out
 }
 
-/// The same kernel under the names of a file of measured kernels.
+/// Kinds, dtypes and extents of a kernel in the format of a file of measured kernels.
 fn named(kernel: &Kernel) -> Vec<(&'static str, DType, Vec<u64>)> {
     let shape = &kernel.shape;
     let n = |extent: Option<u64>| extent.unwrap_or(0);
     if kernel.class == Class::DeviceCopy {
-        // a copy of elements of either width
+        // A copy counts as elements of either width.
         let of = |dtype: DType| ("scale", dtype, vec![n(shape.bytes) / dtype.width()]);
         return vec![of(DType::F32), of(DType::Bf16)];
     }
@@ -104,8 +103,8 @@ fn named(kernel: &Kernel) -> Vec<(&'static str, DType, Vec<u64>)> {
             }
             None => return Vec::new(),
         },
-        // copies by the host and between cards are no part of a step's kernels; fused losses, RMSNorm and
-        // gated activations are launched by PyTorch as their parts
+        // Copies by the host or between cards are not kernels of a step. PyTorch launches fused losses, RMSNorm and
+        // gated activations as their parts.
         _ => return Vec::new(),
     };
     vec![(kind, dtype, extents)]
@@ -116,7 +115,7 @@ fn dtype(precision: Option<Precision>) -> Option<DType> {
         Precision::Bf16 => Some(DType::Bf16),
         Precision::Fp16 => Some(DType::F16),
         Precision::Fp32 => Some(DType::F32),
-        // the steps here run with TF32 off, as PyTorch does unless told
+        // Simulated steps run with TF32 off, PyTorch's default.
         Precision::Tf32 => None,
     }
 }

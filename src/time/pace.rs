@@ -1,4 +1,4 @@
-//! The host's pace: what the CPU takes to issue operations, measured one by one.
+//! The host's pace: CPU time to issue operations, each measured individually.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,21 @@ use super::timeline::Phase;
 use vramscope_engine::tape::SdpaBackend;
 use vramscope_engine::tape::work::{Chore, Class, Launch};
 
-/// Microseconds of each thing that the host does.
+/// Microseconds of each operation of the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pace {
-    /// By name of the operation or chore.
+    /// Microseconds by name of the operation or other host work.
     pub us: BTreeMap<String, f64>,
-    /// The same where it differs for operations that are issued after a wait with nothing between them: no
-    /// modules, warm caches.
+    /// Different values for operations that are issued right after a wait: no modules in between, warm caches.
     pub alone_us: BTreeMap<String, f64>,
-    /// The same where it differs for optimizers of FSDP2's shards.
+    /// Different values for optimizers on FSDP2's shards.
     pub sharded_us: BTreeMap<String, f64>,
-    /// From the host's call to the kernel's begin on an idle GPU.
+    /// Microseconds from the host's call to the start of the kernel on an idle GPU.
     pub latency_us: f64,
 }
 
 impl Pace {
-    /// The pace of operations that are issued after a wait with nothing between them.
+    /// The pace of operations that are issued right after a wait.
     #[must_use]
     pub fn alone(&self) -> Self {
         let mut us = self.us.clone();
@@ -29,7 +28,7 @@ impl Pace {
         Self { us, ..self.clone() }
     }
 
-    /// Microseconds of an operation; of its first word where the whole name is not known.
+    /// Microseconds of an operation; if the whole name is unknown, of its first word.
     fn known(&self, name: &str) -> Option<f64> {
         let word = || name.split(' ').next().and_then(|word| self.us.get(word));
         self.us.get(name).or_else(word).copied()
@@ -43,12 +42,12 @@ impl Pace {
         Self { us, ..self.clone() }
     }
 
-    /// Seconds of what is known by this name; nothing for what is not.
+    /// Seconds of the operation with this name; 0 if it is unknown.
     pub fn named(&self, name: &str) -> f64 {
         self.known(name).unwrap_or(0.0) / 1e6
     }
 
-    /// Seconds that the host takes to issue a kernel's operation.
+    /// Seconds for the host to issue a kernel's operation.
     pub fn launch(&self, launch: &Launch) -> f64 {
         let name = operation(launch);
         let of = |name: &str| self.us.get(&format!("{name} gradient"));
@@ -57,7 +56,7 @@ impl Pace {
         gradients.map_or_else(|| self.named(name), |us| us / 1e6)
     }
 
-    /// Seconds with which a phase begins, beside its operations: what a model does around its modules.
+    /// Seconds at the start of a phase in addition to its operations: a model's work around its modules.
     pub fn phase(&self, phase: Phase) -> f64 {
         match phase {
             Phase::Forward => self.named("forward"),
@@ -65,7 +64,7 @@ impl Pace {
         }
     }
 
-    /// Seconds of a chore.
+    /// Seconds of host work other than a launch.
     pub fn chore(&self, chore: Chore) -> f64 {
         match chore {
             Chore::View => self.named("view"),
@@ -89,13 +88,13 @@ impl Pace {
         }
     }
 
-    /// Seconds from a call to the kernel's begin.
+    /// Seconds from a call to the start of its kernel.
     pub fn latency(&self) -> f64 {
         self.latency_us / 1e6
     }
 }
 
-/// What the host calls the operation that launches a kernel.
+/// Name of the host operation that launches a kernel.
 fn operation(launch: &Launch) -> &'static str {
     match launch.class {
         Class::Pointwise | Class::Strided | Class::HostCopy => match launch.name {

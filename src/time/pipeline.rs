@@ -1,74 +1,74 @@
-//! The way of data to the GPU: workers that prepare batches, a copy, and the step that waits for them.
+//! Simulates data loading: workers that prepare batches, a copy, and the step that waits for them.
 //!
-//! As PyTorch's `DataLoader` does it: each worker prepares whole batches, one stage after the other, up
-//! to `prefetch` batches ahead; the training loop takes them in order.
+//! It follows PyTorch's `DataLoader`: each worker prepares whole batches, one stage after the other, up to `prefetch`
+//! batches ahead; the training loop takes them in order.
 
 use serde::Serialize;
 
-/// Work on one batch.
+/// One stage of work on a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
-    /// What is done, such as `decode`.
+    /// Name of the stage, such as `decode`.
     pub name: &'static str,
-    /// Seconds for one batch, by one worker or by what else does it.
+    /// Seconds per batch.
     pub seconds: f64,
-    /// Who does it.
+    /// Executor of the stage.
     pub by: By,
 }
 
-/// Who does a stage.
+/// Executor of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// A worker's process.
+    /// A worker process.
     Worker,
-    /// The copy engine, beside the step before (pinned memory, `non_blocking=True`).
+    /// The copy engine, in parallel with the previous step (pinned memory, `non_blocking=True`).
     Copy,
-    /// The training loop or its GPU: nothing else runs meanwhile.
+    /// The training loop or its GPU, which does nothing else meanwhile.
     Loop,
 }
 
-/// How batches are made ready.
+/// Data loading of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
-    /// In order.
+    /// Stages in order.
     pub stages: Vec<Stage>,
-    /// Processes; 0 prepares batches in the training loop.
+    /// Number of worker processes; 0 prepares batches in the training loop.
     pub workers: u64,
-    /// Batches that each worker may be ahead (`prefetch_factor`).
+    /// Number of batches that each worker prefetches (`prefetch_factor`).
     pub prefetch: u64,
-    /// Cores for the workers: more processes than cores share them.
+    /// Number of CPU cores, which the workers share if there are more of them.
     pub cores: u64,
     /// Seconds of a training step.
     pub step: f64,
 }
 
-/// One piece of work of a Gantt chart.
+/// One bar of a Gantt chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
-    /// Its row: workers from 0, then the copy engine, then the training loop.
+    /// Row: workers from 0, then the copy engine, then the training loop.
     pub row: u64,
-    /// Which batch.
+    /// Index of the batch.
     pub batch: u64,
-    /// What is done; `step` for the training step.
+    /// Name of the stage; `step` for the training step.
     pub name: &'static str,
-    /// Seconds.
+    /// Start in seconds.
     pub begin: f64,
-    /// Seconds.
+    /// End in seconds.
     pub end: f64,
 }
 
-/// What a pipeline sustains.
+/// Steady state of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     /// Seconds from one step to the next.
     pub interval: f64,
-    /// Share of it in which the GPU waits for data.
+    /// Share of the interval in which the GPU waits for data.
     pub idle_share: f64,
-    /// The first batches.
+    /// Gantt chart of the first batches.
     pub bars: Vec<Bar>,
 }
 
-/// Batches that are played to reach the steady state, and that are drawn.
+/// Number of batches that are simulated to reach the steady state.
 const PLAYED: u64 = 512;
 const DRAWN: u64 = 12;
 
@@ -77,7 +77,7 @@ impl Pipeline {
         self.stages.iter().filter(|s| s.by == by).map(|s| s.seconds).sum()
     }
 
-    /// Plays batch after batch; the second half of them gives the steady state.
+    /// Simulates batch after batch; the second half gives the steady state.
     pub fn flow(&self) -> Flow {
         let lanes = self.workers.max(1);
         let slower = (self.workers as f64 / self.cores.max(1) as f64).max(1.0);
@@ -100,7 +100,7 @@ impl Pipeline {
                     });
                 }
             };
-            // a worker begins when it is free and the loop has taken the batch that makes room
+            // A worker starts when it is free and the loop has taken the batch that makes room.
             let room = (batch as usize).checked_sub(ahead).map_or(0.0, |i| taken[i]);
             let mut at = free[lane].max(room);
             if self.workers == 0 {
@@ -127,13 +127,13 @@ impl Pipeline {
             }
             draw(lanes + 1, "step", now, now + self.step);
             gpu = now + self.step;
-            // the loop asks for the next batch when it begins this step
+            // The loop requests the next batch when it starts this step.
             if let Some(last) = taken.last_mut() {
                 *last = last.max(now);
             }
             ends.push(gpu);
         }
-        // whole rounds of the workers, which may come in bursts
+        // Average over whole rounds of the workers, since batches may come in bursts.
         let last = ends.len() - 1;
         let rounds = (last / 2 / lanes as usize).max(1) * lanes as usize;
         let interval = (ends[last] - ends[last.saturating_sub(rounds)]) / rounds.min(last) as f64;
@@ -144,7 +144,7 @@ impl Pipeline {
         }
     }
 
-    /// The fewest workers, up to `most`, that come within 1% of the shortest interval.
+    /// Smallest number of workers, up to `most`, within 1% of the shortest interval.
     pub fn best_workers(&self, most: u64) -> u64 {
         let interval = |workers| {
             Self {
@@ -158,7 +158,7 @@ impl Pipeline {
         (0..=most).find(|&w| interval(w) <= 1.01 * shortest).unwrap_or(most)
     }
 
-    /// The longest part: what limits the throughput, in seconds a batch.
+    /// Seconds per batch of the slowest part, which limits the throughput.
     pub fn limit(&self) -> f64 {
         let lanes = self.workers.min(self.cores).max(1) as f64;
         let work = self.seconds(By::Worker) / lanes;
@@ -178,7 +178,8 @@ mod tests {
         }
     }
 
-    /// Exercise 11.3: read 50, decode 30, resize 40, copy 20 ms, all in the training loop: 140 ms a batch.
+    /// Pipeline of exercise 11.3: read 50, decode 30, resize 40, copy 20 ms, all in the training loop: 140 ms per
+    /// batch.
     fn course(workers: u64) -> Pipeline {
         Pipeline {
             stages: vec![
@@ -203,8 +204,8 @@ mod tests {
         assert!(close(course(0).flow().interval, 140.0));
     }
 
-    /// The course's answer: under 40 ms with 4 workers, decoding on the GPU in 15 ms, and a copy beside the
-    /// step. Workers then read and resize in 90 ms, four at a time: 22.5 ms a batch, more than the copy's 20.
+    /// The course's answer: less than 40 ms with 4 workers, decoding on the GPU in 15 ms, and a copy during the step.
+    /// Workers then read and resize in 90 ms, four at a time: 22.5 ms per batch, more than the copy's 20.
     #[test]
     fn the_course_s_pipeline_exercise() {
         let better = Pipeline {
@@ -227,7 +228,7 @@ mod tests {
     fn a_step_longer_than_the_preparation_hides_it() {
         let pipeline = Pipeline { step: 0.2, ..course(4) };
         let flow = pipeline.flow();
-        // the copy is in the loop
+        // The copy runs in the loop.
         assert!(close(flow.interval, 220.0));
         assert!((flow.idle_share - 20.0 / 220.0).abs() < 1e-6);
     }

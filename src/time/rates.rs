@@ -1,12 +1,12 @@
-//! What a data sheet promises, and what kernels keep of it.
+//! Rates of a card from its data sheet, and the shares of them that kernels reach.
 
 use vramscope_engine::device::Device;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::SdpaBackend;
 use vramscope_engine::tape::work::{Class, Launch};
 
-/// Share of the data sheet's bandwidth that kernels reach: 750 of 900 GB/s on V100, table 3.1 of
-/// "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (arXiv 1804.06826).
+/// Share of the data sheet's bandwidth that kernels reach: 750 of 900 GB/s on V100, table 3.1 of "Dissecting the NVIDIA
+/// Volta GPU Architecture via Microbenchmarking" (arXiv 1804.06826).
 const BANDWIDTH_SHARE: f64 = 0.833;
 
 /// Share of the peak rate that cuBLAS reaches on large products: "80–90%" (arXiv 2307.08691, section 1).
@@ -16,37 +16,38 @@ const MATMUL_SHARE: f64 = 0.85;
 /// "up to 63%" (arXiv 2307.08691, sections 1 and 4.1).
 const FLASH_SHARES: [f64; 2] = [0.73, 0.63];
 
-/// The same on Hopper, for which it was not written: "35%" (arXiv 2407.08608, abstract).
+/// Share of the peak rate that FlashAttention 2 reaches on Hopper, for which it was not written: "35%" (arXiv
+/// 2407.08608, abstract).
 const FLASH_SHARE_ON_HOPPER: f64 = 0.35;
 
-/// Share that fused kernels written for Hopper reach: "up to 75%" in fp16 (arXiv 2407.08608, abstract),
-/// which compares cuDNN's as about as fast (its section 4.1).
+/// Share of the peak rate that attention kernels written for Hopper reach: "up to 75%" in fp16 (arXiv 2407.08608,
+/// abstract); cuDNN's are about as fast (section 4.1 there).
 const HOPPER_SHARE: f64 = 0.75;
 
-/// Time of a kernel that has next to nothing to do, launched without waiting: 3.8 µs ("Getting Started
-/// with CUDA Graphs", NVIDIA developer blog, 2019).
+/// Seconds of a nearly empty kernel that is launched without waiting: 3.8 µs ("Getting Started with CUDA Graphs",
+/// NVIDIA developer blog, 2019).
 const LATENCY: f64 = 3.8e-6;
 
-/// PCI Express 4.0 with 16 lanes, for a card that does not say (bytes a second, one way).
+/// Rate of PCI Express 4.0 with 16 lanes, the default for a card without data (bytes per second, one direction).
 const PCIE: f64 = 32e9;
 
-/// Rates of a card, in operations and bytes a second.
+/// Rates of a card, in operations and bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// Products in 2-byte types.
+    /// Matrix products in 2-byte dtypes, operations per second.
     pub half: f64,
-    /// Products in fp32, without TF32.
+    /// Matrix products in fp32 without TF32, operations per second.
     pub single: f64,
-    /// Memory.
+    /// Memory bandwidth, bytes per second.
     pub bytes: f64,
-    /// Between card and host, one way.
+    /// PCI Express between card and host in one direction, bytes per second.
     pub pcie: f64,
     pub(super) hopper: bool,
 }
 
 impl Rates {
-    /// Those of the card that the reference measurements were made on, an H200: 989 and 67 TFLOP/s, 4.8
-    /// TB/s, PCI Express 5.0 with 16 lanes (its data sheet).
+    /// Rates of an H200, the card of the reference measurements: 989 and 67 TFLOP/s, 4.8 TB/s, PCI Express 5.0 with 16
+    /// lanes (its data sheet).
     pub const REFERENCE: Self = Self {
         half: 989e12,
         single: 67e12,
@@ -55,7 +56,7 @@ impl Rates {
         hopper: true,
     };
 
-    /// Those of a card's data sheet, if it states them.
+    /// Rates from a card's data sheet, if it states them.
     pub fn of(device: &Device) -> Option<Self> {
         let peak = |dtype| Some(device.peak(dtype)?.as_teraflops() * 1e12);
         let single = peak(DType::F32)?;
@@ -68,18 +69,18 @@ impl Rates {
         })
     }
 
-    /// Highest rate of arithmetic in a type.
+    /// Peak arithmetic rate for a dtype, in operations per second.
     pub fn peak(&self, dtype: DType) -> f64 {
         if dtype.width() == 2 { self.half } else { self.single }
     }
 
-    /// Seconds at the full rates, beside a latency that no kernel undercuts: what factors are taken over.
+    /// Seconds at the full rates plus the minimum latency of a kernel: the ideal time that measured ratios refer to.
     pub(super) fn ideal(&self, launch: &Launch) -> f64 {
         const SHORTEST: f64 = 2e-6;
         flops(launch) / self.peak(launch.dtype) + launch.bytes() as f64 / self.bytes + SHORTEST
     }
 
-    /// Seconds by the data sheet and the shares of it that are published.
+    /// Seconds at the data sheet's rates times the published shares that kernels reach.
     pub fn time(&self, launch: &Launch) -> f64 {
         let compute = flops(launch) / (self.peak(launch.dtype) * self.share(launch));
         let memory = launch.bytes() as f64 / (self.bytes * BANDWIDTH_SHARE);
@@ -104,8 +105,8 @@ impl Rates {
     }
 }
 
-/// Floating-point operations of a kernel; a multiply-add counts two. Only products are counted: what else
-/// kernels compute hides behind their memory.
+/// Floating-point operations of a kernel; a multiply-add counts as two. Only matrix products count: the time of other
+/// arithmetic is hidden by memory accesses.
 pub fn flops(launch: &Launch) -> f64 {
     let [a, b, c, d] = launch.extents.map(|n| n as f64);
     match launch.class {
@@ -113,8 +114,8 @@ pub fn flops(launch: &Launch) -> f64 {
         Class::Convolution => 2.0 * a * b * c,
         Class::ConvolutionBackward => 2.0 * a * b * c,
         Class::Attention(fused) => {
-            // two products forward; backward computes the scores again and one for each gradient
-            // (arXiv 2307.08691, section 3.1)
+            // Forward has two products; backward recomputes the scores and has four more products (arXiv 2307.08691,
+            // section 3.1).
             let products = if fused.backward { 5.0 } else { 2.0 };
             let pairs = if fused.causal { b * c / 2.0 } else { b * c };
             products * 2.0 * a * pairs * d

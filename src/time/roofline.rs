@@ -1,5 +1,5 @@
-//! Where a step's operations stand under the roofline: the lower of a card's arithmetic and of its memory's rate times
-//! the operations for each byte (Williams, Waterman and Patterson, "Roofline", 2009).
+//! Places a step's operations under the roofline: the lower of the card's arithmetic rate, and its bandwidth times the
+//! operations per byte (Williams, Waterman and Patterson, "Roofline", 2009).
 
 use serde::Serialize;
 
@@ -9,36 +9,36 @@ use vramscope_engine::dtype::DType;
 use vramscope_engine::order::sort_by;
 use vramscope_engine::tape::work::{Class, Launch, Layout};
 
-/// The highest rates that kernels reach.
+/// Peak rates that kernels reach.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Roof {
-    /// Of a large matrix product in the step's type: 10¹² operations a second.
+    /// Rate of a large matrix product in the step's dtype, in TFLOP/s.
     pub tflops: f64,
-    /// Of a large copy, bytes read and written: 10⁹ a second.
+    /// Rate of a large copy, counting bytes read and written, in GB/s.
     pub gb_per_s: f64,
 }
 
-/// The step's operations of one kind in one part of the model.
+/// Operations of one kind in one part of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// The kind of kernel.
+    /// Kind of kernel.
     pub name: &'static str,
-    /// The part of the model.
+    /// Part of the model.
     pub component: &'static str,
-    /// GPU time.
+    /// GPU time in milliseconds.
     pub ms: f64,
-    /// Operations of products for each byte.
+    /// Floating-point operations of products per byte.
     pub flops_per_byte: f64,
-    /// What they reach, 10¹² operations a second.
+    /// Achieved TFLOP/s.
     pub tflops: f64,
-    /// What they reach, 10⁹ bytes a second.
+    /// Achieved GB/s.
     pub gb_per_s: f64,
-    /// Share of what the roof allows at these operations for each byte.
+    /// Achieved share of the rate that the roof allows at this number of operations per byte.
     pub share_of_roof: f64,
 }
 
 impl Roof {
-    /// What costs say of an 8192³ product and of a copy of 1 GiB.
+    /// Rates of an 8192³ matrix product and of a copy of 1 GiB.
     pub fn of(costs: &Costs<'_>, dtype: DType) -> Self {
         const N: u64 = 8192;
         const COPY: u64 = 1 << 30;
@@ -64,7 +64,7 @@ impl Roof {
     }
 }
 
-/// Each kind of kernel in each part of the model, longest first.
+/// One point for each kind of kernel in each part of the model, longest first.
 pub fn points(time: &StepTime, roof: Roof) -> Vec<Point> {
     let mut out: Vec<Point> = time
         .operations

@@ -1,4 +1,4 @@
-//! A setup's run: its steps, what they wait for, and what they cost.
+//! A run that was recorded once: the time of its steps, their bottlenecks, and their cost.
 
 use super::bottleneck::{Bottleneck, bottlenecks};
 use super::cost::Costs;
@@ -13,7 +13,7 @@ use vramscope_engine::simulate::{Recording, SimulateError, parallel_work, record
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Model, Setup};
 
-/// What is recorded once and timed in many ways.
+/// A recorded step that can be timed with different costs.
 pub struct Run<'a> {
     recording: Recording,
     setup: &'a Setup,
@@ -22,14 +22,14 @@ pub struct Run<'a> {
     data: Option<Pipeline>,
 }
 
-/// The time of a run's step.
+/// Time of a run's step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunTime {
-    /// On one GPU, whatever joins it to others.
+    /// The step on one GPU, including communication with others.
     pub together: Together,
-    /// Seconds of a whole step, all micro-batches, without the wait for data.
+    /// Seconds of a whole step with all micro-batches, without waiting for data.
     pub step: f64,
-    /// How micro-batches come, where that was said.
+    /// Steady state of data loading, if it was described.
     pub flow: Option<Flow>,
     micro_batches: u64,
 }
@@ -44,17 +44,18 @@ impl RunTime {
         fed.max(self.step)
     }
 
-    /// Seconds of it in which the GPU waits for data.
+    /// Seconds of the interval in which the GPU waits for data.
     pub fn data_wait(&self) -> f64 {
         self.interval() - self.step
     }
 }
 
 impl<'a> Run<'a> {
-    /// Records a setup's step, alone or as one of several GPUs over a network.
+    /// Records a setup's step, on a single GPU or on one of several GPUs over a network.
     ///
     /// # Errors
-    /// As [`simulate`](vramscope_engine::simulate()) and [`simulate_parallel`](vramscope_engine::simulate::simulate_parallel).
+    /// Those of [`simulate`](vramscope_engine::simulate()) and
+    /// [`simulate_parallel`](vramscope_engine::simulate::simulate_parallel).
     pub fn record(
         model: &Model,
         setup: &'a Setup,
@@ -69,7 +70,7 @@ impl<'a> Run<'a> {
         Ok(Self::of(recording, (setup, parallel), network))
     }
 
-    /// The same of what was recorded before, for the same setup.
+    /// Wraps an existing recording of the same setup.
     pub fn of(
         recording: Recording,
         (setup, parallel): (&'a Setup, Option<&'a Parallel>),
@@ -84,18 +85,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What was recorded, for whoever asks for its memory:
+    /// Returns the recording, to compute its memory with
     /// [`simulate_recorded`](vramscope_engine::simulate::simulate_recorded).
     pub fn into_recording(self) -> Recording {
         self.recording
     }
 
-    /// Has data come through this pipeline, if one is given; its step is that of the run.
+    /// Sets the pipeline for data loading, if any; its step takes the time of the run's step.
     pub fn feed(&mut self, data: Option<Pipeline>) {
         self.data = data;
     }
 
-    /// Samples of a step, on all GPUs.
+    /// Samples per step over all GPUs.
     pub fn samples(&self) -> u64 {
         self.setup.batch * self.micro_batches() * self.parallel.map_or(1, Parallel::replicas)
     }
@@ -104,7 +105,7 @@ impl<'a> Run<'a> {
         self.setup.accum.max(1)
     }
 
-    /// How often a step does what was counted: a pipeline's is recorded with all micro-batches.
+    /// Number of times that a step repeats the counted work. A pipeline is recorded with all its micro-batches, so 1.
     pub(super) fn repeated(&self) -> u64 {
         match self.parallel.is_some_and(|parallel| parallel.strategy.is_pipeline()) {
             true => 1,
@@ -112,17 +113,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// GPUs.
+    /// Number of GPUs.
     pub fn gpus(&self) -> u64 {
         self.parallel.map_or(1, |parallel| parallel.world)
     }
 
-    /// Processes that prepare its batches, where that was said.
+    /// Number of workers for data loading, if it was described.
     pub fn workers(&self) -> Option<u64> {
         self.data.as_ref().map(|data| data.workers)
     }
 
-    /// The type of its products.
+    /// Dtype of the matrix products.
     pub fn computed_in(&self) -> DType {
         match self.setup.precision {
             _ if self.parallel.is_some_and(|parallel| parallel.mp) => DType::Bf16,
@@ -132,28 +133,28 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What was asked.
+    /// The setup of the run.
     pub fn setup(&self) -> &Setup {
         self.setup
     }
 
-    /// Other ways to train on as many GPUs, where there are several; fastest first.
+    /// Other strategies for the same number of GPUs, fastest first; empty for one GPU.
     pub fn ways(&self, costs: &Costs<'_>) -> Vec<Way> {
         let of = |parallel| ways(&self.recording, self.setup, parallel, (costs, &self.network));
         self.parallel.map(of).unwrap_or_default()
     }
 
-    /// The time of its step.
+    /// Time of a step.
     pub fn time(&self, costs: &Costs<'_>) -> RunTime {
         self.over(costs, &self.network)
     }
 
-    /// What its step waits for, the largest first: what the step would take without it.
+    /// Bottlenecks of the step, the largest first, with the time of the step without each.
     pub fn bottlenecks(&self, costs: &Costs<'_>) -> Vec<Bottleneck> {
         bottlenecks(self, costs)
     }
 
-    /// The time if the host issued everything at once.
+    /// Seconds of a step if the host issued everything at once.
     pub(super) fn without_host(&self, costs: &Costs<'_>) -> f64 {
         let none = Pace {
             us: std::collections::BTreeMap::new(),
@@ -168,7 +169,7 @@ impl<'a> Run<'a> {
         self.time(&costs.with_pace(&none)).interval()
     }
 
-    /// The time if what goes between GPUs took none.
+    /// Seconds of a step if communication between GPUs took no time.
     pub(super) fn without_communication(&self, costs: &Costs<'_>) -> Option<f64> {
         self.parallel?;
         Some(self.over(costs, &self.network.instant()).interval())
@@ -195,7 +196,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The fewest workers, of at most so many, that come within 1% of the shortest interval.
+    /// Smallest number of workers, up to `most`, within 1% of the shortest interval.
     pub fn best_workers(&self, time: &RunTime, most: u64) -> Option<u64> {
         let data = Pipeline {
             step: time.step / self.micro_batches() as f64,
@@ -204,7 +205,7 @@ impl<'a> Run<'a> {
         Some(data.best_workers(most))
     }
 
-    /// Work of the last micro-batch and the update, over which kernels were counted.
+    /// Work of the last micro-batch and the update, for which kernels were counted.
     pub fn counted<'t>(&self, time: &'t RunTime) -> &'t StepTime {
         &time.together.last
     }

@@ -1,4 +1,4 @@
-//! The time of a step, and where it goes.
+//! Time of a step, and its breakdown by kernel and part of the model.
 
 use std::collections::BTreeMap;
 
@@ -12,35 +12,35 @@ use vramscope_engine::tape::work::Item;
 use vramscope_engine::tape::{Component, Gpu};
 use vramscope_engine::{Model, Setup};
 
-/// What a step waits for.
+/// The side that limits a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
-    /// The GPU: it is busy most of the time.
+    /// The GPU is busy most of the time.
     Gpu,
-    /// The host, which issues more slowly than the GPU computes.
+    /// The host issues operations more slowly than the GPU executes them.
     Host,
 }
 
-/// GPU time of some kernels.
+/// GPU time and work of some kernels.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Share {
     /// Seconds.
     pub seconds: f64,
-    /// Kernels.
+    /// Number of kernel launches.
     pub launches: u64,
-    /// Floating-point operations of products.
+    /// Floating-point operations of matrix products.
     pub flops: f64,
     /// Bytes read and written.
     pub bytes: f64,
 }
 
-/// The time of a later step.
+/// Time of a steady step, after the first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepTime {
-    /// By phase.
+    /// Time of each phase.
     pub phases: BTreeMap<Phase, PhaseTime>,
-    /// GPU time by kind of kernel, in the order of their names.
+    /// GPU time by kind of kernel, sorted by name.
     pub by_class: Vec<(&'static str, Share)>,
     /// GPU time by part of the model.
     pub by_component: Vec<(Component, Share)>,
@@ -50,15 +50,15 @@ pub struct StepTime {
     pub all: Share,
 }
 
-/// The time of a later step of a setup, on a GPU of this shape.
+/// Estimates the time of a steady step of a setup on a GPU of this shape.
 ///
 /// # Errors
-/// As [`simulate`](vramscope_engine::simulate()).
+/// Those of [`simulate`](vramscope_engine::simulate()).
 pub fn estimate(model: &Model, setup: &Setup, gpu: Gpu, costs: &Costs<'_>) -> Result<StepTime, SimulateError> {
     Ok(step(&record_work(model, setup, gpu)?, costs))
 }
 
-/// The time of the recorded step.
+/// Time of a recorded step.
 pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
     let mut tally = Tally::default();
     let mut lines = Lines::default();
@@ -73,18 +73,18 @@ pub fn step(recording: &Recording, costs: &Costs<'_>) -> StepTime {
     tally.step()
 }
 
-/// Seconds of forward, backward and update of what was recorded, and nothing else: for those who ask often. An update
-/// has costs of its own where the host turns to other tensors in it.
+/// Seconds of forward, backward and update, without a breakdown, for frequent calls. The update has separate costs,
+/// since the host may handle another kind of tensor there.
 pub fn seconds(work: &Work, costs: &Costs<'_>, of_update: &Costs<'_>) -> [f64; 3] {
     let mut passes = Passes::of(work.phases(), costs);
     let [forward, backward] = passes.seconds;
     [forward, backward, passes.update(work.optimizer(), of_update)]
 }
 
-/// Seconds that no host takes for an update.
+/// Lead of the GPU's work in seconds, longer than any host takes for an update.
 const BEHIND: f64 = 1e3;
 
-/// Forward and backward, after which any update can come.
+/// State after forward and backward, from which any update can continue.
 #[derive(Clone, Default)]
 pub struct Passes {
     /// Seconds of forward and of backward.
@@ -93,7 +93,7 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// Of forward and backward: items in order, each part so many times.
+    /// Runs forward and backward, each given as items with the number of repetitions.
     pub fn of<'w, P: Iterator<Item = (&'w [Item], u64)>>([forward, backward]: [P; 2], costs: &Costs<'_>) -> Self {
         let mut lines = Lines::summed();
         let phases = [(Phase::Forward, forward), (Phase::Backward, backward)];
@@ -101,14 +101,14 @@ impl Passes {
         Self { seconds, lines }
     }
 
-    /// Passes after which the GPU has more to do than the host takes for any update.
+    /// State in which the GPU still has more work than the host takes for any update.
     pub fn behind() -> Self {
         let mut passes = Self::default();
         passes.lines.gpu = BEHIND;
         passes
     }
 
-    /// Seconds of an update that comes next.
+    /// Seconds of an update that follows.
     pub fn update(&mut self, update: &[Item], costs: &Costs<'_>) -> f64 {
         self.lines
             .phase(Phase::Optimizer, once(update), costs, |_, _, _| {})
@@ -127,7 +127,7 @@ impl StepTime {
         self.total() - self.phase(Phase::Optimizer).total
     }
 
-    /// Seconds of one phase.
+    /// Time of one phase.
     pub fn phase(&self, phase: Phase) -> PhaseTime {
         self.phases.get(&phase).copied().unwrap_or_default()
     }
@@ -142,7 +142,7 @@ impl StepTime {
         }
     }
 
-    /// What the step waits for most of the time.
+    /// The side that limits the step most of the time.
     pub fn bound(&self) -> Bound {
         if self.idle_share() > 0.5 {
             Bound::Host

@@ -1,4 +1,4 @@
-//! Counts the kernels of a step.
+//! Sums up the kernels of a step by kind and part of the model.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use vramscope_engine::tape::Component;
 use vramscope_engine::tape::log::Log;
 use vramscope_engine::tape::work::{Class, Launch};
 
-/// Components of a model.
+/// Number of components of a model.
 const COMPONENTS: usize = Component::ALL.len();
 
-/// The time of a step while its kernels are counted, of which there are tens of thousands: by number of [`LABELS`] and
-/// of [`Component::ALL`].
+/// Running sums over the kernels of a step, of which there are tens of thousands; indexed by [`LABELS`] and
+/// [`Component::ALL`] for speed.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// By phase.
+    /// Time of each phase.
     pub phases: BTreeMap<Phase, PhaseTime>,
     by_class: [Share; LABELS.len()],
     by_component: [Share; COMPONENTS],
@@ -25,7 +25,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a kernel that takes so long, so many times.
+    /// Counts a kernel of `seconds` that runs `times` times.
     pub fn count(&mut self, log: &Log, phase: Phase, launch: &Launch, (seconds, times): (f64, u64)) {
         let component = match phase {
             Phase::Optimizer => Component::Run,
@@ -47,7 +47,7 @@ impl Tally {
         self.all.add(&share);
     }
 
-    /// The time of the step that was counted.
+    /// Returns the time of the counted step.
     pub fn step(self) -> StepTime {
         let mut operations = Vec::new();
         for (label, shares) in LABELS.into_iter().zip(&self.operations) {
@@ -64,7 +64,7 @@ impl Tally {
     }
 }
 
-/// Those that have kernels.
+/// The keys that have kernels, with their shares.
 fn counted<K, const N: usize>(keys: [K; N], shares: &[Share; N]) -> impl Iterator<Item = (K, Share)> {
     keys.into_iter().zip(*shares).filter(|(_, share)| share.launches > 0)
 }
@@ -78,7 +78,7 @@ impl Share {
     }
 }
 
-/// The kinds of kernels in a report, in order.
+/// Kinds of kernels in a report, in sorted order.
 const LABELS: [&str; 12] = [
     "convolution",
     "copies",
@@ -94,7 +94,7 @@ const LABELS: [&str; 12] = [
     "top-k",
 ];
 
-/// Which of [`LABELS`] is the kind of a kernel.
+/// Index into [`LABELS`] of a kernel's kind.
 const fn label(class: Class) -> usize {
     match class {
         Class::Convolution | Class::ConvolutionBackward => 0,

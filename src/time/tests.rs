@@ -1,3 +1,5 @@
+//! Tests of the time of a step.
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -19,7 +21,7 @@ fn pace(us: &[(&str, f64)]) -> Pace {
     }
 }
 
-/// Kernels that move so many bytes each.
+/// `n` kernels that each move `bytes` bytes.
 fn kernels(n: usize, bytes: u64) -> Vec<Item> {
     let launch = Launch {
         name: "add",
@@ -54,7 +56,7 @@ fn the_slower_line_decides() {
     let slow_host = pace(&[("pointwise", 50.0)]);
     let costs = Costs::new(Rates::REFERENCE, None, &slow_host);
     let small = span(&kernels(100, 1024), &costs);
-    // the last kernel begins 5 µs after it was issued, as does the event before the first
+    // The last kernel starts 5 µs after it was issued, and so does the event before the first.
     assert!((small.total - (100.0 * 50.0 + 3.8) * 1e-6).abs() < 1e-9, "{small:?}");
     let fast_host = pace(&[("pointwise", 1.0)]);
     let costs = Costs::new(Rates::REFERENCE, None, &fast_host);
@@ -116,7 +118,7 @@ fn every_window_of_an_image_has_its_attention() {
         let fused = |l: &Launch| matches!(l.class, Class::Attention(fused) if fused.backward == backward);
         items.iter().map(|item| item.launches(&fused)).sum::<u64>()
     };
-    // 28 blocks in windows of 8 × 8 patches, 4 over the image, 36 of the language model
+    // 28 blocks with windows of 8 × 8 patches, 4 with attention over the whole image, 36 of the language model.
     let expected = 28 * 2 * 3 + 4 + 36;
     assert_eq!(count(recording.work.forward(), false), expected);
     assert_eq!(count(recording.work.backward(), true), expected);

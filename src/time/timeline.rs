@@ -1,4 +1,4 @@
-//! Two lines: the host that issues, the GPU that works through.
+//! Simulates two timelines: the host issues operations, the GPU executes them.
 
 use std::collections::VecDeque;
 
@@ -12,34 +12,34 @@ pub enum Phase {
     Forward,
     /// Backward.
     Backward,
-    /// Clipping, scaler and optimizer.
+    /// Gradient clipping, grad scaler and optimizer.
     Optimizer,
 }
 
 impl Phase {
-    /// All, in order.
+    /// All phases in order.
     pub const ALL: [Self; 3] = [Self::Forward, Self::Backward, Self::Optimizer];
 }
 
-/// What one phase takes, in seconds.
+/// Time of one phase, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PhaseTime {
-    /// From its begin to its end on the GPU, as CUDA events measure it.
+    /// Time on the GPU from the phase's start to its end, as CUDA events measure it.
     pub total: f64,
-    /// The GPU computes.
+    /// Time in which the GPU computes.
     pub busy: f64,
-    /// The host is at work.
+    /// Time in which the host works.
     pub host: f64,
-    /// Kernels.
+    /// Number of kernel launches.
     pub launches: u64,
 }
 
-/// Kernels that may be issued ahead of the GPU: a further launch waits until one of them is done ("the
-/// launch queue has a depth of about 1024", NVIDIA's developer forum). Traces of the reference machine
-/// show up to 836 in flight, never more than this.
+/// Number of kernels that may be issued ahead of the GPU; a further launch blocks until one of them is done ("the
+/// launch queue has a depth of about 1024", NVIDIA's developer forum). Traces of the reference machine show up to 836
+/// in flight, never more than this.
 const QUEUE: usize = 1024;
 
-/// Some work by itself, on an idle GPU, as events around it measure it.
+/// Times some work alone on an idle GPU, as events around it would measure it.
 pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
     let (mut lines, mut out) = (Lines::default(), PhaseTime::default());
     lines.run(items, costs, &mut out, &mut |_, _, _| {});
@@ -47,27 +47,27 @@ pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
     out
 }
 
-/// Items that come once.
+/// Items that run once.
 pub(super) fn once(items: &[Item]) -> impl Iterator<Item = (&[Item], u64)> {
     std::iter::once((items, 1))
 }
 
-/// What an item that is repeated takes, in seconds.
+/// Step of a repeated sequence, with its seconds.
 #[derive(Debug)]
 enum Step {
     Host(f64),
     Kernel(f64),
-    /// The host waits for the GPU.
+    /// The host synchronises with the GPU.
     Wait,
-    /// All of these, so many times.
+    /// A nested sequence and its number of repetitions.
     Repeat(Round, u64),
 }
 
-/// Steps that come again and again.
+/// A sequence of steps that is repeated.
 #[derive(Debug, Default)]
 struct Round {
     steps: Vec<Step>,
-    /// Kernels in it.
+    /// Number of kernels in it.
     kernels: u64,
 }
 
@@ -82,32 +82,32 @@ impl Round {
     }
 }
 
-/// Both lines at the end of a round.
+/// State of both timelines at the end of a round.
 struct Seen {
     lines: Lines,
     time: PhaseTime,
 }
 
-/// Seconds by which a round may differ from the one before and count as the same.
+/// Difference in seconds below which two rounds count as equal.
 const SAME: f64 = 1e-11;
 
-/// Both lines so far, in seconds from the begin of the step.
+/// State of both timelines, in seconds from the start of the step.
 #[derive(Default, Clone)]
 pub(super) struct Lines {
-    /// When each kernel in flight is done.
+    /// End of each kernel in flight.
     queue: VecDeque<f64>,
-    /// When the host is done with what it was told so far.
+    /// Time at which the host is done with everything so far.
     pub host: f64,
-    /// When the GPU is.
+    /// Time at which the GPU is done with everything so far.
     pub gpu: f64,
-    /// In an optimizer, what it turns to one parameter for covers the launches.
+    /// True in an optimizer, where the host's time per parameter already includes its launches.
     in_optimizer: bool,
-    /// Whether rounds that pass as those before are summed instead of gone through.
+    /// True if rounds equal to the one before are skipped by multiplication instead of simulated.
     is_summed: bool,
 }
 
 impl Lines {
-    /// Lines that go through rounds until each passes as the one before, and no further: within rounding the same.
+    /// Timelines that simulate repeated rounds only until two are equal; the result is the same up to rounding.
     pub fn summed() -> Self {
         Self {
             is_summed: true,
@@ -115,8 +115,8 @@ impl Lines {
         }
     }
 
-    /// Runs a phase: items in order, each part so many times; `seen` is told of every kernel, its time, and how often
-    /// it runs.
+    /// Runs a phase, given as items with the number of repetitions. `seen` is called for every kernel with its seconds
+    /// and repetitions.
     pub fn phase<'w>(
         &mut self,
         phase: Phase,
@@ -140,7 +140,7 @@ impl Lines {
         }
     }
 
-    /// What happens next.
+    /// Runs the next item.
     pub fn item(
         &mut self,
         item: &Item,
@@ -170,7 +170,7 @@ impl Lines {
         }
     }
 
-    /// Items in order, all of them so many times.
+    /// Runs a sequence of items several times.
     fn repeat(
         &mut self,
         items: &[Item],
@@ -186,7 +186,7 @@ impl Lines {
         self.play(&round, times, costs, out);
     }
 
-    /// What each of some items takes, one after the other, of which all run so many times.
+    /// Prices a sequence of items, which runs `times` times.
     fn price(&self, items: &[Item], times: u64, costs: &Costs<'_>, seen: &mut dyn FnMut(&Launch, f64, u64)) -> Round {
         let mut round = Round::default();
         for item in items {
@@ -215,9 +215,10 @@ impl Lines {
         round
     }
 
-    /// A round so many times.
+    /// Runs a round several times.
     fn play(&mut self, round: &Round, times: u64, costs: &Costs<'_>, out: &mut PhaseTime) {
-        // The lines are compared when as many kernels have passed as wait at most: it takes as long as these.
+        // Compare the timelines across as many kernels as the queue holds: a full queue needs this long to reach a
+        // steady state.
         let apart = (QUEUE as u64).div_ceil(round.kernels.max(1));
         let mut before: Option<Seen> = None;
         let mut left = times;
@@ -240,7 +241,7 @@ impl Lines {
         }
     }
 
-    /// Whether everything lies as it lay then, but later.
+    /// Returns true if the state equals an earlier one up to a shift in time.
     fn is_like(&self, then: &Self) -> bool {
         let close = |now: f64, before: f64| ((now - self.gpu) - (before - then.gpu)).abs() < SAME;
         let mut queues = self.queue.iter().zip(&then.queue);
@@ -249,7 +250,7 @@ impl Lines {
             && queues.all(|(&now, &was)| close(now, was))
     }
 
-    /// So many times more what has passed since then.
+    /// Adds `times` repetitions of everything since `then`.
     fn skip(&mut self, times: u64, then: &Seen, out: &mut PhaseTime) {
         let later = (self.gpu - then.lines.gpu) * times as f64;
         self.host += later;
@@ -260,7 +261,7 @@ impl Lines {
         out.launches += (out.launches - then.time.launches) * times;
     }
 
-    /// Whether the host takes its time for a chore: in an optimizer, what it turns to one parameter for covers the
+    /// Returns true if the host spends time on this work: in an optimizer, the time per parameter already includes the
     /// rest.
     fn waits_for(&self, chore: Chore) -> bool {
         !self.in_optimizer || matches!(chore, Chore::Step(_) | Chore::Parameter(..))
@@ -275,7 +276,7 @@ impl Lines {
         }
     }
 
-    /// The GPU's part of a launch: its seconds.
+    /// Runs the GPU's part of a launch and returns its seconds.
     pub fn launch(&mut self, launch: &Launch, costs: &Costs<'_>, out: &mut PhaseTime) -> f64 {
         let time = costs.kernel(launch);
         self.kernel(time, costs, out);
@@ -289,7 +290,7 @@ impl Lines {
         out.launches += 1;
     }
 
-    /// The kernel that ends at the GPU's present end takes a place in the queue.
+    /// Adds the kernel that the GPU ends with now to the queue.
     fn issued(&mut self) {
         self.queue.push_back(self.gpu);
         if self.queue.len() > QUEUE
@@ -299,13 +300,13 @@ impl Lines {
         }
     }
 
-    /// The host is at work.
+    /// Keeps the host busy.
     pub fn work(&mut self, seconds: f64, out: &mut PhaseTime) {
         self.host += seconds;
         out.host += seconds;
     }
 
-    /// When an event that is recorded now happens: it waits for its turn as a kernel does.
+    /// Time at which an event recorded now occurs: it waits for its turn like a kernel.
     pub fn now(&self, costs: &Costs<'_>) -> f64 {
         self.gpu.max(self.host + costs.pace.latency())
     }

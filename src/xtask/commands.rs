@@ -1,4 +1,4 @@
-//! One function for each command.
+//! The commands of `cargo xtask`, one function each.
 
 mod bench_wasm;
 mod build;

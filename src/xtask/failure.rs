@@ -1,6 +1,8 @@
+//! Error of a command.
+
 use std::fmt;
 
-/// Why a command stopped: one text for the person at the terminal.
+/// Error that ends a command, with a message for the terminal.
 #[derive(Debug)]
 pub struct Failure {
     message: String,
@@ -8,7 +10,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Something did not work.
+    /// An error other than wrong usage.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -16,7 +18,7 @@ impl Failure {
         }
     }
 
-    /// The command was called wrongly.
+    /// An error in the command's arguments.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -24,7 +26,7 @@ impl Failure {
         }
     }
 
-    /// 2 for wrong usage, 1 for all else.
+    /// Exit code: 2 for wrong usage, 1 for everything else.
     pub fn exit_code(&self) -> u8 {
         if self.usage { 2 } else { 1 }
     }

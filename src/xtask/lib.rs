@@ -1,4 +1,4 @@
-//! What the repository's commands are made of. The browser tests use the static server.
+//! Implementation of the repository's commands. The browser tests use its static server.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -19,7 +19,7 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).map(PathBuf::from).unwrap_or(here)
 }
 
-/// Where the built page lies.
+/// Folder of the built page.
 pub fn dist() -> PathBuf {
     root().join("dist")
 }

@@ -1,5 +1,5 @@
-//! The published page: its programs, words, course and styles under names that change with their content, the
-//! service worker that keeps it for use offline, and the page as one file.
+//! Assembles the published page: programs, words, course and styles under content-hashed names, the service worker for
+//! offline use, and the page as a single file.
 
 mod course;
 mod dense;
@@ -25,15 +25,15 @@ use crate::{Failure, root};
 use program::Program;
 use published::Published;
 
-/// The page, and all of it in one file.
+/// File name of the page.
 pub const PAGE: &str = "index.html";
-/// The page as one file.
+/// File name of the page as a single file.
 pub const SINGLE_FILE: &str = "vramscope.html";
-/// What other pages load to show a widget.
+/// Script that other pages load to embed a widget.
 pub const EMBED: &str = "embed.js";
-/// What an installed page is called.
+/// Web app manifest, used when the page is installed.
 const MANIFEST: &str = "manifest.webmanifest";
-/// Where the page looks for records: none, until `vramscope export` writes some there.
+/// List of records that the page loads; empty until `vramscope export` writes records there.
 const RECORDS: (&str, &str) = ("data/records.json", r#"{"records":[],"next":null}"#);
 /// Plans that `cargo xtask plans` made.
 const READY_PLANS: &str = "src/app/data/ready_plans.jsonl";
@@ -42,15 +42,15 @@ const CHUNKS: &str = " data-chunks";
 
 /// Scripts that are published as they are.
 const AS_IT_IS: [&str; 6] = ["fault.js", "boot.js", "worker.js", "readers.js", "offline.js", EMBED];
-/// The program of the page, and the readers of `#/diagnose`.
+/// Package of the page's program, followed by that of the readers for `#/diagnose`.
 const APP: &str = "vramscope-app";
 const READERS: &str = "vramscope-diagnoser";
 
-/// Builds the page into `dist`, where nothing else stays.
+/// Builds the page into `dist`, which is emptied first.
 ///
 /// # Errors
-/// When a program cannot be built, a file cannot be read or written, or the page has something that one
-/// file cannot carry.
+/// If a program cannot be built, a file cannot be read or written, or the page has something that a single file cannot
+/// contain.
 pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     let (app, readers) = (Program::in_chunks(APP, how)?, Program::whole(READERS, how)?);
     if dist.exists() {
@@ -89,11 +89,11 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     complete(dist, how)
 }
 
-/// Writes what follows from the files of the page: the service worker that keeps them, all of them as one, and each as
-/// servers send it.
+/// Writes the files that are derived from the page's other files: the service worker, the single file, and the
+/// compressed files.
 ///
 /// # Errors
-/// When a file cannot be read or written, or the page has something that one file cannot carry.
+/// If a file cannot be read or written, or the page has something that a single file cannot contain.
 pub fn complete(dist: &Path, how: Build) -> Result<(), Failure> {
     service_worker::write(dist)?;
     let page = single_file::of(dist, how)?;

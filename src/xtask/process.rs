@@ -1,4 +1,4 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::{Failure, root, tools};
 
-/// A program to be run in the repository's root, with the local tools first on `PATH`.
+/// A command to run in the repository's root, with the local tools first on `PATH`.
 pub fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root()).env("PATH", search_path());
@@ -18,7 +18,7 @@ pub fn cargo() -> Command {
     program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs to the end with its output shown.
+/// Runs a command to its end and shows its output.
 pub fn run(command: &mut Command) -> Result<(), Failure> {
     let line = shown(command);
     eprintln!("$ {line}");
@@ -29,14 +29,14 @@ pub fn run(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// What a successful run printed; `None` when it is missing or fails.
+/// Output of a successful command; `None` if the program is missing or fails.
 pub fn output(command: &mut Command) -> Option<String> {
     let out = command.stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(out.stdout).ok()?;
     out.status.success().then(|| text.trim().to_owned())
 }
 
-/// The first of `names` on the search path.
+/// Path of the first of `names` on the search path.
 pub fn find(names: &[&str]) -> Option<PathBuf> {
     let path = search_path();
     names.iter().find_map(|name| {
@@ -53,7 +53,7 @@ fn is_program(path: &Path) -> bool {
 fn search_path() -> OsString {
     let system = std::env::var_os("PATH").unwrap_or_default();
     let dirs = tools::local_dirs().into_iter().chain(std::env::split_paths(&system));
-    // A directory whose name holds a separator cannot be on PATH; then the system's stays as it is.
+    // A directory whose name contains the separator cannot be on `PATH`; keep the system's value then.
     std::env::join_paths(dirs).unwrap_or(system)
 }
 

@@ -1,4 +1,4 @@
-//! A folder over HTTP on the loopback interface, as `vramscope serve` would answer with it.
+//! Serves a folder over HTTP on the loopback interface, with the same answers as `vramscope serve`.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,7 +14,7 @@ use axum::response::Response;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-/// A server at work, until it is stopped or the process ends.
+/// A server that runs until it is stopped or the process ends.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -22,15 +22,15 @@ pub struct Server {
     sent: Sent,
 }
 
-/// One answer: the path that was asked for, and the bytes of the body as they were sent.
+/// One response: the requested path, and the number of bytes of the body as sent.
 pub type Answer = (String, u64);
 type Sent = Arc<Mutex<Vec<Answer>>>;
 
 impl Server {
-    /// Serves `folder` on 127.0.0.1, on a free port when `port` is 0.
+    /// Serves `folder` on 127.0.0.1, on a free port if `port` is 0.
     ///
     /// # Errors
-    /// When the port is taken.
+    /// If the port is in use.
     pub fn start(folder: PathBuf, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         listener.set_nonblocking(true)?;
@@ -51,21 +51,21 @@ impl Server {
         })
     }
 
-    /// Where the folder is served, with a slash at the end.
+    /// URL of the folder, with a trailing slash.
     pub fn origin(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// What was sent so far, in order.
+    /// All responses so far, in order.
     pub fn sent(&self) -> Vec<Answer> {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Answers nobody any more, and ends the connections that are open.
+    /// Stops the server and closes open connections.
     pub fn stop(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((stop, thread)) = running {
-            // Where nobody hears it, or it panicked, it answers nobody either.
+            // The server may have panicked; then it no longer answers anyway.
             stop.send(()).ok();
             thread.join().ok();
         }
@@ -75,13 +75,13 @@ impl Server {
 /// Serves `folder` until the process ends; see [`Server::start`].
 ///
 /// # Errors
-/// When the port is taken.
+/// If the port is in use.
 pub fn start(folder: PathBuf, port: u16) -> io::Result<SocketAddr> {
     Server::start(folder, port).map(|server| server.address)
 }
 
-/// Serves until it is told to stop, or for ever where nobody is left to tell it. The end of the runtime, right after,
-/// ends the connections.
+/// Serves until `stopped` receives a message, or forever if its sender is dropped. The runtime ends right after and
+/// closes the connections.
 async fn serve(listener: tokio::net::TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
     let told = async {
         if stopped.await.is_err() {
@@ -94,12 +94,12 @@ async fn serve(listener: tokio::net::TcpListener, router: Router, stopped: onesh
     }
 }
 
-/// Notes what is answered.
+/// Records every response.
 async fn count(State(sent): State<Sent>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let response = next.run(request).await;
     let length = response.headers().get(CONTENT_LENGTH);
-    // A 304 has no body, and states no length.
+    // A 304 has no body and no length.
     let bytes = length
         .and_then(|length| length.to_str().ok()?.parse().ok())
         .unwrap_or(0);
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Status, headers in lower case, and the number of bytes of the body.
+    /// Sends a request; returns status, headers in lower case, and the number of bytes of the body.
     fn ask(server: &Server, path: &str, headers: &str) -> (String, String, usize) {
         let mut stream = TcpStream::connect(server.address).expect("it listens");
         write!(

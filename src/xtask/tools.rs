@@ -1,5 +1,5 @@
-//! What the commands need beside cargo, found or installed. Nothing is taken from a place that
-//! serves binaries: cargo and npm packages, rustup, and the system's package manager.
+//! Finds or installs the tools that the commands need beside cargo. Sources are cargo and npm packages, rustup, and the
+//! system's package manager; no binaries are downloaded from elsewhere.
 
 mod axe;
 mod browser;
@@ -22,7 +22,7 @@ use crate::process::{cargo, output, program, run};
 use crate::{Failure, root};
 use cargo_tool::CargoTool;
 
-/// What the page is compiled to.
+/// Compilation target of the page.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
 const WASM_SPLIT: CargoTool = CargoTool {
@@ -37,19 +37,19 @@ const NEXTEST: CargoTool = CargoTool {
     options: &["--locked"],
 };
 
-// Without `--locked`: this package's own lock file names releases that a registry may no longer have.
+// Installed without `--locked`, because this package's lock file names releases that may no longer be available.
 const WASM_BINDGEN: CargoTool = CargoTool {
     package: "wasm-bindgen-cli",
     binary: "wasm-bindgen",
     options: &["--bin", "wasm-bindgen"],
 };
 
-/// Folders of tools that were installed here.
+/// Folders of locally installed tools.
 pub fn local_dirs() -> Vec<PathBuf> {
     vec![home().join("bin"), home().join("node_modules/.bin")]
 }
 
-/// Installs what building the page needs and is missing.
+/// Installs missing tools for building the page.
 pub fn for_page() -> Result<(), Failure> {
     wasm_target()?;
     WASM_SPLIT.ensure_here("0.2.4")?;
@@ -57,7 +57,7 @@ pub fn for_page() -> Result<(), Failure> {
     wasm_opt::ensure()
 }
 
-/// Installs what running the tests needs and is missing.
+/// Installs missing tools for running the tests.
 pub fn for_tests() -> Result<(), Failure> {
     NEXTEST.ensure_any("0.9")?;
     axe()?;
@@ -65,7 +65,7 @@ pub fn for_tests() -> Result<(), Failure> {
     browser().map(drop)
 }
 
-/// Where tools are installed: it outlives `cargo clean`.
+/// Folder of locally installed tools, outside `target` so that `cargo clean` keeps it.
 fn home() -> PathBuf {
     root().join(".tools")
 }
@@ -87,7 +87,7 @@ fn cargo_rustc() -> std::process::Command {
     program(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
 }
 
-/// The version of a package in `Cargo.lock`.
+/// Version of a package in `Cargo.lock`.
 fn locked_version(package: &str) -> Result<String, Failure> {
     let lock = std::fs::read_to_string(root().join("Cargo.lock"))?;
     let entry = format!("name = \"{package}\"\nversion = \"");
@@ -97,7 +97,7 @@ fn locked_version(package: &str) -> Result<String, Failure> {
         .ok_or_else(|| Failure::new(format!("Cargo.lock has no package `{package}`")))
 }
 
-/// `cargo install` into the local folder, built fast rather than for speed.
+/// Runs `cargo install` into the local folder, with a profile that favours compile time.
 fn install(tool: &CargoTool, version: &str) -> Result<(), Failure> {
     let mut command = cargo();
     command

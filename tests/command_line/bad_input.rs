@@ -1,9 +1,9 @@
-//! Bad input is refused: exit code 2, nothing on standard output, and on standard error what was
-//! given, what is allowed, what to do.
+//! Tests that bad input is refused with exit code 2, nothing on standard output, and a message on standard error that
+//! says what was given, what is allowed, and what to do.
 
 use crate::program::{run, run_on};
 
-/// Asserts that the arguments are refused with a message that holds all of `words`.
+/// Asserts that the arguments are refused with a message that contains all of `words`.
 fn refused(args: &[&str], words: &[&str]) {
     let ran = run(args);
     let message = ran.refused();
@@ -108,7 +108,7 @@ fn a_text_beyond_what_rotary_positions_were_made_for_is_warned_of() {
     assert!(!said("2048").contains("max_position_embeddings"));
 }
 
-/// As Python's `json.dumps` writes them.
+/// Python's `json.dumps` writes such values.
 #[test]
 fn a_config_may_hold_what_is_not_finite() {
     let config = r#"{"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 1, "vocab_size": 100, "limits": [0.0, Infinity, NaN]}"#;

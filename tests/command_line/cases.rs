@@ -1,4 +1,4 @@
-//! `estimate --cases`: one line of answer for each case, in order, as soon as it is known.
+//! Tests of `estimate --cases`: one line of answer per case, in order, as soon as it is known.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -37,7 +37,7 @@ fn every_case_has_its_line_in_order_and_errors_do_not_end_the_run() {
 fn answers_on_all_threads_are_those_of_one() {
     let mut input = String::new();
     for batch in 1..=6 {
-        // Long and short by turns, so that later ones are known first.
+        // Long and short cases alternate, so that later ones finish first.
         for (model, seq) in [("qwen2.5-0.5b", 512), ("gpt2", 64)] {
             input += &format!("{{\"model\": \"{model}\", \"batch\": {batch}, \"seq\": {seq}}}\n");
         }
@@ -120,7 +120,7 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     let mut child = command.spawn().expect("the binary starts");
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().expect("standard input is piped");
-    // More than a pipe holds; the program stops at its first answer, so writing may fail.
+    // More than a pipe holds. The program stops at its first answer, so writing may fail.
     let many = "{\"model\": \"no-such-model\"}\n".repeat(10_000);
     let _ = stdin.write_all(many.as_bytes());
     drop(stdin);

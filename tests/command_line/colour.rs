@@ -1,10 +1,10 @@
-//! Colour goes where it is wanted: never into a pipe by itself, and as the person says.
+//! Tests of colour: off in pipes by default, otherwise as the person chooses.
 
 use crate::program::{finish, vramscope};
 
 const ESCAPE: char = '\u{1b}';
 
-/// Whether standard error is coloured, with these variables and arguments.
+/// Returns true if standard error is coloured with these variables and arguments.
 fn coloured(env: &[(&str, &str)], args: &[&str]) -> bool {
     let mut command = vramscope();
     let ran = finish(

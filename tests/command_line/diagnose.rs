@@ -1,4 +1,4 @@
-//! `vramscope diagnose`: the course's examples and a recorded snapshot, through the real binary.
+//! Tests of `vramscope diagnose` with the course's examples and a recorded snapshot.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,7 +22,7 @@ fn answer(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).expect("one document")
 }
 
-/// Code and standing of each finding, in order.
+/// Code and confidence of each finding, in order.
 fn findings(text: &str) -> Vec<(String, String)> {
     let answer = answer(&run_on(["diagnose", "-", "--format", "json"], text));
     let findings = answer["findings"].as_array().expect("a list").iter();
@@ -46,7 +46,7 @@ fn the_course_s_examples_give_their_causes() {
     assert_eq!(findings(TABLE)[1].0, "communication");
 }
 
-/// Row 9.4: the regression over the last ten readings, looked at ten readings later, against a limit of 24 GiB.
+/// Row 9.4: the regression over the last ten readings predicts ten readings ahead, against a limit of 24 GiB.
 #[test]
 fn a_log_gives_its_risk() {
     let log: String = (1..=12)
@@ -59,13 +59,13 @@ fn a_log_gives_its_risk() {
     let leak = &answer["findings"][0];
     assert_eq!(leak["code"], "leak");
     let growth = &leak["cause"]["leak"];
-    // The last reading is 20.4; ten further ones make 22.4.
+    // The last reading is 20.4 GiB; ten further ones lead to 22.4.
     let risk = growth["risk"].as_f64().expect("the card is known");
     assert!((risk - (22.4 / 24.0 - 0.85) / 0.15).abs() < 0.01, "{growth}");
     assert_eq!(leak["row"], "9.leak");
 }
 
-/// Every finding names the row of the course that explains it, and the course has that row.
+/// Every finding names the course row that explains it, and the course has that row.
 #[test]
 fn findings_lead_to_the_course() {
     let rows: Vec<&str> = include_str!("../../src/app/course/rows.txt")
@@ -85,7 +85,7 @@ fn findings_lead_to_the_course() {
 
 #[test]
 fn a_snapshot_shows_its_peak() {
-    // Shown within the terminal wherever the file lies.
+    // The output fits the terminal, however long the path of the file is.
     let folder = tempfile::tempdir().expect("a folder");
     let deep = folder
         .path()
@@ -113,7 +113,8 @@ fn a_snapshot_shows_its_peak() {
     );
 }
 
-/// With the setup named, changes carry the bytes that they save, held against what the error says is there.
+/// With a named setup, changes show the bytes that they save, compared with the memory available according to the
+/// error.
 #[test]
 fn a_named_setup_shows_what_each_change_saves() {
     let flags = [

@@ -1,4 +1,4 @@
-//! The examples of the help do what they say, in a shell.
+//! Runs the examples of the help texts in a shell.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use crate::program::run;
 /// A folder with the files that the examples name.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // A run before may have left records and tokens.
+    // An earlier run may have left records and tokens.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder for the examples");
     let config = run(["models", "llava-1.5-7b"]).stdout;

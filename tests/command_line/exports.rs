@@ -1,6 +1,6 @@
-//! Every form that `plan --export` writes, read by the tool that it is for.
+//! Reads every format of `plan --export` with the tool that it is for.
 //!
-//! `cargo xtask test` makes the Python environment with the tools: `target/exports`.
+//! `cargo xtask test` creates the Python environment with the tools: `target/exports`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::program::run;
 
-/// As a person writes them.
+/// The formats as spelled on the command line.
 pub const FORMS: [&str; 9] = [
     "hf-python",
     "hf-yaml",
@@ -21,7 +21,7 @@ pub const FORMS: [&str; 9] = [
     "ms-swift",
 ];
 
-/// Plans of different kinds: all parameters under autocast, checkpointed, adapters, adapters on 4 bits, several GPUs.
+/// Plans of different kinds: all parameters under autocast, checkpointing, adapters, 4-bit adapters, several GPUs.
 const PLANS: [(&str, &str); 6] = [
     (
         "autocast",
@@ -46,7 +46,7 @@ const PLANS: [(&str, &str); 6] = [
     ),
 ];
 
-/// A plan whose GPUs share each linear map, which only transformers' own forms can say: one sample a step on two GPUs.
+/// A plan with tensor parallelism, which only transformers' own formats support: one sample per step on two GPUs.
 const SHARED_MAPS: &str = "llama3.2-1b --gpu 4090 --gpus 2 --effective 1 --seq 512";
 
 fn root() -> PathBuf {
@@ -92,7 +92,7 @@ fn a_tool_that_cannot_share_maps_says_so() {
     }
 }
 
-/// Runs a script of `tests/exports` on a folder and gives what it printed.
+/// Runs a script of `tests/exports` on a folder and returns its output.
 fn python(script: &str, folder: &Path) -> String {
     let python = root().join("target/exports/bin/python");
     assert!(
@@ -114,7 +114,7 @@ fn lines_with(said: &str, begin: &str) -> usize {
     said.lines().filter(|line| line.starts_with(begin)).count()
 }
 
-/// Plans of text and of images whose GPU is one: two need a launcher.
+/// Plans for text and for images on one GPU: two would need a launcher.
 #[test]
 fn trl_trains_a_step_of_each() {
     let folder = tempfile::tempdir().expect("a folder for the exports");

@@ -1,4 +1,4 @@
-//! Help and completions.
+//! Tests of help texts and completions.
 
 use crate::program::run;
 

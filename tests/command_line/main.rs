@@ -1,4 +1,4 @@
-//! The real binary, run as a person or a script runs it.
+//! Tests of the real binary, run as by a person or a script.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 

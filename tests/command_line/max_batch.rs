@@ -1,4 +1,4 @@
-//! `max-batch`: the largest micro-batch on a card or under a limit.
+//! Tests of `max-batch`: the largest micro-batch on a card or under a limit.
 
 use crate::program::{run, run_on};
 
@@ -13,7 +13,7 @@ const GPT2: [&str; 8] = [
     "6",
 ];
 
-/// The batch that a single setup is answered with.
+/// The answer for a single setup.
 fn answer(more: &[&str]) -> serde_json::Value {
     let ran = run(GPT2.iter().chain(more).chain(&["--format", "json"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

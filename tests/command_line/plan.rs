@@ -1,4 +1,4 @@
-//! `plan`: what to run on a card, and why.
+//! Tests of `plan`: recommendations for a card, with reasons.
 
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ fn every_form_is_written_for_what_it_takes() {
         assert_eq!(ran.code, Some(0), "{form}: {}", ran.stderr);
         assert!(ran.stdout.len() > 100, "{form}: {}", ran.stdout);
     }
-    // What a tool cannot train is refused, not left out.
+    // Settings that a tool does not support are refused, not omitted.
     let refused = run(GPT2.iter().chain(&["--optim", "sgdm", "--export", "hf-yaml"]));
     assert!(refused.refused().contains("--optim sgd"), "{}", refused.stderr);
 }

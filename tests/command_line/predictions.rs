@@ -1,4 +1,4 @@
-//! What `estimate` says of a setup, in each of its forms.
+//! Tests of `estimate` for one setup, in each output format.
 
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ fn the_parts_of_the_breakdown_add_up_to_the_peak() {
     assert_eq!(leaves(breakdown), bytes(&answer, "peak_allocated"));
 }
 
-/// Sum of the bytes of the innermost parts.
+/// Sum of the bytes of all leaves.
 fn leaves(node: &Value) -> u64 {
     match node["children"].as_array().map(Vec::as_slice) {
         Some([]) | None => bytes(node, "bytes"),

@@ -1,17 +1,17 @@
-//! Running the binary.
+//! Runs the binary.
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// What a run gave.
+/// Result of a run.
 pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// The binary, in an environment in which nothing of the machine's shows.
+/// A command for the binary, in an environment without this machine's settings.
 pub fn vramscope() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
     command
@@ -22,12 +22,12 @@ pub fn vramscope() -> Command {
     command
 }
 
-/// Runs it to its end on nothing but arguments.
+/// Runs the binary to its end, with empty standard input.
 pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
     finish(vramscope().args(args), b"")
 }
 
-/// Runs it to its end with this on standard input.
+/// Runs the binary to its end with this standard input.
 pub fn run_on<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, stdin: impl AsRef<[u8]>) -> Ran {
     finish(vramscope().args(args), stdin.as_ref())
 }
@@ -40,11 +40,11 @@ pub fn finish(command: &mut Command, stdin: &[u8]) -> Ran {
         .stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     let mut input = child.stdin.take().expect("standard input is piped");
-    // Writes from a thread: the program may answer before it has read everything.
+    // Write from another thread: the program may answer before it has read everything.
     let given = stdin.to_vec();
     let writer = std::thread::spawn(move || input.write_all(&given));
     let output = child.wait_with_output().expect("the binary ends");
-    // The program may end without reading: a closed pipe is no error of the test.
+    // The program may end without reading: a closed pipe does not fail the test.
     let _ = writer.join().expect("the writer ends");
     output.into()
 }
@@ -61,13 +61,13 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// The JSON objects of standard output, one a line.
+    /// The JSON objects of standard output, one per line.
     pub fn lines(&self) -> Vec<serde_json::Value> {
         let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         self.stdout.lines().map(parse).collect()
     }
 
-    /// Asserts that the run refused its input as all commands do, and gives the message.
+    /// Asserts that the run refused its input as all commands do, and returns the message.
     pub fn refused(&self) -> &str {
         assert_eq!(self.code, Some(2), "stdout {:?}, stderr {:?}", self.stdout, self.stderr);
         assert!(self.stdout.is_empty(), "{}", self.stdout);

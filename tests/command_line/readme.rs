@@ -1,4 +1,4 @@
-//! Every command that README and the manual show, run in a shell in the order in which it stands.
+//! Runs every command that README and the manual show in a shell, in order.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -20,10 +20,11 @@ const DOCUMENTS: [(&str, &str); 5] = [
     ("exactness", include_str!("../../docs/exactness.md")),
 ];
 
-/// As much of a built page as `serve` asks for.
+/// The minimal page that `serve` accepts.
 const PAGE: &str = "<!doctype html><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'self'\">";
 
-/// What builds the project itself: this test is part of the second, and runs what the third installs.
+/// Commands that build the project itself: this test is part of the second, and runs the binary that the third
+/// installs.
 const BUILDS: [&str; 4] = [
     "cargo xtask serve",
     "cargo xtask test",
@@ -31,7 +32,7 @@ const BUILDS: [&str; 4] = [
     "cargo install --path src/cli --no-default-features",
 ];
 
-/// Commands of the blocks that a shell reads, without their comments.
+/// Commands in the shell blocks of a document, without comments.
 fn commands(text: &str) -> Vec<String> {
     let blocks = text
         .split("```sh\n")
@@ -42,7 +43,7 @@ fn commands(text: &str) -> Vec<String> {
     bare.filter(|line| !line.is_empty()).collect()
 }
 
-/// A shell on a machine with a card, whose home is the folder.
+/// A shell on a machine with a card, with its home in a temporary folder.
 struct Shell {
     folder: PathBuf,
     machine: Machine,
@@ -62,7 +63,7 @@ impl Shell {
         }
         std::fs::create_dir_all(folder.join("dist")).expect("a folder");
         std::fs::write(folder.join("dist/index.html"), PAGE).expect("a page");
-        // Two cards, for what goes between them.
+        // Two cards, for commands that copy between cards.
         let all = [Fake::Driver, Fake::Nvml, Fake::Nvrtc, Fake::Nccl];
         Self {
             machine: Machine::with(name, &all).set("FAKE_CARDS", 2),
@@ -88,8 +89,8 @@ impl Shell {
         shell
     }
 
-    /// Runs a line as the document has it, but for what this shell has none of: a fixed port, the token of whoever reads, and
-    /// a person who says yes.
+    /// Runs a line of the document, with replacements for what this shell lacks: a fixed port, the reader's token, and
+    /// a person who agrees.
     fn run(&mut self, line: &str) -> Option<Ran> {
         let mut line = line
             .replace("vrs_…", &self.token)
@@ -114,8 +115,8 @@ impl Shell {
         Some(ran)
     }
 
-    /// Measures until the first result is in the record, then ends it with Ctrl-C: minutes of kernels say no more of how
-    /// the command is written.
+    /// Runs a measurement until the record has its first result, then ends it with Ctrl-C: further kernels would take
+    /// minutes and test nothing more.
     fn begin(&self, line: &str) {
         let record = "begun.json";
         let _ = std::fs::remove_file(self.folder.join(record));
@@ -186,7 +187,7 @@ fn every_command_that_is_shown_succeeds() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Runs one line: how it failed, if it did.
+/// Runs one line, and describes its failure if it fails.
 fn failure(shell: &mut Shell, line: &str) -> Option<String> {
     if line.starts_with("cargo ") {
         assert!(BUILDS.contains(&line), "{line}");

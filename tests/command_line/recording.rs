@@ -1,4 +1,4 @@
-//! `estimate --recording`: a recorded step in each form, and files that are none.
+//! Tests of `estimate --recording`: a recorded step in each output format, and invalid files.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::program::{Ran, run, run_on};
 
 const HEADER: &str = r#"{"t":"header","format":"vramscope-recording","version":1,"recorder":"0.1.0","versions":{"torch":"2.11.0+cu130"},"gpu":{"name":"NVIDIA H200","capability":[9,0],"memory":150109880320,"sms":132},"settings":{},"rank":0,"world":1,"command":["train.py","--batch","2"],"steps":2}"#;
 
-/// Two steps of one linear map of 1,024 × 1,024 in fp32 with SGD.
+/// Two steps of a linear layer of 1,024 × 1,024 in fp32 with SGD.
 fn recording() -> String {
     let mut text = format!(
         "{HEADER}\n{}\n",
@@ -52,7 +52,7 @@ fn packed(text: &str) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// A file in a folder of its own, which goes with the folder.
+/// A file in its own temporary folder.
 fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.vram.gz");

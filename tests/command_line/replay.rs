@@ -1,4 +1,4 @@
-//! `vramscope replay`: the contract of its JSON, and answers to what is no trace.
+//! Tests of `vramscope replay`: its JSON format, and its messages for invalid traces.
 
 use crate::program::{run, run_on};
 
@@ -20,7 +20,7 @@ fn a_gzipped_trace_gives_the_four_numbers() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), expected), "{}", ran.stderr);
 }
 
-/// The same run, as `torch.cuda.memory._dump_snapshot` writes it.
+/// A snapshot of the run, written by `torch.cuda.memory._dump_snapshot`, gives the same numbers as its trace.
 #[test]
 fn a_snapshot_gives_the_same_numbers() {
     let ran = run(["replay", SNAPSHOT, "--format", "jsonl"]);

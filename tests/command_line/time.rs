@@ -1,4 +1,4 @@
-//! `estimate`: the time of a step, of several GPUs, of data, and what a run costs.
+//! Tests of the time in `estimate`: a step, several GPUs, data loading, and the cost of a run.
 
 use serde_json::Value;
 
@@ -29,9 +29,9 @@ fn what_a_step_waits_for_is_named_with_what_its_end_would_give() {
     }
     let communication = &time["communication"];
     assert!(number(&communication["exposed_ms"]) <= number(&communication["total_ms"]));
-    // 124,439,808 parameters in bf16: a ring of four sends 1.5 of it from each
+    // 124,439,808 parameters in bf16: in a ring of four, each GPU sends 1.5 times that.
     assert!((number(&communication["bytes_sent"]) / (1.5 * 2.0 * 124_439_808.0) - 1.0).abs() < 0.01);
-    // four GPUs, four samples each
+    // Four GPUs, four samples each.
     assert!((number(&time["samples_per_s"]) * step / 1e3 - 16.0).abs() < 1e-6);
     let roof = time["roofline"].as_array().expect("a list");
     assert!(roof.iter().all(|p| number(&p["share_of_roof"]) < 1.3), "{roof:?}");
@@ -51,7 +51,7 @@ fn a_slow_link_is_waited_for() {
 fn data_that_comes_too_slowly_is_the_bottleneck() {
     let slow = answer(&["--data", "read=20,decode=60,copy=1,workers=2"]);
     let (time, data) = (&slow["time"], &slow["time"]["data"]);
-    // two workers take 40 ms for each sample, four samples a step
+    // Two workers take 40 ms for each sample, with four samples per step.
     assert!((number(&data["interval_ms"]) - 160.0).abs() < 0.1, "{data}");
     assert!((number(&data["wait_ms"]) + number(&time["step_ms"]) - 160.0).abs() < 0.1);
     assert_eq!(time["bottlenecks"][0]["resource"], "data");

@@ -1,4 +1,4 @@
-//! Runs written anew: a configuration of any family with some of its entries changed, and a setup.
+//! Generates runs: a configuration of any family with some entries changed, and a setup.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ use crate::mutate::Random;
 /// Sections of a vision-language configuration.
 const SECTIONS: [&str; 4] = ["text_config", "vision_config", "qformer_config", "rope_parameters"];
 
-/// Counts that are usual, at an edge or absurd.
+/// Typical, extreme and absurd counts.
 const COUNTS: [i64; 24] = [
     0,
     1,
@@ -44,7 +44,7 @@ const COUNTS: [i64; 24] = [
     -1,
 ];
 
-/// The default of every family of transformers, the families beside it, and the catalogue.
+/// Default configurations of all families in transformers, of additional families, and of the catalogue.
 fn bases() -> &'static [Value] {
     static BASES: OnceLock<Vec<Value>> = OnceLock::new();
     BASES.get_or_init(|| {
@@ -61,7 +61,7 @@ fn bases() -> &'static [Value] {
         let all = of("configs.jsonl.gz", "config")
             .into_iter()
             .chain(of("variations.jsonl.gz", "base"));
-        // Families that are read come up most.
+        // Supported families are listed three times, so that they are chosen more often.
         let all: Vec<Value> = all.chain(known).collect();
         let read = |config: &&Value| Model::from_config(&config.to_string()).is_ok();
         let more: Vec<Value> = all.iter().filter(read).cloned().collect();
@@ -76,7 +76,7 @@ fn one<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.below(of.len())]
 }
 
-/// Another value in the place of one.
+/// A replacement for a value.
 fn changed(random: &mut Random, value: &Value) -> Value {
     let words = [
         "silu",
@@ -121,7 +121,7 @@ fn changed(random: &mut Random, value: &Value) -> Value {
     }
 }
 
-/// The object of a section; the whole for none.
+/// The object of a section; the whole configuration for `None`.
 fn object<'a>(config: &'a mut Value, section: Option<&str>) -> Option<&'a mut Map<String, Value>> {
     match section {
         Some(section) => config.get_mut(section)?.as_object_mut(),
@@ -129,7 +129,7 @@ fn object<'a>(config: &'a mut Value, section: Option<&str>) -> Option<&'a mut Ma
     }
 }
 
-/// A configuration with up to six entries changed, mostly of few layers.
+/// A configuration with up to six changed entries, usually with few layers.
 fn config(random: &mut Random) -> Value {
     let mut config = bases()[random.below(bases().len())].clone();
     let is_section = |key: &&str| config[*key].is_object();
@@ -164,7 +164,7 @@ fn config(random: &mut Random) -> Value {
     config
 }
 
-/// A case with some of its entries given.
+/// A case with some of its settings given.
 fn case(random: &mut Random) -> Value {
     let mut case = Map::from_iter([("model".to_owned(), json!("x"))]);
     let mut give = |random: &mut Random, often: usize, key: &str, values: &[Value]| {
@@ -273,14 +273,14 @@ fn case(random: &mut Random) -> Value {
     case.into()
 }
 
-/// A run as a text.
+/// Generates a run as text.
 pub fn write(random: &mut Random) -> Vec<u8> {
     json!({"config": config(random), "case": case(random)})
         .to_string()
         .into_bytes()
 }
 
-/// Simulates a run; true where it is answered.
+/// Simulates a run; returns true if the engine answers.
 pub fn feed(input: &[u8]) -> bool {
     let Some(Value::Object(run)) = str::from_utf8(input).ok().and_then(|text| python_json::read(text).ok()) else {
         return false;

@@ -1,15 +1,14 @@
-//! Feeds a reader of `diagnose`, or the simulation itself, with damaged input for as long as asked:
+//! Feeds damaged input to a reader of `diagnose`, or to the simulation, for a given time:
 //!
 //! ```text
 //! cargo run --release -p vramscope-tests --example fuzz -- READER SECONDS [SEED]
 //! ```
 //!
-//! Inputs are whole ones with faults; pickles and snapshots are also written anew, most of them well-formed, so that
-//! faults reach what stands behind the first opcodes. Every input is read, its findings are drawn and put into words.
-//! Runs (`configurations`) are written anew: a configuration of any family with some of its entries changed, and a
-//! setup; each is simulated. The program stops at a panic, at an input that takes more than two seconds of work (a run:
-//! five), or when it has ever held more than a gibibyte, and leaves the input in
-//! `fuzz-READER.bin`. The same seed gives the same inputs.
+//! Inputs are valid ones with faults. Pickles and snapshots are also generated, most of them well-formed, so that
+//! faults reach the code behind the first opcodes. Every input is read, and its findings are drawn and put into words.
+//! Runs (`configurations`) are generated: a configuration of any family with some entries changed, and a setup; each is
+//! simulated. The program stops at a panic, at an input that takes more than two seconds of CPU time (a run: five), or
+//! when its memory exceeds one gibibyte, and leaves the input in `fuzz-READER.bin`. Equal seeds give equal inputs.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -26,12 +25,12 @@ use vramscope_diagnose::pickle::Pickle;
 use vramscope_diagnose::{Context, diagnose, read, words};
 use vramscope_engine::units::Bytes;
 
-/// The slowest that an input may be; they are some hundred kilobytes. A run is simulated whole.
+/// Longest time for one input. Inputs have a few hundred kilobytes, but a run is simulated as a whole.
 fn slowest_allowed(reader: &str) -> Duration {
     Duration::from_secs(if reader == seeds::RUNS { 5 } else { 2 })
 }
 
-/// The most that the program may ever hold, in KiB. Records of runs are large.
+/// Largest peak memory of the program in KiB. Records of runs are large.
 fn most_allowed_kib(reader: &str) -> u64 {
     if reader == seeds::RUNS { 4 << 20 } else { 1 << 20 }
 }
@@ -56,7 +55,7 @@ fn main() -> ExitCode {
         *watched.lock().expect("the watch does not panic") = (Instant::now(), input.clone());
         let (started, worked) = (Instant::now(), cpu_time());
         let result = std::panic::catch_unwind(|| feed(reader, &input));
-        // On a busy machine the clock goes on while others work.
+        // Use CPU time: on a busy machine the wall clock also counts other processes.
         let took = match worked.zip(cpu_time()) {
             Some((before, after)) => after.saturating_sub(before).min(started.elapsed()),
             None => started.elapsed(),
@@ -79,7 +78,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Watches the input that is read: one that takes longer than `most` is kept, and the program stops.
+/// Watches the current input: if it takes longer than `most`, saves it and stops the program.
 fn watch(left: &str, most: Duration) -> Arc<Mutex<(Instant, Vec<u8>)>> {
     let watched = Arc::new(Mutex::new((Instant::now(), Vec::new())));
     let (seen, left) = (watched.clone(), left.to_owned());
@@ -110,7 +109,7 @@ fn fail(left: &str, input: &[u8], why: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Reads an input; whether anything in it was understood.
+/// Reads an input; returns true if anything in it was recognised.
 fn feed(reader: &str, input: &[u8]) -> bool {
     if reader == seeds::RUNS {
         return configured::feed(input);
@@ -133,17 +132,17 @@ fn feed(reader: &str, input: &[u8]) -> bool {
     true
 }
 
-/// What this process has worked, in hundredths of a second; `None` where the system does not tell.
+/// CPU time of this process; `None` if the system does not report it.
 fn cpu_time() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in brackets, may hold anything; `utime` and `stime` are fields 14 and 15.
+    // The program's name, in parentheses, may contain anything; `utime` and `stime` are fields 14 and 15.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let ticks = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Duration::from_millis(10 * (ticks(14)? + ticks(15)?)))
 }
 
-/// `VmHWM`; 0 where the system does not tell.
+/// Peak memory (`VmHWM`) in KiB; 0 if the system does not report it.
 fn most_held_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,6 +1,6 @@
-//! Damage: what goes wrong between a program that writes and one that reads, and worse.
+//! Damages inputs, as faulty programs and transfers do, and worse.
 
-/// Numbers that readers trip over.
+/// Numbers that often break readers.
 const NUMBERS: [&str; 10] = [
     "0",
     "1",
@@ -14,16 +14,16 @@ const NUMBERS: [&str; 10] = [
     "512",
 ];
 
-/// Numbers without a pattern, the same ones for the same seed.
+/// A pseudorandom number generator, reproducible from its seed.
 pub struct Random(u64);
 
 impl Random {
-    /// Of a number that decides all.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// xorshift64* (Vigna 2016).
+    /// Next number, by xorshift64* (Vigna 2016).
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -31,21 +31,21 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// From 0 to below a limit.
+    /// A number from 0 up to, but not including, a limit.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True with probability 1/`times`.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }
 
-/// Writes a new input.
+/// Generates a new input.
 pub type Write = fn(&mut Random) -> Vec<u8>;
 
-/// Makes input after input, from seeds and from what writes new ones.
+/// Produces inputs from seeds and from a generator of new ones.
 pub struct Mutator {
     random: Random,
     seeds: Vec<Vec<u8>>,
@@ -53,7 +53,7 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// Of a number that decides all, whole inputs to damage, and what writes more of them.
+    /// Creates a mutator from a random seed, valid inputs to damage, and a generator of more.
     pub fn new(seed: u64, (seeds, write): (Vec<Vec<u8>>, Option<Write>)) -> Self {
         Self {
             random: Random::new(seed),
@@ -70,7 +70,8 @@ impl Mutator {
         self.random.below(limit)
     }
 
-    /// Mostly one that was written anew, every second with up to three faults; else a seed with one to sixteen.
+    /// Next input: usually a generated one, half of them with up to three faults; otherwise a seed with one to sixteen
+    /// faults.
     pub fn next(&mut self) -> Vec<u8> {
         if let Some(write) = self.write.filter(|_| !self.random.one_in(8)) {
             let mut bytes = write(&mut self.random);
@@ -110,7 +111,7 @@ impl Mutator {
                 .splice(a..a, (0..8).map(|_| b"\n ,:=|{}[]'\"%./-"[(b + a) % 16]))
                 .for_each(drop),
             8 => bytes.splice(a..a, self.random().to_le_bytes()).for_each(drop),
-            // One byte a thousand times: depth, width, long words.
+            // Repeat one byte a thousand times: depth, width, long words.
             _ => {
                 let byte = bytes.get(a).copied().unwrap_or(b'(');
                 bytes.splice(a..a, std::iter::repeat_n(byte, 1000)).for_each(drop);
@@ -118,7 +119,7 @@ impl Mutator {
         }
     }
 
-    /// Puts another number where one stands.
+    /// Replaces a number by another one.
     fn number(&mut self, bytes: &mut Vec<u8>, from: usize) {
         let new = NUMBERS[self.below(NUMBERS.len())];
         let Some(begin) = bytes[from..].iter().position(u8::is_ascii_digit).map(|at| from + at) else {

@@ -1,17 +1,17 @@
-//! Pickles as Python writes them, of snapshots that PyTorch might write and of some that nobody would:
-//! what is damaged at random is refused at its first opcodes, and never gets deep.
+//! Generates pickles as Python writes them: snapshots that PyTorch might write, and some that nobody would. Randomly
+//! damaged pickles alone would be refused at their first opcodes and never reach deeper code.
 
 use crate::mutate::Random;
 
-/// Writes one pickle after another.
+/// Generates pickles.
 pub struct Pickler<'a> {
     random: &'a mut Random,
     out: Vec<u8>,
-    /// Places in the memo, in the order in which they were kept.
+    /// Number of entries in the memo.
     kept: u32,
-    /// One of so many values is not what belongs there.
+    /// One of this many values is replaced by an unexpected one.
     strange: usize,
-    /// Lists of frames that were written, by their places in the memo.
+    /// Memo indices of the lists of frames written so far.
     stacks: Vec<u32>,
 }
 
@@ -55,7 +55,7 @@ const FUNCTIONS: [&str; 8] = [
 ];
 
 impl<'a> Pickler<'a> {
-    /// A snapshot of up to some hundred events.
+    /// Generates a snapshot with up to a few hundred events.
     pub fn snapshot(random: &'a mut Random) -> Vec<u8> {
         let mut pickler = Self::new(random);
         pickler.out.extend(b"\x80\x04");
@@ -71,7 +71,7 @@ impl<'a> Pickler<'a> {
         pickler.out
     }
 
-    /// Any plain data: containers in containers, shared, in themselves, in every protocol.
+    /// Generates any plain data: nested, shared and cyclic containers, in every protocol.
     pub fn anything(random: &'a mut Random) -> Vec<u8> {
         let mut pickler = Self::new(random);
         if pickler.random.one_in(2) {
@@ -84,7 +84,7 @@ impl<'a> Pickler<'a> {
     }
 
     fn new(random: &'a mut Random) -> Self {
-        // Half of them are as they should be.
+        // Half of them are valid.
         let strange = if random.one_in(2) {
             usize::MAX
         } else {
@@ -117,7 +117,7 @@ impl<'a> Pickler<'a> {
         self.out.push(b'e');
     }
 
-    /// A key; now and then it is missing, or another.
+    /// Writes a key; occasionally it is missing or different.
     fn key(&mut self, key: &str) {
         let key = if self.is_strange() { "other" } else { key };
         self.plain_text(key);
@@ -162,7 +162,8 @@ impl<'a> Pickler<'a> {
         });
     }
 
-    /// Requests and frees as a program makes them, with those in between that only one of them has.
+    /// Writes an event: usually an allocation, a free request or a completed free, as a program makes them; otherwise
+    /// any action.
     fn event(&mut self, live: &mut Vec<(u64, u64)>) {
         let size = (1 + self.random.below(64) as u64) << self.random.below(24);
         let (action, address, size) = match self.random.below(8) {
@@ -264,7 +265,7 @@ impl<'a> Pickler<'a> {
         });
     }
 
-    /// Some value, at most so deep.
+    /// Writes a value nested at most `depth` levels deep.
     fn value(&mut self, depth: usize) {
         match self.random.below(if depth == 0 { 9 } else { 16 }) {
             0 => self.out.push(b'N'),
@@ -288,7 +289,7 @@ impl<'a> Pickler<'a> {
             6 => self.plain_text("a text"),
             7 => self.out.extend(b"X\x03\x00\x00\x00\xff\xfe\x00"),
             8 if self.kept > 0 => {
-                // Which may be a container that is still being filled.
+                // May refer to a container that is still being filled.
                 let at = self.random.below(self.kept as usize) as u32;
                 self.out.push(b'j');
                 self.out.extend(at.to_le_bytes());

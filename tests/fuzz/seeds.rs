@@ -1,4 +1,4 @@
-//! Whole inputs of each reader.
+//! Valid inputs of each reader, as seeds for fuzzing.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use crate::configured;
 use crate::mutate::Write;
 use crate::pickled::Pickler;
 
-/// The readers by name.
+/// Names of the readers.
 pub const READERS: [&str; 11] = [
     "oom",
     "summary",
@@ -23,7 +23,7 @@ pub const READERS: [&str; 11] = [
     RUNS,
 ];
 
-/// The simulation, in place of a reader.
+/// Name of the simulation as a fuzz target.
 pub const RUNS: &str = "configurations";
 
 const OOM: [&str; 5] = [
@@ -67,13 +67,13 @@ const TRACE: &str = r#"{"schemaVersion": 1, "traceEvents": [
 {"ph": "i", "name": "[memory]", "ts": 61, "args": {"Device Type": 1, "Bytes": 1024, "Total Allocated": 4096}},
 {"ph": "i", "name": "[memory]", "ts": 161, "args": {"Device Type": 1, "Bytes": 1024, "Total Allocated": 8192}}]}"#;
 
-/// `{'a': [1, -2, 2**60], 'b': (None, True, 1.5), 'c': {}}` of protocols 0 and 4.
+/// `{'a': [1, -2, 2**60], 'b': (None, True, 1.5), 'c': {}}` in protocols 0 and 4.
 const PICKLES: [&[u8]; 2] = [
     b"(dp0\nVa\np1\n(lp2\nI1\naI-2\naI70000\naL1152921504606846976L\nasVb\np3\n(NI01\nF1.5\ntp4\nsVc\np5\n(dp6\ns.",
     b"\x80\x04\x95\x45\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01a\x94]\x94(K\x01J\xfe\xff\xff\xffJp\x11\x01\x00\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x10\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00e\x8c\x01b\x94N\x88G?\xf8\x00\x00\x00\x00\x00\x00\x87\x94\x8c\x01c\x94}\x94u.",
 ];
 
-/// The seeds of a reader, and what writes more; `None` for a reader that there is not.
+/// Seeds of a reader, and its generator of more; `None` for an unknown reader.
 pub fn of(reader: &str) -> Option<(Vec<Vec<u8>>, Option<Write>)> {
     let write: Option<Write> = match reader {
         "pickle" => Some(|random| Pickler::anything(random)),

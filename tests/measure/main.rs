@@ -1,7 +1,6 @@
-//! `cargo xtask measure`: what a visit to the built page costs, in a real Chromium over the loopback
-//! interface, and over a slow network. Prints tables; a KB is 1000 bytes. With a file's name after it,
-//! `cargo run -p vramscope-tests --example measure -- FILE` says what the page of diagnoses takes to read that file;
-//! `large.py` makes large ones.
+//! `cargo xtask measure`: measures a visit to the built page in Chromium, over the loopback interface and over a slow
+//! network. Prints tables; a KB is 1000 bytes. With a file name, `cargo run -p vramscope-tests --example measure --
+//! FILE` measures how the page of diagnoses reads that file; `large.py` creates large ones.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -25,13 +24,14 @@ use xtask::static_server::{Answer, Server};
 use page::{Page, with_browser};
 use quantiles::Quantiles;
 
-/// The run whose changes are timed.
+/// The page state whose changes are timed.
 const SETUP: &str = "#/?model=llava-1.5-7b&gpu=H200";
-/// Searches that are timed, each 100,800 setups: two images of 1280 × 720, an effective batch of 64, all open.
+/// Cards for which searches are timed, each over 100,800 setups: two images of 1280 × 720, an effective batch of 64,
+/// all settings free.
 const SEARCHES: [&str; 2] = ["RTX 4090", "A100 80GB"];
-/// Changes of this many rounds are timed.
+/// Number of rounds of changes that are timed.
 const ROUNDS: usize = 8;
-/// First visits that are timed, each from an origin that the browser has not seen.
+/// Number of first visits that are timed, each from a new origin.
 const VISITS: usize = 7;
 
 #[tokio::main(flavor = "current_thread")]
@@ -110,15 +110,14 @@ async fn usable(page: &Page) -> WebDriverResult<f64> {
     Ok(time.unwrap_or(f64::NAN))
 }
 
-/// Waits until the service worker has kept the page.
+/// Waits until the service worker has cached the page.
 async fn kept(page: &Page) -> WebDriverResult<bool> {
     let script = "return Boolean(navigator.serviceWorker.controller)";
     let read = || async { page.driver.execute(script, vec![]).await?.convert::<bool>() };
     page.until("the page is kept", read, |kept| *kept).await
 }
 
-/// Slows the page's network down to 10 Mbit/s with 40 ms of latency. Its workers fetch a few small files beside it,
-/// which this does not slow.
+/// Limits the page's network to 10 Mbit/s with 40 ms of latency. Workers fetch a few small files at full speed.
 async fn slow_network(page: &Page) -> WebDriverResult<()> {
     let bytes_per_second = 10e6 / 8.0;
     let conditions = json!({
@@ -133,7 +132,7 @@ async fn slow_network(page: &Page) -> WebDriverResult<()> {
     Ok(())
 }
 
-/// Prints the files of a visit with their sizes as sent and as they are, largest first.
+/// Prints the files of a visit with their transferred and actual sizes, the largest first.
 fn print_visit(sent: Vec<Answer>, folder: &Path) {
     println!("{:<48}{:>9}{:>9}", "first visit, KB", "as sent", "raw");
     let mut files = BTreeMap::<String, u64>::new();
@@ -160,7 +159,7 @@ fn print_visit(sent: Vec<Answer>, folder: &Path) {
     }
 }
 
-/// One change: what was entered, and ms until its result stood in the page and was painted.
+/// A change: the entered value, and the milliseconds until its result was painted.
 #[derive(Debug, Deserialize)]
 struct Change(
     String,
@@ -173,14 +172,14 @@ async fn changes(page: &Page, list: Vec<(&str, String)>, how: &str) -> WebDriver
     page.driver.set_script_timeout(Duration::from_secs(120)).await?;
     let script = include_str!("changes.js");
     let answer = page.driver.execute_async(script, vec![json!(list), json!(how)]).await?;
-    // A text says which change went wrong.
+    // A text names the change that failed.
     if let Some(message) = answer.json().as_str() {
         panic!("{message}");
     }
     answer.convert()
 }
 
-/// Changes of several entries; none gives the run that the one before it gave.
+/// Changes of several settings; each gives a different run than the one before.
 fn list() -> Vec<(&'static str, String)> {
     let round = |n: usize| {
         [
@@ -198,7 +197,7 @@ fn list() -> Vec<(&'static str, String)> {
     (0..ROUNDS).flat_map(round).collect()
 }
 
-/// Numbers that are typed into several entries; none gives the run that the one before it gave.
+/// Numbers typed into several inputs; each gives a different run than the one before.
 fn numbers() -> Vec<(&'static str, String)> {
     let round = |n: usize| {
         [

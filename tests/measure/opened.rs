@@ -1,5 +1,5 @@
-//! What the page takes to read a large file: time to the first picture, memory, and how long its main thread was
-//! ever busy.
+//! Measures how the page reads a large file: time to the first picture, memory, and longest blocking of its main
+//! thread.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use xtask::static_server::Server;
 
 use crate::page::{Page, with_browser};
 
-/// Notes tasks that keep the page from answering, and when the first finding or curve is painted.
+/// Records tasks that block the page, and the time when the first finding or curve is painted.
 const WATCH: &str = "
     globalThis.longest = 0;
     new PerformanceObserver((list) => {
@@ -26,7 +26,7 @@ const WATCH: &str = "
         }));
     }).observe(document, { subtree: true, childList: true });";
 
-/// Moves over the curve and zooms, and gives the longest that one frame took meanwhile.
+/// Moves over the curve and zooms, and returns the longest frame.
 const LOOK: &str = "
     const done = arguments[arguments.length - 1];
     const slider = document.querySelector('[data-testid=instant-slider]');
@@ -44,7 +44,7 @@ const LOOK: &str = "
     };
     requestAnimationFrame(step);";
 
-/// Opens a file and prints what that took.
+/// Opens a file and prints the measurements.
 pub async fn print(file: &Path, folder: &Path) {
     let size = std::fs::metadata(file).expect("the file is there").len();
     let server = Server::start(folder.to_owned(), 0).expect("a port is free");
@@ -92,7 +92,7 @@ impl Page {
     }
 }
 
-/// The most that the browser's renderers ever held, those that this program started.
+/// Peak memory in KiB of the browser's renderers that this program started.
 fn renderers_kib() -> u64 {
     let Ok(all) = std::fs::read_dir("/proc") else { return 0 };
     let ids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());

@@ -1,6 +1,8 @@
+//! Quantiles of measured samples.
+
 use std::fmt;
 
-/// Median, 95th percentile and largest of a sample, each an observed value.
+/// Median, 95th percentile and maximum of a sample, each an observed value.
 #[derive(Debug, Clone, Copy)]
 pub struct Quantiles {
     median: f64,
@@ -9,11 +11,11 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Those of a sample that is not empty; nothing of an empty one.
+    /// Quantiles of a sample; NaN for an empty one.
     pub fn of(sample: &[f64]) -> Self {
         let mut sorted = sample.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // The nearest rank.
+        // Use the nearest rank.
         let at = |share: f64| {
             let rank = (share * sorted.len() as f64).ceil() as usize;
             sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)

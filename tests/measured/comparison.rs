@@ -1,3 +1,5 @@
+//! Pairs each measured case with the engine's prediction.
+
 use serde_json::{Map, Value};
 use vramscope_engine::setup::{Optimizer, Precision};
 use vramscope_engine::{Model, Report, simulate};
@@ -5,10 +7,10 @@ use vramscope_engine::{Model, Report, simulate};
 use super::quantity::Quantity;
 use super::row::{Measured, Row};
 
-/// What the engine says of a case: a report, or why there is none.
+/// The engine's report for a case, or its error.
 pub type Outcome = Result<Report, String>;
 
-/// A measured case and what the engine says of it.
+/// A measured case with its prediction.
 pub struct Comparison {
     /// The measurement.
     pub row: Row,
@@ -17,7 +19,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Predicts every row of a file of `data/truth`.
+    /// Predicts every row of a file in `data/truth`.
     pub fn of_file(file: &str) -> Vec<Self> {
         Row::read_all(file).into_iter().map(Self::of).collect()
     }
@@ -32,16 +34,16 @@ impl Comparison {
         Self { row, outcome }
     }
 
-    /// Relative error of a figure, where both sides have it.
+    /// Relative error of a quantity, if both measured and predicted.
     pub fn error(&self, quantity: Quantity) -> Option<f64> {
         let measured = quantity.measured(&self.row.measured)?.get() as f64;
         let predicted = quantity.predicted(self.outcome.as_ref().ok()?).get() as f64;
         Some((predicted - measured) / measured)
     }
 
-    /// Whether GradScaler left the optimizer out of steps that were measured, so that states that a training run has had
-    /// not been made when the last of them began; or out of the first and, as far as can be told, of the last. Random
-    /// weights overflow in fp16.
+    /// Returns true if GradScaler skipped the optimizer in measured steps, so that the optimizer states of a normal
+    /// training run did not exist when the last of them began; or if it skipped the first step and, as far as can be
+    /// told, the last. Random weights overflow in fp16.
     pub fn scaler_skipped(&self) -> bool {
         let Measured::Trained(row) = &self.row.measured else {
             return false;
@@ -59,8 +61,8 @@ impl Comparison {
         is_fp16 && (of("steady", "before_forward") < states_by || is_late)
     }
 
-    /// Relative error of the engine's first step where the scaler skipped: its peak, against that of the last
-    /// measured step.
+    /// Relative error of the engine's first step for rows whose scaler skipped: its peak, compared with that of the
+    /// last measured step.
     pub fn error_of_first_step(&self) -> Option<f64> {
         let Measured::Trained(row) = &self.row.measured else {
             return None;
@@ -68,7 +70,7 @@ impl Comparison {
         let steady = row.get("steady")?.as_object()?;
         let measured = |key: &str| steady.get(key).and_then(Value::as_u64);
         let first = self.outcome.as_ref().ok()?.first;
-        // States that this step made outlive it.
+        // States that this step created outlive it.
         let is_taken = measured("end")? > measured("before_forward")? + self.states(row) / 2;
         let predicted = if is_taken {
             first.peak()
@@ -79,7 +81,7 @@ impl Comparison {
         Some(predicted.get() as f64 / peak - 1.0)
     }
 
-    /// Bytes of the optimizer's states of a row.
+    /// Bytes of a row's optimizer states.
     fn states(&self, row: &Map<String, Value>) -> u64 {
         let width = match self.row.case.setup.optim {
             Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop => 8,
@@ -89,7 +91,7 @@ impl Comparison {
         width * row.get("trainable").and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// Whether all and trained parameters are as counted; nothing where one side has no count.
+    /// Returns true if total and trainable parameters equal the measured counts; `None` if either side has no count.
     pub fn parameters_are_exact(&self) -> Option<bool> {
         let Measured::Trained(row) = &self.row.measured else {
             return None;

@@ -1,21 +1,23 @@
+//! Limits on the errors of predictions.
+
 use super::quantity::Quantity;
 
-/// The largest errors allowed for a figure, as fractions; no limit where absent.
+/// Largest errors allowed for a quantity, as fractions; `None` means no limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
-    /// The figure.
+    /// The quantity.
     pub quantity: Quantity,
-    /// Of the median.
+    /// Limit of the median.
     pub median: Option<f64>,
-    /// Of the 90th percentile.
+    /// Limit of the 90th percentile.
     pub p90: Option<f64>,
-    /// Of the worst.
+    /// Limit of the largest error.
     pub max: Option<f64>,
-    /// Of the worst under-prediction.
+    /// Limit of the largest under-prediction.
     pub worst_under: Option<f64>,
 }
 
-/// What the engine promises of every row whose optimizer ran. Tighten here.
+/// Limits for every row whose optimizer ran. Lower them when predictions improve.
 pub fn limits() -> Vec<Limit> {
     let none = Limit {
         quantity: Quantity::PeakAllocated,
@@ -34,9 +36,9 @@ pub fn limits() -> Vec<Limit> {
         quantity: Quantity::PeakReserved,
         median: Some(0.015),
         p90: Some(0.05),
-        // Beyond 0.03 are row 70 of training_steps (smolvlm-256m) and row 24 of held_out_all_models (gpt2) alone:
-        // segments of 2370 and 3296 MiB stayed from the model before each in its process, with which both are
-        // exact (`recorded_process.rs`).
+        // Only row 70 of training_steps (smolvlm-256m) and row 24 of held_out_all_models (gpt2) exceed 0.03: segments
+        // of 2370 and 3296 MiB remained from the model before them in the same process, with which both are exact
+        // (`recorded_process.rs`).
         worst_under: Some(0.092),
         ..none
     };

@@ -1,5 +1,5 @@
-//! Measured against predicted: the rows of `data/truth`, the errors of the engine's predictions,
-//! and the table that is kept in the repository.
+//! Compares measurements with predictions: the rows of `data/truth`, the errors of the predictions, and the table in
+//! the repository.
 
 mod comparison;
 mod limits;

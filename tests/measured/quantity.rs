@@ -1,3 +1,5 @@
+//! Quantities that are both measured and predicted.
+
 use serde_json::Value;
 use vramscope_engine::Report;
 use vramscope_engine::device::{Device, REFERENCE};
@@ -7,37 +9,37 @@ use vramscope_engine::units::Bytes;
 
 use super::row::Measured;
 
-/// A figure that is both measured and predicted, in bytes.
+/// A quantity that is both measured and predicted, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Allocated once the model is made.
+    /// Allocated after the model is created.
     AfterModel,
-    /// Allocated when forward begins, in the steady step.
+    /// Allocated at the start of forward, in the steady step.
     BeforeForward,
-    /// Allocated when forward ends.
+    /// Allocated at the end of forward.
     AfterForward,
-    /// Highest within forward.
+    /// Peak within forward.
     PeakForward,
-    /// Allocated when backward ends.
+    /// Allocated at the end of backward.
     AfterBackward,
-    /// Highest within backward.
+    /// Peak within backward.
     PeakBackward,
-    /// Highest within clipping and the optimizer.
+    /// Peak within clipping and the optimizer.
     PeakOptimizer,
-    /// Allocated when the step ends.
+    /// Allocated at the end of the step.
     End,
-    /// Highest allocated within the steady step.
+    /// Peak of allocated bytes within the steady step.
     PeakAllocated,
-    /// Highest reserved over the run.
+    /// Peak of reserved bytes over the run.
     PeakReserved,
-    /// The same, of a run that was alone in its process.
+    /// Peak of reserved bytes, for a run alone in its process.
     ReservedAlone,
-    /// Held by the GPU outside PyTorch's allocator.
+    /// Bytes on the GPU outside PyTorch's allocator.
     OutsideTorch,
 }
 
 impl Quantity {
-    /// All, in the order of a step and then of what decides whether it fits.
+    /// All quantities, in the order of a step, followed by those that decide whether it fits.
     pub const ALL: [Self; 12] = [
         Self::AfterModel,
         Self::BeforeForward,
@@ -64,7 +66,7 @@ impl Quantity {
         Self::End,
     ];
 
-    /// The name that a prediction line gives it.
+    /// Name in a prediction line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AfterModel => "after_model",
@@ -82,7 +84,7 @@ impl Quantity {
         }
     }
 
-    /// What was measured, where the row holds it.
+    /// The measured value, if the row has one.
     pub fn measured(self, measured: &Measured) -> Option<Bytes> {
         let Measured::Trained(row) = measured else { return None };
         let value = match self {
@@ -95,7 +97,7 @@ impl Quantity {
         value.and_then(Value::as_u64).filter(|&bytes| bytes > 0).map(Bytes::new)
     }
 
-    /// What the engine says.
+    /// The predicted value.
     pub fn predicted(self, report: &Report) -> Bytes {
         let steady = &report.steady;
         match self {

@@ -1,3 +1,5 @@
+//! Reads measured cases.
+
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -6,39 +8,39 @@ use flate2::read::GzDecoder;
 use serde_json::{Map, Value};
 use vramscope_engine::Case;
 
-/// What became of a measured case.
+/// Result of a measured case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measured {
-    /// It trained; the row's own keys and values.
+    /// The case trained; the row's keys and values.
     Trained(Map<String, Value>),
     /// The GPU had too little memory.
     OutOfMemory,
-    /// transformers or PyTorch refused it, with this message.
+    /// transformers or PyTorch failed with this message.
     Failed(String),
 }
 
 /// One measured case.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// How many cases came before in its file.
+    /// Number of cases before it in its file.
     pub index: usize,
-    /// Where the course uses it (`course.jsonl`), such as `L.batch`.
+    /// Label of its use in the course (`course.jsonl`), such as `L.batch`.
     pub label: Option<String>,
     /// The case as the engine reads it.
     pub case: Case,
-    /// The configuration of its model, where that is none of the catalogue (`configurations.jsonl.gz`).
+    /// Configuration of its model, if the catalogue does not have it (`configurations.jsonl.gz`).
     pub config: Option<String>,
-    /// The case's keys as given, but for its model and what only concerns timing.
+    /// The case's keys as given, except its model and keys that only affect timing.
     pub options: String,
-    /// What was measured.
+    /// The result of the measurement.
     pub measured: Measured,
 }
 
 impl Row {
-    /// The rows of a file of `data/truth`, in order; lines without a case are passed over.
+    /// Reads the rows of a file in `data/truth`, in order, skipping lines without a case.
     ///
     /// # Panics
-    /// When the file is missing or malformed: it is a part of the repository.
+    /// If the file is missing or malformed, since it is part of the repository.
     pub fn read_all(file: &str) -> Vec<Self> {
         let text = text(file);
         let cases = text
@@ -72,10 +74,10 @@ impl Row {
     }
 }
 
-/// The text of a file of `data/truth`, packed or not.
+/// Reads the text of a file in `data/truth`, compressed or not.
 ///
 /// # Panics
-/// When the file is missing or malformed: it is a part of the repository.
+/// If the file is missing or malformed, since it is part of the repository.
 pub fn text(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/truth").join(file);
     let opened = File::open(&path).map(BufReader::new);
@@ -88,7 +90,7 @@ pub fn text(file: &str) -> String {
     text
 }
 
-/// Fields that are not told where they have these values.
+/// Values of fields that are omitted from labels.
 const USUAL: [(&str, &str); 5] = [
     ("ckpt", "none"),
     ("attn", "sdpa"),
@@ -97,7 +99,7 @@ const USUAL: [(&str, &str); 5] = [
     ("lora_dropout", "0.0"),
 ];
 
-/// `batch=4 seq=1024 optim=sgd`, in the order of the file.
+/// Formats a case as `batch=4 seq=1024 optim=sgd`, in the order of the file.
 fn options(case: &Value) -> String {
     let mut words = Vec::new();
     for (key, value) in case.as_object().into_iter().flatten() {

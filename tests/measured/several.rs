@@ -1,4 +1,4 @@
-//! Rows of one of several GPUs: each case simulated, beside what was measured.
+//! Measured rows of one of several GPUs, each with its simulation.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use vramscope_engine::{Case, Model, Report, format};
 
 use super::Statistics;
 
-/// Figures of the steady step, as rows name them; after them come its peak and the highest reserved bytes.
+/// Quantities of the steady step, as rows name them; its peak and the highest reserved bytes follow.
 pub const PHASES: [&str; 7] = [
     "before_forward",
     "after_forward",
@@ -21,19 +21,19 @@ pub const PHASES: [&str; 7] = [
     "end",
 ];
 
-/// Place of the peak among the figures.
+/// Index of the peak among the quantities.
 pub const PEAK: usize = PHASES.len();
 
-/// Place of the reserved bytes.
+/// Index of the reserved bytes.
 pub const RESERVED: usize = PEAK + 1;
 
 /// One case.
 pub struct Row {
-    /// What was run.
+    /// The case.
     pub case: Case,
-    /// What was measured.
+    /// The measured values.
     pub measured: Value,
-    /// What is predicted.
+    /// The prediction.
     pub report: Report,
 }
 
@@ -58,7 +58,7 @@ impl Row {
         })
     }
 
-    /// How the GPUs share, in words.
+    /// Describes the parallelism in words.
     fn shares(&self) -> String {
         let parallel = self.case.parallel.unwrap_or_default();
         let gpus = match parallel.world {
@@ -73,7 +73,8 @@ impl Row {
         format!("{:?}{gpus}{stage}{mp}{offload}", parallel.strategy)
     }
 
-    /// (predicted − measured) ÷ measured of each figure, without the `foreign` bytes that the measuring program holds.
+    /// (predicted − measured) ÷ measured for each quantity, without the `foreign` bytes that the measuring program
+    /// holds.
     pub fn errors(&self, foreign: u64) -> [f64; PHASES.len() + 2] {
         let error = |predicted: u64, measured: &Value| {
             let measured = (measured.as_u64().expect("bytes") - foreign) as f64;
@@ -99,19 +100,19 @@ impl Row {
     }
 }
 
-/// Every case of a file of `data/truth`, one of several GPUs each.
+/// All cases of a file in `data/truth`, each for one of several GPUs.
 pub struct Rows {
     /// The cases.
     pub rows: Vec<Row>,
-    /// Bytes that the measuring program holds beside training.
+    /// Bytes that the measuring program holds in addition to training.
     foreign: u64,
 }
 
 impl Rows {
-    /// Reads and simulates them.
+    /// Reads and simulates the cases.
     ///
     /// # Panics
-    /// When the file is not there or not what the measuring program writes.
+    /// If the file is missing or malformed.
     pub fn read(file: &str, foreign: u64) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/truth").join(file);
         let text = std::fs::read_to_string(path).expect("the rows are there");
@@ -121,16 +122,16 @@ impl Rows {
         }
     }
 
-    /// Errors of one figure over all cases.
+    /// Errors of one quantity over all cases.
     ///
     /// # Panics
-    /// When there is no case.
+    /// If there is no case.
     pub fn of(&self, figure: usize) -> Statistics {
         let errors: Vec<f64> = self.rows.iter().map(|row| row.errors(self.foreign)[figure]).collect();
         Statistics::of(&errors).expect("there are rows")
     }
 
-    /// The table of all cases, under `head`.
+    /// Formats the table of all cases, with `head` as its header.
     pub fn table(&self, head: &str) -> String {
         let mut out = head.to_owned();
         out += "| case | before fwd | after fwd | peak fwd | after bwd | peak bwd | peak opt | end | **peak** | reserved |\n";

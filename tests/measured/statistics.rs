@@ -1,11 +1,13 @@
+//! Statistics of relative errors.
+
 /// Summary of relative errors, (predicted − measured) ÷ measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statistics {
-    /// How many errors there are.
+    /// Number of errors.
     pub count: usize,
     /// Median of their magnitudes.
     pub median: f64,
-    /// 90th percentile of their magnitudes: the smallest that at least nine in ten do not pass.
+    /// 90th percentile of their magnitudes: the smallest that at least nine in ten do not exceed.
     pub p90: f64,
     /// Largest magnitude.
     pub max: f64,
@@ -14,7 +16,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Summarises errors; nothing where there are none.
+    /// Summarises errors; `None` if there are none.
     pub fn of(errors: &[f64]) -> Option<Self> {
         let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
         sizes.sort_by(f64::total_cmp);

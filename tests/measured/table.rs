@@ -1,3 +1,5 @@
+//! Formats the table of measured against predicted values.
+
 use vramscope_engine::format;
 
 use super::comparison::Comparison;
@@ -5,7 +7,7 @@ use super::quantity::Quantity;
 use super::row::Measured;
 use super::statistics::Statistics;
 
-/// Where the table is kept, from the root of the repository.
+/// Path of the table, relative to the repository's root.
 pub const TABLE_PATH: &str = "tests/data/measured_vs_predicted.md";
 
 const HEAD: &str = "\
@@ -23,18 +25,18 @@ step. Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";
 
-/// Steps of runs in fp16 once GradScaler takes them, for cases whose first steps it does not take.
+/// Steps of fp16 runs after GradScaler stops skipping, for cases whose first steps it skips.
 pub const SETTLED_FILE: &str = "settled_fp16.jsonl";
 
-/// Cases drawn by chance, whose predictions were written down before anything was measured: over models without
-/// a row in `training_steps.jsonl`, and over all.
+/// Random cases whose predictions were recorded before they were measured: over models without a row in
+/// `training_steps.jsonl`, and over all models.
 pub const HELD_OUT_FILES: [&str; 2] = ["held_out.jsonl", "held_out_all_models.jsonl"];
 
-/// Cases that were measured each in a process of its own: those of `training_steps.jsonl` and
-/// `held_out_all_models.jsonl` again, and 195 drawn by chance.
+/// Cases that were each measured in a separate process: those of `training_steps.jsonl` and `held_out_all_models.jsonl`
+/// again, and 195 random ones.
 pub const OWN_PROCESS_FILE: &str = "own_process.jsonl";
 
-/// Configurations drawn by chance, each family's, measured each in a process of its own.
+/// Random configurations of each family, each measured in a separate process.
 pub const CONFIGURATIONS_FILE: &str = "configurations.jsonl.gz";
 
 /// All files of training steps, in the order of the table.
@@ -45,7 +47,7 @@ pub fn files() -> impl Iterator<Item = &'static str> {
         .chain([OWN_PROCESS_FILE, CONFIGURATIONS_FILE])
 }
 
-/// Columns of errors, with a short head each; those of which a file has nothing are left out.
+/// Columns of errors with short headers; columns without data are left out for a file.
 const ERRORS: [(Quantity, &str); 10] = [
     (Quantity::BeforeForward, "before fwd"),
     (Quantity::AfterForward, "after fwd"),
@@ -59,7 +61,7 @@ const ERRORS: [(Quantity, &str); 10] = [
     (Quantity::ReservedAlone, "fresh"),
 ];
 
-/// The whole table: a summary and the rows, for each file.
+/// Formats the whole table: for each file a summary and its rows.
 pub fn render_table() -> String {
     let mut out = String::from(HEAD);
     for file in files() {

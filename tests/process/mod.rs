@@ -1,4 +1,4 @@
-//! One process that trains, drops what it trained, and trains something else.
+//! Simulates a process that trains a model, drops it, and trains another one.
 
 use std::collections::HashMap;
 
@@ -8,22 +8,22 @@ use vramscope_engine::tape::Kind;
 use vramscope_engine::tape::log::{Event, StorageId};
 use vramscope_engine::units::Bytes;
 
-/// What became of one run.
+/// Result of one run.
 pub struct Trained {
     pub fits: bool,
     pub allocated: u64,
     pub reserved: u64,
-    /// Of the process so far.
+    /// Number of retries in the process so far.
     pub retries: u64,
 }
 
-/// A process with a limit, as `max_batch.py` runs it: the cache is emptied before each run, and libraries keep
+/// A process with a memory limit, as `max_batch.py` runs it: the cache is emptied before each run, and libraries keep
 /// their workspaces to the end.
 pub struct Process {
     allocator: CachingAllocator,
-    /// Blocks of each storage; a state that is made anew has two for a moment.
+    /// Blocks of each storage; a recreated state temporarily has two.
     live: HashMap<StorageId, Vec<Block>>,
-    /// By library and how many of its workspaces were made before: one for each thread.
+    /// Workspaces by library and by number of its workspaces created before: one for each thread.
     workspaces: HashMap<(&'static str, usize), Block>,
 }
 
@@ -37,7 +37,7 @@ impl Default for Process {
     }
 }
 
-/// Which of a run's storages are workspaces.
+/// The storages of a run that are workspaces.
 type Workspaces = HashMap<StorageId, (&'static str, usize)>;
 
 impl Process {
@@ -45,7 +45,7 @@ impl Process {
         self.allocator.set_limit(limit);
     }
 
-    /// Makes a model, trains some steps and drops everything.
+    /// Creates a model, trains some steps and drops everything.
     pub fn train(&mut self, run: &Recording, steps: usize) -> Trained {
         self.allocator.empty_cache();
         self.allocator.reset_peaks();

@@ -1,4 +1,4 @@
-//! The API as its document describes it, on both databases.
+//! Tests that the API behaves as its document describes, on both databases.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ on_both! {
         assert_eq!(read.json()["results"].as_array().map(Vec::len), Some(6));
         assert_eq!(read.header("etag"), Some(format!("\"{id}\"").as_str()));
 
-        // Once more after a restart: tables that are there stay.
+        // After a restart existing tables remain.
         assert_eq!(server.terminate(), Some(0));
         let server = Server::start(database);
         get(server.address, &format!("/api/records/{id}"), None).is(200);
@@ -120,7 +120,7 @@ on_both! {
         for line in ["vramscope_records 1\n", "vramscope_uploads_total{outcome=\"stored\"} 1\n"] {
             assert!(metrics.contains(line), "{metrics}");
         }
-        // A token is stored as its hash alone, and can be taken away.
+        // A token is only stored as its hash, and can be revoked.
         let tokens = |args: &[&str]| {
             let mut command = vramscope(std::path::Path::new("/nonexistent"));
             command.args(["serve", "token"]).args(args).args(["--database", database]);

@@ -1,4 +1,4 @@
-//! The server is killed while records arrive: what it acknowledged is there afterwards, once.
+//! Kills the server while records arrive: every acknowledged record is in the database afterwards, exactly once.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::support::{Server, get, on_both, record};
 
-/// `VRAMSCOPE_CRASH_ROUNDS=100 cargo nextest run -p vramscope --test server crash` for more.
+/// Number of rounds; `VRAMSCOPE_CRASH_ROUNDS=100 cargo nextest run -p vramscope --test server crash` runs more.
 fn rounds() -> u64 {
     let given = std::env::var("VRAMSCOPE_CRASH_ROUNDS").ok();
     given.and_then(|text| text.parse().ok()).unwrap_or(3)
@@ -30,7 +30,7 @@ on_both! {
                     std::thread::spawn(move || send_until_gone(address, &token, &number, &acknowledged))
                 })
                 .collect();
-            // Once something was acknowledged, however slow the machine is; then at another moment of the work each time.
+            // Wait for an acknowledgement, however slow the machine is, then for a different time in each round.
             let count = || acknowledged.lock().expect("no sender broke").len() as u64;
             let begun = count();
             while count() < begun + 3 {
@@ -73,7 +73,7 @@ fn send_until_gone(address: SocketAddr, token: &str, number: &AtomicU64, acknowl
     }
 }
 
-/// The id of a whole answer; `None` once the server is gone.
+/// ID in a complete response; `None` once the server is gone.
 fn acknowledgement(reader: &mut impl BufRead) -> Option<String> {
     let (mut line, mut length, mut created) = (String::new(), 0, false);
     loop {

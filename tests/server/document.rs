@@ -1,19 +1,19 @@
-//! The OpenAPI document itself: valid, and true of what the server answers.
+//! Tests that the OpenAPI document is valid, and that the server's responses match it.
 
 use serde_json::{Value, json};
 
 use crate::support::{EXAMPLE, Scratch, Server, get, id_of, post, record, request};
 
-/// The published schema of OpenAPI 3.1 documents; `tests/data/openapi/README.md` says whose.
+/// Published schema of OpenAPI 3.1 documents; `tests/data/openapi/README.md` states its source.
 const OPENAPI: &str = include_str!("../data/openapi/3.1.schema.json");
-/// Any address will do: it is what relative references are taken from.
+/// Base of relative references; any URL works.
 const HERE: &str = "https://vramscope.example";
 
 fn text(at: &str) -> Value {
     serde_json::from_str(at).expect("JSON")
 }
 
-/// What a schema of the document has against a value.
+/// Errors of validating a value against a schema of the document.
 fn faults(document: &Value, schema: &str, value: &Value) -> Vec<String> {
     let mut record = text(include_str!("../../src/benchmark/schema.json"));
     record["$id"] = format!("{HERE}/api/record.schema.json").into();
@@ -37,11 +37,11 @@ fn the_document_is_valid_openapi() {
         .map(|error| error.to_string())
         .collect();
     assert_eq!(found, Vec::<String>::new());
-    // And the validator would say so if it were not.
+    // Check that the validator does detect an invalid document.
     let mut broken = document.clone();
     broken["paths"]["/api/records"]["get"]["parameters"][0]["in"] = "nowhere".into();
     assert!(!validator.is_valid(&broken));
-    // Every reference leads somewhere.
+    // Every reference has a target.
     let mut references = Vec::new();
     collect(&document, &mut references);
     assert!(references.len() > 20);
@@ -163,7 +163,7 @@ fn a_list_is_sent_again_only_once_it_has_changed() {
         assert_eq!((asked(&before), count()), (200, Some(number as usize + 1)));
         before = tag();
     }
-    // What waits in quarantine changes no list until it is let out.
+    // A record in quarantine appears in no list until it is released.
     let faster = EXAMPLE.replace("\"NVIDIA H200\"", "\"NVIDIA A100-SXM4-80GB\"");
     let id = id_of(&post(server.address, &write, &faster).is(201).json());
     assert_eq!((asked(&before), count()), (304, Some(3)));

@@ -1,4 +1,4 @@
-//! Static files instead of a server.
+//! Tests of static files that replace a server.
 
 use serde_json::Value;
 

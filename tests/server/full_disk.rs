@@ -1,12 +1,11 @@
-//! A database that cannot grow any more: refused with the right status, and nothing acknowledged is lost.
+//! Tests a database that cannot grow: requests fail with the right status, and no acknowledged record is lost.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Scratch, Server, get, id_of, post, record, vramscope};
 
-/// The binary with no file larger than this many blocks of 512 bytes; writing on gives an error, as on
-/// a disk that is full.
+/// The binary with a limit on file size in blocks of 512 bytes; further writes fail, as on a full disk.
 fn limited(blocks: u64, home: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
@@ -56,7 +55,7 @@ fn a_full_database_refuses_and_keeps_what_it_has() {
         refused.body
     );
     assert!(acknowledged.len() > 10);
-    // It still reads, and once there is room it writes again.
+    // Reading still works, and once there is space writing does again.
     get(server.address, "/api/records", None).is(200);
     server.kill();
     let server = Server::start(database);
@@ -80,7 +79,7 @@ fn a_spool_without_room_says_so_and_sends_nothing() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("spool") && said.contains("nothing was sent"), "{said}");
     assert!(file.is_file());
-    // Nothing half written waits.
+    // No partially written record waits.
     let mut again = vramscope(scratch.folder());
     let output = again
         .args(["upload", "--to", "http://127.0.0.1:9", "--yes"])

@@ -1,4 +1,4 @@
-//! Requests that were damaged at random: answered, and never with a fault of the server's.
+//! Sends randomly damaged requests: every one is answered, never with a server error.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -18,7 +18,7 @@ const ROUTES: [&str; 10] = [
     "/metrics",
 ];
 
-/// A place, what to do there, and a byte.
+/// Position, operation, and byte.
 type Damage = (prop::sample::Index, u8, u8);
 
 fn damaged(mut bytes: Vec<u8>, damages: &[Damage]) -> Vec<u8> {

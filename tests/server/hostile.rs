@@ -1,4 +1,4 @@
-//! Requests that mean no good, or were not thought through: refused with the right status.
+//! Tests that malicious or faulty requests are refused with the right status.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -31,7 +31,7 @@ fn head(token: &str, more: &str) -> String {
     )
 }
 
-/// Resident memory of a process, in KiB.
+/// Resident memory of a process in KiB.
 fn resident_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("Linux");
     let line = status
@@ -50,7 +50,7 @@ fn a_gigabyte_is_refused_at_once_and_never_held() {
     raw(server.address, head(write, "Content-Length: 1073741824\r\n").as_bytes())
         .expect("an answer")
         .is(413);
-    // And where nobody says how long it is.
+    // Do the same without stating the length.
     let mut stream = TcpStream::connect(server.address).expect("a connection");
     let reading = stream.try_clone().expect("a second handle");
     let sender = std::thread::spawn({
@@ -83,7 +83,7 @@ fn whoever_is_slow_is_let_go() {
     )
     .expect("an answer")
     .is(408);
-    // A head that never ends is not worth an answer.
+    // An unfinished request head gets no response.
     assert!(is_closed_after(server.address, b"GET /healthz HTTP/1.1\r\nHost: te"));
     get(server.address, "/healthz", None).is(200);
 }
@@ -200,7 +200,7 @@ fn whoever_asks_too_often_is_told_when_to_come_back() {
         .and_then(|text| text.parse().ok())
         .expect("seconds");
     assert!((1..=11).contains(&wait), "{wait}");
-    // Neither whether it is alive nor what it is made of is counted.
+    // Health checks and documentation are not counted.
     get(server.address, "/healthz", None).is(200);
     get(server.address, "/api/openapi.json", None).is(200);
     assert!(write.starts_with("vrs_"));

@@ -1,12 +1,12 @@
-//! How many records a second a server takes durably, how long each takes, and how long lists take:
+//! Measures a server's throughput of durable records, the latency of each, and the latency of lists:
 //!
 //! ```sh
 //! cargo build --release -p vramscope
 //! cargo run --release -p vramscope --example load -- target/release/vramscope [DATABASE] [SECONDS] [RECORD.json]
 //! ```
 //!
-//! 64 connections each send a record, wait for its acknowledgement, and send the next. Client and server
-//! share the machine.
+//! 64 connections each send a record, wait for its acknowledgement, and send the next. Client and server share the
+//! machine.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 type Fallible<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const CONNECTIONS: usize = 64;
-/// Records that the lists are read from.
+/// Number of records in the database when lists are measured.
 const LISTED: u64 = 10_000;
 const EXAMPLE: &str = include_str!("../data/records/example.json");
 
@@ -193,7 +193,7 @@ fn upload_some(address: SocketAddr, token: &str, template: &serde_json::Value, r
     Ok(())
 }
 
-/// A record with a number in it that changes, without writing all of it again.
+/// A record with a number that changes, without serializing it again.
 struct Varied {
     before: String,
     after: String,
@@ -233,7 +233,7 @@ impl Connection {
         Ok(Self { stream, reader })
     }
 
-    /// Sends a record and gives the time until it is acknowledged.
+    /// Sends a record and returns the time until it is acknowledged.
     fn post(&mut self, token: &str, body: &str) -> Fallible<Duration> {
         let request = format!(
             "POST /api/records HTTP/1.1\r\nHost: load\r\nAuthorization: Bearer {token}\r\n\

@@ -1,4 +1,4 @@
-//! `serve`, `upload` and `export` through the real binary, on SQLite and on a real PostgreSQL.
+//! Tests of `serve`, `upload` and `export` with the real binary, on SQLite and on a real PostgreSQL.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 

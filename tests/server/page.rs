@@ -1,4 +1,4 @@
-//! The page's files beside the API.
+//! Tests of serving the page's files.
 
 use crate::support::{Scratch, Server, get, raw, vramscope};
 
@@ -28,7 +28,7 @@ fn the_page_is_served_with_its_own_policy_and_nothing_beside_it() {
         assert_eq!(answer.header("content-type"), Some(kind));
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         let policy = answer.header("content-security-policy").expect("a policy");
-        // A worker is held to the policy of its script.
+        // A worker is subject to the policy of its script.
         assert_eq!(
             policy.contains("script-src 'self'"),
             path.ends_with(".js"),
@@ -52,7 +52,7 @@ fn the_page_is_served_with_its_own_policy_and_nothing_beside_it() {
 #[test]
 fn files_are_sent_as_the_client_takes_them_and_not_twice() {
     let scratch = Scratch::new();
-    // The server sends what the build left, whatever it holds; letters can be counted in a text.
+    // The server sends the built files unchanged, whatever they contain; letters in a text are easy to count.
     let files = [
         ("index.html", INDEX.to_owned()),
         ("app.wasm", "w".repeat(900)),

@@ -1,4 +1,5 @@
-//! `upload` against servers that are gone, slow, broken or something else: nothing is lost, and it says why.
+//! Tests of `upload` with servers that are gone, slow, broken or something else: no record is lost, and the message
+//! says why.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use crate::support::{EXAMPLE, Scratch, Server, get, vramscope};
 
-/// A server that answers each request with the next of these, whole, and the last one from then on.
+/// A server that gives each of these responses in turn, and then repeats the last one.
 fn answering<const N: usize>(answers: [&str; N]) -> SocketAddr {
     let answers = answers.map(str::to_owned);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -70,7 +71,7 @@ fn waiting(home: &Path) -> usize {
         .count()
 }
 
-/// Uploads the example, and asserts that it failed with these words and waits.
+/// Uploads the example, and asserts that it fails with these words and waits in the spool.
 fn fails(to: &str, more: &[&str], words: &[&str]) -> Scratch {
     let scratch = Scratch::new();
     let file = scratch.file("h200.json", EXAMPLE);

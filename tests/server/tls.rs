@@ -1,4 +1,4 @@
-//! HTTPS from end to end, with a certificate of the test's own.
+//! Tests of HTTPS from end to end, with a generated certificate.
 
 use crate::support::{EXAMPLE, Scratch, Server, raw, vramscope};
 
@@ -36,7 +36,7 @@ fn a_record_goes_over_https_to_whom_the_certificate_names() {
             "{refused:?}"
         );
     }
-    // Whoever does not speak TLS learns nothing.
+    // Clients that do not speak TLS receive no response.
     assert!(raw(server.address, b"GET /healthz HTTP/1.1\r\nHost: t\r\n\r\n").is_none());
 }
 

@@ -1,4 +1,4 @@
-//! The whole way of a record: file, `upload`, `serve`, and back.
+//! Follows a record from its file through `upload` and `serve`, and back.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ on_both! {
     }
 }
 
-/// Where the system lets a test reach its user's keyring: some containers do not.
+/// Runs only if the system lets a test access its user's keyring; some containers do not.
 #[test]
 fn a_kept_token_is_used_and_can_be_forgotten() {
     let scratch = Scratch::new();

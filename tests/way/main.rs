@@ -1,8 +1,8 @@
-//! The whole way of a measurement: `bench` measures and sends, `serve` stores, the page in Chromium shows it and
-//! makes it the card that times are estimated from.
+//! Follows a measurement end to end: `bench` measures and uploads, `serve` stores, the page in Chromium shows it and
+//! uses it as the card for time estimates.
 //!
-//! The binary is one with the portable backend, which measures wherever there is a Vulkan: in CI on Mesa's
-//! lavapipe, a GPU played by the processor. `cargo xtask test` builds both and runs this.
+//! The binary has the portable backend, which measures on any Vulkan device: in CI on Mesa's lavapipe, which emulates a
+//! GPU on the CPU. `cargo xtask test` builds both and runs this.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 #![allow(
@@ -25,7 +25,7 @@ use thirtyfour::prelude::*;
 use page::{Page, built, with_browser};
 use support::{Postgres, Scratch, Server, get, id_of, vramscope};
 
-/// Small kernels, one for each figure of the page: a processor that plays a GPU takes minutes for large ones.
+/// Small kernels, one for each value on the page: an emulated GPU takes minutes for large ones.
 const KERNELS: [&str; 4] = [
     "=device_copy 1.0MiB",
     "=gemm fp32 256x256x256 nt",
@@ -33,7 +33,7 @@ const KERNELS: [&str; 4] = [
     "=attention flash fp32 1x16x128x64 forward",
 ];
 
-/// Measures and sends; `None` where no GPU, real or played, is there.
+/// Measures and uploads; `None` if there is neither a GPU nor an emulated one.
 fn bench(scratch: &Scratch, server: &Server) -> Option<Value> {
     let record = scratch.path("card.json");
     let mut command = vramscope(scratch.folder());
@@ -95,7 +95,7 @@ async fn walk(database: &str) {
     .await;
 }
 
-/// Makes the record this browser's card, which another visit still knows.
+/// Selects the record as this browser's card; it must persist to the next visit.
 async fn chosen(page: &Page, id: &str) -> WebDriverResult<()> {
     page.click("make-mine").await?;
     page.until("my card", || page.value("my-card"), Option::is_some).await?;
@@ -112,7 +112,7 @@ async fn chosen(page: &Page, id: &str) -> WebDriverResult<()> {
     Ok(())
 }
 
-/// As the page computes it: operations over the median time.
+/// Computes the fastest product as the page does: operations over the median time.
 fn fastest_product(record: &Value) -> f64 {
     let results = record["results"].as_array().expect("results");
     let rate = |result: &Value| {

@@ -1,4 +1,4 @@
-//! Where kernels run.
+//! Backends that run kernels, and the interface that they share.
 
 pub mod cuda;
 #[cfg(feature = "portable")]
@@ -8,24 +8,24 @@ use vramscope_benchmark::{BenchedDevice, Implementation, Kernel, Outcome, Readin
 
 use crate::kernels::reference::Reader;
 
-/// Why a kernel gives no time.
+/// Reason why a kernel has no time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It does not fit.
+    /// The kernel does not fit into memory.
     OutOfMemory {
-        /// Bytes that were asked for.
+        /// Bytes requested.
         needed: u64,
-        /// Bytes that were free.
+        /// Bytes free.
         free: u64,
     },
-    /// It cannot run here: why, and what would make it run.
+    /// The kernel cannot run here; the text says why, and what would make it run.
     Unsupported(String),
-    /// It broke: what the driver or library said.
+    /// The kernel failed; the text is the driver's or library's message.
     Failed(String),
 }
 
 impl Refusal {
-    /// As a result.
+    /// Converts to the outcome in a record.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::OutOfMemory { needed, free } => Outcome::OutOfMemory {
@@ -47,26 +47,26 @@ impl From<Refusal> for String {
     }
 }
 
-/// A card, through one interface.
+/// A card that can run kernels.
 pub trait Backend {
-    /// What it is.
+    /// Description of the card.
     fn device(&self) -> BenchedDevice;
 
-    /// Its state now.
+    /// Current state of the card.
     fn reading(&self) -> Reading;
 
-    /// Processes other than this one that hold it, where that can be told.
+    /// Number of other processes that use the card, if that can be determined.
     fn other_processes(&self) -> Option<u32>;
 
-    /// Bytes of its memory that are taken, where that can be told.
+    /// Bytes of the card's memory in use, if that can be determined.
     fn taken_bytes(&self) -> Option<u64>;
 
-    /// Whether a kernel only stands in for a library that is there: such kernels run where they are named.
+    /// Returns true if a kernel only substitutes for an available library; such kernels run only when named.
     fn is_stand_in(&self, _kernel: &Kernel) -> bool {
         false
     }
 
-    /// Makes a kernel ready to run, on inputs that are filled.
+    /// Prepares a kernel, with filled inputs.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -75,24 +75,24 @@ pub trait Backend {
 
 /// A kernel that is ready to run.
 pub trait Prepared: Reader {
-    /// What runs.
+    /// The implementation that runs.
     fn implementation(&self) -> Implementation;
 
-    /// Highest bytes beyond the inputs, each allocation rounded up as PyTorch's allocator does.
+    /// Peak bytes beyond the inputs, each allocation rounded up as PyTorch's allocator does.
     fn peak_extra_bytes(&self) -> Option<u64>;
 
-    /// What takes the times.
+    /// The clock that measures the times.
     fn timer(&self) -> Timer;
 
-    /// Runs once, onto results that were filled with what is no number, and waits.
+    /// Runs once, with results filled with NaN beforehand, and waits.
     ///
     /// # Errors
-    /// What the driver or library said.
+    /// The driver's or library's message.
     fn run_once(&mut self) -> Result<(), Refusal>;
 
-    /// Runs `launches` times, one after the other, and gives the nanoseconds of all.
+    /// Runs `launches` times back to back and returns the total nanoseconds.
     ///
     /// # Errors
-    /// What the driver or library said.
+    /// The driver's or library's message.
     fn time(&mut self, launches: u32) -> Result<u64, Refusal>;
 }

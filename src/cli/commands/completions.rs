@@ -1,3 +1,5 @@
+//! `vramscope completions`: writes a shell's completion script.
+
 use std::io::Write;
 
 use clap::{Args, CommandFactory};
@@ -23,9 +25,9 @@ impl Completions {
     /// Writes the script to standard output.
     ///
     /// # Errors
-    /// When standard output cannot be written.
+    /// If standard output cannot be written.
     pub fn run(self) -> Result<(), Failure> {
-        // clap_complete panics when its writer fails, so it writes to memory first.
+        // clap_complete panics if its writer fails, so it writes to memory first.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "vramscope", &mut script);
         let mut out = std::io::stdout().lock();

@@ -1,3 +1,5 @@
+//! `vramscope diagnose`: finds the cause of a crash in the files it left.
+
 use std::io::Read;
 
 use clap::Args;
@@ -57,7 +59,7 @@ const EXAMPLES: &str = "  vramscope diagnose train.log
   vramscope diagnose error.txt --model llava-1.5-7b --batch 4 --seq 2048
       with the bytes that each change of the setup saves";
 
-/// A file and what is in it.
+/// A file and the evidence in it.
 #[derive(Serialize)]
 struct Understood {
     file: String,
@@ -74,7 +76,7 @@ struct Answer<'a> {
     evidence: &'a [Understood],
 }
 
-/// A finding with its English words.
+/// A finding with its English text.
 #[derive(Serialize)]
 struct Told<'a> {
     code: &'static str,
@@ -87,10 +89,10 @@ struct Told<'a> {
 }
 
 impl Diagnose {
-    /// Reads everything, and writes what it means.
+    /// Reads all files and writes the diagnosis.
     ///
     /// # Errors
-    /// When a file cannot be read, nothing in any of them is understood, or standard output cannot be written.
+    /// If a file cannot be read, no file contains evidence, or standard output cannot be written.
     pub fn run(self) -> Result<(), Failure> {
         let setup = self.known_setup()?;
         let understood = understand(&self.files)?;
@@ -145,7 +147,7 @@ impl Diagnose {
     }
 }
 
-/// A run whose model and setup were named.
+/// The simulated run of the named model and setup.
 struct Known {
     model: Model,
     setup: Setup,
@@ -185,8 +187,8 @@ fn capacity(target: &Target) -> Bytes {
     }
 }
 
-/// What changes are held against: what was named, or what the error says that PyTorch can have, which is what
-/// it keeps and what is free.
+/// Memory against which changes are judged: the named target, or else the memory available to PyTorch according to the
+/// error, which is reserved plus free memory.
 fn room(target: Option<Target>, pieces: &[Piece]) -> Option<Room<'static>> {
     let told = || {
         pieces.iter().find_map(|piece| match &piece.evidence {
@@ -200,8 +202,7 @@ fn room(target: Option<Target>, pieces: &[Piece]) -> Option<Room<'static>> {
     target.map(|target| target.room()).or_else(told)
 }
 
-/// Everything understood of all files. A file without anything is told on standard error while another has
-/// something.
+/// Reads the evidence in all files. A file without evidence is reported on standard error if another one has some.
 fn understand(files: &[Source]) -> Result<Vec<Understood>, Failure> {
     let (mut all, mut refusals) = (Vec::new(), Vec::new());
     for source in files {
@@ -229,7 +230,7 @@ fn read(source: &Source) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::with_capacity(source.size().min(LARGEST) as usize);
     let ended = input.read_to_end(&mut bytes);
     match ended {
-        // A file that is cut short still holds what comes before.
+        // A truncated file still contains valid data before its end.
         Err(_) if gzipped && !bytes.is_empty() => {
             anstream::eprintln!("note: {source}: the gzip file is cut short; what it holds is read");
             Ok(bytes)

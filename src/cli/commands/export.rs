@@ -1,3 +1,5 @@
+//! `vramscope export`: writes records as files for a static web page.
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -39,13 +41,13 @@ impl Export {
     /// Writes the files.
     ///
     /// # Errors
-    /// When a record cannot be read, or a file not written.
+    /// If a record cannot be read, or a file cannot be written.
     pub fn run(self) -> Result<(), Failure> {
         let records = if self.files.is_empty() {
             self.stored()?
         } else {
             let mut records: Vec<Checked> = self.files.iter().map(read).collect::<Result<_, _>>()?;
-            // Newest first, as a server lists them.
+            // Newest first, the order in which a server lists them.
             records.sort_by(|a, b| b.record.date.cmp(&a.record.date));
             records
         };
@@ -77,8 +79,8 @@ fn read(source: &Source) -> Result<Checked, Failure> {
     Checked::read(&text).map_err(|refused| Failure::Input(format!("{source}: {refused}")))
 }
 
-/// Records first, then the list that names them, then what it no longer names: a reader at any moment
-/// finds every record of the list that it has.
+/// Writes records first, then the list that names them, and finally removes records that it no longer names: at every
+/// moment a reader finds all records of its list.
 fn write(dir: &Path, records: &[Checked]) -> io::Result<()> {
     let folder = dir.join("records");
     fs::create_dir_all(&folder)?;
@@ -102,7 +104,7 @@ fn write(dir: &Path, records: &[Checked]) -> io::Result<()> {
     Ok(())
 }
 
-/// A file, whole or not at all, readable by whoever serves it.
+/// Writes a file atomically, with permissions that let a web server read it.
 fn put(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]

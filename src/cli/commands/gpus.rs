@@ -1,3 +1,5 @@
+//! `vramscope gpus`: lists the known cards.
+
 use clap::Args;
 use serde::Serialize;
 use vramscope_engine::device::{Device, DeviceKind, Vendor};
@@ -25,7 +27,7 @@ struct Entry {
     name: &'static str,
     vendor: Vendor,
     kind: DeviceKind,
-    /// What a process can be given.
+    /// Bytes available to a process.
     usable: Bytes,
     bandwidth_gb_s: Option<f64>,
     bf16_tflops: Option<f64>,
@@ -36,7 +38,7 @@ impl Gpus {
     /// Writes the list.
     ///
     /// # Errors
-    /// When standard output cannot be written.
+    /// If standard output cannot be written.
     pub fn run(self) -> Result<(), Failure> {
         let entries: Vec<Entry> = Device::all().iter().map(Entry::of).collect();
         match self.format {

@@ -1,3 +1,5 @@
+//! `vramscope max-batch`: finds the largest micro-batch that fits.
+
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 use vramscope_engine::simulate::Trial;
@@ -48,7 +50,7 @@ pub struct MaxBatch {
     setup: SetupFlags,
 }
 
-/// A layout that has not come to rest by then goes on to change in small ways only.
+/// Largest number of simulated steps; a block layout that still changes by then changes only slightly.
 const MOST_STEPS: u64 = 100;
 
 const EXAMPLES: &str = "  vramscope max-batch llava-1.5-7b --ckpt full --freeze lora --gpu 4090
@@ -57,7 +59,7 @@ const EXAMPLES: &str = "  vramscope max-batch llava-1.5-7b --ckpt full --freeze 
   vramscope max-batch --cases max_batch.jsonl > answers.jsonl";
 
 impl MaxBatch {
-    /// Answers for one setup or a file of cases.
+    /// Finds the answer for one setup, or for each case of a file.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -137,7 +139,7 @@ fn no_limit() -> Failure {
     Failure::Input("name what it has to fit: --gpu NAME (vramscope gpus lists them) or --limit-gib X".into())
 }
 
-/// A card or limit that was named counts before the case's own.
+/// Answers one case; a named card or limit takes precedence over the case's own.
 fn answer_row(row: &Row, gpu: Gpu, limit: Option<Bytes>, steps: u64) -> Result<u64, String> {
     let case = row.case.as_ref().map_err(String::clone)?;
     answer_case(case, gpu, limit, steps).map_err(|failure| failure.to_string())
@@ -159,7 +161,7 @@ fn answer_case(case: &Case, gpu: Gpu, limit: Option<Bytes>, steps: u64) -> Resul
     Ok(guarded(|| batches.answer())?.max_batch)
 }
 
-/// What is asked.
+/// Arguments of one question.
 struct Asked<'a> {
     model: &'a Model,
     setup: &'a Setup,
@@ -173,7 +175,7 @@ impl Asked<'_> {
     }
 }
 
-/// The largest batch that goes on after the steps that were asked for, and for how many, where it is another.
+/// The largest batch that keeps running after the requested steps, and for how many steps, if it differs.
 fn lasting(batches: &mut Batches, found: &Found, steps: u64) -> Result<Option<(u64, u64)>, Failure> {
     let more = LASTING.min(MOST_STEPS - steps);
     batches.go_on(more);
@@ -181,10 +183,10 @@ fn lasting(batches: &mut Batches, found: &Found, steps: u64) -> Result<Option<(u
     Ok((lasting < found.max_batch).then_some((lasting, steps + more)))
 }
 
-/// How many steps more are looked at.
+/// Number of further steps that are simulated.
 const LASTING: u64 = 4;
 
-/// A line of answer: the case's number, and its batch or why there is none.
+/// A line of answer: the number of the case, and its batch or the reason why there is none.
 #[derive(Serialize)]
 struct Line<'a> {
     i: usize,

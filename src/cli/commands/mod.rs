@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands, one file each.
 
 mod bench;
 mod completions;
@@ -19,7 +19,7 @@ use clap::Subcommand;
 
 use crate::failure::Failure;
 
-/// The last part of a help text, under clap's own kind of heading.
+/// Formats examples as the last part of a help text, with a heading in clap's style.
 pub fn examples(lines: &str) -> String {
     let heading = Style::new().bold().underline();
     format!("{heading}Examples:{heading:#}\n{lines}")
@@ -44,7 +44,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
     /// See [`Failure`].

@@ -1,3 +1,5 @@
+//! `vramscope models`: lists the known models, or prints a configuration.
+
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,7 +30,7 @@ const EXAMPLES: &str = "  vramscope models
 #[derive(Serialize)]
 struct Entry {
     name: &'static str,
-    /// transformers' name of the architecture.
+    /// Name of the architecture in transformers.
     model_type: String,
 }
 
@@ -36,7 +38,7 @@ impl Models {
     /// Writes the list, or one configuration.
     ///
     /// # Errors
-    /// When no model has the name, or standard output cannot be written.
+    /// If no model has the name, or standard output cannot be written.
     pub fn run(self) -> Result<(), Failure> {
         if let Some(name) = self.name {
             return output::print(Model::catalogue_config(&name).map_err(Failure::input)?);

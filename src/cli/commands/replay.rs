@@ -1,3 +1,5 @@
+//! `vramscope replay`: replays a recorded trace through the allocator.
+
 use std::io::Read;
 
 use clap::Args;
@@ -39,10 +41,10 @@ const EXAMPLES: &str = "  vramscope replay gpt2-bf16.trace.json.gz
       for scripts";
 
 impl Replay {
-    /// Replays the trace and writes what came out.
+    /// Replays the trace and writes the result.
     ///
     /// # Errors
-    /// When the trace cannot be read or is none, or standard output cannot be written.
+    /// If the trace cannot be read or is invalid, or standard output cannot be written.
     pub fn run(self) -> Result<(), Failure> {
         let trace = trace(&read(&self.trace)?, self.device)
             .map_err(|error| Failure::Input(format!("{}: {error}", self.trace)))?;
@@ -55,7 +57,7 @@ impl Replay {
     }
 }
 
-/// The trace in a file of either form.
+/// Reads a trace in either format.
 fn trace(bytes: &[u8], device: Option<usize>) -> Result<Trace, String> {
     if Pickle::is_one(bytes) {
         let snapshot = Snapshot::from_pickle(bytes).map_err(|error| error.to_string())?;
@@ -64,7 +66,7 @@ fn trace(bytes: &[u8], device: Option<usize>) -> Result<Trace, String> {
     Trace::from_json(bytes).map_err(|error| error.to_string())
 }
 
-/// The trace of a device, or of the only one that has any events.
+/// Trace of the given device, or of the only one with events.
 fn of_device(mut snapshot: Snapshot, wanted: Option<usize>) -> Result<Trace, String> {
     let traces = snapshot.devices.iter().enumerate();
     let recorded: Vec<usize> = traces.filter(|(_, t)| !t.events.is_empty()).map(|(n, _)| n).collect();

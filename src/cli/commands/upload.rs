@@ -1,3 +1,5 @@
+//! `vramscope upload`: sends records to a server.
+
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
@@ -64,11 +66,11 @@ The token is read from VRAMSCOPE_TOKEN, from --token-file, from the user's keyri
 there; on Linux that is the kernel's, which forgets at a restart), or from vramscope/token in the user's
 folder of settings; whoever runs the server makes one with `vramscope serve token add`.";
 
-/// No record is larger.
+/// Largest size of a record in bytes.
 const LARGEST_RECORD: u64 = 256 << 20;
 
 impl Upload {
-    /// Sends to this server, with the usual patience.
+    /// An upload to this server with default timeouts.
     pub fn to(to: Destination, yes: bool) -> Self {
         Self {
             files: Vec::new(),
@@ -84,10 +86,10 @@ impl Upload {
         }
     }
 
-    /// Sends the records in the files, and those that wait.
+    /// Sends the records in the files, and those waiting in the spool.
     ///
     /// # Errors
-    /// When a file is no record, nobody agreed, or a record was not acknowledged.
+    /// If a file is not a record, the person did not agree, or a record was not acknowledged.
     pub fn run(self) -> Result<(), Failure> {
         if self.forget_token {
             let said = match Keyring::open()?.forget(&self.to)? {
@@ -108,10 +110,10 @@ impl Upload {
         self.send(&records)
     }
 
-    /// Sends these records, and those that wait.
+    /// Sends these records, and those waiting in the spool.
     ///
     /// # Errors
-    /// When nobody agreed, or a record was not acknowledged.
+    /// If the person did not agree, or a record was not acknowledged.
     pub fn send(self, records: &[Checked]) -> Result<(), Failure> {
         let spool = open_spool()?;
         let (waiting, unreadable) = spool
@@ -130,7 +132,7 @@ impl Upload {
         let token = Token::find(&self.to, self.token_file.as_deref())?;
         let timeout = Duration::from_secs(self.timeout);
         let client = Client::new(self.to.clone(), token, self.retries, timeout, self.ca.as_deref())?;
-        // From here on nothing is lost, whatever happens to this process.
+        // From here on all records are on disk, so nothing is lost if this process ends.
         for record in records {
             spool
                 .put(&self.to, record)
@@ -176,7 +178,7 @@ fn read(source: &Source) -> Result<Checked, Failure> {
     Checked::read(&text).map_err(|refused| Failure::Input(format!("{source}: {refused}")))
 }
 
-/// All of a record but its results, which are counted.
+/// A record without its results, which are only counted.
 fn shown(record: &Checked) -> Result<String, Failure> {
     let mut fields: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(&record.text).map_err(Failure::broken)?;

@@ -1,4 +1,4 @@
-//! A file of cases, one JSON object a line, read as a stream.
+//! Reads a file of cases, one JSON object per line, as a stream.
 
 use std::io::BufRead;
 
@@ -7,16 +7,16 @@ use vramscope_engine::Case;
 use super::source::Source;
 use crate::failure::Failure;
 
-/// One case of a file, or why its line is none.
+/// One case of a file, or an error for its line.
 pub struct Row {
-    /// How many cases came before.
+    /// Number of cases before this one.
     pub index: usize,
-    /// The case; a malformed line is one too, and says what is wrong with it.
+    /// The case; for a malformed line, what is wrong with it.
     pub case: Result<Case, String>,
 }
 
-/// Rows of a file in order. Blank lines and lines that hold no case (such as a file's first line,
-/// which describes the machine that measured) are passed over.
+/// The rows of a file in order. Blank lines and lines without a case (such as a first line that describes the machine
+/// of the measurements) are skipped.
 pub struct Cases {
     source: Source,
     input: Box<dyn BufRead + Send>,
@@ -27,7 +27,7 @@ impl Cases {
     /// Opens a file of cases.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     pub fn open(source: Source) -> Result<Self, Failure> {
         let input = source.open()?;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! What a person gives: files, standard input, a setup in flags.
+//! Input of the commands: files, standard input, and setups as flags.
 
 pub mod cases;
 pub mod parallel_flags;

@@ -1,4 +1,4 @@
-//! Several GPUs in flags, named and valued as in a case.
+//! Flags for several GPUs, with the keys and values of a case file.
 
 use clap::Args;
 use vramscope_engine::setup::{Parallel, Strategy};
@@ -31,10 +31,10 @@ pub struct ParallelFlags {
 }
 
 impl ParallelFlags {
-    /// What a case says with these flags put in; nothing where neither names a strategy.
+    /// The case's parallelism with these flags applied; `None` if neither names a strategy.
     ///
     /// # Errors
-    /// When a flag is given that means nothing without a strategy.
+    /// If a flag is given that requires a strategy, and there is none.
     pub fn over(&self, case: Option<Parallel>) -> Result<Option<Parallel>, Failure> {
         let Some(strategy) = self.strategy.or(case.map(|case| case.strategy)) else {
             return match self {

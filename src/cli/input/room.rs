@@ -1,4 +1,4 @@
-//! Which memory a run is given: a card's, or a limit of the allocator.
+//! Flags for the available memory: a card, or a limit of the allocator.
 
 use std::sync::Once;
 
@@ -12,7 +12,7 @@ use vramscope_engine::verdict::Room;
 use crate::failure::Failure;
 use crate::output::target::Target;
 
-/// That a name was taken as one of several boards is said once, however often the card is asked for.
+/// Ensures that the note on an ambiguous card name is printed only once.
 static SAID: Once = Once::new();
 
 /// A card or a limit, where one was named.
@@ -27,10 +27,10 @@ pub struct RoomFlags {
 }
 
 impl RoomFlags {
-    /// What the run is held against.
+    /// The target that the flags name, if any.
     ///
     /// # Errors
-    /// When the card is not known or the limit is no amount of memory.
+    /// If the card is unknown or the limit is not an amount of memory.
     pub fn target(&self) -> Result<Option<Target>, Failure> {
         let limit = self.limit_gib.map(|gib| limit(gib, "--limit-gib")).transpose()?;
         Ok(match self.card()? {
@@ -42,10 +42,10 @@ impl RoomFlags {
         })
     }
 
-    /// What PyTorch's allocator can have of the card or limit that was named.
+    /// Bytes available to PyTorch's allocator on the named card or under the named limit.
     ///
     /// # Errors
-    /// As [`Self::target`].
+    /// Those of [`Self::target`].
     pub fn for_allocator(&self) -> Result<Option<Bytes>, Failure> {
         Ok(self.target()?.map(|target| match target {
             Target::Card(card) => outside::for_allocator(card, 1),
@@ -53,10 +53,10 @@ impl RoomFlags {
         }))
     }
 
-    /// The same of each of several GPUs, on which communication has its buffers too.
+    /// Bytes available to PyTorch's allocator on each of several GPUs, where communication needs buffers too.
     ///
     /// # Errors
-    /// As [`Self::target`].
+    /// Those of [`Self::target`].
     pub fn for_allocator_of(&self, gpus: u64) -> Result<Option<Bytes>, Failure> {
         Ok(self.target()?.map(|target| match target {
             Target::Card(card) => outside::for_allocator(card, gpus),
@@ -64,31 +64,31 @@ impl RoomFlags {
         }))
     }
 
-    /// What the named card holds outside PyTorch's allocator; the reference card, where none is named.
+    /// Bytes outside PyTorch's allocator on the named card, or else on the reference card.
     ///
     /// # Errors
-    /// When the card is not known.
+    /// If the card is unknown.
     pub fn outside(&self) -> Result<Bytes, Failure> {
         Ok(outside::total(self.card_or_reference()?))
     }
 
-    /// Whether a card was named.
+    /// Returns true if a card was named.
     pub const fn names_card(&self) -> bool {
         self.gpu.is_some()
     }
 
-    /// The shape of the named card; the reference card's, where none is named or it is not known.
+    /// Shape of the named card; of the reference card if none was named, or if the shape is unknown.
     ///
     /// # Errors
-    /// When the card is not known.
+    /// If the card is unknown.
     pub fn gpu(&self) -> Result<Gpu, Failure> {
         Ok(self.card()?.and_then(Device::gpu).unwrap_or_default())
     }
 
-    /// The named card; the reference card, where none is named.
+    /// The named card, or else the reference card.
     ///
     /// # Errors
-    /// When the card is not known.
+    /// If the card is unknown.
     pub fn card_or_reference(&self) -> Result<&'static Device, Failure> {
         match self.card()? {
             Some(card) => Ok(card),
@@ -118,12 +118,12 @@ fn say_which(name: &str, found: &Found) {
     );
 }
 
-/// An amount of memory that was given in GiB under a name.
+/// Converts an amount in GiB that was given as the flag `name`.
 ///
 /// # Errors
-/// When it is no amount of memory.
+/// If it is not an amount of memory.
 pub fn limit(gib: f64, name: &str) -> Result<Bytes, Failure> {
-    // 2⁵⁰ bytes are beyond any device, and far within what a whole number can hold.
+    // 2⁵⁰ bytes exceed any device, and fit into an integer.
     if !(gib > 0.0 && gib <= 1_048_576.0) {
         return Err(Failure::Input(format!(
             "{name} {gib}: give what the allocator may reserve in GiB, above 0, such as 23.5"
@@ -132,10 +132,10 @@ pub fn limit(gib: f64, name: &str) -> Result<Bytes, Failure> {
     Ok(Bytes::new((gib * f64::from(1 << 30)) as u64))
 }
 
-/// What is left of a limit without a margin in percent.
+/// A limit reduced by a margin in percent.
 ///
 /// # Errors
-/// When the margin is no part of it.
+/// If the margin is outside its range.
 pub fn less_margin(limit: Bytes, percent: f64) -> Result<Bytes, Failure> {
     if !(0.0..=90.0).contains(&percent) {
         return Err(Failure::Input(format!(

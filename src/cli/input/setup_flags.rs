@@ -1,4 +1,4 @@
-//! A training setup in flags: one flag for each field, named and valued as in a case.
+//! Flags of a training setup, one for each field, with the keys and values of a case file.
 
 use std::fmt::Display;
 
@@ -78,17 +78,17 @@ pub struct SetupFlags {
 }
 
 impl SetupFlags {
-    /// Whether a micro-batch was given.
+    /// Returns true if a micro-batch was given.
     pub const fn names_batch(&self) -> bool {
         self.batch.is_some()
     }
 
-    /// Whether a sequence length was given.
+    /// Returns true if a sequence length was given.
     pub const fn names_seq(&self) -> bool {
         self.seq.is_some()
     }
 
-    /// Puts what was given into a setup.
+    /// Applies the given flags to a setup.
     pub fn apply(&self, setup: &mut Setup) {
         put(&mut setup.batch, self.batch);
         put(&mut setup.seq, self.seq);
@@ -119,7 +119,7 @@ impl SetupFlags {
 }
 
 impl SetupFlags {
-    /// Entries of a plan that were given, and so are wanted as they are.
+    /// Settings of a plan that were given as flags, and therefore keep their values.
     pub fn entries(&self) -> Vec<Entry> {
         let given = [
             (Entry::Precision, self.precision.is_some()),
@@ -137,7 +137,7 @@ impl SetupFlags {
             .collect()
     }
 
-    /// Flags that were given and change nothing for a model that takes only these.
+    /// Given flags that have no effect on a model with these inputs.
     pub fn without_effect(&self, takes: Takes) -> Vec<&'static str> {
         let given = [
             ("--seq", self.seq.is_some() && !takes.text),
@@ -161,7 +161,7 @@ fn put<T>(field: &mut T, given: Option<T>) {
     }
 }
 
-/// Help text with the engine's own default behind it.
+/// Help text with the engine's default appended.
 fn about<T: Display>(what: &str, default: impl Fn(Setup) -> T) -> String {
     format!("{what} [default: {}]", default(Setup::default()))
 }

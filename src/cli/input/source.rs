@@ -1,4 +1,4 @@
-//! A file, or standard input where `-` is given.
+//! An input source: a file, or standard input for `-`.
 
 use std::fmt;
 use std::fs::File;
@@ -9,10 +9,10 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::failure::Failure;
 
-/// More bytes than any trace, snapshot or log holds; what unpacks to more is none.
+/// Largest input in bytes after decompression; no trace, snapshot or log is larger.
 pub const LARGEST: u64 = 4 << 30;
 
-/// Where input comes from.
+/// Source of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// `-`: standard input.
@@ -31,7 +31,7 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    /// Takes a command-line value; never fails, as any name may be a file's.
+    /// Parses a command-line value; never fails, since any name may be a file's.
     pub fn parse(text: &str) -> Result<Self, std::convert::Infallible> {
         Ok(match text {
             "-" => Self::Stdin,
@@ -39,10 +39,10 @@ impl Source {
         })
     }
 
-    /// Opens it for reading, buffered.
+    /// Opens the source for buffered reading.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// If the file cannot be opened.
     pub fn open(&self) -> Result<Box<dyn BufRead + Send>, Failure> {
         match self {
             Self::Stdin => Ok(Box::new(BufReader::new(io::stdin()))),
@@ -53,11 +53,11 @@ impl Source {
         }
     }
 
-    /// Opens it for reading what it holds, unpacked where it is gzipped, and says whether it is. It ends at
-    /// [`LARGEST`].
+    /// Opens the source and decompresses gzip; also returns true if it is compressed. The data end at [`LARGEST`]
+    /// bytes.
     ///
     /// # Errors
-    /// When it cannot be opened or its first bytes cannot be read.
+    /// If the source cannot be opened, or its first bytes cannot be read.
     pub fn unpacked(&self) -> Result<(io::Take<Box<dyn Read>>, bool), Failure> {
         let mut input = self.open()?;
         let begin = input.fill_buf().map_err(|error| self.unreadable(&error))?;
@@ -70,7 +70,7 @@ impl Source {
         Ok((input.take(LARGEST), gzipped))
     }
 
-    /// Bytes of a file; 0 where that is not known.
+    /// Size of the file in bytes; 0 if it is unknown.
     pub fn size(&self) -> u64 {
         match self {
             Self::Stdin => 0,
@@ -78,10 +78,10 @@ impl Source {
         }
     }
 
-    /// Reads all of it as text.
+    /// Reads the whole source as text.
     ///
     /// # Errors
-    /// When it cannot be read or is not UTF-8.
+    /// If it cannot be read or is not UTF-8.
     pub fn read_text(&self) -> Result<String, Failure> {
         let mut text = String::new();
         match self.open()?.read_to_string(&mut text) {
@@ -90,7 +90,7 @@ impl Source {
         }
     }
 
-    /// The failure of reading from here.
+    /// The failure for an error of reading this source.
     pub fn unreadable(&self, error: &io::Error) -> Failure {
         Failure::Input(format!("cannot read {self}: {error}"))
     }

@@ -1,4 +1,4 @@
-//! Which model is asked about: by name, by its config.json, or by a whole case.
+//! Selects the model: by name, by its config.json, or by a whole case.
 
 use clap::Args;
 use serde_json::Map;
@@ -24,7 +24,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A model by name or by its config.json; `None` where neither is given.
+    /// A model by name or by its config.json; `None` if neither is given.
     pub fn of(model: Option<String>, config: Option<Source>) -> Option<Self> {
         (model.is_some() || config.is_some()).then_some(Self {
             model,
@@ -33,10 +33,11 @@ impl Subject {
         })
     }
 
-    /// The model, in the shape that its setup asks for, and the setup with the flags put in. Flags
-    /// that change nothing for it are noted on standard error.
+    /// Returns the model in the shape that its setup requires, and the setup with the flags applied. Flags without
+    /// effect are noted on standard error.
     ///
     /// # Errors
+    /// If the model is unknown, or the configuration or the case cannot be read.
     /// When the model is not known, or the configuration or the case cannot be read.
     pub fn read(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
         let (model, setup) = self.model_and_setup(flags)?;
@@ -46,11 +47,11 @@ impl Subject {
         Ok((model, setup))
     }
 
-    /// A maker of models, in the shape that a setup asks for: image sizes and frames are a model's own in some
-    /// families; and the setup with the flags put in.
+    /// Returns a factory of models for setups, since in some families image sizes and frames belong to the model; and
+    /// the setup with the flags applied.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// Those of [`Self::read`].
     pub fn models(self, flags: &SetupFlags) -> Result<(Models, Setup), Failure> {
         let mut setup = Setup::default();
         let of = match (self.model, self.config, self.case) {
@@ -61,7 +62,7 @@ impl Subject {
             }
             (_, Some(source), _) => {
                 let text = source.read_text()?;
-                // One that cannot be read is refused once a model is made of it.
+                // An unreadable configuration is refused once a model is made of it.
                 if let Ok(model) = Model::from_config(&text) {
                     setup.seq = model.default_seq();
                 }
@@ -78,19 +79,19 @@ impl Subject {
         Ok((of, setup))
     }
 
-    /// The limit that the case states, if it does.
+    /// The case's memory limit in GiB, if it states one.
     ///
     /// # Errors
-    /// When the case cannot be read.
+    /// If the case cannot be read.
     pub fn limit_gib(&self) -> Result<Option<f64>, Failure> {
         let case = self.case.as_deref().map(read_case).transpose()?;
         Ok(case.and_then(|case| case.limit_gib))
     }
 
-    /// The several GPUs that the case names, if it does.
+    /// The case's parallelism, if it names several GPUs.
     ///
     /// # Errors
-    /// When the case cannot be read.
+    /// If the case cannot be read.
     pub fn parallel(&self) -> Result<Option<Parallel>, Failure> {
         let case = self.case.as_deref().map(read_case).transpose()?;
         Ok(case.and_then(|case| case.parallel))
@@ -106,7 +107,7 @@ impl Subject {
     }
 }
 
-/// Where models come from.
+/// Source from which models are made.
 pub enum Models {
     /// A case without its setup.
     Case(Box<Case>),
@@ -115,10 +116,10 @@ pub enum Models {
 }
 
 impl Models {
-    /// The model in the shape that a setup asks for.
+    /// The model in the shape that a setup requires.
     ///
     /// # Errors
-    /// When it is not known, or cannot be read.
+    /// If it is unknown, or cannot be read.
     pub fn of(&self, setup: &Setup) -> Result<Model, ModelError> {
         match self {
             Self::Case(case) => Model::from_case(&Case {

@@ -1,4 +1,4 @@
-//! What the time of a run depends on beside its setup.
+//! Flags that affect the time of a run besides its setup.
 
 use clap::Args;
 use vramscope_time::pipeline::Pipeline;
@@ -36,10 +36,10 @@ pub struct TimeFlags {
 }
 
 impl TimeFlags {
-    /// Bytes a second between GPUs, where that was given.
+    /// Bytes per second between GPUs, if given.
     ///
     /// # Errors
-    /// When it is no rate.
+    /// If the rate is not positive.
     pub fn link(&self) -> Result<Option<f64>, Failure> {
         match self.link {
             Some(rate) if !(rate > 0.0 && rate.is_finite()) => Err(Failure::Input(format!(
@@ -49,15 +49,15 @@ impl TimeFlags {
         }
     }
 
-    /// How micro-batches of so many samples come, where that was said.
+    /// Data loading for micro-batches of `batch` samples, if it was described.
     pub fn data(&self, batch: u64) -> Option<Pipeline> {
         Some(self.data.as_ref()?.of_batch(batch))
     }
 
-    /// What the whole run is asked.
+    /// Samples and prices of the whole run.
     ///
     /// # Errors
-    /// When a price or power is none.
+    /// If a price or a power is negative or not a number.
     pub fn expense(&self) -> Result<Expense, Failure> {
         for (name, value) in [("--price-per-hour", self.price_per_hour), ("--watts", self.watts)] {
             if value.is_some_and(|value| !(value >= 0.0 && value.is_finite())) {

@@ -1,5 +1,5 @@
-//! The values that an option of the case vocabulary may have, asked of the engine's own types, so
-//! that a new precision or optimizer appears in the command line without a line here.
+//! Parses enum values by their serde names, so that a new precision or optimizer of the engine needs no line in the
+//! command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::value::{Error, StrDeserializer};
@@ -17,24 +17,24 @@ where
     })
 }
 
-/// The name that the case vocabulary gives a value, such as `amp-bf16`.
+/// The serde name of a value, such as `amp-bf16`.
 pub fn name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(name)) => name,
-        // Not reached by the vocabulary's unit enums; JSON is still a faithful name.
+        // Unit enums never reach this; JSON is still a faithful name.
         other => other.map(|value| value.to_string()).unwrap_or_default(),
     }
 }
 
-/// The serde names of a unit enum's variants, in the order of their declaration.
+/// The serde names of a unit enum's variants, in order of declaration.
 fn names<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
     let mut found: &'static [&'static str] = &[];
-    // The asker always answers with an error: only the names it was shown matter.
+    // Deserialisation always fails; only the names in the request matter.
     let _ = T::deserialize(Asker(&mut found));
     found
 }
 
-/// A deserializer that holds no value and only notes which variants are expected.
+/// A deserializer without a value that records the expected variants.
 struct Asker<'a>(&'a mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for Asker<'_> {

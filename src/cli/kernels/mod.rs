@@ -1,8 +1,7 @@
-//! The kernels that `bench` measures: what each moves, what it is given, what it must give.
+//! Defines the kernels that `bench` measures: the bytes they move, their inputs, and their expected results.
 //!
-//! Nothing here knows a GPU. A backend allocates the tensors of a [`work::Work`], fills the inputs as
-//! [`random`] says, and runs; [`reference::check`] then draws the same inputs again, place by place, and
-//! compares.
+//! This module knows no GPU. A backend allocates the tensors of a [`work::Work`], fills the inputs as in [`random`],
+//! and runs; [`reference::check`] then computes the same inputs again, element by element, and compares.
 
 pub mod random;
 pub mod reference;

@@ -1,9 +1,9 @@
-//! Inputs: the same number for the same place of a tensor, on the host and on every card.
+//! Random inputs: the same number at the same index of a tensor, on the host and on every card.
 
 use vramscope_benchmark::Precision;
 
-/// A number from −1 to 1, of 24 bits, for a place of the tensor `seed`: a 32-bit integer hash (C. Wellons,
-/// "Hash function prospector", the lowbias32 constants), which every shading language can compute.
+/// A number from −1 to 1 with 24 bits, for an index in the tensor `seed`: a 32-bit integer hash (C. Wellons, "Hash
+/// function prospector", the lowbias32 constants) that every shading language can compute.
 pub fn draw(place: u64, seed: u32) -> f32 {
     let high = ((place >> 32) as u32).wrapping_mul(0x85eb_ca6b);
     let mut x = (place as u32) ^ high ^ seed.wrapping_mul(0x9e37_79b9);
@@ -15,7 +15,7 @@ pub fn draw(place: u64, seed: u32) -> f32 {
     (x >> 8) as f32 * (1.0 / 8_388_608.0) - 1.0
 }
 
-/// A number of a tensor, in steps of its type.
+/// Element of a tensor, rounded to its type.
 pub fn value(place: u64, seed: u32, scale: f32, offset: f32, precision: Precision) -> f32 {
     round(draw(place, seed) * scale + offset, precision)
 }
@@ -26,7 +26,7 @@ pub fn label(place: u64, seed: u32, classes: u64) -> u64 {
     u64::from(x % classes as u32)
 }
 
-/// The nearest number of a type. TF32 is stored as fp32; the matrix units shorten it.
+/// The nearest number of a type. TF32 is stored as fp32; the tensor cores shorten it.
 pub fn round(x: f32, precision: Precision) -> f32 {
     match precision {
         Precision::Fp32 | Precision::Tf32 => x,
@@ -35,7 +35,7 @@ pub fn round(x: f32, precision: Precision) -> f32 {
     }
 }
 
-/// The bits of the nearest bfloat16, ties to even.
+/// Bits of the nearest bfloat16, ties to even.
 pub fn to_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
     if x.is_nan() {
@@ -44,12 +44,12 @@ pub fn to_bf16(x: f32) -> u16 {
     (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
-/// A bfloat16 as fp32.
+/// Converts a bfloat16 to fp32.
 pub fn from_bf16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// The bits of the nearest IEEE half, ties to even.
+/// Bits of the nearest IEEE half, ties to even.
 pub fn to_fp16(x: f32) -> u16 {
     let bits = x.to_bits();
     let sign = (bits >> 16 & 0x8000) as u16;
@@ -62,7 +62,7 @@ pub fn to_fp16(x: f32) -> u16 {
         return sign | 0x7c00;
     }
     if magnitude < 0x3880_0000 {
-        // Below the least normal half: steps of 2⁻²⁴, which this sum rounds to.
+        // Below the smallest normal half, adding 0.5 rounds to steps of 2⁻²⁴.
         let steps = f32::from_bits(magnitude) + 0.5;
         return sign | (steps.to_bits() - 0x3f00_0000) as u16;
     }
@@ -70,7 +70,7 @@ pub fn to_fp16(x: f32) -> u16 {
     sign | ((rounded - 0x3800_0000) >> 13) as u16
 }
 
-/// An IEEE half as fp32.
+/// Converts an IEEE half to fp32.
 pub fn from_fp16(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (bits >> 10 & 0x1f, f32::from(bits & 0x3ff));

@@ -1,4 +1,4 @@
-//! The bytes that a kernel moves and the tensors that it works on; its operations are [`Kernel::flops`].
+//! The bytes that a kernel moves and its tensors; [`Kernel::flops`] counts its operations.
 
 mod attention;
 mod cards;
@@ -9,19 +9,19 @@ pub use tensors::{Element, Fill, Input, Output};
 
 use vramscope_benchmark::{Class, Kernel, Pass, Precision};
 
-/// The bytes that a kernel moves and the tensors that it works on.
+/// The bytes that a kernel moves, and its tensors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Work {
-    /// Bytes that it must read and write at least, each input and output once.
+    /// Bytes that it must at least read and write: each input and output once.
     pub bytes: u64,
-    /// What is given, in the order of the kernel's arguments.
+    /// Inputs in the order of the kernel's arguments.
     pub inputs: Vec<Input>,
-    /// What is made.
+    /// Outputs in the order of the kernel's arguments.
     pub outputs: Vec<Output>,
 }
 
 impl Work {
-    /// That of a kernel. Extents that are not stated count as 1.
+    /// Work of a kernel. Unstated extents count as 1.
     pub fn of(kernel: &Kernel) -> Self {
         let shape = &kernel.shape;
         let bytes = shape.bytes.unwrap_or(1);
@@ -53,7 +53,7 @@ impl Work {
         }
     }
 
-    /// Its bytes are those of inputs and outputs.
+    /// Work whose bytes are those of inputs and outputs.
     fn tallied(kernel: &Kernel, inputs: Vec<Input>, outputs: Vec<Output>) -> Self {
         let precision = kernel.precision.unwrap_or(Precision::Fp32);
         let read: u64 = inputs.iter().map(|input| input.bytes(precision)).sum();
@@ -93,13 +93,13 @@ impl Work {
         Self::tallied(kernel, inputs, outputs)
     }
 
-    /// The gradient of the result first, then what forward left.
+    /// Work of a row-wise kernel in backward: the gradient of the result first, then the results of forward.
     fn of_rows_backward(kernel: &Kernel) -> Self {
         let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|x| x.unwrap_or(1));
         let cells = rows * columns;
         let share = 1.0 / columns as f32;
         let (inputs, outputs) = match kernel.class {
-            // Gradient, input, weight, each row's mean and scale; gradients of input, weight and bias.
+            // Inputs: gradient, input, weight, each row's mean and scale. Outputs: gradients of input, weight and bias.
             Class::LayerNorm | Class::RmsNorm => {
                 let mut inputs = vec![
                     Input::unit(cells),
@@ -119,12 +119,12 @@ impl Work {
                 }
                 (inputs, outputs)
             }
-            // Gradient and probabilities.
+            // Inputs: gradient and probabilities.
             Class::Softmax => (
                 vec![Input::unit(cells), Input::around(cells, 0.5 * share, share)],
                 vec![Output::of(cells)],
             ),
-            // Gradient and logarithms of probabilities.
+            // Inputs: gradient and log-probabilities.
             _ => (
                 vec![Input::unit(cells), Input::around(cells, 1.0, share.ln())],
                 vec![Output::of(cells)],
@@ -133,7 +133,7 @@ impl Work {
         Self::tallied(kernel, inputs, outputs)
     }
 
-    /// Rows or columns chosen by labels.
+    /// Work of kernels on rows or columns selected by labels.
     fn of_choices(kernel: &Kernel) -> Self {
         let shape = &kernel.shape;
         let [rows, columns, entries] = [shape.rows, shape.columns, shape.entries].map(|x| x.unwrap_or(1));
@@ -156,7 +156,7 @@ impl Work {
             ),
         };
         let mut work = Self::tallied(kernel, inputs, outputs);
-        // Only the chosen are read.
+        // Only the selected rows are read.
         match (kernel.class, backward) {
             (Class::Nll, false) => work.bytes = 4 * rows + rows * precision.width() + 4,
             (Class::Embedding, false) => work.bytes = 4 * rows + 2 * rows * columns * precision.width(),
@@ -176,7 +176,7 @@ impl Work {
         let precision = kernel.precision.unwrap_or(Precision::Fp32);
         let unit = || Input::unit(n);
         let one = || vec![Output::of(n)];
-        // Those that are written in place have no outputs: they write as many of their inputs.
+        // Kernels that work in place have no outputs: they write to this many of their inputs.
         let (inputs, outputs, in_place) = match kernel.class {
             Class::SiluMul if backward => (vec![unit(), unit(), unit()], vec![Output::of(n); 2], 0),
             Class::SiluMul => (vec![unit(), unit()], one(), 0),
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(bytes(Class::MaskedFill, None), 5000);
         assert_eq!(bytes(Class::Dropout, None), 5000);
         assert_eq!(bytes(Class::SiluMul, Some(Pass::Backward)), 10_000);
-        // Four read, three written.
+        // Four tensors read, three written.
         assert_eq!(bytes(Class::Adamw, None), 14_000);
     }
 

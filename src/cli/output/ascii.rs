@@ -1,6 +1,6 @@
-//! Text for terminals that know nothing but ASCII.
+//! Converts text for terminals that only support ASCII.
 
-/// The same text in ASCII. What is used in columns keeps its width.
+/// Replaces characters outside ASCII. Those used in columns keep their width.
 pub fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,17 +1,17 @@
-//! Plain columns under bold heads.
+//! Formats plain columns with bold headers.
 
 use anstyle::Style;
 
-/// Which edge of a column its cells touch.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// Words.
+    /// Left-aligned, for text.
     Left,
-    /// Numbers.
+    /// Right-aligned, for numbers.
     Right,
 }
 
-/// Rows under their heads, two blanks between columns.
+/// Formats rows under their headers, with two blanks between columns.
 pub fn render<const N: usize>(heads: [(&str, Edge); N], rows: &[[String; N]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());

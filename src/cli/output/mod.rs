@@ -1,4 +1,4 @@
-//! How results are shown: text for people, JSON for scripts.
+//! Prints results: text for people, JSON for scripts.
 
 mod ascii;
 pub mod list;
@@ -24,11 +24,11 @@ pub enum Format {
     Jsonl,
 }
 
-/// Writes text for people, without its colours where standard output does not take them, in ASCII
-/// where the locale is not UTF-8.
+/// Prints text for people, without colours if standard output does not support them, and in ASCII if the locale is not
+/// UTF-8.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn print(text: &str) -> Result<(), Failure> {
     if terminal::speaks_utf8() {
         write(text)
@@ -43,44 +43,44 @@ fn write(text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Writes one indented JSON document.
+/// Prints an indented JSON document.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::Broken(e.to_string()))?;
     write(&format!("{text}\n"))
 }
 
-/// Writes one JSON object on a line of its own, at once.
+/// Prints a JSON object on its own line and flushes.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn print_line(value: &impl Serialize) -> Result<(), Failure> {
     write(&format!("{}\n", to_json(value)?))
 }
 
-/// A JSON array on standard output, one element a line, each written at once.
+/// A JSON array on standard output, one element per line, each flushed immediately.
 #[derive(Debug, Default)]
 pub struct JsonArray {
     begun: bool,
 }
 
 impl JsonArray {
-    /// Writes an element.
+    /// Prints an element.
     ///
     /// # Errors
-    /// When standard output cannot be written.
+    /// If standard output cannot be written.
     pub fn push(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let before = if self.begun { ",\n" } else { "[\n" };
         self.begun = true;
         write(&format!("{before}{}", to_json(value)?))
     }
 
-    /// Ends the array; an empty one too.
+    /// Closes the array, which may be empty.
     ///
     /// # Errors
-    /// When standard output cannot be written.
+    /// If standard output cannot be written.
     pub fn end(self) -> Result<(), Failure> {
         write(if self.begun { "\n]\n" } else { "[]\n" })
     }

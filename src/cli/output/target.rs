@@ -1,10 +1,10 @@
-//! What a run is held against.
+//! The memory with which a run is compared.
 
 use vramscope_engine::device::Device;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 
-/// A card, or what the allocator may reserve.
+/// A card, or a limit on the memory that the allocator may reserve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
     /// A whole card.
@@ -14,12 +14,12 @@ pub enum Target {
 }
 
 impl Target {
-    /// What a person calls it.
+    /// Name for people.
     pub fn name(&self) -> &str {
         self.room().name()
     }
 
-    /// The memory that it gives.
+    /// The memory that it provides.
     pub const fn room(&self) -> Room<'static> {
         match *self {
             Self::Card(device) => Room::Card(device),

@@ -1,11 +1,11 @@
-//! What the terminal can show.
+//! Properties of the terminal: width and character set.
 
 use std::env;
 
-/// Narrowest and widest layout: below, bars make no sense; above, the eye loses the line.
+/// Narrowest and widest layout in columns: bars are useless below, and long lines are hard to read above.
 const WIDTHS: (usize, usize) = (48, 100);
 
-/// Columns to lay text out in: the terminal's, else `COLUMNS`, else 80.
+/// Width of the layout in columns: the terminal's, else `COLUMNS`, else 80.
 pub fn width() -> usize {
     let from_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let from_env = || env::var("COLUMNS").ok()?.parse().ok();
@@ -15,8 +15,8 @@ pub fn width() -> usize {
         .clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Whether the locale's character set is UTF-8, by the variables and the order of POSIX. Windows'
-/// terminals take Unicode whatever the variables say.
+/// Returns true if the locale's character set is UTF-8, by POSIX's variables in their order. Terminals on Windows
+/// always support Unicode.
 pub fn speaks_utf8() -> bool {
     if cfg!(windows) {
         return true;

@@ -1,4 +1,4 @@
-//! A record that has been read, with the id that everybody gives it.
+//! Validates records and computes their IDs.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 use vramscope_benchmark::{Entry, Record, unknown_fields};
 
-/// A record that is as it should be.
+/// A valid record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
-    /// SHA-256 of the record's canonical JSON (RFC 8785), in hexadecimal: the same measurement has the
-    /// same id, however its text is laid out.
+    /// SHA-256 of the record's canonical JSON (RFC 8785), in hexadecimal: the same measurement has the same ID, however
+    /// its text is formatted.
     pub id: String,
-    /// The record as compact JSON: what is sent and stored, byte for byte.
+    /// The record as compact JSON, exactly as it is sent and stored.
     pub text: String,
     /// The record.
     pub record: Record,
 }
 
-/// Why a text is not taken.
+/// Reason why a text is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// No JSON, or nested deeper than any record is.
+    /// The text is not JSON, or nested more deeply than any record.
     NotJson(String),
-    /// JSON that is no record of a version that this program reads.
+    /// The JSON is not a record of a version that this program reads.
     NoRecord(String),
 }
 
@@ -35,8 +35,8 @@ impl fmt::Display for Refused {
 }
 
 impl Checked {
-    /// Reads a record and holds it against its published form. Fields that this version does not know
-    /// are refused rather than dropped: they may be measurements, and they may be a person's.
+    /// Parses a record and validates it against the published schema. Fields that this version does not know are
+    /// refused rather than dropped: they may be measurements, or personal data.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -48,7 +48,7 @@ impl Checked {
             false => Ok(record),
         });
         let record = record.map_err(|error| match serde_json::from_str::<IgnoredAny>(text) {
-            // Lines of older records are no JSON document, and are read all the same.
+            // Older records may be lines rather than one JSON document, and are accepted too.
             Err(syntax) => Refused::NotJson(format!("not JSON: {syntax}")),
             Ok(_) => Refused::NoRecord(error),
         })?;
@@ -57,10 +57,10 @@ impl Checked {
         Self::of(record)
     }
 
-    /// A record made here.
+    /// Validates a record that was created in this program.
     ///
     /// # Errors
-    /// When it holds a number that JSON has no form for.
+    /// If it contains a number that JSON cannot represent.
     pub fn of(record: Record) -> Result<Self, Refused> {
         let no_form = |error: serde_json::Error| Refused::NoRecord(format!("the record has no JSON form: {error}"));
         let canonical = serde_json_canonicalizer::to_vec(&record).map_err(no_form)?;
@@ -71,17 +71,17 @@ impl Checked {
         })
     }
 
-    /// What a list says of it.
+    /// Description of the record for lists.
     pub fn entry(&self) -> Entry {
         Entry::of(&self.id, &self.record, self.text.len())
     }
 }
 
-/// Names at most this many unknown fields.
+/// Largest number of unknown fields named in an error.
 const NAMED: usize = 5;
 
 fn refuse_unknown(text: &str, record: &Record) -> Result<(), Refused> {
-    // Records from before versions were counted have other names throughout.
+    // Unversioned records have different field names throughout.
     if !text.contains("\"schema_version\"") {
         return Ok(());
     }
@@ -100,8 +100,8 @@ fn refuse_unknown(text: &str, record: &Record) -> Result<(), Refused> {
     )))
 }
 
-/// Refuses what would not be the same to every reader: control characters, which steer the terminal that
-/// a text ends up in, and integers that are none in JSON's usual numbers (RFC 7493, section 2.2).
+/// Refuses values that readers may interpret differently: control characters, which can control the terminal that
+/// displays a text, and integers beyond JSON's interoperable range (RFC 7493, section 2.2).
 fn refuse_ambiguous(record: &Record) -> Result<(), Refused> {
     let value = serde_json::to_value(record).unwrap_or_default();
     match ambiguous(&value) {
@@ -125,7 +125,7 @@ fn ambiguous(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// Bytes in hexadecimal.
+/// Formats bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         use fmt::Write;

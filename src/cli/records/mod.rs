@@ -1,4 +1,4 @@
-//! Records of `vramscope bench` on their way to other people: what they are known by.
+//! Records of `vramscope bench` for exchange: validation and IDs.
 
 mod checked;
 

@@ -1,23 +1,23 @@
-//! Tokens: made, shown once, and known by their hash from then on.
+//! Tokens: generated, shown once, and then only stored as hashes.
 
 use sha2::{Digest, Sha256};
 
 use crate::records::hex;
 
-/// What every token begins with, so that a leaked one is recognised.
+/// Prefix of every token, by which scanners recognise a leaked one.
 const PREFIX: &str = "vrs_";
 
-/// A new token of 256 random bits.
+/// Generates a token with 256 random bits.
 ///
 /// # Errors
-/// When the system gives no random numbers.
+/// If the system provides no random numbers.
 pub fn new_token() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;
     Ok(format!("{PREFIX}{}", hex(&bytes)))
 }
 
-/// What is stored of a token. One hash is enough: nobody can go through 2²⁵⁶ tokens.
+/// Hash of a token for storage. A single SHA-256 is enough, since nobody can try 2²⁵⁶ tokens.
 pub fn hash(token: &str) -> String {
     hex(&Sha256::digest(token))
 }

@@ -1,4 +1,4 @@
-//! Answers that are no record: problems as RFC 9457 has them.
+//! Error responses, as problem details of RFC 9457.
 
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::store::StoreError;
 
-/// Why a request was not done, with what to do about it.
+/// Error response with the reason and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     status: StatusCode,
@@ -16,7 +16,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem.
+    /// A problem with this status and detail.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
             status,
@@ -25,7 +25,7 @@ impl Problem {
         }
     }
 
-    /// One that goes away by itself after about this many seconds.
+    /// A problem that disappears by itself after about this many seconds.
     pub fn passing(status: StatusCode, detail: impl Into<String>, retry_after_secs: u64) -> Self {
         Self {
             retry_after_secs: Some(retry_after_secs.max(1)),
@@ -36,7 +36,7 @@ impl Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        // The database's own words may name folders of this machine: they are for its owner.
+        // The database's own message may name folders of this machine, so only the owner sees it.
         anstream::eprintln!("{error}");
         match error {
             StoreError::Full(_) => Self::passing(
@@ -69,7 +69,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// JSON that has been written already.
+/// A response with JSON that is already serialized.
 pub fn json(text: String) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }

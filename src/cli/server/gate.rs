@@ -1,4 +1,4 @@
-//! Who asks, and how often.
+//! Authenticates and rate-limits requests.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -20,11 +20,11 @@ use super::answer::Problem;
 use super::store::{Role, StoreError};
 use super::{App, access};
 
-/// The other end of the connection.
+/// IP address of the client.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
-/// Whoever asks, and what they may do; `None`: nothing.
+/// A client: its role, without which it may do nothing, and whether it sent a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
     role: Option<Role>,
@@ -32,10 +32,10 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Lets pass whoever has this role.
+    /// Requires a role.
     ///
     /// # Errors
-    /// 401 without a token that is known here, 403 with one that allows less.
+    /// 401 without a token known here, 403 with a token that allows less.
     pub fn must_be(self, wanted: Role) -> Result<(), Problem> {
         match self.role {
             Some(role) if role >= wanted => Ok(()),
@@ -51,7 +51,7 @@ impl Caller {
     }
 }
 
-/// Who is counted together.
+/// Key by which requests are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Counted {
     Token(String),
@@ -60,7 +60,7 @@ enum Counted {
 
 type Limiter = RateLimiter<Counted, HashMapStateStore<Counted>, MonotonicClock, NoOpMiddleware<Instant>>;
 
-/// The limits, and the tokens seen lately.
+/// Rate limits, and recently used tokens.
 pub struct Gate {
     closed: bool,
     limiter: Option<Limiter>,
@@ -76,13 +76,13 @@ impl std::fmt::Debug for Gate {
     }
 }
 
-/// How long a token that was taken away still passes.
+/// Longest time for which a revoked token is still accepted.
 const REMEMBERED: Duration = Duration::from_secs(5);
-/// Tokens and addresses that are counted at a time, before those that are quiet are forgotten.
+/// Number of tokens and addresses above which inactive ones are dropped from the counters.
 const COUNTED: usize = 50_000;
 
 impl Gate {
-    /// A gate that lets nobody read without a token where `closed`.
+    /// Creates a gate; if `closed`, reading requires a token too.
     pub fn new(closed: bool, per_minute: Option<NonZeroU32>) -> Self {
         Self {
             closed,
@@ -125,7 +125,7 @@ impl Gate {
     }
 }
 
-/// Finds out who asks and counts it; what they may do is the route's to say.
+/// Middleware that authenticates and counts a request; routes decide what the client may do.
 pub async fn pass(
     State(app): State<App>,
     Extension(Peer(peer)): Extension<Peer>,
@@ -141,7 +141,7 @@ pub async fn pass(
             app.gate.count(&Counted::Token(hash.to_owned()))?;
             Some(role)
         }
-        // Those who guess tokens are counted by where they come from.
+        // Requests with an unknown token are counted by address, which limits guessing.
         None => {
             app.gate.count(&Counted::Address(network(peer)))?;
             look_up(&app, hash.as_deref()).await?
@@ -181,7 +181,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     })
 }
 
-/// One customer of a provider has a whole /64 of IPv6.
+/// Network of an address: a customer usually has a whole /64 of IPv6.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

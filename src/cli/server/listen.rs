@@ -1,4 +1,4 @@
-//! Connections: taken, encrypted where asked for, and let go in order when the process is told to stop.
+//! Accepts connections, with TLS if configured, and shuts down gracefully.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -26,15 +26,15 @@ use tower::ServiceExt;
 use super::gate::Peer;
 use crate::failure::Failure;
 
-/// Connections at a time; more wait to be taken.
+/// Largest number of concurrent connections; further ones wait.
 const CONNECTIONS: usize = 1024;
-/// How long requests that were begun have to end once the process is told to stop.
+/// Time for running requests to finish after the process is told to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
 
-/// The certificate and key in two PEM files.
+/// Loads the certificate chain and key from two PEM files.
 ///
 /// # Errors
-/// When they cannot be read or do not belong together.
+/// If they cannot be read or do not match.
 pub fn tls(chain: &Path, key: &Path) -> Result<TlsAcceptor, Failure> {
     let unreadable = |path: &Path, error: &dyn std::fmt::Display| {
         Failure::Input(format!("{}: {error}; wanted a PEM file", path.display()))
@@ -51,7 +51,7 @@ pub fn tls(chain: &Path, key: &Path) -> Result<TlsAcceptor, Failure> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Serves until the process is told to stop, then lets requests that were begun end.
+/// Serves until the process is told to stop, then lets running requests finish.
 pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, patience: Duration) {
     let graceful = Arc::new(GracefulShutdown::new());
     let places = Arc::new(Semaphore::new(CONNECTIONS));
@@ -68,7 +68,8 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, router: Rout
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of files, or the other end went away: neither concerns the next one.
+                // The process ran out of file descriptors, or the client disconnected: neither affects the next
+                // connection.
                 anstream::eprintln!("a connection could not be taken: {error}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -104,12 +105,12 @@ struct Connection {
 
 impl Connection {
     async fn answer(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
-        // Answers are small and wanted at once; where this fails they come a little later.
+        // Responses are small and should be sent at once; a failure only delays them slightly.
         let _ = stream.set_nodelay(true);
         match tls {
             None => self.talk(stream).await,
             Some(tls) => {
-                // Whoever cannot speak TLS is told so by it.
+                // Clients that do not speak TLS receive a TLS alert.
                 if let Ok(Ok(stream)) = tokio::time::timeout(self.patience, tls.accept(stream)).await {
                     self.talk(stream).await;
                 }
@@ -130,15 +131,15 @@ impl Connection {
             .timer(TokioTimer::new())
             .header_read_timeout(self.patience)
             .serve_connection(TokioIo::new(stream), service);
-        // The other end may go away at any time; what it sent in full has been stored.
+        // Clients may disconnect at any time; complete requests have been stored.
         let _ = self.watcher.watch(connection).await;
     }
 }
 
-/// Ctrl-C, or SIGTERM.
+/// Waits for Ctrl-C or SIGTERM.
 async fn told_to_stop() {
     let interrupted = async {
-        // Without a handler the system's own ends the process.
+        // If no handler can be installed, the system's default ends the process.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,5 +1,5 @@
-//! Answers to lists, kept until the records change: a list of ten thousand is written once, not for everyone
-//! who asks.
+//! Caches responses with lists until the records change, so that a list of ten thousand records is serialized once, not
+//! for every client.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use super::store::{Filter, List, Store, StoreError, Version};
 use crate::records::hex;
 
-/// An answer as it is sent.
+/// A response ready to be sent.
 #[derive(Debug, Clone)]
 pub struct Written {
     body: Bytes,
@@ -29,23 +29,23 @@ struct Kept {
     written: Written,
 }
 
-/// The kept answers.
+/// The cached responses.
 #[derive(Debug, Default, Clone)]
 pub struct Lists(Arc<Mutex<Vec<Kept>>>);
 
-/// Answers that are kept at a time.
+/// Largest number of cached responses.
 const KEPT: usize = 4;
-/// Shorter lists are as quickly read as kept.
+/// Smallest limit to cache; shorter lists are as fast to read from the database.
 const SHORTEST: i64 = 101;
-/// No answer is kept for longer, whatever the version says: where several servers write to one PostgreSQL, a
-/// record may become visible after one with a higher place.
+/// Longest time in the cache, whatever the version says: if several servers write to one PostgreSQL, a record may
+/// become visible after one with a higher sequence number.
 const LONGEST: Duration = Duration::from_secs(5);
 
 impl Lists {
-    /// A list, written now or kept from before.
+    /// Returns a list, from the cache or the database.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn get(&self, store: &Store, filter: Filter) -> Result<Written, StoreError> {
         let whole = Filter {
             limit: filter.limit,
@@ -54,7 +54,7 @@ impl Lists {
         if filter != whole || filter.limit < SHORTEST {
             return write(store.list(&filter).await?, filter.limit);
         }
-        // One writes, the others wait for what it wrote.
+        // One task reads; the others wait for its result.
         let mut kept = self.0.lock().await;
         let version = store.version().await?;
         kept.retain(|one| one.version == version && one.since.elapsed() < LONGEST);
@@ -78,10 +78,10 @@ impl Lists {
 
 fn write(list: List, limit: i64) -> Result<Written, StoreError> {
     let List { count, last, entries } = list;
-    // A list that is not full is the last one.
+    // A list shorter than the limit is the last one.
     let next = last.filter(|_| count == limit);
     let next = next.map_or("null".to_owned(), |seq| seq.to_string());
-    // Around what is there, which may be megabytes.
+    // Extend the existing text, which may be megabytes.
     let mut body = entries;
     body.insert_str(0, "{\"records\":[");
     body.push_str("],\"next\":");
@@ -93,11 +93,11 @@ fn write(list: List, limit: i64) -> Result<Written, StoreError> {
 }
 
 impl Written {
-    /// The answer to a request with these headers: nothing where the other end has it already.
+    /// The response to a request with these headers; without a body if the client already has it.
     pub fn answer(self, headers: &HeaderMap) -> Response {
         let kept = [
             (ETAG, self.tag.clone()),
-            // Asked anew each time, and answered in brief where nothing has changed.
+            // Clients must revalidate, and get a short response if nothing has changed.
             (CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
         ];
         if headers.get(IF_NONE_MATCH) == Some(&self.tag) {

@@ -1,4 +1,4 @@
-//! What the server counts of itself, for Prometheus.
+//! The server's metrics for Prometheus.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use super::store::{Counts, Inserted};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Request_ {
     method: String,
-    /// The pattern, not what was asked for: nobody can make more of them.
+    /// Pattern of the route, not the requested path, so that clients cannot create labels.
     route: String,
     status: u16,
 }
@@ -35,7 +35,7 @@ struct Outcome {
     outcome: &'static str,
 }
 
-/// The counters.
+/// Handle to the metrics.
 #[derive(Debug, Clone)]
 pub struct Metrics(Arc<All>);
 
@@ -54,7 +54,7 @@ const SECONDS: [f64; 10] = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1
 const TOGETHER: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 impl Metrics {
-    /// All at zero.
+    /// Creates metrics, all at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("vramscope");
         let requests = Family::default();
@@ -85,12 +85,12 @@ impl Metrics {
         }))
     }
 
-    /// A transaction begins.
+    /// Counts the start of a transaction.
     pub fn committing(&self, records: usize) {
         self.0.together.observe(records as f64);
     }
 
-    /// A record is on the disk.
+    /// Counts a record that has been committed.
     pub fn stored(&self, inserted: &Inserted) {
         let outcome = Outcome {
             outcome: match inserted {
@@ -117,7 +117,7 @@ impl Metrics {
         self.0.seconds.get_or_create(&route).observe(took.as_secs_f64());
     }
 
-    /// All of them, as Prometheus reads them.
+    /// Formats all metrics for Prometheus.
     pub fn text(&self, counts: Counts) -> String {
         self.0.records.set(counts.records);
         self.0.quarantined.set(counts.quarantined);
@@ -128,10 +128,10 @@ impl Metrics {
     }
 }
 
-/// Counts a request.
+/// Middleware that counts a request.
 pub async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
-    // Methods of one's own invention are counted as one.
+    // Nonstandard methods are counted together.
     let method = match request.method().as_str() {
         known @ ("GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "OPTIONS") => known.to_owned(),
         _ => "other".to_owned(),

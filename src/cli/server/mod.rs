@@ -1,7 +1,7 @@
-//! `vramscope serve`: the page, the results' API and their store in one process.
+//! `vramscope serve`: the page, the API for results and their database in one process.
 //!
-//! A request passes [`gate`] (who asks, how often), a route of [`routes`], and for an upload the
-//! [`writer`], which puts all that wait into one transaction and acknowledges after its commit.
+//! A request passes [`gate`] (authentication, rate limits) and a route of [`routes`]. Uploads also pass the [`writer`],
+//! which commits all waiting records in one transaction and acknowledges them afterwards.
 
 pub mod access;
 mod answer;
@@ -32,28 +32,28 @@ use page::Page;
 use store::{Database, Store};
 use writer::Writer;
 
-/// How the server is run.
+/// Options of the server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it listens.
+    /// Address to listen on.
     pub listen: SocketAddr,
-    /// Where it keeps records.
+    /// Database for the records.
     pub database: Database,
-    /// A built page to serve.
+    /// Built page to serve, if any.
     pub page: Option<PathBuf>,
-    /// Reading needs a token too.
+    /// True if reading requires a token too.
     pub closed: bool,
-    /// Largest record that is taken, in bytes.
+    /// Largest accepted record in bytes.
     pub max_record_bytes: usize,
-    /// Requests a minute of one token, or of one address without; `None`: as many as come.
+    /// Requests per minute for one token, or for one address without a token; `None` for no limit.
     pub per_minute: Option<NonZeroU32>,
-    /// How long a request's head, and its body, may take to arrive.
+    /// Time within which a request's head, and its body, must arrive.
     pub patience: Duration,
-    /// Certificate chain and key, as PEM files.
+    /// Certificate chain and key as PEM files, for TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
 }
 
-/// What every route sees.
+/// State that all routes share.
 #[derive(Debug, Clone)]
 struct App(Arc<Parts>);
 
@@ -66,11 +66,11 @@ struct Parts {
     metrics: Metrics,
     max_record_bytes: usize,
     patience: Duration,
-    /// Kibibytes of bodies that are held at a time, so that many large ones do not fill the memory.
+    /// Semaphore of kibibytes for request bodies, so that many large ones do not exhaust memory.
     body_kib: Semaphore,
 }
 
-/// Bodies that are held at a time, in KiB.
+/// KiB of request bodies in memory at a time.
 const BODY_KIB: usize = 64 << 10;
 
 impl std::ops::Deref for App {
@@ -81,10 +81,10 @@ impl std::ops::Deref for App {
     }
 }
 
-/// Runs until the process is told to stop, then finishes what was begun.
+/// Runs until the process is told to stop, then finishes running requests.
 ///
 /// # Errors
-/// When the database, the page, the certificate or the address cannot be used.
+/// If the database, the page, the certificate or the address cannot be used.
 pub async fn run(options: Options) -> Result<(), Failure> {
     let tls = options
         .tls
@@ -127,7 +127,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         );
     }
     listen::serve(listener, tls, router, options.patience).await;
-    // The router is gone, and with it the last sender: the writer ends after what it was given.
+    // The router is dropped, and with it the last sender: the writer ends after the remaining records.
     writing.await.map_err(Failure::broken)?;
     store.close().await;
     Ok(())

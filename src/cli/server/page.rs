@@ -1,4 +1,4 @@
-//! The page's files.
+//! Serves the files of the page with their content security policies.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use crate::failure::Failure;
 /// A built page.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// Its folder.
+    /// Folder of the page.
     pub folder: PathBuf,
-    /// The Content-Security-Policy that each document states in its head, by path.
+    /// Content-Security-Policy of each document, as its head states it, by path.
     policies: Arc<HashMap<String, HeaderValue>>,
 }
 
 impl Page {
-    /// A folder that `cargo xtask build` made.
+    /// Opens a folder built by `cargo xtask build`.
     ///
     /// # Errors
-    /// When no page is in it.
+    /// If the folder contains no page.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let documents = std::fs::read_dir(folder)
             .map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?
@@ -50,8 +50,8 @@ impl Page {
         })
     }
 
-    /// The policy of what is at this path. A browser holds a worker to that of its script, so scripts state the
-    /// page's; what is neither document nor script may do nothing.
+    /// Content-Security-Policy for a path. A browser applies the policy of a worker's script to the worker, so scripts
+    /// get the page's policy; all other files get one that allows nothing.
     pub fn policy(&self, path: &str) -> HeaderValue {
         const NO_DOCUMENT: HeaderValue = HeaderValue::from_static("default-src 'none'");
         let stated = if path.ends_with(".js") { "/" } else { path };
@@ -59,7 +59,7 @@ impl Page {
     }
 }
 
-/// The policy in a document's head. Quotes within it are single ones.
+/// The policy in a document's head; it uses single quotes inside.
 fn policy_of(document: &str) -> Option<HeaderValue> {
     let (_, rest) = document.split_once("http-equiv=\"Content-Security-Policy\"")?;
     let (_, rest) = rest.split_once("content=\"")?;

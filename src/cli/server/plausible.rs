@@ -1,17 +1,15 @@
-//! Measurements that no such card can have made. They are kept, out of sight, until somebody has
-//! looked at them.
+//! Detects measurements that the named card cannot have made. They are quarantined until a person has reviewed them.
 
 use vramscope_benchmark::{Class, Measurement, Outcome, Record, Summary};
 use vramscope_engine::device::Device;
 use vramscope_engine::units::Bytes;
 
-/// How far a board may be above its data sheet. Sheets state rates at a boost clock that boards exceed
-/// (H200: 1980 MHz at most) and round bandwidths (H200: 4.8 TB/s for 3201 MHz × 2 × 6144 bit = 4.92);
-/// makers' own overclocked boards add some percent. This decides what is looked at by a person, and
-/// nothing else.
+/// Factor by which a board may exceed its data sheet. Data sheets state rates at a boost clock that boards exceed
+/// (H200: up to 1980 MHz) and round bandwidths (H200: 4.8 TB/s for 3201 MHz × 2 × 6144 bit = 4.92); factory-overclocked
+/// boards add several percent. The factor only decides what a person reviews.
 const ABOVE_SHEET: f64 = 1.1;
 
-/// The first thing in a record that cannot be, in words; `None` where everything can.
+/// Describes the first impossible value in a record; `None` if all are plausible.
 pub fn implausible(record: &Record) -> Option<String> {
     let card = Device::by_name(&record.device.name).ok();
     (1..).zip(&record.results).find_map(|(number, result)| {
@@ -61,9 +59,9 @@ fn too_many_operations(result: &Measurement, card: &Device) -> Option<String> {
 
 fn too_many_bytes(record: &Record, result: &Measurement, card: &Device) -> Option<String> {
     let (bytes, seconds) = (result.bytes? as f64, result.time()?.get());
-    // Where no data sheet states the cache, the driver's word in the record stands.
+    // If no data sheet states the cache, use the driver's value in the record.
     let cache = card.l2().map(Bytes::get).or(record.device.l2_bytes);
-    // Just after its inputs were written, a kernel finds up to a cache's worth of them there.
+    // Right after its inputs were written, a kernel finds up to a cache's worth of them in the cache.
     let (what, link, kept) = match result.kernel.class {
         Class::HostToDevice | Class::DeviceToHost => ("host link", card.pcie()?, 0.0),
         Class::Launch | Class::Gemm | Class::Attention | Class::PeerCopy => return None,
@@ -108,7 +106,7 @@ mod tests {
         assert_eq!(implausible(&record), None);
     }
 
-    /// A result at exactly what the data sheet gives, which every board may reach.
+    /// A result at exactly the data sheet's rate, which every board may reach.
     fn at_the_sheets_rate(kernel: &Kernel, card: &Device) -> Measurement {
         let work = Work::of(kernel);
         let peak = kernel.precision.and_then(|precision| precision.peak(&card.peak_tflops));
@@ -182,7 +180,7 @@ mod tests {
             );
             implausible(&Record::read(&text).expect("a record"))
         };
-        // 4.8 GB take a millisecond.
+        // 4.8 GB take one millisecond.
         assert_eq!(copy(4_800_000_000, 1_000_000), None);
         assert!(
             copy(4_800_000_000, 800_000)

@@ -1,5 +1,5 @@
-//! One task writes. What arrives while the disk is busy goes into the next transaction together, so a
-//! sync is paid for many records, and each is acknowledged only after it.
+//! Writes records in a single task. Records that arrive while the disk is busy are committed in the next transaction
+//! together, so that many share one sync; each is acknowledged only after its commit.
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -14,15 +14,15 @@ struct Job {
     answer: oneshot::Sender<Answer>,
 }
 
-/// The way to the task that writes.
+/// Handle to the task that writes.
 #[derive(Debug, Clone)]
 pub struct Writer(mpsc::Sender<Job>);
 
-/// Records in one transaction at most.
+/// Largest number of records per transaction.
 const TOGETHER: usize = 256;
 
 impl Writer {
-    /// Starts the task; it ends after its last record when all [`Writer`]s are gone.
+    /// Starts the task. It ends once all [`Writer`]s are dropped and their records are written.
     pub fn start(store: Store, metrics: Metrics) -> (Self, JoinHandle<()>) {
         let (sender, mut jobs) = mpsc::channel(TOGETHER);
         let task = tokio::spawn(async move {
@@ -34,10 +34,10 @@ impl Writer {
         (Self(sender), task)
     }
 
-    /// Stores a record; when this returns it is on the disk.
+    /// Stores a record; when it returns the record is on disk.
     ///
     /// # Errors
-    /// When the database is full or does not answer.
+    /// If the database is full or does not respond.
     pub async fn store(&self, record: NewRecord) -> Answer {
         let stopping = || StoreError::Unavailable("the server is stopping".into());
         let (answer, answered) = oneshot::channel();
@@ -54,7 +54,7 @@ async fn write(store: &Store, metrics: &Metrics, jobs: Vec<Job>) {
         Ok(inserted) => {
             for (answer, inserted) in answers.into_iter().zip(inserted) {
                 metrics.stored(&inserted);
-                // Whoever sent it may have gone away: it is stored all the same.
+                // The client may have disconnected; the record is stored nevertheless.
                 let _ = answer.send(Ok(inserted));
             }
         }

@@ -1,4 +1,4 @@
-//! Sending a record, as often as it takes.
+//! Sends records to a server, with retries.
 
 use std::io::Read;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use super::{Destination, Token, Waiting};
 use crate::failure::Failure;
 
-/// A server to send to.
+/// Client of one server.
 pub struct Client {
     agent: Agent,
     to: Destination,
@@ -19,45 +19,46 @@ pub struct Client {
     retries: u32,
 }
 
-/// What a server says of a record that it has.
+/// Response of a server that has the record.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Acknowledged {
     id: String,
-    /// `stored`, `known` or `quarantined`.
+    /// Status: `stored`, `known` or `quarantined`.
     pub status: String,
-    /// Why it is in quarantine.
+    /// Reason for quarantine.
     pub reason: Option<String>,
 }
 
-/// Why a record has not been acknowledged.
+/// Reason why a record was not acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// The server will never take this record; others it may.
+    /// The server will never accept this record, but may accept others.
     Record(String),
-    /// It would be the same for every record, now.
+    /// The server currently fails for every record.
     Server(String),
 }
 
-/// One try.
+/// Result of one attempt.
 enum Tried {
     Acknowledged(Acknowledged),
     Trouble(Trouble),
-    /// Worth another try, after this time where the server names one.
+    /// Worth retrying, after this time if the server states one.
     Again(String, Option<Duration>),
 }
 
-/// The first wait between tries; each next one is twice as long.
+/// Delay before the first retry; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// Whoever is told to come back later than this does so with the next upload.
+/// Longest delay; if a server asks for more, the record waits for the next upload.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// An acknowledgement is a line.
+/// Largest response in bytes; an acknowledgement is one line.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
 impl Client {
-    /// A client that waits this long for each answer, and trusts these certificates beside the usual
-    /// authorities' where they are given.
+    /// Creates a client with this timeout for each response, which trusts the given certificates in addition to the
+    /// usual authorities.
     ///
     /// # Errors
+    /// If the file of certificates cannot be read.
     /// When the file of certificates cannot be read.
     pub fn new(
         to: Destination,
@@ -84,10 +85,10 @@ impl Client {
         })
     }
 
-    /// Sends a record until it is acknowledged, and tells of each failed try.
+    /// Sends a record until it is acknowledged, and reports each failed attempt.
     ///
     /// # Errors
-    /// When it is not; see [`Trouble`].
+    /// If it is not acknowledged; see [`Trouble`].
     pub fn send(&self, record: &Waiting, told: impl Fn(&str)) -> Result<Acknowledged, Trouble> {
         let mut wait = FIRST_WAIT;
         for left in (0..=self.retries).rev() {
@@ -155,7 +156,7 @@ impl Client {
 fn of_error(to: &Destination, error: &ureq::Error) -> Tried {
     let why = format!("{to}: {error}");
     match error {
-        // None of these becomes better by itself.
+        // Retrying cannot fix any of these.
         ureq::Error::BadUri(_) | ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => {
             Tried::Trouble(Trouble::Server(why))
         }
@@ -163,7 +164,7 @@ fn of_error(to: &Destination, error: &ureq::Error) -> Tried {
     }
 }
 
-/// What the server says of a problem, in brief and without anything that steers a terminal.
+/// Detail of the server's problem, shortened and without control characters.
 fn detail(body: &str) -> String {
     let problem: Option<serde_json::Value> = serde_json::from_str(body).ok();
     let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
@@ -176,16 +177,16 @@ fn detail(body: &str) -> String {
     if shown.is_empty() { shown } else { format!(": {shown}") }
 }
 
-/// The seconds in Retry-After. Its other form, a date, is left to the usual wait.
+/// Seconds in Retry-After. Its other form, a date, is ignored, and the usual delay applies.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("retry-after")?.to_str().ok()?;
     text.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// Between half the wait and all of it, so that many do not come back at once.
+/// Random delay between half of `wait` and all of it, so that clients do not retry simultaneously.
 fn with_jitter(wait: Duration) -> Duration {
     let mut byte = [0];
-    // Without random numbers everybody waits the same.
+    // Without random numbers all clients wait equally long.
     let _ = getrandom::fill(&mut byte);
     wait / 2 + wait / 2 * u32::from(byte[0]) / 255
 }

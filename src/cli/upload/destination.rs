@@ -1,10 +1,12 @@
+//! The address of a server that receives records.
+
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use ureq::http::Uri;
 
-/// The server that records go to.
+/// URL of the server that receives records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination(String);
 
@@ -29,7 +31,7 @@ impl FromStr for Destination {
 }
 
 impl Destination {
-    /// A path on the server.
+    /// URL of a path on the server.
     pub fn path(&self, path: &str) -> String {
         format!("{}{path}", self.0)
     }

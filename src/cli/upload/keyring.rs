@@ -1,6 +1,6 @@
-//! Tokens in this user's keyring, one for each server: the keychain of macOS, the credential manager of
-//! Windows, and on Linux the keyring of the kernel, which every machine has, a GPU box without a desktop
-//! among them. The kernel forgets at a restart; a token that is to stay belongs in a file of mode 0600.
+//! Stores tokens in the user's keyring, one for each server: the keychain of macOS, the credential manager of Windows,
+//! and the kernel keyring on Linux, which exists on every machine, including servers without a desktop. The kernel
+//! forgets it on restart; a permanent token belongs in a file of mode 0600.
 
 use std::sync::Arc;
 
@@ -9,41 +9,41 @@ use keyring_core::{CredentialStore, Entry, Error};
 use super::{Destination, Token};
 use crate::failure::Failure;
 
-/// The keyring of the user who runs this.
+/// Keyring of the current user.
 #[derive(Debug)]
 pub struct Keyring(Arc<CredentialStore>);
 
-/// What tokens are kept under, beside the server's address.
+/// Service name of the entries, besides the server's address.
 const SERVICE: &str = "vramscope";
 
 impl Keyring {
-    /// Opens it.
+    /// Opens the keyring.
     ///
     /// # Errors
-    /// Where this system has none, or does not let this process reach it.
+    /// If this system has none, or does not let this process access it.
     pub fn open() -> Result<Self, Failure> {
         native().map(Self).map_err(|error| unusable(&error))
     }
 
-    /// The token for a server. A keyring that cannot be read has none: others are asked then.
+    /// The token for a server; `None` if the keyring has none or cannot be read, so that other sources are tried.
     pub fn token(&self, to: &Destination) -> Option<Token> {
         let text = self.entry(to).and_then(|entry| entry.get_password()).ok()?;
         Token::of(&text, "the keyring").ok()
     }
 
-    /// Keeps a token for a server, in the place of an earlier one.
+    /// Stores a token for a server, replacing an earlier one.
     ///
     /// # Errors
-    /// When the keyring does not take it.
+    /// If the keyring refuses it.
     pub fn keep(&self, to: &Destination, token: &Token) -> Result<(), Failure> {
         let kept = self.entry(to).and_then(|entry| entry.set_password(token.secret()));
         kept.map_err(|error| unusable(&error))
     }
 
-    /// Takes the token for a server out; `false` where there is none.
+    /// Removes the token for a server; returns false if there is none.
     ///
     /// # Errors
-    /// When the keyring does not give it up.
+    /// If the keyring refuses to remove it.
     pub fn forget(&self, to: &Destination) -> Result<bool, Failure> {
         match self.entry(to).and_then(|entry| entry.delete_credential()) {
             Ok(()) => Ok(true),

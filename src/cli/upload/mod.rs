@@ -1,4 +1,4 @@
-//! Records on their way to a server: what is shown, what waits, what is sent.
+//! Uploads records to a server: client, spool and tokens.
 
 mod client;
 mod destination;

@@ -1,4 +1,4 @@
-//! Records that wait to be sent: one file each, written whole or not at all.
+//! Spool of records to send: one file each, written atomically.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,20 +11,20 @@ use sha2::{Digest, Sha256};
 use super::Destination;
 use crate::records::{Checked, hex};
 
-/// The folder in which records wait.
+/// Folder of the records to send.
 #[derive(Debug, Clone)]
 pub struct Spool {
     folder: PathBuf,
 }
 
-/// A record that waits.
+/// A record in the spool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
-    /// Its id.
+    /// ID of the record.
     pub id: String,
-    /// Its text.
+    /// Text of the record.
     pub text: String,
 }
 
@@ -36,25 +36,25 @@ struct Content {
 }
 
 impl Spool {
-    /// In the user's folder of data, made where it is missing.
+    /// Opens the spool in the user's data folder, and creates it if needed.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If it cannot be created.
     pub fn open(data: &Path) -> io::Result<Self> {
         let folder = data.join("spool");
         fs::create_dir_all(&folder)?;
         Ok(Self { folder })
     }
 
-    /// Where it is.
+    /// Folder of the spool.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Puts a record in. When this returns it is on the disk.
+    /// Adds a record. When it returns the record is on disk.
     ///
     /// # Errors
-    /// When it cannot be written; then nothing of it is there.
+    /// If it cannot be written; then no part of it remains.
     pub fn put(&self, to: &Destination, record: &Checked) -> io::Result<Waiting> {
         let content = Content {
             to: to.to_string(),
@@ -77,10 +77,10 @@ impl Spool {
         })
     }
 
-    /// What waits for this server, by id; files that are none of ours are passed over, and named.
+    /// Records that wait for this server, by ID, and the paths of files that are not ours, which are skipped.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn waiting_for(&self, to: &Destination) -> io::Result<(Vec<Waiting>, Vec<PathBuf>)> {
         let mut paths = fs::read_dir(&self.folder)?
             .map(|entry| Ok(entry?.path()))
@@ -105,10 +105,10 @@ impl Spool {
         Ok((waiting, unreadable))
     }
 
-    /// Takes a record out that has been acknowledged.
+    /// Removes an acknowledged record.
     ///
     /// # Errors
-    /// When its file cannot be removed.
+    /// If its file cannot be removed.
     pub fn done(&self, waiting: &Waiting) -> io::Result<()> {
         match fs::remove_file(&waiting.path) {
             // Another upload sent it at the same time.
@@ -117,10 +117,10 @@ impl Spool {
         }
     }
 
-    /// Puts a record aside that the server will never take, and says where it is.
+    /// Moves a record that the server will never accept out of the spool, and returns its new path.
     ///
     /// # Errors
-    /// When its file cannot be moved.
+    /// If its file cannot be moved.
     pub fn put_aside(&self, waiting: &Waiting) -> io::Result<PathBuf> {
         let folder = self.folder.join("refused");
         fs::create_dir_all(&folder)?;
@@ -130,7 +130,7 @@ impl Spool {
         Ok(path)
     }
 
-    /// A new name in a folder is on the disk once the folder is.
+    /// Syncs the folder, since a new name is only on disk once its folder is.
     fn sync(&self) -> io::Result<()> {
         if cfg!(unix) {
             File::open(&self.folder)?.sync_all()

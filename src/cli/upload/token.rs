@@ -1,4 +1,4 @@
-//! The token that lets records be sent: never on the command line, which every process can read.
+//! Reads the token for sending records, which is never on the command line, where every process can read it.
 
 use std::env;
 use std::fs;
@@ -9,16 +9,16 @@ use etcetera::BaseStrategy;
 use super::{Destination, Keyring};
 use crate::failure::Failure;
 
-/// A token. It has no form for debugging.
+/// A token, without `Debug`, so that it cannot end up in a log.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// For a server: from `VRAMSCOPE_TOKEN`, else from the file, else from the keyring, else from the usual
-    /// file; `None` where there is none.
+    /// Finds the token for a server: in `VRAMSCOPE_TOKEN`, else in the given file, else in the keyring, else in the
+    /// default file; `None` if there is none.
     ///
     /// # Errors
-    /// When a file cannot be read, or others may read it too.
+    /// If a file cannot be read, or others may read it too.
     pub fn find(to: &Destination, file: Option<&Path>) -> Result<Option<Self>, Failure> {
         match env::var("VRAMSCOPE_TOKEN") {
             Ok(text) if !text.trim().is_empty() => return Self::of(&text, "VRAMSCOPE_TOKEN").map(Some),
@@ -27,7 +27,7 @@ impl Token {
         if let Some(file) = file {
             return from_file(file).map(Some);
         }
-        // Where the keyring cannot be opened, nothing is kept in it.
+        // A keyring that cannot be opened contains no token.
         if let Some(token) = Keyring::open().ok().and_then(|keyring| keyring.token(to)) {
             return Ok(Some(token));
         }
@@ -50,13 +50,13 @@ impl Token {
         &self.0
     }
 
-    /// The header that states it.
+    /// Value of the authorization header.
     pub fn header(&self) -> String {
         format!("Bearer {}", self.0)
     }
 }
 
-/// `vramscope/token` in the user's folder of settings.
+/// Default file: `vramscope/token` in the user's configuration folder.
 fn usual_file() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.config_dir().join("vramscope").join("token"))

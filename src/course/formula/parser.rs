@@ -1,9 +1,9 @@
-//! A formula's text, read by the strength of its operators.
+//! Parses a formula's text by operator precedence.
 
 use super::{Formula, FormulaError, OPERATORS, Operator};
 use crate::number;
 
-/// Reads a formula.
+/// Parses a formula.
 pub fn parse(text: &str) -> Result<Formula, FormulaError> {
     let mut parser = Parser { rest: text.trim() };
     let formula = parser.operation(0)?;
@@ -39,7 +39,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Operators of at least this strength, left to right.
+    /// Parses operators of at least this precedence, left to right.
     fn operation(&mut self, strength: u8) -> Result<Formula, FormulaError> {
         let mut left = self.operand()?;
         loop {

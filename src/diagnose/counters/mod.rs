@@ -12,34 +12,34 @@ use super::amount::Amount;
 pub(super) use stats::find as find_stats;
 pub(super) use summary::find as find_summary;
 
-/// A counter of bytes.
+/// Current and peak value of one counter, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Gauge {
-    /// At the moment of asking.
+    /// Value when the counters were printed.
     pub current: Option<Amount>,
-    /// The highest since the start, or since the peaks were reset.
+    /// Highest value since the start, or since the peaks were reset.
     pub peak: Option<Amount>,
 }
 
-/// Counters of one device.
+/// Allocator counters of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counters {
-    /// Number of the device, where it stands there.
+    /// Index of the device, if the text names it.
     pub device: Option<u32>,
     /// Bytes of blocks that tensors hold.
     pub allocated: Gauge,
-    /// Bytes that PyTorch keeps from the device: "reserved" is not "used".
+    /// Bytes of all segments, whether tensors use them or not ("reserved" does not mean "used").
     pub reserved: Gauge,
-    /// Allocated, and blocks that another stream still uses.
+    /// Bytes of allocated blocks and of freed blocks that another stream still uses.
     pub active: Gauge,
-    /// What was asked for, before rounding.
+    /// Bytes requested by tensors, before rounding.
     pub requested: Gauge,
-    /// Free parts of segments that tensors hold other parts of (`inactive_split_bytes`, "Non-releasable
-    /// memory"): what fragmentation keeps from everyone else.
+    /// Free bytes in segments that tensors partly occupy (`inactive_split_bytes`, "Non-releasable memory"): the memory
+    /// that fragmentation withholds from everything else.
     pub unreleasable: Gauge,
-    /// How often a request failed (`num_ooms`).
+    /// Number of requests that failed (`num_ooms`).
     pub ooms: Option<u64>,
-    /// How often the whole cache was given back to serve a request (`num_alloc_retries`).
+    /// Number of times that the allocator freed its whole cache to serve a request (`num_alloc_retries`).
     pub retries: Option<u64>,
 }
 

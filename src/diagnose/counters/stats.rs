@@ -1,4 +1,4 @@
-//! What `memory_stats()` returns, as JSON or as Python prints it.
+//! Reads the dictionary of `torch.cuda.memory_stats()`, as JSON or as Python prints it.
 
 use super::{Counters, Gauge};
 use crate::amount::{Amount, number};
@@ -6,10 +6,10 @@ use crate::evidence::{Evidence, Piece};
 use crate::text::line_of;
 use vramscope_engine::units::Bytes;
 
-/// One key for each dictionary: every one that `memory_stats` returns has it.
+/// A key that every dictionary of `memory_stats` contains, exactly once.
 const SIGN: &str = "allocated_bytes.all.current";
 
-/// Every dictionary in a text, however it is written: only keys and the numbers behind them are read.
+/// Finds every dictionary in a text. The notation does not matter: only keys and the numbers after them are read.
 pub fn find(text: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut begin = 0;
@@ -17,7 +17,7 @@ pub fn find(text: &str) -> Vec<Piece> {
         if at < begin {
             continue;
         }
-        // Keys are sorted: those of one dictionary lie between two of the same name.
+        // The dictionary is sorted by key, so one dictionary lies between two occurrences of the key.
         let next = text[at + SIGN.len()..].find(SIGN).map(|next| at + SIGN.len() + next);
         let part = &text[begin..next.unwrap_or(text.len())];
         pieces.push(Piece {
@@ -50,12 +50,12 @@ fn read(text: &str) -> Counters {
 }
 
 fn bytes(text: &str, key: &str) -> Option<Amount> {
-    // No device holds more.
+    // No device holds more than 2⁵⁰ bytes.
     let bytes = value(text, key).filter(|bytes| *bytes < 1 << 50)?;
     Some(Amount::exact(Bytes::new(bytes)))
 }
 
-/// The number behind a key in quotes, in any of `"key": 1`, `'key': 1`, `('key', 1)` and `key=1`.
+/// The number after a quoted key, in any of `"key": 1`, `'key': 1`, `('key', 1)` and `key=1`.
 fn value(text: &str, key: &str) -> Option<u64> {
     text.match_indices(key).find_map(|(at, _)| {
         let before = text[..at].chars().next_back();

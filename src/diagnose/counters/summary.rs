@@ -1,11 +1,11 @@
-//! The table of `memory_summary()` (`torch/cuda/memory.py`).
+//! Reads the table that `torch.cuda.memory_summary()` prints (`torch/cuda/memory.py`).
 
 use super::{Counters, Gauge};
 use crate::amount::{Amount, leading, number};
 use crate::evidence::{Evidence, Piece};
 use crate::text::cells;
 
-/// Every table in a text.
+/// Finds every table in a text.
 pub fn find(text: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut open: Option<(usize, Counters)> = None;
@@ -19,7 +19,7 @@ pub fn find(text: &str) -> Vec<Piece> {
             open = Some((i + 1, counters));
             continue;
         }
-        // Cut off at the top, as many pastes are.
+        // The top of the table is missing, as in many pastes.
         if open.is_none() && line.contains("Cur Usage") && line.contains("Peak Usage") {
             open = Some((i + 1, Counters::default()));
         }
@@ -62,7 +62,7 @@ fn row(line: &str, counters: &mut Counters) {
         _ => return,
     };
     let column = |i: usize| cells.get(i).and_then(|cell| bytes(cell));
-    // The first device's rows: a table of another device begins with its own head.
+    // Only the first device's rows count: a table of another device begins with its own header.
     if gauge.current.is_none() {
         *gauge = Gauge {
             current: column(1),
@@ -78,8 +78,7 @@ fn put(count: &mut Option<u64>, cell: &str, name: &str) {
     }
 }
 
-/// `_format_size` cuts to whole units where `_format_count` does: what is left out is less than one unit, not
-/// half of one.
+/// Parses a cell. `_format_size` truncates to whole units, so the error is just under one unit, not half of one.
 fn bytes(cell: &str) -> Option<Amount> {
     let (amount, _) = leading(cell)?;
     let amount = amount?;

@@ -1,3 +1,5 @@
+//! Tests of reading the allocator's counters.
+
 use super::*;
 use crate::Evidence;
 
@@ -53,7 +55,7 @@ fn a_summary_is_read() {
 #[test]
 fn two_devices_are_two_tables() {
     assert_eq!(find_summary(&SUMMARY.repeat(2)).len(), 2);
-    // Without its head, as after scrolling.
+    // The header is missing, as when the top scrolled away.
     let cut: String = SUMMARY.lines().skip(5).map(|line| format!("{line}\n")).collect();
     assert_eq!(mib(one(find_summary(&cut)).reserved.current), 31000);
 }

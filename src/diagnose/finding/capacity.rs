@@ -1,17 +1,17 @@
-//! Why a request failed, by what its error says.
+//! Finds why a request failed, from the numbers in its out-of-memory error.
 
 use super::{Cause, Context, Finding, Holder, Standing, Step, shapes};
 use crate::oom::{Asker, Backend, OomMessage, Site};
 use vramscope_engine::units::Bytes;
 
-/// More than CUDA's context, kernels and NCCL take outside PyTorch's allocator: another process, or a library
-/// with memory of its own.
+/// Upper bound of what CUDA's context, kernels and NCCL take outside PyTorch's allocator. More than this means another
+/// process, or a library that allocates its own memory.
 const OUTSIDE: Bytes = Bytes::gib(2);
 
-/// What the shares of fragmentation mean (course row `9.stats`): act above a fifth.
+/// Share of fragmentation above which it needs action (course row `9.stats`).
 pub const ACT: f64 = 0.2;
 
-/// What an error shows.
+/// Findings that one out-of-memory error supports.
 pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     let request = message.request.map(|amount| amount.bytes);
     match message.asker {
@@ -46,7 +46,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
         .collect();
     found.extend(case.capacity(&found));
     found.extend(case.private_pools());
-    // Which tensor asked last says nothing where the card was not this process's.
+    // If other processes hold the card, the tensor that asked last is not to blame.
     if !held_by_others {
         found.extend(case.site());
         found.extend(shapes::findings(message, context));
@@ -68,7 +68,7 @@ impl Case<'_> {
         self.message.total.map(|amount| amount.bytes)
     }
 
-    /// What was missing: the request less what was free.
+    /// Missing bytes: the request minus the free memory.
     fn missing(&self) -> Option<Bytes> {
         Some(self.request?.saturating_sub(self.free()?))
     }
@@ -112,7 +112,7 @@ impl Case<'_> {
             .collect();
         let own = message.own.map(|amount| amount.bytes);
         let listed: Bytes = processes.iter().map(|process| process.bytes).sum();
-        // Older messages do not list them: what is neither free nor PyTorch's.
+        // Older messages do not list other processes: the memory that is neither free nor PyTorch's is theirs.
         let known = own.or_else(|| message.reserved_in_all().map(|amount| amount.bytes));
         let unlisted = self
             .total()?
@@ -158,7 +158,7 @@ impl Case<'_> {
         let unallocated = self.message.unallocated_in_all()?.bytes;
         let share = share(unallocated, reserved);
         let free = self.free();
-        // Pages without tensors could be taken together with what is free.
+        // With expandable segments, unallocated pages and free memory could serve the request together.
         let would_serve = matches!((self.request, free), (Some(request), Some(free)) if unallocated + free >= request && free < request);
         let standing = match (share >= ACT, would_serve) {
             (true, true) => Standing::Cause,
@@ -241,7 +241,7 @@ impl Case<'_> {
     }
 }
 
-/// A part of a whole, from 0 to 1; none of nothing.
+/// A part of a whole, from 0 to 1; 0 if the whole is zero.
 pub fn share(part: Bytes, whole: Bytes) -> f64 {
     match whole {
         Bytes::ZERO => 0.0,

@@ -1,3 +1,5 @@
+//! Causes that a diagnosis can name, each with the numbers that support it.
+
 use serde::{Deserialize, Serialize};
 
 use crate::oom::{Asker, Site};
@@ -6,274 +8,274 @@ use crate::snapshot::{Category, Group};
 use vramscope_engine::report::LiveTensor;
 use vramscope_engine::units::Bytes;
 
-/// A conclusion and the numbers that show it. Faces put it into words; [`words`](super::words) has the English
+/// A conclusion and the numbers that support it. Frontends put it into words; [`words`](super::words) has the English
 /// ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The process needs more than the card has.
     OutOfCapacity {
-        /// What was asked for.
+        /// Bytes requested.
         request: Option<Bytes>,
-        /// All memory of the card.
+        /// Memory of the card, in bytes.
         total: Option<Bytes>,
-        /// What it had free.
+        /// Free bytes on the card.
         free: Option<Bytes>,
-        /// What tensors held.
+        /// Bytes allocated by tensors.
         allocated: Option<Bytes>,
-        /// What PyTorch kept.
+        /// Bytes reserved by PyTorch.
         reserved: Option<Bytes>,
     },
     /// Other processes hold memory of the card.
     OtherProcesses {
-        /// All memory of the card.
+        /// Memory of the card, in bytes.
         total: Option<Bytes>,
-        /// What they hold together.
+        /// Bytes held by all other processes.
         held: Bytes,
-        /// What this process holds.
+        /// Bytes held by this process.
         own: Option<Bytes>,
-        /// Each of them, where they are known.
+        /// The other processes, if the message lists them.
         processes: Vec<Holder>,
     },
-    /// Free memory lies in pieces that are too small.
+    /// Free memory is split into pieces that are too small.
     Fragmentation {
-        /// What PyTorch keeps.
+        /// Bytes reserved by PyTorch.
         reserved: Bytes,
-        /// What no tensor holds of it.
+        /// Reserved bytes that no tensor holds.
         unallocated: Bytes,
         /// `1 − allocated ÷ reserved`, from 0 to 1.
         share: f64,
-        /// What was asked for.
+        /// Bytes requested.
         request: Option<Bytes>,
-        /// What the card had free beside.
+        /// Free bytes on the card outside the reserved memory.
         free: Option<Bytes>,
     },
-    /// The process may not have more than a limit.
+    /// A limit on the process's memory was reached.
     Limit {
-        /// The limit.
+        /// The limit, in bytes.
         allowed: Bytes,
-        /// What PyTorch kept.
+        /// Bytes reserved by PyTorch.
         reserved: Option<Bytes>,
-        /// What was asked for.
+        /// Bytes requested.
         request: Option<Bytes>,
-        /// It is Apple's.
+        /// True if the limit is that of Apple's MPS backend.
         is_mps: bool,
     },
-    /// The request was smaller than what was free, and failed.
+    /// The request failed although it was smaller than the free memory.
     RefusedThoughFree {
-        /// What was asked for.
+        /// Bytes requested.
         request: Bytes,
-        /// What the card had free.
+        /// Free bytes on the card.
         free: Bytes,
     },
-    /// A library or the driver found no memory outside PyTorch's cache.
+    /// A library or the driver failed to allocate memory outside PyTorch's cache.
     OutsideTheCache {
-        /// Who asked.
+        /// The component that asked for memory.
         asker: Asker,
     },
-    /// The host's memory ran out.
+    /// The host ran out of memory.
     HostMemory {
-        /// What was asked for.
+        /// Bytes requested.
         request: Option<Bytes>,
     },
-    /// An error without numbers.
+    /// The error contains no numbers.
     NoNumbers,
-    /// CUDA graphs keep memory for themselves.
+    /// CUDA graphs reserve memory in private pools.
     PrivatePools {
-        /// What they keep.
+        /// Bytes in private pools.
         bytes: Bytes,
-        /// What tensors hold in all.
+        /// Bytes allocated by tensors, in all pools.
         allocated: Option<Bytes>,
     },
-    /// Where in the step it happened.
+    /// The part of the step in which the request failed.
     Site(Site),
     /// The request has the size of an attention matrix.
     AttentionMatrix {
-        /// What was asked for.
+        /// Bytes requested.
         request: Bytes,
-        /// Shapes that give it, the most usual first.
+        /// Shapes of this size, the most common first.
         shapes: Vec<AttentionShape>,
     },
-    /// The request has the size of logits.
+    /// The request has the size of a logits tensor.
     Logits {
-        /// What was asked for.
+        /// Bytes requested.
         request: Bytes,
-        /// Shapes that give it, the most usual first.
+        /// Shapes of this size, the most common first.
         shapes: Vec<LogitsShape>,
     },
-    /// The request has the size of tensors of the simulated step.
+    /// The request has the size of one or more tensors of the simulated step.
     Tensors {
-        /// What was asked for.
+        /// Bytes requested.
         request: Bytes,
-        /// The tensors, each name once.
+        /// The tensors of this size, each name once.
         tensors: Vec<LiveTensor>,
     },
-    /// The allocator had to give back its cache, or failed, before.
+    /// The allocator had to free its cache, or failed, earlier in the run.
     Retries {
-        /// Failed requests.
+        /// Number of failed requests.
         ooms: u64,
-        /// Times that the whole cache was given back.
+        /// Number of times that the whole cache was freed.
         retries: u64,
     },
-    /// A device is nearly full.
+    /// A device's memory is nearly full.
     NearlyFull {
-        /// Its number.
+        /// Index of the device.
         device: u32,
-        /// The most that was in use.
+        /// Highest memory in use, in bytes.
         used: Bytes,
-        /// All its memory.
+        /// Memory of the device, in bytes.
         total: Bytes,
     },
-    /// How well the device is used.
+    /// Utilization of the device.
     Utilization {
-        /// Its number.
+        /// Index of the device.
         device: u32,
-        /// Mean, from 0 to 1.
+        /// Mean utilization, from 0 to 1.
         mean: f64,
-        /// How many readings.
+        /// Number of readings.
         readings: u64,
     },
     /// Memory grows from step to step.
     Leak(Growth),
     /// Memory does not grow.
     NoLeak {
-        /// From the first to the last of the readings looked at, as a part of the first.
+        /// Growth from the first to the last reading considered, as a fraction of the first.
         growth: f64,
-        /// How many readings.
+        /// Number of readings.
         readings: u64,
     },
-    /// Single steps need far more than the others.
+    /// A single step needs far more memory than the others.
     LongSample {
-        /// The step.
+        /// Number of the step.
         step: u64,
-        /// What it needed.
+        /// Memory of the step, in bytes.
         bytes: Bytes,
-        /// The median.
+        /// Median of all steps, in bytes.
         usual: Bytes,
-        /// Length of its sample, where the log says it.
+        /// Length of the step's sample, if the log reports it.
         length: Option<u64>,
     },
     /// The device waits for the next batch.
     DataLoading {
-        /// Part of the host's time.
+        /// Fraction of the host's time, from 0 to 1.
         share: f64,
     },
     /// The device waits for other devices.
     Communication {
-        /// Part of the device's time.
+        /// Fraction of the device's time, from 0 to 1.
         share: f64,
     },
     /// Copies between host and device take long.
     Copies {
-        /// Part of the device's time.
+        /// Fraction of the device's time, from 0 to 1.
         share: f64,
     },
-    /// The device runs nothing for a part of the time.
+    /// The device is idle for part of the time.
     Idle {
-        /// Part of the time in which it ran something.
+        /// Fraction of the time in which the device was busy, from 0 to 1.
         busy: f64,
     },
     /// Attention takes most of the device's time.
     AttentionTime {
-        /// Part of the device's time.
+        /// Fraction of the device's time, from 0 to 1.
         share: f64,
     },
-    /// Operations that allocate much.
+    /// Operations that allocate a lot of memory.
     HotSpots {
-        /// The largest first.
+        /// The operations, the largest first.
         spots: Vec<HotSpot>,
     },
-    /// What held the memory at the highest instant.
+    /// Breakdown of the memory at the peak.
     Peak {
-        /// All live bytes.
+        /// Live bytes at the peak.
         peak: Bytes,
-        /// By category, the largest first.
+        /// Live bytes by category, the largest first.
         by_category: Vec<(Category, Bytes)>,
-        /// The largest, by where they were made.
+        /// The largest groups of allocations, by the stack that made them.
         largest: Vec<Group>,
     },
-    /// What was made and never freed.
+    /// Allocations that were never freed.
     NeverFreed {
-        /// All bytes of these.
+        /// Bytes of all of them.
         bytes: Bytes,
-        /// The largest first.
+        /// Groups of these allocations, the largest first.
         groups: Vec<Group>,
     },
-    /// What expandable segments would have done.
+    /// Effect that expandable segments would have had.
     ExpandableSegments {
-        /// Highest reserved bytes as it was.
+        /// Peak reserved bytes without expandable segments.
         reserved: Bytes,
-        /// With expandable segments.
+        /// Peak reserved bytes with expandable segments.
         expandable: Bytes,
-        /// Whether the request that failed would have been served.
+        /// True if the failed request would have been served; `None` if no request failed.
         serves: Option<bool>,
     },
-    /// The recording needs more than the simulated step of the same setup.
+    /// The recording needs more memory than the simulated step of the same setup.
     Unforeseen {
-        /// Highest live bytes of the recording.
+        /// Peak live bytes of the recording.
         recorded: Bytes,
-        /// Of the simulated run.
+        /// Peak live bytes of the simulated run.
         simulated: Bytes,
     },
 }
 
-/// A process that holds memory.
+/// A process that holds memory on the card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Its number.
+    /// Process ID.
     pub pid: u64,
-    /// Its program, where it is known.
+    /// Name of the program, if known.
     pub name: Option<String>,
-    /// What it holds.
+    /// Bytes that the process holds.
     pub bytes: Bytes,
 }
 
-/// `batch × heads × length² × width` bytes.
+/// Shape of an attention matrix: `batch × heads × length² × width` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttentionShape {
-    /// Samples.
+    /// Number of samples.
     pub batch: u64,
-    /// Heads.
+    /// Number of heads.
     pub heads: u64,
-    /// Positions.
+    /// Number of positions.
     pub length: u64,
     /// Bytes of an element.
     pub width: u64,
 }
 
-/// `tokens × vocabulary × width` bytes.
+/// Shape of a logits tensor: `tokens × vocab × width` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogitsShape {
-    /// Positions of all samples together.
+    /// Number of positions in all samples.
     pub tokens: u64,
-    /// Entries of the vocabulary.
+    /// Number of entries in the vocabulary.
     pub vocab: u64,
     /// Bytes of an element.
     pub width: u64,
 }
 
-/// Memory that grows, and where it will end.
+/// Growth of memory over steps, with a prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
-    /// Where it was read: the key of a log, or what else is counted.
+    /// Source of the readings: a log's key, or another counter.
     pub what: String,
-    /// First and last of the readings looked at.
+    /// First reading considered, in bytes.
     pub first: Bytes,
-    /// The last.
+    /// Last reading considered, in bytes.
     pub last: Bytes,
-    /// How many readings were looked at, at most ten.
+    /// Number of readings considered, at most ten.
     pub readings: u64,
-    /// Steps from the first to the last of them.
+    /// Number of steps from the first to the last reading considered.
     pub steps: u64,
-    /// Bytes a step, from the first to the last.
+    /// Mean growth in bytes per step, from the first to the last reading considered.
     pub per_step: f64,
-    /// Bytes from each reading of the log to the next, all of them.
+    /// Differences in bytes between consecutive readings, for the whole log.
     pub rises: Vec<i64>,
-    /// Whether it grows faster and faster.
+    /// True if the growth accelerates.
     pub is_accelerating: bool,
-    /// What the regression expects ten readings later.
+    /// Bytes that the regression predicts for ten readings after the last.
     pub predicted: Bytes,
-    /// All memory of the card, where it is known.
+    /// Memory of the card in bytes, if known.
     pub total: Option<Bytes>,
     /// `min(1, (predicted ÷ total − 0.85) ÷ 0.15)`.
     pub risk: Option<f64>,
@@ -282,7 +284,7 @@ pub struct Growth {
 }
 
 impl Cause {
-    /// The stable name, such as `other-processes`.
+    /// Stable identifier, such as `other-processes`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::OutOfCapacity { .. } => "out-of-capacity",
@@ -317,7 +319,7 @@ impl Cause {
         }
     }
 
-    /// A part and its whole to draw as a bar, of what has some; shares of time in millionths.
+    /// A part and its whole to draw as a bar, if this cause has them; shares of time are given in millionths.
     pub fn gauge(&self) -> Option<(Bytes, Bytes)> {
         let of_share = |share: f64| (Bytes::new((share.clamp(0.0, 1.0) * 1e6) as u64), Bytes::new(1_000_000));
         Some(match self {
@@ -341,7 +343,7 @@ impl Cause {
         })
     }
 
-    /// The course's row that explains it.
+    /// Identifier of the course row that explains this cause.
     pub const fn row(&self) -> &'static str {
         match self {
             Self::OutOfCapacity { .. } | Self::RefusedThoughFree { .. } => "9.2",

@@ -1,4 +1,4 @@
-//! The course's checklists (rows 9.diagnose, 9.lists, 11.lists), as far as evidence and setup answer them.
+//! Ticks the items of the course's checklists (rows 9.diagnose, 9.lists, 11.lists) that evidence and setup can answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,18 +10,18 @@ use vramscope_engine::Setup;
 use vramscope_engine::format::gib;
 use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 
-/// An item of a checklist that the evidence says something of.
+/// A checklist item that the evidence answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Row, list and place: `9.diagnose/five/0`.
+    /// Row, list and index of the item: `9.diagnose/five/0`.
     pub item: &'static str,
-    /// Whether it is done: a question is answered, a rule is kept.
+    /// True if the item is done: a question is answered, or a rule is kept.
     pub is_done: bool,
-    /// What the evidence says of it.
+    /// The answer that the evidence gives.
     pub said: Said,
 }
 
-/// Every item that is answered. An item that only a person can answer is never ticked here.
+/// Returns every item that is answered. Items that only a person can answer are never ticked.
 pub fn checks(pieces: &[Piece], findings: &[Finding], setup: Option<&Setup>) -> Vec<Check> {
     let case = Case {
         pieces,
@@ -78,7 +78,7 @@ pub fn checks(pieces: &[Piece], findings: &[Finding], setup: Option<&Setup>) -> 
     out
 }
 
-/// The fixes of row 9.lists, in its order.
+/// Identifiers of the fixes in row 9.lists, in its order.
 const FIXES: [&str; 6] = [
     "9.lists/fixes/0",
     "9.lists/fixes/1",
@@ -105,7 +105,7 @@ impl Case<'_> {
         self.pieces.iter().any(|piece| of(&piece.evidence))
     }
 
-    /// The title of the first finding of a kind; the question is answered by it.
+    /// The title of the first finding whose cause matches, which answers the question.
     fn title_of(&self, of: impl Fn(&Cause) -> bool) -> Told {
         let finding = self.findings.iter().find(|finding| of(&finding.cause))?;
         Some((true, title(&finding.cause, finding.standing)))
@@ -161,7 +161,7 @@ impl Case<'_> {
         Some(done("k_logged", [readings.to_string()]))
     }
 
-    /// A rule, not a question: it is kept only where nothing grows.
+    /// The rule that memory does not grow: kept only if no finding shows growth.
     fn steady(&self) -> Told {
         let growth = |finding: &&Finding| matches!(finding.cause, Cause::Leak(_) | Cause::NoLeak { .. });
         let finding = self.findings.iter().find(growth)?;
@@ -178,14 +178,14 @@ impl Case<'_> {
             .then(|| done("k_message", []))
     }
 
-    /// What a profile says; that it says nothing of a cause is an answer too.
+    /// The profile's answer. A profile without a matching finding also answers the question.
     fn profiled(&self, of: impl Fn(&Cause) -> bool) -> Told {
         let is_there = self.any(|evidence| matches!(evidence, Evidence::Profile(_)));
         let told = self.title_of(of);
         told.or_else(|| is_there.then(|| done("k_not_seen", [])))
     }
 
-    /// Which of the fixes the setup has already.
+    /// For each fix, true if the setup already has it.
     fn kept(&self) -> [bool; 6] {
         let Some(setup) = self.setup else { return [false; 6] };
         [
@@ -199,11 +199,11 @@ impl Case<'_> {
     }
 }
 
-/// The name that cases give a choice.
+/// The name by which case files spell a choice.
 fn word(choice: &impl Serialize) -> String {
     match serde_json::to_value(choice) {
         Ok(serde_json::Value::String(word)) => word,
-        // Choices are words: nothing else is left.
+        // Choices serialize as strings, so nothing else can occur.
         _ => String::new(),
     }
 }

@@ -1,3 +1,5 @@
+//! Context of a diagnosis: the card, the simulated run, and changes to try.
+
 use serde::{Deserialize, Serialize};
 
 use vramscope_engine::Report;
@@ -5,31 +7,31 @@ use vramscope_engine::format::rounds_to_nothing;
 use vramscope_engine::units::Bytes;
 use vramscope_plan::{Change, Effect, Tried};
 
-/// What is known beside the evidence.
+/// Knowledge beside the evidence: the card and the simulated run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Context<'a> {
-    /// All memory of the card, where it was named.
+    /// Memory of the card in bytes, if the person named it.
     pub capacity: Option<Bytes>,
-    /// The simulated run of the same model and setup, where they were named.
+    /// Simulated run of the same model and setup, if the person named them.
     pub report: Option<&'a Report>,
 }
 
-/// A change of the setup and the bytes that it saves, as the difference of two simulations.
+/// A change of the setup and its effect, the difference of two simulations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fix {
-    /// The change.
+    /// The change of the setup.
     pub change: Change,
-    /// What it does.
+    /// Difference in memory and time.
     pub effect: Effect,
 }
 
-/// Changes that save memory, the most first.
+/// Changes that save memory, the largest saving first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Fixes(pub Vec<Fix>);
 
 impl Fixes {
-    /// Of everything tried, what saves something. A change of what the run computes (another optimizer, what
-    /// is trained) saves as much as it does; whether it is wanted is for the person to say.
+    /// Keeps the tried changes that save memory. This includes changes to what the run computes (another optimizer,
+    /// other trained parts); the person decides whether such a change is acceptable.
     pub fn of(tried: impl IntoIterator<Item = Tried>) -> Self {
         let saving = tried.into_iter().filter_map(|Tried { change, effect }| {
             let effect = effect.ok()?;

@@ -1,13 +1,13 @@
-//! What the allocator's counters show (course row 9.stats).
+//! Finds fragmentation and retries in the allocator's counters (course row 9.stats).
 
 use super::capacity::{ACT, share};
 use super::{Cause, Finding, Standing, Step};
 use crate::Counters;
 
-/// Above this share of fragmentation the cache is worth giving back.
+/// Share of fragmentation above which emptying the cache helps.
 const EMPTY: f64 = 0.3;
 
-/// What counters show.
+/// Findings that one device's counters support.
 pub fn findings(counters: &Counters) -> Vec<Finding> {
     fragmentation(counters).into_iter().chain(retries(counters)).collect()
 }

@@ -1,10 +1,10 @@
-//! What pieces of evidence say together.
+//! Combines several pieces of evidence: the card's memory and contradicting findings.
 
 use super::{Cause, Finding, Standing};
 use crate::Evidence;
 use vramscope_engine::units::Bytes;
 
-/// All memory of the card, as the first piece tells it that does.
+/// Memory of the card, from the first piece of evidence that reports it.
 pub fn capacity(all: &[&Evidence]) -> Option<Bytes> {
     all.iter().find_map(|one| match one {
         Evidence::Oom(message) => message.total.map(|total| total.bytes),
@@ -14,7 +14,7 @@ pub fn capacity(all: &[&Evidence]) -> Option<Bytes> {
     })
 }
 
-/// Takes back what other evidence makes less sure.
+/// Lowers or removes findings that other evidence contradicts or explains, and removes duplicates.
 pub fn reconcile(findings: &mut Vec<Finding>) {
     let is_leaking = findings
         .iter()
@@ -23,12 +23,12 @@ pub fn reconcile(findings: &mut Vec<Finding>) {
         .iter()
         .any(|finding| !matches!(finding.cause, Cause::NoNumbers));
     for finding in findings.iter_mut() {
-        // A run that grew until it ended did not begin with too little.
+        // A run that grew until it failed did start with enough memory.
         if is_leaking && matches!(finding.cause, Cause::OutOfCapacity { .. }) {
             finding.standing = finding.standing.max(Standing::Possible);
         }
     }
-    // An error without numbers only says that there was one.
+    // An error without numbers adds nothing once another finding explains it.
     findings.retain(|finding| !is_explained || !matches!(finding.cause, Cause::NoNumbers));
     let mut seen: Vec<Finding> = Vec::new();
     findings.retain(|finding| {

@@ -1,19 +1,19 @@
-//! Memory over the steps of a run: a leak, a long sample, or nothing of both (course rows 9.leak, 9.4, 9.8).
+//! Finds leaks and outlying steps in memory readings over the steps of a run (course rows 9.leak, 9.4, 9.8).
 
 use super::{Cause, Finding, Growth, Standing, Step};
 use crate::log::{Point, TrainingLog};
 use vramscope_engine::units::Bytes;
 
-/// Readings that the regression looks at, and how many it looks ahead.
+/// Number of readings that the regression uses, and how many readings ahead it predicts.
 const WINDOW: usize = 10;
-/// More growth than this within ten readings is a leak.
+/// Relative growth over ten readings above which memory leaks.
 const LEAK: f64 = 0.05;
-/// Fewer readings show no growth.
+/// Smallest number of readings that can show growth.
 const FEWEST: usize = 4;
-/// How far a step has to stand out from the median to be told.
+/// Ratio to the median above which a step is reported as an outlier.
 const OUTLIER: f64 = 1.15;
 
-/// What a log shows.
+/// Findings that a training log supports.
 pub fn findings(log: &TrainingLog, capacity: Option<Bytes>) -> Vec<Finding> {
     let Some(series) = log.series.iter().find(|series| series.points.len() >= FEWEST) else {
         return Vec::new();
@@ -30,15 +30,15 @@ pub fn findings(log: &TrainingLog, capacity: Option<Bytes>) -> Vec<Finding> {
     found
 }
 
-/// Whether memory grows.
+/// Verdict on the growth of memory.
 pub enum Answer {
-    /// It does.
+    /// Memory grows.
     Leak(Finding),
-    /// It does not.
+    /// Memory does not grow.
     Steady(Finding),
 }
 
-/// Looks at readings in the order of their steps; `None` where there are too few.
+/// Judges readings in the order of their steps; `None` if there are too few.
 pub fn of(what: &str, points: &[Point], capacity: Option<Bytes>) -> Option<Answer> {
     if points.len() < FEWEST {
         return None;
@@ -88,7 +88,7 @@ pub fn of(what: &str, points: &[Point], capacity: Option<Bytes>) -> Option<Answe
         Step::Record,
     ];
     match risk {
-        // Above 0.8 there is no time left; from 0.5 on it is time to save.
+        // Risk levels of the course: above 0.8 memory runs out very soon; above 0.5 it is time to save a checkpoint.
         Some(risk) if risk > 0.5 => todo.insert(0, Step::SaveNow),
         None => todo.push(Step::NameCard),
         Some(_) => {}
@@ -96,7 +96,8 @@ pub fn of(what: &str, points: &[Point], capacity: Option<Bytes>) -> Option<Answe
     Some(Answer::Leak(Finding::new(Standing::Cause, Cause::Leak(growth), &todo)))
 }
 
-/// Whether growth goes on to the end. In the first steps states appear and the cache fills; then it stops.
+/// Returns true if the growth continues to the last reading. Growth that stops after the first steps is no leak:
+/// optimizer states appear and the cache fills.
 fn goes_on(readings: &[f64]) -> bool {
     let rises = readings.windows(2).filter(|pair| pair[1] > pair[0]).count();
     let half = readings.len() / 2;
@@ -104,7 +105,7 @@ fn goes_on(readings: &[f64]) -> bool {
     rises * 10 >= (readings.len() - 1) * 7 && last - readings[half] >= (last - first) / 4.0
 }
 
-/// Whether the second half rises clearly faster than the first.
+/// Returns true if the second half grows clearly faster than the first.
 fn is_accelerating(readings: &[f64]) -> bool {
     let middle = readings.len() / 2;
     let rate = |part: &[f64]| (part[part.len() - 1] - part[0]) / (part.len() - 1).max(1) as f64;
@@ -112,7 +113,7 @@ fn is_accelerating(readings: &[f64]) -> bool {
     after > 0.0 && after > 1.25 * before
 }
 
-/// Slope and intercept of least squares over 0, 1, 2, …
+/// Slope and intercept of a least-squares fit over x = 0, 1, 2, …
 fn regression(readings: &[f64]) -> (f64, f64) {
     let n = readings.len() as f64;
     let mean_x = (n - 1.0) / 2.0;
@@ -127,13 +128,13 @@ fn regression(readings: &[f64]) -> (f64, f64) {
     (slope, mean_y - slope * mean_x)
 }
 
-/// A step that needs far more than the others.
+/// A step that needs far more memory than the median.
 fn long_sample(points: &[Point]) -> Option<Finding> {
     let mut sorted: Vec<Bytes> = points.iter().map(|point| point.bytes).collect();
     sorted.sort_unstable();
     let usual = sorted[sorted.len() / 2];
     let highest = points.iter().max_by_key(|point| (point.bytes, point.step))?;
-    // The first reading is of another kind: nothing is warm.
+    // The first reading is not comparable: caches and optimizer states are not yet filled.
     let stands_out = highest.bytes.get() as f64 > usual.get() as f64 * OUTLIER;
     if !stands_out || usual == Bytes::ZERO {
         return None;

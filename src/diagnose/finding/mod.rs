@@ -1,4 +1,4 @@
-//! What the evidence means.
+//! Draws conclusions from the evidence.
 
 mod capacity;
 mod cause;
@@ -25,24 +25,24 @@ pub use steps::Step;
 
 use super::{Evidence, Piece};
 
-/// How sure a finding is.
+/// Confidence in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// The numbers show it.
     Cause,
-    /// The numbers point to it.
+    /// The numbers suggest it.
     Likely,
-    /// The numbers allow it.
+    /// The numbers are consistent with it.
     Possible,
-    /// Worth knowing, whatever the cause.
+    /// Worth knowing, regardless of the cause.
     Note,
-    /// The numbers speak against it.
+    /// The numbers contradict it.
     RuledOut,
 }
 
 impl Standing {
-    /// English words.
+    /// English name of this confidence.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Cause => "cause",
@@ -54,14 +54,14 @@ impl Standing {
     }
 }
 
-/// One conclusion, with its numbers and what to do next.
+/// One conclusion, with its numbers and the recommended actions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How sure it is.
+    /// Confidence in the finding.
     pub standing: Standing,
-    /// What it is, with the numbers that show it.
+    /// The cause, with the numbers that support it.
     pub cause: Cause,
-    /// What to do, the first first.
+    /// Recommended actions, the most important first.
     pub steps: Vec<Step>,
 }
 
@@ -74,13 +74,13 @@ impl Finding {
         }
     }
 
-    /// The course's row that explains it.
+    /// Identifier of the course row that explains this finding.
     pub const fn row(&self) -> &'static str {
         self.cause.row()
     }
 }
 
-/// Everything that the evidence shows, the surest first; of equals, what comes first in the evidence.
+/// Returns every finding that the evidence supports, the most certain first; ties keep the order of the evidence.
 pub fn diagnose(pieces: &[Piece], context: &Context) -> Vec<Finding> {
     let all: Vec<&Evidence> = pieces.iter().map(|piece| &piece.evidence).collect();
     let capacity = context.capacity.or_else(|| evidence::capacity(&all));

@@ -1,18 +1,19 @@
-//! Where the time goes (course rows 11.1, 11.tree, 11.bands), and what allocates (9.profiler).
+//! Finds the time bottleneck in a profile (course rows 11.1, 11.tree, 11.bands) and the operations that allocate most
+//! (9.profiler).
 
 use super::{Cause, Finding, Standing, Step, growth};
 use crate::profile::{HotSpot, Profile, Work};
 use vramscope_engine::units::Bytes;
 
-/// Shares of time from which on something is worth looking at, and from which on it is the bottleneck. The
-/// first are estimates of ours; the course's example has 25.1% of data loading and 18.3% of communication.
+/// Share of time above which a cost is reported. This is an estimate of ours; the course's example has 25.1% of data
+/// loading and 18.3% of communication.
 const WORTH: f64 = 0.05;
-/// See [`WORTH`].
+/// Share of time above which a cost is called the bottleneck; an estimate like [`WORTH`].
 const BOUND: f64 = 0.15;
-/// A hot spot (course row 9.profiler).
+/// Size of an allocation above which it is a hot spot (course row 9.profiler).
 const HOT: Bytes = Bytes::new(100_000_000);
 
-/// What a profile shows.
+/// Findings that a profile supports.
 pub fn findings(profile: &Profile, capacity: Option<Bytes>) -> Vec<Finding> {
     let mut bounds: Vec<(f64, Finding)> = [data(profile), communication(profile), copies(profile)]
         .into_iter()

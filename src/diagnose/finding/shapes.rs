@@ -1,4 +1,4 @@
-//! Which tensor has the size of the request that failed.
+//! Guesses the tensor behind a failed request from its size.
 
 use super::{AttentionShape, Cause, Context, Finding, LogitsShape, Standing, Step};
 use crate::amount::Amount;
@@ -7,27 +7,27 @@ use vramscope_engine::allocator::{LARGE_ROUNDING, LARGE_SEGMENT, segment_size};
 use vramscope_engine::report::{LiveTensor, Timeline};
 use vramscope_engine::units::Bytes;
 
-/// Heads of published models, the usual ones first.
+/// Head counts of published models, the most common first.
 const HEADS: [u64; 20] = [
     32, 16, 12, 40, 28, 64, 24, 20, 8, 14, 25, 48, 52, 56, 71, 72, 80, 96, 112, 128,
 ];
-/// Vocabularies of published models: GPT-2, Llama 1 and 2, LLaVA, Llama 3, Qwen 2, Gemma, PaliGemma, Mistral
-/// Nemo, Phi-3, SmolLM 2, InternVL, Llama 4. The last two are nearly powers of two, which much else is.
+/// Vocabulary sizes of published models: GPT-2, Llama 1 and 2, LLaVA, Llama 3, Qwen 2, Gemma, PaliGemma, Mistral Nemo,
+/// Phi-3, SmolLM 2, InternVL, Llama 4. The last two are close to powers of two, a size that many other tensors have.
 const VOCABULARIES: [u64; 14] = [
     32_000, 128_256, 151_936, 152_064, 50_257, 32_064, 256_000, 257_216, 49_152, 92_553, 100_352, 202_048, 262_208,
     131_072,
 ];
-/// Lengths that are no round numbers: patches of 224, 336 and 384 pixels, with and without a class token;
-/// VideoMAE's.
+/// Sequence lengths that are not round numbers: patches of 224, 336 and 384 pixels, with and without a class token, and
+/// VideoMAE's tubes.
 const IMAGE_LENGTHS: [u64; 8] = [197, 257, 576, 577, 729, 730, 1025, 1568];
-/// Smaller requests have the size of too much.
+/// Smallest request to explain by its shape; smaller sizes match too many tensors.
 const SMALLEST: Bytes = Bytes::mib(64);
-/// How many shapes are told.
+/// Largest number of shapes reported.
 const KEPT: usize = 5;
-/// Shapes less usual than this are a coincidence.
+/// Oddity score above which a match is probably a coincidence.
 const ODDEST: u64 = 7;
 
-/// Tensors of the simulated step, or else usual shapes, of the request's size.
+/// Findings about tensors of the request's size: those of the simulated step, or else common shapes.
 pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     let Some(request) = message.request else {
         return Vec::new();
@@ -84,8 +84,8 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     found
 }
 
-/// Least and most bytes of a tensor that asks the driver for so much. `None` for requests of 20 MiB and less:
-/// small tensors share such segments, and tell nothing of their size.
+/// Smallest and largest tensor, in bytes, that makes the allocator ask the driver for `request`. `None` for requests of
+/// 20 MiB and less: such segments are shared by small tensors, so their size says nothing about a tensor.
 fn tensor_bytes(request: Amount) -> Option<(u64, u64)> {
     if request.bytes.get() <= LARGE_SEGMENT {
         return None;
@@ -94,12 +94,12 @@ fn tensor_bytes(request: Amount) -> Option<(u64, u64)> {
     Some((least, request.most().get()))
 }
 
-/// Whether a tensor of so many bytes asks for what lies between.
+/// Returns true if a tensor of `bytes` leads to a segment between the two sizes.
 fn fits(bytes: u64, least: u64, most: u64) -> bool {
     (least + LARGE_ROUNDING - 1..=most).contains(&segment_size(bytes))
 }
 
-/// Attention matrices of a size, the most usual first.
+/// Attention matrices between two sizes, the most common first.
 fn attention(least: u64, most: u64) -> Vec<AttentionShape> {
     let mut shapes: Vec<(u64, AttentionShape)> = Vec::new();
     for (rank, &heads) in HEADS.iter().enumerate() {
@@ -125,13 +125,13 @@ fn attention(least: u64, most: u64) -> Vec<AttentionShape> {
     shapes.into_iter().map(|(_, shape)| shape).take(KEPT).collect()
 }
 
-/// Logits of a size, the most usual first.
+/// Logits tensors between two sizes, the most common first.
 fn logits(least: u64, most: u64) -> Vec<LogitsShape> {
     let mut shapes: Vec<(u64, LogitsShape)> = Vec::new();
     for (rank, &vocab) in VOCABULARIES.iter().enumerate() {
         for width in [4, 2] {
             let unit = vocab * width;
-            // Of a loss over all but the last position, too.
+            // Some losses drop the last position, so lengths of one less also match.
             for tokens in round_lengths(least / unit, most / unit + 1) {
                 let samples = tokens / (1 << tokens.trailing_zeros());
                 let oddness =
@@ -146,7 +146,7 @@ fn logits(least: u64, most: u64) -> Vec<LogitsShape> {
     shapes.into_iter().map(|(_, shape)| shape).take(KEPT).collect()
 }
 
-/// Multiples of 64 and images' lengths between two, a few at most.
+/// A few multiples of 64 and lengths of images between two bounds.
 fn round_lengths(least: u64, most: u64) -> impl Iterator<Item = u64> {
     let first = least.next_multiple_of(64).max(64);
     let images = IMAGE_LENGTHS
@@ -189,8 +189,8 @@ fn steps_for(tensors: &[LiveTensor]) -> Vec<Step> {
     steps
 }
 
-/// Tensors of the step that would ask the driver for a segment of a size between the two, each name once, at most so
-/// many.
+/// Tensors of the simulated step for which the allocator would ask the driver for a segment between the two sizes, each
+/// name once, at most `kept` of them.
 fn of_size(timeline: &Timeline, least: u64, most: u64, kept: usize) -> Vec<LiveTensor> {
     let mut found: Vec<LiveTensor> = Vec::new();
     for tensor in timeline.born(|bytes: Bytes| fits(bytes.get(), least, most)) {

@@ -1,4 +1,4 @@
-//! What a memory snapshot shows.
+//! Finds causes in a memory snapshot.
 
 use super::capacity::{ACT, share};
 use super::{Cause, Context, Finding, Standing, Step, growth};
@@ -6,10 +6,10 @@ use crate::log::Point;
 use crate::snapshot::{Category, Group, Summary};
 use vramscope_engine::units::Bytes;
 
-/// What is smaller is not worth telling.
+/// Groups smaller than this are not reported.
 const WORTH: Bytes = Bytes::mib(64);
 
-/// What one device's recording shows.
+/// Findings that the recording of one device supports.
 pub fn findings(summary: &Summary, capacity: Option<Bytes>, context: &Context) -> Vec<Finding> {
     let failed = summary.failure.map(|failure| {
         Finding::new(
@@ -91,7 +91,7 @@ fn expandable(summary: &Summary) -> Option<Finding> {
     Some(Finding::new(standing, cause, steps))
 }
 
-/// Holes count where tensors hold other parts of the same segments.
+/// Finds fragmentation: free memory inside segments that tensors partly occupy.
 fn holes(summary: &Summary) -> Option<Finding> {
     let holes = summary.holes;
     let share = share(holes.within, holes.reserved);
@@ -131,7 +131,7 @@ fn never_freed(summary: &Summary) -> Option<Finding> {
         .cloned()
         .collect();
     let bytes: Bytes = groups.iter().map(|group| group.bytes).sum();
-    // Of a run that ended in the middle of a step, everything lives.
+    // A run that failed in the middle of a step still holds that step's tensors, so they prove no leak.
     let standing = if summary.failure.is_some() {
         Standing::Note
     } else {

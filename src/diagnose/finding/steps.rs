@@ -1,78 +1,80 @@
+//! Actions that a finding recommends.
+
 use serde::{Deserialize, Serialize};
 
 use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer};
 use vramscope_plan::Change;
 
-/// Something to do.
+/// An action to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Find the other processes and end them.
     StopOthers,
-    /// Take another device.
+    /// Use another device.
     OtherDevice,
-    /// Halve the micro-batch, accumulate.
+    /// Halve the micro-batch and accumulate gradients.
     SmallerBatch,
     /// Checkpoint activations.
     Checkpoint,
-    /// Take an attention that makes no matrix.
+    /// Use an attention kernel that does not materialise the matrix.
     FusedAttention,
-    /// Shorter sequences or fewer image tokens.
+    /// Use shorter sequences or fewer image tokens.
     Shorter,
-    /// Take the loss without all logits.
+    /// Compute the loss without materialising all logits.
     FusedLoss,
-    /// Smaller optimizer states, or a fused step.
+    /// Use an optimizer with smaller states, or a fused step.
     SmallerOptimizer,
     /// Freeze parts or train adapters.
     Adapters,
-    /// Let segments grow.
+    /// Enable expandable segments.
     ExpandableSegments,
-    /// Give the cache back.
+    /// Empty the cache.
     EmptyCache,
     /// Raise the limit.
     RaiseLimit,
-    /// Leave room for what lies outside the cache.
+    /// Leave room for memory outside the cache.
     LeaveRoom,
     /// Keep fewer CUDA graphs.
     FewerGraphs,
     /// Save the host's memory.
     SaveHostMemory,
-    /// Give the whole message.
+    /// Paste the whole message.
     WholeMessage,
     /// Record a snapshot.
     Record,
-    /// Name model and setup.
+    /// Name the model and setup.
     NameSetup,
     /// Name the card.
     NameCard,
-    /// Keep the number of the loss, not its graph.
+    /// Keep the loss as a number (`loss.item()`), not with its graph.
     DetachLoss,
     /// Keep no tensors in lists.
     NoLists,
-    /// Look at custom autograd functions.
+    /// Check custom autograd functions.
     CustomAutograd,
     /// Remove hooks.
     RemoveHooks,
-    /// Put samples of one length together, and cap the longest.
+    /// Group samples by length, and cap the longest.
     GroupByLength,
-    /// More workers, pinned memory, prefetching.
+    /// Use more workers, pinned memory and prefetching.
     FeedFaster,
-    /// Overlap communication, larger buckets, fewer synchronisations.
+    /// Overlap communication, use larger buckets, synchronize less.
     OverlapCommunication,
-    /// Pinned memory and copies that do not wait.
+    /// Use pinned memory and non-blocking copies.
     AsyncCopies,
-    /// A larger batch or compiled code.
+    /// Use a larger batch or compiled code.
     FillTheDevice,
-    /// Look at a trace of the whole step.
+    /// Record a trace of the whole step.
     Trace,
-    /// See what the container, MIG or the driver allows.
+    /// Check the limits that the container, MIG or the driver sets.
     CheckLimits,
-    /// Save before the end comes.
+    /// Save a checkpoint before memory runs out.
     SaveNow,
 }
 
 impl Step {
-    /// The step that a change of a setup carries out, if that is one.
+    /// The action that a change of the setup carries out, if one does.
     pub const fn of(change: Change) -> Option<Self> {
         Some(match change {
             Change::Batch(_) => Self::SmallerBatch,

@@ -1,4 +1,4 @@
-//! The course's own examples, and what they have to give.
+//! Tests of diagnosis on the course's own examples.
 
 use super::*;
 use crate::oom::Site;
@@ -24,7 +24,7 @@ fn has(findings: &[Finding], code: &str) -> bool {
     findings.iter().any(|finding| finding.cause.code() == code)
 }
 
-/// Row 9.2.
+/// The error of row 9.2.
 const FULL: &str = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
 
 #[test]
@@ -51,7 +51,7 @@ fn a_full_card_is_not_fragmented() {
     }
 }
 
-/// Row L.oom.
+/// The error of row L.oom.
 #[test]
 fn other_processes_hold_the_card() {
     let findings = of(
@@ -76,7 +76,7 @@ fn other_processes_hold_the_card() {
     assert_eq!(findings[0].steps[0], Step::StopOthers);
 }
 
-/// Row 9.8.
+/// The log of row 9.8.
 const LEAK: &str = "Step 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB\nStep 300: GPU memory 18.9 GB\nStep 400: GPU memory 19.4 GB\nStep 500: GPU memory 20.1 GB\nStep 600: GPU memory 20.9 GB\nStep 700: GPU memory 21.8 GB\nStep 800: GPU memory 22.9 GB\nStep 900: GPU memory 24.2 GB\n";
 
 #[test]
@@ -103,7 +103,7 @@ fn a_leak_accelerates() {
     assert!(!has(&findings, "no-numbers"));
 }
 
-/// Row 9.4: the regression over the last ten readings, ten readings ahead, against a card of 24 GiB.
+/// Row 9.4: the regression over the last ten readings predicts ten readings ahead, on a card of 24 GiB.
 #[test]
 fn the_risk_is_that_of_the_regression() {
     let log = |slope: f64| -> String {
@@ -142,7 +142,7 @@ fn the_risk_is_that_of_the_regression() {
     assert_eq!(growth.full_at, Some(20), "16 + 0.4 × 20 = 24");
 }
 
-/// States that appear in the first step are no leak.
+/// Optimizer states that appear in the first step are no leak.
 #[test]
 fn a_first_step_is_no_leak() {
     let log: String = [8.0, 12.0, 20.0, 20.1, 20.1, 20.1, 20.1, 20.1]
@@ -176,7 +176,7 @@ fn a_long_sample_stands_out() {
     ));
 }
 
-/// Row 11.1.
+/// The profile of row 11.1.
 #[test]
 fn data_loading_comes_before_communication() {
     let findings = of(
@@ -227,7 +227,7 @@ fn a_refusal_with_room_is_said_to_be_one() {
     assert!(!has(&findings, "out-of-capacity"));
 }
 
-/// A request of the simulated step is told by its tensor, not by usual shapes.
+/// The simulated step names the tensor of a request's size; common shapes are not tried.
 #[test]
 fn a_known_setup_names_the_tensor() {
     let model = Model::from_catalogue("gpt2").expect("it is there");
@@ -309,7 +309,7 @@ fn utilization_comes_in_bands() {
     assert!(!has(&of(&log(97)), "nearly-full"));
 }
 
-/// Several kinds in one paste, among words that nobody understands.
+/// Finds several kinds of evidence in one paste, among text that no reader recognises.
 #[test]
 fn a_paste_of_everything_is_taken_apart() {
     let text = format!(
@@ -329,7 +329,7 @@ fn a_paste_of_everything_is_taken_apart() {
     assert_eq!(pieces[0].line, 2);
     let findings = diagnose(&pieces, &Context::default());
     assert!(findings.is_sorted_by_key(|finding| finding.standing));
-    // A run that grew until it ended did not begin with too little.
+    // A run that grew until it failed did start with enough memory.
     assert_eq!(find(&findings, "out-of-capacity").standing, Standing::Possible);
     let Cause::Leak(growth) = &find(&findings, "leak").cause else {
         panic!()
@@ -382,7 +382,7 @@ fn a_recorded_snapshot_tells_what_held_its_peak() {
     let Evidence::Snapshot(summary) = &pieces[0].evidence else {
         panic!()
     };
-    // The allocator's own counter, with at most what unsplit blocks keep.
+    // The replay may differ from the allocator's own counter by at most the remainders of unsplit blocks.
     let played = summary.expandable.expect("it has no expandable segments");
     assert_eq!(played.allocated, Bytes::new(2_013_018_112));
     assert_eq!(played.reserved, Bytes::new(2_227_175_424));
@@ -400,9 +400,9 @@ fn a_recorded_snapshot_tells_what_held_its_peak() {
             .map_or(0, |(_, bytes)| bytes.get())
     };
     use crate::snapshot::Category::{Activation, OptimizerState, Weight};
-    // 124,439,808 parameters of 2 bytes; a second matrix is made for the head and thrown away.
+    // 124,439,808 parameters of 2 bytes; the head's own weight is created and then discarded, as it is tied.
     assert!((248_879_616..252 << 20).contains(&of(Weight)), "{by_category:?}");
-    // Two states of each.
+    // Two optimizer states of each parameter.
     assert!(
         (497_759_232..520 << 20).contains(&of(OptimizerState)),
         "{by_category:?}"

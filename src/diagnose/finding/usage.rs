@@ -1,16 +1,16 @@
-//! What `nvidia-smi` shows (course rows 9.smi, 11.bands).
+//! Finds causes in the output of `nvidia-smi` (course rows 9.smi, 11.bands).
 
 use super::{Cause, Finding, Growth, Holder, Standing, Step, growth};
 use crate::log::Point;
 use crate::smi::{Smi, SmiDevice};
 use vramscope_engine::units::Bytes;
 
-/// More in use than this is nearly full.
+/// Fraction of memory in use above which a device is nearly full.
 const NEARLY_FULL: f64 = 0.9;
-/// Less use than this leaves the device idle.
+/// Utilization below which a device counts as idle.
 const LOW: f64 = 0.7;
 
-/// What devices and their processes show.
+/// Findings about devices and their processes.
 pub fn findings(smi: &Smi) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for device in &smi.devices {
@@ -34,7 +34,7 @@ fn nearly_full(device: &SmiDevice) -> Option<Finding> {
         used,
         total,
     };
-    // Most of it may be PyTorch's cache: the card's own figure does not tell.
+    // Much of it may be PyTorch's cache: the device's own figure cannot tell.
     is_full.then(|| {
         Finding::new(
             Standing::Possible,
@@ -44,7 +44,7 @@ fn nearly_full(device: &SmiDevice) -> Option<Finding> {
     })
 }
 
-/// Several processes that compute on one device.
+/// Finds several compute processes on one device.
 fn others(smi: &Smi, device: &SmiDevice) -> Option<Finding> {
     let mut processes: Vec<Holder> = smi
         .processes
@@ -57,7 +57,7 @@ fn others(smi: &Smi, device: &SmiDevice) -> Option<Finding> {
         })
         .collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.bytes));
-    // The largest is taken for the one that matters.
+    // The largest process is assumed to be the one being diagnosed.
     let largest = (!processes.is_empty()).then(|| processes.remove(0))?;
     let held: Bytes = processes.iter().map(|process| process.bytes).sum();
     let total = device.total?;
@@ -88,7 +88,7 @@ fn utilization(device: &SmiDevice) -> Option<Finding> {
         readings: readings.len() as u64,
     };
     let (standing, steps): (_, &[Step]) = match mean {
-        // One look says little of a run that comes and goes.
+        // A few readings say little about a run whose load comes and goes.
         mean if mean < LOW && readings.len() > 2 => {
             (Standing::Likely, &[Step::FeedFaster, Step::FillTheDevice, Step::Trace])
         }
@@ -99,7 +99,8 @@ fn utilization(device: &SmiDevice) -> Option<Finding> {
     (!readings.is_empty()).then(|| Finding::new(standing, cause, steps))
 }
 
-/// A device's own figure hides what the cache holds; what grows all the same is a leak.
+/// Finds growth of a device's used memory. This figure includes PyTorch's cache, which hides small growth; growth that
+/// still shows is a leak.
 fn leak(device: &SmiDevice) -> Option<Finding> {
     let used = device.samples.iter().filter_map(|sample| sample.used);
     let points: Vec<Point> = (1..)

@@ -1,9 +1,9 @@
-//! One line of a log.
+//! Parses one line of a training log.
 
 use crate::amount::{amount, number, unit};
 use vramscope_engine::units::Bytes;
 
-/// What a line says.
+/// Values found in one line.
 #[derive(Debug, PartialEq)]
 pub struct Line {
     pub step: Option<u64>,
@@ -12,7 +12,7 @@ pub struct Line {
     pub length: Option<u64>,
 }
 
-/// Memory under a key.
+/// An amount of memory and the words before it.
 #[derive(Debug, PartialEq)]
 pub struct Reading {
     pub key: String,
@@ -20,26 +20,26 @@ pub struct Reading {
     pub is_unit_guessed: bool,
 }
 
-/// No line of a log is longer; what comes after is not looked at.
+/// Longest line in bytes that is searched; the rest of a longer one is ignored.
 const LONGEST: usize = 4000;
-/// No key is longer.
+/// Longest key, in bytes.
 const LONGEST_KEY: usize = 48;
 
-/// A number of a line, with the words before and the unit behind it.
+/// A number in a line, with the words before it and the unit after it.
 struct Written<'a> {
     key: String,
     value: f64,
     decimals: u32,
-    /// The letters behind it.
+    /// Letters right after the number.
     unit: &'a str,
-    /// It stands behind a `/`, as the whole of which the number before is a part.
+    /// True if the number follows a `/`, so that the number before it is a part of this one.
     is_whole: bool,
 }
 
-/// Reads a line; `None` where it has no memory in it.
+/// Parses a line; `None` if it reports no memory.
 pub fn read(line: &str) -> Option<Line> {
     let line = crate::text::window(line, 0, LONGEST);
-    // Tables and errors have readers of their own.
+    // Tables and errors have their own readers.
     let foreign = [
         "out of memory",
         "ried to allocate",
@@ -85,7 +85,7 @@ pub fn read(line: &str) -> Option<Line> {
     (!read.memory.is_empty()).then_some(read)
 }
 
-/// Every number that does not stand inside a word.
+/// Every number that is not part of a word.
 fn numbers(line: &str) -> Vec<Written<'_>> {
     let bytes = line.as_bytes();
     let mut found: Vec<Written> = Vec::new();
@@ -98,7 +98,7 @@ fn numbers(line: &str) -> Vec<Written<'_>> {
             None
         };
         let Some((value, decimals, len)) = start else {
-            // A number inside a word is part of it.
+            // A number inside a word is part of that word.
             at += 1;
             continue;
         };
@@ -127,14 +127,14 @@ fn numbers(line: &str) -> Vec<Written<'_>> {
     found
 }
 
-/// The words right before a number, without what separates them from it.
+/// The words right before a number, without separators.
 fn key(between: &str) -> String {
     let trimmed = between.trim_end_matches([':', '=', ' ', '"', '\'', '\t', '>', '~', '≈', '@']);
     let start = trimmed
         .rfind([',', '|', '{', '[', ';', '"', '\'', '=', ':', '%', '\t'])
         .map_or(0, |at| at + trimmed[at..].chars().next().map_or(1, char::len_utf8));
     let mut key = trimmed[start..].trim().to_lowercase();
-    // A unit left over from the number before.
+    // Drop a unit that belongs to the previous number.
     if let Some((first, rest)) = key.split_once(' ')
         && unit(first).is_some()
     {
@@ -150,7 +150,7 @@ fn key(between: &str) -> String {
     key
 }
 
-/// Whether a key is of memory of the device.
+/// Returns true if a key names device memory.
 fn is_memory(key: &str) -> bool {
     let words = || key.split(|c: char| !c.is_ascii_alphanumeric());
     let has = |word: &str| key.contains(word);
@@ -181,8 +181,8 @@ fn is_length(key: &str) -> bool {
     .any(|word| key.ends_with(word))
 }
 
-/// The amount of a number, and whether its unit is a guess. The unit stands behind it, behind the whole that
-/// it is a part of, in its key, or nowhere.
+/// The bytes of a number, and true if its unit is a guess. The unit follows the number or the whole that it is a part
+/// of, or stands in its key, or is missing.
 fn memory(item: &Written, key: &str, next: Option<&Written>, has_step: bool) -> Option<(Bytes, bool)> {
     let of_memory = is_memory(key);
     let behind = unit(item.unit).or_else(|| next.filter(|next| next.is_whole).and_then(|next| unit(next.unit)));
@@ -191,7 +191,7 @@ fn memory(item: &Written, key: &str, next: Option<&Written>, has_step: bool) -> 
         words.find_map(unit)
     };
     let (scale, is_guess) = match behind {
-        // An amount without a name, in a line that tells a step.
+        // An amount without a key, in a line that reports a step.
         Some(scale) if of_memory || (has_step && scale > 1e6 && key.is_empty()) => (scale, false),
         Some(_) => return None,
         None if !of_memory || key.ends_with("gpu") || !item.unit.is_empty() => return None,
@@ -204,7 +204,7 @@ fn memory(item: &Written, key: &str, next: Option<&Written>, has_step: bool) -> 
     (bytes > Bytes::ZERO).then_some((bytes, is_guess))
 }
 
-/// Bytes are written in millions and more, MiB in hundreds, GiB in tens.
+/// Guesses the unit, in bytes, from the magnitude: bytes run to millions and more, MiB to hundreds, GiB to tens.
 fn likely_unit(item: &Written) -> f64 {
     let bytes = match item.value {
         value if value >= 1e6 => 1,
@@ -229,7 +229,7 @@ fn step(written: &[Written]) -> Option<u64> {
     Some(found.value as u64)
 }
 
-/// tqdm's `100/1000 [`.
+/// The step in tqdm's `100/1000 [`.
 fn progress(line: &str) -> Option<u64> {
     line.match_indices('/').find_map(|(at, _)| {
         let digits = line[..at].bytes().rev().take_while(u8::is_ascii_digit).count();

@@ -1,39 +1,39 @@
-//! One quantity under several wordings: a log that a framework writes, a callback adds to and a person prints
-//! into says `GPU memory`, `mem` and `memory_allocated` of the same thing.
+//! Merges different keys of one quantity. Frameworks, callbacks and a person's prints all write into one log, which
+//! then calls the same memory `GPU memory`, `mem` and `memory_allocated`.
 
 use std::collections::BTreeSet;
 
 use super::{MOST_SERIES, Series};
 use crate::amount::unit;
 
-/// Where each wording was met.
+/// Lines and steps at which each key occurred.
 #[derive(Debug, Default)]
 pub struct Wordings {
-    /// By series.
+    /// Occurrences by series.
     met: Vec<Met>,
 }
 
-/// Where one wording was met.
+/// Lines and steps at which one key occurred.
 #[derive(Debug, Clone, Default)]
 struct Met {
-    /// Lines, as long as its points are not thinned.
+    /// Lines of its points, until these are thinned.
     lines: Vec<usize>,
-    /// Steps that a line named.
+    /// Steps named in its lines.
     steps: BTreeSet<u64>,
-    /// How many of its lines named a step.
+    /// Number of its lines that named a step.
     with_step: usize,
-    /// Series that stood in one line with it.
+    /// Bit set of the series that occurred in the same line.
     beside: u32,
 }
 
-// A bit for each series.
+// `beside` has one bit for each series.
 const _: () = assert!(MOST_SERIES <= 32);
 
-/// More lines than this are one wording that goes on.
+/// Number of lines beyond which a series keeps its own key.
 const MOST_LINES: usize = 10_000;
 
 impl Wordings {
-    /// A line with readings of these series, and the step that it names.
+    /// Records that a line had readings of these series, and the step that it named.
     pub fn met(&mut self, line: usize, series: &[usize], step: Option<u64>) {
         let all = series.iter().fold(0, |all, &at| all | 1 << at);
         for &at in series {
@@ -50,8 +50,8 @@ impl Wordings {
         }
     }
 
-    /// Puts series of one meaning together where they cannot be two quantities: never in one line, never of
-    /// the same step, and all of them with steps or all without.
+    /// Merges series of one meaning if they can be one quantity: they never share a line or a step, and either all of
+    /// them name steps or none does.
     pub fn merge(mut self, series: Vec<Series>) -> Vec<Series> {
         let mut out: Vec<(Series, Met)> = Vec::new();
         let mut of: Vec<u32> = Vec::new();
@@ -95,19 +95,19 @@ impl Met {
 }
 
 impl Series {
-    /// Whether each of its points is from one line.
+    /// Returns true if every point comes from one line, none thinned away.
     fn is_whole(&self, met: &Met) -> bool {
         self.points.len() == met.lines.len()
     }
 
-    /// Puts in what another wording has, in the order of the log.
+    /// Adds the points of another key, in the order of the log.
     fn take(&mut self, met: &mut Met, other: Self, others: Met) {
         let has_steps = met.has_steps();
         let own = met.lines.drain(..).zip(self.points.drain(..));
         let mut all: Vec<_> = own.chain(others.lines.into_iter().zip(other.points)).collect();
         all.sort_by_key(|&(line, _)| line);
         if !has_steps {
-            // They were counted, each wording for itself.
+            // Points without steps were numbered separately for each key.
             (1..).zip(&mut all).for_each(|(step, (_, point))| point.step = step);
         }
         (met.lines, self.points) = all.into_iter().unzip();
@@ -117,7 +117,7 @@ impl Series {
     }
 }
 
-/// What a key means: its rank, and the words that do not just say "memory of the device in use".
+/// Meaning of a key: its rank, and the words that say more than "device memory in use".
 fn meaning(key: &str) -> (u8, Vec<&str>) {
     const SAME: [&str; 28] = [
         "gpu",

@@ -1,5 +1,5 @@
-//! Training logs with memory in them: plain lines, Hugging Face's dictionaries, Lightning, tqdm, and whoever
-//! writes `key: value`.
+//! Reads memory from training logs: plain lines, Hugging Face's dictionaries, Lightning, tqdm, and any other `key:
+//! value` lines.
 
 mod line;
 mod merge;
@@ -11,43 +11,43 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{Evidence, Piece};
 use vramscope_engine::units::Bytes;
 
-/// Memory over the steps of a run.
+/// Memory over the steps of a run, as a log reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TrainingLog {
-    /// One for each key that memory was written under, the one with most readings first.
+    /// One series for each key, the one with the most readings first.
     pub series: Vec<Series>,
-    /// All the memory of the device, where the log writes `18.2/24.0 GB`.
+    /// Memory of the device in bytes, if the log writes it, as in `18.2/24.0 GB`.
     pub total: Option<Bytes>,
 }
 
-/// What was written under one key.
+/// Readings under one key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// The key in lower case; empty where amounts stand alone.
+    /// The key in lower case; empty if amounts have no key.
     pub key: String,
-    /// No unit was written: it was told from the size of the numbers.
+    /// True if the log has no unit, so that it was guessed from the magnitude.
     pub is_unit_guessed: bool,
-    /// In the order of the log.
+    /// Readings in the order of the log.
     pub points: Vec<Point>,
 }
 
 /// One reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// The step, or the number of the reading where none is written.
+    /// Number of the step, or of the reading if the log names no steps.
     pub step: u64,
-    /// Memory.
+    /// Memory in bytes.
     pub bytes: Bytes,
-    /// Length of the sample, where the line says it.
+    /// Length of the sample, if the line reports it.
     pub length: Option<u64>,
 }
 
-/// More keys than any log writes memory under.
+/// Largest number of keys; no log reports memory under more.
 const MOST_SERIES: usize = 32;
-/// A longer log is thinned to every second reading, again and again.
+/// Largest number of readings. A longer series is halved by dropping every second reading, repeatedly.
 const MOST_POINTS: usize = 100_000;
 
-/// The log in a text, as one piece.
+/// Reads the log in a text as one piece of evidence.
 pub(super) fn find(text: &str) -> Option<Piece> {
     let mut log = TrainingLog::default();
     let mut wordings = merge::Wordings::default();
@@ -75,7 +75,7 @@ pub(super) fn find(text: &str) -> Option<Piece> {
 }
 
 impl TrainingLog {
-    /// Adds a reading to its series, and says which that is; `None` where there are too many.
+    /// Adds a reading to its series and returns the index of the series; `None` if there are too many series.
     fn put(&mut self, reading: line::Reading, step: Option<u64>, length: Option<u64>) -> Option<usize> {
         let known = self.series.iter().position(|series| series.key == reading.key);
         let at = match known {
@@ -109,7 +109,7 @@ impl TrainingLog {
 }
 
 impl Series {
-    /// What tensors hold tells most, a peak that only rises least.
+    /// Ranks a key by how much it says: allocated memory says most (0), a peak that only rises says least (2).
     fn rank(&self) -> u8 {
         match self.key.as_str() {
             key if key.contains("max") || key.contains("peak") => 2,

@@ -1,3 +1,5 @@
+//! Tests of reading training logs.
+
 use super::*;
 
 fn log(text: &str) -> TrainingLog {
@@ -70,7 +72,7 @@ fn what_has_no_memory_is_no_log() {
     }
 }
 
-/// Frameworks, callbacks and a person's own prints write into one log.
+/// Readings that a framework, a callback and a person's prints write under different keys form one series.
 #[test]
 fn two_wordings_of_one_quantity_are_one_series() {
     let text = "Step 100: GPU memory 18.2 GB\nstep 200 | loss 2.3 | mem 18.5GB\nStep 300: GPU memory 18.9 GB\n\
@@ -81,7 +83,7 @@ fn two_wordings_of_one_quantity_are_one_series() {
         first(text),
         [(100, 18.2), (200, 18.5), (300, 18.9), (400, 19.4), (500, 20.1)]
     );
-    // Without steps they are counted anew.
+    // Readings without steps are numbered again after the merge.
     assert_eq!(
         first("mem 18.2GB\nGPU memory: 18.5 GB\nmem 18.9GB"),
         [(1, 18.2), (2, 18.5), (3, 18.9)]
@@ -91,14 +93,14 @@ fn two_wordings_of_one_quantity_are_one_series() {
 #[test]
 fn two_quantities_are_two_series() {
     for text in [
-        // In one line.
+        // Both keys occur in one line.
         "step 1 mem 18.0GB gpu memory 19.0 GB\nstep 2 mem 18.1GB gpu memory 19.1 GB",
-        // Of one step.
+        // Both keys occur at one step.
         "step 1 mem 18.0GB\nstep 1 gpu memory 19.0 GB\nstep 2 mem 18.1GB\nstep 2 gpu memory 19.0 GB",
-        // A peak and what is held; another part of the run.
+        // One is a peak and the other current memory; or they cover different parts of the run.
         "step 1 mem 18.0GB\nstep 2 mem 18.0GB\nstep 3 max mem 19.0GB\nstep 4 max mem 19.0GB",
         "step 1 mem 18.0GB\nstep 2 eval mem 9.0GB\nstep 3 mem 18.0GB\nstep 4 eval mem 9.0GB",
-        // Before the steps began.
+        // One reading precedes the first step.
         "model loaded: memory 5.0 GB\nstep 1 gpu mem 18.0GB\nstep 2 gpu mem 18.0GB",
     ] {
         assert_eq!(log(text).series.len(), 2, "{text}\n{:?}", log(text));

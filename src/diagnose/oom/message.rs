@@ -1,4 +1,4 @@
-//! The messages.
+//! Parses out-of-memory messages.
 //!
 //! Sources: `c10/cuda/CUDACachingAllocator.cpp` of PyTorch 1.0 (`cached`), 1.4 (`reserved in total by PyTorch`),
 //! 1.8 (`allowed`), 2.1 (`this process has`), 2.2 (`private pools`); `c10/xpu/XPUCachingAllocator.cpp`;
@@ -10,7 +10,7 @@ use crate::amount::{Amount, Found, amounts};
 use crate::evidence::{Evidence, Piece};
 use crate::text::{line_of, one_line, window};
 
-/// What begins a message, and who asked. The first that fits at a place holds.
+/// Text that begins a message, and the component that failed. At each position the first match wins.
 const ANCHORS: [(&str, Asker); 17] = [
     ("CUDA out of memory", Asker::Allocator(Backend::Cuda)),
     ("HIP out of memory", Asker::Allocator(Backend::Hip)),
@@ -31,15 +31,15 @@ const ANCHORS: [(&str, Asker); 17] = [
     ("DefaultCPUAllocator: not enough memory", Asker::Host),
 ];
 
-/// No message is longer, with its advice and links.
+/// Longest message in bytes, including its advice and links.
 const LONGEST: usize = 2000;
-/// More different messages than anyone pastes.
+/// Largest number of distinct messages.
 const MOST: usize = 64;
 
-/// A text without any message is searched once more with its lines joined, up to this length.
+/// Longest text in bytes that is searched again with its lines joined, if it contains no message.
 const LONGEST_JOINED: usize = 1 << 20;
 
-/// Every message in a text; equal ones once. A terminal may have broken lines anywhere.
+/// Finds every distinct message in a text. Terminals may have broken lines anywhere.
 pub fn find(text: &str) -> Vec<Piece> {
     let pieces = find_whole(text);
     if pieces.is_empty() && text.len() <= LONGEST_JOINED {
@@ -104,7 +104,7 @@ fn read(body: &str, asker: Asker) -> OomMessage {
         .or_else(|| body.before(" is allocated by PyTorch"))
         .or_else(|| body.before(" allocated by PyTorch"))
         .or_else(|| body.after("MPS allocated: "));
-    // 1.0 to 1.3 print what is cached beyond what tensors hold.
+    // PyTorch 1.0 to 1.3 print the cached memory beyond what tensors hold.
     let cached = body.before(" cached");
     let is_rest = |cached: &Amount| allocated.is_some_and(|allocated| cached.bytes < allocated.bytes);
     OomMessage {
@@ -135,7 +135,7 @@ fn read(body: &str, asker: Asker) -> OomMessage {
     }
 }
 
-/// A message on one line, and the amounts in it.
+/// The text of one message without line breaks, and the amounts in it.
 struct Body<'a> {
     text: &'a str,
     amounts: Vec<Found>,
@@ -162,7 +162,7 @@ impl Body<'_> {
         Some(found.amount)
     }
 
-    /// "Process 4242 has 2.10 GiB memory in use."
+    /// The processes in phrases such as "Process 4242 has 2.10 GiB memory in use."
     fn processes(&self) -> Vec<Process> {
         let parts = self.text.match_indices("Process ");
         parts
@@ -178,7 +178,7 @@ impl Body<'_> {
             .collect()
     }
 
-    /// "GPU 0".
+    /// The device index in a phrase such as "GPU 0".
     fn device(&self) -> Option<u32> {
         let mut parts = self.text.match_indices("GPU ");
         parts.find_map(|(at, word)| {

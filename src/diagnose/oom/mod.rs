@@ -11,14 +11,13 @@ use super::amount::Amount;
 
 pub(super) use message::find;
 
-/// Who failed to get memory.
+/// The component that failed to allocate memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
     /// PyTorch's caching allocator.
     Allocator(Backend),
-    /// The driver, asked by something else than the caching allocator: a context, a kernel's stack, a
-    /// library.
+    /// The driver, called by something other than the caching allocator: a context, a kernel's stack, a library.
     Driver(Backend),
     /// cuBLAS, for its handle or workspace.
     Cublas,
@@ -26,29 +25,29 @@ pub enum Asker {
     Cudnn,
     /// NCCL, for communicators and buffers.
     Nccl,
-    /// The host's memory, not the GPU's.
+    /// The host's allocator, not the GPU's.
     Host,
 }
 
-/// What PyTorch runs on.
+/// Device backend of PyTorch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
-    /// NVIDIA.
+    /// NVIDIA CUDA.
     Cuda,
-    /// AMD.
+    /// AMD ROCm.
     Hip,
-    /// Intel.
+    /// Intel XPU.
     Xpu,
-    /// Apple.
+    /// Apple MPS.
     Mps,
 }
 
-/// Where in a step the request came from, by the traceback around the error.
+/// Part of a step in which the request failed, found from the traceback around the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Site {
-    /// The model was loaded or moved.
+    /// Loading or moving the model.
     Load,
     /// The vision tower.
     Vision,
@@ -56,11 +55,11 @@ pub enum Site {
     Attention,
     /// Logits or the loss.
     Loss,
-    /// Elsewhere in forward.
+    /// Another part of forward.
     Forward,
     /// Backward.
     Backward,
-    /// The optimizer makes its states, in its first step.
+    /// Creation of the optimizer's states in its first step.
     OptimizerStates,
     /// The optimizer's update.
     Optimizer,
@@ -69,20 +68,20 @@ pub enum Site {
 /// Another process on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// Process ID.
     pub pid: u64,
-    /// What it holds.
+    /// Memory that the process holds.
     pub holds: Amount,
 }
 
-/// What an error says; what it leaves out is absent.
+/// Contents of one error message; fields that the message leaves out are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OomMessage {
-    /// Who asked.
+    /// The component that failed.
     pub asker: Asker,
-    /// Number of the device.
+    /// Index of the device.
     pub device: Option<u32>,
-    /// "Tried to allocate": what the driver was asked for, which is the tensor rounded up to a segment.
+    /// "Tried to allocate": the request to the driver, which is the tensor's size rounded up to a segment.
     pub request: Option<Amount>,
     /// "total capacity".
     pub total: Option<Amount>,
@@ -94,7 +93,7 @@ pub struct OomMessage {
     pub reserved: Option<Amount>,
     /// "reserved by PyTorch but unallocated".
     pub unallocated: Option<Amount>,
-    /// "this process has … memory in use": all that it holds, PyTorch's and others'.
+    /// "this process has … memory in use": all memory of the process, inside and outside PyTorch's allocator.
     pub own: Option<Amount>,
     /// "Process N has … memory in use".
     pub others: Vec<Process>,
@@ -102,14 +101,14 @@ pub struct OomMessage {
     pub allowed: Option<Amount>,
     /// "allocated in private pools", which CUDA graphs keep for themselves.
     pub private_pools: Option<Amount>,
-    /// Where it came from.
+    /// Part of the step in which the request failed.
     pub site: Option<Site>,
-    /// How often the same error stands there, as with one process for each device.
+    /// Number of times that the same error occurs, as with one process for each device.
     pub times: u32,
 }
 
 impl OomMessage {
-    /// What PyTorch keeps in whole, also where the message gives it in two parts.
+    /// Reserved memory, even if the message only gives it as two parts.
     pub fn reserved_in_all(&self) -> Option<Amount> {
         self.reserved.or_else(|| {
             let (allocated, rest) = (self.allocated?, self.unallocated?);
@@ -120,7 +119,7 @@ impl OomMessage {
         })
     }
 
-    /// What PyTorch keeps and no tensor holds.
+    /// Memory that PyTorch reserves and no tensor holds.
     pub fn unallocated_in_all(&self) -> Option<Amount> {
         self.unallocated.or_else(|| {
             let (reserved, allocated) = (self.reserved?, self.allocated?);

@@ -1,11 +1,11 @@
-//! Where a request came from, by the traceback that ends in it.
+//! Finds the part of the step that a traceback shows.
 
 use super::Site;
 
-/// Lines looked at above the error; deeper stacks have their telling frames further in.
+/// Number of lines searched above the error; the significant frames of deeper stacks are closer to the error.
 const LINES: usize = 120;
 
-/// The site by the traceback above byte `at`; `None` where there is none.
+/// The part of the step that the traceback above byte `at` shows; `None` if there is no traceback.
 pub fn of(text: &str, at: usize) -> Option<Site> {
     let above = text.get(..at)?;
     let start = above.rfind("Traceback (most recent call last)")?;
@@ -16,7 +16,7 @@ pub fn of(text: &str, at: usize) -> Option<Site> {
         .copied()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    // Another traceback's end between the two: it belongs to another error.
+    // Another traceback ends in between, so this one belongs to another error.
     let has = |words: &[&str]| frames.iter().any(|line| words.iter().any(|word| line.contains(word)));
     if has(&["_init_group", "get_state_buffer", "init_state", "_init_state"]) {
         return Some(Site::OptimizerStates);
@@ -27,7 +27,7 @@ pub fn of(text: &str, at: usize) -> Option<Site> {
     if has(&["autograd/__init__.py", "_engine_run_backward", ".backward("]) {
         return Some(Site::Backward);
     }
-    // The innermost frames tell what was computed.
+    // The innermost frames show the computation.
     let inner = &frames[frames.len().saturating_sub(8)..];
     let inside = |words: &[&str]| inner.iter().any(|line| words.iter().any(|word| line.contains(word)));
     if inside(&["cross_entropy", "lm_head", "logits", "loss_function", "ForCausalLMLoss"]) {

@@ -1,3 +1,5 @@
+//! Tests of reading out-of-memory messages.
+
 use super::*;
 use crate::{Evidence, Piece};
 use vramscope_engine::units::Bytes;
@@ -16,12 +18,12 @@ fn one(text: &str) -> OomMessage {
     all.remove(0)
 }
 
-/// In MiB, rounded, as the messages mean them.
+/// The amount in MiB, rounded as in the messages.
 fn mib(amount: Option<Amount>) -> Option<u64> {
     amount.map(|amount| (amount.bytes.get() + (1 << 19)) >> 20)
 }
 
-/// Course rows 9.2 and L.oom, and one message of each wording that PyTorch has had.
+/// Messages of course rows 9.2 and L.oom, and one in each wording that PyTorch has used.
 const V1_0: &str = "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 51.00 MiB cached)";
 const V1_3: &str = "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB cached)";
 const V1_4: &str = "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
@@ -46,7 +48,7 @@ fn every_wording_of_one_error_says_the_same() {
             "{text}"
         );
     }
-    // 1.0 counted as cached what no tensor held.
+    // PyTorch 1.0 reports as cached only the memory that no tensor holds.
     assert_eq!(mib(one(V1_0).unallocated_in_all()), Some(51));
     assert_eq!(mib(one(V1_0).reserved_in_all()), Some(22016));
     assert_eq!(mib(one(V1_8).allowed), Some(22528));
@@ -69,7 +71,7 @@ fn processes_pools_and_limits_are_read() {
     assert_eq!((mib(message.own), mib(message.unallocated)), (Some(53268), Some(3082)));
 }
 
-/// In a container the driver does not tell what processes hold.
+/// In a container the driver does not report the memory of processes.
 #[test]
 fn what_no_card_holds_is_left_out() {
     let text = "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 15.57 GiB of which 23.06 MiB is free. Process 1 has 17179869184.00 GiB memory in use. Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. Of the allocated memory 413.55 MiB is allocated by PyTorch, and 12.45 MiB is reserved by PyTorch but unallocated.";
@@ -126,7 +128,7 @@ fn other_backends_and_libraries_are_told_apart() {
     assert_eq!(one(cases[8].0).request.map(|a| a.bytes), Some(Bytes::mib(64)));
 }
 
-/// Mails and terminals break lines; launchers put a rank before each.
+/// Mail programs and terminals break lines; launchers prefix each line with a rank.
 #[test]
 fn broken_lines_are_read() {
     let broken = V2_1.replace(' ', "\n   ");

@@ -1,11 +1,11 @@
-//! Where everything lives that a value does not hold itself.
+//! Stores the containers, wide integers, floats and long texts that a value refers to.
 
 use std::collections::HashMap;
 
 use super::error::Fault;
 use super::value::{LONG_TEXT, Unpacked, Value};
 
-/// What a container is.
+/// Kind of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// `list`.
@@ -18,24 +18,24 @@ pub enum Shape {
     Dict,
 }
 
-/// A container's items lie in runs, one for each opcode that added some. A dictionary that was filled at once
-/// with texts for keys is a record: its keys are a layout, which others of the same keys share, and only its
-/// values are its own. Snapshots hold millions of such.
+/// A container whose items lie in runs, one for each opcode that added some. A dictionary filled at once with text keys
+/// is a record: records with the same keys share one layout, and store only their values. Snapshots contain millions of
+/// such dictionaries.
 #[derive(Debug, Clone, Copy)]
 pub struct Container {
-    /// What it is.
+    /// Kind of the container.
     pub shape: Shape,
     is_record: bool,
-    /// The first run; of a record its first item.
+    /// Index of the first run; for a record, of its first item.
     first: u32,
-    /// The last run; of a record its layout.
+    /// Index of the last run; for a record, of its layout.
     last: u32,
 }
 
-/// A record with more keys is a dictionary like any other.
+/// Largest number of keys of a record; a dictionary with more is stored like any other.
 const MOST_KEYS: usize = 64;
 
-/// Items that were added together.
+/// A range of items that one opcode added.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     begin: u32,
@@ -45,16 +45,16 @@ struct Run {
 
 const NO_RUN: u32 = u32::MAX;
 
-/// Flat storage: handles are indices, so that a cycle is only a number.
+/// Flat storage addressed by indices, so that a cyclic value is only a repeated index.
 #[derive(Debug, Default)]
 pub struct Arena {
     containers: Vec<Container>,
     runs: Vec<Run>,
     items: Vec<Value>,
-    /// Keys of records.
+    /// Keys of records, by layout.
     layouts: Vec<Box<[Value]>>,
     layout_ids: HashMap<Box<[Value]>, u32>,
-    /// How many items containers were given, keys of records among them.
+    /// Number of items added to containers, including keys of records.
     given: usize,
     wide: Vec<i128>,
     floats: Vec<f64>,
@@ -62,12 +62,12 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// How many items the containers hold together.
+    /// Number of items in all containers.
     pub fn len(&self) -> usize {
         self.given
     }
 
-    /// A new container of these items.
+    /// Creates a container of these items and returns a handle to it.
     pub fn container(&mut self, shape: Shape, items: &[Value]) -> Result<Value, Fault> {
         let handle = handle(self.containers.len())?;
         self.containers.push(Container {
@@ -80,7 +80,7 @@ impl Arena {
         Ok(Value::pack(Unpacked::Container(handle)))
     }
 
-    /// Adds items at the end of a container.
+    /// Appends items to a container.
     pub fn add(&mut self, container: u32, items: &[Value]) -> Result<(), Fault> {
         if items.is_empty() {
             return Ok(());
@@ -101,7 +101,7 @@ impl Arena {
         self.append(container, items)
     }
 
-    /// Keeps an empty dictionary's first items as a record, if they are one.
+    /// Stores an empty dictionary's first items as a record if they form one; returns true if it did.
     fn make_record(&mut self, container: u32, items: &[Value]) -> Result<bool, Fault> {
         let keys = || items.iter().copied().step_by(2);
         let is_text = |key: Value| matches!(key.unpack(), Unpacked::Text { .. });
@@ -117,7 +117,7 @@ impl Arena {
         Ok(true)
     }
 
-    /// The layout of these keys; the last ones are the likeliest.
+    /// The layout of these keys, searched from the most recent one, which matches most often.
     fn layout(&mut self, keys: impl Iterator<Item = Value> + Clone) -> Result<u32, Fault> {
         let newest = self.layouts.len().saturating_sub(4);
         let recent = self.layouts[newest..]
@@ -136,7 +136,7 @@ impl Arena {
         Ok(id)
     }
 
-    /// A record that gets more items is a dictionary like any other.
+    /// Turns a record that gets more items into an ordinary dictionary.
     fn unmake_record(&mut self, container: u32) -> Result<(), Fault> {
         let items: Vec<Value> = self.items(container).collect();
         let made = &mut self.containers[container as usize];
@@ -149,7 +149,7 @@ impl Arena {
         let end = handle(self.items.len() + items.len())?;
         self.items.extend_from_slice(items);
         let last = self.containers[container as usize].last;
-        // One by one, as old protocols append, the last run grows as long as nothing came between.
+        // Old protocols append one item at a time: the last run grows as long as no other items follow it.
         if let Some(run) = self.runs.get_mut(last as usize).filter(|run| run.end == begin) {
             run.end = end;
             return Ok(());
@@ -168,7 +168,7 @@ impl Arena {
         Ok(())
     }
 
-    /// What a container is.
+    /// Kind of a container.
     pub fn shape(&self, container: u32) -> Shape {
         self.containers[container as usize].shape
     }
@@ -187,7 +187,7 @@ impl Arena {
         in_record.chain(in_runs)
     }
 
-    /// Layout, keys and values of a record.
+    /// Layout, keys and values of a record; `None` for any other container.
     pub fn record(&self, container: u32) -> Option<(u32, &[Value], &[Value])> {
         let Container {
             is_record,
@@ -200,7 +200,7 @@ impl Arena {
         Some((layout, keys, self.items.get(begin..begin + keys.len())?))
     }
 
-    /// An integer of any width up to 128 bits.
+    /// Stores an integer of up to 128 bits.
     pub fn integer(&mut self, value: i128) -> Result<Value, Fault> {
         if let Some(small) = i64::try_from(value).ok().and_then(Value::int) {
             return Ok(small);
@@ -209,13 +209,13 @@ impl Arena {
         Ok(Value::pack(Unpacked::Wide(handle(self.wide.len() - 1)?)))
     }
 
-    /// A float.
+    /// Stores a float.
     pub fn float(&mut self, value: f64) -> Result<Value, Fault> {
         self.floats.push(value);
         Ok(Value::pack(Unpacked::Float(handle(self.floats.len() - 1)?)))
     }
 
-    /// A text or bytes, by where it stands in the input.
+    /// Stores a text or bytes as offset and length in the input.
     pub fn text(&mut self, at: usize, len: usize) -> Result<Value, Fault> {
         match u32::try_from(at) {
             Ok(at) if len < LONG_TEXT => Ok(Value::pack(Unpacked::Text { at, len: len as u32 })),
@@ -226,12 +226,12 @@ impl Arena {
         }
     }
 
-    /// The integer behind a handle.
+    /// The integer at an index.
     pub fn wide(&self, index: u32) -> i128 {
         self.wide[index as usize]
     }
 
-    /// The float behind a handle.
+    /// The float at an index.
     pub fn float_at(&self, index: u32) -> f64 {
         self.floats[index as usize]
     }
@@ -243,7 +243,7 @@ impl Arena {
     }
 }
 
-/// An index as a handle; one below the largest, which marks an end.
+/// Converts an index to a handle. The largest `u32` is reserved as an end marker.
 fn handle(index: usize) -> Result<u32, Fault> {
     match u32::try_from(index) {
         Ok(handle) if handle != NO_RUN => Ok(handle),

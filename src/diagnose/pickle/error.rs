@@ -1,32 +1,34 @@
+//! Errors of the pickle reader.
+
 use std::fmt;
 
-/// Why bytes cannot be read as a pickle.
+/// Error for bytes that are not a readable pickle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickleError {
-    /// Offset of the opcode, in bytes.
+    /// Offset of the faulty opcode, in bytes.
     pub at: usize,
-    /// What is wrong there.
+    /// The fault of the opcode.
     pub fault: Fault,
 }
 
-/// What is wrong with an opcode.
+/// Fault of an opcode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The input ends inside it, or before `STOP`.
+    /// The input ends inside the opcode, or before `STOP`.
     Cut,
-    /// No opcode of any protocol.
+    /// The byte is not an opcode of any protocol.
     Unknown(u8),
-    /// It would call or import something; its name in `pickletools`.
+    /// The opcode would call or import something; the field is its name in `pickletools`.
     Refused(&'static str),
-    /// It needs something on the stack that is not there.
+    /// The opcode needs values that are not on the stack.
     Stack,
-    /// It asks the memo for what was never put there, or leaves a hole in it.
+    /// The opcode reads an unset memo entry, or leaves a gap in the memo.
     Memo,
-    /// A text or number that cannot be read.
+    /// A text or number cannot be parsed.
     Malformed,
-    /// An integer of more than 128 bits.
+    /// An integer has more than 128 bits.
     Wide,
-    /// More input, or more stored values, than are taken.
+    /// The input, or the number of stored values, exceeds the limits.
     TooLarge,
 }
 

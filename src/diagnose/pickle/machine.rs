@@ -1,4 +1,4 @@
-//! Carries out the opcodes.
+//! Executes the opcodes of a pickle.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use super::input::Input;
 use super::opcode as op;
 use super::value::{Unpacked, Value};
 
-/// Reads up to `STOP`: everything stored, and the value that was left on the stack.
+/// Executes opcodes up to `STOP` and returns all storage, and the value left on the stack.
 pub fn run(bytes: &[u8]) -> Result<(Arena, Value), PickleError> {
     let mut machine = Machine {
         input: Input::new(bytes),
@@ -31,13 +31,13 @@ struct Machine<'a> {
     input: Input<'a>,
     arena: Arena,
     stack: Vec<Value>,
-    /// Heights of the stack at each `MARK` still open.
+    /// Stack heights at each open `MARK`.
     marks: Vec<usize>,
     memo: Vec<Value>,
 }
 
 impl Machine<'_> {
-    /// One opcode; the result at `STOP`.
+    /// Executes one opcode; returns the result at `STOP`.
     fn step(&mut self) -> Result<Option<Value>, Fault> {
         let code = self.input.byte()?;
         match code {
@@ -93,7 +93,7 @@ impl Machine<'_> {
         self.stack.push(Value::pack(value));
     }
 
-    /// The height below which an opcode may not reach: that of the last mark.
+    /// Stack height below which an opcode may not reach: that of the last mark.
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }
@@ -109,7 +109,7 @@ impl Machine<'_> {
         Ok(top)
     }
 
-    /// `POP` takes a mark off where nothing lies above it.
+    /// Executes `POP`, which removes a mark if no value lies above it.
     fn pop_or_mark(&mut self) -> Result<(), Fault> {
         if self.pop().is_err() {
             self.marks.pop().ok_or(Fault::Stack)?;
@@ -117,7 +117,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Closes the last mark and gives the height at which it stood; what lies above is still there.
+    /// Closes the last mark and returns its stack height; the values above stay on the stack.
     fn mark(&mut self) -> Result<usize, Fault> {
         self.marks.pop().ok_or(Fault::Stack)
     }
@@ -128,7 +128,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A container of what lies on the stack from `begin` on.
+    /// Replaces the values from stack height `begin` on with a container of them.
     fn make(&mut self, shape: Shape, begin: usize) -> Result<(), Fault> {
         let items = self.stack.get(begin..).ok_or(Fault::Stack)?;
         if shape == Shape::Dict && !items.len().is_multiple_of(2) {
@@ -150,7 +150,7 @@ impl Machine<'_> {
         self.make(shape, begin)
     }
 
-    /// Where the last `len` values begin.
+    /// Stack height at which the last `len` values begin.
     fn last(&self, len: usize) -> Result<usize, Fault> {
         let begin = self.stack.len().checked_sub(len);
         begin.filter(|&begin| begin >= self.floor()).ok_or(Fault::Stack)
@@ -166,7 +166,7 @@ impl Machine<'_> {
         self.add(shape, begin)
     }
 
-    /// Adds what lies from `begin` on to the container just below.
+    /// Adds the values from stack height `begin` on to the container just below them.
     fn add(&mut self, shape: Shape, begin: usize) -> Result<(), Fault> {
         let below = begin.checked_sub(1).filter(|&below| below >= self.floor());
         let container = match self.stack[below.ok_or(Fault::Stack)?].unpack() {
@@ -182,7 +182,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Picklers number what they keep one after another; a hole would be memory for nothing.
+    /// Stores the top of the stack in the memo. Picklers number entries consecutively; gaps are refused because they
+    /// would only waste memory.
     fn put(&mut self, code: u8) -> Result<(), Fault> {
         let index = self.memo_index(code)?;
         let top = self.top()?;
@@ -252,7 +253,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A text behind a length of `N` bytes.
+    /// Pushes a text with a length prefix of `N` bytes.
     fn text<const N: usize>(&mut self) -> Result<(), Fault> {
         let len = self.input.length::<N>()?;
         let at = self.input.at;
@@ -262,7 +263,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A text of protocol 0, which is left as it is written: escapes stay, `STRING`'s quotes go.
+    /// Pushes a text of protocol 0 as written: escapes stay, `STRING`'s quotes are removed.
     fn line_text(&mut self, code: u8) -> Result<(), Fault> {
         let at = self.input.at;
         let line = self.input.line()?;
@@ -282,7 +283,7 @@ fn parse<T: FromStr>(line: &[u8]) -> Result<T, Fault> {
     text.trim().parse().map_err(|_| Fault::Malformed)
 }
 
-/// Little-endian; no bytes are zero.
+/// Decodes a little-endian integer in two's complement; no bytes mean zero.
 fn two_s_complement(bytes: &[u8]) -> Result<i128, Fault> {
     let negative = bytes.last().is_some_and(|&byte| byte >= 0x80);
     let mut wide = [if negative { 0xff } else { 0 }; 16];

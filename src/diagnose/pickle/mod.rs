@@ -1,9 +1,9 @@
-//! Python's pickle format, data only: an opcode machine over flat arenas, which calls nothing.
+//! Reads Python's pickle format as data only: an opcode machine over flat arenas that never calls anything.
 //!
-//! Protocols 0 to 5, as `pickletools` documents them. What would run code when Python loads it
-//! (`REDUCE`, `GLOBAL`, `BUILD`, …) is refused by name. Time and memory are linear in the input: no
-//! opcode stores more than a few words, an integer holds 128 bits, and a reader that walks the result
-//! meets shared and cyclic lists as handles, never by recursion.
+//! Supports protocols 0 to 5, as `pickletools` documents them. Opcodes that would run code when Python loads them
+//! (`REDUCE`, `GLOBAL`, `BUILD`, …) are refused by name. Time and memory are linear in the input: no opcode stores more
+//! than a few words, an integer has at most 128 bits, and a reader that walks the result sees shared and cyclic lists
+//! as handles, so it needs no recursion.
 //!
 //! ```
 //! use vramscope_engine::diagnose::pickle::Pickle;
@@ -36,16 +36,16 @@ pub struct Pickle<'a> {
 }
 
 impl<'a> Pickle<'a> {
-    /// Whether the bytes begin as a pickle of protocol 2 or later does: with `PROTO`.
+    /// Returns true if the bytes begin like a pickle of protocol 2 or later: with `PROTO`.
     pub fn is_one(bytes: &[u8]) -> bool {
         matches!(bytes, [0x80, 2..=5, ..])
     }
 
-    /// Reads one pickle; what follows its `STOP` is not looked at.
+    /// Reads one pickle; bytes after its `STOP` are ignored.
     ///
     /// # Errors
-    /// When an opcode is unknown, refused or cut, or the bytes are more than 4 GiB; the message names
-    /// the opcode and where it stands.
+    /// If an opcode is unknown, refused or cut off, or the input is larger than 4 GiB; the error names the opcode and
+    /// its offset.
     pub fn read(bytes: &'a [u8]) -> Result<Self, PickleError> {
         let (arena, root) = machine::run(bytes)?;
         Ok(Self { bytes, arena, root })
@@ -56,13 +56,13 @@ impl<'a> Pickle<'a> {
         Node::new(self.bytes, &self.arena, self.root)
     }
 
-    /// How many values its lists, tuples, sets and dictionaries hold together, each counted where it
-    /// was put: what a reader may visit before it must have met something twice.
+    /// Number of items in all lists, tuples, sets and dictionaries, each counted where it was added. A reader that
+    /// visits more items than this has met one of them twice.
     pub fn len(&self) -> usize {
         self.arena.len()
     }
 
-    /// Whether no container holds anything.
+    /// Returns true if no container has an item.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

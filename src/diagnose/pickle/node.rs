@@ -1,7 +1,9 @@
+//! Views of values in a pickle.
+
 use super::arena::{Arena, Shape};
 use super::value::{Unpacked, Value};
 
-/// A value of a pickle, to look at; nothing is copied.
+/// A borrowed view of a value in a pickle; nothing is copied.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'p> {
     bytes: &'p [u8],
@@ -27,7 +29,7 @@ impl<'p> Node<'p> {
         }
     }
 
-    /// A float, or an integer as one.
+    /// A float, or an integer converted to one.
     pub fn as_f64(self) -> Option<f64> {
         match self.value.unpack() {
             Unpacked::Float(index) => Some(self.arena.float_at(index)),
@@ -44,7 +46,7 @@ impl<'p> Node<'p> {
         }
     }
 
-    /// Which list, tuple, set or dictionary this is: the same one in two places has one identity.
+    /// Identity of this list, tuple, set or dictionary; an object that occurs in two places has one identity.
     pub fn identity(self) -> Option<u32> {
         self.container(|_| true)
     }
@@ -65,8 +67,7 @@ impl<'p> Node<'p> {
         Some(self.arena.items(container).map(move |value| self.with(value)))
     }
 
-    /// Keys and values of a dictionary, in the order in which they were set: of equal keys the last
-    /// one holds.
+    /// Keys and values of a dictionary, in the order in which they were set. If keys repeat, the last one counts.
     pub fn entries(self) -> Option<impl Iterator<Item = (Node<'p>, Node<'p>)>> {
         let container = self.container(|shape| shape == Shape::Dict)?;
         let mut items = self.arena.items(container);
@@ -77,26 +78,26 @@ impl<'p> Node<'p> {
         }))
     }
 
-    /// The layout of a dictionary that shares its keys with others: dictionaries of one layout have the same
-    /// keys at the same places.
+    /// The layout of a dictionary that shares its keys with others. Dictionaries of one layout have equal keys in the
+    /// same order.
     pub fn layout(self) -> Option<u32> {
         let container = self.container(|shape| shape == Shape::Dict)?;
         self.arena.record(container).map(|(layout, ..)| layout)
     }
 
-    /// The value at a place of a dictionary that has a layout.
+    /// The value at an index of a dictionary that has a layout.
     pub fn at(self, place: usize) -> Option<Self> {
         let container = self.container(|shape| shape == Shape::Dict)?;
         let (.., values) = self.arena.record(container)?;
         values.get(place).map(|&value| self.with(value))
     }
 
-    /// Whether this is the same text, number or container: one that stands in many places is written once.
+    /// Returns true if both are the same text, number or container object.
     pub fn is(self, other: Self) -> bool {
         self.value == other.value
     }
 
-    /// What a dictionary holds under a text.
+    /// The value of a text key in a dictionary.
     pub fn get(self, key: &str) -> Option<Self> {
         let entries = self.entries()?;
         entries

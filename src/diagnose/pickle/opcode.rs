@@ -19,8 +19,7 @@ opcodes! {
     EMPTY_SET = 0x8f, ADDITEMS = 0x90, FROZENSET = 0x91, MEMOIZE = 0x94, FRAME = 0x95,
 }
 
-/// The name of an opcode that is never carried out: it imports, calls, or takes what is not in the
-/// input.
+/// The name of an opcode that is never executed: it imports, calls, or reads data outside the input.
 pub const fn refused(code: u8) -> Option<&'static str> {
     Some(match code {
         b'c' => "GLOBAL",

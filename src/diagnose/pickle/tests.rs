@@ -1,3 +1,5 @@
+//! Tests of the pickle reader.
+
 use proptest::prelude::*;
 
 use super::error::Fault;
@@ -70,7 +72,7 @@ fn what_is_cut_or_stacked_wrong_is_refused() {
     assert_eq!(fault(b"\x8a\x11aaaaaaaaaaaaaaaaa."), Some(Fault::Wide));
 }
 
-/// A hole in the memo would make five bytes cost gigabytes.
+/// If the memo could have gaps, five bytes would cost gigabytes.
 #[test]
 fn the_memo_has_no_holes() {
     assert_eq!(fault(b"Nr\xff\xff\xff\xff."), Some(Fault::Memo));
@@ -78,7 +80,7 @@ fn the_memo_has_no_holes() {
     assert_eq!(fault(b"Nq\x01h\x01."), None);
 }
 
-/// A list in itself, as `x = []; x.append(x)` pickles.
+/// A list that contains itself, as `x = []; x.append(x)` pickles it.
 #[test]
 fn a_cycle_is_met_again_not_entered() {
     let pickle = Pickle::read(b"\x80\x04]\x94h\x00a.").expect("Python writes such");
@@ -90,7 +92,7 @@ fn a_cycle_is_met_again_not_entered() {
     assert_eq!(inner.items().map(Iterator::count), Some(1));
 }
 
-/// A hundred thousand levels deep, and as wide.
+/// A value nested a hundred thousand levels deep, and one equally wide.
 #[test]
 fn depth_costs_no_stack() {
     let mut deep = vec![b']'; 100_000];
@@ -103,7 +105,7 @@ fn depth_costs_no_stack() {
     assert_eq!(fault(&marks), None);
 }
 
-/// What would run code, each by its name, wherever it stands: within a list, behind a memo, in every protocol.
+/// Opcodes that would run code are refused by name anywhere: in a list, after a memo entry, in every protocol.
 #[test]
 fn every_opcode_that_runs_code_is_refused_by_name() {
     let named: [(u8, &str); 16] = [
@@ -132,8 +134,8 @@ fn every_opcode_that_runs_code_is_refused_by_name() {
     }
 }
 
-/// Ten lists, each of ten times the last, is ten thousand million items in eighty bytes: they are handles, and a
-/// reader that counts what it visits stops.
+/// Ten lists, each listing the previous one ten times, expand to 10¹⁰ items from eighty bytes. They are stored as
+/// handles, and a reader that counts its visits stops.
 #[test]
 fn what_refers_to_itself_again_and_again_stays_small() {
     let mut bytes = b"]\x94".to_vec();
@@ -147,7 +149,7 @@ fn what_refers_to_itself_again_and_again_stays_small() {
     bytes.push(b'.');
     let pickle = Pickle::read(&bytes).expect("plain data");
     assert_eq!(pickle.len(), 100);
-    // A hundred thousand memo entries of one value cost eight bytes each.
+    // A hundred thousand memo entries of one value take eight bytes each.
     let mut many = b"N".to_vec();
     many.extend(vec![0x94; 100_000]);
     many.extend(b"j\x9f\x86\x01\x00.");
@@ -157,7 +159,7 @@ fn what_refers_to_itself_again_and_again_stays_small() {
     assert_eq!(fault(&many), Some(Fault::Memo));
 }
 
-/// Lengths that the input does not have are refused before anything is kept for them.
+/// Lengths that exceed the input are refused before any memory is reserved for them.
 #[test]
 fn a_length_is_no_promise() {
     for bytes in [
@@ -177,7 +179,7 @@ fn of_equal_keys_the_last_holds() {
     assert_eq!(pickle.root().get("a").and_then(Node::as_u64), Some(2));
 }
 
-/// Dictionaries of equal keys share them; one that grows later is like any other.
+/// Dictionaries with equal keys share a layout; one that grows afterwards becomes an ordinary dictionary.
 #[test]
 fn records_are_dictionaries() {
     let two = b"](}\x94(\x8c\x01a\x94K\x01\x8c\x01b\x94K\x02u}(h\x01K\x03h\x02K\x04u}(h\x01K\x05u\x8c\x01cK\x06sh\x00\x8c\x01aK\x07se.";
@@ -187,10 +189,10 @@ fn records_are_dictionaries() {
     let get = |dict: Node, key: &str| dict.get(key).and_then(Node::as_u64);
     assert_eq!((get(dicts[1], "a"), get(dicts[1], "b")), (Some(3), Some(4)));
     assert!(dicts[1].layout().is_some() && dicts[1].at(1).and_then(Node::as_u64) == Some(4));
-    // Grown: it has no layout any more, and all its keys.
+    // The third dictionary has grown: it has no layout any more, but all its keys.
     assert_eq!(dicts[2].layout(), None);
     assert_eq!((get(dicts[2], "a"), get(dicts[2], "c")), (Some(5), Some(6)));
-    // The first one again, with a key set anew.
+    // The fourth is the first one again, with a key set anew.
     assert_eq!((get(dicts[0], "a"), get(dicts[3], "a")), (Some(7), Some(7)));
     assert_eq!(dicts[0].identity(), dicts[3].identity());
     assert_eq!(pickle.len(), 4 + 4 + 4 + 2 + 2 + 2);
@@ -204,7 +206,7 @@ proptest! {
         }
     }
 
-    /// Opcodes in a random order get further than random bytes.
+    /// Random valid opcodes reach deeper into the reader than random bytes.
     #[test]
     fn any_opcodes_are_read_or_refused(codes in prop::collection::vec(prop::sample::select(
         &b"(.012NKM]}tae)lsuhq\x85\x86\x87\x88\x89\x8a\x8c\x8f\x90\x91\x94\x00\x01\x02"[..]), 0..300)) {

@@ -1,6 +1,6 @@
-//! A value in eight bytes: snapshots hold tens of millions.
+//! Packs a value into eight bytes, since snapshots hold tens of millions of them.
 
-/// What a value is; texts, wide numbers and containers by where they are.
+/// A value in unpacked form; texts, wide integers and containers are references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unpacked {
     /// `None`.
@@ -9,42 +9,42 @@ pub enum Unpacked {
     Bool(bool),
     /// An integer of up to 60 bits.
     Int(i64),
-    /// An integer of up to 128 bits, in the arena.
+    /// Index of an integer of up to 128 bits in the arena.
     Wide(u32),
-    /// A float, in the arena.
+    /// Index of a float in the arena.
     Float(u32),
-    /// A short text: offset and length in the input.
+    /// A short text, as a range of the input.
     Text {
         /// Offset in bytes.
         at: u32,
         /// Length in bytes, less than 2²⁷.
         len: u32,
     },
-    /// A long text, in the arena.
+    /// Index of a long text in the arena.
     LongText(u32),
-    /// A list, tuple, set or dictionary, in the arena.
+    /// Index of a list, tuple, set or dictionary in the arena.
     Container(u32),
 }
 
-/// [`Unpacked`] in eight bytes: a tag in the low four bits, the rest above.
+/// [`Unpacked`] in eight bytes: a tag in the low four bits, the payload above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value(u64);
 
 const TAG_BITS: u32 = 4;
-/// Lengths below this stand beside a 32-bit offset.
+/// Length from which a text no longer fits beside its 32-bit offset.
 pub const LONG_TEXT: usize = 1 << 27;
 
 impl Value {
     /// `None`.
     pub const NONE: Self = Self(0);
 
-    /// An integer, if 60 bits hold it.
+    /// An integer, if it fits into 60 bits.
     pub fn int(value: i64) -> Option<Self> {
         let shifted = value << TAG_BITS;
         (shifted >> TAG_BITS == value).then_some(Self(shifted as u64 | 2))
     }
 
-    /// Packs; integers come from [`Value::int`].
+    /// Packs a value; integers have their own constructor, [`Value::int`], as they may not fit.
     pub fn pack(unpacked: Unpacked) -> Self {
         let tagged = |tag: u64, payload: u64| Self(payload << TAG_BITS | tag);
         match unpacked {
@@ -59,7 +59,7 @@ impl Value {
         }
     }
 
-    /// What it is.
+    /// Unpacks the value.
     pub fn unpack(self) -> Unpacked {
         let payload = self.0 >> TAG_BITS;
         let index = payload as u32;

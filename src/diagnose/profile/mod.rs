@@ -1,4 +1,4 @@
-//! What PyTorch's profiler says: `key_averages().table()` and Chrome traces.
+//! Reads PyTorch's profiler output: `key_averages().table()` and Chrome traces.
 
 mod table;
 #[cfg(test)]
@@ -13,51 +13,51 @@ use vramscope_engine::units::Bytes;
 pub(super) use table::find as find_table;
 pub(super) use trace::read as read_trace;
 
-/// Where the time of a profile went.
+/// Time and memory that a profile attributes to operations.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Profile {
-    /// Operations, by their share of the device's time and then the host's, largest first.
+    /// Operations by their share of the device's time, then of the host's, the largest first.
     pub ops: Vec<Op>,
-    /// Part of the time in which the device ran something, from 0 to 1. Of a table, the device's time over
-    /// the host's.
+    /// Fraction of the time in which the device was busy, from 0 to 1. For a table, the device's time divided by the
+    /// host's.
     pub busy: Option<f64>,
-    /// Largest single allocations, by what made them.
+    /// Largest single allocations, by the operation that made them.
     pub hot_spots: Vec<HotSpot>,
-    /// Highest memory of each profiled step, or of equal parts of the time.
+    /// Peak memory of each profiled step; without steps, of equal parts of the time.
     pub memory: Vec<Point>,
 }
 
-/// An operation.
+/// An operation of a profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Op {
-    /// Its name.
+    /// Name of the operation.
     pub name: String,
-    /// What it does.
+    /// Kind of work.
     pub work: Work,
-    /// Its share of the host's time, from 0 to 1.
+    /// Share of the host's time, from 0 to 1.
     pub host: Option<f64>,
-    /// Its share of the device's time, from 0 to 1.
+    /// Share of the device's time, from 0 to 1.
     pub device: Option<f64>,
 }
 
-/// An operation that took much memory.
+/// An operation that allocates a lot of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HotSpot {
-    /// Its name.
+    /// Name of the operation.
     pub name: String,
-    /// What it allocated, less what it freed.
+    /// Bytes allocated minus bytes freed.
     pub bytes: Bytes,
 }
 
-/// What an operation does.
+/// Kind of work that an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
     /// Waiting for the next batch.
     Data,
-    /// Between devices.
+    /// Communication between devices.
     Communication,
-    /// Between host and device.
+    /// Copies between host and device.
     Copy,
     /// Waiting for the device.
     Wait,
@@ -70,7 +70,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// By the name of an operation or kernel.
+    /// Kind of work, by the name of an operation or kernel.
     pub fn of(name: &str) -> Self {
         let lower = name.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -109,7 +109,7 @@ impl Work {
     }
 }
 
-/// How many operations and hot spots are kept.
+/// Largest number of operations, and of hot spots, kept.
 const KEPT: usize = 20;
 
 impl Profile {
@@ -117,7 +117,7 @@ impl Profile {
         let share = |op: &Op| op.device.unwrap_or(0.0).max(op.host.unwrap_or(0.0));
         self.ops.sort_by(|a, b| share(b).total_cmp(&share(a)));
         self.hot_spots.sort_by_key(|spot| std::cmp::Reverse(spot.bytes));
-        // All that waits or talks is kept, however small.
+        // Operations that wait or communicate are all kept, however small.
         let mut kept = 0;
         self.ops.retain(|op| {
             kept += 1;
@@ -126,13 +126,13 @@ impl Profile {
         self.hot_spots.truncate(KEPT);
     }
 
-    /// Share of the host's time in work of a kind, from 0 to 1.
+    /// Share of the host's time in one kind of work, from 0 to 1.
     pub fn host(&self, work: Work) -> f64 {
         let shares = self.ops.iter().filter(|op| op.work == work);
         shares.filter_map(|op| op.host).sum::<f64>().min(1.0)
     }
 
-    /// Share of the device's time in work of a kind, from 0 to 1.
+    /// Share of the device's time in one kind of work, from 0 to 1.
     pub fn device(&self, work: Work) -> f64 {
         let shares = self.ops.iter().filter(|op| op.work == work);
         shares.filter_map(|op| op.device).sum::<f64>().min(1.0)

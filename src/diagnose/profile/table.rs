@@ -1,11 +1,11 @@
-//! Tables: PyTorch's own, and others of operations with their shares of the host's and the device's time.
+//! Reads profiler tables: PyTorch's own, and others that list operations with their shares of host and device time.
 
 use super::{HotSpot, Op, Profile, Work};
 use crate::amount::{amount, number, unit};
 use crate::evidence::{Evidence, Piece};
 use crate::text::{cells, is_rule};
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Name,
@@ -17,7 +17,7 @@ enum Column {
     Other,
 }
 
-/// A table being read.
+/// State of a table that is being read.
 struct Open {
     line: usize,
     columns: Vec<Column>,
@@ -36,10 +36,10 @@ struct Row {
     memory: Option<u64>,
 }
 
-/// More rows than a table of operations has.
+/// Largest number of rows read from one table.
 const MOST_ROWS: usize = 20_000;
 
-/// Every table of a text.
+/// Finds every table in a text.
 pub fn find(text: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut open: Option<Open> = None;
@@ -131,12 +131,12 @@ impl Open {
             let percent = || number(cell.trim_end_matches('%').trim()).map(|(value, ..)| value / 100.0);
             match column {
                 Column::Name => row.name = cell.chars().take(200).collect(),
-                // Of `Self CPU %` and `CPU total %` the first holds: nested operations count once.
+                // Of `Self CPU %` and `CPU total %` only the first counts, so that nested operations count once.
                 Column::HostShare => row.host = row.host.or_else(percent),
                 Column::DeviceShare => row.device = row.device.or_else(percent),
                 Column::HostTime if row.host_seconds == 0.0 => row.host_seconds = seconds(cell).unwrap_or(0.0),
                 Column::DeviceTime if row.device_seconds == 0.0 => row.device_seconds = seconds(cell).unwrap_or(0.0),
-                // A column titled `CUDA` may hold per cents all the same.
+                // A column titled `CUDA` may also hold percentages.
                 Column::DeviceMemory => row.memory = bytes(cell),
                 _ => {}
             }
@@ -191,7 +191,7 @@ impl Open {
     }
 }
 
-/// Cells of a line that has single blanks between them: the last ones are columns, all before is the name.
+/// Splits a line with single blanks between cells: the last words are columns, all words before them the name.
 fn by_words(line: &str, columns: usize) -> Option<Vec<&str>> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let first = words
@@ -208,7 +208,7 @@ fn by_words(line: &str, columns: usize) -> Option<Vec<&str>> {
     Some(cells)
 }
 
-/// `1.234ms`, `12.000us`, `3.1s`.
+/// Parses times such as `1.234ms`, `12.000us`, `3.1s` into seconds.
 fn seconds(cell: &str) -> Option<f64> {
     let (value, _, len) = number(cell)?;
     let scale = match cell[len..].trim() {
@@ -221,7 +221,7 @@ fn seconds(cell: &str) -> Option<f64> {
     Some(value * scale)
 }
 
-/// `1.50 Gb`, which older versions write, is bytes too.
+/// Parses a memory cell. Older versions write `1.50 Gb` and mean bytes, not bits.
 fn bytes(cell: &str) -> Option<u64> {
     let (value, decimals, len) = number(cell)?;
     let scale = unit(&cell[len..].trim().replace('b', "B"))?;

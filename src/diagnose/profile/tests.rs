@@ -1,3 +1,5 @@
+//! Tests of reading profiler tables and traces.
+
 use super::*;
 use crate::{Evidence, Piece};
 
@@ -89,7 +91,7 @@ fn a_trace_adds_up() {
     assert_eq!(read_trace(&TRACE.as_bytes()[begin..end]), Some(of_object));
 }
 
-/// A run that dies leaves a trace that is cut off.
+/// A run that crashes leaves a truncated trace.
 #[test]
 fn a_cut_trace_tells_what_it_has() {
     for len in 0..TRACE.len() {

@@ -1,4 +1,4 @@
-//! Chrome traces, as `torch.profiler` exports them: read event by event, nothing of them is kept but sums.
+//! Reads Chrome traces that `torch.profiler` exports, event by event, keeping only sums.
 //!
 //! Format: "Trace Event Format" (Chromium); what Kineto writes into it: `libkineto/src/output_json.cpp`.
 
@@ -12,37 +12,37 @@ use super::{Op, Profile, Work};
 use crate::log::Point;
 use vramscope_engine::units::Bytes;
 
-/// The sums of a trace; of one that is cut off, of what is there. `None` where it holds no events.
+/// Sums up a trace, or the readable part of a truncated one. `None` if there are no events.
 pub fn read(json: &[u8]) -> Option<Profile> {
     let mut sums = Sums::default();
-    // What came before the fault is as true as without it.
+    // Events before a syntax error are still valid.
     let _ = Document(&mut sums).deserialize(&mut serde_json::Deserializer::from_slice(json));
     (sums.events > 0).then(|| sums.profile())
 }
 
-/// What a trace adds up to. Times in microseconds, as traces have them.
+/// Running sums over a trace. Times are in microseconds, as in the trace.
 #[derive(Default)]
 struct Sums {
     events: u64,
-    /// Time on the device by name.
+    /// Device time by name.
     device: HashMap<String, f64>,
-    /// Time of the host by name, of what waits.
+    /// Host time by name, for operations that wait.
     host: HashMap<String, f64>,
-    /// When something ran on the device.
+    /// Intervals in which the device was busy.
     busy: Vec<(f64, f64)>,
-    /// `ProfilerStep#N`.
+    /// Number and interval of each `ProfilerStep#N`.
     steps: Vec<(u64, f64, f64)>,
-    /// Memory in use on the device, over time.
+    /// Device memory in use over time.
     memory: Vec<(f64, u64)>,
     begin: Option<f64>,
     end: f64,
 }
 
-/// More different names than any program has.
+/// Largest number of distinct names kept.
 const MOST_NAMES: usize = 100_000;
-/// No device holds so much.
+/// Limit in bytes above which an amount is not taken for memory of a device.
 const TOO_MUCH: f64 = (1u64 << 50) as f64;
-/// Of a longer trace the first so many.
+/// Largest number of intervals kept; later ones are dropped.
 const MOST_INTERVALS: usize = 20_000_000;
 
 impl Sums {
@@ -80,7 +80,7 @@ impl Sums {
 
     fn allocation(&mut self, event: &Event) {
         let args = &event.args;
-        // 0 is the host (`c10::DeviceType`).
+        // Device type 0 is the host (`c10::DeviceType`).
         if args.device_type.0 == Some(0.0) {
             return;
         }
@@ -114,13 +114,13 @@ impl Sums {
             hot_spots: Vec::new(),
             memory: self.memory_by_step(),
         };
-        // Equal shares come in the order of their names, whatever the hash says.
+        // Sort by name first, so that ties do not depend on the hash map's order.
         profile.ops.sort_by(|a, b| a.name.cmp(&b.name));
         profile.sort();
         profile
     }
 
-    /// Highest memory of each step; without marks of steps, of ten equal parts.
+    /// Peak memory of each step; without step marks, of ten equal parts.
     fn memory_by_step(&mut self) -> Vec<Point> {
         self.memory.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (Some(&(first, _)), Some(&(last, _))) = (self.memory.first(), self.memory.last()) else {
@@ -175,7 +175,7 @@ fn covered(intervals: &mut [(f64, f64)]) -> f64 {
     sum
 }
 
-/// What is read of an event.
+/// The fields of an event that are read.
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
 struct Event<'a> {
@@ -199,15 +199,15 @@ struct Args {
     total_allocated: Number,
 }
 
-/// A text; anything else is an empty one.
+/// A text; any other JSON type reads as an empty text.
 #[derive(Default)]
 struct Text<'a>(Cow<'a, str>);
 
-/// A number; anything else is none.
+/// A number; any other JSON type reads as `None`.
 #[derive(Default)]
 struct Number(Option<f64>);
 
-/// Defines `Deserialize` of a value that takes some types and passes over all others.
+/// Implements `Deserialize` for a type that accepts some JSON types and ignores all others.
 macro_rules! lenient {
     ($type:ty, [$($generics:tt)*], $value:ty, { $($visit:item)* }) => {
         impl<$($generics)*> Deserialize<'de> for $type {
@@ -273,9 +273,9 @@ lenient!(Number, ['de], Number, {
     }
 });
 
-/// The whole document: an object with `traceEvents`, or the events alone.
+/// The whole document: an object with `traceEvents`, or an array of events.
 struct Document<'s>(&'s mut Sums);
-/// The list of events.
+/// The array of events.
 struct Events<'s>(&'s mut Sums);
 
 impl<'de> DeserializeSeed<'de> for Document<'_> {

@@ -1,17 +1,17 @@
-//! `nvidia-smi --query-gpu=… --format=csv[,noheader][,nounits]`, its columns in any order; and tables of the
-//! same content that other programs write.
+//! Reads `nvidia-smi --query-gpu=… --format=csv[,noheader][,nounits]` with its columns in any order, and similar tables
+//! that other programs write.
 
 use super::{Sample, Smi};
 use crate::amount::{amount, leading, number, unit};
 use crate::evidence::{Evidence, Piece};
 use vramscope_engine::units::Bytes;
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Index,
     Name,
-    /// Memory in a unit of so many bytes where a cell writes none.
+    /// Memory; the value is the unit in bytes for cells that have none.
     Used(u64),
     Total(u64),
     Free(u64),
@@ -19,7 +19,7 @@ enum Column {
     Other,
 }
 
-/// All rows of a text as one piece.
+/// Reads all rows of a text as one piece of evidence.
 pub fn find(text: &str) -> Option<Piece> {
     let mut smi = Smi::default();
     let mut columns: Option<Vec<Column>> = None;
@@ -46,7 +46,7 @@ pub fn find(text: &str) -> Option<Piece> {
     })
 }
 
-/// The columns, where a line names some of memory and numbers none.
+/// The columns of a header line, which names memory columns and contains no numbers.
 fn head(cells: &[&str]) -> Option<Vec<Column>> {
     let columns: Vec<Column> = cells.iter().map(|cell| column(cell)).collect();
     let of_memory = |c: &&Column| matches!(c, Column::Used(_) | Column::Free(_) | Column::Utilization);
@@ -65,7 +65,7 @@ fn column(cell: &str) -> Column {
     match name {
         "index" | "gpu" | "gpu_id" | "gpu_index" => Column::Index,
         "name" | "gpu_name" => Column::Name,
-        // `utilization.memory` is the part of the time in which memory was read or written.
+        // `utilization.memory` is the fraction of the time in which memory was read or written, not an amount.
         _ if has("utilization") || has("util") => match has("mem") {
             true => Column::Other,
             false => Column::Utilization,
@@ -78,12 +78,12 @@ fn column(cell: &str) -> Column {
     }
 }
 
-/// The unit at the end of a name such as `memory_used_mb`.
+/// The unit at the end of a column name such as `memory_used_mb`.
 fn name_unit(name: &str) -> &str {
     name.rsplit(['_', '.', ' ']).next().unwrap_or_default()
 }
 
-/// Columns of a row without a head: two amounts of MiB are used and total, the larger one the total.
+/// Columns of a row without a header: two amounts in MiB are used and total memory, the larger one total.
 fn headless(cells: &[&str]) -> Option<Vec<Column>> {
     let amounts: Vec<Option<u64>> = cells
         .iter()
@@ -141,7 +141,7 @@ fn row(cells: &[&str], columns: &[Column], smi: &mut Smi) {
     device.push(sample);
 }
 
-/// A cell with its own unit, or in its column's.
+/// Bytes of a cell, in its own unit or else its column's.
 fn bytes(cell: &str, column: Column) -> Option<Bytes> {
     if let Some((found, _)) = leading(cell) {
         return found.map(|amount| amount.bytes);
@@ -150,7 +150,7 @@ fn bytes(cell: &str, column: Column) -> Option<Bytes> {
         return None;
     };
     let (value, decimals, len) = number(cell)?;
-    // `[N/A]` is no number, and `12:30` no amount.
+    // Reject `[N/A]`, which is not a number, and `12:30`, which is not an amount.
     let whole = len == cell.len();
     Some(amount(value, decimals, scale as f64).filter(|_| whole)?.bytes)
 }

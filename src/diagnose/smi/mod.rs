@@ -1,4 +1,4 @@
-//! What `nvidia-smi` shows: its table, and its CSV logs (`--query-gpu=… --format=csv`).
+//! Reads the output of `nvidia-smi`: its table, and its CSV logs (`--query-gpu=… --format=csv`).
 
 mod csv;
 mod table;
@@ -12,55 +12,55 @@ use vramscope_engine::units::Bytes;
 pub(super) use csv::find as find_csv;
 pub(super) use table::find as find_table;
 
-/// Samples of one or more devices over time, and the processes that were last seen.
+/// Samples of one or more devices over time, and the most recent list of processes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Smi {
     /// Devices in the order of their first appearance.
     pub devices: Vec<SmiDevice>,
-    /// Processes, where the table lists them.
+    /// Processes, if the table lists them.
     pub processes: Vec<SmiProcess>,
 }
 
-/// One device over time.
+/// Samples of one device over time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SmiDevice {
-    /// Its number, or where it came in the log.
+    /// Index of the device, or its order of appearance in the log.
     pub index: u32,
-    /// Its name, as far as the table shows it.
+    /// Name of the device, possibly truncated by the table.
     pub name: Option<String>,
-    /// All its memory.
+    /// Memory of the device, in bytes.
     pub total: Option<Bytes>,
-    /// In the order of the log.
+    /// Samples in the order of the log.
     pub samples: Vec<Sample>,
 }
 
-/// A device at a moment.
+/// One sample of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// Memory in use, by all processes.
+    /// Bytes in use by all processes.
     pub used: Option<Bytes>,
-    /// Part of the time in which a kernel ran, from 0 to 1.
+    /// Fraction of the time in which a kernel ran, from 0 to 1.
     pub utilization: Option<f64>,
 }
 
 /// A process on a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmiProcess {
-    /// The device.
+    /// Index of the device.
     pub device: u32,
-    /// Its number.
+    /// Process ID.
     pub pid: u64,
-    /// Its program.
+    /// Name of the program.
     pub name: String,
-    /// What it holds; absent where the driver does not tell.
+    /// Bytes that the process holds; `None` if the driver does not report them.
     pub holds: Option<Bytes>,
 }
 
-/// A log of more samples is thinned to every second one, again and again.
+/// Largest number of samples. A longer log is halved by dropping every second sample, repeatedly.
 const MOST_SAMPLES: usize = 200_000;
 
 impl Smi {
-    /// The device of a number, made where it is new; `None` when there are more than any machine has.
+    /// The device with an index, added if it is new; `None` if there are more devices than any machine has.
     fn device(&mut self, index: u32) -> Option<&mut SmiDevice> {
         let known = self.devices.iter().position(|device| device.index == index);
         let at = match known {
@@ -77,7 +77,7 @@ impl Smi {
         self.devices.get_mut(at)
     }
 
-    /// Whether anything but emptiness was read.
+    /// Returns true if any sample was read.
     fn tells_anything(&self) -> bool {
         self.devices.iter().any(|device| !device.samples.is_empty())
     }

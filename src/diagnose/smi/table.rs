@@ -1,18 +1,18 @@
-//! The table, once or again and again (`nvidia-smi -l`).
+//! Reads the table of `nvidia-smi`, printed once or repeatedly (`nvidia-smi -l`).
 
 use super::{Sample, Smi, SmiProcess};
 use crate::amount::{amounts, number};
 use crate::evidence::{Evidence, Piece};
 use vramscope_engine::units::Bytes;
 
-/// All tables of a text as one piece.
+/// Reads all tables of a text as one piece of evidence.
 pub fn find(text: &str) -> Option<Piece> {
     let (mut smi, mut begin) = (Smi::default(), None);
     let mut naming: Option<(u32, Option<String>)> = None;
     for (i, line) in text.lines().enumerate() {
         if line.contains("NVIDIA-SMI") {
             begin = begin.or(Some(i + 1));
-            // Of repeated tables the last one's processes hold.
+            // Of repeated tables, only the last one's processes count.
             smi.processes.clear();
         }
         let bars: Vec<&str> = line.trim().trim_matches('|').split('|').collect();
@@ -42,10 +42,11 @@ pub fn find(text: &str) -> Option<Piece> {
     })
 }
 
-/// `|   0  NVIDIA H100 80GB HBM3   On  | 00000000:18:00.0 Off |   0 |`: the line above the one with memory.
+/// Index and name of a device from the line above its memory: `|   0  NVIDIA H100 80GB HBM3   On  | 00000000:18:00.0
+/// Off |   0 |`.
 fn name(bars: &[&str]) -> Option<(u32, Option<String>)> {
     let &[first, second, ..] = bars else { return None };
-    // A bus address.
+    // The second cell must contain a bus address.
     if second.matches(':').count() != 2 || !second.contains('.') {
         return None;
     }
@@ -58,7 +59,7 @@ fn name(bars: &[&str]) -> Option<(u32, Option<String>)> {
     Some((index, Some(name).filter(|name| !name.is_empty())))
 }
 
-/// `12345MiB / 32510MiB`.
+/// Used and total memory from `12345MiB / 32510MiB`.
 fn used_of_total(line: &str) -> Option<(Bytes, Bytes)> {
     let found = amounts(line);
     found.windows(2).find_map(|pair| {
@@ -74,7 +75,7 @@ fn percent(cell: &str) -> Option<f64> {
     (value <= 100.0).then_some(value / 100.0)
 }
 
-/// `|    0   N/A  N/A     12345      C   python            12345MiB |`, or without the two N/A.
+/// A process from `|    0   N/A  N/A     12345      C   python            12345MiB |`, with or without the two N/A.
 fn process(line: &str) -> Option<SmiProcess> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     let words: Vec<&str> = inner.split_ascii_whitespace().collect();

@@ -1,3 +1,5 @@
+//! Tests of reading the output of nvidia-smi.
+
 use super::*;
 use crate::{Evidence, Piece};
 

@@ -1,4 +1,4 @@
-//! From events to allocations: when each began, when it ended, and what it was for.
+//! Derives allocations from events: begin, end and category of each.
 
 use std::collections::HashMap;
 
@@ -11,38 +11,38 @@ use vramscope_engine::units::Bytes;
 /// One allocation of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocation {
-    /// Number of the event that made it; 0 for what is older than the recording.
+    /// Index of the allocating event; 0 if it is older than the recording.
     pub begin: u32,
-    /// Number of the event that freed it; the number of events where nothing did.
+    /// Index of the freeing event; the number of events if it was never freed.
     pub end: u32,
-    /// Bytes, rounded up to whole blocks as PyTorch rounds them.
+    /// Bytes, rounded up to the allocator's block size as PyTorch does.
     pub bytes: u64,
-    /// Where it was made.
+    /// Stack that made the allocation.
     pub stack: StackId,
-    /// What it is for.
+    /// Category of the allocation.
     pub category: Category,
 }
 
-/// No allocation.
+/// Marks an event without an allocation.
 const NONE: u32 = u32::MAX;
 
 /// All allocations of one device.
 #[derive(Debug, Clone, Default)]
 pub struct Allocations {
-    /// In the order in which they are first met.
+    /// Allocations in the order of their first event.
     pub list: Vec<Allocation>,
-    /// By event.
+    /// Index of the allocation that each event makes or frees.
     of_event: Vec<u32>,
     /// Number of events.
     pub events: u32,
-    /// Whether the recording began with an empty allocator.
+    /// True if the recording began with an empty allocator.
     pub is_from_start: bool,
-    /// Numbers of events after which an optimizer step was over: ends of steps.
+    /// Indices of the events at which an optimizer step ended.
     pub steps: Vec<u32>,
 }
 
 impl Allocations {
-    /// The allocations of a device of a snapshot.
+    /// Collects the allocations of one device of a snapshot.
     pub fn of(snapshot: &Snapshot, device: usize) -> Self {
         let (Some(trace), Some(stacks)) = (snapshot.devices.get(device), snapshot.stacks_of.get(device)) else {
             return Self::default();
@@ -59,7 +59,7 @@ impl Allocations {
             .filter(|segment| segment.device as usize == device);
         let mut out = Self::collect(&trace.events, stacks, segments);
         if snapshot.stacks.is_empty() {
-            // Without stacks nothing tells the parts of a step apart.
+            // Without stacks the parts of a step cannot be told apart.
             return out;
         }
         let runs = Runs::of(&trace.events, part_of);
@@ -81,7 +81,7 @@ impl Allocations {
             is_from_start: true,
             steps: Vec::new(),
         };
-        // By address: the allocation, and whether its owner let go of it while another stream still uses it.
+        // Open allocations by address, and true for those already freed while another stream still uses them.
         let mut open: HashMap<u64, (u32, bool)> = HashMap::new();
         for (at, event) in (0..count).zip(events) {
             let index = match event.action {
@@ -117,7 +117,7 @@ impl Allocations {
             };
             out.of_event[at as usize] = index;
         }
-        // What tensors hold at the end and nothing in the recording made.
+        // Blocks that are live at the end but were not allocated in the recording are older than it.
         for block in segments.flat_map(|segment| &segment.blocks) {
             if block.is_live && !open.contains_key(&block.address) {
                 out.push(0, block.size.get(), block.stack, Category::Before);
@@ -126,7 +126,7 @@ impl Allocations {
         out
     }
 
-    /// An allocation that nothing frees, as far as is known.
+    /// Adds an allocation without a free.
     fn push(&mut self, begin: u32, bytes: u64, stack: StackId, category: Category) -> u32 {
         self.is_from_start &= category != Category::Before;
         self.list.push(Allocation {
@@ -139,7 +139,7 @@ impl Allocations {
         (self.list.len() - 1) as u32
     }
 
-    /// The allocation that an event made or freed.
+    /// The allocation that an event makes or frees.
     pub fn of_event(&self, event: u32) -> Option<u32> {
         self.of_event
             .get(event as usize)
@@ -147,7 +147,7 @@ impl Allocations {
             .filter(|&index| index != NONE)
     }
 
-    /// The highest sum of live bytes, and after which event; the first of equals.
+    /// The highest sum of live bytes and its event, the first of equal ones.
     pub fn peak(&self) -> (u32, u64) {
         let (mut peak, mut at_peak) = (0, 0);
         self.walk(|at, total| {
@@ -158,13 +158,12 @@ impl Allocations {
         (at_peak, peak)
     }
 
-    /// Visits the sum of live bytes before the recording, as of event 0, and after each event that changes it,
-    /// in order.
+    /// Visits the sum of live bytes in order: before the recording, as event 0, then after each event that changes it.
     pub fn walk(&self, mut visit: impl FnMut(u32, u64)) {
         self.walk_categories(|at, totals| visit(at, totals.iter().sum()));
     }
 
-    /// As [`Self::walk`], by category in the order of [`Category::ALL`].
+    /// Visits the sums of live bytes as [`Self::walk`] does, by category in the order of [`Category::ALL`].
     pub fn walk_categories(&self, mut visit: impl FnMut(u32, &[u64; Category::ALL.len()])) {
         let mut totals = [0u64; Category::ALL.len()];
         for older in self.list.iter().filter(|a| a.category == Category::Before) {
@@ -187,15 +186,15 @@ impl Allocations {
         }
     }
 
-    /// The stacked curve by category, reduced to at most `points` columns; a column holds the highest total
-    /// within its span, from just before its first event on, so that no peak is lost.
+    /// The stacked curve by category, reduced to at most `points` columns. Each column holds the highest total within
+    /// its span, starting just before its first event, so that no peak is lost.
     pub fn columns(&self, points: u32) -> Vec<[Bytes; Category::ALL.len()]> {
         let span = self.events.div_ceil(points.max(1)).max(1);
         let mut columns = vec![[0u64; Category::ALL.len()]; self.events.div_ceil(span) as usize];
         let (mut last, mut filled) = ([0u64; Category::ALL.len()], 0);
         self.walk_categories(|at, totals| {
             let column = (at / span) as usize;
-            // What no event changed goes on.
+            // Columns without an event continue the last value.
             while filled <= column && filled < columns.len() {
                 columns[filled] = last;
                 filled += 1;
@@ -209,7 +208,7 @@ impl Allocations {
         columns.into_iter().map(|column| column.map(Bytes::new)).collect()
     }
 
-    /// What lives right after an event.
+    /// Allocations that are live right after an event.
     pub fn live_at(&self, event: u32) -> impl Iterator<Item = &Allocation> {
         self.list.iter().filter(move |a| {
             let has_begun = a.category == Category::Before || a.begin <= event;
@@ -222,9 +221,9 @@ fn total(totals: &[u64; Category::ALL.len()]) -> u64 {
     totals.iter().sum()
 }
 
-/// Consecutive allocations of one part of a step.
+/// Runs of consecutive events that belong to one part of a step.
 struct Runs {
-    /// Part, first and last event.
+    /// Part, first event and last event of each run.
     runs: Vec<(Part, u32, u32)>,
 }
 
@@ -236,7 +235,7 @@ impl Runs {
                 continue;
             }
             let (part, at32) = (part_of(at), at as u32);
-            // The program's own allocations come in between.
+            // The program's own allocations interrupt no run.
             if part == Part::Other {
                 continue;
             }
@@ -249,7 +248,7 @@ impl Runs {
     }
 
     fn optimizer_ends(&self) -> Vec<u32> {
-        // Inside one update other code may allocate too: an end is followed by a forward.
+        // An update ends where a run of another part begins; allocations of other code within it start no run.
         let pairs = self.runs.windows(2);
         let mut ends: Vec<u32> = pairs
             .filter(|pair| pair[0].0 == Part::Optimizer && pair[1].0 != Part::Optimizer)
@@ -264,12 +263,13 @@ impl Runs {
         ends
     }
 
-    /// The run that an event lies in.
+    /// Index of the run that contains an event.
     fn at(&self, event: u32) -> usize {
         self.runs.partition_point(|run| run.1 <= event).saturating_sub(1)
     }
 
-    /// What a run's allocation is for: what outlives its run was made to be kept.
+    /// Category of an allocation, from the part of the step that made it and from its lifetime: what outlives its run
+    /// was made to be kept.
     fn category(&self, allocation: &Allocation, part: Part, events: u32) -> Category {
         let run = self.at(allocation.begin);
         let run_end = self.runs.get(run).map_or(0, |run| run.2);
@@ -277,7 +277,7 @@ impl Runs {
         let is_kept = allocation.end == events || self.at(allocation.end) > run + 1;
         match part {
             Part::Load if outlives_its_run => Category::Weight,
-            // A recording that ends within the update cannot tell states from temporaries: what is kept counts.
+            // A recording that ends within the update cannot distinguish states from temporaries: both count as states.
             Part::Optimizer if outlives_its_run && is_kept => Category::OptimizerState,
             Part::Backward if outlives_its_run => Category::Gradient,
             Part::Forward if outlives_its_run => Category::Activation,

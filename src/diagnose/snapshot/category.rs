@@ -1,11 +1,11 @@
-//! What an allocation is for, by its stack and by how long it lived.
+//! Classifies allocations by their stack and their lifetime.
 
 use serde::{Deserialize, Serialize};
 
 use super::stacks::Frame;
 
-/// What an allocation is for. PyTorch does not record it: this is told from where it was made and from what
-/// happened before it was freed.
+/// Purpose of an allocation. PyTorch does not record it; it is inferred from the stack that made it and from the events
+/// before it was freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Category {
@@ -17,16 +17,16 @@ pub enum Category {
     OptimizerState,
     /// Made in forward and kept for backward.
     Activation,
-    /// Gone before its phase ended.
+    /// Freed before its phase ended.
     Temporary,
-    /// Made elsewhere: inputs, evaluation, the program's own.
+    /// Made elsewhere: inputs, evaluation, the program's own tensors.
     Other,
     /// Made before the recording began.
     Before,
 }
 
 impl Category {
-    /// All, in the order in which they are stacked.
+    /// All categories, in stacking order.
     pub const ALL: [Self; 7] = [
         Self::Before,
         Self::Weight,
@@ -37,7 +37,7 @@ impl Category {
         Self::Other,
     ];
 
-    /// Its place in [`Self::ALL`].
+    /// Index in [`Self::ALL`].
     pub(super) const fn place(self) -> usize {
         match self {
             Self::Before => 0,
@@ -50,7 +50,7 @@ impl Category {
         }
     }
 
-    /// English name.
+    /// English name of the category.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Weight => "weights",
@@ -67,16 +67,16 @@ impl Category {
 /// The part of a step that a stack belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The model is made or moved.
+    /// The model is constructed, loaded or moved.
     Load,
     Forward,
-    /// Autograd's threads have no Python stack.
+    /// Backward; autograd's threads have no Python stack.
     Backward,
     Optimizer,
     Other,
 }
 
-/// The part of a step by the frames, the innermost first.
+/// Infers the part of the step from the frames, innermost first.
 pub(super) fn part<'a>(frames: impl Iterator<Item = &'a Frame>) -> Part {
     let (mut is_any, mut is_forward, mut is_load, mut is_backward) = (false, false, false, false);
     for frame in frames {
@@ -85,7 +85,7 @@ pub(super) fn part<'a>(frames: impl Iterator<Item = &'a Frame>) -> Part {
         if file.contains("/optim/") || file.contains("\\optim\\") || file.contains("/optimizers/") {
             return Part::Optimizer;
         }
-        // What checkpointing computes again runs inside backward.
+        // Checkpointing recomputes forward functions inside backward.
         is_backward |= matches!(
             name,
             "backward" | "_engine_run_backward" | "unpack_hook" | "recompute_fn"

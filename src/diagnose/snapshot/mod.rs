@@ -1,4 +1,4 @@
-//! Memory snapshots: the pickle that `torch.cuda.memory._dump_snapshot` writes.
+//! Reads memory snapshots: the pickle that `torch.cuda.memory._dump_snapshot` writes.
 
 mod allocations;
 mod category;
@@ -28,61 +28,60 @@ use super::pickle::PickleError;
 use vramscope_engine::allocator::Trace;
 use vramscope_engine::units::Bytes;
 
-/// What a snapshot recorded (`torch/cuda/memory.py`, `_snapshot`).
+/// Contents of a snapshot (`torch/cuda/memory.py`, `_snapshot`).
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// The recorded events of each device, in the order of the devices' numbers; empty where nothing
-    /// was recorded.
+    /// Recorded events of each device, by device index; empty for a device without recording.
     pub devices: Vec<Trace>,
-    /// The stack of each event, as long as the events of its device.
+    /// Stack of each event, for each device.
     pub stacks_of: Vec<Vec<StackId>>,
-    /// What the stacks are.
+    /// The distinct stacks.
     pub stacks: Stacks,
-    /// Segments of all devices as they were when the snapshot was taken.
+    /// Segments of all devices at the moment of the snapshot.
     pub segments: Vec<Segment>,
-    /// How the allocator was set up, where the snapshot says so.
+    /// Settings of the allocator, if the snapshot contains them.
     pub settings: Settings,
 }
 
-/// `allocator_settings`.
+/// Settings of the allocator (`allocator_settings` of a snapshot).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Settings {
-    /// `PYTORCH_CUDA_ALLOC_CONF` as it was given.
+    /// Value of `PYTORCH_CUDA_ALLOC_CONF`.
     pub conf: String,
-    /// Whether segments can grow.
+    /// True if segments are expandable.
     pub expandable_segments: bool,
-    /// `max_split_size`, where one is set.
+    /// `max_split_size` in bytes, if set.
     pub max_split_size: Option<Bytes>,
 }
 
-/// Why bytes are no snapshot.
+/// Error for bytes that are not a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SnapshotError {
-    /// Not a pickle of plain data.
+    /// The input is not a pickle of plain data.
     Pickle(PickleError),
-    /// A pickle of something else.
+    /// The pickle contains something else.
     NoTraces,
-    /// More events than values: one list stands in many places.
+    /// There are more events than stored values, since one list occurs in many places.
     Repeated,
-    /// An event that cannot be read.
+    /// An event cannot be read.
     Event {
-        /// Its number among its device's, from 0.
+        /// Index among the events of its device, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// The fault of the event.
         fault: EventFault,
     },
 }
 
-/// What is wrong with an event of a snapshot.
+/// Fault of an event in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventFault {
-    /// Not a dictionary.
+    /// The event is not a dictionary.
     NotDict,
-    /// A key is missing, or its value is of another type.
+    /// A key is missing, or its value has the wrong type.
     Lacks(&'static str),
-    /// A size that no device holds.
+    /// The size exceeds the memory of any device.
     TooLarge,
-    /// An action that PyTorch's allocator does not record.
+    /// PyTorch's allocator does not record this action.
     UnknownAction(String),
 }
 

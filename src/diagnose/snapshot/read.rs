@@ -1,4 +1,4 @@
-//! From a pickle to a snapshot.
+//! Converts a pickle to a snapshot.
 
 use serde::Deserialize;
 use serde::de::value::{Error as Untyped, StrDeserializer};
@@ -14,8 +14,8 @@ impl Snapshot {
     /// Reads the pickle of a snapshot.
     ///
     /// # Errors
-    /// When it is no pickle of plain data, or not a dictionary with `device_traces`, a list of events
-    /// for each device; the message says which event lacks what.
+    /// If the bytes are not a pickle of plain data, or not a dictionary with `device_traces`, a list of events for each
+    /// device; the error names the event and its fault.
     pub fn from_pickle(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let pickle = Pickle::read(bytes)?;
         let root = pickle.root();
@@ -24,7 +24,7 @@ impl Snapshot {
             .and_then(Node::items)
             .ok_or(SnapshotError::NoTraces)?;
         let mut reader = Reader {
-            // A hostile pickle may hold one long list many times over.
+            // A malicious pickle may contain one long list many times.
             budget: pickle.len(),
             interner: Interner::default(),
         };
@@ -43,7 +43,7 @@ impl Snapshot {
     }
 }
 
-/// No device holds more; sums of what a pickle of 4 GiB can list stay below 2⁶⁴.
+/// Largest size of an event in bytes. No device holds more, and sums over all events of a 4 GiB pickle stay below 2⁶⁴.
 pub(super) const LARGEST: u64 = 1 << 40;
 
 struct Reader {
@@ -71,7 +71,7 @@ impl Reader {
         Ok((trace, stacks))
     }
 
-    /// A segment; `None` where one lacks its address or size, as no segment of PyTorch does.
+    /// Reads a segment; `None` if it lacks the address or size that PyTorch always writes.
     fn segment(&mut self, node: Node) -> Result<Option<Segment>, SnapshotError> {
         self.spend()?;
         let number = |key: &str| node.get(key).and_then(Node::as_u64);
@@ -91,7 +91,7 @@ impl Reader {
             self.spend()?;
             let number = |key: &str| block.get(key).and_then(Node::as_u64);
             let size = number("size").unwrap_or(0).min(LARGEST);
-            // Before 2.0 a block has no address: blocks lie one behind another.
+            // Before PyTorch 2.0 blocks have no address: they follow one another.
             let address = number("address").unwrap_or(next);
             next = address.saturating_add(size);
             let state = block.get("state").and_then(Node::as_str).unwrap_or_default();
@@ -123,7 +123,7 @@ fn settings(node: Node) -> Settings {
     }
 }
 
-/// Places of the keys of an event, among those of its layout.
+/// Positions of an event's keys within its layout.
 #[derive(Debug, Clone, Copy, Default)]
 struct Places {
     action: Option<usize>,
@@ -134,7 +134,8 @@ struct Places {
 }
 
 impl Places {
-    /// Of a dictionary's keys: of equal ones the last holds. `oom` has `device_free` in the place of the address.
+    /// Finds the positions of the keys; if keys repeat, the last counts. `oom` has `device_free` instead of the
+    /// address.
     fn of(entry: Node) -> Option<Self> {
         let mut places = Self::default();
         for (place, (key, _)) in entry.entries()?.enumerate() {
@@ -151,16 +152,16 @@ impl Places {
     }
 }
 
-/// What is known of the events read before.
+/// Caches from events read before.
 #[derive(Default)]
 struct Known<'p> {
-    /// By layout.
+    /// Key positions by layout.
     places: Vec<Option<Places>>,
-    /// Texts of actions: the pickle has each once.
+    /// Actions by their text, which the pickle stores once each.
     actions: Vec<(Node<'p>, Action)>,
 }
 
-/// More layouts than any snapshot has: two, for `oom` and all others.
+/// Largest number of layouts; a snapshot has two, for `oom` and for all other events.
 const MOST_LAYOUTS: usize = 1024;
 
 impl<'p> Known<'p> {
@@ -196,7 +197,7 @@ impl<'p> Known<'p> {
         Ok(action)
     }
 
-    /// `TraceEntry` as `_snapshot` writes it, and its stack.
+    /// Reads a `TraceEntry` as `_snapshot` writes it, and its stack.
     fn event(&mut self, entry: Node<'p>) -> Result<(Event, Option<Node<'p>>), EventFault> {
         let places = self.places(entry).ok_or(EventFault::NotDict)?;
         let at = |place: Option<usize>| {
@@ -215,7 +216,7 @@ impl<'p> Known<'p> {
             size: size?,
             stream: number(places.stream, "stream")?,
         };
-        // A request that failed may have asked for anything.
+        // A failed request may have had any size.
         if event.size > LARGEST && action != Action::Oom {
             return Err(EventFault::TooLarge);
         }

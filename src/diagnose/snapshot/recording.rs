@@ -1,4 +1,4 @@
-//! A recording to look at: what lived when, by category and by where it was made, at any zoom.
+//! Prepares a recording for display: live memory over time at any zoom, by category and by stack frame.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,22 +10,23 @@ use super::summary::{Read, groups, place_of};
 use super::{Allocations, Category, Group, Segment, Snapshot};
 use vramscope_engine::units::Bytes;
 
-/// How curves are stacked.
+/// Grouping of a stacked curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// By what it is for, in the order of [`Category::ALL`].
+    /// By category, in the order of [`Category::ALL`].
     Category,
-    /// By the frame that made it, in the order of [`Recording::frames`].
+    /// By the frame that allocated, in the order of [`Recording::frames`].
     Frame,
 }
 
-/// Curves by frame have so many of them; all others are the last.
+/// Number of curves when grouped by frame; the last one is the sum of all remaining frames.
 const FRAMES: usize = 8;
 
-/// Events between two sums that are kept. A zoom begins at one, and a far look takes each for one column.
+/// Number of events between two stored sums. Zoomed-in views start from one; zoomed-out views use whole blocks as
+/// columns.
 const BLOCK: u32 = 256;
 
-/// How many groups are listed at an instant.
+/// Largest number of groups listed for an instant.
 const LISTED: usize = 12;
 
 /// One device's recording.
@@ -44,35 +45,35 @@ pub struct Recording {
 /// Live bytes at an instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Instant {
-    /// Number of the event; what it did is done.
+    /// Index of the event; its effect is included.
     pub event: u32,
-    /// Live bytes.
+    /// Sum of live bytes.
     pub total: Bytes,
-    /// How many allocations.
+    /// Number of live allocations.
     pub count: u64,
-    /// By category, in the order of [`Category::ALL`].
+    /// Live bytes by category, in the order of [`Category::ALL`].
     pub by_category: [Bytes; Category::ALL.len()],
-    /// The largest, what was made in one place together.
+    /// The largest groups of allocations made in one place.
     pub largest: Vec<Group>,
 }
 
 /// A segment to draw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SegmentMap {
-    /// Bytes.
+    /// Size in bytes.
     pub size: Bytes,
-    /// What tensors hold.
+    /// Bytes held by tensors.
     pub live: Bytes,
-    /// Its largest hole.
+    /// Largest free range, in bytes.
     pub largest_hole: Bytes,
-    /// Whether it can grow.
+    /// True if the segment is expandable.
     pub is_expandable: bool,
-    /// Begin and length of what tensors hold, next to each other put together, in thousandths of the segment.
+    /// Start and length of each range held by tensors, adjacent ones merged, in thousandths of the segment.
     pub held: Vec<[u32; 2]>,
 }
 
 impl Recording {
-    /// Every device of a snapshot that was recorded or that holds segments.
+    /// Creates a recording for each device of a snapshot that has events or segments.
     pub(crate) fn of(read: Read) -> Vec<Self> {
         let Snapshot { stacks, segments, .. } = read.snapshot;
         let recording = |(device, allocations): (u32, Allocations)| {
@@ -92,24 +93,24 @@ impl Recording {
         read.allocations.into_iter().map(recording).collect()
     }
 
-    /// How many events it has.
+    /// Number of events.
     pub fn events(&self) -> u32 {
         self.allocations.events
     }
 
-    /// What the curve by frame stacks: `modeling_gpt2.py:240 forward`, the most first; the last is all others, and
-    /// an empty text.
+    /// Labels of the curves by frame, such as `modeling_gpt2.py:240 forward`, the largest first. The last one, an empty
+    /// text, stands for all remaining frames.
     pub fn frames(&self) -> &[String] {
         &self.frames
     }
 
-    /// Where optimizer steps ended.
+    /// Indices of the events at which optimizer steps ended.
     pub fn steps(&self) -> &[u32] {
         &self.allocations.steps
     }
 
-    /// The curve within a span of events, in at most so many columns; a column holds the highest total of its
-    /// span, so that no peak is lost however far away one looks.
+    /// The curve over a range of events, in at most `most` columns. Each column holds the highest total of its span, so
+    /// that no peak is lost at any zoom.
     pub fn columns(&self, by: By, span: Range<u32>, most: u32) -> Vec<Vec<u64>> {
         match by {
             By::Category => self.by_category.columns(&self.allocations, span, most),
@@ -117,7 +118,7 @@ impl Recording {
         }
     }
 
-    /// What lives right after an event.
+    /// Live memory right after an event.
     pub fn instant(&self, event: u32) -> Instant {
         let event = event.min(self.events().saturating_sub(1));
         let mut by_category = [Bytes::ZERO; Category::ALL.len()];
@@ -135,7 +136,7 @@ impl Recording {
         }
     }
 
-    /// The largest segments, and how many there are.
+    /// The largest segments, and the total number of segments.
     pub fn segments(&self, most: usize) -> (Vec<SegmentMap>, usize) {
         let mut order: Vec<&Segment> = self.segments.iter().collect();
         order.sort_by_key(|segment| (std::cmp::Reverse(segment.size), segment.address));
@@ -172,10 +173,10 @@ impl SegmentMap {
     }
 }
 
-/// The frames that made most bytes over the recording's life, and the class of each allocation.
+/// The frames with the most bytes × lifetime, and the curve index of each allocation.
 fn frames(allocations: &Allocations, stacks: &Stacks) -> (Vec<String>, Vec<u8>) {
     let place: Vec<String> = stacks.ids().map(|id| place_of(stacks.frames(id))).collect();
-    // What is large and lives long makes the curve high.
+    // Large and long-lived allocations determine the height of the curve.
     let mut weight: HashMap<&str, u128> = HashMap::new();
     for allocation in &allocations.list {
         let lived = u128::from(allocation.end.saturating_sub(allocation.begin));
@@ -205,15 +206,15 @@ fn frames(allocations: &Allocations, stacks: &Stacks) -> (Vec<String>, Vec<u8>) 
     (names.collect(), classes)
 }
 
-/// Sums by class over time: before each block of events, and the highest within it.
+/// Sums by curve over time: before each block of events, and at the block's maximum.
 #[derive(Debug, Clone)]
 struct Curve {
-    /// By allocation.
+    /// Curve index of each allocation.
     class: Vec<u8>,
     classes: usize,
     /// One row of sums for each block: before its first event.
     before: Vec<u64>,
-    /// One row of sums for each block: where the total is highest within it.
+    /// One row of sums for each block: where its total is highest.
     highest: Vec<u64>,
 }
 
@@ -243,7 +244,7 @@ impl Curve {
         curve
     }
 
-    /// What an event does to the sums.
+    /// Applies an event to the sums.
     fn step(&self, allocations: &Allocations, event: u32, sums: &mut [u64]) {
         let Some(index) = allocations.of_event(event) else {
             return;
@@ -272,7 +273,7 @@ impl Curve {
             return Vec::new();
         }
         if width >= 2 * BLOCK {
-            // Whole blocks, so that no column needs a look at its events.
+            // Round up to whole blocks, so that no column has to visit single events.
             let width = width.div_ceil(BLOCK);
             let blocks: Vec<u32> = (begin / BLOCK..end.div_ceil(BLOCK)).collect();
             let column = |blocks: &[u32]| {
@@ -292,7 +293,7 @@ impl Curve {
             let mut is_first = true;
             for event in first..end.min(first + width) {
                 self.step(allocations, event, &mut sums);
-                // Where each event has a column of its own, it shows what is after it.
+                // If every event has its own column, the column shows the state after the event.
                 if is_first && width == 1 {
                     highest = Highest::of(&sums);
                 }
@@ -305,7 +306,7 @@ impl Curve {
     }
 }
 
-/// The sums with the highest total so far.
+/// The sums at the highest total so far.
 struct Highest {
     sums: Vec<u64>,
     total: u64,

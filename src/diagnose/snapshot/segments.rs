@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use super::stacks::StackId;
 use vramscope_engine::units::Bytes;
 
-/// One segment: what came from the driver in one piece, or one mapped range of an expandable segment.
+/// A segment: memory that the driver provided in one piece, or one mapped range of an expandable segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Device address.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: Bytes,
-    /// The device.
+    /// Index of the device.
     pub device: u32,
-    /// The stream that it serves.
+    /// Stream that the segment belongs to.
     pub stream: u64,
-    /// Whether it can grow.
+    /// True if the segment is expandable.
     pub is_expandable: bool,
-    /// Its blocks by address.
+    /// Blocks by ascending address.
     pub blocks: Vec<Block>,
 }
 
@@ -27,43 +27,43 @@ pub struct Segment {
 pub struct Block {
     /// Device address.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: Bytes,
-    /// Whether a tensor holds it, or another stream still uses it.
+    /// True if a tensor holds the block, or another stream still uses it.
     pub is_live: bool,
-    /// Where it was allocated.
+    /// Stack that allocated the block.
     pub stack: StackId,
 }
 
 impl Segment {
-    /// What tensors hold of it.
+    /// Bytes held by tensors.
     pub fn live(&self) -> Bytes {
         let live = self.blocks.iter().filter(|block| block.is_live);
         live.map(|block| block.size)
             .fold(Bytes::ZERO, |a, b| Bytes::new(a.get().saturating_add(b.get())))
     }
 
-    /// Its largest hole: free bytes between what tensors hold.
+    /// Largest free block in bytes.
     pub fn largest_hole(&self) -> Bytes {
         let free = self.blocks.iter().filter(|block| !block.is_live);
         free.map(|block| block.size).max().unwrap_or_default()
     }
 }
 
-/// What all segments of a device add up to.
+/// Sums over all segments of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Holes {
     /// Number of segments.
     pub segments: u64,
     /// Bytes of all segments.
     pub reserved: Bytes,
-    /// What tensors hold.
+    /// Bytes held by tensors.
     pub live: Bytes,
-    /// Free bytes of segments that tensors hold other parts of: nobody else can have them.
+    /// Free bytes in segments that tensors partly occupy; they cannot be returned to the driver.
     pub within: Bytes,
-    /// Bytes of segments that no tensor holds a part of: `empty_cache()` gives them back.
+    /// Bytes of segments without any live block, which `empty_cache()` returns to the driver.
     pub empty: Bytes,
-    /// The largest free piece.
+    /// Largest free block in bytes.
     pub largest: Bytes,
 }
 

@@ -1,31 +1,30 @@
-//! Python stacks, each kept once.
+//! Deduplicates Python stacks.
 
 use std::collections::HashMap;
 
 use crate::pickle::Node;
 
-/// Number of a stack; equal stacks have equal numbers.
+/// Index of a stack; equal stacks have equal indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct StackId(u32);
 
 impl StackId {
-    /// The stack without frames: nothing of Python was running, as in autograd's own threads, or no stack
-    /// was recorded.
+    /// The stack without frames: no Python code was running, as in autograd's own threads, or no stack was recorded.
     pub const EMPTY: Self = Self(0);
 }
 
-/// One frame.
+/// One frame of a Python stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// Function.
+    /// Name of the function.
     pub name: String,
-    /// Path of its file.
+    /// Path of the file.
     pub file: String,
-    /// Line.
+    /// Line number.
     pub line: u64,
 }
 
-/// Every different stack of a snapshot.
+/// The distinct stacks of a snapshot.
 #[derive(Debug, Clone)]
 pub struct Stacks {
     frames: Vec<Frame>,
@@ -42,47 +41,47 @@ impl Default for Stacks {
 }
 
 impl Stacks {
-    /// Frames of a stack, the innermost first.
+    /// Frames of a stack, innermost first.
     pub fn frames(&self, stack: StackId) -> impl DoubleEndedIterator<Item = &Frame> + Clone {
         let frames = self.stacks.get(stack.0 as usize).map_or(&[][..], |stack| stack);
         frames.iter().filter_map(|&frame| self.frames.get(frame as usize))
     }
 
-    /// How many there are, the empty one included.
+    /// Number of stacks, including the empty one.
     pub fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// Whether no stack was recorded.
+    /// Returns true if no stack was recorded.
     pub fn is_empty(&self) -> bool {
         self.stacks.len() <= 1
     }
 
-    /// Every stack's number.
+    /// Indices of all stacks.
     pub fn ids(&self) -> impl Iterator<Item = StackId> + use<> {
         (0..self.stacks.len() as u32).map(StackId)
     }
 
-    /// The number as an index.
+    /// Converts a stack to an array index.
     pub const fn index(stack: StackId) -> usize {
         stack.0 as usize
     }
 }
 
-/// Keeps each stack and frame once. Picklers write a list that stands in many places once, and refer to it:
-/// each is looked at once.
+/// Stores each stack and frame once. Picklers write a list that occurs in many places once and refer to it, so each
+/// list is examined once.
 #[derive(Default)]
 pub(super) struct Interner {
     stacks: Stacks,
-    /// By the list's identity in the pickle.
+    /// Stack index by the list's identity in the pickle.
     lists: ByIdentity,
     by_frames: HashMap<Box<[u32]>, StackId>,
-    /// By the dictionary's identity in the pickle.
+    /// Frame index by the dictionary's identity in the pickle.
     dicts: ByIdentity,
     by_frame: HashMap<Frame, u32>,
 }
 
-/// Numbers of what has an identity in the pickle. Identities are small and close together: no hashing.
+/// Maps identities in the pickle to indices. Identities are small and dense, so no hashing is needed.
 #[derive(Default)]
 struct ByIdentity(Vec<u32>);
 
@@ -103,7 +102,7 @@ impl ByIdentity {
     }
 }
 
-/// No Python stack is deeper (`sys.getrecursionlimit` is a thousand).
+/// Largest number of frames of a stack (`sys.getrecursionlimit` is a thousand by default).
 const DEEPEST: usize = 4096;
 
 impl Interner {
@@ -111,7 +110,7 @@ impl Interner {
         let Some((list, id)) = list.and_then(|list| Some((list, list.identity()?))) else {
             return StackId::EMPTY;
         };
-        // Every free has an empty list of its own.
+        // Every free has its own empty list.
         if list.items().is_none_or(|mut items| items.next().is_none()) {
             return StackId::EMPTY;
         }
@@ -145,7 +144,7 @@ impl Interner {
         }
         let text = |key: &str| -> String {
             let text = dict.get(key).and_then(Node::as_str).unwrap_or_default();
-            // No path is longer.
+            // Paths are cut after 4096 characters.
             text.chars().take(4096).collect()
         };
         let frame = Frame {

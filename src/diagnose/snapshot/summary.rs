@@ -1,4 +1,4 @@
-//! What a snapshot says, in so few words that a person reads them.
+//! Summarises a snapshot for the findings and for display.
 
 use std::collections::HashMap;
 
@@ -9,75 +9,75 @@ use super::what_if::Failure;
 use super::{Allocation, Allocations, Category, Expandable, Holes, Settings, Snapshot};
 use vramscope_engine::units::Bytes;
 
-/// What one device's recording says.
+/// Summary of one device's recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Number of the device.
+    /// Index of the device.
     pub device: u32,
-    /// How many events were recorded.
+    /// Number of recorded events.
     pub events: u32,
-    /// Whether the recording began with an empty allocator.
+    /// True if the recording began with an empty allocator.
     pub is_from_start: bool,
-    /// Whether it has Python stacks.
+    /// True if the events have Python stacks.
     pub has_stacks: bool,
-    /// The event after which most was live.
+    /// Index of the event after which live memory was highest.
     pub peak_event: u32,
     /// Live bytes at the peak.
     pub peak: Bytes,
-    /// What lived at the peak, in the order of [`Category::ALL`].
+    /// Live bytes at the peak, by category in the order of [`Category::ALL`].
     pub at_peak: Vec<(Category, Bytes)>,
-    /// Live bytes over the recording, by category in the order of [`Category::ALL`]: at most 200 columns, each
-    /// the highest of its span.
+    /// Live bytes over the recording, by category in the order of [`Category::ALL`]: at most 200 columns, each the
+    /// maximum of its span.
     pub columns: Vec<[Bytes; Category::ALL.len()]>,
-    /// Largest at the peak, what was made in one place together.
+    /// The largest groups of allocations at the peak.
     pub largest: Vec<Group>,
-    /// What was made in the recording and never freed, but for weights, gradients and states.
+    /// Groups of allocations that the recording made and never freed, except weights, gradients and optimizer states.
     pub never_freed: Vec<Group>,
     /// Live bytes at the end of each step.
     pub steps: Vec<Bytes>,
     /// Segments at the moment of the snapshot.
     pub holes: Holes,
-    /// Of segments that tensors hold a part of, those that lose most: bytes, free bytes, largest hole.
+    /// Size, free bytes and largest free block of the partly occupied segments that waste most.
     pub worst: Vec<[Bytes; 3]>,
-    /// The request that failed.
+    /// The request that failed, if any.
     pub failure: Option<Failure>,
-    /// The recording with expandable segments.
+    /// Replay of the recording with expandable segments; `None` if it used them already.
     pub expandable: Option<Expandable>,
-    /// How the allocator was set up.
+    /// Settings of the allocator.
     pub settings: Settings,
 }
 
-/// What was made in one place.
+/// Allocations of one category that one stack made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// What it is for.
+    /// Category of the allocations.
     pub category: Category,
-    /// Bytes of all.
+    /// Sum of their bytes.
     pub bytes: Bytes,
-    /// How many.
+    /// Number of allocations.
     pub count: u64,
-    /// The largest of them.
+    /// Bytes of the largest allocation.
     pub largest: Bytes,
-    /// Frames, the innermost first, those of the framework folded: `modeling_gpt2.py:240 forward`.
+    /// Frames, innermost first, with the framework's frames folded: `modeling_gpt2.py:240 forward`.
     pub stack: Vec<String>,
 }
 
-/// How many groups and segments are kept.
+/// Largest number of groups and of segments kept.
 const KEPT: usize = 10;
 
-/// How many columns the curve has at most.
+/// Largest number of columns of the curve.
 const COLUMNS: u32 = 200;
 
-/// A snapshot, and the allocations of the devices that were recorded or that hold segments.
+/// A snapshot, and the allocations of its devices that have events or segments.
 #[derive(Debug, Clone)]
 pub(crate) struct Read {
     pub snapshot: Snapshot,
-    /// By the number of the device.
+    /// Allocations by device index.
     pub allocations: Vec<(u32, Allocations)>,
 }
 
 impl Read {
-    /// Of a snapshot.
+    /// Collects the allocations of a snapshot.
     pub fn of(snapshot: Snapshot) -> Self {
         let has_segments = |device: usize| {
             snapshot
@@ -93,7 +93,7 @@ impl Read {
         Self { snapshot, allocations }
     }
 
-    /// A summary of each device.
+    /// Summarises each device.
     pub fn summaries(&self) -> Vec<Summary> {
         let summary = |(device, own): &(u32, Allocations)| Summary::of(&self.snapshot, *device as usize, own);
         self.allocations.iter().map(summary).collect()
@@ -101,14 +101,14 @@ impl Read {
 }
 
 impl Snapshot {
-    /// Summaries of the devices that were recorded, or that hold segments.
+    /// Summarises the devices that have events or segments.
     pub fn summaries(self) -> Vec<Summary> {
         Read::of(self).summaries()
     }
 }
 
 impl Summary {
-    /// Of one device of a snapshot, whose allocations these are.
+    /// Summarises one device of a snapshot, given its allocations.
     pub fn of(snapshot: &Snapshot, device: usize, allocations: &Allocations) -> Self {
         let (peak_event, peak) = allocations.peak();
         let segments = || {
@@ -161,7 +161,7 @@ impl Summary {
     }
 }
 
-/// Largest first; of equals the one whose stack came first.
+/// Groups allocations by stack and category, the largest first; ties keep the order of their stacks.
 pub(super) fn groups<'a>(
     allocations: impl Iterator<Item = &'a Allocation>,
     stacks: &Stacks,
@@ -187,19 +187,19 @@ pub(super) fn groups<'a>(
     sums.into_iter().map(group).collect()
 }
 
-/// The place that a person would name: the innermost frame outside PyTorch; empty where no stack was recorded.
+/// The place a person would name: the innermost frame outside PyTorch; empty if no stack was recorded.
 pub(super) fn place_of<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> String {
     let own = frames.clone().find(|frame| !is_passed_through(frame));
     own.or_else(|| frames.into_iter().next())
         .map_or_else(String::new, written)
 }
 
-/// Whether a frame only passes on what another asked for.
+/// Returns true if a frame only passes a call on.
 fn is_passed_through(frame: &Frame) -> bool {
     let has = |part: &str| frame.file.contains(part);
     let is_installed = has("-packages");
     let is_framework = has("-packages/torch/") || has("-packages\\torch\\") || has("??");
-    // Python's own library.
+    // Python's standard library.
     let is_framework = is_framework || has("importlib") || has("/lib/python3") && !is_installed;
     // Wrappers around every forward of transformers.
     let is_wrapper = matches!(
@@ -209,13 +209,13 @@ fn is_passed_through(frame: &Frame) -> bool {
     is_framework || is_wrapper
 }
 
-/// `modeling_gpt2.py:240 forward`.
+/// Formats a frame as `modeling_gpt2.py:240 forward`.
 fn written(frame: &Frame) -> String {
     let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
     format!("{file}:{} {}", frame.line, frame.name)
 }
 
-/// Frames that tell something: the innermost, and those outside PyTorch.
+/// The informative frames: the innermost, and those outside PyTorch.
 pub(crate) fn folded<'a>(frames: impl Iterator<Item = &'a Frame>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (i, frame) in frames.enumerate() {

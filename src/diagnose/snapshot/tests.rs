@@ -1,3 +1,5 @@
+//! Tests of reading memory snapshots.
+
 use std::io::Read;
 
 use flate2::read::GzDecoder;
@@ -6,7 +8,7 @@ use super::*;
 use vramscope_engine::allocator::Action;
 use vramscope_engine::units::Bytes;
 
-/// A whole snapshot of two training steps of GPT-2, as PyTorch 2.11 wrote it.
+/// A whole snapshot of two training steps of GPT-2, written by PyTorch 2.11.
 fn recorded() -> Vec<u8> {
     let gzipped: &[u8] = include_bytes!("../../../tests/data/snapshots/gpt2-bf16.pickle.gz");
     let mut bytes = Vec::new();
@@ -20,12 +22,12 @@ fn a_recorded_snapshot_replays_exactly() {
     assert_eq!(snapshot.devices.len(), 1);
     let replay = snapshot.devices[0].replay();
     assert_eq!((replay.allocs, replay.address_mismatches), (2376, 0));
-    // As the same run's JSON trace has them.
+    // Values from the JSON trace of the same run.
     assert_eq!(replay.allocated_peak, Bytes::new(2_013_018_112));
     assert_eq!(replay.reserved_peak, Bytes::new(2_227_175_424));
 }
 
-/// Every cut of a real file ends in a message, never in a panic.
+/// A real file truncated at any point gives an error, never a panic.
 #[test]
 fn a_cut_snapshot_is_refused() {
     let whole = recorded();
@@ -61,7 +63,7 @@ fn what_is_no_snapshot_is_said() {
     assert!(refusal(&with_event(b"}\x8c\x06action\x8c\x04leaks")).contains("unknown action `leak`"));
 }
 
-/// One list of events, listed for a thousand devices.
+/// One list of events that occurs for a thousand devices.
 #[test]
 fn one_list_in_many_places_is_refused() {
     let event = b"}(\x8c\x06action\x8c\x05alloc\x8c\x04addrK\x00\x8c\x04sizeK\x01\x8c\x06streamK\x00u";
@@ -73,7 +75,7 @@ fn one_list_in_many_places_is_refused() {
     assert_eq!(refusal(&bytes), SnapshotError::Repeated.to_string());
 }
 
-/// A snapshot of these events: action, address, bytes; allocations with the stack of a function.
+/// A snapshot of events given as action, address, bytes and the function on the stack.
 fn snapshot(events: &[(Action, u64, u64, &str)]) -> Snapshot {
     let text = |text: &str| [&[0x8c, text.len() as u8], text.as_bytes()].concat();
     let number = |value: u64| [&[0x8a, 9][..], &value.to_le_bytes(), &[0]].concat();
@@ -119,8 +121,8 @@ fn snapshot(events: &[(Action, u64, u64, &str)]) -> Snapshot {
 
 const MIB: u64 = 1 << 20;
 
-/// A step of each part: weights are made, forward keeps one and drops one, backward makes a gradient, the
-/// optimizer a state, then the next step begins.
+/// A step with each part: weights are created, forward keeps one activation and drops another, backward creates a
+/// gradient and the optimizer a state; then the next step begins.
 #[test]
 fn categories_follow_from_stacks_and_lifetimes() {
     use Action::{Alloc, FreeCompleted};
@@ -159,7 +161,7 @@ fn categories_follow_from_stacks_and_lifetimes() {
     assert!(summary.is_from_start && summary.has_stacks);
     assert_eq!((summary.peak, summary.peak_event), (Bytes::mib(70), 12));
     assert_eq!(summary.steps, [Bytes::mib(50)]);
-    // A column has what lived when its span began, too.
+    // A column also includes the memory that is live when its span begins.
     let totals: Vec<u64> = summary
         .columns
         .iter()
@@ -174,8 +176,8 @@ fn categories_follow_from_stacks_and_lifetimes() {
     assert_eq!(few, [60, 45, 63, 70]);
 }
 
-/// Blocks of 6 MiB that are freed in turn leave holes, which a request of 200 MiB cannot have; pages can be
-/// mapped anew.
+/// Blocks of 6 MiB that are freed alternately leave holes that cannot serve a request of 200 MiB; expandable segments
+/// can remap their pages.
 #[test]
 fn expandable_segments_would_have_saved_a_fragmented_run() {
     let at = |i: u64| (i + 1) << 32;
@@ -187,7 +189,7 @@ fn expandable_segments_would_have_saved_a_fragmented_run() {
     let played = snapshot(&events).summaries()[0].expandable.expect("it can be played");
     assert!(played.expandable <= played.reserved, "{played:?}");
     assert_eq!(played.serves, None);
-    // 100 MiB free on the device: too little for 200, unless the holes count.
+    // 100 MiB are free on the device: too little for 200 MiB, unless the holes count.
     events.truncate(90);
     events.push((Action::Oom, 100 * MIB, 200 * MIB, ""));
     let mut failed = snapshot(&events);
@@ -215,7 +217,7 @@ fn expandable_segments_would_have_saved_a_fragmented_run() {
     );
 }
 
-/// A ring buffer that began late: what is freed without having been made was there before.
+/// A ring buffer that started late: memory that is freed without having been allocated is older than the recording.
 #[test]
 fn what_is_older_than_the_recording_counts_from_its_start() {
     let snapshot = snapshot(&[
@@ -246,7 +248,7 @@ fn sizes_that_no_device_holds_are_refused() {
     assert!(refusal(&bytes).contains("no device holds"), "{}", refusal(&bytes));
 }
 
-/// However near or far one looks, the highest is the highest, and the ends meet.
+/// At every zoom the maximum is the same, and so are the first and last values.
 #[test]
 fn a_recording_shows_the_same_at_every_zoom() {
     let (pieces, recordings) = crate::read_to_look_at(&recorded()).expect("PyTorch wrote it");
@@ -263,7 +265,7 @@ fn a_recording_shows_the_same_at_every_zoom() {
         assert_eq!(highest(By::Category, most), Some(summary.peak.get()), "{most} columns");
         assert_eq!(highest(By::Frame, most), Some(summary.peak.get()), "{most} columns");
     }
-    // Event by event it is what lives then, wherever the view begins.
+    // At one event per column, each column equals the live memory at its event, wherever the view begins.
     for begin in [0, 255, 256, 3001] {
         let columns = recording.columns(By::Category, begin..begin + 40, 40);
         for (event, column) in (begin..).zip(&columns) {

@@ -1,4 +1,4 @@
-//! The same requests on an allocator with expandable segments.
+//! Replays a snapshot's requests on an allocator with expandable segments.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,33 +6,32 @@ use super::{Allocations, Category, Snapshot};
 use vramscope_engine::allocator::{Action, Block, CachingAllocator, Event, Options};
 use vramscope_engine::units::Bytes;
 
-/// What expandable segments would have done with a recording, by playing its requests through the simulated
-/// allocator.
+/// Effect of expandable segments on a recording, from replaying its requests on the simulated allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expandable {
-    /// Highest allocated bytes, simulated.
+    /// Peak allocated bytes of the replay.
     pub allocated: Bytes,
-    /// Highest reserved bytes as it was, simulated.
+    /// Peak reserved bytes of the replay with the original settings.
     pub reserved: Bytes,
-    /// Highest reserved bytes with expandable segments.
+    /// Peak reserved bytes of the replay with expandable segments.
     pub expandable: Bytes,
-    /// Whether the request that failed would have been served; absent where none failed.
+    /// True if the failed request would have been served; `None` if no request failed.
     pub serves: Option<bool>,
 }
 
 /// A request that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Number of its event.
+    /// Index of its event.
     pub event: u32,
-    /// What was asked for.
+    /// Bytes requested.
     pub request: Bytes,
-    /// What the device had free.
+    /// Free bytes on the device.
     pub free: Bytes,
 }
 
 impl Failure {
-    /// The first failed request of a device's recording.
+    /// The first failed request in a device's recording.
     pub(super) fn of(snapshot: &Snapshot, device: usize) -> Option<Self> {
         let events = &snapshot.devices.get(device)?.events;
         let at = events.iter().position(|event| event.action == Action::Oom)?;
@@ -45,7 +44,7 @@ impl Failure {
 }
 
 impl Expandable {
-    /// Plays a device's requests twice; `None` where the recording already used expandable segments.
+    /// Replays a device's requests with and without expandable segments; `None` if the recording already used them.
     pub(super) fn of(
         snapshot: &Snapshot,
         device: usize,
@@ -89,18 +88,18 @@ impl Expandable {
     }
 }
 
-/// Plays requests and frees through an allocator that chooses its own addresses.
+/// Replays requests and frees on an allocator that chooses its own addresses.
 struct Player<'a> {
     allocator: CachingAllocator,
     allocations: &'a Allocations,
-    /// By allocation.
+    /// Block of each allocation, by its index.
     blocks: Vec<Option<(Block, bool)>>,
     streams: Vec<u64>,
     has_failed: bool,
 }
 
 impl<'a> Player<'a> {
-    /// With what is older than the recording in place, as far as its sizes are known.
+    /// Starts with the blocks that are older than the recording, as far as their sizes are known.
     fn new(options: Options, allocations: &'a Allocations) -> Self {
         let mut player = Self {
             allocator: CachingAllocator::new(options),
@@ -151,7 +150,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The number of a stream; streams beyond the most that a program uses share one.
+    /// Index of a stream; streams beyond the number that a program normally uses share the last one.
     fn stream(&mut self, pointer: u64) -> u32 {
         let known = self.streams.iter().position(|&known| known == pointer);
         let number = known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! How long a search of a hundred thousand setups takes, on one core.
+//! Benchmarks a search over a hundred thousand setups on one core.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
@@ -13,11 +13,11 @@ use vramscope_engine::{Model, Setup};
 use vramscope_plan::search::{Entry, Found, Question, Samples, Search, Space, inputs};
 use vramscope_time::{Costs, H200, Measured, Rates};
 
-/// As in the command line.
+/// The allocator that the command line uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A question of a person: model, card, and what may be changed.
+/// One planning question: model, card, and settings that may change.
 struct Asked {
     name: &'static str,
     model: &'static str,

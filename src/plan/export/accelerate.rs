@@ -1,11 +1,11 @@
-//! accelerate's configuration file (1.15): `accelerate launch --config_file FILE`.
+//! Exports accelerate's configuration file (1.15): `accelerate launch --config_file FILE`.
 
 use serde_json::{Value, json};
 
 use super::{Exported, distributed, yaml};
 use vramscope_engine::setup::{Checkpointing, Strategy};
 
-/// One process for each GPU; FSDP2 where the plan shards parameters.
+/// Writes the file with one process per GPU, and FSDP2 if the plan shards parameters.
 pub(super) fn any(of: &Exported<'_>) -> Result<String, String> {
     if of.is_sharded() {
         fsdp(of)
@@ -14,7 +14,7 @@ pub(super) fn any(of: &Exported<'_>) -> Result<String, String> {
     }
 }
 
-/// FSDP2 as the plan has it; its general form where the plan is of one GPU or shards nothing.
+/// Writes the file for FSDP2 with the plan's strategy, or a general form if the plan uses one GPU or shards nothing.
 pub(super) fn fsdp(of: &Exported<'_>) -> Result<String, String> {
     let reshard = of
         .parallel()

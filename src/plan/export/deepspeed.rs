@@ -1,11 +1,11 @@
-//! DeepSpeed's configuration (0.19).
+//! Exports DeepSpeed's configuration (0.19).
 
 use serde_json::{Value, json};
 
 use super::Exported;
 use vramscope_engine::setup::{Checkpointing, Precision, Strategy};
 
-/// Batch sizes, types, clipping, and the stage of ZeRO that shards what the plan shards.
+/// Writes batch sizes, dtypes, clipping, and the ZeRO stage that shards what the plan shards.
 pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
     let stage = match of.parallel().map(|parallel| parallel.strategy) {

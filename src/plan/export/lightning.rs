@@ -1,4 +1,4 @@
-//! PyTorch Lightning's `Trainer` (2.6), as `LightningCLI` reads it.
+//! Exports PyTorch Lightning's `Trainer` configuration (2.6), as `LightningCLI` reads it.
 
 use serde_json::json;
 

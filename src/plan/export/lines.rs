@@ -1,17 +1,17 @@
-//! Lines of Python for what no tool's file can say: one part of a model frozen or checkpointed alone.
+//! Writes Python lines for settings that no configuration file has: freezing or checkpointing one part of the model.
 
 use vramscope_engine::Setup;
 use vramscope_engine::setup::{Checkpointing, Freeze};
 
-/// Names that transformers 5 gives to a vision tower (LLaVA and Gemma 3, Qwen-VL, Mllama and SmolVLM).
+/// Attribute names of the vision tower in transformers 5 (LLaVA and Gemma 3, Qwen-VL, Mllama and SmolVLM).
 const VISION: &str = r#"("vision_tower", "visual", "vision_model")"#;
-/// Names that it gives to the decoder beside one.
+/// Attribute names of the decoder beside a vision tower.
 const LANGUAGE: &str = r#"("language_model", "text_model")"#;
 
-/// What a script does to `model` between loading it and training it.
+/// Statements that a script runs on `model` between loading and training.
 pub(super) fn preparation(setup: &Setup) -> Vec<String> {
     let mut lines: Vec<String> = match setup.freeze {
-        // The projector that Qwen-VL keeps within its tower is trained.
+        // Qwen-VL's projector is inside its tower but is trained.
         Freeze::Vision => freeze(
             r#"any(part in name for part in ("vision_tower.", "visual.", "vision_model.")) and "merger" not in name"#,
         ),
@@ -36,8 +36,8 @@ fn freeze(which: &str) -> Vec<String> {
     ]
 }
 
-/// The part's own switch. The tool's takes both parts; and `PeftModel.__init__` of peft 0.21 asks for gradients of every
-/// tower's input where some part is checkpointed by then, so this comes after the adapters.
+/// Enables checkpointing on one part. The tool's own setting would enable it on both. It must follow the adapters: if a
+/// part is already checkpointed, `PeftModel.__init__` of peft 0.21 requires gradients of every tower's input.
 fn checkpoint(names: &str) -> Vec<String> {
     vec![
         format!("part = next(m for name, m in model.named_modules() if name.split(\".\")[-1] in {names})"),

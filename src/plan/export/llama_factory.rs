@@ -1,11 +1,11 @@
-//! LLaMA-Factory's YAML (0.9.5).
+//! Exports LLaMA-Factory's YAML (0.9.5).
 
 use serde_json::json;
 
 use super::{Exported, yaml};
 use vramscope_engine::setup::{Attention, Freeze, Loss, Precision, Targets};
 
-/// Its names of what gets adapters: `all` is peft's `all-linear`.
+/// LLaMA-Factory's `lora_target`; its `all` is peft's `all-linear`.
 fn lora_target(names: &[String]) -> String {
     names.join(",").replace("all-linear", "all")
 }
@@ -53,7 +53,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
             entries.push(("freeze_vision_tower", json!(true)));
             entries.push(("freeze_multi_modal_projector", json!(false)));
         }
-        // Its own rule keeps adapters out of a tower that it freezes.
+        // With `freeze_vision_tower`, LLaMA-Factory adds no adapters to the tower.
         Freeze::Lora => entries.push(("freeze_vision_tower", json!(is_vision_frozen))),
         Freeze::Qlora => {
             entries.push(("freeze_vision_tower", json!(is_vision_frozen)));

@@ -1,7 +1,7 @@
-//! A plan as the configuration of a training tool.
+//! Exports a plan as the configuration of a training tool.
 //!
-//! Each form is what the tool's own reader takes; `tests/exports` reads every one with the real library. What a tool
-//! has no entry for is said in a comment, or refused where leaving it out would train something else.
+//! Each format is what the tool's own parser accepts; `tests/exports` reads every one with the real library. Settings
+//! that a tool lacks are named in a comment, or refused if omitting them would train something else.
 
 mod accelerate;
 mod deepspeed;
@@ -20,16 +20,16 @@ use vramscope_engine::Setup;
 use vramscope_engine::model::hub_id;
 use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Optimizer, Parallel, Precision, Strategy, Targets};
 
-/// A form that a plan can be written in.
+/// File format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `transformers.TrainingArguments`, as Python.
     HfPython,
-    /// The same, as YAML for `HfArgumentParser`.
+    /// `transformers.TrainingArguments`, as YAML for `HfArgumentParser`.
     HfYaml,
     /// The configuration file of `accelerate launch`.
     Accelerate,
-    /// DeepSpeed's JSON, with ZeRO-1 where the plan shards states.
+    /// DeepSpeed's JSON, with ZeRO-1 if the plan shards optimizer states.
     Deepspeed,
     /// The configuration file of `accelerate launch` for FSDP2.
     Fsdp,
@@ -44,7 +44,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// All, in the order of a menu.
+    /// All formats, in menu order.
     pub const ALL: [Self; 9] = [
         Self::HfPython,
         Self::HfYaml,
@@ -57,7 +57,7 @@ impl Form {
         Self::MsSwift,
     ];
 
-    /// Its name on the command line and in links.
+    /// Name on the command line and in links.
     pub const fn name(self) -> &'static str {
         match self {
             Self::HfPython => "hf-python",
@@ -72,10 +72,10 @@ impl Form {
         }
     }
 
-    /// A setup of a plan in this form.
+    /// Writes a setup of a plan in this format.
     ///
     /// # Errors
-    /// When the tool cannot train the setup; the message says what to keep instead.
+    /// If the tool cannot train the setup; the message names the alternative.
     pub fn write(self, plan: &Plan, choice: &Choice) -> Result<String, String> {
         let of = Exported { plan, choice };
         if let Some(why) = of.parallel().and_then(|parallel| self.refusal(parallel.strategy)) {
@@ -94,11 +94,11 @@ impl Form {
         }
     }
 
-    /// Why the tool does not share so.
+    /// Reason why the tool does not support a strategy; `None` if it does.
     fn refusal(self, strategy: Strategy) -> Option<String> {
         let tool = self.name();
         match (strategy, self) {
-            // Only transformers reads it.
+            // Only transformers supports tensor parallelism.
             (Strategy::Tensor, Self::HfPython | Self::HfYaml) => None,
             (Strategy::Tensor, _) => Some(format!(
                 "{tool} has no entry for transformers' own tensor parallelism; export hf-python, or plan with --keep \
@@ -124,7 +124,7 @@ impl Form {
     }
 }
 
-/// What is written.
+/// A plan and the setup of it to export.
 struct Exported<'a> {
     plan: &'a Plan,
     choice: &'a Choice,
@@ -144,17 +144,17 @@ impl Exported<'_> {
             .is_some_and(|parallel| parallel.strategy.shards_parameters())
     }
 
-    /// Whether each GPU has a part of every linear map.
+    /// Returns true if each GPU holds a part of every linear layer.
     fn has_parts(&self) -> bool {
         self.parallel()
             .is_some_and(|parallel| parallel.strategy == Strategy::Tensor)
     }
 
-    /// transformers' name of the optimizer.
+    /// transformers' name for the optimizer.
     fn optim(&self) -> Result<&'static str, String> {
         use Optimizer as O;
         Ok(match self.setup().optim {
-            // `Trainer` steps one parameter after the other where some are shared.
+            // With tensor parallelism `Trainer` updates one parameter after the other.
             O::AdamwLoop if self.has_parts() => "adamw_torch",
             O::Sgd | O::Sgdm if self.has_parts() => {
                 return Err(no_optimizer("SGD of whole and shared parameters", "adamw_fused"));
@@ -172,7 +172,7 @@ impl Exported<'_> {
         })
     }
 
-    /// transformers' name of the attention.
+    /// transformers' name for the attention implementation.
     fn attn(&self) -> &'static str {
         match self.setup().attn {
             Attention::Sdpa => "sdpa",
@@ -181,7 +181,7 @@ impl Exported<'_> {
         }
     }
 
-    /// The type that weights are loaded in.
+    /// Dtype in which weights are loaded.
     fn weights(&self) -> &'static str {
         match self.setup().precision {
             Precision::Bf16 => "bfloat16",
@@ -189,7 +189,7 @@ impl Exported<'_> {
         }
     }
 
-    /// Autocast to bf16, and to fp16.
+    /// True for autocast to bf16, and for autocast to fp16.
     fn autocast(&self) -> [bool; 2] {
         let precision = self.setup().precision;
         [precision == Precision::AmpBf16, precision == Precision::AmpFp16]
@@ -199,7 +199,7 @@ impl Exported<'_> {
         matches!(self.setup().freeze, Freeze::Lora | Freeze::Qlora)
     }
 
-    /// Names of the maps that get adapters, without the part of the model that they are in.
+    /// Names of the linear layers that get adapters, without the path of their submodel.
     fn target_names(&self) -> Vec<String> {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         match &self.setup().lora_targets {
@@ -210,8 +210,8 @@ impl Exported<'_> {
         }
     }
 
-    /// peft's `target_modules`. Adapters of the language model alone are a regular expression over whole paths: a list
-    /// of names would find the vision tower's projections too.
+    /// peft's `target_modules`. Adapters in the language model alone need a regular expression over whole paths: a list
+    /// of names would also match the vision tower's projections.
     fn targets(&self) -> Value {
         match &self.setup().lora_targets {
             Targets::Projections | Targets::Attention => json!(format!(
@@ -223,12 +223,12 @@ impl Exported<'_> {
         }
     }
 
-    /// The model as other tools find it: the hub's id, or a place that the reader fills in.
+    /// The model's ID on the hub, or a placeholder that the reader replaces.
     fn model_id(&self) -> &str {
         hub_id(&self.plan.model).unwrap_or("PATH-OR-HUB-ID")
     }
 
-    /// Lines of Python that do to the loaded model what the tool has no entry for.
+    /// Python lines for settings of the loaded model that the tool's file lacks.
     fn preparation(&self) -> Vec<String> {
         lines::preparation(self.setup())
     }
@@ -237,12 +237,12 @@ impl Exported<'_> {
         f64::from(u8::from(self.setup().clip))
     }
 
-    /// Whether any block is checkpointed.
+    /// Returns true if any block is checkpointed.
     fn checkpoints(&self) -> bool {
         self.setup().ckpt != Checkpointing::None
     }
 
-    /// What is true of the plan and no entry of the tool's file says, in lines.
+    /// Comment lines with facts about the plan that no entry of the tool's file states.
     fn notes(&self, model_too: bool) -> Vec<String> {
         let setup = self.setup();
         let mut notes = vec![format!(
@@ -291,7 +291,7 @@ impl Exported<'_> {
         notes
     }
 
-    /// The notes, then what the training script does to the model, as Python behind `# `.
+    /// The notes, followed by the preparation of the model as Python lines after `# `.
     fn notes_with_lines(&self, model_too: bool) -> Vec<String> {
         let mut notes = self.notes(model_too);
         let lines = self.preparation();
@@ -303,7 +303,7 @@ impl Exported<'_> {
     }
 }
 
-/// Linear maps of a decoder's layer, attention's first.
+/// Names of the linear layers in a decoder layer, attention's first.
 const PROJECTIONS: [&str; 7] = [
     "q_proj",
     "k_proj",
@@ -318,7 +318,7 @@ fn no_optimizer(what: &str, instead: &str) -> String {
     format!("the tool has no name for {what}; plan again with --optim {instead}")
 }
 
-/// accelerate's names of how several GPUs share.
+/// accelerate's name for a parallel strategy.
 const fn distributed(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",

@@ -1,11 +1,11 @@
-//! `transformers.TrainingArguments` (5.17).
+//! Exports `transformers.TrainingArguments` (5.17).
 
 use serde_json::{Value, json};
 
 use super::{Exported, yaml};
 use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Parallel, Precision, Strategy};
 
-/// The arguments, in the order of their documentation.
+/// Arguments in the order of their documentation.
 pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>, String> {
     let setup = of.setup();
     let [bf16, fp16] = of.autocast();
@@ -41,7 +41,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     Ok(yaml::document(&of.notes_with_lines(true), &arguments(of)?))
 }
 
-/// A script's part: how the model is loaded and what of it is trained, then the arguments.
+/// Python that loads the model, freezes or adapts it, and constructs the arguments.
 pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
     let mut out: String = of.notes(false).iter().map(|note| format!("# {note}\n")).collect();
@@ -94,7 +94,7 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
     Ok(out + ")\n")
 }
 
-/// A value as Python writes it.
+/// Formats a value as a Python literal.
 fn literal(value: &Value) -> String {
     match value {
         Value::Bool(true) => "True".to_owned(),

@@ -1,4 +1,4 @@
-//! TRL's `SFTConfig` and `ModelConfig` (1.16), as `TrlParser` reads them.
+//! Exports TRL's `SFTConfig` and `ModelConfig` (1.16), as `TrlParser` reads them.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push((
             "lora_target_modules",
             json!(match of.targets() {
-                // One name is unwrapped by `ModelConfig`, and is then a regular expression for peft.
+                // `ModelConfig` unwraps a list of one name, and peft then reads it as a regular expression.
                 Value::String(all) => json!([all]),
                 names => names,
             }),
@@ -31,7 +31,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("bnb_4bit_quant_type", json!("nf4")));
         entries.push(("use_bnb_nested_quant", json!(true)));
     }
-    // `SFTTrainer` computes the loss in chunks of its own, without whole logits, and refuses Liger's beside it.
+    // `SFTTrainer` has its own chunked loss that never holds all logits, and refuses Liger's in addition.
     let arguments = transformers::arguments(of)?;
     entries.extend(arguments.into_iter().filter(|(key, _)| !key.contains("liger")));
     entries.push(("max_length", json!(setup.seq)));

@@ -1,8 +1,8 @@
-//! YAML of maps, lists and scalars, as people write it.
+//! Writes YAML of maps, lists and scalars in the style people use.
 
 use serde_json::Value;
 
-/// A document: comments first, then the entries of a map in their order.
+/// Writes a document: comments, then the entries of a map in the given order.
 pub(super) fn document(notes: &[String], entries: &[(&str, Value)]) -> String {
     let mut out: String = notes.iter().map(|note| format!("# {note}\n")).collect();
     for (key, value) in entries {
@@ -30,7 +30,7 @@ fn write(out: &mut String, key: &str, value: &Value, depth: usize) {
     }
 }
 
-/// A word that YAML reads as text stands without quotes; everything else as in JSON, which is YAML too.
+/// Writes a scalar: without quotes if YAML reads it as text, otherwise as JSON, which is valid YAML.
 fn scalar(value: &Value) -> String {
     let plain = |text: &str| {
         let letters = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);

@@ -1,4 +1,4 @@
-//! What is made of a class of setups: the largest micro-batch of each optimizer.
+//! Finds the largest micro-batch of each optimizer for one class of setups.
 
 use super::inputs::is_within;
 use super::pass::{Update, has_parts};
@@ -10,13 +10,13 @@ use vramscope_engine::simulate::{Pass, SimulateError};
 use vramscope_engine::units::{Bytes, Seconds};
 use vramscope_time::Passes;
 
-/// Highest live bytes of a pass, where it is recorded.
+/// Peak of live bytes of a pass, if it has been recorded.
 fn peak(pass: &Option<Pass>) -> Option<Bytes> {
     pass.as_ref().map(|pass| pass.peak)
 }
 
 impl Search<'_> {
-    /// Every optimizer and micro-batch of a class.
+    /// Tries every optimizer and micro-batch of a class.
     pub(super) fn look_at(&mut self, class: &Class) -> Result<(), SimulateError> {
         let batches = self.space.batches_of(class.parallel.as_ref()).to_vec();
         if batches.is_empty() {
@@ -105,10 +105,11 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether the least micro-batch of a smaller sample passes the room with these states already.
+    /// Returns true if the smallest micro-batch of a smaller sample already exceeds the room with these states.
     fn is_ruled_out(&self, class: &Class, update: &Update) -> bool {
         let parallel = class.parallel.as_ref();
-        // Less than these gradients would not help either, where the largest micro-batch has none beside it.
+        // If the largest micro-batch has no gradients beside it, it needs less memory than a smaller one, by at most
+        // these gradients.
         let spared = if self.space.ends_without_gradients(parallel) {
             update.trained
         } else {
@@ -118,7 +119,7 @@ impl Search<'_> {
         least.is_some_and(|&batch| self.is_beyond(class, batch, self.room + spared, update))
     }
 
-    /// Whether a micro-batch of as many smaller samples passes some room with these states.
+    /// Returns true if the same micro-batch of a smaller sample exceeds `room` with these states.
     pub(super) fn is_beyond(&self, class: &Class, batch: u64, room: Bytes, update: &Update) -> bool {
         let key = class.key();
         let input = |at: usize| &self.space.inputs[at].setup;
@@ -137,8 +138,8 @@ impl Search<'_> {
         }
     }
 
-    /// The places of the optimizers but for those beside which another one that stays learns as much or more, takes no
-    /// more memory and is no slower, whatever the pass.
+    /// Indices of the optimizers that no other kept optimizer makes pointless: it would learn as much or more, take no
+    /// more memory and be no slower, whatever the pass.
     fn unbeaten(&self, all: &[(Optimizer, Update)]) -> Vec<usize> {
         let distance = |at: usize| distance::of_optim(self.asked.optim, all[at].0);
         let times = |at: usize| {
@@ -146,7 +147,7 @@ impl Search<'_> {
             let paging = self.shared.paging(self.device, update.paged);
             update.time.map_or([0.0; 2], |times| times.map(|time| time + paging))
         };
-        // As on the front, peaks within a part of the room count as equal.
+        // Peaks within a small part of the room count as equal, as on the front.
         let slack = front::equal(self.room);
         let no_worse = |at: usize, than: usize| {
             let (one, other) = (&all[at].1, &all[than].1);
@@ -161,7 +162,8 @@ impl Search<'_> {
         });
         let mut kept: Vec<usize> = Vec::new();
         for at in order {
-            // None that left counts: what is within the slack of it need not be within that of one that stays.
+            // Compare with kept optimizers only. The slack is not transitive: an optimizer within the slack of a
+            // dropped one may be outside that of the kept one.
             if !kept.iter().any(|&other| no_worse(other, at)) {
                 kept.push(at);
             }
@@ -169,7 +171,7 @@ impl Search<'_> {
         kept
     }
 
-    /// What a pass takes, where it fits.
+    /// Time of a pass, if it fits.
     pub(super) fn time_within(&self, class: &Class, pass: &Pass) -> Option<Passes> {
         let costs = self.recorder.costs.filter(|_| pass.peak <= self.room)?;
         let parts = class.parallel.as_ref().filter(|parallel| has_parts(parallel));
@@ -181,7 +183,7 @@ impl Search<'_> {
         Some(passes)
     }
 
-    /// A setup, put together from the peak and the time of its passes and from its update.
+    /// Combines the peak and the time of the passes with the update to a setup.
     pub(super) fn candidate(
         &self,
         class: &Class,

@@ -1,20 +1,20 @@
-//! How far a setup is from what was asked.
+//! Distance of a setup from the asked one.
 
 use vramscope_engine::Setup;
 use vramscope_engine::setup::{Freeze, Optimizer, Parallel, Precision};
 
-/// How far a setup is from what was asked: 0 where it computes the same update but for rounding.
+/// Distance from the asked setup: 0 if the setup computes the same update up to rounding.
 ///
-/// An order, not a measurement: each entry counts by how much of what is learned it touches. What changes nothing but
-/// time and memory (micro-batch, checkpointing, attention, the fused loss, sharding) counts nothing; what a sample is
-/// counts apart ([`Input::distance`](super::Input)).
+/// The number is a ranking, not a measurement: each setting counts by how much it changes what is learned. Settings
+/// that only change time and memory (micro-batch, checkpointing, attention, the fused loss, sharding) count nothing;
+/// changed samples count separately ([`Input::distance`](super::Input)).
 pub fn distance(asked: &Setup, setup: &Setup) -> u32 {
     of_precision(asked.precision, setup.precision)
         + of_optim(asked.optim, setup.optim)
         + learned_less(setup.freeze).saturating_sub(learned_less(asked.freeze))
 }
 
-/// FSDP2's mixed precision computes in bf16 what was asked in fp32.
+/// Distance due to parallelism: FSDP2's mixed precision computes in bf16 even if fp32 was asked.
 pub(super) fn of_parallel(parallel: Option<&Parallel>, setup: &Setup) -> u32 {
     u32::from(parallel.is_some_and(|parallel| parallel.mp) && setup.precision == Precision::Fp32)
 }
@@ -43,7 +43,7 @@ pub(super) fn of_optim(asked: Optimizer, now: Optimizer) -> u32 {
     }
 }
 
-/// How much less is trained than everything.
+/// Penalty for training fewer parameters than all of them.
 pub(super) const fn learned_less(freeze: Freeze) -> u32 {
     match freeze {
         Freeze::None => 0,

@@ -1,17 +1,18 @@
-//! Setups that another one of the space beats in everything, known before anything is simulated.
+//! Rules out setups that another setup of the space dominates, before any simulation.
 
 use super::space::Space;
 use vramscope_engine::Setup;
 use vramscope_engine::setup::{Attention, Freeze, Optimizer, Precision};
 
-/// Whether the space has a setup that learns the same, takes no more memory and is no slower.
+/// Returns true if the space has a setup that learns the same, takes no more memory and is no slower.
 ///
-/// - Eager attention keeps scores and probabilities where the fused kernels keep a row of sums, and runs a kernel for
-///   each step of it.
-/// - Where bf16 was asked, fp32 weights, gradients and states take twice as much, and more precise products as long or
-///   longer; but adapters in fp32 multiply in fp32 beside weights in bf16, and in half precision under autocast.
+/// - Eager attention keeps scores and probabilities where the fused kernels keep one row of sums, and launches a kernel
+///   for each of its steps.
+/// - If bf16 was asked, fp32 weights, gradients and states take twice the memory, and higher-precision matrix products
+///   take at least as long. Exception: adapters in fp32 multiply in fp32 beside bf16 weights, but in half precision
+///   under autocast.
 ///
-/// `tests/monotone` holds both over all families.
+/// `src/engine/tests/monotone` checks both over all families.
 pub(super) fn is_dominated(space: &Space, setup: &Setup) -> bool {
     let fused = setup.attn == Attention::Eager && space.attns.contains(&Attention::Sdpa);
     let asked = space.precisions.first();
@@ -21,8 +22,8 @@ pub(super) fn is_dominated(space: &Space, setup: &Setup) -> bool {
     fused || half
 }
 
-/// Whether the space has an optimizer that makes the same update, with less memory and in less time: the fused AdamW
-/// keeps no temporaries, which the other forms hold beside the same moments.
+/// Returns true if the space has an optimizer with the same update, less memory and less time: fused AdamW has no
+/// temporaries, which the other implementations need beside the same moments.
 pub(super) fn is_dominated_optimizer(space: &Space, optim: Optimizer) -> bool {
     matches!(optim, Optimizer::Adamw | Optimizer::AdamwLoop) && space.optims.contains(&Optimizer::AdamwFused)
 }

@@ -1,4 +1,4 @@
-//! What a search finds, and how it decided.
+//! Results of a search, and counts of how it decided.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,62 +6,62 @@ use vramscope_engine::Setup;
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::units::{Bytes, Seconds};
 
-/// A setup that was looked at.
+/// A setup that was considered, with its memory and time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The setup, with its micro-batch and how many make a step.
+    /// The setup, with its micro-batch and accumulation.
     pub setup: Setup,
-    /// How several GPUs share it.
+    /// Parallel strategy; `None` for one GPU.
     pub parallel: Option<Parallel>,
-    /// Which of the space's inputs it takes.
+    /// Index of its input in the space.
     pub input: usize,
-    /// Highest live bytes: of a pass with the states beside it, or of the update.
+    /// Peak of live bytes: the larger of a pass with the optimizer states, and the update.
     pub peak: Bytes,
-    /// Estimated time of a step of all samples; nothing where the card's rates are not known.
+    /// Estimated time of a step with all samples; `None` if the card's rates are unknown.
     pub time: Option<Seconds>,
-    /// How far it is from what was asked: 0 where it learns the same but for rounding.
+    /// Distance from the asked setup: 0 if it learns the same up to rounding.
     pub distance: u32,
 }
 
 impl Candidate {
-    /// Samples of a step, on all GPUs.
+    /// Samples per step over all GPUs.
     pub fn samples(&self) -> u64 {
         self.setup.batch * self.setup.accum * self.parallel.map_or(1, |parallel| parallel.replicas())
     }
 
-    /// Estimated seconds for each sample; 0 where the time is not known, so that it decides nothing.
+    /// Estimated seconds per sample; 0 if the time is unknown, so that time does not affect comparisons.
     pub fn seconds_a_sample(&self) -> f64 {
         self.time.map_or(0.0, |time| time.get() / self.samples() as f64)
     }
 }
 
-/// How the setups of a space were decided.
+/// Counts of how the setups of a space were decided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
-    /// Setups that are dealt with.
+    /// Setups decided so far.
     pub setups: usize,
-    /// Runs that were recorded, operation by operation.
+    /// Runs recorded operation by operation.
     pub recorded: usize,
-    /// Setups that were put together from a recorded pass and a recorded update.
+    /// Setups composed of a recorded pass and a recorded update.
     pub summed: usize,
-    /// Setups ruled out because a smaller micro-batch, their update alone or a line below them passes the room, or
-    /// fits within it although a larger micro-batch does too.
+    /// Setups excluded without recording: a smaller micro-batch, their update alone or a lower bound already exceeds
+    /// the room, or a larger micro-batch also fits.
     pub bounded: usize,
-    /// Setups that another one beats in everything.
+    /// Setups that another setup dominates.
     pub dominated: usize,
-    /// Setups that cannot run at all.
+    /// Setups that cannot run.
     pub refused: usize,
 }
 
-/// What a search found.
+/// Results of a search.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
     /// Setups that fit, each with the largest micro-batch that does.
     pub fitting: Vec<Candidate>,
-    /// The one with the lowest peak of those that do not.
+    /// Of the setups that do not fit, the one with the lowest peak.
     pub nearest: Option<Candidate>,
-    /// How setups were decided.
+    /// Counts of how the setups were decided.
     pub decided: Decided,
-    /// Why some cannot run, each reason once.
+    /// Reasons why some setups cannot run, each once.
     pub refused: Vec<String>,
 }

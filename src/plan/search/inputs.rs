@@ -1,21 +1,20 @@
-//! Smaller samples: fewer pixels, images or frames, where a person allows them.
+//! Derives smaller samples (fewer pixels, images or frames) if the person allows them.
 
 use super::space::{Entry, Input};
 use crate::Axis;
 use vramscope_engine::model::ModelError;
 use vramscope_engine::{Model, Setup};
 
-/// Parts of the pixels a side, each with how far it is from what was asked: an order, as in
-/// [`distance`](super::distance).
+/// Scales of an image's side as fractions, each with its distance: a ranking, as in [`distance`](super::distance).
 const SCALES: [([u64; 2], u32); 2] = [([3, 4], 1), ([1, 2], 3)];
 
-/// The asked sample, and each smaller one that `allowed` entries make of it. Positions that images no longer take
-/// go; text stays as long as it is.
+/// Returns the asked sample, and each smaller one that the `allowed` settings permit. Positions of removed image tokens
+/// are removed too; the text keeps its length.
 ///
-/// `model` makes the model of a setup: image sizes and frames are the model's own in some families.
+/// `model` builds the model of a setup, since in some families image sizes and frames belong to the model.
 ///
 /// # Errors
-/// When the asked setup has no model.
+/// If the asked setup has no model.
 pub fn inputs(
     model: impl Fn(&Setup) -> Result<Model, ModelError>,
     asked: &Setup,
@@ -46,7 +45,7 @@ pub fn inputs(
     Ok(all)
 }
 
-/// One size that was given is that of all images of a sample.
+/// Expands a single given image size to all images of a sample.
 fn with_one_size(asked: &Setup) -> Setup {
     let mut setup = asked.clone();
     if let [size] = setup.image_sizes[..] {
@@ -55,7 +54,7 @@ fn with_one_size(asked: &Setup) -> Setup {
     setup
 }
 
-/// Whether a sample has no more of anything than another one.
+/// Returns true if a sample is at most as large as another one in every respect.
 pub(super) fn is_within(small: &Setup, large: &Setup) -> bool {
     let sides = |a: &[u64; 2], b: &[u64; 2]| a[0] <= b[0] && a[1] <= b[1];
     let sizes = &small.image_sizes;
@@ -88,7 +87,7 @@ fn smaller(entry: Entry, input: &Input) -> Vec<(Setup, u32)> {
     }
 }
 
-/// Halves down to one, with how often it was halved.
+/// Repeated halves of a count down to one, with the number of halvings.
 fn halves(count: u64) -> impl Iterator<Item = (u64, u32)> {
     let next = |&(n, times): &(u64, u32)| (n > 1).then_some((n / 2, times + 1));
     std::iter::successors(Some((count, 0)), next).skip(1)
@@ -127,7 +126,7 @@ fn scaled(model: &Model, setup: &Setup, [part, whole]: [u64; 2]) -> Option<Setup
     (smaller != *setup).then_some(smaller)
 }
 
-/// The sequence without the positions that the smaller images no longer take.
+/// Shortens the sequence by the positions that the smaller images no longer need.
 fn with_text_of(asked: &Setup, first: &Model, mut setup: Setup, model: &Model) -> Setup {
     if setup.lengths.is_empty() {
         let less = first.image_tokens(asked).saturating_sub(model.image_tokens(&setup));

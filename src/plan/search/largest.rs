@@ -1,4 +1,4 @@
-//! The largest micro-batch of a class of setups that fits.
+//! Finds the largest micro-batch that fits for a class of setups.
 
 use super::pass::Update;
 use super::{Class, Search};
@@ -7,14 +7,14 @@ use vramscope_engine::simulate::Pass;
 use vramscope_engine::units::Bytes;
 
 impl Search<'_> {
-    /// Whether a micro-batch that is recorded fits with the states of an optimizer.
+    /// Returns true if a recorded micro-batch fits with the states of an optimizer.
     pub(super) fn fits_somewhere(&self, update: &Update, passes: &[Option<Pass>]) -> bool {
         let known = passes.iter().flatten();
         known.into_iter().any(|pass| pass.peak + update.states <= self.room)
     }
 
-    /// Where to begin: at what was the largest micro-batch of a class much like this one, but not at one that has no
-    /// gradients beside it, which says nothing of the others.
+    /// Index at which to start: the largest micro-batch of a similar class, except the one without gradients beside it,
+    /// which predicts nothing about the others.
     pub(super) fn hint(&self, class: &Class, (optim, update): (Optimizer, &Update), batches: &[u64]) -> Option<usize> {
         let key = (class.setup.ckpt, class.setup.loss, optim);
         let (_, at) = self.hints.iter().find(|(known, _)| *known == key)?;
@@ -24,7 +24,7 @@ impl Search<'_> {
         (at > 0).then_some(at)
     }
 
-    /// The place of the first micro-batch that passes the room with smaller samples already.
+    /// Index of the first micro-batch that already exceeds the room with smaller samples.
     fn first_beyond(&self, class: &Class, update: &Update, batches: &[u64]) -> usize {
         let first = batches
             .iter()
@@ -32,14 +32,14 @@ impl Search<'_> {
         first.unwrap_or(batches.len())
     }
 
-    /// Keeps where it was, for the next class.
+    /// Stores the result as a hint for the next class.
     pub(super) fn note_hint(&mut self, class: &Class, optim: Optimizer, best: Option<usize>) {
         let key = (class.setup.ckpt, class.setup.loss, optim);
         self.hints.retain(|(known, _)| *known != key);
         self.hints.extend(best.map(|at| (key, at)));
     }
 
-    /// The place of the largest micro-batch that fits, recorded.
+    /// Index of the largest micro-batch that fits, which has been recorded.
     pub(super) fn largest(
         &mut self,
         class: &Class,
@@ -71,7 +71,7 @@ impl Search<'_> {
                         }
                         passes[at] = Some(pass);
                     }
-                    // What cannot be recorded at this size cannot at a larger one.
+                    // If this size cannot be recorded, no larger one can.
                     Err(_) => bad = at,
                 }
             }
@@ -80,8 +80,8 @@ impl Search<'_> {
         self.without_gradients(class, update, room, batches, passes).or(good)
     }
 
-    /// The place of the largest micro-batch where it alone makes a step, and fits: no gradients lie there from one
-    /// before, so that no line through the others is below it.
+    /// Index of the last micro-batch if it fits although smaller ones do not. It fills a step alone, so no gradients of
+    /// an earlier micro-batch lie beside it, and the line through the others is no lower bound for it.
     fn without_gradients(
         &mut self,
         class: &Class,
@@ -112,11 +112,11 @@ impl Search<'_> {
     }
 }
 
-/// The place to record next between one that fits and one that does not; nothing where none is left that may fit.
+/// Index to record next, between one that fits and one that does not; `None` if nothing in between can fit.
 ///
-/// The peak is convex in the micro-batch: further on it is above the line through the last two that fit, and between
-/// one that fits and one that does not it is below the line through both. The answer lies between where these lines
-/// meet the room.
+/// The peak is convex in the micro-batch. Beyond the last two that fit it is above the line through them; between one
+/// that fits and one that does not it is below the line through both. The answer lies between the points where these
+/// two lines reach the room.
 fn guess(room: Bytes, batches: &[u64], passes: &[Option<Pass>], good: usize, bad: usize) -> Option<usize> {
     let point = |at: usize| Some((*batches.get(at)?, passes[at].as_ref()?.peak.get()));
     let line = |(b0, p0): (u64, u64), (b1, p1): (u64, u64), at: usize| {
@@ -128,7 +128,7 @@ fn guess(room: Bytes, batches: &[u64], passes: &[Option<Pass>], good: usize, bad
         Some(before) => (good + 1..bad)
             .rev()
             .find(|&at| line(before, last, at) <= u128::from(room.get()))?,
-        // One point makes no line.
+        // A line needs two points.
         None if bad == batches.len() => return Some(good + 1),
         None => bad - 1,
     };

@@ -1,12 +1,11 @@
-//! The search for setups that run on a card.
+//! Searches for setups that run on a card.
 //!
-//! A hundred thousand setups are not a hundred thousand simulations. What forward and backward hold does not depend
-//! on the optimizer but for the states that lie beside them, and an update depends neither on the micro-batch nor on
-//! checkpointing; so each is recorded by itself and they are put together by addition. In the micro-batch, the peak
-//! of a pass is the highest of many lines, one for each instant, and so convex: the line through two recorded peaks
-//! is below every later one, and what it puts beyond the room is out without a recording. An update that does not
-//! fit rules out every pass before it, and a sample that does not fit every larger one. What another setup beats in
-//! everything ([`dominated`]) is not recorded.
+//! A hundred thousand setups do not need a hundred thousand simulations. The memory of forward and backward depends on
+//! the optimizer only through its states, and an update depends on neither micro-batch nor checkpointing; so each is
+//! recorded separately, and setups are composed by addition. As a function of the micro-batch, the peak of a pass is a
+//! maximum of lines, one for each instant, and hence convex: the line through two recorded peaks is a lower bound
+//! beyond them and excludes larger batches without recording. An update that does not fit excludes every pass before
+//! it, and a sample that does not fit excludes every larger one. Dominated setups ([`dominated`]) are not recorded.
 
 mod class;
 mod distance;
@@ -36,7 +35,7 @@ pub(super) use front::order;
 pub(super) use pass::{Recorder, Update, repeated, repeated_by};
 pub(super) use shared::Shared;
 
-/// How far a setup of a space is from what was asked.
+/// Distance of a setup of a space from the asked one.
 pub(super) fn distance_to(space: &Space, input: usize, setup: &Setup, parallel: Option<&Parallel>) -> u32 {
     distance(space.asked(), setup) + distance::of_parallel(parallel, setup) + space.inputs[input].distance
 }
@@ -47,19 +46,19 @@ pub use front::front;
 pub use inputs::inputs;
 pub use space::{Entry, Input, MOST_ACCUMULATED, NoBatch, Samples, Space};
 
-/// What is looked for.
+/// Inputs of a search.
 pub struct Question<'a> {
-    /// What may be changed.
+    /// The search space.
     pub space: Space,
-    /// The card; the reference card's shape where it is not known.
+    /// The card; `None` simulates on the reference card.
     pub device: Option<&'static Device>,
-    /// What tells the time of a step.
+    /// Prices of operations, to estimate the time of a step.
     pub costs: Option<&'a Costs<'a>>,
-    /// Live bytes that a setup may hold.
+    /// Limit on live bytes.
     pub room: Bytes,
 }
 
-/// A search, one forward and backward after another.
+/// A search that proceeds one forward and backward pass at a time.
 pub struct Search<'a> {
     space: Space,
     asked: Setup,
@@ -71,29 +70,30 @@ pub struct Search<'a> {
     updates: Vec<(UpdateKey, Option<Update>)>,
     bare: Vec<(UpdateKey, Bytes)>,
     grounds: Vec<(UpdateKey, Ground)>,
-    /// Where the largest micro-batch of the class before lay, by what decides it most and the optimizer.
+    /// Index of the largest micro-batch of the previous similar class, by the settings that affect it most and the
+    /// optimizer.
     hints: Vec<((Checkpointing, Loss, Optimizer), usize)>,
-    /// What every pass takes that was recorded.
+    /// Peaks of all recorded passes.
     peaks: Vec<Peak>,
-    /// Setups whose update alone passes the room, with its peak.
+    /// Setups whose update alone exceeds the room, with its peak.
     beyond: Vec<(Bytes, Setup, Option<Parallel>, usize)>,
     found: Found,
 }
 
-/// A class of setups: everything but micro-batch and optimizer.
+/// A class of setups that differ only in micro-batch and optimizer.
 struct Class {
     setup: Setup,
     parallel: Option<Parallel>,
     input: usize,
 }
 
-/// What tells updates apart: a setup of one sample, how it is shared, and the input.
+/// Key of an update: a setup of one sample, its parallelism, and the index of the input.
 type UpdateKey = (Setup, Option<Parallel>, usize);
 
-/// What tells classes apart that take the same sample.
+/// Key of a class among those with the same sample.
 type Key = (Checkpointing, Loss, Attention, Freeze, Precision, Option<Parallel>);
 
-/// Highest live bytes of a pass, which no larger sample comes below.
+/// Peak of live bytes of a recorded pass, a lower bound for larger samples.
 struct Peak {
     key: Key,
     input: usize,
@@ -116,7 +116,7 @@ impl Class {
 }
 
 impl<'a> Search<'a> {
-    /// A search that has not begun.
+    /// Creates a search that has not started.
     pub fn new(question: Question<'a>) -> Self {
         let Question {
             space,
@@ -148,12 +148,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// How many classes of setups are dealt with, and how many there are.
+    /// Number of classes decided, and of all classes.
     pub fn progress(&self) -> (usize, usize) {
         (self.next, self.space.passes())
     }
 
-    /// Deals with the next class, with every optimizer and micro-batch; whether there was one.
+    /// Decides the next class with every optimizer and micro-batch; returns false if there is none.
     pub fn step(&mut self) -> bool {
         let Some(class) = self.class(self.next) else {
             return false;
@@ -165,7 +165,7 @@ impl<'a> Search<'a> {
         if dominated::is_dominated(&self.space, &class.setup) {
             self.found.decided.dominated += setups;
         } else if let Err(error) = self.look_at(&class) {
-            // Some of them may be counted already.
+            // The class failed midway: some of its setups may already be counted.
             self.found.decided = Decided {
                 refused: before.refused + setups,
                 ..before
@@ -176,23 +176,23 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// What was found so far.
+    /// Results so far.
     pub fn found(&self) -> &Found {
         &self.found
     }
 
-    /// The space that is searched.
+    /// The search space.
     pub fn space(&self) -> &Space {
         &self.space
     }
 
-    /// Deals with everything that is left.
+    /// Decides all remaining classes.
     pub fn finish(mut self) -> Found {
         while self.step() {}
         self.close()
     }
 
-    /// What was found; where nothing fits, with the nearest among what was ruled out unrecorded too.
+    /// Returns the results; if nothing fits, the nearest setup may also be one that was excluded without recording.
     pub fn close(mut self) -> Found {
         if self.found.fitting.is_empty() {
             let mut beyond = std::mem::take(&mut self.beyond);
@@ -246,7 +246,7 @@ impl<'a> Search<'a> {
             space.precisions[digit(space.precisions.len())],
         );
         let parallel = space.parallels[digit(space.parallels.len())];
-        // The smallest samples first: what does not fit with them does not with larger ones.
+        // The smallest samples come first: what does not fit with them does not fit with larger ones.
         let input = space.inputs.len() - 1 - digit(space.inputs.len());
         let setup = Setup {
             ckpt,

@@ -1,4 +1,4 @@
-//! What setups are put together from: a pass and an update, each recorded once.
+//! Records the parts that setups are composed of, passes and updates, each once.
 
 use super::pass::{Update, has_parts};
 use super::staged::{most, stages};
@@ -9,7 +9,7 @@ use vramscope_engine::simulate::{Ground, Pass, SimulateError};
 use vramscope_engine::units::Bytes;
 
 impl Search<'_> {
-    /// What a step without states takes in its update: weights and gradients, which every update finds there.
+    /// Lower bound of an update's peak: weights and gradients, which are live in every update.
     pub(super) fn floor(&mut self, class: &Class) -> Result<Bytes, SimulateError> {
         match self.update(class, Optimizer::Sgd) {
             Some(Ok(update)) => Ok(update.peak),
@@ -18,7 +18,7 @@ impl Search<'_> {
         }
     }
 
-    /// Forward and backward at a micro-batch.
+    /// Records forward and backward at a micro-batch.
     pub(super) fn record_pass(&mut self, class: &Class, batch: u64) -> Result<Pass, SimulateError> {
         let setup = self.at(class, batch);
         let model = &self.space.inputs[class.input].model;
@@ -40,10 +40,10 @@ impl Search<'_> {
         }
     }
 
-    /// The update of an optimizer, which depends on what is trained and in what types alone; nothing where it cannot
-    /// run for a reason that was told before.
+    /// Records the update of an optimizer, which depends only on the trained parameters and their dtypes; `None` if it
+    /// cannot run and the reason was already reported.
     pub(super) fn update(&mut self, class: &Class, optim: Optimizer) -> Option<Result<Update, SimulateError>> {
-        // Of inputs that one and the same model takes, the smallest tells as much as any.
+        // Of all inputs for one model, the smallest serves as well as any.
         let model = &self.space.inputs[class.input].model.config;
         let same = (0..self.space.inputs.len())
             .rev()
@@ -88,7 +88,7 @@ impl Search<'_> {
         self.recorder.shared_update(model, setup, parallel, bare)
     }
 
-    /// What every update of what is trained finds, whatever the optimizer.
+    /// Records the live memory that every optimizer's update starts from.
     fn ground(&mut self, (setup, parallel, input): &UpdateKey) -> Result<Ground, SimulateError> {
         let key = (without_optimizer(setup), *parallel, *input);
         if let Some((_, known)) = self.grounds.iter().find(|(known, _)| *known == key) {

@@ -1,4 +1,4 @@
-//! Recorded forwards and backwards, and recorded updates.
+//! Records forward and backward passes and updates for a search.
 
 use std::rc::Rc;
 
@@ -15,55 +15,54 @@ use vramscope_time::{Costs, Pace, Passes, seconds};
 
 use super::shared::Shared;
 
-/// What an optimizer adds to a pass, and its update.
+/// The memory that an optimizer adds to a pass, and its update.
 #[derive(Debug, Clone)]
 pub(crate) struct Update {
-    /// Live bytes of its states.
+    /// Live bytes of the optimizer's states.
     pub states: Bytes,
-    /// Highest live bytes of the update itself.
+    /// Peak of live bytes of the update itself.
     pub peak: Bytes,
-    /// States that CUDA moves between host and card.
+    /// Bytes of states that CUDA pages between host and card.
     pub paged: Bytes,
-    /// Seconds of the update by itself, and where the GPU is far behind the host. By how much it is behind at the end
-    /// of a pass moves the end of the update by one of these two, whichever is later; so of two updates the one that
-    /// is no slower in both is no slower after any pass.
+    /// Seconds of the update alone, and when the GPU lags far behind the host. The lag at the end of a pass delays the
+    /// end of the update to the later of these two, so an update that is no slower in both is no slower after any pass.
     pub time: Option<[f64; 2]>,
-    /// What GPU and host do in it, on one GPU: what it takes depends on what runs before it.
+    /// Work of GPU and host in the update on one GPU; its time depends on what runs before it.
     pub work: Rc<[Item]>,
-    /// Bytes of what is trained, and of what travels between GPUs.
+    /// Bytes of trained parameters, which are also the bytes of gradients sent between GPUs.
     pub trained: Bytes,
 }
 
-/// A whole step.
+/// Memory and time of a whole step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Whole {
-    /// Highest live bytes.
+    /// Peak of live bytes.
     pub peak: Bytes,
     /// Seconds of forward, backward and update.
     pub time: Option<[f64; 3]>,
-    /// States that CUDA moves between host and card.
+    /// Bytes of states that CUDA pages between host and card.
     pub paged: Bytes,
-    /// Bytes of what is trained.
+    /// Bytes of trained parameters.
     pub trained: Bytes,
 }
 
-/// Live bytes, seconds of each phase, and bytes of paged states and of what is trained.
+/// Live bytes, seconds of each phase, and bytes of paged states and of trained parameters.
 type Recorded = (Counted, Option<[f64; 3]>, [Bytes; 2]);
 
-/// Where recordings come from.
+/// Makes recordings, and counts them.
 pub(crate) struct Recorder<'a> {
     pub gpu: Gpu,
     pub costs: Option<&'a Costs<'a>>,
     pub shared: Shared,
-    /// The host's pace over `DTensor`s.
+    /// The host's pace on `DTensor`s.
     pub sharded: Option<Pace>,
     passes: PassRecorder,
-    /// Recordings so far.
+    /// Number of recordings made.
     pub recorded: usize,
 }
 
-/// The setup with at most two micro-batches a step: with gradients there from the one before, all later ones hold the
-/// same bytes.
+/// The setup with at most two micro-batches per step: from the second on gradients exist, and all later micro-batches
+/// need the same memory.
 pub(crate) fn repeated(setup: &Setup) -> Setup {
     Setup {
         accum: setup.accum.min(2),
@@ -71,7 +70,7 @@ pub(crate) fn repeated(setup: &Setup) -> Setup {
     }
 }
 
-/// The same where it is shared so: a pipeline has several of them at once.
+/// The setup with at most two micro-batches per step, except in a pipeline, which has several in flight.
 pub(crate) fn repeated_by(setup: &Setup, parallel: Option<&Parallel>) -> Setup {
     if parallel.is_some_and(|parallel| parallel.strategy.is_pipeline()) {
         setup.clone()
@@ -80,7 +79,7 @@ pub(crate) fn repeated_by(setup: &Setup, parallel: Option<&Parallel>) -> Setup {
     }
 }
 
-/// The same without states of an optimizer.
+/// The setup with plain SGD, which has no optimizer states.
 fn without_states(setup: &Setup) -> Setup {
     repeated(&Setup {
         optim: Optimizer::Sgd,
@@ -88,12 +87,12 @@ fn without_states(setup: &Setup) -> Setup {
     })
 }
 
-/// Whether each GPU has a part of the model, so that its own part of a step is recorded.
+/// Returns true if each GPU holds a part of the model, so that one GPU's part of a step is recorded.
 pub(super) fn has_parts(parallel: &Parallel) -> bool {
     parallel.is_in_parts()
 }
 
-/// The setup with as many micro-batches as a pipeline takes at least.
+/// The setup with at least as many micro-batches as a pipeline has stages.
 fn enough(setup: &Setup, parallel: &Parallel) -> Setup {
     let least = if parallel.strategy.is_pipeline() {
         parallel.world
@@ -107,7 +106,7 @@ fn enough(setup: &Setup, parallel: &Parallel) -> Setup {
 }
 
 impl<'a> Recorder<'a> {
-    /// One that has recorded nothing yet, for cards that are joined so.
+    /// Creates a recorder for GPUs connected as `shared` describes.
     pub fn new(gpu: Gpu, costs: Option<&'a Costs<'a>>, shared: Shared) -> Self {
         Self {
             gpu,
@@ -119,15 +118,15 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Costs of an update: of tensors, or of `DTensor`s.
+    /// Costs of an update, on plain tensors or on `DTensor`s.
     pub fn of_update(&self, parallel: Option<&Parallel>) -> Option<Costs<'_>> {
         let (costs, sharded) = self.costs.zip(self.sharded.as_ref())?;
         let shards = parallel.is_some_and(|parallel| parallel.group() > 1);
         Some(costs.with_pace(if shards { sharded } else { costs.pace }))
     }
 
-    /// One micro-batch's forward and backward of a setup, without the states of an optimizer: its highest live bytes,
-    /// and what GPU and host do where that has a price.
+    /// Records forward and backward of one micro-batch without optimizer states: its peak of live bytes, and the work
+    /// of GPU and host if costs are known.
     pub fn pass(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Pass, SimulateError> {
         if let Some(parallel) = parallel.filter(|parallel| parallel.strategy.is_pipeline()) {
             return self.staged_pass(model, setup, parallel);
@@ -144,8 +143,8 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Where a setup is recorded, and as what: one of several GPUs that have each a part of the model records its own
-    /// part of a step, any other a step of a single one.
+    /// GPU and setup to record: if each GPU holds a part of the model, that part of the step; otherwise the step of a
+    /// single GPU.
     fn place(
         &self,
         model: &Model,
@@ -161,7 +160,7 @@ impl<'a> Recorder<'a> {
         Ok((Place { gpu: self.gpu, share }, setup))
     }
 
-    /// A whole step of a setup.
+    /// Records a whole step of a setup.
     pub fn whole(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Whole, SimulateError> {
         if let Some(parallel) = parallel.filter(|parallel| parallel.strategy.is_pipeline()) {
             return self.staged_whole(model, setup, parallel);
@@ -175,7 +174,7 @@ impl<'a> Recorder<'a> {
             })
     }
 
-    /// What every update of a setup finds.
+    /// Records the live memory that every update of a setup starts from.
     pub fn ground(
         &mut self,
         model: &Model,
@@ -187,7 +186,7 @@ impl<'a> Recorder<'a> {
         record_ground(model, &setup, place)
     }
 
-    /// The update of a setup, which depends on what is trained and in what types, not on samples.
+    /// Records the update of a setup, which depends on the trained parameters and their dtypes, not on samples.
     pub fn update(
         &mut self,
         model: &Model,
@@ -209,7 +208,7 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// The same on each of several GPUs; `bare` is what lives without states.
+    /// Records the update on one of several GPUs; `bare` is the live memory without optimizer states, in bytes.
     pub fn shared_update(
         &mut self,
         model: &Model,
@@ -228,12 +227,12 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Live bytes once a step without states is over.
+    /// Live bytes after a step without optimizer states.
     pub fn bare(&mut self, model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Bytes, SimulateError> {
         Ok(self.counted(model, setup, Some(parallel))?.end)
     }
 
-    /// One run with its time.
+    /// Records one run with its time.
     fn record(&mut self, model: &Model, setup: &Setup, parallel: Option<&Parallel>) -> Result<Recorded, SimulateError> {
         let parts = parallel.filter(|parallel| has_parts(parallel));
         let run = match parts {
@@ -262,7 +261,7 @@ impl<'a> Recorder<'a> {
         Ok((counted, time, [run.paged, trained]))
     }
 
-    /// A run on one GPU, with what GPU and host do where that has a price.
+    /// Records a run on one GPU, with the work of GPU and host if costs are known.
     fn work(&mut self, model: &Model, setup: &Setup) -> Result<Recording, SimulateError> {
         self.recorded += 1;
         record_notes(model, setup, self.gpu, self.notes())

@@ -1,4 +1,4 @@
-//! The time of a step that several GPUs share: an estimate from the data sheet of what joins them.
+//! Estimates the time of a step on several GPUs from the data sheet of their interconnect.
 
 use super::staged::recorded;
 use vramscope_engine::device::Device;
@@ -8,30 +8,29 @@ use vramscope_engine::units::Bytes;
 use vramscope_time::collective;
 use vramscope_time::communication::{Collective, Link};
 
-/// Time of several GPUs.
+/// Interconnect of several GPUs, to estimate communication time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shared {
     link: Option<Link>,
 }
 
 impl Shared {
-    /// GPUs joined by what their data sheet says.
+    /// Interconnect of a device according to its data sheet.
     pub fn of(device: Option<&Device>) -> Self {
         Self {
             link: device.and_then(Link::of),
         }
     }
 
-    /// Seconds in which paged states go to the host and come back, at the rate of the bus: what a card without room
-    /// for them waits for at most.
+    /// Seconds to move paged states to the host and back at the bus rate: an upper bound, for a card without room for
+    /// any of them.
     pub fn paging(&self, device: Option<&Device>, paged: Bytes) -> f64 {
         let rate = device.and_then(Device::pcie).map(|rate| rate.as_gb_per_s() * 1e9);
         rate.map_or(0.0, |rate| 2.0 * paged.get() as f64 / rate)
     }
 
-    /// Seconds in which GPUs that have each a part of the model sum, gather and receive, in forward and in backward: each
-    /// waits for it.
-    /// None where nothing joins them.
+    /// Seconds of communication (all-reduce, all-gather, point to point) in forward and in backward, for GPUs that each
+    /// hold a part of the model. Nothing overlaps it. `None` if the GPUs have no interconnect.
     pub fn between<'w, P: Iterator<Item = (&'w [Item], u64)>>(
         &self,
         parts: Option<&Parallel>,
@@ -43,7 +42,7 @@ impl Shared {
         Some(phases.map(|parts| parts.map(seconds).sum()))
     }
 
-    /// An update of shards is that part of the whole.
+    /// Seconds of an update: sharded states shorten it in proportion.
     pub fn of_update(parallel: Option<&Parallel>, seconds: f64) -> f64 {
         match parallel {
             Some(parallel)
@@ -55,9 +54,9 @@ impl Shared {
         }
     }
 
-    /// Seconds of a step: `micro_batches` passes of `[forward, backward]`, of which the last hides the reduction of
-    /// gradients behind its backward (DDP under `no_sync`), and gathers behind whichever phase needs them (FSDP2
-    /// prefetches); then the update.
+    /// Seconds of a step: `micro_batches` passes of `[forward, backward]`, then the update. Only the last backward
+    /// overlaps the reduction of gradients (DDP under `no_sync`), and gathers overlap whichever phase needs them (FSDP2
+    /// prefetches).
     pub fn step(
         &self,
         parallel: Option<&Parallel>,
@@ -86,10 +85,10 @@ impl Shared {
             }
             Strategy::FsdpNoReshard => passes * (forward.max(gathered) + backward.max(reduced)) + update,
             Strategy::Fsdp => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
-            // What goes between the GPUs is in the phases: each waits for it.
+            // The phases already include communication, which nothing overlaps.
             Strategy::Tensor => passes * (forward + backward) + update,
-            // The phases are those of the micro-batches that were recorded; a step has as many as it has, and stages − 1
-            // more while the pipeline fills and drains.
+            // The phases cover the micro-batches that were recorded. A step runs all of its micro-batches, plus stages
+            // − 1 while the pipeline fills and drains.
             Strategy::Pipeline | Strategy::PipelineGpipe => {
                 let turns = (micro_batches + gpus - 1) as f64 / recorded(micro_batches, parallel) as f64;
                 turns * (forward + backward) + update
@@ -98,7 +97,7 @@ impl Shared {
     }
 }
 
-/// Seconds of what GPUs do together.
+/// Seconds of collective operations.
 fn together(items: &[Item], link: &Link, gpus: u64) -> f64 {
     let seconds = |item: &Item| match item {
         Item::Chore(Chore::Shared(what, bytes)) => link.seconds(collective(*what), *bytes as f64, gpus),

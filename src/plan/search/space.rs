@@ -1,4 +1,4 @@
-//! What may be changed of a setup: the values that a search goes through.
+//! The search space: settings that may change, and their values.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use vramscope_engine::simulate::SimulateError;
 use vramscope_engine::simulate::{pipeline_stages, tensor_parts};
 use vramscope_engine::{Model, Setup};
 
-/// An entry of a setup that a search may change.
+/// A setting that a search may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Entry {
     /// Number format.
@@ -23,26 +23,26 @@ pub enum Entry {
     Ckpt,
     /// Attention implementation.
     Attn,
-    /// What is trained.
+    /// Trained parts.
     Freeze,
-    /// How the loss is taken.
+    /// Implementation of the loss.
     Loss,
     /// Micro-batch.
     Batch,
     /// Pixels of images and frames.
     Resolution,
-    /// Images of a sample.
+    /// Images per sample.
     Images,
-    /// Frames of a video.
+    /// Frames per video.
     Frames,
-    /// How several GPUs share.
+    /// Parallel strategy.
     Strategy,
-    /// Whether states, or all of a model that is not at work, may lie in the memory of the host.
+    /// Offloading of states, or of all inactive parts of the model, to the host's memory.
     Offload,
 }
 
 impl Entry {
-    /// All, in the order of a menu.
+    /// All settings, in menu order.
     pub const ALL: [Self; 12] = [
         Self::Precision,
         Self::Optim,
@@ -58,7 +58,7 @@ impl Entry {
         Self::Offload,
     ];
 
-    /// Its name, that of the key of a case where there is one.
+    /// Name of the setting: its key in a case file, if it has one.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Precision => "precision",
@@ -76,40 +76,41 @@ impl Entry {
         }
     }
 
-    /// Whether it stays as it is unless a person allows it: what a sample is, and the use of another memory.
+    /// Returns true if the setting stays fixed unless the person allows it to change: it alters the samples or uses
+    /// host memory.
     pub const fn is_asked_for(self) -> bool {
         matches!(self, Self::Resolution | Self::Images | Self::Frames | Self::Offload)
     }
 }
 
-/// What a sample is: the model that takes it, and the entries of a setup that describe it.
+/// A sample: the model that takes it, and the setup that describes it.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// The model; its shape follows the size of images and the frames of some families.
+    /// The model; in some families its shape depends on the size of images and the number of frames.
     pub model: Model,
-    /// The setup that was asked, with this sample.
+    /// The asked setup with this sample.
     pub setup: Setup,
-    /// How far the sample is from what was asked; 0 for that itself.
+    /// Distance from the asked sample; 0 for that sample itself.
     pub distance: u32,
 }
 
-/// How many samples a step has.
+/// Number of samples per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Samples {
-    /// So many on all GPUs together, in micro-batches of one size.
+    /// A fixed number over all GPUs, in micro-batches of one size.
     Effective(u64),
-    /// One micro-batch of as many as fit, up to so many.
+    /// One micro-batch of as many as fit, up to this number.
     AsManyAsFit(u64),
 }
 
 impl Samples {
-    /// As many as were asked; where nobody did, as many as fit, up to 256.
+    /// The given number of samples; without one, as many as fit, up to 256.
     pub fn of(effective: Option<u64>) -> Self {
         effective.map_or(Self::AsManyAsFit(256), Self::Effective)
     }
 }
 
-/// The values of each entry that a search goes through; the first is the one that was asked.
+/// The values of each setting that a search tries; the asked value comes first.
 #[derive(Debug, Clone)]
 pub struct Space {
     pub(super) inputs: Vec<Input>,
@@ -120,22 +121,22 @@ pub struct Space {
     pub(super) attns: Vec<Attention>,
     pub(super) freezes: Vec<Freeze>,
     pub(super) losses: Vec<Loss>,
-    /// Micro-batches, rising, where each GPU trains its own.
+    /// Micro-batches in ascending order, for strategies in which each GPU trains its own.
     pub(super) batches: Vec<u64>,
-    /// The same where all GPUs train one.
+    /// Micro-batches in ascending order, for strategies in which all GPUs train one together.
     pub(super) common: Vec<u64>,
-    /// Those of which a step has one for each stage of a pipeline.
+    /// Micro-batches in ascending order that give each stage of a pipeline one.
     pub(super) staged: Vec<u64>,
     pub(super) samples: Samples,
     pub(super) world: u64,
 }
 
-/// No micro-batch makes up the samples of a step.
+/// Error for a number of samples that no micro-batch divides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoBatch {
-    /// Samples of a step on all GPUs.
+    /// Samples per step over all GPUs.
     pub samples: u64,
-    /// GPUs.
+    /// Number of GPUs.
     pub gpus: u64,
 }
 
@@ -150,11 +151,11 @@ impl fmt::Display for NoBatch {
     }
 }
 
-/// Most micro-batches of a step: what [`simulate`](vramscope_engine::simulate()) takes.
+/// Largest number of micro-batches per step, the limit of [`simulate`](vramscope_engine::simulate()).
 pub const MOST_ACCUMULATED: u64 = 64;
 
 impl Space {
-    /// Everything that means something for a model, but for entries that have to stay as they are.
+    /// Creates the space of all values that apply to a model, except for settings that are kept.
     ///
     /// `inputs` are the samples that may be trained, the asked one first; `world` is the number of GPUs.
     pub fn around(inputs: Vec<Input>, samples: Samples, world: u64, kept: &[Entry]) -> Self {
@@ -193,14 +194,14 @@ impl Space {
         }
     }
 
-    /// How many setups there are.
+    /// Number of setups.
     pub fn len(&self) -> usize {
         let batches = |parallel: &Option<Parallel>| self.batches_of(parallel.as_ref()).len();
         let all: usize = self.parallels.iter().map(batches).sum();
         self.passes() / self.parallels.len().max(1) * self.optims.len() * all
     }
 
-    /// Why there is none, where there is none.
+    /// Reason why the space is empty; `None` if it is not.
     pub fn refusal(&self) -> Option<NoBatch> {
         self.is_empty().then(|| NoBatch {
             samples: self.effective().unwrap_or(0),
@@ -208,13 +209,13 @@ impl Space {
         })
     }
 
-    /// Whether there is none: no micro-batch makes up the samples of a step.
+    /// Returns true if no micro-batch divides the samples of a step.
     pub fn is_empty(&self) -> bool {
         let has_none = |parallel: &Option<Parallel>| self.batches_of(parallel.as_ref()).is_empty();
         self.parallels.iter().all(has_none) || self.inputs.is_empty()
     }
 
-    /// Micro-batches that are looked at where it is shared so, rising.
+    /// Micro-batches of a parallel strategy, in ascending order.
     pub fn batches_of(&self, parallel: Option<&Parallel>) -> &[u64] {
         match parallel.map_or(self.world, Parallel::replicas) {
             1 if parallel.is_some_and(|parallel| parallel.strategy.is_pipeline()) => &self.staged,
@@ -223,12 +224,12 @@ impl Space {
         }
     }
 
-    /// Whether no micro-batch gives each stage of a pipeline one.
+    /// Returns true if no micro-batch leaves one for each stage of a pipeline.
     pub(crate) fn has_no_stages(&self) -> bool {
         self.staged.is_empty()
     }
 
-    /// Samples of a step on all GPUs, where they were given.
+    /// Samples per step over all GPUs, if given.
     pub const fn effective(&self) -> Option<u64> {
         match self.samples {
             Samples::Effective(samples) => Some(samples),
@@ -236,32 +237,32 @@ impl Space {
         }
     }
 
-    /// GPUs.
+    /// Number of GPUs.
     pub const fn world(&self) -> u64 {
         self.world
     }
 
-    /// What was asked.
+    /// The asked setup.
     pub fn asked(&self) -> &Setup {
         self.input(0)
     }
 
-    /// The model that takes an input.
+    /// The model of an input.
     pub fn model(&self, input: usize) -> &Model {
         &self.inputs[input].model
     }
 
-    /// An input's setup.
+    /// The setup of an input.
     pub fn input(&self, input: usize) -> &Setup {
         &self.inputs[input].setup
     }
 
-    /// A way to share.
+    /// The parallel strategy at an index; `None` for one GPU.
     pub fn parallel(&self, at: usize) -> Option<Parallel> {
         self.parallels.get(at).copied().flatten()
     }
 
-    /// Micro-batches of a step of so many samples each, where it is shared so.
+    /// Number of micro-batches of `batch` samples per step under a parallel strategy.
     pub fn accum(&self, batch: u64, parallel: Option<&Parallel>) -> u64 {
         let at_once = parallel.map_or(self.world, Parallel::replicas);
         match self.samples {
@@ -270,14 +271,15 @@ impl Space {
         }
     }
 
-    /// Whether the largest micro-batch alone makes a step, so that no gradients lie beside it, and smaller ones do not.
+    /// Returns true if the largest micro-batch alone fills a step, so that no gradients lie beside it, while smaller
+    /// ones accumulate.
     pub(super) fn ends_without_gradients(&self, parallel: Option<&Parallel>) -> bool {
         let batches = self.batches_of(parallel);
         let accum = |batch: Option<&u64>| batch.is_some_and(|batch| self.accum(*batch, parallel) > 1);
         accum(batches.first()) && !accum(batches.last())
     }
 
-    /// How many forwards and backwards are told apart, whatever the micro-batch.
+    /// Number of distinct forward and backward passes, not counting micro-batches.
     pub(super) fn passes(&self) -> usize {
         self.inputs.len()
             * self.parallels.len()
@@ -309,7 +311,8 @@ fn batches(asked: &Setup, samples: Samples, world: u64, open: bool) -> Vec<u64> 
     all.filter(makes_up).collect()
 }
 
-/// More precise than asked is looked at too: with few samples autocast's copies can take more than fp32.
+/// Precisions to try, including higher ones than asked: with few samples autocast's copies can take more memory than
+/// fp32.
 fn precisions(asked: &Setup) -> Vec<Precision> {
     match asked.precision {
         Precision::AmpFp16 => vec![Precision::AmpFp16, Precision::Fp32],
@@ -339,7 +342,7 @@ fn optims(asked: Optimizer, offload: bool) -> Vec<Optimizer> {
     all
 }
 
-/// The vision tower of a text model is not checkpointed by itself.
+/// Checkpointing modes to try; a text model has no vision tower to checkpoint.
 fn ckpts(takes: Takes) -> Vec<Checkpointing> {
     use Checkpointing as C;
     if takes.parts {
@@ -349,7 +352,7 @@ fn ckpts(takes: Takes) -> Vec<Checkpointing> {
     }
 }
 
-/// Less is trained than was asked, never more.
+/// Parts to train: at most what was asked, never more.
 fn freezes(takes: Takes, asked: Freeze) -> Vec<Freeze> {
     let mut all = vec![Freeze::None];
     if takes.parts {

@@ -1,8 +1,8 @@
-//! Stages of a pipeline: each is recorded, and the most of each figure counts.
+//! Records each stage of a pipeline and takes the maximum of each figure.
 //!
-//! More micro-batches than are ever in flight change nothing but what lies there all step long, inputs and buffers; so
-//! few are recorded, and these are added. The peak of one stage beside the states of another is more than any takes:
-//! what is offered is played through the allocator stage by stage.
+//! Once the pipeline is full, further micro-batches only add inputs and buffers that stay live for the whole step; so
+//! only a few are recorded, and the rest is added. Taking the peak of one stage with the states of another
+//! overestimates; recommended setups are therefore replayed through the allocator stage by stage.
 
 use super::pass::{Recorder, Update, Whole};
 use vramscope_engine::setup::{Optimizer, Parallel};
@@ -14,7 +14,7 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Setup};
 use vramscope_time::{Passes, seconds};
 
-/// The stages of a pipeline that are told apart.
+/// The stages of a pipeline that differ from one another.
 pub(super) fn stages(parallel: &Parallel) -> impl Iterator<Item = Parallel> + use<> {
     let parallel = *parallel;
     distinct_stages(parallel.world).map(move |stage| Parallel {
@@ -23,15 +23,15 @@ pub(super) fn stages(parallel: &Parallel) -> impl Iterator<Item = Parallel> + us
     })
 }
 
-/// Micro-batches that are recorded.
+/// Number of micro-batches to record.
 pub(super) fn recorded(accum: u64, parallel: &Parallel) -> u64 {
     accum.clamp(parallel.world, parallel.world + 1)
 }
 
-/// One stage.
+/// Recording of one stage.
 struct Stage {
     run: Recording,
-    /// Bytes of what more micro-batches bring with them.
+    /// Bytes that the micro-batches beyond the recorded ones add.
     more: Bytes,
 }
 
@@ -52,7 +52,7 @@ impl Recorder<'_> {
         })
     }
 
-    /// Seconds of the micro-batches that were recorded and of the update.
+    /// Seconds of the recorded micro-batches and of the update.
     fn stage_seconds(&self, parallel: &Parallel, work: &Work) -> Option<[f64; 3]> {
         let costs = self.costs?;
         let [in_forward, in_backward] = self.shared.between(Some(parallel), work.phases())?;
@@ -60,7 +60,8 @@ impl Recorder<'_> {
         Some([forward + in_forward, backward + in_backward, update])
     }
 
-    /// Forwards and backwards of a step without states: the highest live bytes of any stage, and what the slowest does.
+    /// Forward and backward passes of a step without states: the largest peak of any stage, and the work of the
+    /// slowest.
     pub(super) fn staged_pass(
         &mut self,
         model: &Model,
@@ -98,7 +99,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// A whole step: the most of any stage.
+    /// A whole step: the maximum over the stages.
     pub(super) fn staged_whole(
         &mut self,
         model: &Model,
@@ -136,7 +137,7 @@ impl Recorder<'_> {
     }
 }
 
-/// The most of two stages' updates.
+/// Maximum of two stages' updates.
 pub(super) fn most(one: Update, other: Update) -> Update {
     let slower = |a: &Update, b: &Update| a.time.map_or(0.0, |[time, _]| time) >= b.time.map_or(0.0, |[time, _]| time);
     let [slow, quick] = if slower(&one, &other) {

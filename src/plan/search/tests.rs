@@ -1,3 +1,5 @@
+//! Tests of the search for setups.
+
 mod exhaustive;
 
 use super::*;
@@ -22,7 +24,7 @@ fn asked() -> Setup {
     }
 }
 
-/// Searches, and hands on what was found with a judge of it.
+/// Runs a search and passes the result to `use_it` with a judge for it.
 fn searched<T>(space: &Space, gib: u64, use_it: impl FnOnce(Found, Judge<'_>) -> T) -> T {
     let measured = Measured::read(H200).unwrap();
     let device = Device::by_name("H200").unwrap();
@@ -57,7 +59,7 @@ fn what_is_put_together_is_what_a_simulation_says() {
     });
 }
 
-/// Segments' memory written down as sums is counted as that of each.
+/// Work on a segment that was recorded as a sum counts as that of each addend.
 #[test]
 fn sums_of_segments_count_as_what_they_stand_for() {
     let setups = [
@@ -132,7 +134,7 @@ fn every_setup_is_decided_once() {
     }
 }
 
-/// All micro-batches of each class and optimizer, one by one: no bound may hide one that fits.
+/// Compares with every micro-batch of each class and optimizer: no bound may hide one that fits.
 #[test]
 fn no_bound_rules_out_what_fits() {
     let asked = Setup {
@@ -199,7 +201,7 @@ fn what_is_recommended_trains_and_its_next_micro_batch_does_not() {
         assert!(best.settled.trial.peak_reserved <= Bytes::gib(8));
         assert_eq!(best.settled.candidate.distance, 0);
         assert_eq!(best.settled.next, Some((best.settled.candidate.setup.batch + 1, false)));
-        // Each change is told, the fused optimizer among them.
+        // Each difference is explained, the fused optimizer among them.
         assert!(best.reasons.iter().any(|reason| reason.key == "optim"));
     });
 }
@@ -248,8 +250,8 @@ fn several_gpus_share_what_one_cannot_hold() {
     });
 }
 
-/// GPUs that share each linear map train one micro-batch, so that a step may be a single sample; what is found has the
-/// figures of the whole run.
+/// With tensor parallelism all GPUs train one micro-batch, so a step may be a single sample; the found setup has the
+/// memory and time of the whole run.
 #[test]
 fn maps_that_are_shared_are_searched_as_they_are_recorded() {
     let asked = Setup {
@@ -297,7 +299,7 @@ fn maps_that_are_shared_are_searched_as_they_are_recorded() {
     });
 }
 
-/// Stages of a pipeline are searched with enough micro-batches, and no stage takes more than is said.
+/// Pipelines are searched with enough micro-batches for all stages, and no stage exceeds the reported peak.
 #[test]
 fn stages_are_searched_with_a_micro_batch_for_each() {
     let asked = Setup {

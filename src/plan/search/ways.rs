@@ -1,9 +1,9 @@
-//! The ways in which several GPUs may share.
+//! Parallel strategies that a search tries.
 
 use super::Samples;
 use vramscope_engine::setup::{Parallel, Strategy};
 
-/// Micro-batches of which `Schedule1F1B` has enough in a step.
+/// Micro-batches that leave at least one for each stage of a pipeline, as `Schedule1F1B` requires.
 pub(super) fn staged(common: &[u64], samples: Samples, world: u64) -> Vec<u64> {
     let Samples::Effective(samples) = samples else {
         return Vec::new();
@@ -15,9 +15,9 @@ pub(super) fn staged(common: &[u64], samples: Samples, world: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Every way to share that is simulated: all of it on each GPU, its states sharded, or everything; or, where the model
-/// can be cut so, each linear map, or its blocks. A pipeline that fills first (`GPipe`) is no faster than 1F1B and holds no
-/// less.
+/// Parallel strategies that are simulated: replication, sharded states, full sharding; and, if the model can be split
+/// this way, tensor parallelism or a pipeline. `GPipe` schedules are left out, since they are no faster than 1F1B and
+/// take no less memory.
 pub(super) fn parallels(world: u64, open: bool, offload: bool, [maps, blocks]: [bool; 2]) -> Vec<Option<Parallel>> {
     if world < 2 {
         return vec![None];

@@ -1,4 +1,4 @@
-//! `DistributedDataParallel`: buckets of gradients, summed while backward goes on.
+//! Simulates `DistributedDataParallel`: buckets of gradients, all-reduced while backward continues.
 
 use super::super::communication::Collective;
 use super::super::timeline::Phase;
@@ -9,31 +9,31 @@ use vramscope_engine::simulate::Recording;
 use vramscope_engine::tape::log::StorageId;
 use vramscope_engine::tape::work::{Chore, Item};
 
-/// The first bucket is closed at 1 MiB, so that communication begins early (`dist._DEFAULT_FIRST_BUCKET_BYTES`).
+/// Bytes at which the first bucket is closed, so that communication starts early (`dist._DEFAULT_FIRST_BUCKET_BYTES`).
 const FIRST: u64 = 1 << 20;
 
-/// What a communication hook makes of a bucket before it is sent.
+/// Compression that a communication hook applies to a bucket before it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
-    /// Nothing.
+    /// No compression.
     None,
-    /// Numbers of 2 bytes (`fp16_compress_hook`).
+    /// Cast to 2-byte numbers (`fp16_compress_hook`).
     Half,
-    /// Two factors of this rank for each matrix (`powerSGD_hook`, arXiv 1905.13727), as once its first steps are over.
+    /// Two factors of this rank for each matrix (`powerSGD_hook`, arXiv 1905.13727), after its warm-up steps.
     PowerSgd(u64),
 }
 
-/// A gradient that was put into a bucket.
+/// A gradient in a bucket.
 #[derive(Clone, Copy)]
 struct Gradient {
     dtype: DType,
     bytes: u64,
-    /// As a matrix: its first extent, and the others together.
+    /// Extents as a matrix: the first dimension, and the product of the others.
     matrix: [u64; 2],
 }
 
 impl Gradient {
-    /// Bytes of its factors; of itself, where it is no matrix or factors are no smaller.
+    /// Bytes of the two factors; `None` if the gradient is not a matrix or factors are no smaller.
     fn factors(&self, rank: u64) -> Option<[u64; 2]> {
         let [n, m] = self.matrix;
         let [p, q] = [rank * n, rank * m];
@@ -41,8 +41,9 @@ impl Gradient {
     }
 }
 
-/// Forward and backward. Each gradient is copied into its bucket, divided by the number of GPUs; a full bucket is
-/// summed. After backward, gradients that are no views of the buckets are copied back (`finalize_backward`).
+/// Simulates forward and backward. Each gradient is copied into its bucket and divided by the number of GPUs; full
+/// buckets are all-reduced. After backward, gradients that are not views of the buckets are copied back
+/// (`finalize_backward`).
 pub(super) fn passes(
     player: &mut Player<'_, '_>,
     recording: &Recording,
@@ -98,20 +99,20 @@ fn gradient(recording: &Recording, id: StorageId) -> Gradient {
     }
 }
 
-/// Bytes of gradients that are wider than 2 bytes, and in 2 bytes.
+/// Bytes of the gradients that are wider than 2 bytes, and their bytes after the cast.
 fn halves(bucket: &[Gradient]) -> (u64, u64) {
     let wide = bucket.iter().filter(|g| g.dtype.width() > 2);
     let (bytes, elements) = wide.fold((0, 0), |(bytes, n), g| (bytes + g.bytes, n + g.bytes / g.dtype.width()));
     (bytes, 2 * elements)
 }
 
-/// Buckets in the order in which gradients become ready, as DDP assigns them after its first step. Each type has
-/// its own.
+/// Buckets in the order in which gradients become ready, as DDP assigns them after its first step, one series per
+/// dtype.
 struct Buckets {
     cap: u64,
     compression: Compression,
     open: Vec<Vec<Gradient>>,
-    /// When each is summed, and what it holds.
+    /// Time at which each bucket is all-reduced, and its gradients.
     closed: Vec<(f64, Vec<Gradient>)>,
 }
 
@@ -150,7 +151,7 @@ impl Buckets {
     }
 }
 
-/// Sums so many bytes; when it is done.
+/// All-reduces `bytes` and returns the time when it is done.
 fn sum(player: &mut Player<'_, '_>, bytes: u64) -> f64 {
     let ready = player.computed();
     let done = player.collective(Collective::AllReduce, bytes as f64, ready);
@@ -158,8 +159,9 @@ fn sum(player: &mut Player<'_, '_>, bytes: u64) -> f64 {
     done
 }
 
-/// What is left of the last step is added, the left factor made and summed with what is no matrix, then the right one;
-/// their product is the gradient, and what it lacks is kept. The products are narrow: the gradient's bytes decide.
+/// Simulates PowerSGD: adds the error of the last step, all-reduces the left factor together with the non-matrices,
+/// then the right factor; their product is the gradient, and its error is kept. The products are narrow, so their time
+/// depends on the gradient's bytes.
 fn power_sgd(player: &mut Player<'_, '_>, bucket: &[Gradient], rank: u64) -> f64 {
     let (mut whole, mut left, mut right, mut plain) = (0, 0, 0, 0);
     for gradient in bucket {

@@ -1,5 +1,5 @@
-//! FSDP2: parameters of each block gathered for its forward and again for its backward, gradients reduced and
-//! scattered as they come.
+//! Simulates FSDP2: each block's parameters are gathered for its forward and again for its backward, and its gradients
+//! are reduce-scattered as they become ready.
 
 use super::super::communication::Collective;
 use super::super::cost::Costs;
@@ -12,7 +12,7 @@ use vramscope_engine::setup::{Optimizer, Parallel, Precision, Strategy};
 use vramscope_engine::simulate::{ROOT, Recording, Unit, Units, shard};
 use vramscope_engine::tape::work::{Item, Launch};
 
-/// A step: forward, backward, and the update of shards, whose host pace is that of `DTensor`s.
+/// Simulates a step: forward, backward, and the update of the shards at the host's pace for `DTensor`s.
 pub(super) fn step(
     player: &mut Player<'_, '_>,
     recording: &Recording,
@@ -38,7 +38,7 @@ pub(super) fn step(
     }
 }
 
-/// Seconds of an update of one element by the host, one thread of it, as `torchrun` sets it.
+/// Seconds for the host to update one element with a single thread, `torchrun`'s default.
 fn host_update(optimizer: Optimizer, dtype: DType, costs: &Costs<'_>) -> f64 {
     let dtype = if dtype == DType::F32 { "f32" } else { "bf16" };
     let fused = matches!(optimizer, Optimizer::AdamwFused);
@@ -46,15 +46,15 @@ fn host_update(optimizer: Optimizer, dtype: DType, costs: &Costs<'_>) -> f64 {
     costs.pace.named(&format!("{name} host element {dtype}"))
 }
 
-/// What is sharded and gathered as one.
+/// Parameters that are sharded and gathered together.
 #[derive(Default)]
 struct Group {
-    /// Elements of each shard, and whether it is trained.
+    /// Number of elements of each shard, and true if it is trained.
     shards: Vec<(u64, bool)>,
     gathered: bool,
-    /// When the buffer that was gathered ahead is there.
+    /// Time at which the prefetched buffer is available.
     ahead: Option<f64>,
-    /// When the shards of its gradients are.
+    /// True once its gradients have been reduced.
     reduced: bool,
 }
 
@@ -72,19 +72,19 @@ struct Pass<'a> {
     modules: Units,
     units: Vec<Group>,
     parallel: &'a Parallel,
-    /// Type of the shards.
+    /// Dtype of the shards.
     own: DType,
-    /// Type in which parameters are gathered and computed with.
+    /// Dtype in which parameters are gathered and used.
     computed: DType,
-    /// Type in which gradients are summed.
+    /// Dtype in which gradients are reduced.
     summed: DType,
-    /// Units in the order in which their forwards ended.
+    /// Units in the order in which their forward passes ended.
     order: Vec<Unit>,
-    /// When the copy out of the last buffer but one is done, and out of the last.
+    /// Times at which the copies out of the last two gather buffers are done, the older one first.
     copied: [f64; 2],
-    /// When the last gradients are reduced.
+    /// Time at which the last gradients are reduced.
     reduced: f64,
-    /// When they are in the host's memory.
+    /// Time at which they are in the host's memory.
     offloaded: f64,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Pass<'a> {
         self.parallel.strategy == Strategy::Fsdp
     }
 
-    /// The unit that launches a kernel.
+    /// The unit whose module launches a kernel.
     fn unit_of(&self, item: &Item) -> Option<Unit> {
         match item {
             Item::Launch(launch) => Some(self.modules.unit(launch.scope)),
@@ -146,7 +146,7 @@ impl<'a> Pass<'a> {
         self.order.push(ROOT);
     }
 
-    /// The whole model is entered and left once; only blocks are while it runs.
+    /// The whole model is entered and left only once; blocks alternate while it runs.
     fn leave_forward(&mut self, unit: Unit) {
         if unit != ROOT {
             self.units[unit].gathered &= !self.reshards();
@@ -181,7 +181,7 @@ impl<'a> Pass<'a> {
         self.reduce(player, ROOT);
         player.join(self.reduced);
         if self.parallel.offload {
-            // the host waits for the copies before it updates
+            // The host waits for the copies before it updates.
             player.host_join(self.offloaded);
         }
     }
@@ -215,8 +215,8 @@ impl<'a> Pass<'a> {
         self.gather(player, unit)
     }
 
-    /// This GPU's shards are copied into a buffer, from the host's memory where they lie there, and all others' are
-    /// gathered beside them. It waits for the copy out of the buffer before the last.
+    /// Copies this GPU's shards into a buffer, from the host's memory if they are offloaded, and gathers those of all
+    /// GPUs. It first waits for the copy out of the buffer before the last.
     fn gather(&mut self, player: &mut Player<'_, '_>, unit: Unit) -> f64 {
         let group = &self.units[unit];
         let shards = group.shards();
@@ -236,7 +236,7 @@ impl<'a> Pass<'a> {
         done
     }
 
-    /// Gathered parameters are copied out of their buffer, where they lie GPU by GPU.
+    /// Copies gathered parameters out of the buffer, in which they are ordered by GPU.
     fn copy_out(&mut self, player: &mut Player<'_, '_>, unit: Unit, done: f64) {
         let group = &mut self.units[unit];
         group.gathered = true;
@@ -248,8 +248,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Gradients are copied into a buffer once the reduction before has given its own up, and reduced; parameters are
-    /// given up.
+    /// Copies gradients into a buffer once the previous reduction has released its own, reduces them, and frees the
+    /// parameters.
     fn reduce(&mut self, player: &mut Player<'_, '_>, unit: Unit) {
         let group = &mut self.units[unit];
         group.gathered = false;
@@ -273,7 +273,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A kernel of the update over shards in their own type.
+    /// A kernel of the update, on shards in their own dtype.
     fn of_shards(&self, launch: &Launch) -> Launch {
         let mut launch = part(launch, 1.0 / self.parallel.world as f64);
         if self.parallel.mp && launch.dtype.width() < self.own.width() {

@@ -1,11 +1,11 @@
-//! The time of a training step on one of several GPUs, and what of their communication it waits for.
+//! Estimates the time of a training step on one of several GPUs, and the communication that it waits for.
 //!
-//! The step of a single GPU runs as ever; a strategy adds collectives on a line of their own, which begin when what
-//! they need is computed and the one before is done, and waits where the computation needs them. Both lines run
-//! beside each other as if they took nothing from each other: that a collective's kernels take some of the GPU's
-//! multiprocessors and memory bandwidth from the computation is not counted. All GPUs are taken to be equally fast.
+//! A strategy adds collectives to the step of a single GPU. They run on their own stream: each starts when its inputs
+//! are computed and the previous one is done, and the computation waits where it needs the result. Computation and
+//! communication are assumed not to slow each other down, although a collective's kernels take some of the GPU's
+//! multiprocessors and bandwidth. All GPUs are assumed to be equally fast.
 //!
-//! Sources of what happens when: as in [`simulate::parallel`](vramscope_engine::simulate::simulate_parallel).
+//! Sources for the order of events: those in [`simulate::parallel`](vramscope_engine::simulate::simulate_parallel).
 
 mod ddp;
 mod fsdp;
@@ -30,24 +30,24 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Model, Setup};
 pub use ways::{Way, ways};
 
-/// The time of a step on one of several GPUs.
+/// Time of a step on one of several GPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
-    /// Its last micro-batch and the update.
+    /// The last micro-batch and the update.
     pub last: StepTime,
-    /// Micro-batches before it, which do not communicate (`no_sync`); nothing where there are none.
+    /// The micro-batches before, which do not communicate (`no_sync`); `None` if there is only one.
     pub before: Option<StepTime>,
-    /// What goes between the GPUs.
+    /// Communication of the step.
     pub traffic: Traffic,
-    /// Seconds of the step that would not be if communication took no time.
+    /// Seconds of the step that it would save if communication took no time.
     pub exposed: f64,
-    /// Seconds in which a stage of a pipeline waits while it fills and drains, as if all stages took as long as this
-    /// one: stages − 1 micro-batches. `last` holds all of a step's micro-batches then.
+    /// Seconds that a pipeline stage waits while the pipeline fills and drains, assuming that all stages take as long
+    /// as this one: stages − 1 micro-batches. In this case `last` covers all micro-batches of the step.
     pub waiting: f64,
 }
 
 impl Together {
-    /// A step on one GPU, which waits for no other.
+    /// A step on a single GPU without communication.
     pub(super) fn alone(setup: &Setup, step: StepTime) -> Self {
         Self {
             before: (setup.accum > 1).then(|| step.clone()),
@@ -58,14 +58,14 @@ impl Together {
         }
     }
 
-    /// Seconds of the whole step, all micro-batches.
+    /// Seconds of the whole step with all micro-batches.
     pub fn step_seconds(&self, setup: &Setup) -> f64 {
         let before = setup.accum.max(1) - 1;
         let quiet = self.before.as_ref().map_or(0.0, StepTime::without_update);
         before as f64 * quiet + self.last.total() + self.waiting
     }
 
-    /// Share of that in which the GPU computes nothing.
+    /// Share of the step in which the GPU computes nothing.
     pub(super) fn idle_share(&self) -> f64 {
         let waits = self.waiting / (self.last.total() + self.waiting);
         if waits > 0.0 {
@@ -81,10 +81,10 @@ impl Together {
     }
 }
 
-/// The time of a setup's step on one of several GPUs.
+/// Estimates the time of a setup's step on one of several GPUs.
 ///
 /// # Errors
-/// As [`simulate_parallel`](vramscope_engine::simulate::simulate_parallel).
+/// Those of [`simulate_parallel`](vramscope_engine::simulate::simulate_parallel).
 pub fn estimate_together(
     model: &Model,
     setup: &Setup,
@@ -96,7 +96,7 @@ pub fn estimate_together(
     Ok(together(&recording, setup, parallel, (costs, network)))
 }
 
-/// The time of a recorded step.
+/// Time of a recorded step.
 pub(super) fn together(
     recording: &Recording,
     setup: &Setup,
@@ -106,7 +106,7 @@ pub(super) fn together(
     compressed(recording, setup, (parallel, Compression::None), (costs, network))
 }
 
-/// The same with gradients that DDP sends so.
+/// Time of a recorded step with compressed gradients.
 fn compressed(
     recording: &Recording,
     setup: &Setup,

@@ -1,4 +1,4 @@
-//! Three lines: the host, the GPU, and what goes between GPUs.
+//! Replays a step on three timelines: host, GPU, and communication.
 
 use super::super::communication::Collective;
 use super::super::cost::Costs;
@@ -10,36 +10,36 @@ use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::log::Log;
 use vramscope_engine::tape::work::{Class, Item, Launch};
 
-/// What goes between GPUs in a step.
+/// Communication of a GPU in one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Traffic {
-    /// Collectives.
+    /// Number of collectives.
     pub calls: u64,
-    /// Bytes that each GPU sends, over a ring.
+    /// Bytes that each GPU sends over a ring.
     pub bytes: f64,
-    /// Seconds of all of them, one after the other.
+    /// Seconds of all collectives, one after the other.
     pub seconds: f64,
-    /// Bytes between a GPU and its host, both ways.
+    /// Bytes copied between a GPU and its host, both directions.
     pub host_bytes: f64,
 }
 
-/// Which way between GPU and host; each has a copy engine of its own.
+/// Direction of a copy between GPU and host; each has its own copy engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     ToDevice,
     ToHost,
 }
 
-/// Plays a step.
+/// Replays a step.
 pub(super) struct Player<'a, 'c> {
     pub costs: &'a Costs<'c>,
     log: &'a Log,
     network: &'a Network<'a>,
     world: u64,
     lines: Lines,
-    /// When the last collective is done.
+    /// Time at which the last collective is done.
     communication: f64,
-    /// When each copy engine is.
+    /// Times at which the copy engines are done.
     copies: [f64; 2],
     phase: Phase,
     begun: f64,
@@ -66,7 +66,7 @@ impl<'a, 'c> Player<'a, 'c> {
         }
     }
 
-    /// A phase begins, and the one before it ends.
+    /// Starts a phase and ends the one before.
     pub fn begin(&mut self, phase: Phase) {
         self.end();
         (self.phase, self.begun) = (phase, self.lines.now(self.costs));
@@ -81,18 +81,18 @@ impl<'a, 'c> Player<'a, 'c> {
         }
     }
 
-    /// The step's time and traffic.
+    /// Returns the step's time and traffic.
     pub fn done(mut self) -> (StepTime, Traffic) {
         self.end();
         (self.tally.step(), self.traffic)
     }
 
-    /// What the single GPU would do next.
+    /// Runs the next item of the single GPU's step.
     pub fn item(&mut self, item: &Item) {
         self.item_by(item, self.costs);
     }
 
-    /// The same where the host's pace is another.
+    /// Runs an item with other costs, for another pace of the host.
     pub fn item_by(&mut self, item: &Item, costs: &Costs<'_>) {
         let (tally, log, phase) = (&mut self.tally, self.log, self.phase);
         self.lines
@@ -101,31 +101,31 @@ impl<'a, 'c> Player<'a, 'c> {
             });
     }
 
-    /// An optimizer's step.
+    /// Runs an optimizer's step.
     pub fn update(&mut self, items: &[Item], costs: &Costs<'_>) {
         self.begin(Phase::Optimizer);
         items.iter().for_each(|item| self.item_by(item, costs));
     }
 
-    /// The host does what its pace knows by this name, so many times.
+    /// Runs the host operation with this name several times.
     pub fn host(&mut self, name: &str, times: u64) {
         let seconds = self.costs.pace.named(name) * times as f64;
         self.lines.work(seconds, &mut self.time);
     }
 
-    /// The host computes.
+    /// Keeps the host busy for some seconds.
     pub fn host_seconds(&mut self, seconds: f64) {
         self.lines.work(seconds, &mut self.time);
     }
 
-    /// A kernel that copies, whose launch the host was charged for otherwise.
+    /// Runs a copy kernel whose launch by the host is counted elsewhere.
     pub fn copy(&mut self, name: &'static str, dtype: DType, bytes: [u64; 2]) {
         let launch = copy(name, dtype, bytes);
         let seconds = self.lines.launch(&launch, self.costs, &mut self.time);
         self.tally.count(self.log, self.phase, &launch, (seconds, 1));
     }
 
-    /// Seconds of such a kernel on a stream beside the computation.
+    /// Seconds of a copy kernel on another stream than the computation's.
     pub fn copy_beside(&self, name: &'static str, dtype: DType, bytes: [u64; 2]) -> f64 {
         if bytes == [0, 0] {
             return 0.0;
@@ -133,17 +133,17 @@ impl<'a, 'c> Player<'a, 'c> {
         self.costs.kernel(&copy(name, dtype, bytes))
     }
 
-    /// When the GPU has done what it was told so far.
+    /// Time at which the GPU has finished everything issued so far.
     pub fn computed(&self) -> f64 {
         self.lines.gpu.max(self.issued())
     }
 
-    /// When what the host issues now may begin.
+    /// Earliest start of work that the host issues now.
     pub fn issued(&self) -> f64 {
         self.lines.host + self.costs.pace.latency()
     }
 
-    /// A collective over `bytes` in all, once `ready`; when it is done. It runs beside the rest of the host's call.
+    /// Runs a collective over a buffer of `bytes` from `ready` on, in parallel with the host, and returns its end.
     pub fn collective(&mut self, kind: Collective, bytes: f64, ready: f64) -> f64 {
         let seconds = self.network.seconds(kind, bytes, self.world);
         self.communication = self.communication.max(ready).max(self.issued()) + seconds;
@@ -153,7 +153,7 @@ impl<'a, 'c> Player<'a, 'c> {
         self.communication
     }
 
-    /// Pieces of memory between host and GPU, once `ready`; when they are there.
+    /// Copies pieces of memory between host and GPU from `ready` on, and returns the end.
     pub fn transfer(&mut self, way: Way, pieces: impl Iterator<Item = u64>, ready: f64) -> f64 {
         let issued = self.issued();
         let engine = &mut self.copies[usize::from(way == Way::ToHost)];
@@ -165,12 +165,12 @@ impl<'a, 'c> Player<'a, 'c> {
         *engine
     }
 
-    /// The GPU goes on once something is done.
+    /// Makes the GPU wait until `done`.
     pub fn join(&mut self, done: f64) {
         self.lines.gpu = self.lines.gpu.max(done);
     }
 
-    /// The host does.
+    /// Makes the host wait until `done`.
     pub fn host_join(&mut self, done: f64) {
         self.lines.host = self.lines.host.max(done);
     }

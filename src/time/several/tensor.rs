@@ -1,5 +1,5 @@
-//! Tensor and pipeline parallelism: the kernels of one GPU's part, and between them what it waits for: sums and gathers
-//! of all, or what the stage before or behind sends.
+//! Simulates tensor and pipeline parallelism: the kernels of one GPU's part, and the communication between them
+//! (all-reduce and all-gather, or transfers from neighbouring stages).
 
 use super::super::communication::Collective;
 use super::super::cost::Costs;
@@ -8,7 +8,8 @@ use super::player::Player;
 use vramscope_engine::simulate::Recording;
 use vramscope_engine::tape::work::{Chore, Item, Shared};
 
-/// A step: forward, backward, and the update of parts, at the host's pace over `DTensor`s where they are some.
+/// Simulates a step: forward, backward, and the update of this GPU's part, at the host's pace for `DTensor`s if it has
+/// any.
 pub(super) fn step(player: &mut Player<'_, '_>, recording: &Recording, of_update: &Costs<'_>) {
     for (phase, items) in [
         (Phase::Forward, recording.work.forward()),
@@ -20,7 +21,7 @@ pub(super) fn step(player: &mut Player<'_, '_>, recording: &Recording, of_update
     player.update(recording.work.optimizer(), of_update);
 }
 
-/// The next operation needs a collective's result.
+/// Runs an item; it waits for a collective whose result it needs.
 fn play(player: &mut Player<'_, '_>, item: &Item) {
     let Item::Chore(Chore::Shared(what, bytes)) = item else {
         return player.item(item);
@@ -30,7 +31,7 @@ fn play(player: &mut Player<'_, '_>, item: &Item) {
     player.join(done);
 }
 
-/// The collective that sums, gathers or passes on a tensor of a model shared between GPUs.
+/// The collective that sums, gathers or passes on a tensor of a distributed model.
 pub const fn collective(what: Shared) -> Collective {
     match what {
         Shared::Summed => Collective::AllReduce,

@@ -1,3 +1,5 @@
+//! Tests of the time of a step on several GPUs.
+
 use super::super::communication::Link;
 use super::super::{Costs, H200, Measured, Network, Rates};
 use super::*;
@@ -36,7 +38,8 @@ fn llama(strategy: &str) -> String {
 
 #[test]
 fn each_strategy_sends_what_its_formula_says() {
-    // 1,235,814,400 parameters of 2 bytes; a ring of two GPUs sends each sum once, each part half
+    // 1,235,814,400 parameters of 2 bytes. In a ring of two GPUs each all-reduce sends all of it, each gather or
+    // scatter half.
     let all = 1_235_814_400.0 * 2.0;
     for (strategy, times) in [
         (r#""strategy": "ddp""#, 1.0),
@@ -82,7 +85,7 @@ fn micro_batches_before_the_last_do_not_communicate() {
 fn an_update_by_the_host_takes_longer_than_the_step() {
     let here = together(&llama(r#""strategy": "fsdp""#), NVLINK);
     let offloaded = together(&llama(r#""strategy": "fsdp", "offload": true"#), NVLINK);
-    // shards there twice, gradients back once
+    // Shards are copied to the GPU twice, gradients back once.
     let shards = 1_235_814_400.0 * 2.0 / 2.0;
     let moved = offloaded.traffic.host_bytes / shards;
     assert!((2.9..3.1).contains(&moved), "{moved}");
@@ -104,7 +107,8 @@ fn other_ways_are_compared_at_the_same_work() {
     }
     assert!(fast.is_sorted_by(|a, b| a.samples_per_s >= b.samples_per_s));
     let bytes = |name: &str| fast.iter().find(|way| way.name == name).map_or(0, |way| way.bytes_sent);
-    // gradients of 2 bytes stay as they are; rank 4 of matrices of thousands is hundreds of times less
+    // 2-byte gradients are sent unchanged; factors of rank 4 of matrices with thousands of rows are hundreds of times
+    // smaller.
     assert_eq!(bytes("ddp_fp16"), bytes("ddp"));
     assert!(
         bytes("ddp_powersgd4") * 100 < bytes("ddp"),
@@ -112,13 +116,13 @@ fn other_ways_are_compared_at_the_same_work() {
         bytes("ddp_powersgd4")
     );
     let named = |ways: &[Way], name: &str| *ways.iter().find(|way| way.name == name).expect("it is there");
-    // 16 blocks of 2 × 1024 × 2048 in bf16, gathered and scattered four times: 7/8 of each goes out
+    // 16 blocks of 2 × 1024 × 2048 in bf16 are gathered and scattered four times, of which each GPU sends 7/8.
     let tensor = named(&fast, "tensor");
     let expected = 16.0 * 8.0 * 7.0 / 8.0 * (2 * 1024 * 2048 * 2) as f64;
     assert!((tensor.bytes_sent as f64 / expected - 1.0).abs() < 0.01, "{tensor:?}");
-    // one micro-batch: seven of eight stages stand idle
+    // With one micro-batch seven of eight stages are idle.
     assert!((named(&fast, "pipeline").bubble - 7.0 / 8.0).abs() < 1e-12);
-    // what goes between GPUs within every block suffers most from a slow link
+    // Communication inside every block suffers most from a slow interconnect.
     let slow = of(Link::network(10e9));
     let loss = |name| named(&slow, name).step_ms / named(&fast, name).step_ms;
     assert!(

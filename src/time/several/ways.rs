@@ -1,4 +1,4 @@
-//! Other ways to train on as many GPUs, side by side.
+//! Compares parallel strategies for the same number of GPUs.
 
 use serde::Serialize;
 
@@ -15,32 +15,35 @@ use vramscope_engine::setup::{Parallel, Precision, Strategy};
 use vramscope_engine::simulate::{ROOT, Recording, Units, can_share};
 use vramscope_engine::tape::work::{Class, Item, Launch};
 
-/// One way.
+/// One parallel strategy and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Way {
     /// `ddp`, `ddp_fp16` and `ddp_powersgd4` (gradients in 2 bytes, and as factors of rank 4), `zero1`,
     /// `fsdp_no_reshard` (ZeRO-2), `fsdp` (ZeRO-3), `tensor` or `pipeline`.
     pub name: &'static str,
-    /// A step over all GPUs.
+    /// Milliseconds of a step over all GPUs.
     pub step_ms: f64,
-    /// Samples a second, of all GPUs.
+    /// Samples per second over all GPUs.
     pub samples_per_s: f64,
     /// Bytes that each GPU sends in a step.
     pub bytes_sent: u64,
-    /// Seconds of communication that the step waits for.
+    /// Milliseconds of communication that the step waits for.
     pub exposed_ms: f64,
-    /// Share of the step in which a GPU waits for other stages of a pipeline.
+    /// Share of the step in which a GPU waits for other pipeline stages.
     pub bubble: f64,
 }
 
-/// All that this setup could use, fastest first. Data parallel ways are simulated, and so is tensor or pipeline parallelism
-/// where it is what was asked, then alone. Otherwise tensor and pipeline parallelism follow their papers' formulas over the simulated kernels, with all blocks alike and nothing hidden:
+/// All strategies that this setup could use, fastest first.
 ///
-/// - tensor: every kernel of a block does its part of the work, sequence parallelism included, and each block gathers
-///   and scatters its activations twice forward and twice backward (arXiv 1909.08053, 2205.05198); all GPUs work on
-///   one batch;
-/// - pipeline: each GPU has its part of the blocks and works on one micro-batch after the other, of which `accum` says
-///   how many there are (`GPipe`, arXiv 1811.06965); activations go from stage to stage and their gradients back.
+/// Data parallel strategies are simulated. If the setup itself uses tensor or pipeline parallelism, that strategy alone
+/// is simulated. Otherwise tensor and pipeline parallelism follow the formulas of their papers over the simulated
+/// kernels, with equal blocks and no overlap:
+///
+/// - tensor: each kernel of a block does its share of the work, including sequence parallelism, and each block gathers
+///   and scatters its activations twice forward and twice backward (arXiv 1909.08053, 2205.05198); all GPUs work on one
+///   batch;
+/// - pipeline: each GPU holds its share of the blocks and works on one micro-batch after the other, `accum` in total
+///   (`GPipe`, arXiv 1811.06965); activations pass from stage to stage, and their gradients back.
 pub fn ways(
     recording: &Recording,
     setup: &Setup,
@@ -59,7 +62,7 @@ pub fn ways(
             bubble: together.waiting / (together.waiting + together.last.without_update()),
         }
     };
-    // Where the step is of one GPU's part of the model, no other way can be told from it.
+    // The recording covers one GPU's part of the model, so other strategies cannot be derived from it.
     if parallel.is_in_parts() {
         let name = if parallel.strategy.is_pipeline() {
             "pipeline"
@@ -83,7 +86,7 @@ pub fn ways(
         }
         out.push(simulated(name, &parallel, compression));
     }
-    // what goes from block to block, which autocast leaves in fp32
+    // Hidden states between blocks, which autocast leaves in fp32.
     let width = if parallel.mp || setup.precision == Precision::Bf16 {
         2
     } else {
@@ -102,16 +105,16 @@ fn samples(setup: &Setup, batches: u64) -> f64 {
     (setup.batch * setup.accum.max(1) * batches) as f64
 }
 
-/// Blocks of a model, and the bytes that go from one to the next.
+/// Number of blocks in a model, and the bytes passed between them.
 struct Blocks {
     modules: Units,
     count: u64,
-    /// Of all blocks' inputs together.
+    /// Bytes of all blocks' inputs.
     activations: u64,
 }
 
 impl Blocks {
-    /// A block's first norm reads what comes in.
+    /// Finds the input of each block as the input of its first norm.
     fn of(recording: &Recording, width: u64) -> Self {
         let modules = Units::of(&recording.log);
         let mut inputs = vec![0_u64; modules.count];
@@ -156,7 +159,7 @@ fn tensor(
     };
     let passes = phase(Phase::Forward, work.forward()) + phase(Phase::Backward, work.backward());
     let update = phase(Phase::Optimizer, work.optimizer());
-    // twice forward, twice backward, each an all-gather and a reduce-scatter
+    // Each block communicates twice forward and twice backward, each time an all-gather and a reduce-scatter.
     let (mut exposed, mut bytes) = (0.0, 0.0);
     let block = (blocks.activations / blocks.count.max(1)) as f64;
     for kind in [Collective::AllGather, Collective::ReduceScatter] {
@@ -175,13 +178,13 @@ fn tensor(
     }
 }
 
-/// A kernel over its part of the work: of heads, of outputs or inputs of a product, of elements.
+/// A kernel on its share of the work: of the heads, of a product's outputs or inputs, or of the elements.
 fn share(launch: &Launch, world: u64) -> Launch {
     let part = |n: u64| n.div_ceil(world);
     let [a, b, c, d] = launch.extents;
     let extents = match launch.class {
         Class::Attention(_) => [part(a), b, c, d],
-        // a map is cut along the longer of its weight's sides; products of attention along their heads
+        // A linear layer is split along the longer side of its weight, products of attention along their heads.
         Class::Matmul(_) if d > 1 => [a, b, c, part(d)],
         Class::Matmul(_) if b >= c => [a, part(b), c, d],
         Class::Matmul(_) => [a, b, part(c), d],
@@ -205,7 +208,7 @@ fn pipeline(
     let alone = step(recording, costs);
     let (micro_batches, stages) = (setup.accum.max(1), world.min(blocks.count));
     let block = (blocks.activations / blocks.count.max(1)) as f64;
-    // each turn hands activations on, and gradients back
+    // Each turn passes activations on, and gradients back.
     let hand = 2.0 * network.seconds(Collective::SendReceive, block, stages);
     let turn = alone.without_update() / stages as f64 + hand;
     let turns = (micro_batches + stages - 1) as f64;

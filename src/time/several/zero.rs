@@ -1,4 +1,4 @@
-//! `ZeroRedundancyOptimizer`: each GPU updates its part of the parameters and sends it to the others.
+//! Simulates `ZeroRedundancyOptimizer`: each GPU updates its share of the parameters and broadcasts it to the others.
 
 use super::super::communication::Collective;
 use super::super::timeline::Phase;
@@ -7,7 +7,7 @@ use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::{Recording, own_parameters};
 use vramscope_engine::tape::work::{Chore, Class, Item, Launch};
 
-/// The update of the first rank's parameters, then every parameter's broadcast, one by one, from whom it belongs to
+/// Simulates the update of the first rank's parameters, then a broadcast of every parameter from its owner, one by one
 /// (`_sync_params`).
 pub(super) fn update(player: &mut Player<'_, '_>, recording: &Recording, parallel: &Parallel) {
     let own = own_parameters(recording, parallel.world);
@@ -28,7 +28,7 @@ pub(super) fn update(player: &mut Player<'_, '_>, recording: &Recording, paralle
     for item in recording.work.optimizer() {
         match item {
             Item::Launch(launch) => player.item(&Item::Launch(part(launch, share))),
-            // the host turns to its own parameters alone; all drop their gradients
+            // The host iterates over its own parameters only, but every rank clears all gradients.
             Item::Chore(Chore::Parameter(name, _)) if *name != "zero_grad" => {
                 if own.get(turns % own.len().max(1)).copied().unwrap_or(true) {
                     player.item(item);
@@ -47,7 +47,7 @@ pub(super) fn update(player: &mut Player<'_, '_>, recording: &Recording, paralle
     player.join(done);
 }
 
-/// A kernel of an update over a share of its elements.
+/// A kernel of an update on a share of its elements.
 pub(super) fn part(launch: &Launch, share: f64) -> Launch {
     let of = |n: u64| (n as f64 * share).ceil() as u64;
     let [tensors, elements, c, d] = launch.extents;

@@ -1,4 +1,4 @@
-//! A pass and an update by themselves against whole runs.
+//! Compares separately recorded passes and updates with whole runs.
 
 use vramscope_engine::device::Device;
 use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision, ZeroGrad};
@@ -47,7 +47,7 @@ fn setups() -> Vec<Setup> {
     ]
 }
 
-/// Every model with every setup that it can run.
+/// Calls `check` for every model with every setup that it can run.
 fn each(mut check: impl FnMut(&Model, &Setup)) {
     for name in MODELS {
         let model = Model::from_catalogue(name).unwrap();
@@ -59,7 +59,7 @@ fn each(mut check: impl FnMut(&Model, &Setup)) {
                 _ => !text,
             };
             let alone = text && matches!(setup.ckpt, Checkpointing::Vision | Checkpointing::Language);
-            // These fail in transformers too.
+            // These combinations also fail in transformers.
             let autocast = matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16);
             let liger = name == "gpt2-medium" && setup.loss == Loss::FusedLinear;
             let fails = liger || (name == "smolvlm-256m" && autocast);
@@ -71,7 +71,7 @@ fn each(mut check: impl FnMut(&Model, &Setup)) {
     }
 }
 
-/// A pass of a model that is made for it.
+/// Records one pass of a model for a setup.
 fn pass(model: &Model, setup: &Setup, whole: bool) -> (Pass, i64) {
     let pass = PassRecorder::default().pass(model, setup, Gpu::H200.into(), (true, whole));
     pass.unwrap()
@@ -126,7 +126,7 @@ fn a_model_that_stands_passes_as_a_new_one() {
     });
 }
 
-/// The pass and the update of a run that is recorded as a whole, counted.
+/// A separately recorded pass and update have the memory of the same run recorded as a whole.
 #[test]
 fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
     let mut recorder = PassRecorder::default();

@@ -1,18 +1,20 @@
+//! `cargo xtask bench-wasm`: times estimates in WebAssembly.
+
 use crate::process::{cargo, find, program, run};
 use crate::{Failure, root, tools};
 
-/// Runs in the repository's root.
+/// Node.js script, relative to the repository's root.
 const SCRIPT: &str = "src/xtask/commands/bench_wasm.mjs";
 
-/// Estimates of a usual size (llava-1.5-7b, 4 × 2048 positions) and of the largest (qwen2.5-vl-7b,
-/// 4096 positions, four large images): `CASES` of `src/engine/benches/estimate.rs`.
+/// Examples with a typical estimate (llava-1.5-7b, 4 × 2048 positions) and the largest one (qwen2.5-vl-7b, 4096
+/// positions, four large images), as in `CASES` of `src/engine/benches/estimate.rs`.
 const EXAMPLES: [&str; 2] = ["usual_estimate", "largest_estimate"];
 
-/// Times two estimates in WebAssembly, built as for the page and run by Node.js; the native figures
-/// come from `cargo bench -p vramscope-engine --bench estimate`.
+/// Times two estimates in WebAssembly, built as for the page and run by Node.js. `cargo bench -p vramscope-engine
+/// --bench estimate` gives the native times.
 ///
 /// # Errors
-/// When Node.js is missing, or the build or an estimate fails.
+/// If Node.js is missing, or the build or an estimate fails.
 pub fn bench_wasm() -> Result<(), Failure> {
     let node = find(&["node", "nodejs"])
         .ok_or_else(|| Failure::new("there is no `node` on PATH: install Node.js 18 or later".to_owned()))?;

@@ -1,27 +1,29 @@
+//! `cargo xtask build`: builds the page.
+
 use crate::{Failure, dist, page, tools};
 
-/// How rustc compiles the published page, as a variable of cargo's. Components and attributes are behind
-/// one type each: leptos's code for them is there once. And the threshold for inlining lies between those
-/// of "s" and "z": the engine is a twentieth smaller than at "s" and as fast (`cargo xtask bench-wasm`).
+/// Environment variable with rustc's flags for the published page. `erase_components` compiles leptos's code for
+/// components and attributes only once, behind one type each. The inlining threshold lies between those of "s" and "z":
+/// the engine is 5% smaller than with "s" and as fast (`cargo xtask bench-wasm`).
 pub const WASM_RUSTFLAGS: (&str, &str) = (
     "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
     "--cfg=erase_components -Cllvm-args=-inline-threshold=25",
 );
 
-/// How a page is built.
+/// Kind of build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
-    /// As people get it: optimized as a whole, which takes minutes.
+    /// For publication: fully optimised, which takes minutes.
     Published,
-    /// For a look while developing: what changed is compiled, and nothing is optimized twice.
+    /// For development: only changes are compiled, and nothing is optimised afterwards.
     Quick,
 }
 
 impl Build {
-    /// Reads the arguments of `cargo xtask build`.
+    /// Parses the arguments of `cargo xtask build`.
     ///
     /// # Errors
-    /// When they are not understood.
+    /// If an argument is unknown.
     pub fn of(args: &[String]) -> Result<Self, Failure> {
         match args {
             [] => Ok(Self::Published),
@@ -30,7 +32,7 @@ impl Build {
         }
     }
 
-    /// The profile that cargo builds with.
+    /// Cargo profile of the build.
     pub const fn profile(self) -> &'static str {
         match self {
             Self::Published => "wasm",
@@ -42,7 +44,7 @@ impl Build {
 /// Builds the page into `dist/`.
 ///
 /// # Errors
-/// When a tool is missing and cannot be installed, or the build fails.
+/// If a tool is missing and cannot be installed, or the build fails.
 pub fn build(how: Build) -> Result<(), Failure> {
     tools::for_page()?;
     page::build(&dist(), how)

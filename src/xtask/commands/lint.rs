@@ -1,10 +1,12 @@
+//! `cargo xtask lint`: checks format and lints.
+
 use crate::process::{cargo, run};
 use crate::{Failure, tools};
 
-/// rustfmt, and clippy for native and for the browser.
+/// Runs rustfmt, and clippy for the native target and the browser.
 ///
 /// # Errors
-/// When either finds something.
+/// If either finds something.
 pub fn lint() -> Result<(), Failure> {
     tools::wasm_target()?;
     run(cargo().args(["fmt", "--all", "--check"]))?;

@@ -1,11 +1,13 @@
+//! `cargo xtask measure`: measures the published page in a browser.
+
 use crate::process::{cargo, run};
 use crate::{Failure, tools};
 
-/// What a visit to the page as it is published costs: bytes, time until it is usable, and time from
-/// a change to its painted result, in a real browser.
+/// Measures the cost of a visit to the published page in a real browser: bytes, time until the page is usable, and time
+/// from a change to the painted result.
 ///
 /// # Errors
-/// When there is no browser, or the build or a step of the measurement fails.
+/// If there is no browser, or the build or a step of the measurement fails.
 pub fn measure() -> Result<(), Failure> {
     tools::browser()?;
     super::build(super::Build::Published)?;

@@ -1,3 +1,5 @@
+//! `cargo xtask plans`: writes the precomputed plans.
+
 use std::fs;
 
 use serde_json::{Value, json};
@@ -5,7 +7,7 @@ use serde_json::{Value, json};
 use crate::process::{cargo, output, program, run};
 use crate::{Failure, root};
 
-/// Models that people fine-tune.
+/// Models that are commonly fine-tuned.
 const MODELS: [&str; 6] = [
     "smolvlm2-2.2b",
     "internvl3-2b",
@@ -15,7 +17,7 @@ const MODELS: [&str; 6] = [
     "qwen2.5-vl-7b",
 ];
 
-/// A card for each size of memory that is common, in GB.
+/// One card for each common memory size, in GB.
 const CARDS: [(u64, &str); 8] = [
     (8, "RTX 4060"),
     (12, "RTX 4070"),
@@ -27,10 +29,11 @@ const CARDS: [(u64, &str); 8] = [
     (141, "H200"),
 ];
 
-/// Plans each pair and keeps what is recommended: `src/app/data/ready_plans.jsonl`, which a test holds to the engine.
+/// Plans each pair of model and card and writes the recommendations to `tests/data/ready_plans.jsonl`; a test compares
+/// them with the engine.
 ///
 /// # Errors
-/// When the command line cannot be built, or a plan cannot be made.
+/// If the command line cannot be built, or a plan fails.
 pub fn plans() -> Result<(), Failure> {
     run(cargo().args(["build", "--release", "--locked", "-p", "vramscope"]))?;
     let mut all = Vec::new();

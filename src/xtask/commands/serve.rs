@@ -1,3 +1,5 @@
+//! `cargo xtask serve`: builds and serves the page.
+
 use std::process::Stdio;
 use std::thread;
 
@@ -7,7 +9,7 @@ use crate::{Failure, dist, static_server};
 /// Builds the page, serves it on the loopback interface and opens it in the browser.
 ///
 /// # Errors
-/// When the build fails or the port is taken.
+/// If the build fails or the port is in use.
 pub fn serve(args: &[String]) -> Result<(), Failure> {
     let port = port(args)?;
     super::build(super::Build::Published)?;
@@ -34,7 +36,7 @@ fn port(args: &[String]) -> Result<u16, Failure> {
     }
 }
 
-/// Asks the desktop to open the address; where there is none, the printed address is enough.
+/// Opens the address in the desktop's browser; failures are ignored, since the address is printed too.
 fn open(url: &str) {
     let Some(opener) = find(&["xdg-open", "open"]) else {
         return;

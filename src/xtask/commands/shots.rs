@@ -1,10 +1,12 @@
+//! `cargo xtask shots`: takes screenshots of the page.
+
 use crate::process::{cargo, run};
 use crate::{Failure, tools};
 
-/// Draws every built page at two widths, in both themes and three languages, into `target/shots`.
+/// Takes screenshots of every page at two widths, in both themes and three languages, into `target/shots`.
 ///
 /// # Errors
-/// When there is no browser or no built page.
+/// If there is no browser or no built page.
 pub fn shots() -> Result<(), Failure> {
     tools::browser()?;
     run(cargo().args([

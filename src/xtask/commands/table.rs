@@ -1,10 +1,12 @@
+//! `cargo xtask table`: updates the tables of measured against predicted values.
+
 use crate::Failure;
 use crate::process::{cargo, run};
 
-/// Writes the tables of measured against predicted anew; look at what changed before keeping it.
+/// Rewrites the tables of measured against predicted values; review the changes before committing them.
 ///
 /// # Errors
-/// When the tests that make it cannot be built or run.
+/// If the tests that write them cannot be built or run.
 pub fn table() -> Result<(), Failure> {
     let make = [
         "test",

@@ -1,29 +1,31 @@
+//! `cargo xtask test`: builds the page and runs all tests.
+
 use crate::process::{cargo, run};
 use crate::{Failure, tools};
 
-/// Builds the page as it is published, then runs every test, the browser's among them. The last
-/// lines printed are nextest's summary.
+/// Builds the published page, then runs every test, including those in the browser. The last lines printed are
+/// nextest's summary.
 ///
 /// # Errors
-/// When a tool is missing and cannot be installed, the build fails, or a test fails.
+/// If a tool is missing and cannot be installed, the build fails, or a test fails.
 pub fn test(args: &[String]) -> Result<(), Failure> {
     tools::for_tests()?;
     tools::exports()?;
     super::build(super::Build::Published)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
     portable()?;
-    // This builds the command line too, which the browser's tests compare the page with.
+    // This also builds the command line, with which the browser tests compare the page.
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
 }
 
-/// The portable backend, which a usual build does not have, on lavapipe or a GPU: its kernels, and the way of
-/// what it measures to the page.
+/// Tests the portable backend, which normal builds leave out, on lavapipe or a GPU: its kernels, and the path of its
+/// measurements to the page.
 fn portable() -> Result<(), Failure> {
     if !tools::vulkan()? {
         eprintln!("no Vulkan is installed: the portable backend's kernels are not compared");
         return Ok(());
     }
-    // The whole workspace is named, so that dependencies have the features that the other tests compiled them with.
+    // Name the whole workspace, so that dependencies keep the features that the other tests compiled them with.
     let only = [
         "--features",
         "vramscope/portable",

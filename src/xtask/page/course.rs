@@ -1,5 +1,5 @@
-//! The course: one file for each language, under a name that changes with its content. What does not
-//! depend on the language is in all of them, so that a reader fetches one file.
+//! Writes the course as one content-hashed file per language. Each file includes the language-independent parts, so
+//! that a reader fetches only one.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use super::published::Published;
 use crate::{Failure, root};
 
-/// Languages, by the names of their folders.
+/// Languages, by folder name.
 pub const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
-/// Parts, in the order of the course, by the names of their files.
+/// Parts in the order of the course, by file name.
 pub const PARTS: [&str; 4] = ["9", "11", "V", "L"];
 
-/// Writes the languages and names them in the page.
+/// Writes the languages and enters their names in the page.
 pub fn write(page: &mut Published) -> Result<(), Failure> {
     for language in LANGUAGES {
         let text = whole(&root().join("src/app/course"), language)?.to_string();
@@ -23,10 +23,10 @@ pub fn write(page: &mut Published) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The course in one language: `parts` as they are, and `texts` by row.
+/// Combines the course in one language: `parts` unchanged, and `texts` by row.
 ///
 /// # Errors
-/// A file that is missing or not well formed.
+/// If a file is missing or malformed.
 pub fn whole(folder: &Path, language: &str) -> Result<Value, Failure> {
     let read = |name: &str| -> Result<Value, Failure> {
         let path = folder.join(name);

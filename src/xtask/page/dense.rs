@@ -1,12 +1,13 @@
-//! Bytes as text that may stand in a script element: 91 printable letters, of which two hold 13 bits or 14 (basE91).
-//! 23% is added, where base64 adds 33%.
+//! Encodes bytes as text for a script element with 91 printable characters, two of which hold 13 or 14 bits (basE91).
+//! It adds 23% to the size, where base64 adds 33%.
 
-/// Letters, in rising order of ASCII: all that are printable but space and the three that markup is made of.
+/// Number of characters, in ascending order of ASCII: the printable ones except space and the three special characters
+/// of markup.
 const LETTERS: u32 = 91;
-/// Two letters have this many values more than 13 bits: so many of these take a 14th bit.
+/// Number of values of two characters beyond 13 bits; as many values take a 14th bit.
 const WIDE: u32 = LETTERS * LETTERS - (1 << 13);
 
-/// The text of some bytes; `src/app/js/unpack.js` reads it.
+/// Encodes bytes; `src/app/js/unpack.js` decodes them.
 pub fn dense(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 16 / 13 + 2);
     let (mut bits, mut count) = (0_u32, 0);
@@ -43,7 +44,7 @@ fn letter(value: u32) -> char {
 mod tests {
     use super::*;
 
-    /// As `src/app/js/unpack.js` does.
+    /// Decodes like `src/app/js/unpack.js`.
     fn read(text: &str) -> Vec<u8> {
         let value = |letter: u8| {
             let markup = b"&<>".iter().filter(|&&of_markup| letter > of_markup).count();

@@ -1,20 +1,20 @@
-//! The scripts that `wasm-bindgen` and `wasm-split` write, as one: they import each other, which the page as one
-//! file could not carry, and ask for chunks beside themselves, while the page knows where these are.
+//! Joins the scripts that `wasm-bindgen` and `wasm-split` write. They import each other, which a single-file page does
+//! not allow, and fetch chunks relative to themselves, while only the page knows where the chunks are.
 
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// What `wasm-split` calls its script.
+/// File name of the script that `wasm-split` writes.
 pub const LOADER: &str = "__wasm_split.js";
 
-/// What the loader of a chunk asks for, around the chunk's file name.
+/// Text around a chunk's file name in the loader's request.
 const ASK: (&str, &str) = ("fetch(new URL(\"./", ".wasm\", import.meta.url))");
 
-/// One script of the function that fetches chunks, the loader, and the glue.
+/// Joins the function that fetches chunks, the loader, and the glue to one script.
 ///
 /// # Errors
-/// When one of them is not as known.
+/// If one of them differs from the expected form.
 pub fn join(fetch: &str, loader: &str, glue: &str) -> Result<String, Failure> {
     let unknown = |what: &str| Failure::new(format!("{what}: another release of wasm-split or wasm-bindgen?"));
     let mut out = format!("{fetch}\n");
@@ -58,10 +58,10 @@ pub fn join(fetch: &str, loader: &str, glue: &str) -> Result<String, Failure> {
     Ok(out)
 }
 
-/// Names and files of the chunks in a folder, sorted.
+/// Names and paths of the chunks in a folder, sorted.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// If the folder cannot be read.
 pub fn chunks(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     let mut chunks = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -76,8 +76,7 @@ pub fn chunks(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     Ok(chunks)
 }
 
-/// What the page calls the chunk of this file: `split_NAME` is that of its split points, `chunk_N` what several
-/// of them share.
+/// Name of a chunk in the page: `split_NAME` belongs to a split point, `chunk_N` is shared by several.
 fn name(stem: &str) -> String {
     match stem.strip_prefix("split_") {
         Some(name) => name.to_owned(),

@@ -1,17 +1,17 @@
-//! Short names for what a program imports from its glue. `wasm-bindgen` names each import after what it does and a
-//! hash, which no packer can shorten: 6 KB of a first visit.
+//! Shortens the names of a program's imports from its glue. `wasm-bindgen` names each import by function and hash, and
+//! hashes do not compress: 6 KB of a first visit.
 
 use crate::Failure;
 
-/// What the program calls its glue.
+/// Module name of the glue in the program.
 const GLUE: &str = "./program_bg.js";
-/// The section of imports, by the number that WebAssembly gives it.
+/// ID of WebAssembly's import section.
 const IMPORTS: u8 = 2;
 
-/// The program and its glue with `i0`, `i1`, … for the names of imports.
+/// Renames the imports in the program and its glue to `i0`, `i1`, ….
 ///
 /// # Errors
-/// When either is not as known: each import stands in the glue once, at the beginning of a line.
+/// If either differs from the expected form, in which the glue has each import once, at the start of a line.
 pub fn shorten(wasm: &[u8], glue: &str) -> Result<(Vec<u8>, String), Failure> {
     let unknown = |what: &str| Failure::new(format!("{what}: another release of wasm-bindgen?"));
     let sections = sections(wasm).ok_or_else(|| unknown("the program has sections of another form"))?;
@@ -38,7 +38,7 @@ pub fn shorten(wasm: &[u8], glue: &str) -> Result<(Vec<u8>, String), Failure> {
     Ok((out, glue))
 }
 
-/// Numbers and contents of all sections.
+/// IDs and contents of all sections.
 fn sections(wasm: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     let mut rest = wasm.get(8..)?;
     let mut sections = Vec::new();
@@ -50,7 +50,7 @@ fn sections(wasm: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     Some(sections)
 }
 
-/// The imports with short names for those of the glue, and what these were called.
+/// The import section with short names for the glue's imports, and their previous names.
 fn renamed(mut imports: &[u8]) -> Option<(Vec<u8>, Vec<String>)> {
     let count = number(&mut imports)?;
     let (mut out, mut names) = (Vec::new(), Vec::new());
@@ -59,7 +59,7 @@ fn renamed(mut imports: &[u8]) -> Option<(Vec<u8>, Vec<String>)> {
         let module = text(&mut imports)?;
         let name = text(&mut imports)?;
         write_text(&mut out, module);
-        // Functions alone come from the glue's list.
+        // Only functions are imported from the glue.
         if module == GLUE && imports.first() == Some(&0) {
             write_text(&mut out, &format!("i{}", names.len()));
             names.push(name.to_owned());
@@ -72,7 +72,7 @@ fn renamed(mut imports: &[u8]) -> Option<(Vec<u8>, Vec<String>)> {
     imports.is_empty().then_some((out, names))
 }
 
-/// How many bytes say what an import is: a function, table, memory or global.
+/// Number of bytes that describe an import: a function, table, memory or global.
 fn kind_len(imports: &[u8]) -> Option<usize> {
     let (&kind, mut rest) = imports.split_first()?;
     let before = rest.len();
@@ -105,7 +105,7 @@ fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
     std::str::from_utf8(take(bytes, len)?).ok()
 }
 
-/// Reads an unsigned LEB128.
+/// Decodes an unsigned LEB128 number.
 fn number(bytes: &mut &[u8]) -> Option<usize> {
     let mut value = 0;
     for shift in (0..35).step_by(7) {
@@ -135,7 +135,7 @@ fn write_text(out: &mut Vec<u8>, text: &str) {
 mod tests {
     use super::*;
 
-    /// A program that imports a function of each of two modules, and a memory; then a section of another kind.
+    /// A program that imports one function from each of two modules, and a memory, followed by another section.
     fn program(names: [&str; 2]) -> Vec<u8> {
         let mut imports = vec![3];
         for (module, name) in [GLUE, "./other.js"].into_iter().zip(names) {

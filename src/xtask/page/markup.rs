@@ -1,27 +1,27 @@
-//! Just enough of HTML to rewrite the elements of the page's own head.
+//! Minimal HTML parsing, to rewrite elements in the head of the page.
 
 use crate::Failure;
 
-/// An element as it is written: its start tag, and for scripts all up to the end tag.
+/// An element as text: its start tag, and for scripts everything up to the end tag.
 #[derive(Debug, Clone, Copy)]
 pub struct Element<'a> {
     text: &'a str,
 }
 
 impl<'a> Element<'a> {
-    /// Whether it is an element of this name.
+    /// Returns true if the element has this tag name.
     pub fn is(self, name: &str) -> bool {
         let rest = self.text.strip_prefix('<').and_then(|t| t.strip_prefix(name));
         rest.is_some_and(|t| t.starts_with([' ', '>', '/']))
     }
 
-    /// The value of an attribute; attributes are written with double quotes.
+    /// Value of an attribute, which must be in double quotes.
     pub fn attribute(self, name: &str) -> Option<&'a str> {
         let (_, rest) = self.text.split_once(&format!(" {name}=\""))?;
         rest.split_once('"').map(|(value, _)| value)
     }
 
-    /// Attributes whose names begin with `data-`, by the rest of their names.
+    /// Attributes that begin with `data-`, by the rest of their names.
     pub fn data(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.text.split(" data-").skip(1).filter_map(|rest| {
             let (name, rest) = rest.split_once("=\"")?;
@@ -30,10 +30,10 @@ impl<'a> Element<'a> {
     }
 }
 
-/// Replaces elements of these names by what `replace` gives; `None` keeps one as it is.
+/// Replaces elements with these tag names by the result of `replace`; `None` keeps an element unchanged.
 ///
 /// # Errors
-/// That of `replace`, or an element without an end.
+/// The error of `replace`, or an element without an end.
 pub fn rewrite(
     html: &str,
     names: &[&str],

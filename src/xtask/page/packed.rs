@@ -1,4 +1,4 @@
-//! A file in Brotli and one in gzip beside each file of the page, as servers send them to browsers.
+//! Writes Brotli and gzip files beside each file of the page, for servers that send them to browsers.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,14 +13,15 @@ use super::RECORDS;
 use crate::Failure;
 use crate::commands::Build;
 
-/// The file names of the two encodings end so, as `ServeDir` of tower-http, nginx and others look for them.
+/// File name extensions of the two encodings, as `ServeDir` of tower-http, nginx and others expect them.
 const ENDS: [&str; 2] = ["br", "gz"];
 
-/// Writes both beside each file that they make at least a tenth smaller, and removes those of an earlier build. The
-/// list of records has none: `vramscope export` writes it anew, and a server would go on sending the older one.
+/// Writes both encodings for each file that they shrink by at least a tenth, and removes those of an earlier build. The
+/// list of records is not compressed: `vramscope export` rewrites it, and a server would keep sending the compressed
+/// old one.
 ///
 /// # Errors
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub fn write(dist: &Path, how: Build) -> Result<(), Failure> {
     let mut files = Vec::new();
     collect(dist, &mut files)?;
@@ -46,7 +47,7 @@ pub fn write(dist: &Path, how: Build) -> Result<(), Failure> {
     Ok(done.into_iter().collect::<io::Result<()>>()?)
 }
 
-/// Whether a file of the page is another one in an encoding.
+/// Returns true if a file of the page is the compressed form of another one.
 pub fn is_packed(path: &Path) -> bool {
     path.extension()
         .is_some_and(|end| ENDS.iter().any(|known| end == *known))
@@ -80,7 +81,7 @@ fn pack(path: &Path, how: Build) -> io::Result<()> {
 fn brotli(plain: &[u8], how: Build) -> io::Result<Vec<u8>> {
     let options = BrotliEncoderParams {
         quality: if how == Build::Published { 11 } else { 4 },
-        // The largest window that every browser takes, 16 MiB: the whole of any file of the page.
+        // The largest window that every browser supports, 16 MiB, which exceeds any file of the page.
         lgwin: 24,
         size_hint: plain.len(),
         ..Default::default()

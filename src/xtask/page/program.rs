@@ -1,4 +1,4 @@
-//! A program of the page: compiled, cut into chunks, given its glue, optimized.
+//! Builds a program of the page: compiles it, splits it into chunks, adds its glue and optimises it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use crate::commands::{Build, WASM_RUSTFLAGS};
 use crate::process::{cargo, program, run};
 use crate::{Failure, root, tools};
 
-/// How `wasm-opt` makes a published program small. Without inlining: what it inlines packs worse. The page's
-/// memory begins at zero, and nothing is at its lowest addresses.
+/// Options of `wasm-opt` for a small published program. Inlining is off, since inlined code compresses worse. The
+/// page's memory starts out as zeros and has nothing at its lowest addresses.
 const OPTIMIZE: [&str; 16] = [
     "-Os",
     "--always-inline-max-function-size=0",
@@ -28,13 +28,13 @@ const OPTIMIZE: [&str; 16] = [
     "-o",
 ];
 
-/// A program, ready to be published.
+/// A program, ready for publication.
 pub struct Program {
-    /// The script that starts it.
+    /// Script that starts the program.
     pub glue: String,
-    /// What runs first.
+    /// WebAssembly that is loaded at the start.
     pub wasm: Vec<u8>,
-    /// What is fetched when it is first needed, by name.
+    /// Lazily loaded chunks, by name.
     pub chunks: Vec<(String, Vec<u8>)>,
 }
 
@@ -42,7 +42,7 @@ impl Program {
     /// Builds the program of a package.
     ///
     /// # Errors
-    /// When a tool fails.
+    /// If a tool fails.
     pub fn whole(package: &str, how: Build) -> Result<Self, Failure> {
         let compiled = compile(package, how)?;
         let folder = empty_folder(package)?;
@@ -56,16 +56,16 @@ impl Program {
         })
     }
 
-    /// Builds the program of a package and cuts it at its split points (`src/app/loaders.rs`).
+    /// Builds the program of a package and splits it at its split points (`src/app/chunk.rs`).
     ///
     /// # Errors
-    /// When a tool fails, or writes something that is not understood here.
+    /// If a tool fails, or its output has an unexpected form.
     pub fn in_chunks(package: &str, how: Build) -> Result<Self, Failure> {
         let compiled = compile(package, how)?;
         let folder = empty_folder(package)?;
         let chunked = ["--target", "web", "--out-name", "program"];
         run(program("wasm-split-cli").args([&compiled, &folder]).args(chunked))?;
-        // What the chunks share with the rest is exported, and would be removed as the linker's own.
+        // Keep the exports that chunks share with the main module; they would be removed as internal to the linker.
         bind(&folder.join("program.wasm"), &folder, &["--keep-lld-exports"])?;
         let mut chunks = Vec::new();
         for (name, file) in glue::chunks(&folder)? {
@@ -97,7 +97,7 @@ fn compile(package: &str, how: Build) -> Result<PathBuf, Failure> {
         .join(format!("{package}.wasm")))
 }
 
-/// Where what becomes of a program is put.
+/// Creates an empty folder for the build steps of a program.
 fn empty_folder(package: &str) -> Result<PathBuf, Failure> {
     let folder = target_folder().join("page").join(package);
     if folder.exists() {
@@ -107,7 +107,7 @@ fn empty_folder(package: &str) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// Gives a program its glue: `program.js` and `program_bg.wasm`.
+/// Generates the glue of a program: `program.js` and `program_bg.wasm`.
 fn bind(wasm: &Path, folder: &Path, options: &[&str]) -> Result<(), Failure> {
     let named = ["--target", "web", "--no-typescript", "--out-name", "program"];
     run(program("wasm-bindgen")

@@ -1,27 +1,28 @@
-//! Files under names that change with their content: a browser may keep them for ever.
+//! Publishes files under content-hashed names, so that browsers may cache them forever.
 
 use std::path::Path;
 
 use super::sha256;
 use crate::Failure;
 
-/// The folder of the page, and the page as far as it is written.
+/// Output folder of the page, and its HTML so far.
 pub struct Published<'a> {
     dist: &'a Path,
-    /// What `index.html` will say.
+    /// Contents of `index.html`.
     pub html: String,
 }
 
 impl<'a> Published<'a> {
-    /// A page that names its files plainly.
+    /// A page that refers to its files by plain names.
     pub fn new(dist: &'a Path, html: String) -> Self {
         Self { dist, html }
     }
 
-    /// Writes what the page calls `plain`, such as `words/en.txt`, and has the page name what was written.
+    /// Writes the file that the page calls `plain`, such as `words/en.txt`, and replaces that name in the page by the
+    /// hashed one.
     ///
     /// # Errors
-    /// When the page does not name it, or it cannot be written.
+    /// If the page does not contain the name, or the file cannot be written.
     pub fn add(&mut self, plain: &str, content: &[u8]) -> Result<(), Failure> {
         let quoted = format!("\"{plain}\"");
         if !self.html.contains(&quoted) {
@@ -32,10 +33,10 @@ impl<'a> Published<'a> {
         Ok(())
     }
 
-    /// Writes a file, and gives the name that it got.
+    /// Writes a file and returns its hashed name.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, plain: &str, content: &[u8]) -> Result<String, Failure> {
         let (stem, extension) = plain.rsplit_once('.').unwrap_or((plain, ""));
         let name = format!("{stem}-{}.{extension}", digest(content));
@@ -48,7 +49,7 @@ impl<'a> Published<'a> {
     }
 }
 
-/// What distinguishes a content in a file's name.
+/// Hash of the content for the file name.
 fn digest(content: &[u8]) -> String {
     sha256(content)
         .iter()

@@ -1,15 +1,15 @@
-//! The service worker: `src/app/js/service-worker.js` with the list of what it keeps.
+//! Writes the service worker: `src/app/js/service-worker.js` with the list of files that it caches.
 
 use std::path::Path;
 
 use super::{EMBED, PAGE, SINGLE_FILE, packed, sha256};
 use crate::Failure;
 
-/// Its name never changes: a browser looks for a newer version at the same address.
+/// File name, which must never change: browsers look for updates at the same address.
 const NAME: &str = "service-worker.js";
 
-/// Writes it into `dist`. Its version is a digest of the names and contents of all files that it
-/// keeps, so that it changes exactly when one of them does.
+/// Writes the service worker into `dist`. Its version is a digest of the names and contents of all cached files, so
+/// that it changes exactly when one of them does.
 pub fn write(dist: &Path) -> Result<(), Failure> {
     let template = std::fs::read_to_string(super::scripts().join(NAME))?;
     std::fs::write(dist.join(NAME), with_files(&template, &kept(dist)?))?;
@@ -27,13 +27,13 @@ fn with_files(template: &str, files: &[(String, Vec<u8>)]) -> String {
     format!("const VERSION = \"{version}\";\nconst FILES = {names:?};\n\n{template}")
 }
 
-/// The page is kept as its folder: some hosts send `index.html` on to there, and what was sent on
-/// may not answer a navigation.
+/// Address under which a file is cached. The page is cached as its folder: some hosts redirect `index.html` there, and
+/// a redirected response may not answer a navigation.
 fn address(name: &str) -> &str {
     if name == PAGE { "./" } else { name }
 }
 
-/// What the page is made of, sorted; not what is there for others, and no records, which change without it.
+/// The files of the page, sorted, except files for other pages and records, which change independently.
 fn kept(dist: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut files = Vec::new();
     collect(dist, "", &mut files)?;

@@ -1,5 +1,5 @@
-//! The page as one file that works from `file://`: styles and scripts inside, the compiled parts as
-//! text of gzip ([`dense`]), which `src/app/js/unpack.js` unpacks, and a policy that names what is inside by digest.
+//! Builds the page as a single file that works from `file://`: styles and scripts inline, the compiled parts as gzip in
+//! text ([`dense`]), which `src/app/js/unpack.js` unpacks, and a content security policy with digests of the inline parts.
 
 use std::io::Write as _;
 use std::num::NonZeroU64;
@@ -14,13 +14,13 @@ use super::{PAGE, base64, sha256};
 use crate::commands::Build;
 use crate::{Failure, root};
 
-/// What keeps the page for use offline, which one file needs no help for.
+/// Script that registers the service worker, which a single file does not need.
 const OFFLINE: &str = "offline.js";
 
-/// The whole page in one text, its parts packed as hard as `how` has time for.
+/// Returns the whole page as one text, with its parts compressed as far as `how` allows.
 ///
 /// # Errors
-/// When the page needs something that this does not know how to carry.
+/// If the page needs something that a single file cannot contain.
 pub fn of(dist: &Path, how: Build) -> Result<String, Failure> {
     if dist.join("snippets").exists() {
         return Err(Failure::new(
@@ -43,19 +43,19 @@ pub fn of(dist: &Path, how: Build) -> Result<String, Failure> {
     Ok(html.replacen("</head>", &head, 1))
 }
 
-/// What went into the file.
+/// Contents moved into the single file.
 #[derive(Default)]
 struct Carried {
-    /// All styles: one element, so one digest.
+    /// All styles in one element, so that one digest is enough.
     styles: String,
-    /// Scripts, each with a digest of its own.
+    /// Scripts, each with its own digest.
     scripts: Vec<String>,
-    /// Elements that hold the compiled parts.
+    /// Script elements that hold the compiled parts.
     parts: String,
 }
 
 impl Carried {
-    /// What stands in the single file in the place of an element.
+    /// Replacement for an element in the single file.
     fn take_in(&mut self, (dist, how): (&Path, Build), element: Element) -> Result<Option<String>, Failure> {
         if element.is("script") {
             return self.take_in_script((dist, how), element).map(Some);
@@ -76,12 +76,12 @@ impl Carried {
                     "<link rel=\"icon\" href=\"data:image/svg+xml;base64,{icon}\">"
                 )))
             }
-            // Hints, and what an installed page needs.
+            // Drop hints, and files for an installed page.
             _ => Ok(Some(String::new())),
         }
     }
 
-    /// A script, inline. The data of the one that starts the page name the parts that it starts.
+    /// Inlines a script. The data attributes of the script that starts the page name the parts that it loads.
     fn take_in_script(&mut self, (dist, how): (&Path, Build), element: Element) -> Result<String, Failure> {
         let address = element.attribute("src").unwrap_or_default();
         if address == OFFLINE {
@@ -114,8 +114,8 @@ impl Carried {
         Ok(script)
     }
 
-    /// The page's policy with digests, and addresses of what the page itself unpacks, in the place of
-    /// its host: a file has none.
+    /// The page's policy with digests and addresses of what the page itself unpacks, instead of its host: a file has no
+    /// host.
     fn policy(&self, of_page: &str) -> String {
         let own = |text: &str| format!("'sha256-{}'", base64(sha256(text)));
         let directives = of_page.split(';').filter_map(|directive| {
@@ -125,15 +125,15 @@ impl Carried {
             match name {
                 "script-src" => {
                     sources.extend(self.scripts.iter().map(|text| own(text)));
-                    // The address of the program's own script.
+                    // Address of the program's own script.
                     sources.push("data:".to_owned());
                 }
-                // Parts of the page's own, in the page and in its workers.
+                // The page's own parts, which it and its workers fetch.
                 "connect-src" => sources.extend(["blob:", "data:"].map(str::to_owned)),
                 "style-src" => sources.push(own(&self.styles)),
                 _ => (),
             }
-            // One without a source falls back to `default-src 'none'`.
+            // A directive without a source falls back to `default-src 'none'`.
             (!sources.is_empty()).then(|| format!("{name} {}", sources.join(" ")))
         });
         directives.collect::<Vec<_>>().join("; ")
@@ -143,7 +143,7 @@ impl Carried {
 fn gzip(bytes: &[u8], how: Build) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::new();
     match how {
-        // A twentieth denser, for half a minute of work.
+        // This is 5% denser, but takes half a minute.
         Build::Published => zopfli::compress(options(), zopfli::Format::Gzip, bytes, &mut out)?,
         Build::Quick => GzEncoder::new(&mut out, Compression::fast()).write_all(bytes)?,
     }
@@ -152,7 +152,7 @@ fn gzip(bytes: &[u8], how: Build) -> Result<Vec<u8>, Failure> {
 
 fn options() -> zopfli::Options {
     zopfli::Options {
-        // More saves a thousandth.
+        // More iterations save only 0.1%.
         iteration_count: NonZeroU64::MIN,
         ..zopfli::Options::default()
     }

@@ -1,16 +1,16 @@
-//! The style sheets as one file: they pack better together, and are one request.
+//! Joins the style sheets into one file, which compresses better and needs only one request.
 
 use super::markup::rewrite;
 use super::published::Published;
 use crate::{Failure, root};
 
-/// What the page calls the one sheet.
+/// Name of the joined sheet in the page.
 const SHEET: &str = "style.css";
 
-/// Joins the sheets that the page names, in their order, and names the one in the place of the first.
+/// Joins the sheets that the page names, in their order, and replaces the first one's name by that of the joined sheet.
 ///
 /// # Errors
-/// When a sheet cannot be read.
+/// If a sheet cannot be read.
 pub fn join(page: &mut Published) -> Result<(), Failure> {
     let mut sheets = String::new();
     page.html = rewrite(&page.html, &["link"], |link| {

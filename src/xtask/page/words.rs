@@ -1,4 +1,4 @@
-//! What the page says: a file for each language, under a name that changes with its content.
+//! Writes the page's phrases as one content-hashed file per language.
 
 use vramscope_phrases as phrases;
 

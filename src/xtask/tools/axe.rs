@@ -1,4 +1,4 @@
-//! axe-core, which looks for what keeps people out of a page. It runs in tests and is never shipped.
+//! Installs axe-core, which checks a page's accessibility. It runs in tests and is never shipped.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use super::home;
 
 const PACKAGE: &str = "axe-core@4.10.3";
 
-/// The script, installed from npm where it is missing.
+/// Path of the script, which is installed from npm if it is missing.
 ///
 /// # Errors
-/// When npm is missing or cannot install it.
+/// If npm is missing or cannot install it.
 pub fn axe() -> Result<PathBuf, Failure> {
     let script = home().join("axe/node_modules/axe-core/axe.min.js");
     if !script.is_file() {

@@ -1,4 +1,4 @@
-//! Chromium and its driver, for the tests in a real browser.
+//! Finds or installs Chromium and its driver, for the tests in a real browser.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::system_package;
 use crate::Failure;
 use crate::process::find;
 
-/// A browser and the driver that steers it.
+/// A browser and the driver that controls it.
 #[derive(Debug, Clone)]
 pub struct Browser {
     /// Chromium or Chrome.
@@ -15,10 +15,10 @@ pub struct Browser {
     pub driver: PathBuf,
 }
 
-/// Finds the browser, or installs it where this is a Debian with root's rights.
+/// Finds the browser, or installs it if this is Debian and the user is root.
 ///
 /// # Errors
-/// When it is missing and cannot be installed; the message says what to install.
+/// If it is missing and cannot be installed; the message says what to install.
 pub fn browser() -> Result<Browser, Failure> {
     if let Some(found) = look() {
         return Ok(found);

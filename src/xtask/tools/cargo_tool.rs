@@ -1,20 +1,22 @@
+//! Installs programs from cargo packages.
+
 use crate::Failure;
 use crate::process::{output, program};
 
 use super::{home, install};
 
-/// A program that comes as a cargo package.
+/// A program in a cargo package.
 pub struct CargoTool {
     /// Name of the package.
     pub package: &'static str,
     /// Name of the program.
     pub binary: &'static str,
-    /// Further options of `cargo install`.
+    /// Additional options of `cargo install`.
     pub options: &'static [&'static str],
 }
 
 impl CargoTool {
-    /// Installs exactly this version, unless it is on the search path.
+    /// Installs exactly this version unless it is on the search path.
     pub fn ensure(&self, version: &str) -> Result<(), Failure> {
         if self.found().is_some_and(|found| found == version) {
             return Ok(());
@@ -22,7 +24,7 @@ impl CargoTool {
         install(self, &format!("={version}"))
     }
 
-    /// Installs exactly this version, unless it was installed here: for a program that does not say its version.
+    /// Installs exactly this version unless it was installed here, for a program that cannot print its version.
     pub fn ensure_here(&self, version: &str) -> Result<(), Failure> {
         let entry = format!("\"{} {version} ", self.package);
         let installed = std::fs::read_to_string(home().join(".crates.toml")).unwrap_or_default();
@@ -32,7 +34,7 @@ impl CargoTool {
         install(self, &format!("={version}"))
     }
 
-    /// Installs the latest release of a series such as `0.9`, unless one is on the search path.
+    /// Installs the latest release of a series such as `0.9` unless one is on the search path.
     pub fn ensure_any(&self, series: &str) -> Result<(), Failure> {
         let release = format!("{series}.");
         if self.found().is_some_and(|found| found.starts_with(&release)) {
@@ -41,7 +43,7 @@ impl CargoTool {
         install(self, &format!("~{series}"))
     }
 
-    /// The version on the search path: the second word of what `--version` prints.
+    /// Version on the search path: the second word that `--version` prints.
     fn found(&self) -> Option<String> {
         let printed = output(program(self.binary).arg("--version"))?;
         printed.split_whitespace().nth(1).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! The tools that exported plans are read with, in a Python environment of their own.
+//! Installs the tools that read exported plans, in their own Python environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use super::system_package;
 use crate::process::{find, output, run};
 use crate::{Failure, root};
 
-/// Makes `target/exports` where what it is made from has changed: the pinned packages of
-/// `tests/exports/requirements.txt`, and stand-ins for NVIDIA's libraries, which PyTorch's wheel links and a reader of
-/// configurations never calls.
+/// Creates `target/exports` if its sources have changed: the pinned packages of `tests/exports/requirements.txt`, and
+/// stubs of NVIDIA's libraries, which PyTorch's wheel links but reading configurations never calls.
 ///
 /// # Errors
+/// If Python or a package is missing; the message says which.
 /// When Python or a package is missing; the message says which.
 pub fn exports() -> Result<(), Failure> {
     let source = root().join("tests/exports");
@@ -46,7 +46,7 @@ pub fn exports() -> Result<(), Failure> {
     fs::write(&stamp, made_from).map_err(|error| Failure::new(format!("{}: {error}", stamp.display())))
 }
 
-/// A Python that makes environments with pip in them, which Debian keeps in a package of its own.
+/// Finds a Python that can create environments with pip, for which Debian has a separate package.
 fn python3() -> Result<PathBuf, Failure> {
     let look = || {
         let python = find(&["python3"])?;
@@ -73,7 +73,7 @@ fn made_from(source: &Path) -> Result<String, Failure> {
     Ok(all)
 }
 
-/// `lib/python3.*/site-packages/torch/lib`.
+/// Path of `lib/python3.*/site-packages/torch/lib`.
 fn torch_libraries(folder: &Path) -> Result<PathBuf, Failure> {
     let versions = fs::read_dir(folder.join("lib")).into_iter().flatten().flatten();
     versions

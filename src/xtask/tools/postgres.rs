@@ -1,12 +1,11 @@
-//! PostgreSQL, for the tests of the server's other database.
+//! Installs PostgreSQL, for the tests of the server's other database.
 
 use std::path::Path;
 
 use super::system_package;
 use crate::process::find;
 
-/// Installs it where that is possible. Where it is not, one line says so, and the tests that need it pass
-/// with another.
+/// Installs PostgreSQL if possible. If not, it prints one line, and the tests that need it use another database.
 pub fn postgres() {
     if is_there() {
         return;
@@ -19,6 +18,6 @@ pub fn postgres() {
 }
 
 fn is_there() -> bool {
-    // Debian keeps its programs off PATH.
+    // Debian keeps the programs off `PATH`.
     find(&["initdb"]).is_some() || Path::new("/usr/lib/postgresql").is_dir()
 }

@@ -1,12 +1,12 @@
-//! What the system's package manager installs.
+//! Installs packages with the system's package manager.
 
 use crate::Failure;
 use crate::process::{find, output, program, run};
 
-/// Installs packages where this is a Debian with root's rights; does nothing anywhere else.
+/// Installs packages if this is Debian and the user is root; does nothing otherwise.
 ///
 /// # Errors
-/// When the package manager fails.
+/// If the package manager fails.
 pub fn install(packages: &[&str]) -> Result<(), Failure> {
     if find(&["apt-get"]).is_none() || output(program("id").arg("-u")).as_deref() != Some("0") {
         return Ok(());

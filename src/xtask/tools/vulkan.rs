@@ -1,16 +1,17 @@
-//! Mesa's lavapipe, a Vulkan on the processor, for the tests of the portable backend.
+//! Installs Mesa's lavapipe, a Vulkan implementation on the CPU, for the tests of the portable backend.
 
 use crate::Failure;
 
 use super::system_package::install;
 
-/// Finds it, or installs it where this is a Debian with root's rights. Whether it, or a GPU's own Vulkan,
-/// may be there: where not, the tests say that they compare nothing.
+/// Finds lavapipe, or installs it if this is Debian and the user is root. Returns true if it, or a GPU's Vulkan, may be
+/// available; otherwise the tests report that they compare nothing.
 ///
 /// # Errors
+/// If the package manager fails.
 /// When the package manager fails.
 pub fn vulkan() -> Result<bool, Failure> {
-    // Metal and DirectX 12 come with their systems.
+    // Metal and DirectX 12 are part of their systems.
     if look() || cfg!(not(target_os = "linux")) {
         return Ok(true);
     }

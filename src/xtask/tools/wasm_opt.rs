@@ -1,17 +1,17 @@
-//! Binaryen's `wasm-opt`, which makes the page's code smaller and faster.
+//! Installs Binaryen's `wasm-opt`, which makes the page's code smaller and faster.
 
 use crate::Failure;
 use crate::process::{output, program, run};
 
 use super::home;
 
-/// The oldest release known to keep what wasm-bindgen writes: 108 mixes up its two tables.
+/// Oldest supported release: 108 confuses the two tables that wasm-bindgen writes.
 const OLDEST: u32 = 120;
 
-/// The npm package is Binaryen compiled to JavaScript: the same on every machine with Node.
+/// npm package with Binaryen compiled to JavaScript, which is the same on every machine with Node.js.
 const PACKAGE: &str = "binaryen@123.0.0";
 
-/// Installs it from npm, unless a recent one is on the search path.
+/// Installs the npm package unless a recent release is on the search path.
 pub fn ensure() -> Result<(), Failure> {
     if found().is_some_and(|version| version >= OLDEST) {
         return Ok(());

@@ -1,29 +1,29 @@
-//! Libraries that stand in for NVIDIA's, compiled from `fake/` by the C compiler that Rust links with.
+//! Fake versions of NVIDIA's libraries, compiled from `fake/` by the C compiler that Rust links with.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::program::vramscope;
 
-/// A library that can be there or not.
+/// A library that a machine may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fake {
     /// The driver.
     Driver,
-    /// The driver as it was before it knew of copies between cards.
+    /// A driver from before it supported copies between cards.
     OldDriver,
     /// The driver's management library.
     Nvml,
-    /// The run-time compiler.
+    /// The runtime compiler.
     Nvrtc,
     /// Collectives.
     Nccl,
-    /// A file of the compiler's name that is no library.
+    /// A file named like the compiler that is not a library.
     BrokenNvrtc,
 }
 
 impl Fake {
-    /// Source, options and file.
+    /// Source file, compiler options, and file name of the library.
     const fn how(self) -> (&'static str, &'static [&'static str], &'static str) {
         match self {
             Self::Driver => ("cuda.c", &[], "libcuda.so.1"),
@@ -36,7 +36,7 @@ impl Fake {
     }
 }
 
-/// A machine of a test's own: the libraries that it has, and its settings.
+/// A simulated machine: its libraries and settings.
 pub struct Machine {
     folder: PathBuf,
     settings: Vec<(&'static str, String)>,
@@ -73,28 +73,28 @@ impl Machine {
         }
     }
 
-    /// The same with a setting, as the sources name them.
+    /// Adds a setting under the name that the sources read.
     pub fn set(mut self, name: &'static str, value: impl ToString) -> Self {
         self.settings.push((name, value.to_string()));
         self
     }
 
-    /// Variables that make a program see it.
+    /// Environment variables that make a program see this machine.
     pub fn environment(&self) -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
-        // Python's packages are looked through before what else is on the machine.
+        // Python's packages are searched before other places on the machine.
         let places = ["PYTHONPATH", "LD_LIBRARY_PATH"].map(|name| (name, self.folder.clone().into_os_string()));
         let settings = self.settings.iter().map(|(name, value)| (*name, value.into()));
         places.into_iter().chain(settings)
     }
 
-    /// `vramscope bench` on it.
+    /// A `vramscope bench` command on this machine.
     pub fn bench(&self, args: &[&str]) -> Command {
         let mut command = vramscope();
         command.arg("bench").args(args).envs(self.environment());
         command
     }
 
-    /// A file on it.
+    /// Path of a file on this machine.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }

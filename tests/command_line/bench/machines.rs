@@ -1,5 +1,5 @@
-//! `bench` on machines that something is wrong with: each says what, and leaves a valid record of what it
-//! measured. The machines are made of stand-ins for NVIDIA's libraries.
+//! Tests of `bench` on defective machines: each run reports the defect, and leaves a valid record of its measurements.
+//! The machines consist of fake versions of NVIDIA's libraries.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,14 +11,14 @@ use vramscope_benchmark::{Outcome, Record};
 use super::fake::{Fake, Machine};
 use crate::program::{Ran, finish};
 
-/// A driver with what it comes with, and the run-time compiler.
+/// A driver with its management library, and the runtime compiler.
 const WHOLE: [Fake; 3] = [Fake::Driver, Fake::Nvml, Fake::Nvrtc];
 
 fn ran(mut command: Command) -> Ran {
     finish(&mut command, b"")
 }
 
-/// The record of a run, which any face can read.
+/// Reads the record of a run.
 fn record(path: &Path) -> Record {
     let text = std::fs::read_to_string(path).expect("a record is there");
     Record::read(&text).expect("it is valid")
@@ -32,7 +32,7 @@ fn measured(record: &Record) -> usize {
         .count()
 }
 
-/// Why nothing was measured: no card, so no record.
+/// Asserts that nothing was measured and no record written, for the reasons given.
 fn refused(machine: &Machine, why: &[&str]) {
     let path = machine.file("record.json");
     let seen = ran(machine.bench(&["--quick", "--output", path.to_str().unwrap()]));
@@ -158,7 +158,7 @@ fn a_card_of_two_gigabytes_measures_what_fits() {
 
 #[test]
 fn what_does_not_fit_is_a_result() {
-    // All but the smallest lengths of attention are more than this card has.
+    // This card only has memory for the smallest lengths of attention.
     let machine = Machine::with("tiny", &WHOLE).set("FAKE_MEMORY", 256_u64 << 20);
     let path = machine.file("record.json");
     let args = [
@@ -266,7 +266,7 @@ fn collectives_and_copies_between_three_cards_are_right() {
     let seen = ran(machine.bench(&args));
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
     let record = record(&path);
-    // Two cards and three of each collective; three directions, with and without the cards' own access.
+    // Two cards and three sizes of each collective; three directions, with and without direct access between the cards.
     assert_eq!(
         (record.results.len(), measured(&record)),
         (6 * 2 + 6, 18),
@@ -318,7 +318,7 @@ fn a_collective_library_that_fails_says_how_to_learn_more() {
     );
 }
 
-/// Ctrl-C while kernels run: the one in hand ends, and `--resume` goes on.
+/// After Ctrl-C during a kernel, that kernel finishes, and `--resume` continues.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_is_gone_on_with() {
@@ -339,7 +339,7 @@ fn an_interrupted_run_is_gone_on_with() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    // Once it has a result, it is at the next.
+    // Once there is a result, the next kernel is running.
     let begun = || path.exists() && !record(&path).results.is_empty();
     while !begun() {
         std::thread::sleep(Duration::from_millis(5));
@@ -370,7 +370,7 @@ fn an_interrupted_run_is_gone_on_with() {
     assert_eq!((whole.results.len(), &whole.results[0]), (4, &part.results[0]));
 }
 
-/// Ctrl-C before anything was measured leaves a record of nothing, which is one.
+/// Ctrl-C before the first measurement leaves a valid, empty record.
 #[cfg(unix)]
 #[test]
 fn a_run_that_is_interrupted_twice_ends_at_once() {
@@ -404,7 +404,7 @@ fn a_run_that_is_interrupted_twice_ends_at_once() {
     assert!(!record.run.complete && record.results.is_empty());
 }
 
-/// A disk that is full from the first byte: nothing is measured in vain.
+/// On a disk that is full from the start, nothing is measured in vain.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_place_that_cannot_be_written_is_told_before_anything_is_measured() {
@@ -423,7 +423,7 @@ fn a_place_that_cannot_be_written_is_told_before_anything_is_measured() {
     }
 }
 
-/// A disk that fills up on the way: here, a limit on the size of files. What was written before stays whole.
+/// On a disk that fills up, here simulated by a limit on file size, earlier results stay intact.
 #[cfg(unix)]
 #[test]
 fn a_disk_that_fills_up_leaves_the_results_before() {
@@ -437,7 +437,7 @@ fn a_disk_that_fills_up_leaves_the_results_before() {
         "=device_copy 64.0KiB",
     ];
     let bench = machine.bench(&[]);
-    // `ulimit -f` counts blocks of 512 bytes; the signal that comes with it is ignored, as a full disk sends none.
+    // `ulimit -f` counts blocks of 512 bytes; its signal is ignored, since a full disk sends none.
     let script = "trap '' XFSZ; ulimit -f 4; exec \"$@\"";
     let mut command = Command::new("sh");
     command
@@ -465,7 +465,7 @@ fn a_disk_that_fills_up_leaves_the_results_before() {
     );
     assert!(!path.with_extension("json.part").exists());
 
-    // With room again, the rest.
+    // With space again, the remaining kernels are measured.
     let mut args = all.to_vec();
     args.extend(["--resume", path.to_str().unwrap()]);
     let seen = ran(machine.bench(&args));

@@ -1,4 +1,4 @@
-//! `bench` where no GPU can be seen: what it says, and records that are there already.
+//! Tests of `bench` without a visible GPU: its messages, and its handling of existing records.
 
 pub mod fake;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Requests as nobody's library would send them.
+//! Sends raw HTTP requests, including ones that no library would send.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
@@ -26,7 +26,7 @@ impl Answer {
             .map(|(_, value)| value.trim())
     }
 
-    /// Asserts the status, and that a problem says what it is.
+    /// Asserts the status, and that an error has problem details.
     pub fn is(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}\n{}", self.head, self.body);
         if status >= 400 {
@@ -38,19 +38,19 @@ impl Answer {
     }
 }
 
-/// How long a server may say nothing: far longer than any answer takes on a machine that is busy with other work.
+/// Longest silence of a server: far longer than any response takes on a busy machine.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// Sends these bytes and reads until the other end closes, or says nothing more for a while.
+/// Sends these bytes and reads until the server closes the connection or is silent for long.
 pub fn raw(address: SocketAddr, bytes: &[u8]) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(SILENCE)).expect("a time limit");
-    // The server may answer and close before it has all.
+    // The server may respond and close before it has read everything.
     let _ = stream.write_all(bytes);
     read(stream)
 }
 
-/// Sends these bytes and gives true if the other end closes the connection rather than keep it open in silence.
+/// Sends these bytes; returns true if the server closes the connection instead of keeping it open in silence.
 pub fn is_closed_after(address: SocketAddr, bytes: &[u8]) -> bool {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(SILENCE)).expect("a time limit");
@@ -85,7 +85,7 @@ fn without_chunks(mut rest: &str) -> String {
     body
 }
 
-/// One request on a connection of its own.
+/// Sends one request on its own connection.
 pub fn request(address: SocketAddr, method: &str, path: &str, token: Option<&str>, body: Option<&str>) -> Answer {
     let mut text = format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
     if let Some(token) = token {

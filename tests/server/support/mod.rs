@@ -12,7 +12,7 @@ pub use record::{EXAMPLE, id_of, record};
 pub use scratch::Scratch;
 pub use server::{Server, vramscope};
 
-/// A test on a fresh database of each kind. Where PostgreSQL is not installed, that half says so and
+/// Defines a test that runs on a new database of each kind. If PostgreSQL is not installed, that half reports so and
 /// passes; `cargo xtask test` installs it on Debian.
 macro_rules! on_both {
     ($(#[$about:meta])* fn $name:ident($database:ident: &str) $body:block) => {

@@ -1,4 +1,4 @@
-//! A PostgreSQL of the test's own, in a temporary folder, reached through a Unix socket.
+//! Runs a PostgreSQL server for tests, in a temporary folder and reached through a Unix socket.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A running PostgreSQL; killed with the value.
+/// A running PostgreSQL server, killed on drop.
 pub struct Postgres {
     folder: tempfile::TempDir,
     child: Child,
 }
 
 impl Postgres {
-    /// `None` where it is not installed.
+    /// Starts a server; `None` if PostgreSQL is not installed.
     pub fn start() -> Option<Self> {
         let programs = programs()?;
         let folder = tempfile::Builder::new()
@@ -72,14 +72,14 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // SIGQUIT: it ends at once, and its own processes with it.
+        // SIGQUIT makes it end at once, together with its child processes.
         let pid = self.child.id().to_string();
         let _ = Command::new("kill").args(["-QUIT", &pid]).status();
         let _ = self.child.wait();
     }
 }
 
-/// The folder of its programs: Debian keeps them off PATH.
+/// Folder of PostgreSQL's programs, which Debian keeps off `PATH`.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok();
     let installed = versions
@@ -93,7 +93,7 @@ fn programs() -> Option<PathBuf> {
     all.pop()
 }
 
-/// PostgreSQL refuses to run as root; its package brings a user for it.
+/// User and group to run as: PostgreSQL refuses to run as root, and its package creates a user.
 fn unprivileged() -> Option<(u32, u32)> {
     let id = |args: &[&str]| -> Option<u32> {
         let output = Command::new("id").args(args).output().ok()?;

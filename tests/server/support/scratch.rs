@@ -1,6 +1,8 @@
+//! Temporary folders for the tests.
+
 use std::path::{Path, PathBuf};
 
-/// An empty folder that goes away with the test.
+/// An empty folder that is removed with the test.
 pub struct Scratch(tempfile::TempDir);
 
 impl Scratch {
@@ -16,7 +18,7 @@ impl Scratch {
         self.0.path().join(name)
     }
 
-    /// A file with this content.
+    /// Creates a file with this content.
     pub fn file(&self, name: &str, content: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().expect("in the folder")).expect("a folder");

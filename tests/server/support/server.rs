@@ -1,9 +1,11 @@
+//! Starts the server's binary for the tests.
+
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The binary, in an environment in which nothing of the machine's shows.
+/// A command for the binary, in an environment without this machine's settings.
 pub fn vramscope(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
     command
@@ -15,7 +17,7 @@ pub fn vramscope(home: &Path) -> Command {
     command
 }
 
-/// `vramscope serve` on a free port of this machine; killed with the value.
+/// A `vramscope serve` process on a free local port, killed on drop.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
@@ -23,7 +25,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it with as many requests a minute as come.
+    /// Starts a server without a rate limit.
     pub fn start(database: &str) -> Self {
         Self::start_with(database, &["--rate", "0"])
     }
@@ -56,28 +58,28 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// A new token of this role, made beside the running server.
+    /// Creates a token with this role while the server runs.
     pub fn token(&self, role: &str) -> String {
         token(&self.database, role)
     }
 
-    /// A token of this role, with a name of its own.
+    /// Creates a token with this role under a unique name.
     pub fn token_once(&self, role: &str) -> String {
         named_token(&self.database, role, &format!("{role}-{:?}", std::time::Instant::now()))
     }
 
-    /// The process's id.
+    /// Process ID of the server.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it at once, as a power cut does.
+    /// Kills the server at once, like a power failure.
     pub fn kill(mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
     }
 
-    /// Asks it to end, as a service manager does, and gives its exit code.
+    /// Asks the server to end, as a service manager does, and returns its exit code.
     #[cfg(unix)]
     pub fn terminate(mut self) -> Option<i32> {
         let pid = self.child.id().to_string();
@@ -88,13 +90,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended before.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A new token of this role, named after it.
+/// Creates a token with this role, named after it.
 pub fn token(database: &str, role: &str) -> String {
     named_token(database, role, role)
 }

@@ -1,4 +1,4 @@
-//! The functions of NVIDIA's libraries that are called, each loaded by name.
+//! Bindings to the functions of NVIDIA's libraries, each loaded by name.
 
 #![allow(non_snake_case, reason = "the libraries' own names")]
 
@@ -6,21 +6,21 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use libloading::Library;
 
-/// Declares a library's functions; `load` names the first that is missing.
+/// Declares a library's functions; `load` reports the first missing one.
 macro_rules! functions {
     ($(#[$doc:meta])* $api:ident { $(fn $name:ident($($arg:ty),*);)* }) => {
         $(#[$doc])*
         pub struct $api {
             $(pub $name: unsafe extern "C" fn($($arg),*) -> c_int,)*
-            /// Holds the functions in place.
+            /// Keeps the library loaded, and so the functions valid.
             _library: Library,
         }
 
         impl $api {
-            /// Looks every function up.
+            /// Looks up every function.
             ///
             /// # Errors
-            /// Names the function that the library lacks.
+            /// If the library lacks a function; the message names it.
             pub fn load(library: Library) -> Result<Self, String> {
                 $(
                     // SAFETY: the type is that of the function's documentation.
@@ -36,7 +36,7 @@ macro_rules! functions {
 
 /// An address on the card.
 pub type Address = u64;
-/// A handle that only its library reads.
+/// An opaque handle of a library.
 pub type Handle = *mut c_void;
 
 functions! {
@@ -103,7 +103,7 @@ functions! {
 }
 
 functions! {
-    /// The run-time compiler.
+    /// The runtime compiler.
     Nvrtc {
         fn nvrtcVersion(*mut c_int, *mut c_int);
         fn nvrtcCreateProgram(*mut Handle, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char);
@@ -116,28 +116,28 @@ functions! {
     }
 }
 
-/// An algorithm of cuBLASLt: 64 bytes that only it reads.
+/// An opaque algorithm of cuBLASLt, 64 bytes long.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct LtAlgorithm(pub [u64; 8]);
 
-/// What cuBLASLt's heuristics answer.
+/// A result of cuBLASLt's heuristics.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct LtHeuristic {
     /// The algorithm.
     pub algorithm: LtAlgorithm,
-    /// Bytes of workspace that it takes.
+    /// Bytes of workspace that the algorithm needs.
     pub workspace: usize,
-    /// 0 where it can run.
+    /// Status: 0 if the algorithm can run.
     pub state: c_int,
-    /// Estimated waves; not read.
+    /// Estimated number of waves; unused.
     pub waves: f32,
     reserved: [c_int; 4],
 }
 
 impl LtHeuristic {
-    /// To be filled in.
+    /// An empty result for cuBLASLt to fill in.
     pub const EMPTY: Self = Self {
         algorithm: LtAlgorithm([0; 8]),
         workspace: 0,
@@ -205,7 +205,7 @@ functions! {
     }
 }
 
-/// `cublasLtGetVersion` and `cudnnGetVersion`: a number, no status.
+/// Calls `cublasLtGetVersion` or `cudnnGetVersion`, which return a number and no status.
 pub fn version_of(library: &Library, function: &str) -> Option<usize> {
     // SAFETY: both take nothing and give a size_t.
     let version: libloading::Symbol<'_, unsafe extern "C" fn() -> usize> =

@@ -1,4 +1,4 @@
-//! Collectives of several cards of one process, by NCCL.
+//! Collectives between several cards of one process, by NCCL.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use crate::backends::{Prepared, Refusal};
 use crate::kernels::reference::{Place, Reader};
 use crate::kernels::work::{Element, Work};
 
-/// Gives the words for a status.
+/// Function that returns the text for a status.
 type Words = unsafe extern "C" fn(c_int) -> *const c_char;
 
-/// NCCL, and the groups of cards that it has joined.
+/// NCCL, and the communicators created so far.
 pub struct Library {
     api: Nccl,
     words: Option<Words>,
@@ -32,10 +32,10 @@ pub struct Library {
 const SUM: c_int = 0;
 
 impl Library {
-    /// Looks its functions up.
+    /// Looks up NCCL's functions.
     ///
     /// # Errors
-    /// Names the one that is missing.
+    /// If a function is missing; the message names it.
     pub fn start(library: libloading::Library) -> Result<Rc<Self>, String> {
         // SAFETY: the type is that of the function's documentation.
         let words = unsafe { library.get::<Words>(b"ncclGetErrorString\0") };
@@ -47,7 +47,7 @@ impl Library {
         }))
     }
 
-    /// Its version: 22809 is 2.28.9.
+    /// Version of NCCL: the number 22809 is 2.28.9.
     pub fn version(&self) -> String {
         let mut version = 0;
         // SAFETY: it is written.
@@ -67,7 +67,7 @@ impl Library {
         )))
     }
 
-    /// The communicators of the first cards, made when they are first asked for.
+    /// Communicators of the first `cards` cards, created at the first call.
     fn group(&self, cards: usize) -> Result<Vec<Handle>, Refusal> {
         if let Some(group) = self.groups.borrow().get(&cards) {
             return Ok(group.clone());
@@ -90,11 +90,11 @@ impl Drop for Library {
     }
 }
 
-/// What one card gives and gets.
+/// One card's part in a collective.
 struct Member {
     card: Rc<Card>,
     communicator: Handle,
-    /// None on a card that only receives.
+    /// Input buffer; `None` on a card that only receives.
     given: Option<Buffer>,
     got: Buffer,
 }
@@ -107,7 +107,7 @@ struct Collective<'a> {
     members: Vec<Member>,
 }
 
-/// Allocates, fills and readies a collective.
+/// Allocates, fills and prepares a collective.
 pub fn prepare<'a>(cuda: &'a Cuda, kernel: &Kernel) -> Result<Box<dyn Prepared + 'a>, Refusal> {
     let cards = cuda.cards(kernel.shape.devices.unwrap_or(2))?;
     let library = cuda.nccl.as_ref().map_err(|why| super::missing("NCCL", why))?;
@@ -122,7 +122,7 @@ pub fn prepare<'a>(cuda: &'a Cuda, kernel: &Kernel) -> Result<Box<dyn Prepared +
                 let bytes = input.bytes(precision);
                 let given = card.allocate(bytes)?;
                 cuda.card.enter();
-                // Drawn on the first card, which holds the kernels.
+                // Inputs are drawn on the first card, where the kernels are loaded.
                 let filled = cuda.card.allocate(bytes)?;
                 fill(cuda, input, i as u32 + 1, precision, &filled)?;
                 cuda.card.wait()?;
@@ -151,7 +151,7 @@ pub fn prepare<'a>(cuda: &'a Cuda, kernel: &Kernel) -> Result<Box<dyn Prepared +
 }
 
 impl Collective<'_> {
-    /// Puts one collective on the streams of all cards.
+    /// Enqueues one collective on the streams of all cards.
     fn launch(&self) -> Result<(), Refusal> {
         let (library, api) = (&self.library, &self.library.api);
         // SAFETY: no arguments.
@@ -162,9 +162,9 @@ impl Collective<'_> {
         put.and(closed)
     }
 
-    /// One card's part.
+    /// Enqueues one card's part.
     fn put(&self, i: usize) -> Result<(), Refusal> {
-        // Numbers of ncclDataType_t.
+        // Values of ncclDataType_t.
         let kind: c_int = match self.precision {
             Precision::Fp16 => 6,
             Precision::Fp32 | Precision::Tf32 => 7,
@@ -217,7 +217,7 @@ impl Prepared for Collective<'_> {
             _ => "ncclSend, ncclRecv",
         };
         let mut ran = self.cuda.implementation("NCCL", kernel.into(), false);
-        // NCCL adds in the type that travels.
+        // NCCL accumulates in the dtype that it transfers.
         ran.accumulator = sums.then(|| self.precision.name().into());
         ran
     }

@@ -1,4 +1,4 @@
-//! Own kernels: CUDA C++ compiled for the card at run time.
+//! Compiles our own CUDA C++ kernels for the card at run time.
 
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -10,19 +10,19 @@ use super::api::{Handle, Nvrtc};
 use super::device::{Card, text};
 use crate::backends::Refusal;
 
-/// What stands before each source.
+/// Code prepended to each source.
 const COMMON: &str = include_str!("kernels/common.cu");
 
-/// A source of own kernels. Each is compiled when one of its kernels is first asked for.
+/// A source file of kernels, compiled when one of its kernels is first used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// Inputs, and what works on each element by itself.
+    /// Initialisation of inputs, and elementwise kernels.
     Elements,
-    /// Rows, forward.
+    /// Row-wise kernels, forward.
     Rows,
-    /// Rows, backward; sums over columns; rows chosen by labels.
+    /// Row-wise kernels, backward; sums over columns; rows selected by labels.
     Gradients,
-    /// Lists of tensors.
+    /// Kernels over lists of tensors.
     Lists,
     /// Attention.
     Attention,
@@ -40,29 +40,29 @@ impl Source {
     }
 }
 
-/// Kernels of one source, for one element type.
+/// Compiled kernels of one source for one element type.
 pub struct Module {
     card: Rc<Card>,
     handle: Handle,
 }
 
-/// A kernel's arguments, in order.
+/// Kernel arguments in order.
 #[derive(Default)]
 pub struct Arguments(Vec<u64>);
 
 impl Arguments {
-    /// An address or a 64-bit number.
+    /// Appends an address or a 64-bit number.
     pub fn wide(mut self, value: u64) -> Self {
         self.0.push(value);
         self
     }
 
-    /// A 32-bit number.
+    /// Appends a 32-bit number.
     pub fn narrow(self, value: u32) -> Self {
         self.wide(u64::from(value))
     }
 
-    /// An fp32 number.
+    /// Appends an fp32 number.
     pub fn float(self, value: f32) -> Self {
         self.narrow(value.to_bits())
     }
@@ -73,15 +73,15 @@ impl Arguments {
 pub struct Function {
     card: Rc<Card>,
     handle: Handle,
-    /// Its name in the source.
+    /// Name in the source.
     pub name: String,
 }
 
 impl Module {
-    /// Compiles a source for a type.
+    /// Compiles a source for an element type.
     ///
     /// # Errors
-    /// What the compiler or the driver said.
+    /// The compiler's or driver's message.
     pub fn compile(
         nvrtc: &Nvrtc,
         card: &Rc<Card>,
@@ -111,10 +111,10 @@ impl Module {
         })
     }
 
-    /// A kernel by its name.
+    /// Looks up a kernel by name.
     ///
     /// # Errors
-    /// When the source has none of that name.
+    /// If the source has no kernel with this name.
     pub fn function(&self, name: &str) -> Result<Function, Refusal> {
         let symbol = CString::new(name).map_err(|e| Refusal::Failed(e.to_string()))?;
         let mut handle = null_mut();
@@ -129,21 +129,21 @@ impl Module {
     }
 }
 
-// The module lives as long as the process: its functions are handed out.
+// The module is never unloaded, because functions of it are handed out.
 
 impl Function {
-    /// Puts a launch on the stream.
+    /// Enqueues a launch on the stream.
     ///
     /// # Errors
-    /// What the driver said.
+    /// The driver's message.
     pub fn launch(&self, blocks: u64, threads: u32, arguments: &Arguments) -> Result<(), Refusal> {
         self.launch_over([blocks, 1], threads, arguments)
     }
 
-    /// The same over a grid of two dimensions.
+    /// Enqueues a launch over a two-dimensional grid.
     ///
     /// # Errors
-    /// What the driver said.
+    /// The driver's message.
     pub fn launch_over(&self, blocks: [u64; 2], threads: u32, arguments: &Arguments) -> Result<(), Refusal> {
         let mut addresses: Vec<*mut c_void> = arguments
             .0

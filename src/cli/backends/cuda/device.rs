@@ -1,4 +1,4 @@
-//! The driver: a card, its stream, and events on it.
+//! Access to a card through the CUDA driver: its stream, and events on it.
 
 use std::ffi::{CStr, c_int};
 use std::ptr::{null, null_mut};
@@ -7,43 +7,43 @@ use std::rc::Rc;
 use super::api::{Driver, Handle};
 use crate::backends::Refusal;
 
-/// A card that was opened.
+/// An open card.
 pub struct Card {
     pub(super) api: Rc<Driver>,
-    /// Its place among the cards that can be seen.
+    /// Index among the visible cards.
     pub ordinal: c_int,
-    /// Its primary context, which NVIDIA's libraries use too.
+    /// Primary context, which NVIDIA's libraries use too.
     pub context: Handle,
-    /// All work goes here.
+    /// Stream for all work.
     pub stream: Handle,
 }
 
-/// What the driver tells of a card.
+/// Properties of a card from the driver.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// Its name.
+    /// Name of the card.
     pub name: String,
-    /// Compute capability, major and minor.
+    /// Compute capability as major and minor number.
     pub capability: [i32; 2],
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub memory: u64,
-    /// Streaming multiprocessors.
+    /// Number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Bytes of its level-2 cache.
+    /// Size of the L2 cache in bytes.
     pub l2: u64,
-    /// PCI bus id, by which NVML knows it.
+    /// PCI bus ID, by which NVML identifies the card.
     pub bus_id: Vec<u8>,
-    /// Cards that can be seen.
+    /// Number of visible cards.
     pub count: u32,
-    /// The highest CUDA that the driver takes, as 13000.
+    /// Highest CUDA version that the driver supports, such as 13000.
     pub cuda: i32,
 }
 
 impl Card {
-    /// Opens the first card that the process may see.
+    /// Opens the first visible card.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// If there is none; the message says why.
     pub fn first(api: Driver) -> Result<Rc<Self>, String> {
         let card = Self {
             api: Rc::new(api),
@@ -68,10 +68,10 @@ impl Card {
         })
     }
 
-    /// Opens another card, which becomes the current one.
+    /// Opens another card and makes it current.
     ///
     /// # Errors
-    /// What the driver said.
+    /// The driver's message.
     pub fn another(&self, place: c_int) -> Result<Rc<Self>, Refusal> {
         let card = Self {
             api: Rc::clone(&self.api),
@@ -90,21 +90,21 @@ impl Card {
             self.ok((api.cuDeviceGet)(&mut ordinal, place))?;
             self.ok((api.cuDevicePrimaryCtxRetain)(&mut context, ordinal))?;
             self.ok((api.cuCtxSetCurrent)(context))?;
-            // 1: does not wait for the legacy default stream.
+            // 1 is CU_STREAM_NON_BLOCKING: no implicit synchronisation with the legacy default stream.
             self.ok((api.cuStreamCreate)(&mut stream, 1))?;
         }
         (self.ordinal, self.context, self.stream) = (ordinal, context, stream);
         Ok(Rc::new(self))
     }
 
-    /// Makes this card the one that the driver's calls mean. All calls come from one thread; what works on
-    /// several cards comes back to the first.
+    /// Makes this card current for driver calls. All calls come from one thread; work on several cards must return to
+    /// the first one.
     pub fn enter(&self) {
         // SAFETY: the context lives as long as the card. A broken context shows in the next call.
         unsafe { (self.api.cuCtxSetCurrent)(self.context) };
     }
 
-    /// What the driver tells.
+    /// Properties of the card.
     pub fn facts(&self) -> Facts {
         let mut name = [0_i8; 256];
         let mut bus_id = [0_i8; 32];
@@ -117,7 +117,7 @@ impl Card {
             (self.api.cuDeviceGetCount)(&mut count);
             (self.api.cuDriverGetVersion)(&mut cuda);
         }
-        // Numbers of CUdevice_attribute.
+        // Values of CUdevice_attribute.
         Facts {
             name: text(&name.map(|c| c as u8)),
             capability: [self.attribute(75), self.attribute(76)],
@@ -137,7 +137,7 @@ impl Card {
         value
     }
 
-    /// Free and all bytes of memory.
+    /// Free memory and all memory, in bytes.
     pub fn memory(&self) -> [u64; 2] {
         let (mut free, mut all) = (0, 0);
         // SAFETY: both are written.
@@ -145,7 +145,7 @@ impl Card {
         [free as u64, all as u64]
     }
 
-    /// Turns the driver's status into a result.
+    /// Converts the driver's status to a result.
     pub fn ok(&self, code: c_int) -> Result<(), Refusal> {
         match code {
             0 => Ok(()),
@@ -172,7 +172,7 @@ impl Card {
         self.ok(unsafe { (self.api.cuStreamSynchronize)(self.stream) })
     }
 
-    /// Nanoseconds that the stream spends on what `work` puts there.
+    /// Nanoseconds that the stream takes for the work that `work` enqueues.
     pub fn time(&self, work: impl FnOnce() -> Result<(), Refusal>) -> Result<u64, Refusal> {
         let (begin, end) = (self.event()?, self.event()?);
         begin.record()?;
@@ -181,7 +181,7 @@ impl Card {
         end.since(&begin)
     }
 
-    /// An event that is not recorded yet.
+    /// Creates an event that is not recorded yet.
     pub fn event(&self) -> Result<Event<'_>, Refusal> {
         self.enter();
         let mut handle = null_mut();
@@ -203,14 +203,14 @@ impl Drop for Card {
     }
 }
 
-/// A moment on a card's stream.
+/// An event on a card's stream.
 pub struct Event<'a> {
     card: &'a Card,
     handle: Handle,
 }
 
 impl Event<'_> {
-    /// Nanoseconds from an earlier event of the same stream, once both have come.
+    /// Nanoseconds since an earlier event of the same stream, once both have occurred.
     pub fn since(&self, begin: &Self) -> Result<u64, Refusal> {
         let card = self.card;
         card.enter();
@@ -227,7 +227,7 @@ impl Event<'_> {
         Ok((f64::from(milliseconds) * 1e6) as u64)
     }
 
-    /// Puts it at the end of what is on the stream.
+    /// Records the event at the end of the stream.
     pub fn record(&self) -> Result<(), Refusal> {
         self.card.enter();
         // SAFETY: event and stream are this card's.
@@ -243,7 +243,7 @@ impl Drop for Event<'_> {
     }
 }
 
-/// A text that ends at the first zero.
+/// Text up to the first zero byte.
 pub fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

@@ -1,4 +1,4 @@
-//! What is there: the driver, a card, and the libraries that work on it.
+//! Looks for the CUDA driver, a card, and NVIDIA's libraries.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,24 +10,24 @@ use super::libraries::{self, CUBLASLT, CUDNN, DRIVER, NCCL, NVML, NVRTC, Opened}
 use super::nvml::Monitor;
 use super::{Cuda, api, collective, cudnn};
 
-/// The oldest driver that is taken: CUDA 11.
+/// Oldest supported driver: CUDA 11.
 const OLDEST_CUDA: i32 = 11_000;
 
-/// A library that was looked for.
+/// Result of looking for a library.
 pub struct Sighting {
-    /// Its name.
+    /// Name of the library.
     pub name: &'static str,
-    /// What it is needed for.
+    /// Purpose of the library.
     pub purpose: &'static str,
-    /// Its version and where it was found, or why it cannot be used.
+    /// Version and origin, or the reason why it cannot be used.
     pub state: Result<String, String>,
 }
 
-/// What was found of NVIDIA's.
+/// Results of looking for NVIDIA's driver and libraries.
 pub struct Found {
-    /// Every library, in the order in which they were looked for.
+    /// All libraries, in the order of the search.
     pub libraries: Vec<Sighting>,
-    /// The card, or why there is none.
+    /// The card, or the reason why there is none.
     pub card: Result<Cuda, String>,
 }
 
@@ -93,7 +93,7 @@ impl Cuda {
         let driver = monitor.as_ref().map(|m| m.driver().unwrap_or_default());
         see(NVML, "the driver", driver.map_err(Clone::clone));
 
-        // The order matters: cuDNN loads NVRTC and cuBLASLt by name, and finds those opened before.
+        // The order matters: cuDNN loads NVRTC and cuBLASLt by name, and finds them if they are already open.
         let opened = NVRTC.open();
         let nvrtc = opened.library.and_then(api::Nvrtc::load);
         see(
@@ -109,7 +109,7 @@ impl Cuda {
             let api = api::CublasLt::load(library)?;
             Lt::start(api, &card).map_err(String::from)
         });
-        // As 130100 since 13, 121000 before.
+        // cuBLASLt numbers 13.1.0 as 130100 and 12.10.0 as 121000.
         let dotted = |v: usize| format!("{}.{}.{}", v / 10_000, v / 100 % 100, v % 100);
         let state = lt.as_ref().map(|_| version.map(dotted).unwrap_or_default());
         see(CUBLASLT, opened.origin, state.map_err(Clone::clone));

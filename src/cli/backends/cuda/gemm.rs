@@ -1,4 +1,4 @@
-//! Matrix products by cuBLASLt: several algorithms of its heuristics are timed, and the fastest is kept.
+//! Matrix products by cuBLASLt: times several algorithms of its heuristics and keeps the fastest.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{from_ref, null_mut};
@@ -11,9 +11,9 @@ use super::device::Card;
 use super::memory::Buffer;
 use crate::backends::Refusal;
 
-/// Bytes of workspace, as many as PyTorch gives cuBLASLt on Hopper.
+/// Bytes of workspace, the size that PyTorch gives cuBLASLt on Hopper.
 pub const WORKSPACE: u64 = 32 << 20;
-/// Algorithms that the heuristics are asked for.
+/// Number of algorithms requested from the heuristics.
 const CANDIDATES: usize = 8;
 
 /// cuBLASLt with its workspace.
@@ -24,25 +24,25 @@ pub struct Lt {
     card: Rc<Card>,
 }
 
-/// Products of row-major matrices, one or many of one shape.
+/// One or more row-major matrix products of the same shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Product {
     /// Type of all three matrices.
     pub precision: Precision,
-    /// How the operands lie.
+    /// Layout of the operands.
     pub layout: Layout,
-    /// Rows of the result, its columns, and what is summed over.
+    /// Rows of the result, columns of the result, and length of the sums.
     pub extents: [u64; 3],
-    /// Elements from one row to the next, of left, right and result.
+    /// Elements from one row to the next, for left, right and result.
     pub rows: [u64; 3],
-    /// How many products.
+    /// Number of products.
     pub count: u64,
-    /// Elements from one matrix to the next, of left, right and result.
+    /// Elements from one matrix to the next, for left, right and result.
     pub steps: [u64; 3],
 }
 
 impl Product {
-    /// One product of matrices without gaps.
+    /// A single product of contiguous matrices.
     pub fn plain(precision: Precision, layout: Layout, [m, n, k]: [u64; 3]) -> Self {
         let left = if layout == Layout::Tn { m } else { k };
         let right = if layout == Layout::Nt { k } else { n };
@@ -57,20 +57,20 @@ impl Product {
     }
 }
 
-/// A product that is ready.
+/// A product that is ready to run.
 pub struct Gemm {
     lt: Rc<Lt>,
     operation: Handle,
-    /// Of the right, the left and the result: column-major, everything is the other way round.
+    /// Layouts of right, left and result, in this order, because cuBLASLt is column-major.
     layouts: [Handle; 3],
     heuristic: LtHeuristic,
 }
 
 impl Lt {
-    /// Starts it.
+    /// Creates a handle.
     ///
     /// # Errors
-    /// What it or the driver said.
+    /// The library's or driver's message.
     pub fn start(api: CublasLt, card: &Rc<Card>) -> Result<Rc<Self>, Refusal> {
         let mut handle = null_mut();
         // SAFETY: the handle is written.
@@ -83,12 +83,12 @@ impl Lt {
         }))
     }
 
-    /// Readies a product, timing candidates on these operands.
+    /// Prepares a product and times candidate algorithms on these operands.
     ///
     /// # Errors
-    /// When cuBLASLt has no algorithm for it.
+    /// If cuBLASLt has no algorithm for it.
     pub fn product(self: &Rc<Self>, product: &Product, operands: [Address; 3]) -> Result<Gemm, Refusal> {
-        // Numbers of cudaDataType_t and cublasComputeType_t.
+        // Values of cudaDataType_t and cublasComputeType_t.
         let (kind, compute): (c_int, c_int) = match product.precision {
             Precision::Bf16 => (14, 68),
             Precision::Fp16 => (2, 68),
@@ -195,7 +195,7 @@ impl Gemm {
     fn fastest(&self, candidates: &[LtHeuristic], operands: [Address; 3]) -> Result<LtHeuristic, Refusal> {
         let mut best = (u64::MAX, candidates[0]);
         for candidate in candidates {
-            // What the heuristics offer and the library then refuses is passed over.
+            // Skip algorithms that the heuristics offer but the library refuses.
             if self.run_with(candidate, operands, 0.0).is_err() {
                 continue;
             }
@@ -214,18 +214,18 @@ impl Gemm {
         Ok(best.1)
     }
 
-    /// Puts the product on the stream: left, right, result.
+    /// Enqueues the product of left and right into result.
     ///
     /// # Errors
-    /// What cuBLASLt said.
+    /// cuBLASLt's message.
     pub fn run(&self, operands: [Address; 3]) -> Result<(), Refusal> {
         self.run_with(&self.heuristic, operands, 0.0)
     }
 
-    /// The same, added to what the result holds.
+    /// Enqueues the product and adds it to the result.
     ///
     /// # Errors
-    /// What cuBLASLt said.
+    /// cuBLASLt's message.
     pub fn add(&self, operands: [Address; 3]) -> Result<(), Refusal> {
         self.run_with(&self.heuristic, operands, 1.0)
     }
@@ -260,9 +260,9 @@ impl Gemm {
         )
     }
 
-    /// The algorithm in words: cuBLASLt names it by numbers.
+    /// Readable name of the algorithm, which cuBLASLt identifies by numbers.
     pub fn name(&self) -> String {
-        // Numbers of cublasLtMatmulAlgoConfigAttributes_t.
+        // Values of cublasLtMatmulAlgoConfigAttributes_t.
         let [id, tile, split, stages] = [0, 1, 2, 6].map(|attribute| {
             let (mut value, mut written) = (0_i32, 0_usize);
             // SAFETY: each is 4 bytes wide.

@@ -1,4 +1,4 @@
-//! Own kernels: rows backward, sums over columns, and rows that labels choose.
+//! Our own kernels for backward over rows, sums over columns, and rows selected by labels.
 
 use vramscope_benchmark::{Class, Kernel, Pass, Precision};
 
@@ -9,18 +9,18 @@ use super::memory::Buffer;
 use super::own::{all_of, made, row_kernel, vectors};
 use crate::backends::Refusal;
 
-/// Sums over columns in two steps: parts of the rows, then all parts.
+/// Column sums in two steps: partial sums over groups of rows, then their total.
 struct Columns {
     parts: Function,
     whole: Function,
-    /// fp32, `[parts][terms][columns]`.
+    /// Partial sums in fp32, `[parts][terms][columns]`.
     partial: Buffer,
-    /// Along the columns, and parts of the rows.
+    /// Blocks along the columns, and groups of rows.
     grid: [u64; 2],
     rows: u64,
     columns: u64,
     vectors: u64,
-    /// Sums of each column.
+    /// Number of sums for each column.
     terms: u64,
 }
 
@@ -29,7 +29,7 @@ impl Columns {
         let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|n| n.unwrap_or(1));
         let vectors = vectors(columns, precision)?;
         let across = vectors.div_ceil(32);
-        // Enough blocks to fill the card a few times, each with at least 32 rows.
+        // Enough blocks to fill the card several times, each with at least 32 rows.
         let wanted = (u64::from(cuda.facts.multiprocessors) * 8).div_ceil(across);
         let parts = wanted.clamp(1, rows.div_ceil(32).max(1));
         Ok(Self {
@@ -44,7 +44,7 @@ impl Columns {
         })
     }
 
-    /// Sums of `given`, each term into one of `results`.
+    /// Sums `given`, each term into one of `results`.
     fn run(&self, given: Arguments, results: &[Buffer]) -> Result<(), Refusal> {
         let arguments = given
             .wide(self.partial.address)
@@ -65,7 +65,7 @@ impl Columns {
     }
 }
 
-/// The sum of each column.
+/// Prepares the sum of each column.
 pub fn columns<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Ready<'a>, Refusal> {
     let columns = Columns::of(cuda, "sum_columns", kernel, precision, 1)?;
     let extra = vec![columns.partial.bytes];
@@ -76,7 +76,7 @@ pub fn columns<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Res
     })
 }
 
-/// Backward of norms and softmaxes.
+/// Prepares backward of norms and softmaxes.
 pub fn rows<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Ready<'a>, Refusal> {
     let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|n| n.unwrap_or(1));
     let class = kernel.class;
@@ -105,7 +105,7 @@ pub fn rows<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result
         let arguments = given.wide(set.outputs[0].address).narrow(count as u32);
         function.launch(rows, threads, &arguments)?;
         let Some(weights) = &weights else { return Ok(()) };
-        // Without the weight itself.
+        // All inputs except the weight itself.
         let given = set
             .inputs
             .iter()
@@ -122,7 +122,7 @@ pub fn rows<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result
     })
 }
 
-/// Losses and table rows that labels choose, and their gradients.
+/// Prepares losses and table rows that labels select, and their gradients.
 pub fn choices<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Ready<'a>, Refusal> {
     let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|n| n.unwrap_or(1));
     let backward = kernel.pass == Some(Pass::Backward);
@@ -137,7 +137,7 @@ pub fn choices<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Res
     let count = match (is_loss, backward) {
         (true, _) => columns,
         (false, false) => vectors(columns, precision)?,
-        // Words of 4 bytes.
+        // Counts words of 4 bytes.
         (false, true) => vectors(columns, precision)? * 4,
     };
     let launch = move |_, set: &Tensors| {
@@ -150,7 +150,7 @@ pub fn choices<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Res
             (true, true) => function.launch(
                 rows.div_ceil(256),
                 256,
-                // The logarithms are not read.
+                // Omits the logarithms, which this kernel does not read.
                 &arguments.narrow(rows as u32).narrow(count as u32),
             ),
             (false, _) => function.launch(rows, 256, &arguments.narrow(count as u32)),

@@ -1,4 +1,4 @@
-//! A copy between host and card.
+//! Copies between host and card.
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ struct HostCopy<'a> {
     pinned: bool,
 }
 
-/// Allocates, fills and readies a copy between host and card.
+/// Allocates, fills and prepares a copy between host and card.
 pub fn prepare<'a>(cuda: &'a Cuda, kernel: &Kernel) -> Result<Box<dyn Prepared + 'a>, Refusal> {
     let work = Work::of(kernel);
     let input = work.inputs[0];
@@ -95,7 +95,7 @@ impl Prepared for HostCopy<'_> {
     }
 
     fn timer(&self) -> Timer {
-        // The driver stages plain memory on the host, which the card's events do not see.
+        // The driver stages pageable host memory on the CPU, which events on the card do not measure.
         if self.pinned { Timer::Device } else { Timer::Host }
     }
 

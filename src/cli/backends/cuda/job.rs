@@ -1,4 +1,4 @@
-//! A kernel on a card: its tensors, filled, and how it is launched.
+//! A kernel on a card with filled tensors, ready to launch.
 
 use vramscope_benchmark::{Class, Implementation, Kernel, Pass, Precision, Timer};
 
@@ -13,16 +13,16 @@ use crate::kernels::work::{Element, Fill, Input, Work};
 
 /// One copy of a kernel's tensors.
 pub struct Tensors {
-    /// What is given.
+    /// Inputs.
     pub inputs: Vec<Buffer>,
-    /// What is made.
+    /// Outputs.
     pub outputs: Vec<Buffer>,
 }
 
-/// Puts a kernel on the stream, on one copy of its tensors.
+/// Enqueues a kernel on one copy of its tensors.
 pub type Launch<'a> = Box<dyn FnMut(usize, &Tensors) -> Result<(), Refusal> + 'a>;
 
-/// A kernel that is ready.
+/// A prepared kernel.
 pub struct Job<'a> {
     cuda: &'a Cuda,
     work: Work,
@@ -30,32 +30,32 @@ pub struct Job<'a> {
     sets: Vec<Tensors>,
     launch: Launch<'a>,
     implementation: Implementation,
-    /// Bytes beyond inputs and outputs.
+    /// Bytes of allocations beyond inputs and outputs.
     extra: Vec<u64>,
-    /// Bytes of outputs that lie within that.
+    /// Bytes of outputs that reuse these allocations.
     within: u64,
-    /// Outputs that were there before: backward's results of forward.
+    /// Number of outputs that exist beforehand: results of forward for backward.
     before: usize,
     next: usize,
 }
 
-/// What an own way of launching gives.
+/// A kernel and its launch function, as its preparation returns it.
 pub struct Ready<'a> {
-    /// How it is launched.
+    /// Launch function.
     pub launch: Launch<'a>,
-    /// What runs.
+    /// The implementation that runs.
     pub implementation: Implementation,
-    /// Sizes of what lives at its peak beyond its inputs and outputs.
+    /// Bytes of each allocation beyond inputs and outputs that is live at the peak.
     pub extra: Vec<u64>,
-    /// Bytes of outputs that lie within that: memory that was done with.
+    /// Bytes of outputs that reuse these allocations.
     pub within: u64,
 }
 
-/// Copies of the tensors that are made at most.
+/// Largest number of copies of the tensors.
 const MOST_SETS: u64 = 32;
 
-/// How many copies of the tensors make their bytes four times the cache, so that no run finds its inputs
-/// there.
+/// Number of copies that makes the tensors four times as large as the L2 cache, so that no run finds its inputs in the
+/// cache.
 fn sets(work: &Work, precision: Precision, l2: u64) -> u64 {
     let bytes = in_memory(work, precision).max(1);
     (4 * l2).div_ceil(bytes).clamp(1, MOST_SETS)
@@ -66,7 +66,7 @@ fn in_memory(work: &Work, precision: Precision) -> u64 {
     inputs + work.outputs.iter().map(|o| o.bytes(precision)).sum::<u64>()
 }
 
-/// Allocates, fills and readies a kernel.
+/// Allocates, fills and prepares a kernel.
 pub fn prepare<'a>(cuda: &'a Cuda, kernel: &Kernel) -> Result<Box<dyn Prepared + 'a>, Refusal> {
     let work = Work::of(kernel);
     let precision = kernel.precision.unwrap_or(Precision::Fp32);
@@ -121,7 +121,7 @@ fn tensors(cuda: &Cuda, work: &Work, precision: Precision) -> Result<Tensors, Re
     })
 }
 
-/// Fills an input as its number among the inputs says.
+/// Fills an input with random numbers; the seed is its index among the inputs.
 pub fn fill(cuda: &Cuda, input: &Input, seed: u32, precision: Precision, buffer: &Buffer) -> Result<(), Refusal> {
     let blocks = input.elements.div_ceil(256).clamp(1, 4096);
     let arguments = Arguments::default()
@@ -175,7 +175,7 @@ impl Reader for Job<'_> {
     }
 }
 
-/// Numbers of a type; of none, bytes as they are.
+/// Decodes numbers of a type; without a type, bytes.
 pub fn numbers(bytes: &[u8], precision: Option<Precision>) -> Vec<f32> {
     match precision {
         None => bytes.iter().map(|b| f32::from(*b)).collect(),
@@ -198,7 +198,7 @@ impl Prepared for Job<'_> {
     fn peak_extra_bytes(&self) -> Option<u64> {
         let made = self.work.outputs.iter().skip(self.before);
         let outputs = made.map(|output| output.bytes(self.precision));
-        // Small blocks of PyTorch's allocator: multiples of 512 bytes.
+        // PyTorch's allocator rounds small blocks to multiples of 512 bytes.
         let all: u64 = outputs
             .chain(self.extra.iter().copied())
             .map(|n| n.next_multiple_of(512))
@@ -212,7 +212,7 @@ impl Prepared for Job<'_> {
 
     fn run_once(&mut self) -> Result<(), Refusal> {
         for output in &self.sets[0].outputs {
-            // All bits set are no number, in every type.
+            // All bits set is NaN in every type.
             output.set(0xff)?;
         }
         (self.launch)(0, &self.sets[0])?;

@@ -1,4 +1,4 @@
-//! Finds NVIDIA's libraries: where the loader looks, in PyTorch's wheels, in a CUDA toolkit.
+//! Finds NVIDIA's libraries: through the loader, in PyTorch's wheels, or in a CUDA toolkit.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
-/// A library that may be there: its name for people, and what its files are called.
+/// A library to look for: its name, and its file names.
 #[derive(Debug, Clone, Copy)]
 pub struct Sought {
-    /// Such as `cuBLASLt`.
+    /// Name for people, such as `cuBLASLt`.
     pub name: &'static str,
-    /// What it is needed for.
+    /// Purpose of the library.
     pub purpose: &'static str,
     stem: &'static str,
-    /// Versions in file names, the newest first; empty for one without.
+    /// Versions in file names, the newest first; empty for a name without version.
     versions: &'static [&'static str],
-    /// Part of the driver: never in a wheel.
+    /// True for a part of the driver, which is never in a wheel.
     of_driver: bool,
 }
 
@@ -37,7 +37,7 @@ pub const NVML: Sought = Sought {
     versions: &["1"],
     of_driver: true,
 };
-/// The run-time compiler.
+/// The runtime compiler.
 pub const NVRTC: Sought = Sought {
     name: "NVRTC",
     purpose: "softmax, norms, activations, cross-entropy, AdamW, and the inputs of every kernel",
@@ -71,16 +71,16 @@ pub const NCCL: Sought = Sought {
     of_driver: false,
 };
 
-/// A library that was opened, or why none was.
+/// A library that was opened, or the reason why none was.
 pub struct Opened {
     /// The library.
     pub library: Result<Library, String>,
-    /// Where it came from, in words, without a path.
+    /// Origin in words, without a path.
     pub origin: &'static str,
 }
 
 impl Opened {
-    /// None, because it would be of no use here.
+    /// A library that was not looked for, because it would be of no use.
     pub fn not_looked_for(why: &str) -> Self {
         Self {
             library: Err(why.into()),
@@ -90,8 +90,8 @@ impl Opened {
 }
 
 impl Sought {
-    /// Opens the first that loads: of PyTorch's wheels, because they are what training would use; then
-    /// what the loader knows; then a toolkit's.
+    /// Opens the first library that loads. PyTorch's wheels come first, because training would use them, then the
+    /// loader's search path, then a toolkit.
     pub fn open(self) -> Opened {
         let mut refused = Vec::new();
         let names = self.file_names();
@@ -106,7 +106,7 @@ impl Sought {
         for (origin, place) in places {
             for name in &names {
                 let path = place.join(name);
-                // A bare name is the loader's to find.
+                // A bare name is left to the loader to find.
                 if !place.as_os_str().is_empty() && !path.is_file() {
                     continue;
                 }
@@ -155,19 +155,19 @@ impl Sought {
     }
 }
 
-/// Opens a library. Libraries that others load by name are found once they are open.
+/// Opens a library. Libraries that load it by name afterwards find the open one.
 fn open_shared(path: &Path) -> Result<Library, String> {
     // SAFETY: NVIDIA's libraries may run initialisers when they are opened; that is what they are for.
     unsafe { Library::new(path) }.map_err(without_path)
 }
 
-/// The loader's words, without the path before the first colon.
+/// The loader's message without the path before the first colon.
 fn without_path(error: libloading::Error) -> String {
     let text = error.to_string();
     text.split_once(": ").map_or(text.clone(), |(_, rest)| rest.to_owned())
 }
 
-/// Folders of libraries in the wheels of every Python environment that can be seen, without running one.
+/// Library folders in the wheels of every visible Python environment, found without running Python.
 fn wheels() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for site in sites() {

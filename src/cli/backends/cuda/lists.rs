@@ -1,4 +1,4 @@
-//! Own kernels on lists of tensors: one launch for all of them.
+//! Our own kernels over lists of tensors, one launch for a whole list.
 
 use vramscope_benchmark::{Class, Kernel, Precision};
 
@@ -10,10 +10,10 @@ use super::own::{adamw, made, vectors};
 use crate::backends::Refusal;
 use crate::kernels::reference::Numbers;
 
-/// Vectors of a block: `PART` of the source.
+/// Vectors per block: `PART` in the source.
 const PART: u64 = 4096;
 
-/// Readies a kernel on `tensors` of `elements` each, which lie one after the other in each input.
+/// Prepares a kernel on `tensors` tensors of `elements` elements each, which are contiguous in each input.
 pub fn ready<'a>(
     cuda: &'a Cuda,
     kernel: &Kernel,

@@ -12,7 +12,7 @@ use crate::backends::Refusal;
 const OUT_OF_MEMORY: c_int = 2;
 
 impl Card {
-    /// Memory of the card.
+    /// Allocates memory on the card.
     pub fn allocate(self: &Rc<Self>, bytes: u64) -> Result<Buffer, Refusal> {
         self.enter();
         let mut address = 0;
@@ -31,7 +31,7 @@ impl Card {
         }
     }
 
-    /// Memory that holds these numbers.
+    /// Allocates memory on the card and copies these numbers into it.
     pub fn with(self: &Rc<Self>, numbers: &[u64]) -> Result<Buffer, Refusal> {
         let buffer = self.allocate(8 * numbers.len() as u64)?;
         // SAFETY: the buffer is as long as the numbers.
@@ -40,19 +40,19 @@ impl Card {
     }
 }
 
-/// Memory of the card.
+/// Memory on the card.
 pub struct Buffer {
     card: Rc<Card>,
-    /// The memory that this is a part of.
+    /// Buffer of which this one is a part.
     whole: Option<Rc<Self>>,
-    /// Where it begins.
+    /// Start address.
     pub address: Address,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
 impl Buffer {
-    /// A part of other memory, which lives as long.
+    /// A part of another buffer, which it keeps alive.
     pub fn part(whole: &Rc<Self>, start: u64, bytes: u64) -> Self {
         debug_assert!(start + bytes <= whole.bytes);
         Self {
@@ -71,7 +71,7 @@ impl Buffer {
         card.ok(unsafe { (card.api.cuMemsetD8Async)(self.address, byte, self.bytes as usize, card.stream) })
     }
 
-    /// Copies bytes to the host, once the stream is done.
+    /// Copies bytes to the host once the stream is done.
     pub fn read(&self, start: u64, count: u64) -> Result<Vec<u8>, Refusal> {
         if start + count > self.bytes {
             return Err(Refusal::Failed(format!(
@@ -101,7 +101,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Memory of the host, pinned so that copies need no detour, or plain.
+/// Host memory, either pinned, for direct copies, or pageable.
 pub struct HostBuffer {
     pinned: Option<Rc<Card>>,
     address: *mut c_void,
@@ -109,7 +109,7 @@ pub struct HostBuffer {
 }
 
 impl HostBuffer {
-    /// Room for bytes, a multiple of 4.
+    /// Allocates `bytes` bytes, which must be a multiple of 4.
     pub fn new(card: &Rc<Card>, bytes: u64, pinned: bool) -> Result<Self, Refusal> {
         if !pinned {
             let mut plain = vec![0_u32; (bytes / 4) as usize];
@@ -130,12 +130,12 @@ impl HostBuffer {
         })
     }
 
-    /// Where it begins.
+    /// Start address.
     pub fn address(&self) -> *mut c_void {
         self.address
     }
 
-    /// Its numbers.
+    /// Contents as numbers.
     pub fn floats(&mut self, count: usize) -> &mut [f32] {
         debug_assert!(self.pinned.is_some() || self.plain.len() >= count);
         // SAFETY: the memory holds `count` numbers, any bits are one, and `self` is borrowed whole.

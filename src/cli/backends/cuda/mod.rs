@@ -1,4 +1,4 @@
-//! NVIDIA GPUs, by libraries that are looked for when the program runs: it builds and starts without.
+//! CUDA backend for NVIDIA GPUs. It looks for its libraries at run time, so the program builds and starts without them.
 
 #![allow(unsafe_code, reason = "calls NVIDIA's libraries")]
 
@@ -45,7 +45,7 @@ pub struct Cuda {
     lt: Result<Rc<Lt>, String>,
     cudnn: Result<Rc<cudnn::Library>, String>,
     nccl: Result<Rc<collective::Library>, String>,
-    /// Cards after the first, opened when work between cards first asks for them.
+    /// Cards after the first, opened when a kernel first needs several.
     others: RefCell<Vec<Rc<Card>>>,
     versions: BTreeMap<&'static str, String>,
     modules: RefCell<BTreeMap<(Source, Precision), Rc<Module>>>,
@@ -53,9 +53,9 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// An own kernel, compiled when one of its source is first asked for.
+    /// One of our own kernels, compiled when its source is first used.
     fn function(&self, source: Source, precision: Precision, name: &str) -> Result<Function, Refusal> {
-        // TF32 is fp32 in memory.
+        // TF32 is stored as fp32.
         let precision = if precision == Precision::Tf32 {
             Precision::Fp32
         } else {
@@ -81,9 +81,10 @@ impl Cuda {
         self.cudnn.as_ref().map_err(|why| missing(CUDNN.name, why))
     }
 
-    /// So many cards, the first among them.
+    /// Opens `wanted` cards, including the first.
     ///
     /// # Errors
+    /// If there are fewer, or one cannot be opened.
     /// When there are fewer, or one does not start.
     fn cards(&self, wanted: u64) -> Result<Vec<Rc<Card>>, Refusal> {
         let seen = u64::from(self.facts.count);
@@ -105,7 +106,7 @@ impl Cuda {
         Ok([&self.card].into_iter().chain(rest).map(Rc::clone).collect())
     }
 
-    /// What ran: `accumulator` where it computes.
+    /// Describes the kernel that ran, with its accumulator type if it accumulates.
     fn implementation(&self, library: &'static str, kernel: String, accumulates: bool) -> Implementation {
         Implementation {
             backend: "cuda".into(),
@@ -119,7 +120,7 @@ impl Cuda {
         }
     }
 
-    /// Whether tensor cores of this card know bfloat16: since Ampere.
+    /// Returns true if the card's tensor cores support the type: bfloat16 and TF32 since Ampere.
     fn knows(&self, precision: Precision) -> bool {
         self.facts.capability[0] >= 8 || matches!(precision, Precision::Fp32 | Precision::Fp16)
     }
@@ -163,7 +164,7 @@ impl Backend for Cuda {
 
     fn other_processes(&self) -> Option<u32> {
         let all = self.monitor.as_ref().and_then(Monitor::processes)?;
-        // In a container the driver may not show even this process.
+        // In a container the driver may not list even this process.
         Some(all.saturating_sub(1))
     }
 

@@ -1,4 +1,4 @@
-//! Clocks, temperature, power and company of a card.
+//! Reads clocks, temperature, power and other processes of a card through NVML.
 
 use std::ptr::null_mut;
 
@@ -7,7 +7,7 @@ use vramscope_benchmark::Reading;
 use super::api::{Handle, Nvml};
 use super::device::text;
 
-/// A card as NVML knows it.
+/// A card as NVML identifies it.
 pub struct Monitor {
     api: Nvml,
     device: Handle,
@@ -17,7 +17,7 @@ pub struct Monitor {
 const CLOCKS: [u32; 2] = [1, 2];
 
 impl Monitor {
-    /// Finds a card by its PCI bus id.
+    /// Opens a card by its PCI bus ID.
     pub fn open(api: Nvml, bus_id: &[u8]) -> Option<Self> {
         let mut device = null_mut();
         // SAFETY: the id ends in zero; the handle is written.
@@ -33,7 +33,7 @@ impl Monitor {
         (ask(&self.api, &mut value) == 0).then_some(value)
     }
 
-    /// The state now.
+    /// Current state of the card.
     pub fn reading(&self) -> Reading {
         let device = self.device;
         // SAFETY: in each, the device exists and the number is written.
@@ -49,20 +49,20 @@ impl Monitor {
         }
     }
 
-    /// Highest clocks of multiprocessors and memory, in MHz.
+    /// Maximum clocks of multiprocessors and memory, in MHz.
     pub fn highest_clocks(&self) -> [Option<u32>; 2] {
         // SAFETY: the device exists and the number is written.
         CLOCKS.map(|c| self.number(|api, out| unsafe { (api.nvmlDeviceGetMaxClockInfo)(self.device, c, out) }))
     }
 
-    /// The power limit in force, in watts.
+    /// Enforced power limit, in watts.
     pub fn power_limit(&self) -> Option<f64> {
         // SAFETY: as above.
         let mw = self.number(|api, out| unsafe { (api.nvmlDeviceGetEnforcedPowerLimit)(self.device, out) });
         mw.map(|mw| f64::from(mw) / 1e3)
     }
 
-    /// Whether error correction is on.
+    /// True if ECC is enabled.
     pub fn ecc(&self) -> Option<bool> {
         let mut pending = 0;
         // SAFETY: as above.
@@ -70,7 +70,7 @@ impl Monitor {
         now.map(|mode| mode == 1)
     }
 
-    /// The driver's version.
+    /// Version of the driver.
     pub fn driver(&self) -> Option<String> {
         let mut version = [0_u8; 96];
         // SAFETY: the buffer is as long as stated.
@@ -78,9 +78,9 @@ impl Monitor {
         (code == 0).then(|| text(&version))
     }
 
-    /// Processes that compute on the card, this one among them.
+    /// Number of processes that compute on the card, including this one.
     pub fn processes(&self) -> Option<u32> {
-        /// `NVML_ERROR_INSUFFICIENT_SIZE`: the count is written all the same.
+        /// `NVML_ERROR_INSUFFICIENT_SIZE`: the count is written nevertheless.
         const TOO_SMALL: i32 = 7;
         let mut count = 0;
         // SAFETY: room for none is offered, so only the count is written.

@@ -1,4 +1,4 @@
-//! Own kernels: elements and rows, forward, and which file launches the others.
+//! Our own elementwise and row-wise kernels in forward, and the dispatch to the other files.
 
 use vramscope_benchmark::{Class, Kernel, Pass, Precision};
 
@@ -8,7 +8,7 @@ use super::{Cuda, gradients, lists};
 use crate::backends::Refusal;
 use crate::kernels::reference::{AdamwStep, EPSILON, Numbers};
 
-/// Readies an own kernel, or one of the driver.
+/// Prepares one of our own kernels, or one of the driver's.
 pub fn ready<'a>(
     cuda: &'a Cuda,
     kernel: &Kernel,
@@ -31,8 +31,8 @@ pub fn ready<'a>(
     }
 }
 
-/// Threads of a block, and how many vectors each holds, for a row of so many; `None` where it is too long
-/// to hold.
+/// Threads per block and vectors per thread for a row of `vectors` vectors; `None` if the row is too long to hold in
+/// registers.
 pub fn row_plan(vectors: u64) -> Option<(u32, u32)> {
     [1, 2, 4].into_iter().find_map(|held| {
         let threads = vectors.div_ceil(u64::from(held)).next_multiple_of(32).max(32);
@@ -41,15 +41,15 @@ pub fn row_plan(vectors: u64) -> Option<(u32, u32)> {
     })
 }
 
-/// Elements of 16 bytes.
+/// Number of elements in 16 bytes.
 pub const fn wide(precision: Precision) -> u64 {
     16 / precision.width()
 }
 
-/// Vectors of a row.
+/// Number of vectors in a row.
 ///
 /// # Errors
-/// When the row holds no whole number of them.
+/// If the row is not a whole number of vectors.
 pub fn vectors(columns: u64, precision: Precision) -> Result<u64, Refusal> {
     match columns.is_multiple_of(wide(precision)) {
         true => Ok(columns / wide(precision)),
@@ -60,7 +60,7 @@ pub fn vectors(columns: u64, precision: Precision) -> Result<u64, Refusal> {
     }
 }
 
-/// An own kernel as what ran.
+/// Describes one of our own kernels as the implementation that ran.
 pub fn made<'a>(cuda: &Cuda, name: &str, launch: Launch<'a>) -> Ready<'a> {
     Ready {
         launch,
@@ -70,7 +70,7 @@ pub fn made<'a>(cuda: &Cuda, name: &str, launch: Launch<'a>) -> Ready<'a> {
     }
 }
 
-/// Addresses of all inputs, then all outputs.
+/// Addresses of all inputs, then of all outputs.
 pub fn all_of(set: &Tensors) -> Arguments {
     let buffers = set.inputs.iter().chain(&set.outputs);
     buffers.fold(Arguments::default(), |arguments, buffer| arguments.wide(buffer.address))
@@ -104,7 +104,7 @@ fn driver<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<R
     })
 }
 
-/// Blocks of 256 threads over so many vectors.
+/// Number of blocks of 256 threads for `vectors` vectors.
 pub fn blocks(cuda: &Cuda, vectors: u64) -> u64 {
     vectors
         .div_ceil(256)
@@ -112,7 +112,7 @@ pub fn blocks(cuda: &Cuda, vectors: u64) -> u64 {
         .max(1)
 }
 
-/// The first step of AdamW, its corrections among them.
+/// Appends the arguments of AdamW's first step, including its bias corrections.
 pub fn adamw(arguments: Arguments) -> Arguments {
     let (beta1, beta2) = (AdamwStep::BETA1, AdamwStep::BETA2);
     let numbers = [
@@ -127,7 +127,7 @@ pub fn adamw(arguments: Arguments) -> Arguments {
     numbers.into_iter().fold(arguments, Arguments::float)
 }
 
-/// A launch over vectors, one after the other.
+/// Prepares a launch over contiguous vectors.
 fn flat<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Ready<'a>, Refusal> {
     let shape = &kernel.shape;
     let class = kernel.class;
@@ -141,7 +141,7 @@ fn flat<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Rea
     let cells = shape.rows.zip(shape.columns).map(|(rows, columns)| rows * columns);
     let laid_out = shape.batch.unwrap_or(1) * length * heads * width;
     let count = vectors(shape.elements.or(cells).unwrap_or(laid_out), precision)?;
-    // Rows hold whole vectors, their halves too.
+    // Rows, and their halves, consist of whole vectors.
     let row = match class {
         Class::RotateHalf => 2 * vectors(shape.columns.unwrap_or(2) / 2, precision)?,
         Class::TransposeCopy => vectors(width, precision)?,
@@ -164,7 +164,7 @@ fn flat<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Rea
     Ok(made(cuda, &name, Box::new(launch)))
 }
 
-/// One block a row.
+/// Prepares a launch with one block per row.
 fn rows<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Ready<'a>, Refusal> {
     let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|n| n.unwrap_or(1));
     let class = kernel.class;
@@ -173,7 +173,7 @@ fn rows<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Rea
     let function: Function = cuda.function(Source::Rows, precision, &name)?;
     let launch = move |_, set: &Tensors| {
         let arguments = match class {
-            // Its losses stand before its gradient.
+            // The kernel takes the losses before the gradient.
             Class::CrossEntropy => Arguments::default()
                 .wide(set.inputs[0].address)
                 .wide(set.inputs[1].address)
@@ -183,7 +183,7 @@ fn rows<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Rea
         };
         let arguments = arguments.narrow(count as u32);
         let arguments = match class {
-            // No sums are asked for.
+            // Skips the optional sums.
             Class::Softmax => arguments.float(1.0).wide(0),
             Class::CrossEntropy => arguments.float(1.0 / rows as f32),
             Class::LayerNorm | Class::RmsNorm => arguments.float(EPSILON as f32),
@@ -194,7 +194,7 @@ fn rows<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Rea
     Ok(made(cuda, &name, Box::new(launch)))
 }
 
-/// The kernel that works on rows of so many vectors, and the threads of its blocks.
+/// Kernel for rows of `count` vectors, and the threads of its blocks.
 pub fn row_kernel(class: Class, stem: &str, count: u64, columns: u64) -> Result<(String, u32), Refusal> {
     Ok(match (class, row_plan(count)) {
         (Class::CrossEntropy | Class::LogSoftmax, _) => (stem.to_owned(), 1024),

@@ -15,7 +15,7 @@ use crate::kernels::work::Work;
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED` and `CUDA_ERROR_PEER_ACCESS_NOT_ENABLED`.
 const ALREADY: [i32; 2] = [704, 705];
 
-/// One copy: from where to where.
+/// Source and destination of one copy.
 struct Way {
     from: Rc<Card>,
     to: Rc<Card>,
@@ -29,7 +29,7 @@ struct PeerCopy<'a> {
     direct: bool,
 }
 
-/// Allocates, fills and readies a copy between the first two cards.
+/// Allocates, fills and prepares a copy between the first two cards.
 pub fn prepare<'a>(cuda: &'a Cuda, kernel: &Kernel) -> Result<Box<dyn Prepared + 'a>, Refusal> {
     let cards = cuda.cards(2)?;
     let work = Work::of(kernel);
@@ -64,7 +64,7 @@ pub fn prepare<'a>(cuda: &'a Cuda, kernel: &Kernel) -> Result<Box<dyn Prepared +
     Ok(Box::new(PeerCopy { cuda, ways, direct }))
 }
 
-/// Lets a card reach another's memory, or takes that away.
+/// Enables or disables direct access of a card to another one's memory.
 fn reach(card: &Card, other: &Card, direct: bool) -> Result<(), Refusal> {
     let mut can = 0;
     card.enter();
@@ -88,7 +88,7 @@ fn reach(card: &Card, other: &Card, direct: bool) -> Result<(), Refusal> {
     card.ok(code)
 }
 
-/// Puts a copy on the stream of the card that it comes from.
+/// Enqueues a copy on the stream of its source card.
 pub fn copy(from: &Card, source: &Buffer, to: &Card, target: &Buffer) -> Result<(), Refusal> {
     from.enter();
     // SAFETY: both buffers are as long, each of the context that it is named with.
@@ -160,7 +160,7 @@ impl Drop for PeerCopy<'_> {
     }
 }
 
-/// Nanoseconds that the slowest of some cards' streams spends on what `work` puts on all of them.
+/// Nanoseconds of the slowest card's stream for the work that `work` enqueues on all of them.
 pub fn timed(cards: &[&Card], work: impl FnOnce() -> Result<(), Refusal>) -> Result<u64, Refusal> {
     let mut events = Vec::new();
     for card in cards {

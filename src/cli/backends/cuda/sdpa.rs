@@ -1,7 +1,7 @@
-//! Fused attention as graphs of cuDNN: the operations that its engines take for one kernel.
+//! Builds fused attention as cuDNN graphs, in the form that its engines turn into a single kernel.
 //!
-//! The graphs are those of the documentation ("Attention", cuDNN's graph API): scores, scale, mask,
-//! softmax, product; backward recomputes the probabilities from each query's logarithm of its sum.
+//! The graphs follow the documentation ("Attention", cuDNN's graph API): scores, scale, mask, softmax, product.
+//! Backward recomputes the probabilities from each query's log-sum-exp.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::cudnn::{Graph, Kind, Library, Place, Plan, Pointwise, Reduce, Tensor,
 use crate::backends::Refusal;
 use crate::kernels::work::Extents;
 
-// Numbers that tensors in memory are bound by.
+// Numbers by which tensors are bound to memory.
 pub const QUERY: i64 = 1;
 pub const KEY: i64 = 2;
 pub const VALUE: i64 = 3;
@@ -21,12 +21,12 @@ pub const OUTPUT_GRADIENT: i64 = 6;
 pub const QUERY_GRADIENT: i64 = 7;
 pub const KEY_GRADIENT: i64 = 8;
 pub const VALUE_GRADIENT: i64 = 9;
-/// fp32 sums of the queries' gradients.
+/// fp32 sums for the queries' gradients.
 pub const QUERY_SUMS: i64 = 10;
-/// Each query's product of result and gradient.
+/// Dot product of result and gradient for each query.
 pub const PRODUCTS: i64 = 11;
 
-/// What hides a score: versions before 9.10 take the lowest number instead of −∞.
+/// Value of a masked score: cuDNN before 9.10 needs the lowest finite number instead of −∞.
 fn hidden(version: usize) -> f32 {
     if version < 91_000 { f32::MIN } else { f32::NEG_INFINITY }
 }
@@ -57,7 +57,7 @@ impl Attention {
         })
     }
 
-    /// `[samples, heads, length, width]` in memory.
+    /// A tensor `[samples, heads, length, width]` in memory.
     fn rows(&mut self, number: i64, heads: u64) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, heads as i64, e.length as i64, e.width as i64];
@@ -65,7 +65,7 @@ impl Attention {
             .tensor(Place::Memory(number), self.kind, extents, packed(extents))
     }
 
-    /// The same memory with its last two axes exchanged.
+    /// A tensor in memory with its last two axes exchanged.
     fn columns(&mut self, number: i64, heads: u64) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, heads as i64, e.length as i64, e.width as i64];
@@ -73,21 +73,21 @@ impl Attention {
         self.graph.tensor(Place::Memory(number), self.kind, extents, steps)
     }
 
-    /// One number a query.
+    /// A tensor with one number per query.
     fn per_query(&mut self, place: Place) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, e.heads as i64, e.length as i64, 1];
         self.graph.tensor(place, Kind::Float, extents, packed(extents))
     }
 
-    /// One number a pair of query and key, between operations.
+    /// An intermediate tensor with one number per pair of query and key.
     fn pairs(&mut self, kind: Kind) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, e.heads as i64, e.length as i64, e.length as i64];
         self.graph.tensor(Place::Virtual, kind, extents, packed(extents))
     }
 
-    /// Pairs with their axes exchanged, of the tensors' own type, for a product.
+    /// A transposed intermediate tensor of pairs in the kernel's type, for a product.
     fn pairs_turned(&mut self) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, e.heads as i64, e.length as i64, e.length as i64];
@@ -101,7 +101,7 @@ impl Attention {
         self.graph.pointwise(Pointwise::Multiply, &[scores, scale], result)
     }
 
-    /// Scores with those of later keys hidden, where attention is causal.
+    /// Masks the scores of later keys if attention is causal.
     fn masked(&mut self, scores: Tensor) -> Result<Tensor, Refusal> {
         if !self.extents.causal {
             return Ok(scores);
@@ -116,10 +116,10 @@ impl Attention {
     }
 }
 
-/// Forward; `with_sums` keeps what backward needs.
+/// Plans forward; `with_sums` keeps the log-sum-exp for backward.
 ///
 /// # Errors
-/// When cuDNN has no kernel for it.
+/// If cuDNN has no kernel for it.
 pub fn forward(
     library: &Rc<Library>,
     extents: Extents,
@@ -156,7 +156,7 @@ pub fn forward(
     a.graph.plan()
 }
 
-/// Backward, from the results of [`forward`] with sums.
+/// Plans backward, from the results of [`forward`] with sums.
 ///
 /// # Errors
 /// When cuDNN has no kernel for it.
@@ -174,7 +174,7 @@ pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -
     let upstream = a.rows(OUTPUT_GRADIENT, heads)?;
     let sums = a.per_query(Place::Memory(SUMS))?;
 
-    // Each query's product of result and gradient.
+    // Dot product of result and gradient for each query.
     let e = &extents;
     let shape = [e.batch as i64, e.heads as i64, e.length as i64, e.width as i64];
     let wide = [
@@ -191,7 +191,7 @@ pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -
     let products = a.per_query(Place::Memory(PRODUCTS))?;
     let products = a.graph.pointwise(Pointwise::Multiply, &[per_query, one], products)?;
 
-    // Probabilities again, and the gradient of the values.
+    // Recompute the probabilities, then the gradient of the values.
     let scores = a.pairs(Kind::Float)?;
     let scores = a.graph.product(query, key, scores)?;
     let scores = a.scaled(scores)?;
@@ -205,7 +205,7 @@ pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -
     let value_gradient = a.rows(VALUE_GRADIENT, heads)?;
     a.graph.product(turned, upstream, value_gradient)?;
 
-    // The gradient of the scores, and of the keys.
+    // Gradients of the scores and of the keys.
     let of_probability = a.pairs(Kind::Float)?;
     let of_probability = a.graph.product(upstream, value, of_probability)?;
     let centred = a.pairs(Kind::Float)?;
@@ -224,7 +224,7 @@ pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -
     let key_gradient = a.rows(KEY_GRADIENT, heads)?;
     a.graph.product(turned, query, key_gradient)?;
 
-    // The gradient of the queries, summed in fp32.
+    // Gradient of the queries, accumulated in fp32.
     let key_rows = a.graph.tensor(Place::Virtual, Kind::Float, shape, packed(shape))?;
     let key_rows = a.graph.reshape(key, key_rows)?;
     let sum = a

@@ -1,4 +1,4 @@
-//! Attention: fused, or of matrix products and softmax, forward and with backward.
+//! Attention on the portable backend: fused, or as matrix products and softmax, forward and with backward.
 
 use vramscope_benchmark::{Kernel, Layout, Pass};
 use vramscope_engine::attention::Algorithm;
@@ -10,7 +10,7 @@ use crate::backends::Refusal;
 use crate::kernels::work::Extents;
 
 impl Job<'_> {
-    /// Readies an attention.
+    /// Prepares an attention.
     pub(super) fn attention(&mut self, kernel: &Kernel) -> Result<(), Refusal> {
         let e = Extents::of(kernel);
         if e.heads != e.kv_heads {
@@ -37,7 +37,8 @@ impl Job<'_> {
         }
     }
 
-    /// Scores, softmax, product; then gradients of values, probabilities, scores, queries and keys.
+    /// Prepares scores, softmax and product; in training also the gradients of values, probabilities, scores, queries
+    /// and keys.
     fn standard(&mut self, e: Extents, scale: f32, trains: bool) -> Result<(), Refusal> {
         let heads = e.batch * e.heads;
         let bytes = heads * e.length * e.length * self.precision.width();
@@ -78,7 +79,7 @@ impl Job<'_> {
         if trains {
             let extents = numbers([heads * e.length, e.length, 0, 0], [0.0, scale, 0.0, 0.0]);
             let sums = (Source::Labels, "sums");
-            // Of the scores, before what follows takes their memory.
+            // Sums of the scores must be computed before later steps reuse their memory.
             let buffers = [&scores, &spare, &self.outputs[0], &self.outputs[1]];
             steps.insert(2, gpu.step(sums, precision, buffers, extents, grid(heads * e.length))?);
             let (upstream, of_scores) = (&self.inputs[3], pairs()?);

@@ -1,4 +1,4 @@
-//! The adapter, its queue, and memory.
+//! The adapter of the portable backend: its queue and memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,26 +10,26 @@ use crate::backends::{Backend, Prepared, Refusal};
 
 use super::{host_copy, job};
 
-/// What stands before each source but that of labels, whose memory is of other types.
+/// Code prepended to each source except that of labels, whose buffers have other types.
 const COMMON: &str = include_str!("kernels/common.wgsl");
 
-/// A source of kernels.
+/// A source file of kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// Inputs, copies, and what works on each element by itself.
+    /// Initialisation of inputs, copies, and elementwise kernels.
     Elements,
-    /// Rows and columns.
+    /// Row-wise and column-wise kernels.
     Rows,
     /// Matrix products.
     Products,
     /// Fused attention.
     Attention,
-    /// Labels, and fp32 results of any type.
+    /// Kernels on labels, and fp32 results of any type.
     Labels,
 }
 
 impl Source {
-    /// Its text for a type.
+    /// WGSL text of the source for a type.
     fn text(self, precision: Precision) -> String {
         let head = match precision {
             Precision::Fp16 => "enable f16;\nalias E = f16;\n",
@@ -52,31 +52,31 @@ pub struct Gpu {
     pub(super) queue: wgpu::Queue,
     info: wgpu::AdapterInfo,
     has_fp16: bool,
-    /// Whether the adapter's own clock can be read.
+    /// True if the adapter supports timestamp queries.
     pub(super) has_clock: bool,
     modules: RefCell<BTreeMap<(Source, Precision), wgpu::ShaderModule>>,
 }
 
-/// Numbers that a kernel is given: its `Numbers`.
+/// Numbers passed to a kernel: its `Numbers`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Given {
-    /// Whole ones.
+    /// Integers.
     pub whole: [u32; 4],
-    /// Others.
+    /// Floats.
     pub real: [f32; 4],
 }
 
-/// A kernel that can be put on the queue.
+/// A kernel that can be enqueued.
 pub struct Step {
     pub(super) pipeline: wgpu::ComputePipeline,
     pub(super) bindings: wgpu::BindGroup,
     pub(super) groups: [u32; 3],
 }
 
-/// The strongest adapter that is found.
+/// Finds the most powerful adapter.
 ///
 /// # Errors
-/// Why there is none.
+/// If there is none; the message says why.
 pub fn find() -> Result<Gpu, String> {
     let mut description = wgpu::InstanceDescriptor::new_without_display_handle();
     description.backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
@@ -112,7 +112,7 @@ impl Gpu {
         })
     }
 
-    /// Refuses what WGSL or the adapter lacks.
+    /// Refuses types that WGSL or the adapter lacks.
     pub(super) fn check(&self, precision: Precision) -> Result<(), Refusal> {
         let reason = match precision {
             Precision::Fp32 => return Ok(()),
@@ -124,7 +124,7 @@ impl Gpu {
         Err(Refusal::Unsupported(reason.into()))
     }
 
-    /// Memory of the adapter.
+    /// Allocates memory on the adapter.
     pub(super) fn allocate(&self, bytes: u64) -> Result<wgpu::Buffer, Refusal> {
         let limits = self.device.limits();
         let most = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
@@ -143,12 +143,12 @@ impl Gpu {
         });
         match pollster::block_on(scope.pop()) {
             None => Ok(buffer),
-            // The adapter does not tell how much it has.
+            // The adapter does not report its memory.
             Some(_) => Err(Refusal::OutOfMemory { needed: bytes, free: 0 }),
         }
     }
 
-    /// A kernel bound to memory. Memory that it does not name is passed over.
+    /// Binds a kernel to memory, ignoring buffers that it does not use.
     pub(super) fn step(
         &self,
         (source, name): (Source, &str),
@@ -243,7 +243,7 @@ impl Gpu {
         }
     }
 
-    /// Bytes of a buffer; start and count are multiples of 4.
+    /// Bytes of a buffer; start and count must be multiples of 4.
     pub(super) fn read(&self, buffer: &wgpu::Buffer, start: u64, count: u64) -> Result<Vec<u8>, Refusal> {
         let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
             label: None,
@@ -264,7 +264,7 @@ impl Gpu {
         Ok(bytes)
     }
 
-    /// The name of the interface, as records have it.
+    /// Name of the graphics interface, as in records.
     pub fn interface(&self) -> &'static str {
         match self.info.backend {
             wgpu::Backend::Vulkan => "vulkan",
@@ -274,7 +274,7 @@ impl Gpu {
         }
     }
 
-    /// Whether it is a processor that plays a GPU.
+    /// Returns true if the adapter is a CPU that emulates a GPU.
     pub fn is_software(&self) -> bool {
         self.info.device_type == wgpu::DeviceType::Cpu
     }

@@ -1,4 +1,4 @@
-//! Copies between host and adapter: from and to memory that both see, or by way of it.
+//! Copies between host and adapter: to and from shared memory, or through it.
 
 use std::time::Instant;
 
@@ -13,15 +13,15 @@ use crate::kernels::work::{Fill, Work};
 struct HostCopy<'a> {
     gpu: &'a Gpu,
     bytes: u64,
-    /// What is copied, on the host.
+    /// Source data on the host.
     given: Vec<u8>,
-    /// What came to the host.
+    /// Data received on the host.
     got: Vec<u8>,
     adapter: wgpu::Buffer,
-    /// Memory that both see.
+    /// Memory that host and adapter share.
     shared: wgpu::Buffer,
     to_adapter: bool,
-    /// Whether the copy ends, or begins, in shared memory.
+    /// True if the copy starts or ends in shared memory.
     pinned: bool,
 }
 
@@ -86,7 +86,7 @@ impl HostCopy<'_> {
         }
     }
 
-    /// Takes what is in shared memory, once it is there.
+    /// Reads the data from shared memory once it is available.
     fn fetch(&mut self) -> Result<(), Refusal> {
         self.shared.map_async(wgpu::MapMode::Read, .., |_| {});
         self.gpu.wait()?;

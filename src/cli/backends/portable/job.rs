@@ -1,4 +1,4 @@
-//! A kernel on an adapter: its tensors, filled, and its steps.
+//! A kernel on an adapter with filled tensors, as a sequence of steps.
 
 use std::time::Instant;
 
@@ -10,11 +10,11 @@ use crate::kernels::random;
 use crate::kernels::reference::{Place, Reader};
 use crate::kernels::work::{Fill, Work};
 
-/// Groups along one dimension at most: every adapter has this many.
+/// Largest number of workgroups along one dimension, which every adapter supports.
 const MOST_GROUPS: u64 = 65_535;
-/// Threads of a group.
+/// Threads per workgroup.
 pub(super) const WIDTH: u64 = 256;
-/// A result before it is written: no reference is near.
+/// Initial value of a result; no reference is close to it.
 const POISON: f32 = 30_000.0;
 
 pub(super) struct Job<'a> {
@@ -23,14 +23,14 @@ pub(super) struct Job<'a> {
     pub(super) precision: Precision,
     pub(super) inputs: Vec<wgpu::Buffer>,
     pub(super) outputs: Vec<wgpu::Buffer>,
-    /// Bytes beside inputs and outputs.
+    /// Bytes of allocations beyond inputs and outputs.
     pub(super) extra: u64,
     pub(super) steps: Vec<Step>,
     pub(super) name: String,
     kernel: Kernel,
 }
 
-/// Allocates, fills and readies a kernel.
+/// Allocates, fills and prepares a kernel.
 pub fn prepare<'a>(gpu: &'a Gpu, kernel: &Kernel) -> Result<Box<dyn Prepared + 'a>, Refusal> {
     let precision = kernel.precision.unwrap_or(Precision::Fp32);
     gpu.check(precision)?;
@@ -70,7 +70,7 @@ pub fn prepare<'a>(gpu: &'a Gpu, kernel: &Kernel) -> Result<Box<dyn Prepared + '
     Ok(Box::new(job))
 }
 
-/// A grid of so many groups, in two dimensions.
+/// A two-dimensional grid of `groups` workgroups.
 pub(super) fn grid(groups: u64) -> [u32; 3] {
     let rows = groups.div_ceil(MOST_GROUPS).max(1);
     [groups.div_ceil(rows).max(1) as u32, rows as u32, 1]
@@ -122,7 +122,7 @@ impl Job<'_> {
         self.submit(&steps, 1, None)
     }
 
-    /// A kernel of one step: inputs, then outputs.
+    /// Prepares a kernel with a single step that takes inputs, then outputs.
     pub(super) fn one(
         &mut self,
         kernel: (Source, &str),
@@ -141,7 +141,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Puts steps on the queue so many times, and waits; between two timestamps where there are.
+    /// Submits the steps `launches` times and waits, between two timestamps if there is a clock.
     fn submit(&self, steps: &[Step], launches: u32, clock: Option<&wgpu::QuerySet>) -> Result<(), Refusal> {
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
@@ -197,7 +197,7 @@ impl Reader for Job<'_> {
         };
         let precision = element.precision(self.precision).unwrap_or(Precision::Fp32);
         let width = precision.width();
-        // Copies begin and end at multiples of 4 bytes.
+        // Copies must start and end at multiples of 4 bytes.
         let begin = start * width / 4 * 4;
         let end = ((start + count) * width).next_multiple_of(4);
         let bytes = self.gpu.read(buffer, begin, end - begin)?;

@@ -1,5 +1,5 @@
-//! Any GPU that Vulkan, Metal or DirectX 12 reaches, through wgpu: kernels in WGSL, fp32, and fp16 where
-//! the adapter has it. WGSL knows no bfloat16.
+//! Portable backend for any GPU with Vulkan, Metal or DirectX 12, through wgpu. Kernels are in WGSL, for fp32, and for
+//! fp16 if the adapter supports it; WGSL has no bfloat16.
 
 mod attention;
 mod gpu;

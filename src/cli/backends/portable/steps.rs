@@ -1,4 +1,4 @@
-//! Which kernel of which source computes what, and over how many groups.
+//! Maps each class of kernels to its WGSL kernels and grid sizes.
 
 use vramscope_benchmark::{Class, Kernel, Layout, Pass};
 
@@ -7,10 +7,10 @@ use super::job::{Job, WIDTH, grid};
 use crate::backends::Refusal;
 use crate::kernels::reference::{AdamwStep, EPSILON, Numbers};
 
-/// The kernel of matrix products.
+/// Kernel for matrix products.
 pub(super) const PRODUCT: (Source, &str) = (Source::Products, "product");
 
-/// A product's scale, and which of its matrices lie turned.
+/// Arguments of a product: its scale, and the matrices that are transposed.
 pub(super) const fn turned(layout: Layout, scale: f32) -> [f32; 4] {
     match layout {
         Layout::Nn => [scale, 0.0, 0.0, 0.0],
@@ -19,13 +19,13 @@ pub(super) const fn turned(layout: Layout, scale: f32) -> [f32; 4] {
     }
 }
 
-/// Groups of so many products of rows × columns.
+/// Grid for `count` products of rows × columns.
 pub(super) const fn tiles([rows, columns]: [u64; 2], count: u64) -> [u32; 3] {
     [columns.div_ceil(64) as u32, rows.div_ceil(64) as u32, count as u32]
 }
 
 impl Job<'_> {
-    /// Readies a kernel's steps.
+    /// Prepares the steps of a kernel.
     pub(super) fn ready(&mut self, kernel: &Kernel) -> Result<(), Refusal> {
         let shape = &kernel.shape;
         let class = kernel.class;
@@ -46,7 +46,7 @@ impl Job<'_> {
             }
             (Class::DeviceCopy | Class::Fill, _) => {
                 let elements = self.work.outputs[0].elements;
-                // Zeros are drawn from no range.
+                // A fill has no random input.
                 let name = if class == Class::Fill { "fill" } else { "copy" };
                 self.flat(name, [elements, 0, 0, 0], [0.0; 4])
             }

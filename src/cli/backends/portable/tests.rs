@@ -1,5 +1,5 @@
-//! Every kernel of this backend against the reference, on whatever adapter there is; in CI that is Mesa's
-//! lavapipe. Without an adapter there is nothing to hold, and the test says so.
+//! Compares every kernel of this backend with the reference on any available adapter; in CI that is Mesa's lavapipe.
+//! Without an adapter the test reports that it compares nothing.
 
 use vramscope_benchmark::{Class, Kernel, Layout, Pass, Precision, Shape};
 use vramscope_engine::attention::Algorithm;
@@ -153,7 +153,7 @@ fn every_kernel_is_right() {
     assert!(compared >= kernels(Precision::Fp32).len());
 }
 
-/// What a run measures is what is compared above, at other sizes.
+/// A run measures the same kernels as compared above, at other sizes.
 #[test]
 fn every_class_of_a_run_is_compared() {
     let compared = kernels(Precision::Fp32);

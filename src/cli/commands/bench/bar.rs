@@ -1,13 +1,13 @@
-//! Progress on standard error, with the time that is left.
+//! Shows progress on standard error, with an estimate of the remaining time.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use vramscope_benchmark::{Kernel, Measurement, Outcome};
 
-/// Progress of a run; nothing where standard error is no terminal.
+/// Progress bar of a run; hidden if standard error is not a terminal.
 pub struct Bar(ProgressBar);
 
 impl Bar {
-    /// Of so many kernels.
+    /// A bar for `kernels` kernels.
     pub fn new(kernels: usize) -> Self {
         let bar = ProgressBar::new(kernels as u64);
         let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {wide_msg} {eta} left");
@@ -17,12 +17,12 @@ impl Bar {
         Self(bar)
     }
 
-    /// A kernel begins.
+    /// Shows the kernel that starts.
     pub fn begin(&self, name: &str) {
         self.0.set_message(name.to_owned());
     }
 
-    /// It ended; what went wrong is said at once.
+    /// Advances the bar, and prints a failure immediately.
     pub fn end(&self, kernel: &Kernel, result: &Measurement) {
         self.0.inc(1);
         let said = match &result.outcome {
@@ -43,7 +43,7 @@ impl Bar {
         }
     }
 
-    /// The run is over.
+    /// Removes the bar at the end of a run.
     pub fn close(self) {
         self.0.finish_and_clear();
     }

@@ -1,12 +1,12 @@
-//! What changed between two records, beyond noise, in words.
+//! Describes in text the differences between two records beyond noise.
 
 use vramscope_benchmark::{Change, Comparison, Part, Record};
 
 use super::show::{time, why};
 use crate::output::list::{self, Edge};
 
-/// Kernels whose time changed by more than both spreads explain, those that came, went, or stopped
-/// working; and how many stayed.
+/// Lists kernels whose time changed by more than both spreads explain, and kernels that were added, removed, or stopped
+/// working, with the number of unchanged ones.
 pub fn text(old: &Record, new: &Record) -> String {
     let Comparison {
         changes,

@@ -1,4 +1,4 @@
-//! Records as files that are whole at every moment.
+//! Reads and writes records as files, replacing them atomically.
 
 use std::fs;
 use std::io::Write;
@@ -10,16 +10,16 @@ use vramscope_benchmark::{Record, unknown_fields};
 
 use crate::failure::Failure;
 
-/// Reads a record, of this version or an older one.
+/// Reads a record of this version or an older one.
 ///
 /// # Errors
-/// When the file cannot be read or is no record.
+/// If the file cannot be read or is not a record.
 pub fn read(path: &Path) -> Result<Record, Failure> {
     let text = fs::read_to_string(path).map_err(|e| Failure::Input(format!("cannot read {}: {e}", path.display())))?;
     let record = Record::read(&text).map_err(|e| Failure::Input(format!("{}: {e}", path.display())))?;
     let unknown = unknown_fields(&text, &record);
     if let (1.., Some(first)) = (record.schema_version, unknown.first()) {
-        // Older forms have other fields throughout.
+        // Older formats have different fields throughout.
         if text.contains("schema_version") {
             let more = unknown.len() - 1;
             anstream::eprintln!(
@@ -36,11 +36,10 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
     Ok(record)
 }
 
-/// Replaces a file by a record in one step: an interruption, or a disk that fills up, leaves the file as
-/// it was.
+/// Replaces a file by a record atomically: an interruption or a full disk leaves the old file.
 ///
 /// # Errors
-/// What the system said, and what is still whole.
+/// The system's message, and what remains intact.
 pub fn write(path: &Path, record: &Record) -> Result<(), Failure> {
     let text = lines(record).map_err(|e| Failure::Broken(e.to_string()))?;
     let beside = beside(path);
@@ -49,7 +48,7 @@ pub fn write(path: &Path, record: &Record) -> Result<(), Failure> {
         file.sync_all()
     });
     written.and_then(|()| fs::rename(&beside, path)).map_err(|e| {
-        // Nothing useful is in it.
+        // Remove the incomplete file; it contains nothing useful.
         drop(fs::remove_file(&beside));
         let kept = match path.exists() {
             true => format!(
@@ -62,7 +61,7 @@ pub fn write(path: &Path, record: &Record) -> Result<(), Failure> {
     })
 }
 
-/// JSON with a line for each part, and for each result: short, and readable by people.
+/// Formats JSON with one line for each part and for each result: compact, but readable.
 fn lines(record: &Record) -> serde_json::Result<String> {
     let Value::Object(parts) = serde_json::to_value(record)? else {
         return serde_json::to_string(record);
@@ -85,7 +84,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Now, in UTC, as `2026-11-20T15:04:05Z`.
+/// Current time in UTC, such as `2026-11-20T15:04:05Z`.
 pub fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let [year, month, day] = civil(seconds / 86_400);
@@ -93,8 +92,8 @@ pub fn now() -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day of a count of days since 1970-01-01: H. Hinnant, "chrono-compatible low-level date
-/// algorithms", `civil_from_days`.
+/// Year, month and day of a number of days since 1970-01-01 (H. Hinnant, "chrono-compatible low-level date algorithms",
+/// `civil_from_days`).
 fn civil(days: u64) -> [u64; 3] {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

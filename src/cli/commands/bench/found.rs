@@ -1,4 +1,4 @@
-//! What can be measured here, and what is missing.
+//! Finds the card to measure, and lists what is available and what is missing.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::kernels::work::Work;
 use crate::output;
 use crate::output::list::{Edge, render};
 
-/// The card to measure.
+/// Opens the card to measure.
 ///
 /// # Errors
-/// When there is none; the message says what was looked for, and what to do.
+/// If there is none; the message says what was looked for, and what to do.
 pub fn backend(wanted: Interface) -> Result<Box<dyn Backend>, Failure> {
     let mut reasons = Vec::new();
     if wanted != Interface::Portable {
@@ -37,8 +37,8 @@ pub fn backend(wanted: Interface) -> Result<Box<dyn Backend>, Failure> {
     )))
 }
 
-/// An adapter of Vulkan, Metal or DirectX 12. A processor that plays a GPU is taken only where that was
-/// asked for: its times are no GPU's.
+/// An adapter of Vulkan, Metal or DirectX 12. A CPU that emulates a GPU is only used if requested, since its times are
+/// not those of a GPU.
 #[cfg(feature = "portable")]
 fn portable(wanted: Interface) -> Result<Box<dyn Backend>, String> {
     let gpu = crate::backends::portable::find()?;
@@ -69,10 +69,10 @@ struct SeenLibrary {
     state: String,
 }
 
-/// Says what was found, and which kernels would run.
+/// Prints what was found, and the kernels that would run.
 ///
 /// # Errors
-/// When standard output cannot be written, or no kernel has such a name.
+/// If standard output cannot be written, or no kernel matches the given words.
 pub fn list(bench: &Bench) -> Result<(), Failure> {
     let found = cuda::find();
     let mut libraries: Vec<SeenLibrary> = found.libraries.into_iter().map(SeenLibrary::of).collect();
@@ -141,7 +141,7 @@ fn text(seen: &Seen) -> String {
     text
 }
 
-/// Every kernel's name.
+/// Names of all kernels, one per line.
 fn names(seen: &Seen) -> String {
     let mut text = format!("\n{} kernels would run:\n", seen.kernels.len());
     for kernel in &seen.kernels {
@@ -150,7 +150,7 @@ fn names(seen: &Seen) -> String {
     text
 }
 
-/// A line for each class: how many kernels, of which types, from the smallest to the largest.
+/// One line for each class: number of kernels, types, and range of sizes.
 fn groups(kernels: &[Kernel]) -> String {
     let rows: Vec<[String; 5]> = Class::ALL
         .into_iter()

@@ -1,4 +1,4 @@
-//! One kernel: made ready, compared, warmed up, timed.
+//! Measures one kernel: prepares it, compares its result, warms up, and times it.
 
 use std::time::{Duration, Instant};
 
@@ -8,24 +8,24 @@ use crate::backends::{Backend, Prepared, Refusal};
 use crate::kernels::reference;
 use crate::kernels::work::Work;
 
-/// How long a kernel is measured.
+/// Time budget for one kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Before the first sample: clocks rise, caches fill.
+    /// Duration before the first sample, in which clocks rise and caches fill.
     pub warm_up: Duration,
-    /// All samples together, at most, but for the fewest that are taken in any case.
+    /// Longest duration of all samples, except that a minimum number is always taken.
     pub sampling: Duration,
 }
 
-/// Samples that are taken in any case.
+/// Smallest number of samples.
 const FEWEST: usize = 7;
-/// A launch this long is sampled three times only.
+/// Duration of a launch from which on three samples are enough.
 const SLOW_NS: u64 = 500_000_000;
-/// And at most.
+/// Largest number of samples.
 const MOST: usize = 40;
-/// What a sample lasts at least, so that the clock's steps of half a microsecond do not show.
+/// Shortest duration of a sample, long compared with the clock's resolution of half a microsecond.
 const SAMPLE_NS: u64 = 200_000;
-/// Launches of a sample at most.
+/// Largest number of launches per sample.
 const MOST_LAUNCHES: u64 = 1000;
 
 /// Measures a kernel.
@@ -56,7 +56,7 @@ fn outcome(kernel: &Kernel, prepared: &mut dyn Prepared, effort: Effort) -> Resu
     }
     let once = prepared.time(1)?.max(1);
     let launches = SAMPLE_NS.div_ceil(once).clamp(1, MOST_LAUNCHES) as u32;
-    // What takes long by itself needs no rest to average out.
+    // A long launch averages its own noise.
     let fewest = if once > SLOW_NS { 3 } else { FEWEST };
     let begin = Instant::now();
     while begin.elapsed() < effort.warm_up {
@@ -77,16 +77,16 @@ fn outcome(kernel: &Kernel, prepared: &mut dyn Prepared, effort: Effort) -> Resu
     }))
 }
 
-/// The median time of a kernel that tells whether the card changed during a run; its result is not looked at.
+/// Median time of a kernel that shows whether the card changed during a run; its result is ignored.
 pub fn canary(backend: &dyn Backend, kernel: &Kernel) -> Option<u64> {
     let mut prepared = backend.prepare(kernel).ok()?;
     let once = prepared.time(1).ok()?.max(1);
     let launches = (CANARY_NS / once).clamp(1, 10_000) as u32;
-    // The first rounds bring the card to its working clock.
+    // The first rounds bring the card to its operating clock.
     let samples: Vec<u64> = (0..6).map_while(|_| prepared.time(launches).ok()).collect();
     let summary = Summary::of(samples.get(3..)?)?;
     Some(summary.median_ns / u64::from(launches))
 }
 
-/// One of six rounds of the canary.
+/// Duration of each of the six rounds of the canary.
 const CANARY_NS: u64 = 30_000_000;

@@ -1,3 +1,5 @@
+//! `vramscope bench`: measures the kernels of a card.
+
 mod bar;
 mod compare;
 mod file;
@@ -99,12 +101,12 @@ enum Interface {
 }
 
 impl Bench {
-    /// Measures, or lists, or shows.
+    /// Runs a measurement, lists kernels, or shows a record.
     ///
     /// # Errors
-    /// When there is no GPU, a file cannot be read or written, or no kernel has such a name.
+    /// If there is no GPU, a file cannot be read or written, or no kernel matches the given words.
     pub fn run(self) -> Result<(), Failure> {
-        // Read first: a long run should not end at a file that was never there.
+        // Read this file first, so that a long run does not end with a missing file.
         let old = self.compare.as_deref().map(file::read).transpose()?;
         if self.list {
             return found::list(&self);

@@ -1,4 +1,4 @@
-//! Attention against length, drawn in characters.
+//! Plots attention times against length in characters.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ const HEIGHT: usize = 14;
 const STEP: usize = 8;
 const MARKS: [char; 6] = ['o', 'x', '+', '*', '#', '@'];
 
-/// Forward times of each algorithm, on logarithmic axes, for the shape that was measured at most lengths;
-/// nothing where fewer than three lengths were.
+/// Plots the forward times of each algorithm on logarithmic axes, for the shape measured at most lengths; `None` if
+/// there are fewer than three lengths.
 pub fn attention(record: &Record) -> Option<String> {
     let mut shapes: BTreeMap<[u64; 3], Vec<(&Kernel, u64)>> = BTreeMap::new();
     for result in &record.results {
@@ -53,7 +53,7 @@ fn draw([batch, heads, width]: [u64; 3], lengths: &[u64], points: &[(&Kernel, u6
             .unwrap_or(0);
         let up = (*ns as f64 / low as f64).ln() / span * (HEIGHT - 1) as f64;
         let row = HEIGHT - 1 - (up.round() as usize).min(HEIGHT - 1);
-        // Algorithms of one height stand side by side.
+        // Algorithms in the same row are drawn side by side.
         let cells = &mut grid[row][place * STEP..(place + 1) * STEP];
         if let Some(free) = cells.iter_mut().find(|c| **c == ' ') {
             *free = mark;

@@ -1,4 +1,4 @@
-//! A run: kernel after kernel, each result written as it comes.
+//! Runs a benchmark kernel by kernel, and writes each result as soon as it is known.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::backends::Backend;
 use crate::failure::Failure;
 use crate::kernels::suite;
 
-/// What a run may take: half a minute and five, less what starting takes.
+/// Time budgets of a run: half a minute or five minutes, minus the time to start.
 const QUICK: Duration = Duration::from_secs(24);
 const FULL: Duration = Duration::from_secs(270);
-/// Cards of a machine that is not known yet: the names of all kernels that may be asked for.
+/// Number of cards assumed before the machine is known, so that the names of all kernels are accepted.
 const MOST_CARDS: u32 = 16;
-/// A drop of the clock that a reader should know of.
+/// Relative drop of the clock that is worth a warning.
 const DRIFT: f64 = 0.05;
 
-/// What the choice of kernels depends on.
+/// Properties of a machine that the choice of kernels depends on.
 pub struct Machine {
-    /// Through the portable interface.
+    /// True for the portable backend.
     portable: bool,
     cards: u32,
-    /// Free bytes of a card, where that is known.
+    /// Free bytes of a card, if known.
     free: Option<u64>,
 }
 
 impl Machine {
-    /// That of a card.
+    /// Properties of the machine behind a backend.
     pub fn of(backend: &dyn Backend) -> Self {
         let device = backend.device();
         Self {
@@ -45,7 +45,7 @@ impl Machine {
         }
     }
 
-    /// One that has not been looked for.
+    /// Properties of a machine that has not been examined yet.
     pub(super) fn unknown(interface: Interface) -> Self {
         Self {
             portable: interface == Interface::Portable,
@@ -56,10 +56,10 @@ impl Machine {
 }
 
 impl Bench {
-    /// The kernels whose names hold the words.
+    /// Returns the kernels whose names contain the given words.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn chosen(&self, machine: &Machine) -> Result<Vec<Kernel>, Failure> {
         let quick = self.quick;
         let holds = |kernel: &Kernel| {
@@ -89,13 +89,13 @@ impl Bench {
     }
 }
 
-/// Measures what is asked for.
+/// Measures the chosen kernels.
 ///
 /// # Errors
-/// When there is no GPU, or the record cannot be written.
+/// If there is no GPU, or the record cannot be written.
 pub fn run(bench: &Bench) -> Result<Record, Failure> {
     let old = bench.resume.as_deref().map(file::read).transpose()?;
-    // Before the search for a card, so that a wrong word is told at once.
+    // Check the words before looking for a card, so that a wrong one is reported at once.
     bench.chosen(&Machine::unknown(bench.backend))?;
     let backend = found::backend(bench.backend)?;
     let mut kernels = bench.chosen(&Machine::of(backend.as_ref()))?;
@@ -108,7 +108,7 @@ pub fn run(bench: &Bench) -> Result<Record, Failure> {
     };
     let left: Vec<Kernel> = kernels.into_iter().filter(|k| record.result_of(k).is_none()).collect();
     record.run.complete = left.is_empty();
-    // Before the first kernel, so that a place that cannot be written is known at once.
+    // Write the record before the first kernel, so that an unwritable path is reported at once.
     file::write(&path, &record)?;
     let stop = stop_flag()?;
     let mut watch = Watch::begin(backend.as_ref(), &mut record.conditions);
@@ -143,8 +143,7 @@ pub fn run(bench: &Bench) -> Result<Record, Failure> {
     Ok(record)
 }
 
-/// Three fifths of a kernel's share of the time that is left; the rest is for making it ready and for the
-/// reference.
+/// Assigns three fifths of a kernel's share of the remaining time; the rest is for its preparation and the reference.
 fn effort(left: Duration, kernels: usize) -> Effort {
     let share = left / kernels.max(1) as u32;
     let bound = |d: Duration, least, most| d.clamp(Duration::from_millis(least), Duration::from_millis(most));
@@ -193,14 +192,14 @@ fn resumed(mut old: Record, backend: &dyn Backend, path: &std::path::Path) -> Re
             here.name
         )));
     }
-    // What broke may work this time.
+    // Failed kernels may work this time, so run them again.
     old.results
         .retain(|result| !matches!(result.outcome, vramscope_benchmark::Outcome::Failed { .. }));
     Ok(old)
 }
 
-/// Watches whether the card works at the end of a run as it did at its beginning: the clock depends on the
-/// kernel that runs, so both ends run the same one.
+/// Detects if the card became slower during a run. The clock depends on the running kernel, so the same kernel runs at
+/// the beginning and at the end.
 struct Watch {
     kernel: Kernel,
     ns: Option<u64>,
@@ -208,7 +207,7 @@ struct Watch {
 
 impl Watch {
     fn begin(backend: &dyn Backend, conditions: &mut Conditions) -> Self {
-        // Through the portable interface a card, or a processor, may be slow.
+        // A card, or a CPU, behind the portable interface may be slow.
         let sides = [if backend.device().backend == "cuda" { 4096 } else { 512 }; 3];
         let kernels = [Precision::Bf16, Precision::Fp32].map(|p| suite::gemm(p, sides, Layout::Nt));
         let first = |kernel: &Kernel| canary(backend, kernel).map(|ns| (kernel.clone(), Some(ns)));
@@ -225,7 +224,7 @@ impl Watch {
     }
 }
 
-/// What a reader should know; `canary` is the time of one kernel at the beginning and at the end.
+/// Warnings for the reader; `canary` holds the times of one kernel at the beginning and at the end.
 fn warnings(conditions: &Conditions, canary: Option<(u64, u64)>) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(others) = conditions.other_processes.filter(|n| *n > 0) {
@@ -239,7 +238,7 @@ fn warnings(conditions: &Conditions, canary: Option<(u64, u64)>) -> Vec<String> 
     let drifts = |(before, after): (f64, f64)| (after / before.max(1.0) - 1.0).abs() > DRIFT;
     let told = clocks.map_or_else(String::new, |(a, b)| format!(" (clock {a} and {b} MHz)"));
     match canary {
-        // Under a power limit the clock jumps with every reading; the time of the work does not.
+        // Under a power limit the clock differs with every reading; the time of the kernel does not.
         Some((before, after)) if drifts((before as f64, after as f64)) => warnings.push(format!(
             "one matrix product took {before} ns at the start and {after} ns at the end{told}: times do not compare; \
              let the card cool, look for a power limit or other work on the card, and measure again"
@@ -252,7 +251,7 @@ fn warnings(conditions: &Conditions, canary: Option<(u64, u64)>) -> Vec<String> 
     warnings
 }
 
-/// Set by Ctrl-C: the kernel in hand ends, and the run with it. A second one ends the program at once.
+/// Flag that Ctrl-C sets: the current kernel finishes, and the run ends. A second Ctrl-C ends the program at once.
 fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);

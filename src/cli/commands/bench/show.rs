@@ -1,4 +1,4 @@
-//! A record as tables, and as lines for a spreadsheet.
+//! Shows a record as tables, or as CSV.
 
 use anstyle::Style;
 use vramscope_benchmark::{BenchedDevice, Class, Measurement, Outcome, Record};
@@ -6,7 +6,7 @@ use vramscope_engine::units::Bytes;
 
 use crate::output::list::{self, Edge};
 
-/// A card in one line.
+/// Describes a card in one line.
 pub fn card(device: &BenchedDevice) -> String {
     let mut words = vec![device.name.clone()];
     words.extend(device.memory_bytes.map(|n| Bytes::new(n).to_string()));
@@ -19,7 +19,7 @@ pub fn card(device: &BenchedDevice) -> String {
     words.join(", ")
 }
 
-/// Tables for people.
+/// Formats a record as tables.
 pub fn text(record: &Record) -> String {
     let mut text = format!("{}\n", card(&record.device));
     for warning in &record.conditions.warnings {
@@ -72,7 +72,7 @@ fn cells(result: &Measurement) -> [String; 6] {
     ]
 }
 
-/// Why there is no time.
+/// Reason why there is no time.
 pub fn why(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Measured(_) => String::new(),
@@ -90,8 +90,8 @@ pub fn why(outcome: &Outcome) -> String {
     }
 }
 
-/// Operations per second where arithmetic is the work, bytes per second elsewhere; between cards, those that
-/// pass each card's link.
+/// Operations per second for compute kernels, bytes per second for others; for collectives, bytes over each card's
+/// link.
 fn rate(result: &Measurement) -> Option<String> {
     match result.kernel.class {
         Class::Gemm | Class::Attention => Some(format!("{:.1} TFLOP/s", result.flops_per_s()? / 1e12)),
@@ -100,7 +100,7 @@ fn rate(result: &Measurement) -> Option<String> {
     }
 }
 
-/// Nanoseconds, in the unit that suits them.
+/// Formats nanoseconds in a suitable unit.
 pub fn time(ns: u64) -> String {
     let x = ns as f64;
     match ns {
@@ -128,7 +128,7 @@ fn counts(record: &Record) -> String {
     text + ".\n"
 }
 
-/// One line a kernel, with a head.
+/// Formats a record as CSV: a header, and one line per kernel.
 pub fn csv(record: &Record) -> String {
     let mut text = "kernel,class,precision,outcome,median_ns,min_ns,max_ns,median_deviation_ns,samples,flops,bytes,\
                     peak_extra_bytes,max_error,tolerance,library,version,implementation\n"
@@ -170,7 +170,7 @@ pub fn csv(record: &Record) -> String {
     text
 }
 
-/// RFC 4180: what holds a comma, a quote or a line's end stands in quotes.
+/// Quotes cells that contain a comma, a quote or a line break (RFC 4180).
 fn quoted(cell: &str) -> String {
     match cell.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),

@@ -1,4 +1,4 @@
-//! `estimate --cases`: a stream of predictions.
+//! `vramscope estimate --cases`: predicts a stream of cases.
 
 use serde::Serialize;
 use vramscope_engine::Report;
@@ -14,21 +14,21 @@ use crate::input::source::Source;
 use crate::output::{self, Format, JsonArray, text};
 use crate::predict::predict_case;
 
-/// What predictions are for.
+/// The card for which cases are predicted.
 pub struct Card {
-    /// Its shape.
+    /// Shape of the GPU.
     pub gpu: Gpu,
-    /// What it holds outside PyTorch's allocator.
+    /// Bytes outside PyTorch's allocator.
     pub outside: Bytes,
-    /// What tells its time, where its rates are known.
+    /// Source of times, if the card's rates are known.
     pub clock: Option<Clock>,
 }
 
-/// One line of prediction for each case, in order, written as soon as it is known.
+/// Writes one line per case, in order, as soon as it is known. A case that cannot be predicted gives a line with the
+/// reason.
 ///
 /// # Errors
-/// When the file cannot be read or standard output not be written; a case that cannot be predicted
-/// is a line that says why.
+/// If the file cannot be read or standard output cannot be written.
 pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
     let mut array = JsonArray::default();
     let answer = |row: &Row| match predict_row(row, card) {
@@ -43,13 +43,13 @@ pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
     if format == Format::Json { array.end() } else { Ok(()) }
 }
 
-/// Memory of a case, and what its step takes where the card's rates are known; or why there is none.
+/// Memory of a case, and the time of its step if the card's rates are known; or the reason why there is no prediction.
 fn predict_row(row: &Row, card: &Card) -> Result<(Report, Option<Milliseconds>), String> {
     let case = row.case.as_ref().map_err(String::clone)?;
     predict_case(case, card.gpu, card.clock.as_ref()).map_err(|failure| failure.to_string())
 }
 
-/// A line of prediction: the case's number, and its figures or why there are none.
+/// A line of prediction: the number of the case, and its memory and time, or the reason why there are none.
 #[derive(Serialize)]
 pub struct Line<'a> {
     i: usize,

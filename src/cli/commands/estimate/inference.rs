@@ -1,4 +1,4 @@
-//! `estimate --phase evaluate` and `--phase generate`: a model that does not train.
+//! `vramscope estimate --phase evaluate` and `--phase generate`: predicts inference.
 
 use clap::ValueEnum;
 use vramscope_engine::simulate::{Inference, evaluate, generate};
@@ -21,7 +21,7 @@ pub enum Phase {
 }
 
 impl Estimate {
-    /// Shows what evaluation or generation takes, without states and gradients of training.
+    /// Predicts the memory of evaluation or generation, without gradients and optimizer states.
     ///
     /// # Errors
     /// See [`Failure`].

@@ -1,3 +1,5 @@
+//! `vramscope estimate`: predicts memory and time of a training setup.
+
 mod batch;
 mod inference;
 mod recorded;
@@ -69,7 +71,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
 impl Estimate {
-    /// What tells the time of the named card, or of the reference card.
+    /// Source of times for the named card, or for the reference card.
     fn clock(&self) -> Result<Option<Clock>, Failure> {
         let clock = clock_of(self.room.card_or_reference()?, self.time.kernels.as_ref())?;
         let network = self.time.link()?;

@@ -1,4 +1,4 @@
-//! `estimate --recording`: a training script's own steps, recorded without a GPU.
+//! `vramscope estimate --recording`: replays a training script's own steps, recorded without a GPU.
 
 use std::io::BufReader;
 
@@ -20,7 +20,7 @@ use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
 
 impl Estimate {
-    /// Plays a recording, and holds it against the card that was named, or else the one that it was made for.
+    /// Replays a recording, and compares it with the named card, or else with the card it was recorded for.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -52,7 +52,7 @@ impl Estimate {
     }
 }
 
-/// Reads and plays a recording, for a card of this shape where one was named.
+/// Reads and replays a recording, for a card of this shape if one was named.
 fn play(source: &Source, gpu: Option<Gpu>) -> Result<Played, Failure> {
     let failed = |error: recording::RecordingError| Failure::Input(format!("{source}: {error}"));
     let (input, _) = source.unpacked()?;
@@ -60,7 +60,7 @@ fn play(source: &Source, gpu: Option<Gpu>) -> Result<Played, Failure> {
     recording::report(run).map_err(failed)
 }
 
-/// Writes what came out.
+/// Writes the result.
 fn show(played: Played, format: Format, (target, outside): (Option<(Target, Fit)>, Bytes)) -> Result<(), Failure> {
     match format {
         Format::Text => output::print(&text::recorded(&played, target.as_ref(), terminal::width())),

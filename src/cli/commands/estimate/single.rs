@@ -1,4 +1,4 @@
-//! `estimate` of one setup.
+//! `vramscope estimate` for one setup.
 
 use vramscope_engine::verdict::Fit;
 use vramscope_time::{Asked, Estimate as Answer, Run};
@@ -10,7 +10,7 @@ use crate::output::{self, Format, terminal, text};
 use crate::predict::{predict, predict_timed};
 
 impl Estimate {
-    /// Predicts the one setup that the flags describe.
+    /// Predicts the setup that the flags describe.
     ///
     /// # Errors
     /// See [`Failure`].

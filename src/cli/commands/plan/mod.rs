@@ -1,4 +1,4 @@
-//! `plan`: what to run on this hardware.
+//! `vramscope plan`: recommends a setup for the available hardware.
 
 mod search;
 
@@ -76,7 +76,7 @@ const EXAMPLES: &str = "  vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32
   vramscope plan gpt2 --limit-gib 4 --seq 512 --keep optim,precision
   vramscope plan gpt2 --limit-gib 4 --seq 512 --export hf-yaml > args.yaml";
 
-/// The forms that a plan can be written in, each with what it is.
+/// Parser of export formats, with a description of each.
 fn forms() -> impl TypedValueParser<Value = Form> {
     let about = |form| match form {
         Form::HfPython => "transformers.TrainingArguments, as Python",
@@ -105,7 +105,7 @@ fn entry(name: &str) -> Result<Entry, String> {
 }
 
 impl Plan {
-    /// Searches, plays what was found through the allocator, and tells it.
+    /// Searches for setups, replays them through the allocator, and writes the plan.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -154,7 +154,7 @@ impl Plan {
         }
     }
 
-    /// Entries that stay as they are.
+    /// Settings that keep their values.
     fn kept(&self) -> Vec<Entry> {
         let of_setup = self.setup.entries();
         let stays = |entry: &Entry| {

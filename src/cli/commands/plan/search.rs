@@ -1,4 +1,4 @@
-//! The search with progress, which Ctrl-C ends.
+//! Runs the plan's search with a progress bar; Ctrl-C ends it early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use vramscope_time::Costs;
 use crate::failure::Failure;
 use crate::predict::guarded;
 
-/// Searches a space. Ctrl-C ends the search and goes on with what was found; once more ends the program.
+/// Searches a space. Ctrl-C ends the search and keeps its results so far; a second one ends the program.
 ///
 /// # Errors
-/// When the engine fails.
+/// If the engine fails.
 pub fn run(
     space: &Space,
     device: Option<&'static Device>,
@@ -49,7 +49,7 @@ pub fn run(
 fn stop_flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
-    // Without a handler Ctrl-C ends the program at once, which loses nothing but the answer.
+    // Without a handler Ctrl-C ends the program at once, and only the answer is lost.
     let _ = ctrlc::set_handler(move || {
         if set.swap(true, Ordering::Relaxed) {
             std::process::exit(130);

@@ -1,3 +1,5 @@
+//! The flag that names a server's database.
+
 use std::env;
 
 use clap::Args;
@@ -16,10 +18,10 @@ pub struct Where {
 }
 
 impl Where {
-    /// What was given, in the environment too, or the usual file.
+    /// The database given by flag or environment, or the default file.
     ///
     /// # Errors
-    /// When the environment names none that is known.
+    /// If the environment names an unknown kind of database.
     pub fn get(&self) -> Result<Database, Failure> {
         if let Some(database) = &self.database {
             return Ok(database.clone());
@@ -32,10 +34,10 @@ impl Where {
         }
     }
 
-    /// Opens it, does this, and closes it.
+    /// Opens the database, runs `work`, and closes it.
     ///
     /// # Errors
-    /// When the database cannot be opened, or this fails.
+    /// If the database cannot be opened, or `work` fails.
     pub fn with<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, StoreError>) -> Result<T, Failure> {
         let database = self.get()?;
         wait_for(async {

@@ -1,4 +1,4 @@
-//! `vramscope serve`, and what its owner does beside it.
+//! `vramscope serve` and the administrative commands beside it.
 
 mod database;
 mod quarantine;
@@ -77,10 +77,10 @@ const EXAMPLES: &str = "  vramscope serve token add ci --role write
 VRAMSCOPE_DATABASE stands in for --database: a password there is in no process list.";
 
 impl Serve {
-    /// Serves until told to stop.
+    /// Serves until the process is told to stop.
     ///
     /// # Errors
-    /// When the database, the page, the certificate or the address cannot be used.
+    /// If the database, the page, the certificate or the address cannot be used.
     pub fn run(self) -> Result<(), Failure> {
         match self.beside {
             Some(Beside::Token(command)) => return command.run(),
@@ -101,7 +101,7 @@ impl Serve {
     }
 }
 
-/// Runs a future to its end, on as many threads as there are cores.
+/// Runs a future to its end on a multi-threaded runtime.
 fn wait_for<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::broken)?.block_on(future)

@@ -1,3 +1,5 @@
+//! `vramscope serve quarantine`: lists and releases doubtful records.
+
 use clap::Subcommand;
 use serde::Deserialize;
 
@@ -24,21 +26,21 @@ pub enum Quarantine {
     },
 }
 
-/// What is shown of a record.
+/// The fields of a record that are shown.
 #[derive(Deserialize)]
 struct Shown {
     id: String,
     device: String,
 }
 
-/// Shown at a time.
+/// Number of records shown at a time.
 const LIMIT: i64 = 1000;
 
 impl Quarantine {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// When the database cannot be used, or the id is of no record in quarantine.
+    /// If the database cannot be used, or no record in quarantine has the ID.
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Self::List { database } => show(&database),

@@ -1,3 +1,5 @@
+//! `vramscope serve token`: manages a server's tokens.
+
 use clap::Subcommand;
 
 use super::Where;
@@ -35,10 +37,10 @@ pub enum Token {
 }
 
 impl Token {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// When the database cannot be used, or the name is taken or unknown.
+    /// If the database cannot be used, or the name is taken or unknown.
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Self::Add { name, role, database } => add(&name, role, &database),

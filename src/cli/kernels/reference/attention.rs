@@ -1,4 +1,4 @@
-//! Attention: some queries, and in backward some keys, each against all that it meets.
+//! Reference of attention for some queries, and in backward some keys, each against all others that it attends to.
 
 use vramscope_benchmark::{Check, Kernel, Pass};
 use vramscope_engine::attention::Algorithm;
@@ -28,8 +28,7 @@ pub(super) fn attention(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Rea
     let u = rounding(given.precision);
     let forward = reference.queries(reader)?;
     let Some(Pass::Backward | Pass::ForwardBackward) = kernel.pass else {
-        // Probabilities are rounded before the second product, results after it; unfused kernels round
-        // scores too.
+        // Probabilities are rounded before the second product, results after it; unfused kernels also round the scores.
         return Ok(forward.check("fp64 on the CPU, queries drawn at random", 8.0 * u + 1e-4));
     };
     let how = "fp64 on the CPU, queries and keys drawn at random";
@@ -44,7 +43,7 @@ pub(super) fn attention(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Rea
 }
 
 impl Reference<'_> {
-    /// The key head that a query head reads.
+    /// The key head that a query head uses.
     fn key_head(&self, head: u64) -> u64 {
         let e = &self.extents;
         let (sample, head) = (head / e.heads, head % e.heads);
@@ -63,7 +62,7 @@ impl Reference<'_> {
         1.0 / (self.extents.width as f64).sqrt()
     }
 
-    /// The keys that a query sees, and their scores.
+    /// First visible key of a query, and the scores from there on.
     fn scores(&self, head: u64, query: u64) -> (u64, Vec<f64>) {
         let e = &self.extents;
         let of_query = self.row(QUERY, head, query);
@@ -89,8 +88,8 @@ impl Reference<'_> {
         }
     }
 
-    /// Scores of which only the highest are kept. Which those are depends on how scores are rounded, so
-    /// they are rounded here as the kernel rounds them: after the product and after the scale.
+    /// Keeps only the highest scores. The selection depends on the rounding of the scores, so they are rounded here as
+    /// the kernel rounds them: after the product and after the scale.
     fn kept(&self, scores: &[f64]) -> Vec<f64> {
         let precision = self.given.precision;
         let rounded = |s: &f64| {
@@ -109,7 +108,7 @@ impl Reference<'_> {
 
     fn sampled(&self) -> Vec<[u64; 2]> {
         let e = &self.extents;
-        // Longer sequences cost more for each.
+        // Longer sequences cost more per query.
         let count = (1 << 16 >> e.length.ilog2()).clamp(6, 32);
         let all = places(e.batch * e.heads * e.length, count);
         all.into_iter().map(|i| [i / e.length, i % e.length]).collect()
@@ -177,7 +176,7 @@ impl Reference<'_> {
         Ok(pairs)
     }
 
-    /// Gradients of some keys and values of two heads. All queries that see a key meet in them.
+    /// Checks gradients of some keys and values of two heads, to which all queries that see the key contribute.
     fn key_gradients(&self, reader: &mut dyn Reader) -> Result<Pairs, String> {
         let e = self.extents;
         if e.heads != e.kv_heads {
@@ -224,11 +223,11 @@ impl Reference<'_> {
         Ok(pairs)
     }
 
-    /// What the probabilities of a head's queries follow from. Of kernels that keep each query's sum, that,
-    /// which follows from results that were compared before; of others the probabilities themselves. `None`
-    /// where those would take the CPU too long.
+    /// Intermediate values from which the probabilities of a head's queries follow. Kernels that keep the log-sum-exp
+    /// provide it, which follows from results compared before; others provide the probabilities. `None` if those would
+    /// take the CPU too long.
     fn rows(&self, head: u64, reader: &mut dyn Reader) -> Result<Option<Vec<Row>>, String> {
-        /// Queries and keys of which all pairs are computed.
+        /// Largest number of queries and keys for which all pairs are computed.
         const LONGEST: u64 = 512;
         let length = self.extents.length;
         let computed = |query| {
@@ -247,7 +246,7 @@ impl Reference<'_> {
         }
     }
 
-    /// Each query's probabilities add up to 1, so a head's gradients of values add up to those of its
+    /// Checks sums: each query's probabilities add up to 1, so a head's gradients of values add up to those of its
     /// results.
     fn sum_of_value_gradients(
         &self,
@@ -262,7 +261,7 @@ impl Reference<'_> {
         for row in rows.chunks(width) {
             sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += f64::from(*x));
         }
-        // Over the root of their number, so that they are of the size of the others.
+        // Divide by the square root of their number, so that the sums have the size of the other values.
         let root = (length as f64).sqrt();
         for (x, sum) in sums.into_iter().enumerate() {
             let expected: f64 = upstream.iter().map(|row| row[x]).sum();
@@ -272,11 +271,11 @@ impl Reference<'_> {
     }
 }
 
-/// What a query's probabilities follow from.
+/// Values from which a query's probabilities follow.
 enum Row {
-    /// The logarithm of its sum of exponentials.
+    /// The logarithm of its sum of exponentials (log-sum-exp).
     Sum(f64),
-    /// The first key that it sees, and its probabilities from there on.
+    /// The first visible key, and the probabilities from there on.
     Probabilities(u64, Vec<f64>),
 }
 

@@ -1,10 +1,10 @@
-//! Work between cards: what each gave, and what each got.
+//! Reference of copies and collectives between cards.
 
 use vramscope_benchmark::{Check, Class, Kernel};
 
 use super::{Given, Pairs, Place, Reader, places, rounding};
 
-/// Runs of elements that are compared on each card, and the elements of each.
+/// Number of ranges that are compared on each card, and their length in elements.
 const RUNS: u64 = 24;
 const RUN: u64 = 64;
 
@@ -12,7 +12,7 @@ pub(super) fn cards(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader)
     let cards = given.work.inputs.len() as u64;
     let mut pairs = Pairs::default();
     for (card, output) in (0..).zip(&given.work.outputs) {
-        // One more for what is cut into parts, so that each part is met.
+        // One more range if the output consists of parts, so that each part is checked.
         for start in places(output.elements.saturating_sub(RUN - 1), RUNS) {
             let count = output.elements.min(RUN);
             let results = reader.read(Place::Output(card), start, count)?;
@@ -22,7 +22,7 @@ pub(super) fn cards(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader)
         }
     }
     let sums = matches!(kernel.class, Class::AllReduce | Class::ReduceScatter);
-    // A sum is rounded once for each card that adds to it; what is copied is the same.
+    // A sum is rounded once for each card that contributes; a copy is exact.
     let tolerance = if sums {
         cards as f64 * rounding(given.precision)
     } else {
@@ -34,7 +34,7 @@ pub(super) fn cards(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader)
     ))
 }
 
-/// What stands at a place of a card's output.
+/// Expected element at index `place` of a card's output.
 fn expected(kernel: &Kernel, given: &Given<'_>, cards: u64, card: u64, place: u64) -> f64 {
     let sum = |place| (0..cards).map(|card| given.at(card as usize, place)).sum();
     let part = given.work.inputs[0].elements;

@@ -1,4 +1,4 @@
-//! Kernels of elements, and of lists of tensors.
+//! Reference of elementwise kernels, and of kernels over lists of tensors.
 
 use vramscope_benchmark::{Check, Class, Kernel, Pass, Precision};
 
@@ -6,46 +6,46 @@ use super::{And, Given, Pairs, Place, Reader, places, rounding};
 use crate::kernels::random;
 use crate::kernels::work::Element;
 
-/// The step of AdamW that is measured, the first: `torch.optim.AdamW`'s defaults.
+/// Parameters of the measured AdamW step, the first one: `torch.optim.AdamW`'s defaults.
 pub struct AdamwStep;
 
 impl AdamwStep {
     /// Learning rate.
     pub const RATE: f32 = 1e-3;
-    /// Decay of the mean.
+    /// Decay of the first moment.
     pub const BETA1: f32 = 0.9;
-    /// Decay of the mean square.
+    /// Decay of the second moment.
     pub const BETA2: f32 = 0.999;
-    /// What is added to the root.
+    /// Added to the square root in the denominator.
     pub const EPSILON: f32 = 1e-8;
     /// Weight decay.
     pub const DECAY: f32 = 1e-2;
 }
 
-/// Numbers of the simpler kernels.
+/// Constants of the simpler kernels.
 pub struct Numbers;
 
 impl Numbers {
-    /// By what tensors are scaled, lists too.
+    /// Factor that tensors, and lists of them, are multiplied by.
     pub const FACTOR: f32 = 0.999;
-    /// How far a list moves towards another.
+    /// Weight of the interpolation between two lists.
     pub const WEIGHT: f32 = 0.1;
-    /// What quotients are scaled by before they are added.
+    /// Factor of quotients before they are added.
     pub const VALUE: f32 = 1e-4;
-    /// Share that dropout drops.
+    /// Probability of dropout.
     pub const DROPPED: f32 = 0.1;
-    /// The seed of dropout's draws.
+    /// Seed of dropout's random numbers.
     pub const DROPOUT_SEED: u32 = 99;
 }
 
 pub(super) const HOW: &str = "fp64 on the CPU, elements drawn at random";
 
-/// fp32 arithmetic with fast exponentials, then one rounding.
+/// Tolerance for fp32 arithmetic with fast exponentials, then one rounding.
 pub(super) fn tolerance(precision: Precision) -> f64 {
     1.5 * rounding(precision) + 1e-5
 }
 
-/// What stands at place `i` after the kernel ran, in each tensor that it writes.
+/// Expected elements at index `i` of each tensor that the kernel writes.
 fn expected(kernel: &Kernel, given: &Given<'_>, i: u64) -> Vec<(Place, f64)> {
     let x = |input: usize| given.at(input, i);
     let backward = kernel.pass == Some(Pass::Backward);
@@ -58,7 +58,7 @@ fn expected(kernel: &Kernel, given: &Given<'_>, i: u64) -> Vec<(Place, f64)> {
         Class::Silu if backward => one(x(0) * silu(x(1))[1]),
         Class::Silu => one(silu(x(0))[0]),
         Class::SiluMul if backward => {
-            // Gradient of the result, gate, up.
+            // Inputs: gradient of the result, gate, up.
             let [value, slope] = silu(x(1));
             vec![
                 (Place::Output(0), x(0) * x(2) * slope),
@@ -66,7 +66,7 @@ fn expected(kernel: &Kernel, given: &Given<'_>, i: u64) -> Vec<(Place, f64)> {
             ]
         }
         Class::SiluMul => one(silu(x(0))[0] * x(1)),
-        // Backward from the result.
+        // Backward takes the result of forward.
         Class::Tanh if backward => one(x(0) * (1.0 - x(1) * x(1))),
         Class::Tanh => one(x(0).tanh()),
         Class::Sigmoid => one(1.0 / (1.0 + (-x(0)).exp())),
@@ -103,7 +103,7 @@ fn expected(kernel: &Kernel, given: &Given<'_>, i: u64) -> Vec<(Place, f64)> {
     }
 }
 
-/// Where the element at place `i` of `[batch, heads, length, width]` was in `[batch, length, heads, width]`.
+/// Index in `[batch, length, heads, width]` of the element at index `i` of `[batch, heads, length, width]`.
 fn transposed(kernel: &Kernel, i: u64) -> u64 {
     let shape = &kernel.shape;
     let [length, heads, width] = [shape.length, shape.heads, shape.head_dim].map(|x| x.unwrap_or(1));
@@ -118,12 +118,12 @@ pub(super) fn elements(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Read
     let tensors = given.work.outputs.first().map(|output| output.elements);
     let elements = tensors.unwrap_or_else(|| given.work.inputs[0].elements);
     let rounded = match given.work.outputs.first().map(|output| output.element) {
-        // Widening is exact; narrowing rounds to the other type.
+        // Widening is exact; narrowing rounds to the target type.
         Some(Element::Of(Precision::Fp32)) => Precision::Fp32,
         Some(Element::Of(other)) => other,
         _ => own,
     };
-    // What a kernel writes may differ in size from tensor to tensor: each is held to its own.
+    // Outputs may differ in magnitude from tensor to tensor, so each is compared separately.
     let mut written: Vec<(Place, Pairs)> = Vec::new();
     for start in places(elements.saturating_sub(63), 64) {
         let count = elements.min(64);
@@ -146,7 +146,7 @@ pub(super) fn elements(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Read
         .unwrap_or_else(|| Pairs::default().check(HOW, 0.0)))
 }
 
-/// The norm of each of some tensors of a list.
+/// Checks the norms of some tensors in a list.
 pub(super) fn norms(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     let [tensors, elements] = [kernel.shape.tensors, kernel.shape.elements].map(|n| n.unwrap_or(1));
     let mut pairs = Pairs::default();
@@ -168,14 +168,14 @@ fn adamw([weight, gradient, mean, square]: [f64; 4]) -> [f64; 3] {
     [decayed - rate * mean / (1.0 - beta1) / root, mean, square]
 }
 
-/// Value and slope.
+/// Value and derivative.
 fn gelu(x: f64) -> [f64; 2] {
     let below = 0.5 * (1.0 + erf(x / 2f64.sqrt()));
     let density = (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
     [x * below, below + x * density]
 }
 
-/// Value and slope of the formula by the hyperbolic tangent.
+/// Value and derivative of the tanh approximation.
 fn gelu_tanh(x: f64) -> [f64; 2] {
     let root = (2.0 / std::f64::consts::PI).sqrt();
     let t = (root * (x + 0.044_715 * x * x * x)).tanh();
@@ -183,13 +183,13 @@ fn gelu_tanh(x: f64) -> [f64; 2] {
     [0.5 * x * (1.0 + t), 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * inner]
 }
 
-/// Value and slope.
+/// Value and derivative.
 fn silu(x: f64) -> [f64; 2] {
     let s = 1.0 / (1.0 + (-x).exp());
     [x * s, s * (1.0 + x * (1.0 - s))]
 }
 
-/// The error function by its Taylor series, which is exact to fp64 for the arguments drawn here, below 3.
+/// Error function by its Taylor series, which is exact to fp64 for the arguments used here, below 3.
 fn erf(x: f64) -> f64 {
     let mut term = x;
     let mut sum = x;
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_error_function_is_that_of_the_tables() {
-        // Abramowitz and Stegun, table 7.1.
+        // Values from Abramowitz and Stegun, table 7.1.
         for (x, y) in [(0.5, 0.520_499_877_8), (1.0, 0.842_700_792_9), (2.0, 0.995_322_265_0)] {
             assert!((erf(x) - y).abs() < 1e-9);
         }

@@ -1,4 +1,4 @@
-//! Kernels of rows, backward, and rows that labels choose.
+//! Reference of row-wise kernels in backward, and of rows selected by labels.
 
 use vramscope_benchmark::{Check, Class, Kernel, Pass};
 
@@ -39,7 +39,7 @@ pub(super) fn rows_backward(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn
     }
 }
 
-/// A row's mean, which RMSNorm has none of, and scale.
+/// Mean (0 for RMSNorm) and scale of a row.
 fn statistics(class: Class, given: &Given<'_>, row: u64) -> [f64; 2] {
     let mean = if class == Class::LayerNorm {
         given.at(4, row)
@@ -49,8 +49,8 @@ fn statistics(class: Class, given: &Given<'_>, row: u64) -> [f64; 2] {
     [mean, given.at(3, row)]
 }
 
-/// The gradient of a norm's input, from any mean and scale: scale × (g − mean of g − normed × mean of g ×
-/// normed), where g is gradient times weight.
+/// Gradient of a norm's input for any mean and scale: scale × (g − mean of g − normed × mean of g × normed), where g is
+/// gradient times weight.
 fn norm_backward(class: Class, given: &Given<'_>, row: u64, gradient: &[f64], input: &[f64]) -> Vec<f64> {
     let count = input.len() as f64;
     let [mean, scale] = statistics(class, given, row);
@@ -68,7 +68,7 @@ fn norm_backward(class: Class, given: &Given<'_>, row: u64, gradient: &[f64], in
     weighted.iter().zip(&normed).map(of).collect()
 }
 
-/// Gradients of weight and bias in some columns, over all rows.
+/// Checks the gradients of weight and bias in some columns, over all rows.
 fn weights(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Result<Option<Check>, String> {
     let made = given.work.outputs.len();
     if made < 2 {
@@ -90,13 +90,13 @@ fn weights(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Resul
             of_bias.push(reader.read(Place::Output(2), column, 1)?[0], bias);
         }
     }
-    // Sums of many terms of either sign: what is left may be small beside what was added.
+    // Sums of many terms of either sign: the result may be small compared with the terms.
     let allowed = tolerance(given.precision) + 4.0 * (rows as f64).sqrt() * f64::from(f32::EPSILON);
     let [weight, bias] = [of_weight, of_bias].map(|pairs| pairs.check(COLUMNS, allowed));
     Ok(Some(if made == 3 { weight.and(bias) } else { weight }))
 }
 
-/// Losses and table rows that labels choose, and their gradients.
+/// Checks losses and table rows that labels select, and their gradients.
 pub(super) fn choices(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|n| n.unwrap_or(1));
     let label = |row: u64| given.at(0, row) as u64;
@@ -133,7 +133,7 @@ pub(super) fn choices(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reade
             .zip(expected)
             .for_each(|(out, of)| pairs.push(out, of));
     }
-    // Each addition into the table rounds; what is copied is the same.
+    // Each addition to the table rounds; a copy is exact.
     let allowed = match (kernel.class, backward) {
         (Class::Nll, _) => tolerance(given.precision) + subnormal(given.precision, rows),
         (_, false) => 0.0,

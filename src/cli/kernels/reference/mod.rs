@@ -1,4 +1,4 @@
-//! Every kernel again, on the CPU in fp64, at places drawn at random.
+//! Computes every kernel again on the CPU in fp64, at randomly chosen indices.
 
 mod attention;
 mod cards;
@@ -14,28 +14,28 @@ use vramscope_benchmark::{Check, Class, Kernel, Layout, Pass, Precision};
 use super::random;
 use super::work::{Fill, Work};
 
-/// A tensor of a kernel.
+/// A tensor of a kernel, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// One that is given, as it is after the kernel ran.
+    /// An input, in its state after the kernel ran.
     Input(usize),
-    /// One that is made.
+    /// An output.
     Output(usize),
 }
 
-/// Reads elements of a tensor, as fp32, from where the kernel ran.
+/// Reads elements of a tensor as fp32 from the device that ran the kernel.
 pub trait Reader {
-    /// `count` elements from `start`.
+    /// Reads `count` elements from `start`.
     ///
     /// # Errors
-    /// What the driver said.
+    /// The driver's message.
     fn read(&mut self, place: Place, start: u64, count: u64) -> Result<Vec<f32>, String>;
 }
 
-/// Compares what a kernel made with the reference; `None` where it makes nothing.
+/// Compares a kernel's results with the reference; `None` if the kernel has no results.
 ///
 /// # Errors
-/// When the results cannot be read.
+/// If the results cannot be read.
 pub fn check(kernel: &Kernel, reader: &mut dyn Reader) -> Result<Option<Check>, String> {
     let work = Work::of(kernel);
     let given = Given {
@@ -60,7 +60,7 @@ pub fn check(kernel: &Kernel, reader: &mut dyn Reader) -> Result<Option<Check>, 
     Ok(Some(check))
 }
 
-/// The inputs of a kernel, drawn again.
+/// The inputs of a kernel, computed again.
 struct Given<'a> {
     work: &'a Work,
     precision: Precision,
@@ -80,18 +80,18 @@ impl Given<'_> {
     }
 }
 
-/// Half the distance of two neighbouring numbers around 1: what rounding to a type can cost.
+/// Half the distance between neighbouring numbers at 1: the relative error of rounding to a type.
 const fn rounding(precision: Precision) -> f64 {
     match precision {
         Precision::Bf16 => 1.0 / 256.0,
         Precision::Fp16 => 1.0 / 2048.0,
-        // Matrix units may cut off rather than round.
+        // Tensor cores may truncate instead of rounding.
         Precision::Tf32 => 1.0 / 1024.0,
         Precision::Fp32 => 1.0 / 16_777_216.0,
     }
 }
 
-/// Results beside their references.
+/// Results with their references.
 #[derive(Default)]
 struct Pairs(Vec<[f64; 2]>);
 
@@ -100,8 +100,8 @@ impl Pairs {
         self.0.push([f64::from(result), reference]);
     }
 
-    /// The highest error: the difference, over the reference's own size plus that of references in the
-    /// mean, so that rounding counts alike for small results and large ones.
+    /// Returns the largest error: the difference, divided by the magnitude of the reference plus the mean magnitude of
+    /// all references, so that rounding counts equally for small and large results.
     fn check(self, reference: &str, tolerance: f64) -> Check {
         let count = self.0.len().max(1) as f64;
         let size = (self.0.iter().map(|[_, r]| r * r).sum::<f64>() / count).sqrt();
@@ -127,13 +127,13 @@ impl Pairs {
     }
 }
 
-/// Two comparisons as one.
+/// Combines two comparisons.
 trait And {
     fn and(self, other: Self) -> Self;
 }
 
 impl And for Check {
-    /// Passed where both did; the higher error, none where one is no number.
+    /// Passes if both pass. The error is the larger one; `None` if either is NaN.
     fn and(mut self, other: Self) -> Self {
         self.compared += other.compared;
         self.max_error = self.max_error.zip(other.max_error).map(|(a, b)| a.max(b));
@@ -142,7 +142,7 @@ impl And for Check {
     }
 }
 
-/// Places below `end`, drawn at random; the first and the last are among them.
+/// Random indices below `end`, including the first and the last.
 fn places(end: u64, count: u64) -> Vec<u64> {
     let random = (2..count).map(|i| {
         let x = u64::from(random::draw(i, 77).to_bits()) << 24 ^ u64::from(random::draw(i, 78).to_bits());
@@ -157,7 +157,7 @@ fn places(end: u64, count: u64) -> Vec<u64> {
 fn copied(given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     let elements = given.work.inputs[0].elements;
     let mut pairs = Pairs::default();
-    // Runs of 64, so that few reads compare much.
+    // Compare runs of 64 elements, so that few reads compare many elements.
     for start in places(elements.saturating_sub(63), 64) {
         let count = elements.min(64);
         for (i, value) in (start..).zip(reader.read(Place::Output(0), start, count)?) {
@@ -167,7 +167,7 @@ fn copied(given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     Ok(pairs.check("the copied bytes", 0.0))
 }
 
-/// Matrix products: some rows by some columns, of the first and the last where there are many.
+/// Checks a matrix product: some rows and columns, in the first and the last matrix of a batch.
 fn product(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     let shape = &kernel.shape;
     let [m, n, k, count] = [shape.m, shape.n, shape.k, shape.batch].map(|x| x.unwrap_or(1));
@@ -196,8 +196,8 @@ fn product(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Resul
             }
         }
     }
-    // The result is rounded once, and sums in fp32 err by the square root of their length. TF32 rounds
-    // both factors of every product: an error of each product that averages out to its own size.
+    // The result is rounded once, and sums in fp32 err by the square root of their length. TF32 rounds both factors of
+    // every product; these errors average out to the size of one product's error.
     let tolerance = match given.precision {
         Precision::Tf32 => 6.0 * rounding(Precision::Tf32),
         precision => 1.5 * rounding(precision) + 4.0 * (k as f64).sqrt() * rounding(Precision::Fp32),

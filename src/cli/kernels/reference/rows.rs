@@ -1,4 +1,4 @@
-//! Kernels of rows, forward.
+//! Reference of row-wise kernels in forward.
 
 use vramscope_benchmark::{Check, Class, Kernel, Precision};
 
@@ -6,7 +6,7 @@ use super::elements::{HOW, tolerance};
 use super::{Given, Pairs, Place, Reader, places};
 use crate::kernels::work::Extents;
 
-/// What both norms add to the variance.
+/// Epsilon that both norms add to the variance.
 pub const EPSILON: f64 = 1e-5;
 
 pub(super) const ROWS: &str = "fp64 on the CPU, rows drawn at random";
@@ -36,7 +36,7 @@ pub(super) fn rows(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) 
                 let mut gradient = softmax(&given_row);
                 losses.push(reader.read(Place::Output(1), row, 1)?[0], -gradient[label].ln());
                 gradient[label] -= 1.0;
-                // Of the mean over rows; scaled back, so that the label's place does not hide the others.
+                // Gradient of the mean over rows, scaled back so that the label's element does not dominate the others.
                 gradient.iter().map(|g| g / rows as f64).collect()
             }
         };
@@ -47,7 +47,7 @@ pub(super) fn rows(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) 
     let allowed = tolerance(given.precision) + subnormal(given.precision, columns);
     let mut check = pairs.check(ROWS, allowed);
     if kernel.class == Class::CrossEntropy {
-        // Another tolerance: its error is not the one that is told.
+        // Losses have their own tolerance; their error is not reported.
         let losses = losses.check(HOW, 1e-4);
         check.passed &= losses.passed;
         check.compared += losses.compared;
@@ -55,7 +55,8 @@ pub(super) fn rows(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) 
     Ok(check)
 }
 
-/// Halves lose bits below 2⁻¹⁴: the smallest probabilities and gradients round in steps of 2⁻²⁴.
+/// Additional tolerance for halves, which lose bits below 2⁻¹⁴: the smallest probabilities and gradients round in steps
+/// of 2⁻²⁴.
 pub(super) fn subnormal(precision: Precision, columns: u64) -> f64 {
     match precision {
         Precision::Fp16 => columns as f64 / 16_777_216.0,
@@ -63,7 +64,7 @@ pub(super) fn subnormal(precision: Precision, columns: u64) -> f64 {
     }
 }
 
-/// Some columns, each over all rows.
+/// Checks the sums of some columns over all rows.
 pub(super) fn column_sums(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     let [rows, columns] = [kernel.shape.rows, kernel.shape.columns].map(|n| n.unwrap_or(1));
     let mut pairs = Pairs::default();
@@ -93,7 +94,7 @@ fn normed(class: Class, given: &Given<'_>, row: &[f64]) -> Vec<f64> {
     row.iter().enumerate().map(of).collect()
 }
 
-/// The softmax of scores, in place of their exponentials' overflow taken from the highest.
+/// Softmax of scores, with the maximum subtracted so that exponentials do not overflow.
 pub(super) fn softmax(scores: &[f64]) -> Vec<f64> {
     let most = scores.iter().fold(f64::NEG_INFINITY, |most, x| most.max(*x));
     let powers: Vec<f64> = scores.iter().map(|x| (x - most).exp()).collect();
@@ -101,7 +102,7 @@ pub(super) fn softmax(scores: &[f64]) -> Vec<f64> {
     powers.into_iter().map(|p| p / sum).collect()
 }
 
-/// The keys that a query of an attention sees.
+/// Number of keys that a query of an attention sees.
 pub(super) fn seen(extents: &Extents, query: u64) -> u64 {
     if extents.causal { query + 1 } else { extents.length }
 }

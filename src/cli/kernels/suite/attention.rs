@@ -1,17 +1,17 @@
-//! Attention.
+//! The attention kernels of a run.
 
 use vramscope_benchmark::{Class, Kernel, Pass, Precision, Shape};
 use vramscope_engine::attention::Algorithm;
 
 use Precision::{Bf16, Fp32};
 
-/// Lengths of attention.
+/// Sequence lengths of attention.
 const LENGTHS: [u64; 8] = [128, 256, 512, 1024, 2048, 4096, 8192, 16384];
 
-/// Heads, and elements of each.
+/// Numbers of heads, and elements per head.
 pub(super) const HEADS: [[u64; 2]; 2] = [[16, 64], [32, 128]];
 
-/// Fused.
+/// Fused attention kernels.
 pub(super) fn fused(quick: bool) -> Vec<Kernel> {
     let lengths: &[u64] = if quick { &[2048, 8192] } else { &LENGTHS };
     let mut all = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn fused(quick: bool) -> Vec<Kernel> {
     all
 }
 
-/// Of matrix products and softmax; training for the lengths that a card of 80 GB takes.
+/// Attention as matrix products and softmax; training only for lengths that fit on a card with 80 GB.
 pub(super) fn unfused(quick: bool) -> Vec<Kernel> {
     let lengths: &[u64] = if quick { &[2048] } else { &LENGTHS };
     let mut all = Vec::new();
@@ -65,7 +65,7 @@ pub(super) fn unfused(quick: bool) -> Vec<Kernel> {
     all
 }
 
-/// An attention of one sample.
+/// An attention with one sample.
 pub fn attention(
     algorithm: Algorithm,
     precision: Precision,

@@ -1,10 +1,10 @@
-//! Work between cards: copies both ways, and collectives by size.
+//! The kernels between cards: copies in both directions, and collectives by size.
 
 use vramscope_benchmark::{Class, Direction, Kernel, Precision, Shape};
 
 use Precision::{Bf16, Fp32};
 
-/// Collectives, in the order in which they run.
+/// Collectives in the order in which they run.
 const COLLECTIVES: [Class; 5] = [
     Class::AllReduce,
     Class::AllGather,
@@ -13,8 +13,8 @@ const COLLECTIVES: [Class; 5] = [
     Class::SendReceive,
 ];
 
-/// On so many cards. On fewer than two the largest of each stands for all, so that the record says why it has
-/// none.
+/// Kernels on `cards` cards. With fewer than two, only the largest of each kind is listed, so that the record says why
+/// it has none.
 pub(super) fn kernels(quick: bool, cards: u32) -> Vec<Kernel> {
     let alone = cards < 2;
     let logs: &[u64] = match (alone, quick) {
@@ -40,7 +40,7 @@ pub(super) fn kernels(quick: bool, cards: u32) -> Vec<Kernel> {
             all.extend(logs.iter().map(|log| collective(class, Bf16, 1 << log, devices)));
         }
         if !quick && !alone {
-            // Gradients of mixed precision are summed in fp32.
+            // Mixed precision reduces gradients in fp32.
             all.extend(
                 logs.iter()
                     .map(|log| collective(Class::AllReduce, Fp32, 1 << log, devices)),
@@ -50,7 +50,7 @@ pub(super) fn kernels(quick: bool, cards: u32) -> Vec<Kernel> {
     all
 }
 
-/// Two, four and so on, and all.
+/// Group sizes: two, four and so on, and all cards.
 fn groups(cards: u32) -> Vec<u64> {
     let cards = u64::from(cards.max(2));
     let doubled = (1..).map(|log| 1_u64 << log).take_while(|n| *n < cards);
@@ -73,7 +73,7 @@ fn collective(class: Class, precision: Precision, bytes: u64, devices: u64) -> K
     Kernel {
         precision: Some(precision),
         shape: Shape {
-            // As many elements for each card.
+            // Each card needs the same number of elements.
             bytes: Some(bytes.next_multiple_of(devices * 16)),
             devices: Some(devices),
             ..Shape::default()

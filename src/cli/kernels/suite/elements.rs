@@ -1,10 +1,10 @@
-//! Elements, rows and lists of tensors.
+//! The elementwise and row-wise kernels, and those over lists of tensors.
 
 use vramscope_benchmark::{Class, Kernel, Pass, Precision, Shape};
 
 use Precision::{Bf16, Fp16, Fp32};
 
-/// All of them.
+/// All of these kernels.
 pub(super) fn kernels(quick: bool) -> Vec<Kernel> {
     if quick {
         return few();
@@ -26,7 +26,7 @@ pub(super) fn kernels(quick: bool) -> Vec<Kernel> {
     all
 }
 
-/// One of each kind that tells most.
+/// The most significant kernel of each kind.
 fn few() -> Vec<Kernel> {
     let mut all = [Class::Add, Class::Gelu, Class::SiluMul]
         .map(|class| flat(class, Bf16, 1 << 24))
@@ -50,7 +50,7 @@ fn rows(precision: Precision) -> Vec<Kernel> {
             all.extend(classes.map(|class| rowed(class, precision, (1 << log) / columns, columns)));
         }
     }
-    // Rows of a vocabulary: GPT-2's in whole vectors, Llama-3's, Qwen2.5-VL's.
+    // Vocabularies as row lengths: GPT-2's, padded to whole vectors, Llama-3's, Qwen2.5-VL's.
     for (rows, columns) in [(2048, 50_264), (1024, 128_256), (4096, 152_064)] {
         all.push(rowed(Class::CrossEntropy, precision, rows, columns));
     }
@@ -86,7 +86,7 @@ fn elementwise(precision: Precision) -> Vec<Kernel> {
         let gradients = [Class::Gelu, Class::GeluTanh, Class::Silu, Class::SiluMul, Class::Tanh];
         all.extend(gradients.map(|class| backward(flat(class, precision, elements))));
     }
-    // Heads of queries and keys, from tiny models' to a long sequence's.
+    // Query and key heads, from tiny models to long sequences.
     for [batch, length, heads, width] in [
         [1, 128, 8, 64],
         [1, 1024, 12, 64],
@@ -128,7 +128,7 @@ fn row_gradients(precision: Precision) -> Vec<Kernel> {
     all
 }
 
-/// Losses over vocabularies in PyTorch's parts, and tables of embeddings.
+/// Losses over vocabularies in PyTorch's parts, and embedding tables.
 fn chosen(precision: Precision) -> Vec<Kernel> {
     let mut all = Vec::new();
     for (rows, columns) in [(512, 32_064), (2048, 50_264), (8192, 32_064), (2048, 151_936)] {
@@ -163,7 +163,7 @@ fn lists(precision: Precision) -> Vec<Kernel> {
     sizes.into_iter().flat_map(of).collect()
 }
 
-/// On a list of tensors.
+/// A kernel over a list of tensors.
 pub fn list(class: Class, precision: Precision, tensors: u64, elements: u64) -> Kernel {
     let one = flat(class, precision, elements);
     Kernel {
@@ -183,7 +183,7 @@ pub fn backward(forward: Kernel) -> Kernel {
     }
 }
 
-/// On elements.
+/// A kernel over elements.
 pub fn flat(class: Class, precision: Precision, elements: u64) -> Kernel {
     Kernel {
         precision: Some(precision),
@@ -195,7 +195,7 @@ pub fn flat(class: Class, precision: Precision, elements: u64) -> Kernel {
     }
 }
 
-/// On rows.
+/// A kernel over rows.
 pub fn rowed(class: Class, precision: Precision, rows: u64, columns: u64) -> Kernel {
     Kernel {
         precision: Some(precision),

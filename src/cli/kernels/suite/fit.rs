@@ -1,15 +1,15 @@
-//! Sizes that a small card holds.
+//! Shrinks kernels until they fit on a small card.
 
 use vramscope_benchmark::{Class, Kernel, Shape};
 
 use crate::kernels::work::Work;
 
-/// Share of the free memory that a kernel's tensors may take: libraries' workspaces and what the driver rounds
-/// up take some of the rest.
+/// Share of the free memory that a kernel's tensors may take; libraries' workspaces and rounding by the driver take
+/// part of the rest.
 const SHARE: (u64, u64) = (3, 4);
 
-/// A kernel that fits into so many free bytes: itself, or one of half the size, a quarter, and so on. Attention
-/// stays as it is, because that a length does not fit is what one wants to know of it.
+/// Returns a kernel that fits into `free` bytes: the kernel itself, or one of half the size, a quarter, and so on.
+/// Attention is not shrunk, since it is useful to know that a length does not fit.
 pub(super) fn fitted(mut kernel: Kernel, free: u64) -> Kernel {
     let room = free / SHARE.1 * SHARE.0;
     while kernel.class != Class::Attention && needed(&kernel) > room {
@@ -21,23 +21,22 @@ pub(super) fn fitted(mut kernel: Kernel, free: u64) -> Kernel {
     kernel
 }
 
-/// Bytes on the card that has most of it.
+/// Bytes on the card that needs most memory.
 fn needed(kernel: &Kernel) -> u64 {
     let work = Work::of(kernel);
     let precision = kernel.precision.unwrap_or(vramscope_benchmark::Precision::Fp32);
     let inputs = work.inputs.iter().map(|input| input.bytes(precision));
     let outputs = work.outputs.iter().map(|output| output.bytes(precision));
     if kernel.class.is_collective() || kernel.class == Class::PeerCopy {
-        // One of each on every card; what is given is drawn on the first, beside its own.
+        // Every card has one input and output; inputs are generated on the first card, next to its own.
         return 2 * inputs.max().unwrap_or(0) + outputs.max().unwrap_or(0);
     }
     inputs.chain(outputs).sum()
 }
 
-/// Half of what can be halved first: all sides of a square product, else the extent that the others do not
-/// depend on.
+/// Halves one extent or several: all sides of a square product, otherwise the extent that no other depends on.
 fn halved(shape: &Shape) -> Option<Shape> {
-    /// Less tells nothing of a card.
+    /// Smallest extent; below it, results say nothing about a card.
     const LEAST: u64 = 64;
     let half = |extent: Option<u64>| extent.filter(|n| *n >= 2 * LEAST).map(|n| n / 2);
     let mut out = shape.clone();

@@ -1,4 +1,4 @@
-//! Which kernels a run measures.
+//! Lists the kernels that a run measures.
 
 mod attention;
 mod cards;
@@ -18,9 +18,9 @@ pub use products::gemm;
 #[cfg(all(test, feature = "portable"))]
 pub use products::many;
 
-/// All kernels of a run on a machine of so many cards, in the order in which they run: what matters most
-/// first, so that an interrupted run holds it. Those that do not fit into a card's `free` bytes, where that is
-/// known, are as large as fits.
+/// All kernels of a run on a machine with `cards` cards, in the order in which they run: the most important first, so
+/// that an interrupted run has them. Kernels that do not fit into a card's `free` bytes, if known, are shrunk until
+/// they do.
 pub fn kernels(quick: bool, cards: u32, free: Option<u64>) -> Vec<Kernel> {
     let mut all = whole(quick, cards);
     if let Some(free) = free {
@@ -31,7 +31,7 @@ pub fn kernels(quick: bool, cards: u32, free: Option<u64>) -> Vec<Kernel> {
     all
 }
 
-/// Those of a card that holds them all.
+/// All kernels for a card on which they all fit.
 fn whole(quick: bool, cards: u32) -> Vec<Kernel> {
     let mut all = copies(quick);
     all.push(Kernel::of(Class::Launch));
@@ -49,7 +49,7 @@ fn whole(quick: bool, cards: u32) -> Vec<Kernel> {
     all
 }
 
-/// Without the portable backend there is nothing for it to run.
+/// Without the portable backend there are no kernels for it.
 #[cfg(not(feature = "portable"))]
 pub fn portable(_quick: bool) -> Vec<Kernel> {
     Vec::new()

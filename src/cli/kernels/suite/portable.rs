@@ -1,4 +1,4 @@
-//! What the portable backend can run.
+//! The kernels that the portable backend can run.
 
 use vramscope_benchmark::{Class, Kernel, Layout, Pass, Precision};
 use vramscope_engine::attention::Algorithm;
@@ -10,7 +10,7 @@ use super::products::{gemm, many};
 
 use Precision::{Fp16, Fp32};
 
-/// What the portable backend can run of it: fp32 and fp16, at sizes that small cards hold.
+/// All kernels of the portable backend: fp32 and fp16, at sizes that fit on small cards.
 pub fn kernels(quick: bool) -> Vec<Kernel> {
     let mut all: Vec<Kernel> = [20, 24, 26, 27]
         .map(|log| copy(Class::DeviceCopy, 1 << log, None))
@@ -56,7 +56,7 @@ pub fn kernels(quick: bool) -> Vec<Kernel> {
     all
 }
 
-/// What passes over so many elements.
+/// Kernels that read `elements` elements once or a few times.
 fn passes(precision: Precision, elements: u64, quick: bool) -> Vec<Kernel> {
     let flat = |class| flat(class, precision, elements);
     let rowed = |class| rowed(class, precision, elements / 1024, 1024);

@@ -1,19 +1,19 @@
-//! Matrix products.
+//! The matrix products of a run.
 
 use vramscope_benchmark::{Class, Kernel, Layout, Precision, Shape};
 
 use Precision::{Bf16, Fp16, Fp32, Tf32};
 
-/// The weights of a model's linear layers, `[out, in]`, of which a training step multiplies.
+/// Weights `[out, in]` of a model's linear layers, which a training step multiplies with.
 struct Layers {
-    /// For people who read this file.
+    /// Name of the model, for readers of this file.
     #[allow(dead_code, reason = "names the row")]
     model: &'static str,
     weights: &'static [[u64; 2]],
 }
 
-/// Attention's output, attention's key and value, the gated and the down projection of some models, from
-/// their config.json: hidden size, heads × head size, intermediate size, vocabulary.
+/// Attention's output, attention's key and value, the gated and the down projection of some models, from their
+/// config.json: hidden size, heads × head size, intermediate size, vocabulary.
 const MODELS: [Layers; 4] = [
     Layers {
         model: "Qwen2.5-1.5B: 1536, 12 and 2 × 128, 8960",
@@ -33,7 +33,7 @@ const MODELS: [Layers; 4] = [
     },
 ];
 
-/// Squares by side.
+/// Square products by side length.
 pub(super) fn squares(quick: bool) -> Vec<Kernel> {
     let precisions = [Bf16, Fp16, Tf32, Fp32];
     let sides: &[u64] = if quick {
@@ -66,7 +66,7 @@ pub fn gemm(precision: Precision, [m, n, k]: [u64; 3], layout: Layout) -> Kernel
     }
 }
 
-/// The linear layers of the models, forward and both gradients, by tokens in a batch.
+/// The models' linear layers, forward and both gradients, by number of tokens in a batch.
 pub(super) fn layers() -> Vec<Kernel> {
     let mut all = Vec::new();
     for precision in [Bf16, Fp32, Fp16] {
@@ -89,8 +89,8 @@ pub(super) fn layers() -> Vec<Kernel> {
     all
 }
 
-/// Products of many small matrices, as attention without a fused kernel makes them: scores, results, and
-/// gradients. Lengths are those of texts and of CLIP's and SigLIP's patches.
+/// Products of many small matrices, as unfused attention has them: scores, results, and gradients. Lengths are typical
+/// of texts, and of CLIP's and SigLIP's patches.
 pub(super) fn batched() -> Vec<Kernel> {
     let shapes: [(u64, &[u64]); 2] = [(16, &[256, 577, 1024, 2048]), (128, &[64, 197, 577])];
     let mut all = Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn batched() -> Vec<Kernel> {
     all
 }
 
-/// So many matrix products of `[m, n, k]`.
+/// `count` matrix products of `[m, n, k]`.
 pub fn many(precision: Precision, count: u64, extents: [u64; 3], layout: Layout) -> Kernel {
     let one = gemm(precision, extents, layout);
     Kernel {

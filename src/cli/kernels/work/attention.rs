@@ -1,4 +1,4 @@
-//! Attention: its extents and tensors.
+//! Extents and tensors of attention kernels.
 
 use vramscope_benchmark::{Kernel, Pass, Precision};
 use vramscope_engine::attention::Algorithm;
@@ -6,8 +6,8 @@ use vramscope_engine::attention::Algorithm;
 use super::Work;
 use super::tensors::{Input, Output};
 
-/// Queries, keys, values (and the gradient of the result); the result (and the logarithm of each query's
-/// sum, and the gradients of queries, keys, values).
+/// Work of an attention. Inputs: queries, keys, values (and the gradient of the result). Outputs: the result (and the
+/// log-sum-exp of each query, and the gradients of queries, keys, values).
 pub(super) fn work(kernel: &Kernel) -> Work {
     let extents = Extents::of(kernel);
     let precision = kernel.precision.unwrap_or(Precision::Bf16);
@@ -21,9 +21,9 @@ pub(super) fn work(kernel: &Kernel) -> Work {
         outputs.extend([sums, Output::of(queries), Output::of(keys), Output::of(keys)]);
     }
     let moved = |pass| match pass {
-        // q, k, v in; o out.
+        // Inputs q, k, v; output o.
         Pass::Forward => 2 * queries + 2 * keys,
-        // q, k, v, o, do in; dq, dk, dv out.
+        // Inputs q, k, v, o, do; outputs dq, dk, dv.
         _ => 4 * queries + 4 * keys,
     };
     let elements = match kernel.pass {
@@ -38,25 +38,25 @@ pub(super) fn work(kernel: &Kernel) -> Work {
     }
 }
 
-/// The extents of an attention, all stated.
+/// The extents of an attention, with defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extents {
-    /// Samples.
+    /// Number of samples.
     pub batch: u64,
-    /// Query heads.
+    /// Number of query heads.
     pub heads: u64,
-    /// Key and value heads.
+    /// Number of key and value heads.
     pub kv_heads: u64,
-    /// Queries and keys.
+    /// Number of queries and keys.
     pub length: u64,
-    /// Elements of a head.
+    /// Elements per head.
     pub width: u64,
-    /// No query sees a later key.
+    /// True if no query sees a later key.
     pub causal: bool,
 }
 
 impl Extents {
-    /// Those of a kernel.
+    /// Extents of a kernel.
     pub fn of(kernel: &Kernel) -> Self {
         let call = kernel.call();
         Self {
@@ -69,18 +69,18 @@ impl Extents {
         }
     }
 
-    /// Elements of the queries.
+    /// Number of elements of the queries.
     pub const fn queries(&self) -> u64 {
         self.batch * self.heads * self.length * self.width
     }
 
-    /// Elements of the keys.
+    /// Number of elements of the keys.
     pub const fn keys(&self) -> u64 {
         self.batch * self.kv_heads * self.length * self.width
     }
 }
 
-/// Blocks of queries and the keys that each sees, as the engine cuts them.
+/// Blocks as numbers of queries and of keys that each sees, divided as in the engine.
 pub fn blocks(kernel: &Kernel, algorithm: Algorithm) -> Vec<[u64; 2]> {
     kernel.call().blocks(algorithm, kernel.shape.length.unwrap_or(1))
 }

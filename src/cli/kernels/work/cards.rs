@@ -1,12 +1,12 @@
-//! Work between cards: an input for each card that gives something, an output for each that gets something.
+//! Tensors of kernels between cards: an input for each card that sends, an output for each card that receives.
 
 use vramscope_benchmark::{Class, Direction, Kernel, Precision};
 
 use super::Work;
 use super::tensors::{Input, Output};
 
-/// That of a copy between cards or of a collective. Its bytes are its size, as NVIDIA's nccl-tests state it:
-/// what each card holds before or after, whichever is more.
+/// Work of a copy between cards or of a collective. Its bytes are the size as NVIDIA's nccl-tests define it: the larger
+/// of the buffers that each card holds before and after.
 pub(super) fn work(kernel: &Kernel) -> Work {
     let precision = kernel.precision.unwrap_or(Precision::Fp32);
     let shape = &kernel.shape;
@@ -19,7 +19,7 @@ pub(super) fn work(kernel: &Kernel) -> Work {
     } else {
         1
     };
-    // How many tensors are given, and how many elements each; the same of those that are made.
+    // Number of input tensors and elements of each; then the same for outputs.
     let (given, made) = match kernel.class {
         Class::PeerCopy => ((ways, elements), (ways, elements)),
         Class::AllGather => ((cards, part), (cards, elements)),

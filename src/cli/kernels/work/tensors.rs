@@ -1,58 +1,58 @@
-//! Tensors of a kernel: how many elements of what, and how they are drawn.
+//! Describes the tensors of a kernel: number and type of elements, and how inputs are filled.
 
 use vramscope_benchmark::Precision;
 
-/// How an input is drawn; the seed is its place among the inputs, counted from 1.
+/// Random contents of an input; the seed is its index among the inputs, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fill {
-    /// Numbers around `offset`, at most `scale` away, of the input's type.
+    /// Numbers of the input's type, at most `scale` away from `offset`.
     Uniform {
         /// Half the width of the range.
         scale: f32,
-        /// Its middle.
+        /// Centre of the range.
         offset: f32,
     },
-    /// 32-bit classes below this.
+    /// 32-bit classes below this number.
     Labels(u64),
-    /// Bytes, one for each negative number drawn, else zero.
+    /// Bytes: one for each negative random number, else zero.
     Mask,
 }
 
-/// What elements are.
+/// Type of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
-    /// Of the kernel's type.
+    /// The kernel's type.
     Own,
-    /// Of this type, whatever the kernel's.
+    /// This type, regardless of the kernel's.
     Of(Precision),
-    /// Bytes of 0 and 1.
+    /// Bytes with value 0 or 1.
     Byte,
     /// 32-bit integers.
     Label,
 }
 
-/// A tensor that is given.
+/// An input tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input {
-    /// Its elements.
+    /// Number of elements.
     pub elements: u64,
-    /// What they are.
+    /// Type of the elements.
     pub element: Element,
-    /// How they are drawn.
+    /// Contents.
     pub fill: Fill,
 }
 
-/// A tensor that is made.
+/// An output tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Output {
-    /// Its elements.
+    /// Number of elements.
     pub elements: u64,
-    /// What they are.
+    /// Type of the elements.
     pub element: Element,
 }
 
 impl Element {
-    /// The type of numbers, where they are numbers.
+    /// The numeric type of the elements; `None` if they are bytes or labels.
     pub const fn precision(self, own: Precision) -> Option<Precision> {
         match self {
             Self::Own => Some(own),
@@ -61,7 +61,7 @@ impl Element {
         }
     }
 
-    /// Bytes of one.
+    /// Bytes per element.
     pub const fn width(self, own: Precision) -> u64 {
         match self {
             Self::Own => own.width(),
@@ -73,7 +73,7 @@ impl Element {
 }
 
 impl Input {
-    /// The standard deviation of inputs is 1, as `torch.randn`'s: uniform from −√3 to √3.
+    /// Scale at which inputs have a standard deviation of 1, as `torch.randn`: uniform from −√3 to √3.
     pub(super) const UNIT: f32 = 1.732_050_8;
 
     pub(super) const fn unit(elements: u64) -> Self {
@@ -88,7 +88,7 @@ impl Input {
         }
     }
 
-    /// fp32, whatever the kernel's type: statistics of rows.
+    /// An input in fp32, regardless of the kernel's type: statistics of rows.
     pub(super) const fn floats(elements: u64, scale: f32, offset: f32) -> Self {
         Self {
             elements,
@@ -113,7 +113,7 @@ impl Input {
         }
     }
 
-    /// Bytes in memory.
+    /// Size in bytes.
     pub const fn bytes(&self, precision: Precision) -> u64 {
         self.elements * self.element.width(precision)
     }
@@ -141,7 +141,7 @@ impl Output {
         }
     }
 
-    /// Of the other width: fp32 of halves, bf16 of fp32, as autocast casts.
+    /// An output of the other width, as in an autocast: fp32 for halves, bf16 for fp32.
     pub(super) const fn cast(elements: u64, from: Precision) -> Self {
         let to = match from {
             Precision::Bf16 | Precision::Fp16 => Precision::Fp32,
@@ -153,7 +153,7 @@ impl Output {
         }
     }
 
-    /// Bytes in memory.
+    /// Size in bytes.
     pub const fn bytes(&self, precision: Precision) -> u64 {
         self.elements * self.element.width(precision)
     }

@@ -1,13 +1,13 @@
-//! Horizontal bars of block characters.
+//! Draws horizontal bars with block characters.
 
 use vramscope_engine::units::Bytes;
 
-/// Left parts of a cell, in eighths.
+/// Left-aligned partial cells, in eighths.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// A bar for `part` where `whole` fills `cells`, and the blanks behind it.
+/// Returns a bar for `part`, where `whole` fills `cells` cells, and the blanks after it.
 ///
-/// What is not nothing shows at least one eighth of a cell; no bar is longer than `cells`.
+/// A positive amount shows at least one eighth of a cell; no bar is longer than `cells`.
 pub fn bar(part: Bytes, whole: Bytes, cells: usize) -> (String, String) {
     let eighths = eighths(part.get(), whole.get(), cells);
     let filled = eighths.div_ceil(8);

@@ -1,4 +1,4 @@
-//! What is live at the peak: components, and the kinds of tensors in each.
+//! Shows the live memory at the peak by component and kind of tensor.
 
 use anstyle::Style;
 use vramscope_engine::Report;
@@ -10,7 +10,7 @@ use vramscope_engine::units::Bytes;
 use super::paint::{self, STRONG};
 use super::row::Row;
 
-/// Bars by component and kind, largest first; what is under half a per cent is gathered in one row.
+/// Formats bars by component and kind, the largest first; parts below 0.5% are combined in one row.
 pub fn render(report: &Report, width: usize) -> String {
     let total = &report.breakdown;
     let longest = total.children.iter().flat_map(|c| &c.children).map(|k| k.bytes).max();

@@ -1,4 +1,4 @@
-//! One case of a file on one line.
+//! Formats one case of a file on one line.
 
 use vramscope_engine::Report;
 use vramscope_engine::format::gib;
@@ -7,7 +7,7 @@ use super::paint::{QUIET, STRONG};
 use super::setup_words::setup_words;
 use crate::input::cases::Row;
 
-/// Number, peak and where it is, and the case; or what is wrong with it.
+/// Formats index, peak and its phase, and the case; or its error.
 pub fn case_line(row: &Row, report: &Result<Report, String>) -> String {
     let index = row.index;
     let case = row

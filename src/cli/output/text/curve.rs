@@ -1,16 +1,16 @@
-//! Memory over time, as columns of block characters.
+//! Plots memory over time with block characters.
 
 use vramscope_engine::format::gib;
 use vramscope_engine::units::Bytes;
 
 use super::paint::QUIET;
 
-/// Lines of a curve.
+/// Height of a curve in lines.
 const HEIGHT: u64 = 8;
-/// Lower parts of a cell, in eighths.
+/// Bottom-aligned partial cells, in eighths.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// A curve in so many columns over a line with its highest value; `most` is what fills its height.
+/// Plots a curve in `width` columns over a line with its maximum; `most` fills the height.
 pub fn curve(totals: &[Bytes], most: Bytes, width: usize, indent: &str) -> String {
     let columns = squeeze(totals, width);
     let mut out = String::new();
@@ -26,7 +26,7 @@ pub fn curve(totals: &[Bytes], most: Bytes, width: usize, indent: &str) -> Strin
     out
 }
 
-/// The highest of each span.
+/// Maximum of each span.
 fn squeeze(totals: &[Bytes], width: usize) -> Vec<Bytes> {
     let span = totals.len().div_ceil(width.max(1)).max(1);
     let spans = totals.chunks(span);

@@ -1,4 +1,4 @@
-//! What evidence means.
+//! Formats a diagnosis as text.
 
 use vramscope_diagnose::snapshot::Summary;
 use vramscope_diagnose::{Evidence, Finding, Fixes, Piece, Standing, Step, words};
@@ -11,12 +11,12 @@ use super::curve::curve;
 use super::paint::{self, QUIET, STRONG};
 use super::wrap::wrap;
 
-/// Columns of how sure a finding is.
+/// Width in columns of a finding's confidence.
 const STANDING: usize = 11;
-/// How many changes are shown.
+/// Largest number of changes shown.
 const FIXES: usize = 8;
 
-/// What was read, every finding with its numbers and next steps, and what each change of a known setup saves.
+/// Formats the evidence, every finding with its numbers and actions, and the savings of each change of a known setup.
 pub fn diagnosis(
     read: &[(&str, &Piece)],
     findings: &[Finding],
@@ -45,7 +45,7 @@ pub fn diagnosis(
     out
 }
 
-/// The live memory of a recording, and of the simulated step of the same setup on the same scale.
+/// Plots the live memory of a recording, and of the simulated step of the same setup on the same scale.
 fn recording(summary: &Summary, report: Option<&Report>, width: usize) -> String {
     let recorded: Vec<Bytes> = summary
         .columns
@@ -73,7 +73,7 @@ fn recording(summary: &Summary, report: Option<&Report>, width: usize) -> String
     out
 }
 
-/// What was understood, and where it stands.
+/// Lists the evidence with file and line.
 fn heading(read: &[(&str, &Piece)], width: usize) -> String {
     let mut out = format!("{STRONG}Read{STRONG:#}\n");
     for (file, piece) in read {
@@ -93,8 +93,8 @@ fn heading(read: &[(&str, &Piece)], width: usize) -> String {
     out
 }
 
-/// A path as it was given, or as much of its end as has room, from where a folder's name begins: whoever named a file
-/// knows where it lies.
+/// Shortens a path from the left to `room` characters, at the start of a folder's name: the person who gave it knows
+/// where it is.
 fn end_of_path(path: &str, room: usize) -> String {
     if path.chars().count() <= room {
         return path.to_owned();
@@ -103,7 +103,7 @@ fn end_of_path(path: &str, room: usize) -> String {
     let fitting = ends.into_iter().find(|end| end.chars().count() < room);
     match fitting {
         Some(end) => format!("…{end}"),
-        // Even the file's own name is longer.
+        // The file name alone is too long.
         None => {
             let chars: Vec<char> = path.chars().collect();
             let kept = chars.len() - room.saturating_sub(1).min(chars.len());
@@ -143,7 +143,7 @@ fn about(evidence: &Evidence) -> String {
     }
 }
 
-/// A finding; a step that another one told before is not told again.
+/// Formats a finding; actions of earlier findings are not repeated.
 fn render(finding: &Finding, told: &mut Vec<Step>, width: usize) -> String {
     let style = paint::standing(finding.standing);
     let label = finding.standing.label().to_uppercase();
@@ -189,7 +189,7 @@ fn lines(text: &str, indent: &str, mark: &str, room: usize) -> String {
     wrapped.iter().enumerate().map(line).collect()
 }
 
-/// What single changes save, the most first.
+/// Formats the savings of single changes, the largest first.
 fn changes(fixes: &Fixes, width: usize) -> String {
     let mut out = format!("{STRONG}What each change of the setup saves (simulated){STRONG:#}\n");
     if fixes.0.is_empty() {

@@ -1,4 +1,4 @@
-//! Who does what when: the first batches of a data pipeline, a row for each worker, the copy and the training loop.
+//! Draws a Gantt chart of the first batches: a row for each worker, the copy and the training loop.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use vramscope_time::pipeline::Bar;
 
 use super::paint::QUIET;
 
-/// Columns of a row's name.
+/// Width in columns of a row's name.
 const LABEL: usize = 12;
-/// More rows of workers than this are left out.
+/// Largest number of rows for workers; further ones are left out.
 const MOST_ROWS: u64 = 8;
 
-/// Each cell shows the first letter of what is done in most of its time; `.` is waiting.
+/// Draws the chart. Each cell shows the first letter of the stage that fills most of it; `.` means waiting.
 pub fn render(data: &DataAnswer, width: usize) -> String {
     let cells = width.saturating_sub(LABEL + 4).clamp(16, 100);
     let end = data.bars.iter().map(|bar| bar.end).fold(0.0, f64::max);
@@ -44,7 +44,7 @@ pub fn render(data: &DataAnswer, width: usize) -> String {
     out
 }
 
-/// What takes most of a cell.
+/// Letter of the stage that fills most of a cell.
 fn letter(bars: &[&Bar], cell: usize, seconds: f64) -> char {
     let (begin, end) = (cell as f64 * seconds, (cell + 1) as f64 * seconds);
     let within = |bar: &&&Bar| (bar.end.min(end) - bar.begin.max(begin)).max(0.0);
@@ -55,7 +55,7 @@ fn letter(bars: &[&Bar], cell: usize, seconds: f64) -> char {
     }
 }
 
-/// A letter for each stage: the first, where no other begins with it.
+/// Letter of a stage: its first one, unless another stage begins with it too.
 fn short(name: &str) -> char {
     match name {
         "copy" => '>',

@@ -1,4 +1,4 @@
-//! What was asked.
+//! Formats the heading of an answer: model and setup.
 
 use vramscope_engine::format::count;
 
@@ -10,7 +10,7 @@ use super::setup_words::setup_words;
 use super::wrap::wrap;
 use crate::input::vocabulary::name;
 
-/// Name and size of the model, and the setup in the words of its flags.
+/// Formats name and size of the model, and the setup in the words of its flags.
 pub fn render(estimate: &Estimate, width: usize) -> String {
     let report = estimate.report;
     let size = match (report.params, report.trainable) {
@@ -27,7 +27,7 @@ pub fn render(estimate: &Estimate, width: usize) -> String {
     out
 }
 
-/// `each of 2 GPUs · strategy fsdp · offload`.
+/// Formats parallelism as `each of 2 GPUs · strategy fsdp · offload`.
 fn parallel_words(parallel: &Parallel) -> String {
     let mut words = format!(
         "each of {} GPUs · strategy {}",

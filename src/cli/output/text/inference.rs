@@ -1,4 +1,4 @@
-//! What a model takes that does not train.
+//! Formats the memory of inference as text.
 
 use anstyle::Style;
 use vramscope_engine::Setup;
@@ -11,7 +11,7 @@ use super::row::Row;
 use super::setup_words::setup_words;
 use super::wrap::wrap;
 
-/// Name and setup, then what is held: by the model, with its outputs, at most, and reserved.
+/// Formats name and setup, then memory of the model, with its outputs, at the peak, and reserved.
 pub fn inference(model: &str, setup: &Setup, figures: &Inference, width: usize) -> String {
     let mut out = format!("{STRONG}{model}{STRONG:#}  {} parameters\n", count(figures.params));
     for line in wrap(&setup_words(setup), width) {

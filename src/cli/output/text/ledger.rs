@@ -1,4 +1,4 @@
-//! What the peak adds up to, from the tensors out to the card.
+//! Itemises the peak, from tensors to the whole card.
 
 use anstyle::Style;
 use vramscope_engine::Report;
@@ -11,11 +11,11 @@ use super::paint::{QUIET, STRONG};
 use super::wrap::wrap;
 use crate::output::target::Target;
 
-/// Columns before the words: sign, amount and the gaps.
+/// Columns before the text: sign, amount and gaps.
 const INDENT: usize = 16;
 
-/// A sum, one term a line. Terms outside PyTorch count where a whole card is asked about; a limit
-/// of the allocator does not hold them.
+/// Formats a sum with one term per line. Terms outside PyTorch only count for a whole card; a limit of the allocator
+/// does not include them.
 pub fn render(report: &Report, target: Option<&(Target, Fit)>, width: usize) -> String {
     let ledger = Ledger { width };
     let kept = report.peak_reserved.saturating_sub(report.peak_allocated);
@@ -93,7 +93,7 @@ impl Ledger {
     }
 }
 
-/// `cuda-context` → `CUDA context`.
+/// Formats the name of a term: `cuda-context` → `CUDA context`.
 fn words_of(name: &str) -> String {
     name.replace('-', " ").replace("cuda", "CUDA")
 }

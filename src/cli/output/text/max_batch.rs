@@ -1,4 +1,4 @@
-//! The largest micro-batch, and what became of those around it.
+//! Formats the largest micro-batch, and the outcome of those around it.
 
 use anstyle::Style;
 use vramscope_engine::Setup;
@@ -14,24 +14,24 @@ use super::setup_words::setup_words_without;
 use super::wrap::wrap;
 use crate::input::cases;
 
-/// One answer of `max-batch`.
+/// Result of `max-batch`.
 pub struct MaxBatch<'a> {
-    /// What the model is called.
+    /// Name of the model.
     pub model: &'a str,
-    /// What was asked.
+    /// The asked setup.
     pub setup: &'a Setup,
-    /// The card that it has to fit, if one was named, and what the allocator may reserve.
+    /// Name of the card, if one was given, and the bytes that the allocator may reserve.
     pub room: (Option<&'a str>, Bytes),
-    /// Steps that had to run.
+    /// Number of steps that each trial had to run.
     pub steps: u64,
-    /// The answer.
+    /// The answer, with the trials.
     pub found: &'a Found,
-    /// The largest batch that runs more steps, and how many, where it is another.
+    /// The largest batch that runs further steps, and their number, if it differs.
     pub lasting: Option<(u64, u64)>,
 }
 
 impl MaxBatch<'_> {
-    /// What was asked, the answer, each batch that was tried, and why the next larger one stops.
+    /// Formats the question, the answer, each batch that was tried, and the reason why the next larger one fails.
     pub fn render(&self, width: usize) -> String {
         let mut out = format!("{STRONG}{}{STRONG:#}\n", self.model);
         for line in wrap(&setup_words_without("batch", self.setup), width) {
@@ -68,7 +68,7 @@ impl MaxBatch<'_> {
             _ => format!("the largest that trains {} {room}", times(self.steps, "step")),
         };
         let sentence = format!("{} {rest}", word.replace(' ', "\u{a0}"));
-        // One more blank goes between the word and the sentence.
+        // The word is followed by an additional blank.
         let lines = wrap(&sentence, width.saturating_sub(1)).join("\n");
         let rest = lines.strip_prefix(&word).unwrap_or_default();
         format!("{style}{word}{style:#} {rest}\n")
@@ -138,7 +138,7 @@ fn times(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Where and why a run stopped.
+/// Phase and reason of a failed run.
 pub fn stopped(at: &Stopped) -> String {
     let place = match at.phase {
         None => "while the model is made".to_owned(),
@@ -155,7 +155,7 @@ pub fn stopped(at: &Stopped) -> String {
     )
 }
 
-/// One case of a file on one line.
+/// Formats one case of a file on one line.
 pub fn max_batch_line(row: &cases::Row, answer: &Result<u64, String>) -> String {
     let index = row.index;
     let case = row.case.as_ref().map(|case| {

@@ -1,7 +1,6 @@
-//! Results as text for people.
+//! Formats results as text for people.
 //!
-//! Everything here is built with colours and Unicode; [`super::print`] takes away what the
-//! terminal cannot show.
+//! All text is built with colours and Unicode; [`super::print`] removes what the terminal does not support.
 
 mod bar;
 mod breakdown;
@@ -41,25 +40,25 @@ use vramscope_time::{Milliseconds, TimeAnswer};
 
 use super::target::Target;
 
-/// One answer of `estimate`.
+/// Result of `estimate`.
 pub struct Estimate<'a> {
-    /// What the model is called.
+    /// Name of the model.
     pub model: &'a str,
-    /// What was asked.
+    /// The asked setup.
     pub setup: &'a Setup,
-    /// The several GPUs that share it, if any.
+    /// Parallelism, if there are several GPUs.
     pub parallel: Option<Parallel>,
-    /// What the engine says.
+    /// The engine's report.
     pub report: &'a Report,
-    /// What the run is held against, where something was named, and how it stands.
+    /// Target and fit, if a target was given.
     pub target: Option<(Target, Fit)>,
-    /// How long a step takes, where the card's rates are known.
+    /// Time of a step, if the card's rates are known.
     pub time: Option<(Milliseconds, TimeAnswer<'a>)>,
 }
 
 impl Estimate<'_> {
-    /// The whole answer: what was asked, the verdict, the peaks, what is live at the highest, what
-    /// it adds up to, and what to do.
+    /// Formats the whole answer: heading, verdict, peaks, live memory at the highest peak, the sum that leads to it,
+    /// and recommendations.
     pub fn render(&self, width: usize) -> String {
         let sections = [
             heading::render(self, width),

@@ -1,5 +1,5 @@
-//! Colours, each with one meaning. All are of the terminal's own sixteen, so that they follow its
-//! theme; nothing is told by colour alone.
+//! Text styles by meaning. All colours are among the terminal's sixteen, so that they follow its theme, and no
+//! information is conveyed by colour alone.
 
 use anstyle::{AnsiColor, Style};
 use vramscope_diagnose::Standing;
@@ -7,12 +7,12 @@ use vramscope_engine::report::Severity;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::verdict::Verdict;
 
-/// Headings and what matters most.
+/// Headings and the most important information.
 pub const STRONG: Style = Style::new().bold();
-/// What is there when looked for.
+/// Secondary information.
 pub const QUIET: Style = Style::new().dimmed();
 
-/// The colour of what tensors are for.
+/// Colour of a kind of tensor.
 pub fn kind(kind: Kind) -> Style {
     color(match kind {
         Kind::Weight => AnsiColor::Blue,
@@ -25,7 +25,7 @@ pub fn kind(kind: Kind) -> Style {
     })
 }
 
-/// The colour of a verdict.
+/// Colour of a verdict.
 pub fn verdict(verdict: Verdict) -> Style {
     color(match verdict {
         Verdict::Fits => AnsiColor::Green,
@@ -35,7 +35,7 @@ pub fn verdict(verdict: Verdict) -> Style {
     .bold()
 }
 
-/// The colour of a warning's mark.
+/// Colour of a warning's mark.
 pub fn severity(severity: Severity) -> Style {
     match severity {
         Severity::Note => QUIET,
@@ -43,7 +43,7 @@ pub fn severity(severity: Severity) -> Style {
     }
 }
 
-/// The colour of how sure a finding is.
+/// Colour of a finding's confidence.
 pub fn standing(standing: Standing) -> Style {
     match standing {
         Standing::Cause => color(AnsiColor::Red).bold(),

@@ -1,4 +1,4 @@
-//! The peak of each phase, and which holds the step's.
+//! Formats the peak of each phase, and marks the highest.
 
 use anstyle::Style;
 use vramscope_engine::Report;
@@ -7,7 +7,7 @@ use vramscope_engine::report::Phase;
 use super::paint::{QUIET, STRONG};
 use super::row::Row;
 
-/// Three bars; the longest is marked.
+/// Formats three bars and marks the longest.
 pub fn render(report: &Report, width: usize) -> String {
     let steady = &report.steady;
     let peaks = [

@@ -1,4 +1,4 @@
-//! What to run, and why.
+//! Formats a plan as text.
 
 use vramscope_engine::format::{difference, gib, grouped};
 use vramscope_engine::setup::Parallel;
@@ -12,7 +12,7 @@ use super::setup_words::setup_words;
 use super::wrap::wrap;
 use crate::input::vocabulary::name;
 
-/// The whole answer: what is recommended, why, what else there is, the ladder, and how it was searched.
+/// Formats the whole plan: recommendation, reasons, alternatives, ladder, and how the search decided.
 pub fn plan(plan: &Plan, sources: Option<[&str; 2]>, width: usize) -> String {
     let sections = [
         heading(plan, width),
@@ -133,7 +133,7 @@ fn reason_words(reason: &Reason) -> String {
     format!("{}. {}", parts.join(", "), why(key, to))
 }
 
-/// What a change does.
+/// Explains the effect of a change.
 fn why(key: &str, to: &str) -> &'static str {
     match (key, to) {
         ("ckpt", "none") => "Every activation is kept, and nothing computed twice.",
@@ -275,7 +275,7 @@ fn parallel_words(parallel: &Parallel) -> String {
     words
 }
 
-/// What differs from what was asked, and the micro-batch.
+/// Differences from the asked setup, and the micro-batch.
 fn differing(plan: &Plan, choice: &Choice) -> String {
     let asked = setup_words(&plan.asked);
     let asked: Vec<&str> = asked.split(" · ").collect();
@@ -301,7 +301,7 @@ fn paragraph(text: &str, width: usize) -> String {
     indented(&format!("  {text}"), 2, width)
 }
 
-/// Lines of a width; those after the first begin further in.
+/// Wraps text to a width, with continuation lines indented.
 fn indented(text: &str, by: usize, width: usize) -> String {
     let first: usize = text.chars().take_while(|c| *c == ' ').count();
     let lines = wrap(text.trim_start(), width.saturating_sub(by.max(first)));

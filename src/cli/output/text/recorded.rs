@@ -1,4 +1,4 @@
-//! What a recorded training step holds.
+//! Formats the memory of a recorded training step.
 
 use vramscope_engine::format::count;
 use vramscope_engine::recording::{About, Played};
@@ -9,8 +9,8 @@ use super::wrap::wrap;
 use super::{breakdown, ledger, phases, tensors, verdict, warnings};
 use crate::output::target::Target;
 
-/// The whole answer: what was recorded, the verdict, the peaks, what is live at the highest, what it adds up to, and what
-/// to know.
+/// Formats the whole answer: origin, verdict, peaks, live memory at the highest peak, the sum that leads to it, and
+/// warnings.
 pub fn recorded(played: &Played, target: Option<&(Target, Fit)>, width: usize) -> String {
     let report = &played.report;
     let sections = [
@@ -26,7 +26,7 @@ pub fn recorded(played: &Played, target: Option<&(Target, Fit)>, width: usize) -
     sections.join("\n")
 }
 
-/// Class and size of the model, and where the recording comes from.
+/// Formats class and size of the model, and the origin of the recording.
 fn heading(played: &Played, width: usize) -> String {
     let (about, report) = (&played.about, &played.report);
     let size = match (report.params, report.trainable) {
@@ -45,7 +45,7 @@ fn heading(played: &Played, width: usize) -> String {
     out
 }
 
-/// `recorded without a GPU for NVIDIA H200 · step 3 · PyTorch 2.11.0 · train.py --batch 2`.
+/// Formats the origin: `recorded without a GPU for NVIDIA H200 · step 3 · PyTorch 2.11.0 · train.py --batch 2`.
 fn origin(about: &About) -> String {
     let header = &about.header;
     let mut words = vec![format!("recorded without a GPU for {}", header.gpu.name)];

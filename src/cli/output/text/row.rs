@@ -1,4 +1,4 @@
-//! One line of a chart: label, bar, amount, note.
+//! Formats one row of a bar chart: label, bar, amount, note.
 
 use anstyle::Style;
 use vramscope_engine::format;
@@ -6,30 +6,29 @@ use vramscope_engine::units::Bytes;
 
 use super::bar::bar;
 
-/// Columns of a label and of an amount; the bar takes what the two and a note of
-/// [`NOTE`] columns leave.
+/// Columns of a label and of an amount; the bar takes the columns that these and a note of [`NOTE`] columns leave.
 const LABEL: usize = 22;
 const AMOUNT: usize = 11;
 const NOTE: usize = 8;
 
-/// One line of a chart.
+/// One row of a bar chart.
 pub struct Row<'a> {
-    /// What the amount is of; indented as it comes.
+    /// Label, including its indentation.
     pub label: &'a str,
-    /// The amount.
+    /// Amount in bytes.
     pub bytes: Bytes,
-    /// Length of the bar as the part of this; no bar where it is absent.
+    /// Amount that fills the bar; `None` for no bar.
     pub of: Option<Bytes>,
-    /// What stands behind the amount.
+    /// Note after the amount.
     pub note: &'a str,
     /// Style of the bar.
     pub bar_style: Style,
-    /// Style of the words.
+    /// Style of the text.
     pub text_style: Style,
 }
 
 impl Row<'_> {
-    /// The line, with its end, for a terminal this wide.
+    /// Formats the row, including the line break, for a terminal of this width.
     pub fn render(&self, width: usize) -> String {
         let cells = width.saturating_sub(LABEL + AMOUNT + NOTE + 2);
         let (bar, blanks) = bar(self.bytes, self.of.unwrap_or(Bytes::ZERO), cells);

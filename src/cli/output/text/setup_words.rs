@@ -1,20 +1,20 @@
-//! A setup in the words of its flags.
+//! Describes a setup in the words of its flags.
 
 use serde_json::{Map, Value};
 use vramscope_engine::Setup;
 
 use super::wrap::NO_BREAK;
 
-/// Fields that are always told; the others where they differ from the default.
+/// Fields that are always shown; others are only shown if they differ from the default.
 const ALWAYS: [&str; 5] = ["batch", "seq", "precision", "optim", "attn"];
 
-/// The setup in one line: `batch 4 · seq 2048 · precision bf16 · ckpt full`, with no-break spaces
-/// between a field and its value.
+/// Describes a setup in one line: `batch 4 · seq 2048 · precision bf16 · ckpt full`, with no-break spaces between a
+/// field and its value.
 pub fn setup_words(setup: &Setup) -> String {
     setup_words_without("", setup)
 }
 
-/// The same without one field.
+/// Describes a setup in one line, without one field.
 pub fn setup_words_without(left_out: &str, setup: &Setup) -> String {
     let defaults = fields(&Setup::default());
     let told = fields(&setup.batched())
@@ -42,7 +42,7 @@ fn word(name: &str, value: &Value) -> String {
     format!("{name}{NO_BREAK}{value}")
 }
 
-/// `24x32`, `512,2048` or `480x640,300x200`.
+/// Formats sizes as `24x32`, `512,2048` or `480x640,300x200`.
 fn sides_words(name: &str, sides: &[Value]) -> String {
     let words: Vec<String> = sides
         .iter()

@@ -1,4 +1,4 @@
-//! The largest tensors that are live at the peak.
+//! Formats the largest live tensors at the peak.
 
 use vramscope_engine::Report;
 use vramscope_engine::format::gib;
@@ -7,12 +7,12 @@ use vramscope_engine::report::LiveTensor;
 use super::paint::{self, QUIET, STRONG};
 use super::wrap::{NO_BREAK, wrap};
 
-/// How many are shown.
+/// Number of tensors shown.
 const SHOWN: usize = 5;
-/// Columns before the words.
+/// Columns before the text.
 const INDENT: usize = 15;
 
-/// Each with its shape and type, where it belongs and why it lives.
+/// Formats each tensor with its shape, dtype, component, and the reason why it is live.
 pub fn render(report: &Report, width: usize) -> String {
     let timeline = &report.timeline;
     let largest = timeline.largest_at(timeline.peak_instant(), SHOWN);
@@ -39,7 +39,7 @@ fn entry(tensor: &LiveTensor, width: usize) -> String {
     )
 }
 
-/// `[4, 2048, 32064]`, on one line.
+/// Formats a shape as `[4, 2048, 32064]`, without line breaks.
 fn shape(tensor: &LiveTensor) -> String {
     let sides: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
     format!("[{}]", sides.join(&format!(",{NO_BREAK}")))

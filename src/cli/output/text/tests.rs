@@ -1,4 +1,4 @@
-//! The text of a made-up report: only its layout is tested here.
+//! Tests the layout of text with a synthetic report.
 
 use anstream::adapter::strip_str;
 use vramscope_engine::device::Device;

@@ -1,4 +1,4 @@
-//! How long a step takes, and what it waits for.
+//! Formats the time of a step and its bottlenecks.
 
 use std::fmt::Write;
 
@@ -11,12 +11,12 @@ use super::gantt;
 use super::paint::{QUIET, STRONG};
 use super::wrap::wrap;
 
-/// Columns of a label, an amount, and a note behind it.
+/// Columns of a label, of an amount, and of the note after it.
 const LABEL: usize = 22;
 const AMOUNT: usize = 11;
 const NOTE: usize = 8;
 
-/// The phases, the whole, what it waits for, where the GPU's time goes, and how data comes.
+/// Formats phases, total, bottlenecks, GPU time by part, and data loading.
 pub fn render((ms, time): (&Milliseconds, &TimeAnswer<'_>), width: usize) -> String {
     let mut out = format!("{STRONG}Time of a step{STRONG:#}\n");
     let mut rows = vec![
@@ -101,7 +101,7 @@ fn bound(time: &TimeAnswer<'_>) -> String {
     }
 }
 
-/// How near the longest operations come to what the card allows.
+/// Formats the share of the card's rate that the longest operations reach.
 fn roofline(time: &TimeAnswer<'_>) -> String {
     let near = |point: &Point| {
         format!(
@@ -120,7 +120,7 @@ fn roofline(time: &TimeAnswer<'_>) -> String {
     )
 }
 
-/// The first of what the step waits for, and what its end would give.
+/// Formats the largest bottleneck, and the gain from removing it.
 fn bottleneck(time: &TimeAnswer<'_>) -> Option<String> {
     let first = time.bottlenecks.first()?;
     let (what, remedy) = match first.resource {
@@ -181,7 +181,7 @@ fn communication(c: &CommunicationAnswer) -> String {
     )
 }
 
-/// Ways to use as many GPUs, fastest first.
+/// Formats the strategies for the same number of GPUs, fastest first.
 fn ways(time: &TimeAnswer<'_>) -> String {
     let mut out = String::new();
     if !time.ways.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether it fits.
+//! Formats the verdict on whether a run fits.
 
 use anstyle::Style;
 use vramscope_engine::format::{gib, share};
@@ -9,7 +9,7 @@ use super::paint::{self, QUIET};
 use super::wrap::wrap;
 use crate::output::target::Target;
 
-/// The verdict in a word and a sentence over a gauge; how to get one, where no card was named.
+/// Formats the verdict as a word and a sentence over a gauge; without a target, explains how to get one.
 pub fn render(target: Option<&(Target, Fit)>, width: usize) -> String {
     let Some((target, fit)) = target else {
         let how = wrap(
@@ -25,7 +25,7 @@ pub fn render(target: Option<&(Target, Fit)>, width: usize) -> String {
     format!("{style}{word}{style:#} {sentence}\n{}\n", gauge(fit, style, width))
 }
 
-/// How much of the room is needed; the bar stops at all of it, the figure goes on.
+/// Draws the share of the room that is needed; the bar ends at 100%, the number may exceed it.
 fn gauge(fit: &Fit, style: Style, width: usize) -> String {
     let (filled, blanks) = bar(fit.needed, fit.room, width.saturating_sub(6));
     let track = "░".repeat(blanks.len());

@@ -1,11 +1,11 @@
-//! What to know and what to do.
+//! Formats warnings and notes.
 
 use vramscope_engine::report::{Severity, Warning};
 
 use super::paint::{self, STRONG};
 use super::wrap::wrap;
 
-/// Warnings before notes, each wrapped under its mark.
+/// Formats warnings before notes, each wrapped next to its mark.
 pub fn render(warnings: &[Warning], width: usize) -> String {
     if warnings.is_empty() {
         return String::new();

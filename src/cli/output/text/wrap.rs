@@ -1,9 +1,9 @@
-//! Prose in lines.
+//! Wraps prose into lines.
 
-/// What [`wrap`] does not break at, and turns into a plain blank.
+/// Character that [`wrap`] does not break at, and replaces by a plain blank.
 pub const NO_BREAK: char = '\u{a0}';
 
-/// Breaks text between words into lines of at most `width` characters; a longer word stands alone.
+/// Breaks text between words into lines of at most `width` characters; a longer word gets its own line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut room = 0;

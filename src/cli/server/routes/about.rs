@@ -1,4 +1,4 @@
-//! What the server says of itself.
+//! Routes about the server itself: health, metrics, documentation.
 
 use axum::extract::{Extension, State};
 use axum::http::header::CONTENT_TYPE;
@@ -9,7 +9,7 @@ use crate::server::answer::{Problem, json};
 use crate::server::gate::Caller;
 use crate::server::store::Role;
 
-/// `GET /healthz`: whether requests can be done.
+/// `GET /healthz`: succeeds if the server can handle requests.
 pub async fn healthz(State(app): State<App>) -> Result<Response, Problem> {
     app.store.ping().await?;
     Ok(json("{\"status\":\"ok\"}".into()))

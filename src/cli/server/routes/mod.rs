@@ -1,4 +1,4 @@
-//! What can be asked.
+//! Routes of the server.
 
 mod about;
 mod records;
@@ -16,13 +16,13 @@ use super::answer::Problem;
 use super::page::Page;
 use super::{App, gate, metrics};
 
-/// All routes.
+/// Creates the router with all routes.
 pub(super) fn router(app: App, page: Option<Page>) -> Router {
     let api = Router::new()
         .route("/api/records", get(records::list).post(records::upload))
         .route("/api/records/{id}", get(records::one))
         .route("/api/records/{id}/release", post(records::release))
-        // Where the page looks, on this server as among the files of `vramscope export`.
+        // The page requests records under these paths, both from this server and from files of `vramscope export`.
         .route("/data/records.json", get(records::list))
         .route("/data/records/{name}", get(records::file))
         .route("/metrics", get(about::metrics))
@@ -47,7 +47,7 @@ pub(super) fn router(app: App, page: Option<Page>) -> Router {
         .with_state(app)
 }
 
-/// No request lasts for ever, whatever it waits for: its body, a place among the large ones, the database.
+/// Middleware that limits the time of a request, whatever it waits for: its body, memory for it, the database.
 async fn in_time(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
     let limit = app.patience * 3;
     tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
@@ -64,13 +64,14 @@ async fn method_not_allowed() -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take that method")
 }
 
-/// A fault of the program: its owner sees it, whoever asked sees that it was not their fault.
+/// Response to a panic: the owner sees its details, the client only that it is not to blame.
 fn broke(_: Box<dyn std::any::Any + Send>) -> Response {
     use axum::response::IntoResponse;
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the server broke at this request").into_response()
 }
 
-/// Answers of the API are data: no browser shows them as a document, runs them or guesses their kind.
+/// Middleware for API responses, which are data: browsers must not display them as documents, run them or guess their
+/// type.
 async fn api_headers(request: Request, next: Next) -> Response {
     const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
     let mut response = next.run(request).await;
@@ -86,7 +87,7 @@ async fn api_headers(request: Request, next: Next) -> Response {
     response
 }
 
-/// The page states its own policy; its files may be embedded in a wiki.
+/// Middleware for the page, which states its own policy; its files may be embedded elsewhere, as in a wiki.
 async fn page_headers(State(page): State<Page>, request: Request, next: Next) -> Response {
     let policy = page.policy(request.uri().path());
     let mut response = next.run(request).await;

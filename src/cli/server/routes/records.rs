@@ -1,4 +1,4 @@
-//! Records, sent and asked for.
+//! Routes that receive and return records.
 
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
@@ -16,7 +16,7 @@ use crate::server::plausible::implausible;
 use crate::server::store::{Filter, NewRecord, Role};
 use crate::server::{App, store};
 
-/// `POST /api/records`: stores a record and says so once it is on the disk.
+/// `POST /api/records`: stores a record and responds once it is on disk.
 pub async fn upload(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -57,7 +57,7 @@ fn must_be_json(headers: &HeaderMap) -> Result<(), Problem> {
     ))
 }
 
-/// The body, within the limits of size and time; what is returned beside it holds its share of memory.
+/// Reads the body within the limits of size and time; the returned permit holds its share of memory.
 async fn read(app: &App, request: Request) -> Result<(Bytes, tokio::sync::SemaphorePermit<'_>), Problem> {
     let limit = app.max_record_bytes;
     let too_large = || {
@@ -96,7 +96,7 @@ async fn read(app: &App, request: Request) -> Result<(Bytes, tokio::sync::Semaph
     }
 }
 
-/// Bodies above this are read beside the requests of others, which they would hold up.
+/// Size in bytes above which a body is parsed on another thread, so that it does not delay other requests.
 const LARGE: usize = 128 << 10;
 
 async fn new_record(body: Bytes) -> Result<NewRecord, Problem> {
@@ -119,7 +119,7 @@ fn check(body: &[u8]) -> Result<NewRecord, Problem> {
     Ok(NewRecord::of(checked, quarantine))
 }
 
-/// What a list can be asked for.
+/// Query parameters of a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Asked {
@@ -131,12 +131,12 @@ pub struct Asked {
     limit: Option<u32>,
 }
 
-/// Records in a list, where nobody says how many.
+/// Default number of records in a list.
 const USUAL_LIMIT: u32 = 100;
-/// Records in a list at most.
+/// Largest number of records in a list.
 const HIGHEST_LIMIT: u32 = 10_000;
 
-/// `GET /api/records`: records in short, newest first.
+/// `GET /api/records`: short descriptions of records, newest first.
 pub async fn list(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -161,13 +161,13 @@ pub async fn list(
         return Ok(app.lists.get(&app.store, filter).await?.answer(&headers));
     }
     let doubted = app.store.quarantined(&filter).await?;
-    // A list that is not full is the last one.
+    // A list shorter than the limit is the last one.
     let next = doubted.last().filter(|_| doubted.len() as i64 == filter.limit);
     let list = serde_json::json!({ "records": doubted, "next": next.map(|last| last.seq) });
     Ok(json(list.to_string()))
 }
 
-/// `GET /api/records/{id}`: a whole record. It never changes, so it can be kept.
+/// `GET /api/records/{id}`: a whole record. Records never change, so clients may cache it.
 pub async fn one(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -192,7 +192,7 @@ pub async fn one(
     Ok((kept, json(found.text)).into_response())
 }
 
-/// `GET /data/records/{id}.json`: the same where the page looks for it, as `vramscope export` names files.
+/// `GET /data/records/{id}.json`: a whole record under the path of `vramscope export`, which the page requests.
 pub async fn file(
     app: State<App>,
     caller: Extension<Caller>,
@@ -215,7 +215,7 @@ fn no_such() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "no record has this id here")
 }
 
-/// `POST /api/records/{id}/release`: lets a record out of quarantine.
+/// `POST /api/records/{id}/release`: releases a record from quarantine.
 pub async fn release(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,

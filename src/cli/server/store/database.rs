@@ -1,4 +1,4 @@
-//! Opening a database.
+//! Opens the database.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use sqlx::{AnyPool, Executor};
 
 use super::{Store, StoreError, migrations};
 
-/// Where the records are kept.
+/// Location of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Database {
-    /// A file of SQLite, made where it is missing.
+    /// An SQLite file, created if it does not exist.
     Sqlite(PathBuf),
-    /// A URL of PostgreSQL.
+    /// A PostgreSQL URL.
     Postgres(String),
 }
 
@@ -25,7 +25,7 @@ impl FromStr for Database {
         match text.split_once(':') {
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(text.to_owned())),
             Some(("sqlite", path)) => Ok(Self::Sqlite(path.trim_start_matches("//").into())),
-            // A drive's letter is no scheme.
+            // The letter of a Windows drive is not a scheme.
             Some((scheme, _)) if scheme.len() > 1 && text[scheme.len()..].starts_with("://") => Err(format!(
                 "{scheme}:// is no database known here; wanted the path of a file for SQLite, or postgres://USER@HOST/NAME"
             )),
@@ -36,7 +36,7 @@ impl FromStr for Database {
 }
 
 impl fmt::Display for Database {
-    /// Without a password.
+    /// Formats the location without a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => path.display().fmt(f),
@@ -55,14 +55,14 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// Readers at a time. More than cores only helps where the database is far away.
+/// Number of connections for reading. More than the number of cores only helps if the database is far away.
 const READERS: u32 = 4;
 
 impl Database {
-    /// Opens it, and makes or updates its tables.
+    /// Opens the database and creates or migrates its tables.
     ///
     /// # Errors
-    /// When it cannot be opened, or was written by a newer version of this program.
+    /// If it cannot be opened, or a newer version of this program wrote it.
     pub async fn open(&self) -> Result<Store, StoreError> {
         sqlx::any::install_default_drivers();
         let cannot = |error: &dyn fmt::Display| StoreError::Unavailable(format!("{self}: {error}"));
@@ -88,14 +88,14 @@ impl Database {
     }
 }
 
-/// The pool's connections share one file: its log is written and synced at every commit, so that what
-/// was acknowledged outlives the machine.
+/// Pool of connections to one file. The write-ahead log is synced at every commit, so that acknowledged records survive
+/// a crash of the machine.
 async fn sqlite_pool(connections: u32, options: &AnyConnectOptions) -> Result<AnyPool, sqlx::Error> {
     const SETTINGS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; \
                             PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864";
     AnyPoolOptions::new()
         .max_connections(connections)
-        // Reconnecting would gain nothing.
+        // Reconnecting would have no benefit.
         .max_lifetime(None)
         .idle_timeout(None)
         .after_connect(|connection, _| Box::pin(async move { connection.execute(SETTINGS).await.map(drop) }))
@@ -112,7 +112,7 @@ fn sqlite(path: &Path) -> Result<AnyConnectOptions, sqlx::Error> {
     AnyConnectOptions::from_str(&format!("sqlite://{path}?mode=rwc"))
 }
 
-/// Makes the file and its folder where missing, readable by their owner alone.
+/// Creates the file and its folder if needed, readable only by the owner.
 fn make_private(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;

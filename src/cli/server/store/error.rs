@@ -1,11 +1,13 @@
+//! Errors of the database.
+
 use std::fmt;
 
-/// Why the database did not do it. Nothing was written.
+/// Error of the database; nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
-    /// There is no room left.
+    /// The disk is full.
     Full(String),
-    /// It cannot be reached, is busy, or broke.
+    /// The database cannot be reached, is busy, or failed.
     Unavailable(String),
 }
 
@@ -20,9 +22,9 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// SQLite's SQLITE_FULL, and SQLITE_IOERR_WRITE, which is what a file's limit gives.
+/// SQLite's SQLITE_FULL, and SQLITE_IOERR_WRITE, which a limit on the file size causes.
 const SQLITE_FULL: [&str; 2] = ["13", "778"];
-/// PostgreSQL's class 53, insufficient resources, disk_full.
+/// PostgreSQL's disk_full, in class 53, insufficient resources.
 const POSTGRES_FULL: &str = "53100";
 
 impl From<sqlx::Error> for StoreError {

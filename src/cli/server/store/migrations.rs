@@ -1,4 +1,4 @@
-//! How the tables come to be. A migration that was published is never changed: another one follows it.
+//! Migrations that create the tables. A published migration never changes; changes are added as further migrations.
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, SqlSafeStr};

@@ -9,14 +9,14 @@ use sqlx::{Any, AnyConnection, Row};
 use super::{Store, StoreError, now_ms};
 use crate::records::Checked;
 
-/// A record to be stored.
+/// A record to store.
 #[derive(Debug, Clone)]
 pub struct NewRecord {
-    /// See [`Checked::id`].
+    /// ID of the record; see [`Checked::id`].
     pub id: String,
-    /// See [`Checked::text`].
+    /// Text of the record; see [`Checked::text`].
     pub text: String,
-    /// Why it is kept from lists until somebody has looked at it.
+    /// Reason for quarantine, which keeps the record out of lists until it is released.
     pub quarantine: Option<String>,
     entry: String,
     device_key: String,
@@ -25,10 +25,10 @@ pub struct NewRecord {
 }
 
 impl NewRecord {
-    /// Of a record, with the reason to doubt it.
+    /// Prepares a record for storage, with a reason for quarantine if it is doubtful.
     pub fn of(checked: Checked, quarantine: Option<String>) -> Self {
         Self {
-            // Texts, numbers and flags always have a JSON form.
+            // Strings, numbers and flags always serialize.
             entry: serde_json::to_string(&checked.entry()).unwrap_or_default(),
             device_key: device_key(&checked.record.device.name),
             backend: checked.record.device.backend,
@@ -40,89 +40,89 @@ impl NewRecord {
     }
 }
 
-/// Names are compared in any case.
+/// Normalises a device name, since names compare without case.
 fn device_key(name: &str) -> String {
     name.trim().to_lowercase()
 }
 
-/// What became of a record that was sent.
+/// Result of storing a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inserted {
-    /// It was not there before.
+    /// True if the record was not in the database before.
     pub new: bool,
-    /// Why it is kept from lists.
+    /// Reason for quarantine, if the record is in it.
     pub quarantine: Option<String>,
 }
 
-/// Which records a list is of.
+/// Filter of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of this card, as its driver names it, in any case.
+    /// Name of the card according to its driver, in any case.
     pub device: Option<String>,
-    /// Reached in this way.
+    /// Backend that ran the kernels.
     pub backend: Option<String>,
-    /// Complete ones, or the others.
+    /// True for complete records only, false for incomplete ones only.
     pub complete: Option<bool>,
-    /// Older than this place, the `next` of the list before.
+    /// Sequence number below which to list: the `next` of the previous list.
     pub before: Option<i64>,
-    /// At most so many.
+    /// Largest number of records.
     pub limit: i64,
 }
 
 /// Records of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// How many they are.
+    /// Number of records.
     pub count: i64,
-    /// The place of the last one.
+    /// Sequence number of the last record.
     pub last: Option<i64>,
-    /// An [`Entry`](vramscope_benchmark::Entry) each, as JSON, with commas between them.
+    /// JSON of an [`Entry`](vramscope_benchmark::Entry) for each record, separated by commas.
     pub entries: String,
 }
 
 /// A record in quarantine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Doubted {
-    /// Its place: lists go from high to low.
+    /// Sequence number: lists are in descending order.
     #[serde(skip)]
     pub seq: i64,
-    /// An [`Entry`](vramscope_benchmark::Entry), as JSON.
+    /// JSON of an [`Entry`](vramscope_benchmark::Entry).
     pub record: Box<RawValue>,
-    /// When it came, in milliseconds since 1970.
+    /// Time of receipt, in milliseconds since 1970.
     pub received_ms: i64,
-    /// Why it is kept from other lists.
+    /// Reason for quarantine.
     pub reason: String,
 }
 
-/// A record by its id.
+/// A record found by its ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The record as JSON.
     pub text: String,
-    /// Why it is kept from lists.
+    /// Reason for quarantine, if the record is in it.
     pub quarantine: Option<String>,
 }
 
-/// Changes whenever a list does: no record is ever taken away, each new one has a higher place, and one that
-/// is let out of quarantine is counted there no longer.
+/// Version of all lists, which changes whenever one of them does: records are never deleted, each new one has a higher
+/// sequence number, and a released one reduces the count in quarantine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     last: Option<i64>,
     quarantined: i64,
 }
 
-/// How much there is.
+/// Numbers of records in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// All records.
+    /// Number of all records.
     pub records: i64,
-    /// Those in quarantine.
+    /// Number of records in quarantine.
     pub quarantined: i64,
 }
 
 const INSERT: &str = "INSERT INTO records (id, received_ms, device_key, backend, complete, entry, quarantine) \
                       VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING RETURNING seq";
-/// One row whatever the length: a row each would cost more than the records.
+/// Returns one row whatever the length; separate rows would cost more than their contents.
 const LIST: &str = "SELECT COUNT(*), MIN(seq), string_agg(entry, ',' ORDER BY seq DESC) FROM ( \
                     SELECT seq, entry FROM records WHERE quarantine IS NULL AND seq < $1 \
                     AND (CAST($2 AS TEXT) IS NULL OR device_key = $2) \
@@ -137,11 +137,11 @@ const QUARANTINED: &str = "SELECT seq, received_ms, entry, quarantine FROM recor
                            ORDER BY seq DESC LIMIT $5";
 
 impl Store {
-    /// Stores all of these or, on an error, none. When this returns they are on the disk. A record that
-    /// is there already stays as it is.
+    /// Stores all records or, on an error, none. When it returns they are on disk. Records that already exist are left
+    /// unchanged.
     ///
     /// # Errors
-    /// When the database is full or does not answer.
+    /// If the database is full or does not respond.
     pub async fn insert(&self, records: &[NewRecord]) -> Result<Vec<Inserted>, StoreError> {
         let mut transaction = self.writing.begin().await?;
         let now = now_ms();
@@ -153,10 +153,10 @@ impl Store {
         Ok(inserted)
     }
 
-    /// Records that are not in quarantine, newest first.
+    /// Lists records that are not in quarantine, newest first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn list(&self, filter: &Filter) -> Result<List, StoreError> {
         let row = asked(LIST, filter).fetch_one(&self.reading).await?;
         Ok(List {
@@ -166,19 +166,19 @@ impl Store {
         })
     }
 
-    /// Records in quarantine, newest first.
+    /// Lists records in quarantine, newest first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn quarantined(&self, filter: &Filter) -> Result<Vec<Doubted>, StoreError> {
         let rows = asked(QUARANTINED, filter).fetch_all(&self.reading).await?;
         rows.iter().map(doubted).collect()
     }
 
-    /// The record with this id.
+    /// Finds the record with this ID.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn get(&self, id: &str) -> Result<Option<Found>, StoreError> {
         const GET: &str = "SELECT t.text, r.quarantine FROM records r JOIN texts t ON t.seq = r.seq WHERE r.id = $1";
         let row = sqlx::query(GET)
@@ -194,10 +194,10 @@ impl Store {
         row.map(found).transpose()
     }
 
-    /// The texts of all records but those in quarantine, newest first.
+    /// Returns the texts of all records except those in quarantine, newest first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn all(&self) -> Result<Vec<String>, StoreError> {
         const ALL: &str = "SELECT t.text FROM records r JOIN texts t ON t.seq = r.seq \
                            WHERE r.quarantine IS NULL ORDER BY r.seq DESC";
@@ -205,10 +205,10 @@ impl Store {
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
-    /// Lets a record out of quarantine; `false` where none with this id is in it.
+    /// Releases a record from quarantine; returns false if no record in quarantine has this ID.
     ///
     /// # Errors
-    /// When the database is full or does not answer.
+    /// If the database is full or does not respond.
     pub async fn release(&self, id: &str) -> Result<bool, StoreError> {
         let statement = "UPDATE records SET quarantine = NULL WHERE id = $1 AND quarantine IS NOT NULL";
         let done = sqlx::query(statement)
@@ -218,12 +218,12 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    /// See [`Version`].
+    /// Returns the version of all lists.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn version(&self) -> Result<Version, StoreError> {
-        // Each half is one look into an index.
+        // Each half is a single index lookup.
         const VERSION: &str = "SELECT (SELECT MAX(seq) FROM records), \
                                (SELECT COUNT(*) FROM records WHERE quarantine IS NOT NULL)";
         let row = sqlx::query(VERSION).fetch_one(&self.reading).await?;
@@ -233,10 +233,10 @@ impl Store {
         })
     }
 
-    /// How much there is.
+    /// Counts the records.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn counts(&self) -> Result<Counts, StoreError> {
         let row = sqlx::query("SELECT COUNT(*), COUNT(quarantine) FROM records")
             .fetch_one(&self.reading)
@@ -280,7 +280,7 @@ async fn insert(connection: &mut AnyConnection, record: &NewRecord, now: i64) ->
     })
 }
 
-/// A statement for a list, with what was asked for.
+/// Binds a filter's parameters to a statement for a list.
 fn asked<'q>(statement: &'static str, filter: &Filter) -> Query<'q, Any, AnyArguments> {
     sqlx::query(statement)
         .bind(filter.before.unwrap_or(i64::MAX))

@@ -1,4 +1,4 @@
-//! Tokens in the database: by their hash alone.
+//! Tokens in the database, stored only as hashes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,22 +38,22 @@ impl FromStr for Role {
     }
 }
 
-/// A token, without what would let anybody use it.
+/// Description of a token, which does not allow its use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Who it was made for.
+    /// Name of its owner.
     pub name: String,
-    /// What it allows.
+    /// Role that it grants.
     pub role: Role,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     pub created_ms: i64,
 }
 
 impl Store {
-    /// The token with this hash.
+    /// Finds the token with this hash.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn token(&self, hash: &str) -> Result<Option<Token>, StoreError> {
         let row = sqlx::query("SELECT name, role, created_ms FROM tokens WHERE hash = $1")
             .bind(hash.to_owned())
@@ -62,10 +62,10 @@ impl Store {
         row.as_ref().map(token).transpose()
     }
 
-    /// Adds a token; `false` where the name is taken.
+    /// Adds a token; returns false if the name is taken.
     ///
     /// # Errors
-    /// When the database is full or does not answer.
+    /// If the database is full or does not respond.
     pub async fn add_token(&self, name: &str, role: Role, hash: &str) -> Result<bool, StoreError> {
         let statement = "INSERT INTO tokens (hash, name, role, created_ms) VALUES ($1, $2, $3, $4) \
                          ON CONFLICT (name) DO NOTHING";
@@ -79,10 +79,10 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    /// Takes a token away; `false` where none has this name.
+    /// Removes a token; returns false if none has this name.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn remove_token(&self, name: &str) -> Result<bool, StoreError> {
         let done = sqlx::query("DELETE FROM tokens WHERE name = $1")
             .bind(name.to_owned())
@@ -91,10 +91,10 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    /// All tokens by name.
+    /// Lists all tokens by name.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not respond.
     pub async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let rows = sqlx::query("SELECT name, role, created_ms FROM tokens ORDER BY name")
             .fetch_all(&self.reading)

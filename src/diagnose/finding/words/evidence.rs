@@ -1,3 +1,5 @@
+//! Phrases for the numbers that support a finding.
+
 use super::{Gap, Said, bytes, percent, said, say};
 use crate::finding::{Cause, Growth, Holder};
 use crate::oom::{Asker, Site};
@@ -5,7 +7,7 @@ use crate::snapshot::Group;
 use vramscope_engine::format::{difference, share};
 use vramscope_engine::units::Bytes;
 
-/// The numbers that show a finding, one sentence each.
+/// The numbers that support a cause, one sentence each.
 pub fn evidence(cause: &Cause) -> Vec<Said> {
     match cause {
         Cause::OutOfCapacity {
@@ -115,7 +117,7 @@ pub fn evidence(cause: &Cause) -> Vec<Said> {
     }
 }
 
-/// What the allocator did with its memory.
+/// Sentences about causes inside the allocator.
 fn allocator(cause: &Cause) -> Vec<Said> {
     match cause {
         Cause::Fragmentation {
@@ -155,7 +157,7 @@ fn allocator(cause: &Cause) -> Vec<Said> {
     }
 }
 
-/// Shapes of the size of the request.
+/// Sentences about shapes of the request's size.
 fn shapes(cause: &Cause) -> Vec<Said> {
     let whole = |request: Bytes| say("e_whole", [bytes(request)]);
     match cause {
@@ -189,7 +191,7 @@ fn shapes(cause: &Cause) -> Vec<Said> {
     }
 }
 
-/// Where something was made, and how much.
+/// Stack and bytes of a group of allocations, in one sentence.
 fn group(group: &Group) -> Said {
     let mut gaps = vec![
         Gap::Text(bytes(group.bytes)),

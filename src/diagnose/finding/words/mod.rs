@@ -1,5 +1,5 @@
-//! What findings say. A [`Said`] is a phrase by its key and what goes into its gaps, so that every face says
-//! it in its own language; [`english`] fills in `en.json`.
+//! Phrases for findings. A [`Said`] is a phrase key and the values for its gaps, so that every frontend can phrase it
+//! in its own language; [`english`] fills in `en.json`.
 
 mod evidence;
 mod steps;
@@ -16,22 +16,22 @@ use crate::oom::{Asker, Backend, Site};
 use crate::snapshot::Category;
 use vramscope_engine::format::gib;
 
-/// One sentence: the key of its phrase, and what stands in the gaps `a`, `b`, `c`, …
+/// One sentence: the key of its phrase, and the values for the gaps `a`, `b`, `c`, …
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// The phrase.
+    /// Key of the phrase.
     pub key: String,
-    /// What stands in its gaps.
+    /// Values for the gaps.
     pub gaps: Vec<Gap>,
 }
 
-/// What stands in a gap.
+/// Value of a gap.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
-    /// The same in every language: amounts, numbers, names.
+    /// Text that needs no translation: amounts, numbers, names.
     Text(String),
-    /// Another phrase, by its key.
+    /// Key of another phrase.
     Phrase(String),
 }
 
@@ -65,12 +65,12 @@ fn said(key: &str, gaps: impl IntoIterator<Item = Gap>) -> Said {
     }
 }
 
-/// A phrase whose gaps are the same in every language.
+/// A phrase whose gaps need no translation.
 pub(super) fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
     said(key, gaps.map(Gap::Text))
 }
 
-/// A finding in one sentence. What is ruled out is said to be none.
+/// A finding in one sentence. Causes that are ruled out have a sentence that denies them.
 pub fn title(cause: &Cause, standing: Standing) -> Said {
     let is_ruled_out = standing == Standing::RuledOut;
     let key = match cause {
@@ -117,7 +117,7 @@ pub fn title(cause: &Cause, standing: Standing) -> Said {
     say(key, [])
 }
 
-/// Course row 11.bands.
+/// Phrase key for a utilization band of course row 11.bands.
 fn band(mean: f64) -> &'static str {
     match mean {
         mean if mean > 0.95 => "t_use_excellent",
@@ -150,7 +150,7 @@ const fn site_title(site: Site) -> &'static str {
     }
 }
 
-/// A share in per cents; small ones with two decimals, as they decide.
+/// A share as a percentage; small shares keep two decimals, since they matter.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() < 10.0 {
@@ -160,7 +160,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Bytes in the unit that reads best, as PyTorch prints them.
+/// Bytes in the most readable unit, formatted as PyTorch prints them.
 fn bytes(bytes: vramscope_engine::units::Bytes) -> String {
     if bytes.get() >= 1 << 30 {
         gib(bytes)
@@ -173,16 +173,16 @@ fn bytes(bytes: vramscope_engine::units::Bytes) -> String {
 #[derive(Debug)]
 pub struct English(BTreeMap<&'static str, String>);
 
-/// The English phrases, read once by whoever speaks.
+/// Parses the English phrases; call it once and keep the result.
 ///
 /// # Panics
-/// Never: tests read them.
+/// Never: tests parse the same file.
 pub fn english() -> English {
     English(serde_json::from_str(include_str!("en.json")).expect("it is a table of texts"))
 }
 
 impl English {
-    /// A phrase with its gaps filled; its key where there is no such phrase.
+    /// The phrase with its gaps filled; the key itself if there is no such phrase.
     pub fn say(&self, said: &Said) -> String {
         let mut text = self.phrase(&said.key).to_string();
         for (name, gap) in ('a'..).zip(&said.gaps) {

@@ -1,7 +1,9 @@
+//! Phrases for the recommended actions.
+
 use super::{Said, say};
 use crate::finding::Step;
 
-/// What to do, in one sentence.
+/// A recommended action in one sentence.
 pub fn step(step: Step) -> Said {
     let key = match step {
         Step::StopOthers => "s_stop_others",

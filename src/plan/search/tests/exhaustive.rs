@@ -1,9 +1,9 @@
-//! Searches of small spaces against looking at every setup of them.
+//! Compares searches of small spaces with simulating every setup.
 
 use super::*;
 
-/// Every setup of a small space by itself, recorded as a whole run: what is found has its figures, and every one that
-/// fits is found or beaten.
+/// Records every setup of a small space as a whole run. The found setups have the same figures, and every setup that
+/// fits is found or dominated.
 fn finds_what_looking_at_every_setup_finds(
     name: &str,
     [seq, gib]: [u64; 2],
@@ -31,7 +31,7 @@ fn finds_what_looking_at_every_setup_finds(
             );
         }
         let mut looked_at = 0;
-        // The largest micro-batch that fits of all that is else alike.
+        // Of the setups that differ only in the micro-batch, the largest that fits.
         let mut largest: Vec<Candidate> = Vec::new();
         for setup in every_setup(&space) {
             let candidate = Candidate {
@@ -46,7 +46,7 @@ fn finds_what_looking_at_every_setup_finds(
                 continue;
             };
             looked_at += 1;
-            // What another one equals within 0.5% of the room may do without it.
+            // Leave out setups within 0.5% of the room, since the search may drop them as equal to another one.
             if whole.peak + slack <= room {
                 largest.retain(|other| !is_alike(other, &whole));
                 largest.push(whole);
@@ -76,7 +76,7 @@ fn a_search_for_as_many_as_fit_finds_what_looking_at_every_setup_finds() {
     finds_what_looking_at_every_setup_finds("gpt2", [256, 3], Freeze::None, samples, &[Entry::Precision]);
 }
 
-/// The larger micro-batch has no gradients beside it, and fits where the smaller does not.
+/// The larger micro-batch has no gradients beside it, and fits where the smaller one does not.
 #[test]
 fn a_search_over_one_micro_batch_finds_what_looking_at_every_setup_finds() {
     let samples = Samples::Effective(2);
@@ -95,7 +95,7 @@ fn a_search_over_images_finds_what_looking_at_every_setup_finds() {
     finds_what_looking_at_every_setup_finds("smolvlm-256m", [1300, 4], Freeze::None, Samples::Effective(4), &kept);
 }
 
-/// Whether two setups differ in the micro-batch alone.
+/// Returns true if two setups differ only in the micro-batch.
 fn is_alike(one: &Candidate, other: &Candidate) -> bool {
     let without = |candidate: &Candidate| Setup {
         batch: 1,
@@ -105,7 +105,7 @@ fn is_alike(one: &Candidate, other: &Candidate) -> bool {
     without(one) == without(other)
 }
 
-/// Every setup of a space of one input and one GPU.
+/// Every setup of a space with one input and one GPU.
 fn every_setup(space: &Space) -> Vec<Setup> {
     let mut all = vec![space.asked().clone()];
     let mut open = |choices: Vec<fn(&mut Setup, &Space, usize) -> bool>| {

@@ -1,4 +1,4 @@
-//! Attention in one kernel, by cuDNN.
+//! Fused attention by cuDNN.
 
 use std::rc::Rc;
 
@@ -16,19 +16,19 @@ struct Fused {
     forward: Rc<Plan>,
     backward: Option<Rc<Plan>>,
     bound: Vec<[Option<Bound>; 2]>,
-    /// Whether forward ran on a copy: backward alone needs what it left, once.
+    /// True for each copy on which forward has run: backward alone needs its results once.
     ran: Vec<bool>,
     pass: Pass,
     _workspace: Buffer,
-    /// fp32 sums of the queries' gradients.
+    /// fp32 sums for the queries' gradients.
     sums: Buffer,
     _products: Buffer,
-    /// Whether the sums must be cleared before: versions before 9.6 leave that to the caller.
+    /// True if the sums must be cleared first, which cuDNN before 9.6 leaves to the caller.
     clears: bool,
 }
 
 impl Fused {
-    // A method, so that the closure that launches holds all memory.
+    // A method rather than a closure body, so that the launch closure owns all memory.
     fn launch(&mut self, index: usize) -> Result<(), Refusal> {
         let [forward, backward] = &self.bound[index];
         if let (Some(bound), true) = (forward, self.pass != Pass::Backward || !self.ran[index]) {
@@ -45,7 +45,7 @@ impl Fused {
     }
 }
 
-/// Readies cuDNN's plans, forward, backward or both.
+/// Prepares cuDNN's plans for forward, backward or both.
 pub(super) fn ready<'a>(
     cuda: &'a Cuda,
     kernel: &Kernel,
@@ -109,7 +109,7 @@ pub(super) fn ready<'a>(
     };
     let mut extra = vec![room];
     if trains {
-        // Beside both workspaces: the gradient of the result, which a training step makes.
+        // Besides both workspaces, a training step allocates the gradient of the result.
         extra.extend([sums.bytes, products.bytes]);
         if pass == Pass::ForwardBackward {
             extra.push(sets[0].inputs[3].bytes);

@@ -1,4 +1,4 @@
-//! Attention: fused by cuDNN or an own kernel, or of matrix products and softmax.
+//! Attention on CUDA: fused, by cuDNN or our own kernel, or as matrix products and softmax.
 
 mod fused;
 mod training;
@@ -15,7 +15,7 @@ use super::job::{Ready, Tensors};
 use crate::backends::Refusal;
 use crate::kernels::work::Extents;
 
-/// Readies an attention.
+/// Prepares an attention.
 pub fn ready<'a>(
     cuda: &'a Cuda,
     kernel: &Kernel,
@@ -36,7 +36,7 @@ pub fn ready<'a>(
     }
 }
 
-/// The own fused kernel, for cards without cuDNN.
+/// Our own fused kernel, for cards without cuDNN.
 fn flash<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Ready<'a>, Refusal> {
     let e = Extents::of(kernel);
     if kernel.pass != Some(Pass::Forward) || precision.width() != 2 || !matches!(e.width, 64 | 128) {
@@ -63,7 +63,7 @@ fn flash<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision) -> Result<Re
                 .narrow((e.heads / e.kv_heads) as u32)
                 .float(1.0 / (e.width as f32).sqrt())
                 .narrow(u32::from(e.causal));
-            // A block for 64 queries of a head.
+            // One block for 64 queries of a head.
             function.launch_over([e.length.div_ceil(64), e.batch * e.heads], 128, &arguments)
         }),
     })

@@ -1,10 +1,10 @@
-//! Attention of matrix products and softmax, forward with backward: what autograd does with PyTorch's.
+//! Attention as matrix products and softmax, forward and backward, like autograd with PyTorch's operations.
 //!
-//! Forward keeps each block's probabilities. Backward goes over the blocks again: gradients of values,
-//! probabilities, scores, queries and keys. That of scores takes two kernels and four tensors of their size, as in
-//! PyTorch. Where there are several blocks, results are written to their
-//! place and gradients of keys and values are added up there, so that nothing is put together; autograd makes
-//! a tensor as long as all keys for each block and adds those.
+//! Forward keeps the probabilities of each block. Backward visits the blocks again for the gradients of values,
+//! probabilities, scores, queries and keys. The gradient of the scores takes two kernels and four tensors of their
+//! size, as in PyTorch. With several blocks, results are written in place and the gradients of keys and values are
+//! accumulated there, so no concatenation is needed; autograd instead creates a tensor as long as all keys for each
+//! block and adds those.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use super::unfused::{scores_bytes, ungrouped};
 use crate::backends::Refusal;
 use crate::kernels::work::{Extents, blocks};
 
-/// What is launched for a block of so many queries and keys.
+/// Kernels and matrix products for a block with a given number of queries and keys.
 struct Shaped {
     shape: [u64; 2],
     scores: Gemm,
@@ -34,11 +34,11 @@ struct Shaped {
     softmax: Function,
     softmax_backward: Function,
     threads: u32,
-    /// Vectors of a row.
+    /// Number of vectors per row.
     vectors: u64,
 }
 
-/// Some queries, the keys that they see, and where their probabilities are.
+/// A block of queries, the keys they see, and the offset of their probabilities.
 struct Block {
     first: u64,
     first_key: u64,
@@ -62,10 +62,10 @@ pub(super) struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// Readies it.
+    /// Prepares the attention.
     ///
     /// # Errors
-    /// When it does not fit, or a library cannot.
+    /// If it does not fit into memory, or a library does not support it.
     pub(super) fn ready(
         cuda: &'a Cuda,
         kernel: &Kernel,
@@ -80,8 +80,8 @@ impl<'a> Training<'a> {
         let all: u64 = cut.iter().map(|block| bytes(*block)).sum();
         let largest = cut.iter().map(|block| bytes(*block)).max().unwrap_or(0);
         let gradient = sets[0].outputs[2].bytes;
-        // When gradients of queries and keys are made, one block's probabilities and their product with what came
-        // from above are done with: each holds one of them.
+        // When the gradients of queries and keys are computed, one block's probabilities and their product with the
+        // incoming gradient are no longer needed: each buffer is reused for one of the gradients.
         let alone = cut.len() == 1;
         let [room, largest] = [all, largest].map(|bytes| if alone { bytes.max(gradient) } else { bytes });
         let memory = Rc::new(cuda.card.allocate(room + 3 * largest)?);
@@ -161,10 +161,10 @@ impl<'a> Training<'a> {
                 count: e.batch * e.heads,
                 steps,
             };
-            // Candidates are timed on memory of the right length; what it holds does not matter.
+            // Candidates are timed on memory of the right length; its contents do not matter.
             lt.product(&product, operands)
         };
-        // Queries or values against keys or values; pairs against rows; pairs, turned, against rows.
+        // Queries or values times keys or values; pairs times rows; transposed pairs times rows.
         let against = |operands| {
             let extents = [queries, keys, width];
             product(
@@ -221,7 +221,7 @@ impl<'a> Training<'a> {
             self.forward(block, set)?;
         }
         if self.blocks.len() > 1 {
-            // Gradients of keys and values are added up.
+            // Gradients of keys and values are accumulated.
             set.outputs[3].set(0)?;
             set.outputs[4].set(0)?;
         }
@@ -254,7 +254,8 @@ impl<'a> Training<'a> {
                 .launch(rows, 256, &arguments.narrow(keys as u32).narrow(kept as u32))?;
             scaled = scores;
         }
-        // Rows of a block do not follow those of another sample's head: only one block has its sums kept.
+        // The rows of a block do not continue with those of another sample's head, so sums are only kept for a single
+        // block.
         let sums = if self.blocks.len() == 1 {
             set.outputs[1].address
         } else {
@@ -273,7 +274,7 @@ impl<'a> Training<'a> {
             .run([block.probabilities, value + block.first_key * row, result])
     }
 
-    /// Divided by the root of a head's width.
+    /// Divides by the square root of the head size.
     fn scaled(&self, from: Address, to: Address, shaped: &Shaped) -> Result<(), Refusal> {
         let vectors = self.extents.batch * self.extents.heads * shaped.shape[0] * shaped.vectors;
         let arguments = Arguments::default()
@@ -313,7 +314,7 @@ impl<'a> Training<'a> {
             .wide(of_score)
             .narrow(shaped.vectors as u32);
         shaped.softmax_backward.launch(rows, shaped.threads, &arguments)?;
-        // The gradient of the probabilities is done with.
+        // The gradient of the probabilities is no longer needed.
         self.scaled(of_score, of_probability, shaped)?;
         shaped
             .of_queries

@@ -1,4 +1,4 @@
-//! Attention of matrix products and softmax, as PyTorch computes it: forward.
+//! Forward attention as matrix products and softmax, as PyTorch computes it.
 
 use std::rc::Rc;
 
@@ -15,10 +15,10 @@ use super::super::own::{row_plan, vectors};
 use crate::backends::Refusal;
 use crate::kernels::work::{Extents, blocks};
 
-/// Attention as scores, scale, softmax and product, for one block of queries after the other.
+/// Attention as scores, scale, softmax and product, one block of queries after the other.
 pub(super) struct Unfused {
     blocks: Vec<Block>,
-    /// Softmax of a block's rows.
+    /// Softmax kernel for the rows of each block.
     softmax: Vec<(Function, u32, u64)>,
     scale: Function,
     hide: Function,
@@ -31,12 +31,12 @@ pub(super) struct Unfused {
     multiprocessors: u32,
 }
 
-/// Where scores and results of blocks are.
+/// Memory for the scores and results of blocks.
 enum Memory {
-    /// One block: its scores and its scaled scores, then probabilities.
+    /// For a single block: its scores, and its scaled scores, which become the probabilities.
     Whole([Buffer; 2]),
-    /// For each copy of the tensors what PyTorch holds at its peak: results of blocks from the front, the
-    /// block's scores at the back, where the result is put together in the end.
+    /// For each copy of the tensors, the memory that PyTorch holds at its peak: results of blocks from the front, and
+    /// the scores of the current block at the back, where the results are concatenated at the end.
     Parts(Vec<Rc<Buffer>>),
 }
 
@@ -44,11 +44,11 @@ enum Memory {
 struct Room {
     scores: Address,
     scaled: Address,
-    /// Its result.
+    /// Result of the block.
     part: Address,
 }
 
-/// Matrix products of a block's shape, and its softmax.
+/// Matrix products and softmax for one block shape.
 #[derive(Clone)]
 struct Shaped {
     shape: [u64; 2],
@@ -57,7 +57,7 @@ struct Shaped {
     softmax: usize,
 }
 
-/// Some queries and the keys that they see.
+/// A block of queries and the keys that they see.
 struct Block {
     first: u64,
     queries: u64,
@@ -66,10 +66,10 @@ struct Block {
     shaped: Shaped,
 }
 
-/// Scores begin at multiples of this, as cuBLASLt's heuristics take for granted.
+/// Alignment in bytes of each block's scores, which cuBLASLt's heuristics assume.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// The extents of a kernel, each of whose heads has keys of its own.
+/// Extents of a kernel in which each query head has its own key head.
 pub(super) fn ungrouped(kernel: &Kernel) -> Result<Extents, Refusal> {
     let extents = Extents::of(kernel);
     if extents.heads != extents.kv_heads {
@@ -80,7 +80,7 @@ pub(super) fn ungrouped(kernel: &Kernel) -> Result<Extents, Refusal> {
 }
 
 impl Unfused {
-    /// Readies it.
+    /// Prepares the attention.
     pub(super) fn ready<'a>(
         cuda: &'a Cuda,
         kernel: &Kernel,
@@ -121,7 +121,7 @@ impl Unfused {
         })
     }
 
-    /// The memory, and its sizes beside the result.
+    /// Allocates the memory; returns it with its sizes beside the result.
     fn memory(
         cuda: &Cuda,
         extents: Extents,
@@ -233,7 +233,7 @@ impl Unfused {
             count: batch * heads,
             steps: [queries * keys, matrix, result],
         };
-        // Scratch for timing candidates.
+        // Scratch memory for timing candidates.
         let rows = cuda.card.allocate(batch * heads * matrix * self.precision.width())?;
         let scratch = cuda
             .card
@@ -293,7 +293,7 @@ impl Unfused {
                 .narrow((block.first - block.first_key) as u32);
             self.hide.launch(grid(n), 256, &arguments)?;
         }
-        // The unscaled scores are done with: their memory holds what comes next.
+        // The unscaled scores are no longer needed, so their memory is reused.
         let (mut from, mut to) = (scaled, scores);
         if let Some(kept) = self.kept {
             let arguments = Arguments::default().wide(from).wide(to);
@@ -306,13 +306,13 @@ impl Unfused {
             .wide(to)
             .narrow(*count as u32)
             .float(1.0)
-            // No sums are asked for.
+            // Skips the optional sums.
             .wide(0);
         softmax.launch(rows, *threads, &arguments)?;
         block.shaped.output.run([to, value, part])
     }
 
-    /// `[block][matrix][query][width]` to `[matrix][query][width]`.
+    /// Concatenates `[block][matrix][query][width]` to `[matrix][query][width]`.
     fn put_together(&self, parts: Address, output: Address) -> Result<(), Refusal> {
         let row = vectors(self.extents.width, self.precision)?;
         let matrices = self.extents.batch * self.extents.heads;

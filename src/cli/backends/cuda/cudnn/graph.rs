@@ -1,4 +1,4 @@
-//! A graph of operations while it is built.
+//! Builds graphs of cuDNN operations.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::backends::Refusal;
 
-/// Types of elements, as cudnnDataType_t numbers them.
+/// Element types with their values in cudnnDataType_t.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// fp32.
@@ -21,16 +21,16 @@ pub enum Kind {
     Int32 = 4,
     /// bfloat16.
     Bfloat16 = 9,
-    /// True or false.
+    /// Boolean.
     Boolean = 11,
 }
 
-/// Operations on elements, as cudnnPointwiseMode_t numbers them.
+/// Elementwise operations with their values in cudnnPointwiseMode_t.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pointwise {
-    /// Sum of two.
+    /// Sum of two inputs.
     Add = 0,
-    /// Product of two.
+    /// Product of two inputs.
     Multiply = 1,
     /// Quotient.
     Divide = 6,
@@ -40,33 +40,33 @@ pub enum Pointwise {
     Exponential = 13,
     /// Natural logarithm.
     Logarithm = 15,
-    /// The same.
+    /// Copy.
     Identity = 21,
-    /// Whether the first is at least the second.
+    /// Comparison `first >= second`.
     AtLeast = 303,
-    /// The place along an axis.
+    /// Index along an axis.
     Index = 501,
-    /// The first where the third is true, else the second.
+    /// The first input where the third is true, else the second.
     Select = 601,
 }
 
-/// Reductions, as cudnnReduceTensorOp_t numbers them.
+/// Reductions with their values in cudnnReduceTensorOp_t.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduce {
-    /// The sum.
+    /// Sum.
     Sum = 0,
-    /// The highest.
+    /// Maximum.
     Highest = 3,
 }
 
-/// Where a tensor is.
+/// Storage of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Place {
-    /// In registers, between operations.
+    /// An intermediate result that is never stored.
     Virtual,
-    /// In memory that is bound to this number.
+    /// Memory that is bound to this number.
     Memory(i64),
-    /// A number that is passed by value.
+    /// A number passed by value.
     Value(f32),
 }
 
@@ -76,24 +76,24 @@ pub struct Tensor {
     handle: Handle,
     /// Extents.
     pub extents: [i64; 4],
-    /// Elements from one to the next, along each.
+    /// Strides in elements, for each axis.
     pub steps: [i64; 4],
 }
 
 impl Tensor {
-    /// Extents and steps with the last two axes exchanged.
+    /// Extents and strides with the last two axes exchanged.
     pub fn turned(extents: [i64; 4], steps: [i64; 4]) -> [[i64; 4]; 2] {
         let turn = |[a, b, c, d]: [i64; 4]| [a, b, d, c];
         [turn(extents), turn(steps)]
     }
 }
 
-/// Steps of a tensor without gaps.
+/// Strides of a contiguous tensor.
 pub fn packed([_, b, c, d]: [i64; 4]) -> [i64; 4] {
     [b * c * d, c * d, d, 1]
 }
 
-/// A graph while it is built.
+/// A graph under construction.
 pub struct Graph {
     library: Rc<Library>,
     kept: Vec<Descriptor>,
@@ -103,7 +103,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Without operations.
+    /// Creates an empty graph.
     pub fn new(library: &Rc<Library>) -> Self {
         Self {
             library: Rc::clone(library),
@@ -120,10 +120,10 @@ impl Graph {
         handle
     }
 
-    /// A tensor.
+    /// Adds a tensor.
     ///
     /// # Errors
-    /// What cuDNN said; so for all that follow.
+    /// cuDNN's message, as for all methods below.
     pub fn tensor(&mut self, place: Place, kind: Kind, extents: [i64; 4], steps: [i64; 4]) -> Result<Tensor, Refusal> {
         // CUDNN_BACKEND_TENSOR_DESCRIPTOR.
         let tensor = self.library.descriptor(17)?;
@@ -149,22 +149,22 @@ impl Graph {
         Ok(Tensor { handle, extents, steps })
     }
 
-    /// A tensor between operations, shaped as another.
+    /// Adds an intermediate tensor with the shape of another.
     pub fn between(&mut self, kind: Kind, like: Tensor) -> Result<Tensor, Refusal> {
         self.tensor(Place::Virtual, kind, like.extents, like.steps)
     }
 
-    /// A number.
+    /// Adds a number.
     pub fn value(&mut self, value: f32) -> Result<Tensor, Refusal> {
         self.tensor(Place::Value(value), Kind::Float, [1; 4], [1; 4])
     }
 
-    /// An operation on elements: one, two or three inputs, and where it goes.
+    /// Adds an elementwise operation with one, two or three inputs.
     pub fn pointwise(&mut self, mode: Pointwise, inputs: &[Tensor], result: Tensor) -> Result<Tensor, Refusal> {
         self.pointwise_along(mode, inputs, result, None)
     }
 
-    /// The place along an axis.
+    /// Adds a tensor of indices along an axis.
     pub fn index(&mut self, like: Tensor, axis: i64) -> Result<Tensor, Refusal> {
         let result = self.between(Kind::Int32, like)?;
         self.pointwise_along(Pointwise::Index, &[like], result, Some(axis))
@@ -189,7 +189,7 @@ impl Graph {
             how.set(9, INT64, &[axis])?;
         }
         let how = self.keep(how.finish("a pointwise description")?);
-        // CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR; x, b and t, then y.
+        // CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR; inputs x, b and t, then y.
         let operation = self.library.descriptor(13)?;
         operation.set(750, DESCRIPTOR, &[how])?;
         for (attribute, input) in [751, 752, 758].into_iter().zip(inputs) {
@@ -200,7 +200,7 @@ impl Graph {
         Ok(result)
     }
 
-    /// A reduction to the extents of the result.
+    /// Adds a reduction to the extents of the result.
     pub fn reduce(&mut self, mode: Reduce, input: Tensor, result: Tensor) -> Result<Tensor, Refusal> {
         let how = self.library.descriptor(21)?;
         how.set(1600, REDUCTION, &[mode as c_int])?;
@@ -214,7 +214,7 @@ impl Graph {
         Ok(result)
     }
 
-    /// A matrix product.
+    /// Adds a matrix product.
     pub fn product(&mut self, left: Tensor, right: Tensor, result: Tensor) -> Result<Tensor, Refusal> {
         let how = self.library.descriptor(18)?;
         how.set(1500, DATA_TYPE, &[Kind::Float as c_int])?;
@@ -228,7 +228,7 @@ impl Graph {
         Ok(result)
     }
 
-    /// The same elements under other extents.
+    /// Adds a reshape of the input to the extents of the result.
     pub fn reshape(&mut self, input: Tensor, result: Tensor) -> Result<Tensor, Refusal> {
         let operation = self.library.descriptor(31)?;
         operation.set(2200, DESCRIPTOR, &[input.handle])?;
@@ -243,7 +243,7 @@ impl Graph {
         Ok(())
     }
 
-    /// The first plan of the heuristics that can be built.
+    /// Returns the first plan of the heuristics that can be built.
     pub fn plan(mut self) -> Result<Plan, Refusal> {
         let library = Rc::clone(&self.library);
         let graph = library.descriptor(15)?;
@@ -252,7 +252,7 @@ impl Graph {
         let graph = self.keep(graph.finish("this graph")?);
         let heuristics = library.descriptor(4)?;
         heuristics.set(201, DESCRIPTOR, &[graph])?;
-        // CUDNN_HEUR_MODE_A, which PyTorch asks too.
+        // CUDNN_HEUR_MODE_A, which PyTorch uses too.
         heuristics.set(200, HEURISTIC_MODE, &[3_i32])?;
         let heuristics = heuristics.finish("heuristics for this graph")?;
         let configurations: Vec<Descriptor> = (0..8).map(|_| library.descriptor(3)).collect::<Result<_, _>>()?;

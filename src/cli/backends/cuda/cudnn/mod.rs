@@ -1,4 +1,4 @@
-//! cuDNN's graphs of operations: tensors and operations in, one fused kernel out.
+//! cuDNN's graph API: builds one fused kernel from tensors and operations.
 
 mod graph;
 mod plan;
@@ -18,12 +18,12 @@ use crate::backends::Refusal;
 pub struct Library {
     api: Cudnn,
     handle: Handle,
-    /// As 91900.
+    /// Version as a number, such as 91900.
     pub version: usize,
     card: Rc<Card>,
 }
 
-// Numbers of cudnnBackendAttributeType_t.
+// Values of cudnnBackendAttributeType_t.
 const HANDLE: c_int = 0;
 const DATA_TYPE: c_int = 1;
 const BOOLEAN: c_int = 2;
@@ -40,10 +40,10 @@ struct Descriptor {
 }
 
 impl Library {
-    /// Starts it on a card's stream.
+    /// Creates a handle on a card's stream.
     ///
     /// # Errors
-    /// What it said.
+    /// cuDNN's message.
     pub fn start(api: Cudnn, version: usize, card: &Rc<Card>) -> Result<Rc<Self>, Refusal> {
         let mut handle = null_mut();
         // SAFETY: the handle is written before it is used.
@@ -111,7 +111,7 @@ impl Descriptor {
         // SAFETY: the descriptor is whole.
         match unsafe { (self.library.api.cudnnBackendFinalize)(self.handle) } {
             0 => Ok(self),
-            // CUDNN_STATUS_NOT_SUPPORTED and its kinds.
+            // CUDNN_STATUS_NOT_SUPPORTED and its sub-codes.
             status @ 3000..4000 => Err(Refusal::Unsupported(format!(
                 "cuDNN does not support {what} (status {status})"
             ))),

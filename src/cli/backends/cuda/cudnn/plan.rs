@@ -1,4 +1,4 @@
-//! A fused kernel, and the memory that it works on.
+//! A fused kernel of cuDNN, and its binding to memory.
 
 use std::ffi::c_void;
 use std::ptr::from_ref;
@@ -13,22 +13,22 @@ use crate::backends::Refusal;
 pub struct Plan {
     pub(super) library: Rc<Library>,
     pub(super) plan: Descriptor,
-    /// The number of cuDNN's engine.
+    /// Number of the cuDNN engine.
     pub engine: i64,
-    /// Bytes of memory that it works in.
+    /// Bytes of workspace.
     pub workspace: u64,
     pub(super) kept: Vec<Descriptor>,
     pub(super) values: Vec<(i64, f32)>,
 }
 
-/// A plan's tensors, bound to memory.
+/// A plan's tensors bound to memory.
 pub struct Bound {
     pack: Descriptor,
     _values: Vec<f32>,
 }
 
 impl Plan {
-    /// Binds each tensor in memory, by its number.
+    /// Binds each tensor in memory by its number.
     pub fn bind(&self, tensors: &[(i64, Address)], workspace: &Buffer) -> Result<Bound, Refusal> {
         debug_assert!(!self.kept.is_empty());
         let values: Vec<f32> = self.values.iter().map(|(_, value)| *value).collect();
@@ -51,7 +51,7 @@ impl Plan {
         })
     }
 
-    /// Puts the kernel on the stream.
+    /// Enqueues the kernel on the stream.
     pub fn run(&self, bound: &Bound) -> Result<(), Refusal> {
         let library = &self.library;
         debug_assert!(!library.card.stream.is_null());
