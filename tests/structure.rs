@@ -25,6 +25,8 @@ type Module = Vec<String>;
 struct Source {
     exports: HashMap<String, Vec<String>>,
     imports: Vec<Vec<String>>,
+    /// Child modules that only tests compile.
+    tests: Vec<Module>,
 }
 
 /// Collects the paths of one file, relative to its module.
@@ -104,13 +106,16 @@ impl<'ast> Visit<'ast> for Paths<'_> {
     }
 
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        let is_test = item.attrs.iter().any(|attribute| attribute.path().is_ident("cfg"));
-        if !(is_test && item.content.is_some()) {
+        if !item.attrs.iter().any(is_test) {
             visit::visit_item_mod(self, item);
         }
     }
 
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
+}
+
+fn is_test(attribute: &syn::Attribute) -> bool {
+    attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
 }
 
 /// Files of a crate that are no tests, by module.
@@ -155,6 +160,12 @@ fn read(module: &Module, path: &Path, all: &BTreeMap<Module, PathBuf>) -> Source
     };
     for item in &file.items {
         match item {
+            Item::Mod(item) if item.content.is_none() => {
+                if item.attrs.iter().any(is_test) {
+                    let child = [module.clone(), vec![item.ident.to_string()]].concat();
+                    paths.source.tests.push(child);
+                }
+            }
             Item::Use(item) => {
                 let public = !matches!(item.vis, Visibility::Inherited);
                 paths.tree(&item.tree, &mut Vec::new(), public, &children);
@@ -189,11 +200,14 @@ fn imports(folder: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
         .iter()
         .map(|(module, path)| (module.clone(), read(module, path, &all)))
         .collect();
+    let tests: Vec<&Module> = sources.values().flat_map(|source| &source.tests).collect();
+    let is_tested = |module: &Module| tests.iter().any(|test| module.starts_with(test));
     let of = |module: &Module| {
         let used = sources[module].imports.iter().map(|path| defined(path, &sources, 8));
-        used.filter(|other| other != module).collect()
+        used.filter(|other| other != module && !is_tested(other)).collect()
     };
-    sources.keys().map(|module| (module.clone(), of(module))).collect()
+    let kept = sources.keys().filter(|module| !is_tested(module));
+    kept.map(|module| (module.clone(), of(module))).collect()
 }
 
 /// Groups of files that can all reach each other, of more than one.

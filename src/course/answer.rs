@@ -58,7 +58,7 @@ impl Answer {
     /// [`Judged::Unreadable`] or [`Judged::WrongUnit`].
     ///
     /// ```
-    /// use vramscope_engine::course::Answer;
+    /// use vramscope_course::Answer;
     /// let answer = Answer::read("161,7 GiB").unwrap();
     /// assert_eq!(answer.readings, [161.7 * 1073741824.0]);
     /// ```

@@ -3,7 +3,7 @@
 /// Parses a plain decimal such as `0.85` or `7000000000`; `None` for signs, commas and anything else.
 ///
 /// ```
-/// use vramscope_engine::course::read_number;
+/// use vramscope_course::read_number;
 /// assert_eq!(read_number("0.85"), Some(0.85));
 /// assert_eq!(read_number("1,5"), None);
 /// ```
@@ -17,7 +17,7 @@ pub fn read(text: &str) -> Option<f64> {
 /// minus sign.
 ///
 /// ```
-/// use vramscope_engine::course::write_number;
+/// use vramscope_course::write_number;
 /// assert_eq!(write_number(7e9, 2), "7,000,000,000");
 /// assert_eq!(write_number(-0.25, 1), "−0.3");
 /// assert_eq!(write_number(2.50, 2), "2.5");

@@ -6,7 +6,7 @@
 /// single step already scatters neighbouring seeds, and it needs no state.
 ///
 /// ```
-/// use vramscope_engine::course::draw;
+/// use vramscope_course::draw;
 /// assert_eq!(draw(7, 0, 4), draw(7, 0, 4));
 /// assert!((0..20).map(|seed| draw(seed, 0, 4)).any(|n| n != draw(0, 0, 4)));
 /// ```

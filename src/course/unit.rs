@@ -89,7 +89,7 @@ impl Unit {
     /// The unit with this symbol or alternative spelling; case does not matter.
     ///
     /// ```
-    /// use vramscope_engine::course::Unit;
+    /// use vramscope_course::Unit;
     /// assert_eq!(Unit::named("gib").unwrap().name, "GiB");
     /// assert_eq!(Unit::named("parsec"), None);
     /// ```

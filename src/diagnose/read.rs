@@ -19,12 +19,12 @@ const LONGEST_TEXT: usize = 64 << 20;
 /// If no reader recognises anything; the error lists what can be read.
 ///
 /// ```
-/// use vramscope_engine::diagnose::{Evidence, read};
+/// use vramscope_diagnose::{Evidence, read};
 ///
 /// let pasted = b"CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; ...)";
 /// let pieces = read(pasted)?;
 /// assert!(matches!(&pieces[0].evidence, Evidence::Oom(message) if message.device == Some(0)));
-/// # Ok::<(), vramscope_engine::diagnose::Unrecognised>(())
+/// # Ok::<(), vramscope_diagnose::Unrecognised>(())
 /// ```
 pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
     if Pickle::is_one(bytes) {

@@ -1,10 +1,11 @@
 //! The time of a step, in the form that scripts read.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::bottleneck::Bottleneck;
 use super::cost::Costs;
 use super::expense::{Bill, Expense};
+use super::milliseconds::Milliseconds;
 use super::pipeline::Bar;
 use super::roofline::{Point, Roof, points};
 use super::run::{Run, RunTime};
@@ -13,18 +14,6 @@ use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
 use vramscope_engine::order::sort_by;
 use vramscope_engine::{Setup, report};
-
-/// Milliseconds of each phase as CUDA events measure them: forward and backward of the last micro-batch, and the
-/// update.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Milliseconds {
-    /// Forward: from the inputs to the loss.
-    pub forward: f64,
-    /// Backward: from the loss to the gradients.
-    pub backward: f64,
-    /// Gradient clipping, grad scaler, optimizer and `zero_grad`.
-    pub optimizer: f64,
-}
 
 /// Breakdown of the time of a step.
 #[derive(Debug, Clone, Serialize)]

@@ -3,29 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::cost::Costs;
+use super::resource::Resource;
 use super::run::Run;
 use vramscope_engine::order::sort_by;
-
-/// A resource that a step can wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Resource {
-    /// Data loading.
-    Data,
-    /// Communication between GPUs.
-    Communication,
-    /// The host, which issues one kernel after the other.
-    Host,
-    /// Arithmetic of compute-bound kernels: matrix products, attention.
-    Arithmetic,
-    /// Bandwidth of memory-bound kernels: elementwise operations, norms, optimizers.
-    Memory,
-}
-
-impl Resource {
-    /// The resources of a GPU's kernels.
-    const OF_KERNELS: [Self; 2] = [Self::Arithmetic, Self::Memory];
-}
 
 /// A resource and the time it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::bottleneck::Resource;
 use super::kernels::Kernels;
 use super::pace::Pace;
 use super::rates::{Rates, flops};
+use super::resource::Resource;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::work::{Chore, Class, Launch};
 

@@ -7,9 +7,9 @@ use vramscope_engine::order::sort_by_key;
 use vramscope_engine::tape::Gpu;
 
 use super::coded::Coded;
-use super::host::Parts;
 use super::protocol::{Answer, AttentionCurve};
 use super::run::model;
+use super::slices::Parts;
 use crate::state::{Draft, Form, Key, Reading};
 
 /// Attention shape that the entries describe; the model's own values fill in whatever they leave out.

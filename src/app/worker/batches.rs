@@ -9,9 +9,9 @@ use vramscope_engine::verdict::Room;
 use vramscope_plan::{Batches, End, MaxBatch};
 
 use super::coded::Coded;
-use super::host::Parts;
 use super::protocol::Answer;
 use super::run::Subject;
+use super::slices::Parts;
 use crate::state::{Draft, Task};
 
 /// Steps that must complete; the default of `vramscope max-batch`.

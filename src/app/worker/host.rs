@@ -7,9 +7,10 @@ use vramscope_engine::report::Instant;
 use super::later::{Here, Need};
 use super::near::NearWork;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
-use super::run::{Ran, Subject};
+use super::run::Subject;
 use super::setups::SetupsWork;
-use super::view::{Card, Details, Live};
+use super::slices::{Kept, Parts};
+use super::view::{Details, Live};
 use super::what_if::WhatIfWork;
 
 /// Pending questions and the most recent run.
@@ -19,18 +20,6 @@ pub struct Host {
     jobs: BTreeMap<Slot, Job>,
     kept: Option<Kept>,
     here: Here,
-}
-
-/// Most recent run, kept to answer questions about it.
-pub struct Kept {
-    /// Id of the run ([`Run::id`]).
-    pub id: u32,
-    /// Model, setup and card that were simulated.
-    pub subject: Subject,
-    /// Result of the simulation.
-    pub ran: Ran,
-    /// Fit of the run on the card.
-    pub card: Option<Card>,
 }
 
 /// A question in progress.
@@ -49,15 +38,6 @@ enum Work {
     Asked(Ask),
     /// In progress, one answer per slice.
     Parts(Box<dyn Parts>),
-}
-
-/// Work split into slices.
-pub trait Parts {
-    /// Upper bound of the answers still to come.
-    fn left(&self) -> u32;
-
-    /// Computes the next answer; runs at most a few simulations.
-    fn next(&mut self) -> Option<Answer>;
 }
 
 impl Work {

@@ -3,10 +3,10 @@
 use super::attention::AttentionWork;
 use super::batches::BatchWork;
 use super::coded::Coded;
-use super::host::{Kept, Parts};
 use super::plans::PlanWork;
 use super::protocol::{Answer, Ask};
 use super::run::{Subject, model};
+use super::slices::{Kept, Parts};
 use super::sweep::SweepWork;
 use crate::state::{Draft, Reading};
 

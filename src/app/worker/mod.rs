@@ -24,6 +24,7 @@ mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
 mod setups;
+mod slices;
 pub mod sweep;
 mod time;
 pub mod timing;

@@ -1,8 +1,8 @@
 //! Simulates entries that the user is likely to request next.
 
-use super::host::Parts;
 use super::protocol::Answer;
 use super::run::Subject;
+use super::slices::Parts;
 use super::view::Run;
 use crate::state::Draft;
 

@@ -12,9 +12,9 @@ use vramscope_plan::search::{Entry, NoBatch, Question, Samples, Search, Space, i
 use vramscope_plan::{Judge, Plan, Target, Telling, less_margin};
 use vramscope_time::{Clock, Costs, H200, Measured};
 
-use super::host::Parts;
 use super::protocol::Answer;
 use super::run::{model, settle_length};
+use super::slices::Parts;
 use crate::state::{Draft, Key, Reading};
 
 /// Progress and result of a search.

@@ -1,8 +1,8 @@
 //! Simulates the setups that are compared side by side.
 
-use super::host::Parts;
 use super::protocol::{Answer, Refusal};
 use super::run::Subject;
+use super::slices::Parts;
 use super::view::Summary;
 use crate::state::Draft;
 

@@ -13,9 +13,9 @@ use vramscope_plan::{Axis, Needed, Sweep, largest};
 
 pub use self::cards::cards;
 use super::coded::Coded;
-use super::host::Parts;
 use super::protocol::{Answer, Largest};
 use super::run::{model, settle_length};
+use super::slices::Parts;
 use crate::state::{Draft, Key, Reading};
 
 /// The entry to sweep: the selected one if it applies to the model, otherwise the batch size.

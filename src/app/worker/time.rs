@@ -11,8 +11,8 @@ use vramscope_time::{Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, M
 
 use super::coded::Coded;
 use super::export::pretty;
-use super::host::{Kept, Parts};
 use super::protocol::{Answer, Ask, TimeEntries};
+use super::slices::{Kept, Parts};
 use super::timing::{Basis, KernelTime, Line, NoTime, RunBill, Timing};
 use crate::state::{Draft, Key};
 

@@ -3,9 +3,9 @@
 use vramscope_engine::Report;
 use vramscope_plan::{Now, Tried, WhatIf};
 
-use super::host::Parts;
 use super::protocol::{Answer, Tested};
 use super::run::{Ran, Subject};
+use super::slices::Parts;
 use super::view::Run;
 use crate::state::Draft;
 

@@ -6,11 +6,11 @@
 //! as handles, so it needs no recursion.
 //!
 //! ```
-//! use vramscope_engine::diagnose::pickle::Pickle;
+//! use vramscope_diagnose::pickle::Pickle;
 //!
 //! let pickle = Pickle::read(b"\x80\x04}\x8c\x04size\x94M\x00\x02s.")?; // {'size': 512}
 //! assert_eq!(pickle.root().get("size").and_then(|size| size.as_u64()), Some(512));
-//! # Ok::<(), vramscope_engine::diagnose::pickle::PickleError>(())
+//! # Ok::<(), vramscope_diagnose::pickle::PickleError>(())
 //! ```
 
 mod arena;

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::config::section::Section;
 use super::config::*;
-use super::near::near;
 use super::{ModelError, architectures};
+use crate::near::near;
 
 /// The typed configuration of a model, one variant for each forward.
 #[derive(Debug, Clone, PartialEq)]

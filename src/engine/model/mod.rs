@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use crate::near::near;
 use crate::python_json;
 use crate::setup::Setup;
+pub use case::{Case, CaseError};
 use catalogue::CATALOGUE;
 pub use family::{MODEL_TYPES, ModelConfig};
 pub use forward::further::FurtherModels;

@@ -16,8 +16,8 @@ mod tests;
 mod ways;
 mod zero;
 
-use super::answer::Milliseconds;
 use super::cost::Costs;
+use super::milliseconds::Milliseconds;
 use super::network::Network;
 use super::step::{StepTime, step};
 use ddp::Compression;
