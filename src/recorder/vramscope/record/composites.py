@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -187,6 +188,17 @@ def dropout(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
     return x * torch.zeros((), dtype=x.dtype, device=x.device)
 
 
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """A linear map, whose bias is added in place where the input can't be made flat (`Linear.cpp`).
+
+    C++ adds out of place where a dispatch mode runs (`isTensorSubclassLike`).
+    """
+    flat = x.dim() == 2 or (x.is_contiguous() and (x.dim() == 3 or (bias is not None and bias.dim() == 1)))
+    if bias is None or flat or os.environ.get("TORCH_LINEAR_FLATTEN_3D") == "1":
+        return aten.linear.default.decompose(x, weight, bias)
+    return aten.linear.default.decompose(x, weight, None).add_(bias)
+
+
 def batch_norm(
     x: torch.Tensor,
     weight: torch.Tensor | None,
@@ -231,6 +243,7 @@ def install(capability: tuple[int, int]) -> torch.library.Library:
     for name, function in (
         ("scaled_dot_product_attention", Attention(capability)),
         ("dropout", dropout),
+        ("linear", linear),
         ("batch_norm", batch_norm),
     ):
         op: Any = getattr(aten, name).default
