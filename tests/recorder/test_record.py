@@ -22,7 +22,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from replay import Replay, lines  # noqa: E402
+from player import lines  # noqa: E402
 
 
 def recorded(work: Callable[[], Any], gpu: str = "h200", steps: int | None = None) -> list[dict[str, Any]]:
@@ -383,8 +383,8 @@ class Format(unittest.TestCase):
         ]
         self.assertEqual(list(dict.fromkeys(places)), ["2", "0"])
 
-    def test_answers_are_played(self) -> None:
-        """What a script asks, a replay answers."""
+    def test_questions_are_written_and_answered(self) -> None:
+        """A script's questions stand in order, each answered by what it holds but for what kernels take inside."""
         asked: list[Any] = []
 
         def work() -> None:
@@ -395,12 +395,10 @@ class Format(unittest.TestCase):
             asked.extend([torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated()])
             del y
 
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "run.vram.gz")
-            with vramscope.recording(path):
-                work()
-            answers = Replay(path).answers
-        self.assertEqual([answers[a.question] for a in asked], [4 << 20, 8 << 20])
+        found = [(x["t"], x.get("what"), x.get("i")) for x in recorded(work) if x["t"] in ("ask", "reset_peak")]
+        questions = [("ask", "memory_allocated", 0), ("ask", "max_memory_allocated", 1)]
+        self.assertEqual(found, [("reset_peak", None, None), *questions])
+        self.assertEqual((asked, [a.question for a in asked]), ([4 << 20, 8 << 20], [0, 1]))
 
 
 class Scripts(unittest.TestCase):
