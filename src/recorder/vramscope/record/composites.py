@@ -208,7 +208,10 @@ class _Call:
         scores = aten._safe_softmax(scores, -1)
         if self.dropout > 0:
             scores = F.dropout(scores, self.dropout)
-        return torch.matmul(scores, values).to(self.query.dtype)
+        weights = scores.to(self.query.dtype)  # C++ returns them too, and evaluates them first
+        out = torch.matmul(scores, values).to(self.query.dtype)
+        del weights
+        return out
 
 
 def dropout(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
