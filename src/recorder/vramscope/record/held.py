@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 from collections.abc import Iterator
 from types import FrameType
@@ -16,6 +17,9 @@ from vramscope.record.tensors import CudaTensor
 # Steps from a name to a tensor (`batch.images[0]` has two), and entries of a container that are looked at.
 DEPTH = 3
 ENTRIES = 4096
+
+# What holds no tensor of its own, or names it otherwise; containers that begin with one are not looked at.
+SKIPPED = (torch.nn.Module, torch.optim.Optimizer, str, bytes, type, int, float, complex)
 
 
 def names(place: Place) -> Iterator[tuple[str, int | None, CudaTensor]]:
@@ -48,8 +52,12 @@ def _within(path: str, value: Any, depth: int) -> Iterator[tuple[str, CudaTensor
         if type(value) is CudaTensor:
             yield path, value
         return
-    if depth == 0 or isinstance(value, (torch.nn.Module, torch.optim.Optimizer, str, bytes, type)):
+    if depth == 0 or isinstance(value, SKIPPED):
         return
+    if isinstance(value, (dict, list, tuple, set)):
+        begin = itertools.islice(dict.values(value) if isinstance(value, dict) else value, 8)
+        if all(x is None or isinstance(x, SKIPPED) for x in begin):
+            return
     entries: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         entries = [(f"{path}.{k}" if str(k).isidentifier() else f"{path}[{k!r}]", v) for k, v in dict.items(value)]
