@@ -12,17 +12,13 @@ from collections import Counter
 from difflib import SequenceMatcher
 from typing import Any
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, "src", "recorder"), os.path.join(ROOT, "tests", "data", "truth"), HERE]
+from player import ROOT, lines
 
 PHASES = ("forward", "backward", "optimizer", "zero_grad")
 
 
 def phases(path: str, wanted: int) -> dict[str, list[tuple[int, str]]]:
     """Births of one step by phase, `(bytes, operation)`; of several micro-batches the last."""
-    from replay import lines
-
     names: dict[int, str] = {}
     rows: dict[int, str] = {}
     found: dict[str, list[tuple[int, str]]] = {}

@@ -22,7 +22,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from replay import Replay, lines  # noqa: E402
+from player import lines  # noqa: E402
 
 
 def recorded(work: Callable[[], Any], gpu: str = "h200", steps: int | None = None) -> list[dict[str, Any]]:
@@ -207,6 +207,109 @@ class Memory(unittest.TestCase):
         recorded(work)
         self.assertEqual(seen, [True, True])
 
+    def test_gradients_of_indices_are_added_in_place_and_those_of_puts_are_copies(self) -> None:
+        """`IndexBackward` adds into its zeros; `IndexPutBackward` puts zeros into a copy of the gradient."""
+
+        def work() -> None:
+            x = torch.randn(64, 16, device="cuda", requires_grad=True)
+            at = torch.tensor([1, 2], device="cuda")
+            y = x * 1
+            y[at] = torch.randn(2, 16, device="cuda")
+            (y * 2).sum().backward()
+            x[at].sum().backward()
+
+        made = ops(recorded(work))
+        self.assertEqual(made.count(("aten.index_put.default", [4096])), 1)
+        self.assertIn(("aten._index_put_impl_.default", []), made)
+
+    def test_the_highest_pass_their_gradient_back_in_place(self) -> None:
+        """`TopkBackward` scatters into its zeros."""
+
+        def work() -> None:
+            torch.randn(16, 64, device="cuda", requires_grad=True).topk(2).values.sum().backward()
+
+        self.assertIn(("aten.scatter_.src", []), ops(recorded(work)))
+
+    def test_numbers_are_assigned_from_the_host(self) -> None:
+        """No scalar is made on the card, whatever the index."""
+
+        def work() -> None:
+            x = torch.zeros(4, 4, device="cuda")
+            x[1], x[2, 2], x[x > 1] = 3, 0.5, 0
+            x[torch.tensor([1, 2], device="cuda")] = 2
+
+        made = [n for n, sizes in ops(recorded(work)) if sizes]
+        self.assertEqual(made, ["aten.zeros.default", "aten.gt.Scalar", "aten._to_copy.default"])
+
+    def test_a_bias_is_added_in_place_where_a_linear_map_has_a_strided_input(self) -> None:
+        """Nothing is made for the sum; a contiguous input takes the bias along."""
+
+        def work() -> None:
+            layer = nn.Linear(8, 16).cuda()
+            layer(torch.randn(2, 3, 8, device="cuda").transpose(0, 1))
+            layer(torch.randn(2, 3, 8, device="cuda"))
+
+        names = [name for name, _ in ops(recorded(work))]
+        self.assertEqual([n for n in names if "add" in n], ["aten.add_.Tensor", "aten.addmm.default"])
+
+    def test_norms_of_gradients_are_taken_together(self) -> None:
+        """`clip_grad_norm_` finds that the card has kernels for lists."""
+
+        def work() -> None:
+            model = mlp()
+            model(torch.randn(8, 64, device="cuda")).sum().backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+        made = ops(recorded(work))
+        self.assertIn(("aten._foreach_norm.Scalar", [4, 4, 4, 4]), made)
+        self.assertIn(("aten._foreach_mul_.Tensor", []), made)
+
+    def test_lists_are_copied_to_the_host(self) -> None:
+        """`tolist` has a line of its own, which tells how the tensor lies."""
+
+        def work() -> None:
+            torch.arange(8, device="cuda")[::2].tolist()
+
+        found = recorded(work)
+        names = {x["id"]: x["name"] for x in found if x["t"] == "fn"}
+        last = [x for x in found if x["t"] == "op"][-1]
+        self.assertEqual((names[last["f"]], last["k"]), ("aten._to_copy.default", {"device": "@cpu"}))
+        self.assertEqual(last["o"][0][:3], "#h:")
+
+    def test_reasons_of_what_lives(self) -> None:
+        """Arguments by name, and what the script's own names hold."""
+
+        class Model(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.linear = nn.Linear(8, 8)
+
+            def forward(self, x: torch.Tensor, mask: torch.Tensor) -> dict[str, Any]:
+                y = self.linear(x)
+                return {"loss": (y * mask).mean(), "kept": [y.detach() * 2]}
+
+        def work() -> None:
+            model = Model().cuda()
+            out = model(x=torch.randn(4, 8, device="cuda"), mask=torch.ones(8, device="cuda"))
+            out["loss"].backward()
+
+        told = {(x["is"], x.get("name")) for x in recorded(work) if x["t"] == "why"}
+        expected = {("batch", "x"), ("batch", "mask"), ("held", "out.loss"), ("held", "out.kept[0]"), ("saved", None)}
+        self.assertLessEqual(expected, told)
+
+    def test_looking_at_names_keeps_nothing_alive(self) -> None:
+        """What a function deletes after it was looked at is free at once."""
+
+        def work() -> None:
+            model = mlp()
+            out = model(torch.randn(8, 64, device="cuda"))
+            out.sum().backward()
+            del out
+            held = sum((4 * p.numel() + 511) // 512 * 512 for p in model.parameters())
+            self.assertEqual(torch.cuda.memory_allocated(), 2 * held)
+
+        recorded(work)
+
 
 class Attention(unittest.TestCase):
     """The backend is the one that PyTorch takes on the card."""
@@ -280,8 +383,8 @@ class Format(unittest.TestCase):
         ]
         self.assertEqual(list(dict.fromkeys(places)), ["2", "0"])
 
-    def test_answers_are_played(self) -> None:
-        """What a script asks, a replay answers."""
+    def test_questions_are_written_and_answered(self) -> None:
+        """A script's questions stand in order, each answered by what it holds but for what kernels take inside."""
         asked: list[Any] = []
 
         def work() -> None:
@@ -292,12 +395,10 @@ class Format(unittest.TestCase):
             asked.extend([torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated()])
             del y
 
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "run.vram.gz")
-            with vramscope.recording(path):
-                work()
-            answers = Replay(path).answers
-        self.assertEqual([answers[a.question] for a in asked], [4 << 20, 8 << 20])
+        found = [(x["t"], x.get("what"), x.get("i")) for x in recorded(work) if x["t"] in ("ask", "reset_peak")]
+        questions = [("ask", "memory_allocated", 0), ("ask", "max_memory_allocated", 1)]
+        self.assertEqual(found, [("reset_peak", None, None), *questions])
+        self.assertEqual((asked, [a.question for a in asked]), ([4 << 20, 8 << 20], [0, 1]))
 
 
 class Scripts(unittest.TestCase):

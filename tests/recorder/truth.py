@@ -1,4 +1,7 @@
-"""Rows of `tests/data/truth/training_steps.jsonl`, recorded and compared: python3 truth.py ROW... [--out FILE]"""
+"""Rows of `training_steps.jsonl` recorded: what the engine says of the recording and of the case itself.
+
+python3 truth.py OUT.jsonl [ROW...]: rows that OUT holds are not recorded again; `KEEP=DIR` keeps the recordings.
+"""
 
 from __future__ import annotations
 
@@ -10,70 +13,65 @@ import tempfile
 import time
 from typing import Any
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, "src", "recorder"), os.path.join(ROOT, "tests", "data", "truth"), HERE]
+from player import MARKS, ROOT, apart, asked, off, play
 
-MARKS = ["before_forward", "after_forward", "peak_forward", "after_backward", "peak_backward", "peak_optimizer", "end"]
+DEADLINE_SECONDS = 1500
 
 
-def record(case: dict[str, Any], path: str) -> dict[str, Any]:
-    """Records a case as `measure.py` runs it; answers carry their questions."""
+def measured() -> list[dict[str, Any]]:
+    """The measured rows."""
+    with open(os.path.join(ROOT, "tests/data/truth/training_steps.jsonl"), encoding="utf-8") as file:
+        found = [json.loads(line) for line in file]
+    return [row for row in found if "case" in row]
+
+
+def record(number: int, case: dict[str, Any], path: str) -> dict[str, Any]:
+    """One row recorded as `measure.py` runs it, and its marks as the engine plays and as it simulates them."""
     import vramscope
 
+    began = time.monotonic()
     with vramscope.recording(path, gpu="h200"):
         import measure
 
-        return measure.run({**case, "timed": 0})
-
-
-def answered(value: Any, answers: list[int]) -> Any:
-    """A result with the replay's answers in place of the recorder's."""
-    if isinstance(value, dict):
-        return {k: answered(v, answers) for k, v in value.items()}
-    return answers[value.question] if hasattr(value, "question") else value
+        measure.run({**case, "timed": 0})
+    seconds = time.monotonic() - began
+    played, simulated = play(path), asked("--case", json.dumps(case))
+    return dict(
+        row=number,
+        model=case["model"],
+        peak=played["peak_allocated"],
+        steady={mark: played["steady"][mark] for mark in MARKS},
+        simulated={mark: simulated["steady"][mark] for mark in MARKS},
+        reserved=played["reserved"],
+        seconds=round(seconds, 1),
+        host_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+        operations=played["recording"]["operations"],
+        file_kib=os.path.getsize(path) >> 10,
+    )
 
 
 def main() -> None:
-    """Prints one line for each row."""
-    from replay import Replay
+    """Records rows one by one."""
+    import torch._dynamo  # noqa: F401  (before any recording replaces what it looks at)
+    import transformers  # noqa: F401
+    import vramscope  # noqa: F401
 
-    keep = os.environ.get("KEEP")
-    with open(os.path.join(ROOT, "tests/data/truth/training_steps.jsonl"), encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    rows = [row for row in rows if "case" in row]
-    for number in map(int, sys.argv[1:]):
-        row = rows[number]
-        began = time.monotonic()
-        path = keep or os.path.join(tempfile.gettempdir(), f"row{number}.vram.gz")
-        result: dict[str, Any] = dict(row=number, model=row["case"]["model"])
-        try:
-            ours = record(row["case"], path)
-        except Exception as e:
-            if "error" in row:
-                print(json.dumps({**result, "error": str(e)[:100], "truth": row["error"][:60]}), flush=True)
-                continue
-            if os.environ.get("RAISE"):
-                raise
-            print(json.dumps({**result, "error": repr(e)[:300]}), flush=True)
+    out, wanted = sys.argv[1], [int(number) for number in sys.argv[2:]]
+    keep = os.environ.get("KEEP", tempfile.gettempdir())
+    done: set[int] = set()
+    if os.path.exists(out):
+        with open(out, encoding="utf-8") as file:
+            done = {row["row"] for row in map(json.loads, file)}
+    for number, row in enumerate(measured()):
+        if number in done or (wanted and number not in wanted):
             continue
-        seconds = time.monotonic() - began
-        replay = Replay(path)
-        ours = answered(ours, replay.answers)
-        peak = max(ours["steady"][k] for k in MARKS if k.startswith("peak"))
-        off = {k: round(100 * (ours["steady"][k] / row["steady"][k] - 1), 4) for k in MARKS}
-        result |= dict(
-            peak=round(100 * (peak / row["peak_steady"] - 1), 4),
-            reserved=round(100 * (ours["reserved_peak"] / row["reserved_peak"] - 1), 3),
-            model_bytes=ours["after_model"] - row["after_model"],
-            **off,
-            seconds=round(seconds, 1),
-            rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
-            ops=replay.end["ops"],
-            kb=os.path.getsize(path) >> 10,
-            assumed=[f"{a['what']}: {a['how']} x{a['count']}" for a in replay.assumed][:4],
-        )
-        print(json.dumps(result), flush=True)
+        path = os.path.join(keep, f"row{number}.vram.gz")
+        found = apart(record, number, row["case"], path, deadline=DEADLINE_SECONDS)
+        found = dict(row=number, model=row["case"]["model"]) | found
+        with open(out, "a", encoding="utf-8") as file:
+            file.write(json.dumps(found) + "\n")
+        distance = off(found["peak"], row["peak_steady"]) if "peak" in found and "steady" in row else ""
+        print(number, found["model"], distance, found.get("steady") == found.get("simulated"), flush=True)
 
 
 if __name__ == "__main__":

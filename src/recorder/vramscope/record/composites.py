@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -51,8 +52,10 @@ class Attention:
         width = max(q.shape[-1], c.value.shape[-1])
         fits = q.shape[-1] % 8 == 0 and c.value.shape[-1] % 8 == 0
         fits = fits and width <= (256 if self.capability[0] >= 9 else 128)
-        masked = mask is None or not mask.requires_grad
-        return bool(enabled and c.dense() and c.heads_match(True) and q.dtype in HALF and fits and masked and c.rows())
+        single = c.key.shape[-2] == 1 or (c.dropout > 0 and q.shape[-2] == 1)
+        masked = mask is None or (not mask.requires_grad and c.mask_spreads() and mask.stride(-1) == 1)
+        shaped = c.dense() and c.heads_match(True) and c.rows() and not single
+        return bool(enabled and shaped and q.dtype in HALF and fits and masked)
 
     def _may_flash(self, c: _Call) -> bool:
         q, k = c.query, c.key
@@ -77,7 +80,11 @@ class Attention:
         q = c.query
         types = (torch.float32, *HALF) if self.capability >= (8, 0) else (torch.float32, torch.float16)
         enabled = torch._C._get_mem_efficient_sdp_enabled()
-        return bool(enabled and c.dense() and c.heads_match(False) and q.dtype in types and c.rows())
+        multiple = 8 if q.dtype in HALF else (4 if self.capability >= (8, 0) else 1)
+        widths = (q.shape[-1], c.value.shape[-1])
+        fits = q.shape[-1] == c.key.shape[-1] and all(w > 0 and w % multiple == 0 for w in widths)
+        fits = fits and (c.mask is None or c.mask.stride(-1) == 1)
+        return bool(enabled and c.dense() and c.heads_match(False) and q.dtype in types and fits and c.rows())
 
     def _may_math(self, c: _Call) -> bool:
         return bool(torch._C._get_math_sdp_enabled())
@@ -109,6 +116,15 @@ class _Call:
         """True if there is something to attend from and to."""
         return self.query.shape[-2] > 0 and self.key.shape[-2] > 0
 
+    def mask_spreads(self) -> bool:
+        """True if the mask has the shape that cuDNN spreads over batch and heads (`check_attn_mask_shape`)."""
+        q, mask = self.query, self.mask
+        if mask is None:
+            return True
+        spreads = mask.shape[-2] in (1, q.shape[2]) and mask.shape[-1] in (1, self.key.shape[2])
+        heads = mask.dim() == 4 and mask.shape[0] in (1, q.shape[0]) and mask.shape[1] in (1, q.shape[1])
+        return spreads and (mask.dim() == 2 or heads)
+
     def heads_match(self, shared: bool) -> bool:
         """True if batches and heads are equal, or heads are shared where the backend can."""
         q, k, v = self.query, self.key, self.value
@@ -116,12 +132,13 @@ class _Call:
             return False
         return q.shape[1] == k.shape[1] or (shared and self.gqa and q.shape[1] % k.shape[1] == 0)
 
-    def bias(self) -> torch.Tensor | None:
+    def bias(self, dtype: torch.dtype | None = None) -> torch.Tensor | None:
         """The mask as what is added to the scores (`convert_boolean_attn_mask`)."""
+        dtype = dtype or self.query.dtype
         if self.mask is None or self.mask.dtype != torch.bool:
             return self.mask
-        infinity = aten.scalar_tensor(float("-inf"), dtype=self.query.dtype, device=self.mask.device)
-        zero = aten.scalar_tensor(0.0, dtype=self.query.dtype, device=self.mask.device)
+        infinity = aten.scalar_tensor(float("-inf"), dtype=dtype, device=self.mask.device)
+        zero = aten.scalar_tensor(0.0, dtype=dtype, device=self.mask.device)
         return torch.where(self.mask, zero, infinity)
 
     def cudnn(self) -> torch.Tensor:
@@ -165,17 +182,36 @@ class _Call:
         return F.pad(bias, (0, 8 - keys % 8))[..., :keys]
 
     def math(self) -> torch.Tensor:
-        """`_scaled_dot_product_attention_math`, operation by operation."""
-        return aten._scaled_dot_product_attention_math(
-            self.query,
-            self.key,
-            self.value,
-            self.bias(),
-            self.dropout,
-            self.causal,
-            scale=self.scale,
-            enable_gqa=self.gqa,
-        )[0]
+        """`_scaled_dot_product_attention_math`, operation by operation.
+
+        With a mask it is spelled out: C++ adds the mask out of place where a dispatch mode runs. Names live as long as
+        there.
+        """
+        if self.mask is None and not self.causal:
+            return aten._scaled_dot_product_attention_math(
+                self.query, self.key, self.value, None, self.dropout, False, scale=self.scale, enable_gqa=self.gqa
+            )[0]
+        given = self.bias()
+        query, key, value = self.query, self.key, self.value
+        if query.dtype in HALF and not torch._C._get_math_sdp_allow_fp16_bf16_reduction():
+            query, key, value = query.float(), key.float(), value.float()
+        scale = (self.scale if self.scale is not None else self.query.shape[-1] ** -0.5) ** 0.5
+        scaled = query * scale
+        if self.causal:
+            self.mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+            given = self.bias(query.dtype)
+        if self.gqa:
+            keys, values = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
+        else:
+            keys, values = key, value
+        scores = torch.matmul(scaled, keys.transpose(-2, -1) * scale).add_(given)
+        scores = aten._safe_softmax(scores, -1)
+        if self.dropout > 0:
+            scores = F.dropout(scores, self.dropout)
+        weights = scores.to(self.query.dtype)  # C++ returns them too, and evaluates them first
+        out = torch.matmul(scores, values).to(self.query.dtype)
+        del weights
+        return out
 
 
 def dropout(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
@@ -185,6 +221,17 @@ def dropout(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
     if 0 < p < 1:
         return aten.native_dropout(x, p, True)[0]
     return x * torch.zeros((), dtype=x.dtype, device=x.device)
+
+
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """A linear map, whose bias is added in place where the input can't be made flat (`Linear.cpp`).
+
+    C++ adds out of place where a dispatch mode runs (`isTensorSubclassLike`).
+    """
+    flat = x.dim() == 2 or (x.is_contiguous() and (x.dim() == 3 or (bias is not None and bias.dim() == 1)))
+    if bias is None or flat or os.environ.get("TORCH_LINEAR_FLATTEN_3D") == "1":
+        return aten.linear.default.decompose(x, weight, bias)
+    return aten.linear.default.decompose(x, weight, None).add_(bias)
 
 
 def batch_norm(
@@ -231,6 +278,7 @@ def install(capability: tuple[int, int]) -> torch.library.Library:
     for name, function in (
         ("scaled_dot_product_attention", Attention(capability)),
         ("dropout", dropout),
+        ("linear", linear),
         ("batch_norm", batch_norm),
     ):
         op: Any = getattr(aten, name).default

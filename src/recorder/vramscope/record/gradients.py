@@ -14,15 +14,20 @@ aten = torch.ops.aten
 GRAPH = os.path.join("torch", "autograd", "graph.py")
 
 
-# Formulas of derivatives that write into fresh zeros, but not where a dispatch mode runs
+# Formulas of derivatives that add into fresh zeros, but not where a dispatch mode runs
 # (`areAnyTensorSubclassLike` in `torch/csrc/autograd/FunctionsManual.cpp`).
 IN_PLACE: dict[str, Any] = {
     "index_put": aten._index_put_impl_.default,
     "scatter_add": aten.scatter_add_.default,
+    "scatter": aten.scatter_.src,
     "index_add": aten.index_add_.default,
     "put": aten.put_.default,
     "masked_scatter": aten.masked_scatter_.default,
 }
+
+# Those that do so only if they accumulate: `IndexPutBackward` puts zeros into a copy of the gradient
+# (`grad.index_put(indices, zeros_like(values), false)`, `tools/autograd/derivatives.yaml`).
+ACCUMULATING = frozenset(("index_put", "put"))
 
 
 class UseCounts:
@@ -56,6 +61,10 @@ class UseCounts:
     def in_place(self, name: str, func: Any, args: tuple) -> Any:
         """The operation that a GPU would see for one that a formula of the engine runs out of place."""
         if torch.is_grad_enabled() or type(args[0]) is not CudaTensor or not self.by_engine():
+            return func
+        if name in ACCUMULATING and not (len(args) > 3 and args[3]):
+            return func
+        if name == "scatter" and func is not aten.scatter.src:
             return func
         return IN_PLACE[name]
 

@@ -87,3 +87,16 @@ def _product(func: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
     dtype = next(a for a in (*args, *kwargs.values()) if isinstance(a, torch.dtype))
     a, b = [x for x in args if isinstance(x, torch.Tensor)][-2:]
     return torch.empty((*a.shape[:-1], b.shape[-1]), dtype=dtype, device=META)
+
+
+@meta("mse_loss", "smooth_l1_loss")
+def _elementwise_loss(func: Any, x: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """A loss of one number lies in memory for one of each element.
+
+    The kernel's result is made in full and then resized (`TORCH_META_FUNC(mse_loss)`, `BinaryOps.cpp`).
+    """
+    out = func(x, target, *args, **kwargs)
+    if out.dim() > 0 or kwargs.get("out") is not None:
+        return out
+    whole = torch.empty(torch.broadcast_shapes(x.shape, target.shape), dtype=out.dtype, device=META)
+    return whole.as_strided((), ())

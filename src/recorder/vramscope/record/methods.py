@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.utils._foreach_utils as foreach
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._device import DeviceContext, _device_constructors
 from torch.utils._python_dispatch import _disable_current_modes
@@ -77,7 +78,7 @@ class Methods:
             record_stream=lambda x, stream: None,
             get_device=lambda x: 0 if type(x) is CudaTensor else -1,
             new_tensor=lambda x, data, **k: self.new_tensor(x, data, **k),
-            tolist=lambda x: self.elements(x, "tolist").tolist(),
+            tolist=lambda x: self.tolist(x),
             numpy=lambda x, *a, **k: self.elements(x, "numpy").numpy(),
             __array__=lambda x, dtype=None, *a, **k: self.elements(x, "numpy").numpy().__array__(dtype),
             data_ptr=lambda x: x.untyped_storage()._cdata,
@@ -85,7 +86,7 @@ class Methods:
             share_memory_=lambda x: x,
             is_shared=lambda x: False,
             __getitem__=lambda x, at: T.__getitem__(x, self.places(x, at)),
-            __setitem__=lambda x, at, value: T.__setitem__(x, self.places(x, at), value),
+            __setitem__=lambda x, at, value: T.__setitem__(x, self.places(x, at), self.scalar(x, value)),
             device=property(lambda x: x.home),
             is_cuda=property(lambda x: type(x) is CudaTensor),
             is_cpu=property(lambda x: type(x) is HostTensor),
@@ -96,6 +97,8 @@ class Methods:
         self.patches.set(torch, "tensor", lambda *a, **k: self.tensor(a, k, self.real_tensor))
         self.patches.set(torch, "as_tensor", lambda *a, **k: self.tensor(a, k, self.real_as_tensor))
         self.patches.set(torch, "Generator", _Generator)
+        kinds = [*foreach._foreach_supported_types, CudaTensor, HostTensor]
+        self.patches.set(foreach, "_foreach_supported_types", kinds)
 
     # Moving
 
@@ -193,6 +196,20 @@ class Methods:
         """Elements on the host, assumed where nobody knows them."""
         with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.no_grad():
             return self.recorder.need(x, what).detach()
+
+    def tolist(self, x: Emulated) -> Any:
+        """`Tensor.tolist`, which copies to the host first (`tensor_to_list`, `torch/csrc/utils/tensor_list.cpp`)."""
+        known = self.elements(x, "tolist")
+        if type(x) is CudaTensor:
+            aten._to_copy.default(x, device=CPU)
+        return known.tolist()
+
+    def scalar(self, x: Emulated, value: Any) -> Any:
+        """A number to be assigned to a part of `x` as a tensor on the host (`THPVariable_setitem`)."""
+        if type(x) is not CudaTensor or not isinstance(value, (bool, int, float, complex)):
+            return value
+        with _disable_current_modes(), torch._C.DisableTorchFunction():
+            return torch.full((), value, dtype=x.dtype)
 
     def places(self, x: Emulated, at: Any) -> Any:
         """An index with tensors in place of lists, which C++ would make on `meta`, without their values."""

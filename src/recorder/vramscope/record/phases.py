@@ -36,6 +36,7 @@ class Phases:
         self.names: dict[int, tuple[str, int | None]] = {}
         self.roots: list[torch.nn.Module] = []
         self.handles: list[Any] = []
+        self.named: dict[str, Any] = {}
 
     def install(self) -> None:
         """Registers hooks and wraps the engine's entry."""
@@ -49,6 +50,7 @@ class Phases:
             self.patches.set(torch.autograd, name, self.around(getattr(torch.autograd, name)))
         self.patches.set(Optimizer, "zero_grad", self.zeroing(Optimizer.zero_grad))
         self.patches.set(torch.nn.Module, "zero_grad", self.zeroing(torch.nn.Module.zero_grad))
+        self.patches.set(torch.nn.Module, "__call__", self.calling(torch.nn.Module.__call__))
         self.reasons.install(self.patches)
 
     def remove(self) -> None:
@@ -75,6 +77,7 @@ class Phases:
         self.updated = False
         self.open = False
         self.done = self.step
+        self.reasons.held()
         self.mark("step_end", step=self.step)
         if self.wanted is not None and self.step >= self.wanted:
             self.recorder.finished = True
@@ -82,6 +85,15 @@ class Phases:
         self.begin_step()
 
     # Modules
+
+    def calling(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A module's call, which shows hooks for all modules its arguments by name too."""
+
+        def run(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+            self.named = {} if self.recorder.place.modules else kwargs
+            return call(module, *args, **kwargs)
+
+        return run
 
     def enter_module(self, module: torch.nn.Module, args: Any) -> None:
         """Puts a module on the stack, the outermost with a mark."""
@@ -92,7 +104,8 @@ class Phases:
             self.begin_step()
             self.name(module)
             self.mark("forward")
-            self.reasons.batch(args, {})
+            self.reasons.batch(args, self.named)
+        self.named = {}
         name, parent = self.names.get(id(module), (type(module).__name__, place.module()))
         place.modules.append(place.enter(module, name, parent))
 
@@ -128,6 +141,7 @@ class Phases:
             self.begin_step()
             self.mark("backward")
             self.reasons.saved(tensors)
+            self.reasons.held()
             self.in_backward += 1
             held, self.recorder.place.modules = self.recorder.place.modules, []
             try:
@@ -146,6 +160,7 @@ class Phases:
         """Marks the beginning of an update."""
         if self.in_optimizer == 0:
             self.begin_step()
+            self.reasons.held()
             self.mark("optimizer", name=type(optimizer).__name__)
         self.in_optimizer += 1
 

@@ -60,8 +60,10 @@ class Place:
     def line(self) -> int | None:
         """Id of the innermost line outside PyTorch."""
         frame = self.frame()
-        if frame is None:
-            return None
+        return None if frame is None else self.declared(frame)
+
+    def declared(self, frame: FrameType) -> int:
+        """Id of the line that a frame is at."""
         code = frame.f_code
         key = (code, frame.f_lineno)
         known = self.writer.known("line", key)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
+from vramscope.record import held
 from vramscope.record.mode import Recorder
 from vramscope.record.patches import Patches
 from vramscope.record.tensors import CudaTensor
@@ -20,6 +21,7 @@ class Reasons:
         """Nothing told yet."""
         self.recorder = recorder
         self.told: set[tuple[int, str]] = set()
+        self.explained: set[int] = set()
         self.ids: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         self.hooked: list[tuple[int, int]] = []
         self.entered: list[int] = []
@@ -32,6 +34,7 @@ class Reasons:
         key = (x._vs.id, reason)
         if key not in self.told:
             self.told.add(key)
+            self.explained.add(x._vs.id)
             self.recorder.writer.write("why", s=x._vs.id, **{"is": reason}, **keys)
 
     def install(self, patches: Patches) -> None:
@@ -71,6 +74,7 @@ class Reasons:
             buffer=True if buffer else None,
         )
         self.ids[id(x)] = (weakref.ref(x), number)
+        self.explained.add(x._vs.id)
 
     def number(self, x: Any) -> int | None:
         """Id of a parameter."""
@@ -84,6 +88,12 @@ class Reasons:
             items = x.items() if isinstance(x, dict) else [(name, x)]
             for key, item in items:
                 self.tell(item, "batch", name=str(key))
+
+    def held(self) -> None:
+        """Names what functions hold that lives for no other reason."""
+        for name, line, x in held.names(self.recorder.place):
+            if x._vs.id not in self.explained:
+                self.tell(x, "held", name=name, l=line)
 
     def gradients(self) -> None:
         """Names gradients of known parameters."""

@@ -188,7 +188,8 @@ def _index_put(r: Recorder, func: Any, args: tuple, kwargs: dict[str, Any]) -> A
         else:
             x._vs.values = None
         return x
-    out = r.new(x.shape, x.dtype, type(x), x.stride())
+    copy = torch.empty_like(torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta"))
+    out = r.new(x.shape, x.dtype, type(x), copy.stride())
     r.write_made(func, args, kwargs, [out])
     if all(v is not None for v in known) and x.numel() <= values.limit(x.dtype):
         values.put(out, func(values.of(x), _places(r, args[1]), values.of(args[2]), *args[3:], **kwargs))
