@@ -1,6 +1,29 @@
-"""VRAMscope in Python: record a training step without a GPU."""
+"""VRAMscope in Python: record a training step without a GPU, and see what any step takes."""
 
-from vramscope.record.session import recording
+from __future__ import annotations
 
-__all__ = ["recording"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vramscope.estimates import estimate
+    from vramscope.record.session import recording
+    from vramscope.runs import record
+
+__all__ = ["estimate", "record", "recording"]
 __version__ = "0.1.0"
+
+# Imported when first asked for: `estimate` needs no PyTorch.
+_HOMES = {
+    "estimate": "vramscope.estimates",
+    "record": "vramscope.runs",
+    "recording": "vramscope.record.session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Something of this package, from the module that holds it."""
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vramscope' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+from importlib import metadata
 
 from vramscope.record import cards
 from vramscope.record.errors import RecordingError
 
+OLDEST_PYTHON = (3, 10)
+OLDEST_TORCH = (2, 8)
+
 EPILOG = """examples:
-  python -m vramscope.record train.py --lr 1e-5
-  python -m vramscope.record --gpu a100 --steps 2 -o run.vram.gz -m trl.scripts.sft --model_name_or_path ./model
-  python -m vramscope.record --model ./Qwen2-VL-7B/config.json --batch 1 --seq 2048 --images 2
-  python -m vramscope.record --vary batch=--per_device_train_batch_size:1,2,4 train.py
+  vramscope record train.py --lr 1e-5
+  vramscope record --gpu a100 --steps 2 -o run.vram.gz -m trl.scripts.sft --model_name_or_path ./model
+  vramscope record --model ./Qwen2-VL-7B/config.json --batch 1 --seq 2048 --images 2
+  vramscope record --vary batch=--per_device_train_batch_size:1,2,4 train.py
+
+`vramscope record --python PATH` runs in another Python; `python -m vramscope.record` is the same without the program.
 """
 
 
@@ -79,10 +86,14 @@ def main(argv: list[str] | None = None) -> int:
     if options.steps < 1:
         p.error(f"--steps must be at least 1; {options.steps} was given")
     try:
+        environment()
         return _record(options, script)
     except RecordingError as e:
         print(f"vramscope record: {e}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("vramscope record: stopped; nothing was recorded.", file=sys.stderr)
+        return 130
     except MemoryError:
         print("vramscope record: this machine has not enough memory to record the script.", file=sys.stderr)
         return 1
@@ -91,6 +102,32 @@ def main(argv: list[str] | None = None) -> int:
 
         print(f"vramscope record: the script failed.\n{complaint(e, e.__traceback__)}", file=sys.stderr)
         return 1
+
+
+def environment() -> None:
+    """Raises if this Python can't record: it is too old, or has no PyTorch or one that is too old."""
+    if sys.version_info < OLDEST_PYTHON:
+        raise RecordingError(
+            f"Python {_words(OLDEST_PYTHON)} or newer is needed; {sys.executable} is {_words(sys.version_info[:2])}. "
+            "Name another one with: vramscope record --python PATH"
+        )
+    try:
+        found = metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        raise RecordingError(
+            f"{sys.executable} has no PyTorch. Activate the environment that your training runs in, or name its Python "
+            "with: vramscope record --python PATH"
+        ) from None
+    numbers = re.match(r"(\d+)\.(\d+)", found)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH:
+        raise RecordingError(
+            f"PyTorch {_words(OLDEST_TORCH)} or newer is needed; {sys.executable} has {found}. "
+            f"Upgrade it there, or name another Python with: vramscope record --python PATH"
+        )
+
+
+def _words(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
 
 
 def _record(options: argparse.Namespace, script: list[str]) -> int:

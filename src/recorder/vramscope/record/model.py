@@ -10,6 +10,7 @@ import torch
 
 from vramscope.record import inputs
 from vramscope.record.errors import Finished, RecordingError
+from vramscope.record.script import progress
 from vramscope.record.session import recording
 
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "amp-bf16": torch.float32, "amp-fp16": torch.float32}
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace, out: str) -> None:
         with recording(os.devnull, gpu=options.gpu):
             config = read_config(options.model)
             positions = inputs.image_positions(make(config, options), config, options)
-    session = recording(out, gpu=options.gpu, steps=options.steps, command=None)
+    session = recording(out, gpu=options.gpu, steps=options.steps, command=None, progress=progress(options.steps))
     with session:
         config = read_config(options.model)
         train(make(config, options), config, options, positions)

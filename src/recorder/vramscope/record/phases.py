@@ -22,8 +22,9 @@ from vramscope.record.reasons import Reasons
 class Phases:
     """Writes marks, names modules, and ends the run after so many steps."""
 
-    def __init__(self, recorder: Recorder, patches: Patches, steps: int | None) -> None:
-        """Phases of this recording, which ends after `steps` if given."""
+    def __init__(self, recorder: Recorder, patches: Patches, steps: int | None, progress: Any = None) -> None:
+        """Phases of this recording, which ends after `steps` if given, and tells `progress` of each."""
+        self.progress = progress
         self.recorder = recorder
         self.patches = patches
         self.reasons = Reasons(recorder)
@@ -79,6 +80,8 @@ class Phases:
         self.done = self.step
         self.reasons.held()
         self.mark("step_end", step=self.step)
+        if self.progress is not None:
+            self.progress(self.step, self.recorder.writer.ops)
         if self.wanted is not None and self.step >= self.wanted:
             self.recorder.finished = True
             raise Finished

@@ -5,10 +5,28 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+import time
+from collections.abc import Callable
 from types import TracebackType
 
 from vramscope.record.errors import Finished, RecordingError
 from vramscope.record.session import recording
+
+
+def progress(steps: int | None) -> Callable[[int, int], None]:
+    """A function that tells each recorded step on standard error."""
+    began = time.monotonic()
+
+    def tell(step: int, operations: int) -> None:
+        of = f" of {steps}" if steps else ""
+        seconds = time.monotonic() - began
+        print(
+            f"vramscope record: step {step}{of}, {operations:,} operations, {seconds:.0f} s",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return tell
 
 
 def run(argv: list[str], out: str, gpu: str, steps: int | None) -> int:
@@ -25,7 +43,7 @@ def run(argv: list[str], out: str, gpu: str, steps: int | None) -> int:
         sys.path.insert(0, os.getcwd())
     else:
         sys.path.insert(0, os.path.dirname(os.path.abspath(target)))
-    session = recording(out, gpu=gpu, steps=steps, command=argv)
+    session = recording(out, gpu=gpu, steps=steps, command=argv, progress=progress(steps))
     status = 0
     try:
         with session:

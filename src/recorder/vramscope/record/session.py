@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from importlib import metadata
 from types import TracebackType
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 import torch._dynamo  # it looks at functions of `torch.cuda` when first imported, which must then be the real ones
 
-from vramscope.record import autocast, cards, checkpoints, composites, cuda, kernels, libraries, refusals
+from vramscope.record import autocast, cards, checkpoints, composites, cuda, kernels, libraries, refusals, saving
 from vramscope.record.cards import Card
 from vramscope.record.errors import Finished, RecordingError
 from vramscope.record.imports import OnImport
@@ -38,9 +39,18 @@ class recording:
     """
 
     def __init__(
-        self, path: str, gpu: str = DEFAULT_CARD, steps: int | None = None, command: list[str] | None = None
+        self,
+        path: str,
+        gpu: str = DEFAULT_CARD,
+        steps: int | None = None,
+        command: list[str] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """A recording to the file at `path`, on the card named `gpu`."""
+        """A recording to the file at `path`, on the card named `gpu`.
+
+        `progress` is called after each step with its number and the operations so far.
+        """
+        self.progress = progress
         self.path = path
         self.card = cards.find(gpu)
         self.steps = steps
@@ -56,7 +66,7 @@ class recording:
         self.writer = Writer(self.path)
         self.recorder = Recorder(self.writer)
         self.patches = Patches()
-        self.phases = Phases(self.recorder, self.patches, self.steps)
+        self.phases = Phases(self.recorder, self.patches, self.steps, self.progress)
         self._header(self.card)
         try:
             self._install()
@@ -78,6 +88,7 @@ class recording:
         self.watcher = OnImport(
             {
                 "transformers.modeling_utils": lambda m: checkpoints.patch(m, self.patches),
+                "safetensors.torch": lambda m: saving.patch(m, self.patches),
                 "bitsandbytes.functional": lambda m: refusals.bitsandbytes(m, self.patches),
             }
         )

@@ -66,9 +66,9 @@ def read(path: str, point: Point) -> Recorded:
     return found
 
 
-def monomials(variables: int, degree: int) -> list[Point]:
-    """Exponents of a basis: up to `degree` in the last variable, up to 1 in the others."""
-    limits = [1] * (variables - 1) + [degree]
+def monomials(varies: list[bool], degree: int) -> list[Point]:
+    """Exponents of a basis: up to `degree` in the last variable, up to 1 in the others, none in what does not vary."""
+    limits = [int(v) for v in varies[:-1]] + [degree * varies[-1]]
     return list(itertools.product(*(range(limit + 1) for limit in limits)))
 
 
@@ -104,9 +104,9 @@ class Fit:
     def __init__(self, points: list[Point]) -> None:
         """The highest degree that leaves a point to check; raises ValueError if there are too few points."""
         self.points = points
-        variables = len(points[0])
+        varies = [len({p[k] for p in points}) > 1 for k in range(len(points[0]))]
         for degree in (2, 1):
-            self.basis = monomials(variables, degree)
+            self.basis = monomials(varies, degree)
             self.chosen = self._independent()
             if len(self.chosen) == len(self.basis) and len(points) > len(self.basis):
                 break

@@ -67,6 +67,10 @@ class Emulated(torch.Tensor):
         """Shape, type and device; there are no elements to show."""
         return f"tensor(..., device='{self.home}', size={tuple(self.shape)}, dtype={self.dtype})"
 
+    def __format__(self, spec: str) -> str:
+        """A single element as the number that it is, as `Tensor.__format__` does."""
+        return format(self.item(), spec) if self.dim() == 0 else object.__format__(self, spec)
+
     def __reduce_ex__(self, protocol: int) -> Any:
         """Pickles as zeros of the shape, so that checkpoints can be written."""
         return torch.zeros, (tuple(self.shape),)

@@ -10,6 +10,7 @@ import sys
 
 from vramscope.record import sizes
 from vramscope.record.errors import RecordingError
+from vramscope.runs import environment
 
 # Sizes of `--vary batch,seq` without values: enough for a square in the length and one to check.
 BATCHES = (2, 3, 4)
@@ -64,7 +65,9 @@ def run(options: argparse.Namespace, script: list[str]) -> int:
     for point in grid:
         path = f"{stem}-{'-'.join(f'{n}{v}' for n, v in zip(names, point, strict=True))}.vram.gz"
         done = subprocess.run(
-            [sys.executable, "-m", "vramscope.record", *command(options, script, varied, point, path)], check=False
+            [sys.executable, "-m", "vramscope.record", *command(options, script, varied, point, path)],
+            env=environment(),
+            check=False,
         )
         if done.returncode:
             raise RecordingError(f"The script could not be recorded at {dict(zip(names, point, strict=True))}.")
