@@ -18,8 +18,9 @@ use crate::pages::course::CoursePage;
 use crate::pages::diagnose::DiagnosePage;
 use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
 use crate::pages::plans::PlansPage;
+use crate::pages::recorded::RecordedPage;
 use crate::part::part;
-use crate::worker::{Begin, Closer, Timer, begin_time, later};
+use crate::worker::{Begin, Closer, Recorder, Timer, begin_time, later, recorder};
 
 /// Something of a chunk; or the chunk could not be had. The browser's console says why.
 type Come<T> = Result<T, SplitLoaderError>;
@@ -39,6 +40,8 @@ pub enum Later {
     Course,
     /// The page `/diagnose`.
     Diagnose,
+    /// The page `/recorded`.
+    Recorded,
     /// The page `/recommend`.
     Recommend,
     /// Setups side by side.
@@ -59,6 +62,7 @@ impl Later {
             Self::Benchmarks => Box::pin(benchmarks()),
             Self::Course => Box::pin(course()),
             Self::Diagnose => Box::pin(diagnose()),
+            Self::Recorded => Box::pin(recorded()),
             Self::Recommend => Box::pin(recommend()),
             Self::Compare => Box::pin(compare()),
             Self::Explanation => Box::pin(explanation()),
@@ -86,6 +90,11 @@ fn course() -> Come<Make> {
 #[wasm_split(diagnose, fallible)]
 fn diagnose() -> Come<Make> {
     Ok(|| view! { <DiagnosePage /> }.into_any())
+}
+
+#[wasm_split(recorded, fallible)]
+fn recorded() -> Come<Make> {
+    Ok(|| view! { <RecordedPage /> }.into_any())
 }
 
 #[wasm_split(recommend, fallible)]
@@ -147,6 +156,12 @@ pub fn closer_work() -> Come<Closer> {
 #[wasm_split(time, fallible)]
 pub fn time_work() -> Come<Timer> {
     Ok(begin_time)
+}
+
+/// What plays recordings.
+#[wasm_split(recorded, fallible)]
+pub fn recorder_work() -> Come<Recorder> {
+    Ok(recorder())
 }
 
 /// What runs most families of models.

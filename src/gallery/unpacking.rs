@@ -21,7 +21,10 @@ impl fmt::Display for Damaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Beginning => f.write_str("this is no packed recording: its first line is not that of one"),
-            Self::Line(number) => write!(f, "line {number} of the packed recording is damaged; fetch the file again"),
+            Self::Line(number) => write!(
+                f,
+                "line {number} of the packed recording is damaged; fetch the file again"
+            ),
             Self::TooLarge => f.write_str("the packed recording unpacks to more than is allowed; fetch the file again"),
         }
     }
@@ -153,9 +156,15 @@ mod tests {
             }
             let mut recording = Vec::new();
             let file = std::fs::File::open(&path).expect("it is there");
-            flate2::read::GzDecoder::new(file).read_to_end(&mut recording).expect("gzip");
+            flate2::read::GzDecoder::new(file)
+                .read_to_end(&mut recording)
+                .expect("gzip");
             let packed = pack(&recording).expect("the recorder wrote it");
-            assert_eq!(unpack(&packed, recording.len()).as_deref(), Ok(&recording[..]), "{path:?}");
+            assert_eq!(
+                unpack(&packed, recording.len()).as_deref(),
+                Ok(&recording[..]),
+                "{path:?}"
+            );
             assert_eq!(unpack(&packed, recording.len() - 1), Err(Damaged::TooLarge));
             seen += 1;
         }
@@ -167,7 +176,11 @@ mod tests {
         assert_eq!(unpack(b"{}", 9), Err(Damaged::Beginning));
         let of = |line: &str| unpack(&[FIRST, line.as_bytes()].concat(), 99);
         assert_eq!(of("{\"t\":\"free\",\"s\":[]}\n"), Err(Damaged::Line(2)));
-        assert_eq!(of("{}\n{\"t\":\"why\",\"s\":f-1}\n"), Err(Damaged::Line(3)), "there is no storage -1");
+        assert_eq!(
+            of("{}\n{\"t\":\"why\",\"s\":f-1}\n"),
+            Err(Damaged::Line(3)),
+            "there is no storage -1"
+        );
         assert_eq!(of("{\"t\":\"op\",\"mod\":x}\n"), Err(Damaged::Line(2)));
     }
 

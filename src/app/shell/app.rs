@@ -5,7 +5,7 @@ use super::header::Header;
 use super::install::SingleFileLink;
 use super::notices::Notices;
 use super::update::UpdateNotice;
-use super::{MyCard, Store, fault, language, theme};
+use super::{Given, MyCard, Store, fault, language, theme};
 use crate::chunk::{Later, LaterPage};
 use crate::i18n::{Language, Words, t, use_i18n};
 use crate::pages::plan::PlanPage;
@@ -19,6 +19,7 @@ pub fn app(language: Language) -> impl IntoView {
     let store = Store::provide();
     Engine::provide();
     MyCard::provide();
+    Given::provide();
     language::follow(store, i18n);
     theme::follow(store);
     fault::follow(i18n);
@@ -63,6 +64,7 @@ pub fn Routed() -> impl IntoView {
             Route::Course => view! { <LaterPage of=Later::Course /> }.into_any(),
             Route::Diagnose => view! { <LaterPage of=Later::Diagnose /> }.into_any(),
             Route::Plan => view! { <PlanPage /> }.into_any(),
+            Route::Recorded => view! { <LaterPage of=Later::Recorded /> }.into_any(),
             Route::Recommend => view! { <LaterPage of=Later::Recommend /> }.into_any(),
         })
     })

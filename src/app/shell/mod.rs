@@ -8,6 +8,7 @@ mod embed_code;
 pub mod fault;
 mod header;
 mod host;
+mod given;
 mod install;
 mod language;
 mod my_card;
@@ -19,6 +20,7 @@ mod update;
 
 pub use clipboard::copy as copy_text;
 pub use copy_button::CopyButton;
+pub use given::Given;
 pub use my_card::MyCard;
 pub use store::{Near, Store};
 pub use theme::CurrentTheme;

@@ -4,6 +4,8 @@ pub enum Route {
     /// Plan a training run.
     #[default]
     Plan,
+    /// What a recorded step takes.
+    Recorded,
     /// Memory and time of attention against length.
     Attention,
     /// What to run on some hardware.
@@ -18,8 +20,9 @@ pub enum Route {
 
 impl Route {
     /// All routes, in the order of the menu.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Plan,
+        Self::Recorded,
         Self::Recommend,
         Self::Attention,
         Self::Diagnose,
@@ -31,6 +34,7 @@ impl Route {
     pub const fn path(self) -> &'static str {
         match self {
             Self::Plan => "/",
+            Self::Recorded => "/recorded",
             Self::Recommend => "/recommend",
             Self::Attention => "/attention",
             Self::Diagnose => "/diagnose",

@@ -6,6 +6,7 @@ use super::batches::BatchWork;
 use super::coded::Coded;
 use super::host::{Kept, Parts};
 use super::plans::PlanWork;
+use super::played::Recorder;
 use super::protocol::{Answer, Ask};
 use super::run::{Subject, model};
 use super::sweep::SweepWork;
@@ -47,7 +48,7 @@ pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
         }
         Ask::Derive { quantity, changed, .. } => {
             let quantity = quantity.open()?;
-            let now = kept.subject.explained(&kept.ran.report, kept.card.as_ref());
+            let now = kept.subject.as_ref()?.explained(&kept.ran.report, kept.card.as_ref());
             let found = match changed {
                 None => now.derivation(&quantity)?,
                 Some(entries) => {
@@ -81,6 +82,10 @@ pub enum Need {
     Timer,
     /// What runs most families of models.
     Models,
+    /// [`Recorder`].
+    Recorder,
+    /// A recording, unpacked.
+    Unpacked,
 }
 
 impl Need {
@@ -93,6 +98,7 @@ impl Need {
             Ask::Plan(_) => Some(Self::Plan),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
+            Ask::Recorded { .. } | Ask::RecordedJson { .. } => Some(Self::Recorder),
             _ => None,
         };
         let runs = match ask {
@@ -129,6 +135,8 @@ pub struct Here {
     pub timer: Option<Timer>,
     /// Whether models of every family run.
     pub models: bool,
+    /// What plays recordings.
+    pub recorder: Option<Recorder>,
 }
 
 impl Here {
@@ -143,6 +151,7 @@ impl Here {
             closer: Some(closer),
             timer: Some(super::time::begin),
             models: true,
+            recorder: Some(super::played::recorder()),
         }
     }
 
@@ -156,6 +165,8 @@ impl Here {
             Need::Closer => self.closer.is_some(),
             Need::Timer => self.timer.is_some(),
             Need::Models => self.models,
+            Need::Recorder => self.recorder.is_some(),
+            Need::Unpacked => false,
         }
     }
 
@@ -169,6 +180,9 @@ impl Here {
             Need::Plan => self.plan = Some(crate::chunk::plan_work().await.ok()?),
             Need::Closer => self.closer = Some(crate::chunk::closer_work().await.ok()?),
             Need::Timer => self.timer = Some(crate::chunk::time_work().await.ok()?),
+            Need::Recorder => self.recorder = Some(crate::chunk::recorder_work().await.ok()?),
+            // That is of one question (`Pump::unpack`).
+            Need::Unpacked => {}
             Need::Models => {
                 crate::chunk::further_models().await.ok()?.provide();
                 self.models = true;

@@ -17,9 +17,11 @@ pub mod later;
 mod link;
 mod near;
 pub mod plans;
+mod played;
 pub mod protocol;
 #[cfg(target_arch = "wasm32")]
 mod pump;
+pub mod recorded;
 mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
@@ -38,6 +40,8 @@ pub use coded::Coded;
 pub use export::Export;
 #[cfg(target_arch = "wasm32")]
 pub use later::{Begin, Closer, Timer};
+#[cfg(target_arch = "wasm32")]
+pub use played::{Recorder, recorder};
 pub use protocol::{Answer, Ask, Progress, Refusal, Slot, Tested, TimeEntries};
 pub use run::model;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use vramscope_engine::report::derivation::{Derivation, Quantity};
 use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
+use super::recorded::{Fault, Packed, RecordedRun};
 use super::timing::{NoTime, Timing};
 use super::view::{Details, Live, Run, Summary};
 use crate::state::Draft;
@@ -51,6 +52,21 @@ pub enum Slot {
 pub enum Ask {
     /// The run of these entries: [`Answer::Run`]. The host keeps its tensors for the questions below.
     Run(Draft),
+    /// What a recording takes: [`Answer::Recorded`]. The host keeps its tensors for the questions below.
+    Recorded {
+        /// The recording.
+        file: Packed,
+        /// Card and allocator.
+        entries: Draft,
+        /// True where it is seen first: then it may be held against the card that it was made for.
+        first: bool,
+    },
+    /// The answer to a recording that the host still keeps, as the command line's `--format json` has it:
+    /// [`Answer::File`]; else no answer.
+    RecordedJson {
+        /// [`Run::id`].
+        run: u32,
+    },
     /// The details of a run that the host still keeps: [`Answer::Details`]; else no answer.
     Details {
         /// [`Run::id`].
@@ -117,6 +133,7 @@ impl Ask {
     pub const fn run(&self) -> Option<u32> {
         match self {
             Self::Details { run }
+            | Self::RecordedJson { run }
             | Self::Live { run, .. }
             | Self::Export { run, .. }
             | Self::Time { run, .. }
@@ -178,6 +195,8 @@ pub struct Tested {
 pub enum Answer {
     /// The run, or why there is none.
     Run(Result<Box<Run>, Refusal>),
+    /// What a recording takes, or why it cannot be played.
+    Recorded(Coded<Result<RecordedRun, Fault>>),
     /// The details of a run.
     Details(Box<Details>),
     /// What lives at an instant.
