@@ -40,6 +40,8 @@ pub enum Lazy {
     Course,
     /// The page `/diagnose`.
     Diagnose,
+    /// The page `/recorded`.
+    Recorded,
     /// The page `/recommend`.
     Recommend,
     /// Setups side by side.

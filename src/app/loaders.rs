@@ -17,8 +17,9 @@ use crate::pages::course::CoursePage;
 use crate::pages::diagnose::DiagnosePage;
 use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
 use crate::pages::plans::PlansPage;
-use crate::worker::begin_time;
+use crate::pages::recorded::RecordedPage;
 use crate::worker::later::{self, Begin, Closer, Here, Need, Timer};
+use crate::worker::{Recorder, begin_time, recorder};
 
 /// Fetches the chunk of a part of the page, unless it is there.
 pub fn part(of: Lazy) -> Fetch<MakeView> {
@@ -27,6 +28,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Benchmarks => Box::pin(benchmarks()),
         Lazy::Course => Box::pin(course()),
         Lazy::Diagnose => Box::pin(diagnose()),
+        Lazy::Recorded => Box::pin(recorded()),
         Lazy::Recommend => Box::pin(recommend()),
         Lazy::Compare => Box::pin(compare()),
         Lazy::Explanation => Box::pin(explanation()),
@@ -45,6 +47,9 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
             Need::Plan => here.plan = Some(plan_work().await.ok()?),
             Need::Closer => here.closer = Some(closer_work().await.ok()?),
             Need::Timer => here.timer = Some(time_work().await.ok()?),
+            Need::Recorder => here.recorder = Some(recorder_work().await.ok()?),
+            // That is of one question (`Pump::unpack`).
+            Need::Unpacked => {}
             Need::Models => {
                 further_models().await.ok()?.provide();
                 here.models = true;
@@ -72,6 +77,11 @@ fn course() -> Fetched<MakeView> {
 #[wasm_split(diagnose, fallible)]
 fn diagnose() -> Fetched<MakeView> {
     Ok(|| view! { <DiagnosePage /> }.into_any())
+}
+
+#[wasm_split(recorded, fallible)]
+fn recorded() -> Fetched<MakeView> {
+    Ok(|| view! { <RecordedPage /> }.into_any())
 }
 
 #[wasm_split(recommend, fallible)]
@@ -127,6 +137,11 @@ fn closer_work() -> Fetched<Closer> {
 #[wasm_split(time, fallible)]
 fn time_work() -> Fetched<Timer> {
     Ok(begin_time)
+}
+
+#[wasm_split(recorded, fallible)]
+fn recorder_work() -> Fetched<Recorder> {
+    Ok(recorder())
 }
 
 #[wasm_split(models, fallible)]

@@ -72,19 +72,7 @@ impl Simulation {
     /// Asks the engine now and after every change of the entries.
     pub fn provide(store: Store) -> Self {
         let reading = store.reading();
-        let simulation = Self {
-            model: Memo::new(move |_| reading.with(|r| model(r).ok())),
-            outcome: RwSignal::new(Outcome::Waiting),
-            detailed: RwSignal::new(None),
-            stale: RwSignal::new(false),
-            entries: StoredValue::default(),
-            known: StoredValue::default(),
-            asked: StoredValue::new(0),
-            waiting: StoredValue::new(None),
-            patience: Pending::new(),
-            resting: Pending::new(),
-        };
-        provide_context(simulation);
+        let simulation = Self::of(Memo::new(move |_| reading.with(|r| model(r).ok())));
         let engine = Engine::get();
         Effect::new(move || {
             let near = store.near().get();
@@ -102,6 +90,36 @@ impl Simulation {
             untrack(|| simulation.follow(engine, entries));
         });
         simulation
+    }
+
+    /// One that asks nothing by itself: it is told of a run that was recorded ([`Self::tell`]).
+    pub fn provide_recorded() -> Self {
+        Self::of(Memo::new(|_| None))
+    }
+
+    /// Of a model, with nothing to show yet, for every component below.
+    fn of(model: Memo<Option<Model>>) -> Self {
+        let simulation = Self {
+            model,
+            outcome: RwSignal::new(Outcome::Waiting),
+            detailed: RwSignal::new(None),
+            stale: RwSignal::new(false),
+            entries: StoredValue::default(),
+            known: StoredValue::default(),
+            asked: StoredValue::new(0),
+            waiting: StoredValue::new(None),
+            patience: Pending::new(),
+            resting: Pending::new(),
+        };
+        provide_context(simulation);
+        simulation
+    }
+
+    /// Shows this run, or why there is none.
+    pub fn tell(self, engine: Engine, outcome: Outcome) {
+        self.stale.set(false);
+        self.outcome.set(outcome);
+        after_paint(move || self.ask_details(engine));
     }
 
     fn follow(self, engine: Engine, entries: Draft) {

@@ -109,6 +109,8 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Model => t_string!(i18n, setup.model).to_string(),
         Key::Config => t_string!(i18n, setup.config).to_string(),
         Key::Gpu => t_string!(i18n, setup.gpu).to_string(),
+        Key::Recording => t_string!(i18n, nav.recorded).to_string(),
+        Key::ExpandableSegments => t_string!(i18n, setup.expandable_segments).to_string(),
         Key::LimitGib => t_string!(i18n, setup.limit_gib).to_string(),
         Key::Phase => t_string!(i18n, setup.phase).to_string(),
         Key::NewTokens => t_string!(i18n, setup.new_tokens).to_string(),
@@ -175,6 +177,9 @@ pub fn choice(i18n: Words, key: Key, value: &str) -> String {
         (Key::Phase, "train") => t_string!(i18n, choice.phase_train).to_string(),
         (Key::Phase, "evaluate") => t_string!(i18n, choice.phase_evaluate).to_string(),
         (Key::Phase, "generate") => t_string!(i18n, choice.phase_generate).to_string(),
+        (Key::ExpandableSegments, "recorded") => t_string!(i18n, recorded.as_recorded).to_string(),
+        (Key::ExpandableSegments, "true") => t_string!(i18n, what_if.on).to_string(),
+        (Key::ExpandableSegments, "false") => t_string!(i18n, what_if.off).to_string(),
         (Key::Packing, "padded") => t_string!(i18n, choice.padded).to_string(),
         (Key::Packing, "packed") => t_string!(i18n, choice.packed).to_string(),
         (Key::Ckpt, "none") => t_string!(i18n, choice.ckpt_none).to_string(),
@@ -303,6 +308,39 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
                 seq = seq
             )
             .to_string()
+        }
+        "recording-one-step" => t_string!(i18n, warning.recording_one_step, message = m),
+        "recording-no-update" => t_string!(i18n, warning.recording_no_update, message = m),
+        "recording-other-pytorch" => {
+            let (version, rules) = (arg("version"), arg("rules"));
+            t_string!(
+                i18n,
+                warning.recording_other_pytorch,
+                message = m,
+                version = version,
+                rules = rules
+            )
+        }
+        "recording-unknown-workspace" => {
+            let (operations, count) = (arg("operations"), arg("count"));
+            t_string!(
+                i18n,
+                warning.recording_unknown_workspace,
+                message = m,
+                operations = operations,
+                count = count
+            )
+        }
+        "recording-assumed" => {
+            let (what, how, count) = (arg("what"), arg("how"), arg("count"));
+            t_string!(
+                i18n,
+                warning.recording_assumed,
+                message = m,
+                what = what,
+                how = how,
+                count = count
+            )
         }
         "paged-states" => t_string!(i18n, warning.paged_states, message = m, bytes = bytes).to_string(),
         "stages" => t_string!(

@@ -2,6 +2,7 @@
 
 mod bench_wasm;
 mod build;
+mod gallery;
 mod lint;
 mod measure;
 mod plans;
@@ -12,6 +13,7 @@ mod test;
 
 pub use bench_wasm::bench_wasm;
 pub use build::{Build, WASM_RUSTFLAGS, build};
+pub use gallery::{gallery, gallery_folder};
 pub use lint::lint;
 pub use measure::measure;
 pub use plans::plans;

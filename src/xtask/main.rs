@@ -17,6 +17,8 @@ with the system's package manager.
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
   cargo xtask table          the table of measured against predicted in tests/data, made anew
   cargo xtask plans          the ready plans in tests/data, made anew: minutes
+  cargo xtask gallery [ID…]  recordings of the gallery in src/gallery, made anew; --python PATH: not the tests' Python;
+                             --from FOLDER: packs recordings that are there; --unpack ID: one as .vram.gz into target
   cargo xtask bench-wasm     how long the largest estimate takes in WebAssembly, by Node.js
   cargo xtask measure        bytes and times of a visit to the page, in a real browser
   cargo xtask shots          screenshots of the built page into target/shots
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         "lint" => commands::lint(),
         "table" => commands::table(),
         "plans" => commands::plans(),
+        "gallery" => commands::gallery(rest),
         "bench-wasm" => commands::bench_wasm(),
         "measure" => commands::measure(),
         "shots" => commands::shots(),

@@ -3,6 +3,7 @@
 
 mod course;
 mod dense;
+mod gallery;
 mod glue;
 mod imports;
 mod markup;
@@ -74,6 +75,7 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     styles::join(&mut page)?;
     words::write(&mut page)?;
     course::write(&mut page)?;
+    gallery::write(&mut page)?;
     page.add("data/plans.jsonl", &std::fs::read(root().join(READY_PLANS))?)?;
     for (name, program) in [(APP, &app), (READERS, &readers)] {
         page.add(&format!("{name}.js"), program.glue.as_bytes())?;

@@ -24,6 +24,7 @@ mod offline;
 mod page;
 mod reading;
 mod recommend;
+mod recorded;
 mod room;
 mod same_bytes;
 mod saved;

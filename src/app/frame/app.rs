@@ -11,7 +11,7 @@ use crate::i18n::{Language, Words, t, use_i18n};
 use crate::lazy::{Lazy, LazyPage};
 use crate::pages::plan::PlanPage;
 use crate::part::part;
-use crate::shell::{MyCard, Store, fault, language, theme};
+use crate::shell::{Given, MyCard, Store, fault, language, theme};
 use crate::state::Route;
 use crate::worker::Engine;
 
@@ -21,6 +21,7 @@ pub fn app(language: Language) -> impl IntoView {
     let store = Store::provide();
     Engine::provide();
     MyCard::provide();
+    Given::provide();
     language::follow(store, i18n);
     theme::follow(store);
     fault::follow(i18n);
@@ -65,6 +66,7 @@ pub fn Routed() -> impl IntoView {
             Route::Course => view! { <LazyPage of=Lazy::Course /> }.into_any(),
             Route::Diagnose => view! { <LazyPage of=Lazy::Diagnose /> }.into_any(),
             Route::Plan => view! { <PlanPage /> }.into_any(),
+            Route::Recorded => view! { <LazyPage of=Lazy::Recorded /> }.into_any(),
             Route::Recommend => view! { <LazyPage of=Lazy::Recommend /> }.into_any(),
         })
     })

@@ -55,6 +55,7 @@ fn Pages() -> impl IntoView {
             Route::Diagnose => t_string!(i18n, nav.diagnose).to_string(),
             Route::Benchmarks => t_string!(i18n, nav.benchmarks).to_string(),
             Route::Plan => t_string!(i18n, nav.plan).to_string(),
+            Route::Recorded => t_string!(i18n, nav.recorded).to_string(),
             Route::Recommend => t_string!(i18n, nav.recommend).to_string(),
         };
         view! {

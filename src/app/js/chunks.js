@@ -10,3 +10,20 @@ const fetchChunk = async (name) => {
   // A server that does not know the type of WebAssembly; else it could not be compiled while it loads.
   return isTyped ? response : new Response(response.body, { headers: { "content-type": "application/wasm" } });
 };
+
+/** Bytes of gzip unpacked, up to where they are cut; nothing where they are more than `most`. */
+vramscope.unpack = async (bytes, most) => {
+  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+  const parts = [];
+  let size = 0;
+  for (;;) {
+    const part = await reader.read().catch(() => ({ done: true }));
+    if (part.done) break;
+    size += part.value.length;
+    if (size > most) return void reader.cancel();
+    parts.push(part.value);
+  }
+  const all = new Uint8Array(size);
+  for (const part of parts.reverse()) all.set(part, (size -= part.length));
+  return all;
+};

@@ -6,6 +6,7 @@ pub mod course;
 pub mod diagnose;
 pub mod plan;
 pub mod plans;
+pub mod recorded;
 
 use crate::shell::Store;
 use crate::state::Key;

@@ -3,6 +3,7 @@
 mod clipboard;
 mod copy_button;
 pub mod fault;
+mod given;
 pub mod language;
 mod my_card;
 pub mod preferences;
@@ -11,6 +12,7 @@ pub mod theme;
 
 pub use clipboard::copy as copy_text;
 pub use copy_button::CopyButton;
+pub use given::Given;
 pub use my_card::MyCard;
 pub use store::{Near, Store};
 pub use theme::{CurrentTheme, Theme};

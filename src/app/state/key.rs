@@ -11,6 +11,10 @@ pub enum Key {
     Model,
     /// A pasted `config.json`; replaces [`Key::Model`].
     Config,
+    /// A recording: a name of the gallery, or a file beside the page.
+    Recording,
+    /// The segments of the allocator under a recording.
+    ExpandableSegments,
     /// The card.
     Gpu,
     /// Limit of the bytes that the allocator may reserve.
@@ -145,9 +149,11 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 67] = [
+    pub const ALL: [Self; 69] = [
         Self::Model,
         Self::Config,
+        Self::Recording,
+        Self::ExpandableSegments,
         Self::Gpu,
         Self::LimitGib,
         Self::Phase,
@@ -223,6 +229,8 @@ impl Key {
         match self {
             Self::Model => "model",
             Self::Config => "config",
+            Self::Recording => "recording",
+            Self::ExpandableSegments => "expandable_segments",
             Self::Gpu => "gpu",
             Self::LimitGib => "limit_gib",
             Self::Phase => "phase",
@@ -299,12 +307,20 @@ impl Key {
     /// Format of the key's text.
     pub const fn form(self) -> Form {
         match self {
-            Self::Model | Self::Config | Self::Gpu | Self::Id | Self::Data | Self::Margin | Self::Open => Form::Text,
+            Self::Model
+            | Self::Config
+            | Self::Recording
+            | Self::Gpu
+            | Self::Id
+            | Self::Data
+            | Self::Margin
+            | Self::Open => Form::Text,
             Self::Samples | Self::Effective => Form::OptionalCount,
             Self::PricePerHour | Self::Watts => Form::Amount,
             Self::Gpus => Form::Count,
             Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum | Self::NewTokens => Form::Count,
             Self::LimitGib => Form::Gib,
+            Self::ExpandableSegments => Form::Choice(&["recorded", "true", "false"]),
             Self::Lengths => Form::Lengths,
             Self::Packing => Form::Choice(&["padded", "packed"]),
             Self::Phase => Form::Choice(&["train", "evaluate", "generate"]),
@@ -366,6 +382,8 @@ impl Key {
             self,
             Self::Model
                 | Self::Config
+                | Self::Recording
+                | Self::ExpandableSegments
                 | Self::Gpu
                 | Self::LimitGib
                 | Self::Phase
@@ -434,6 +452,8 @@ impl Key {
         match self {
             Self::Model => "llava-1.5-7b",
             Self::Gpu => "H100 SXM",
+            Self::Recording => "",
+            Self::ExpandableSegments => "recorded",
             Self::Batch | Self::Images | Self::Accum | Self::Gpus => "1",
             Self::Margin => "5",
             Self::Effective | Self::Open => "",

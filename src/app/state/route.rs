@@ -6,6 +6,8 @@ pub enum Route {
     /// Memory calculator for a training run.
     #[default]
     Plan,
+    /// What a recorded step takes.
+    Recorded,
     /// Memory and time of attention against length.
     Attention,
     /// Recommended setups for given hardware.
@@ -20,8 +22,9 @@ pub enum Route {
 
 impl Route {
     /// All routes in the order of the menu.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Plan,
+        Self::Recorded,
         Self::Recommend,
         Self::Attention,
         Self::Diagnose,
@@ -33,6 +36,7 @@ impl Route {
     pub const fn path(self) -> &'static str {
         match self {
             Self::Plan => "/",
+            Self::Recorded => "/recorded",
             Self::Recommend => "/recommend",
             Self::Attention => "/attention",
             Self::Diagnose => "/diagnose",

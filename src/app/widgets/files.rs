@@ -16,6 +16,8 @@ pub fn dropped(take: Callback<Vec<File>>) -> impl Attribute {
     };
     let drop = move |event: DragEvent| {
         event.prevent_default();
+        // Not for what lies around it, too.
+        event.stop_propagation();
         over.set(false);
         take.run(all(event.data_transfer().and_then(|data| data.files())));
     };

@@ -9,6 +9,8 @@ pub fn help(i18n: Words, key: Key) -> Option<String> {
         Key::Model => t_string!(i18n, help.model),
         Key::Config => t_string!(i18n, help.config),
         Key::Gpu => t_string!(i18n, help.gpu),
+        Key::ExpandableSegments => t_string!(i18n, help.expandable_segments),
+        Key::Recording => t_string!(i18n, help.recording),
         Key::LimitGib => t_string!(i18n, help.limit_gib),
         Key::Phase => t_string!(i18n, help.phase),
         Key::NewTokens => t_string!(i18n, help.new_tokens),

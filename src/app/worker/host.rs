@@ -7,6 +7,7 @@ use vramscope_engine::report::Instant;
 use super::later::{Here, Need};
 use super::near::NearWork;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
+use super::recorded::{Packed, Unpacked};
 use super::run::Subject;
 use super::setups::SetupsWork;
 use super::slices::{Kept, Parts};
@@ -19,6 +20,8 @@ pub struct Host {
     /// Ordered by urgency, most urgent first.
     jobs: BTreeMap<Slot, Job>,
     kept: Option<Kept>,
+    /// The last recording.
+    unpacked: Option<(u32, Unpacked)>,
     here: Here,
 }
 
@@ -114,6 +117,21 @@ impl Host {
         }
     }
 
+    /// The recording that the most urgent question about one waits for.
+    pub fn packed(&self) -> Option<Packed> {
+        let waits = |job: &&Job| job.need == Some(Need::Unpacked);
+        match &self.jobs.values().find(waits)?.work {
+            Work::Asked(Ask::Recorded { file, .. }) => Some(file.clone()),
+            _ => None,
+        }
+    }
+
+    /// A recording is unpacked: the question about it can begin.
+    pub fn receive_unpacked(&mut self, number: u32, unpacked: Unpacked) {
+        self.unpacked = Some((number, unpacked));
+        self.receive(self.here);
+    }
+
     /// Takes the most urgent job that matches the predicate.
     fn pop_first(&mut self, is_wanted: impl Fn(&Job) -> bool) -> Option<(Slot, Job)> {
         let (&slot, _) = self.jobs.iter().find(|(_, job)| is_wanted(job))?;
@@ -168,6 +186,15 @@ impl Host {
                     }
                 }
             }
+            Ask::Recorded { file, entries, first } => {
+                let recorder = self.here.recorder.ok_or(Need::Recorder)?;
+                let unpacked = self.unpacked.as_ref().filter(|(number, _)| *number == file.number);
+                let (_, unpacked) = unpacked.ok_or(Need::Unpacked)?;
+                self.kept = None;
+                let (answer, kept) = (recorder.play)(id, unpacked, entries, *first);
+                self.kept = kept;
+                Ok(Some(answer))
+            }
             ask => Ok(self.about(ask)),
         }
     }
@@ -181,8 +208,10 @@ impl Host {
             }
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
+            Ask::RecordedJson { run } => (self.here.recorder?.json)(self.kept(*run)?),
             // Not questions about a kept run.
             Ask::Run(_)
+            | Ask::Recorded { .. }
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
             | Ask::Near(_)
@@ -199,7 +228,13 @@ impl Host {
         let ran = subject.run()?;
         let run = subject.told(id, &ran);
         let card = run.card.clone().ok();
-        self.kept = Some(Kept { id, subject, ran, card });
+        self.kept = Some(Kept {
+            id,
+            subject: Some(subject),
+            recorded: None,
+            ran,
+            card,
+        });
         Ok(Answer::Run(Ok(Box::new(run))))
     }
 

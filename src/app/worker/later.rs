@@ -4,6 +4,7 @@ use super::attention::AttentionWork;
 use super::batches::BatchWork;
 use super::coded::Coded;
 use super::plans::PlanWork;
+use super::played::Recorder;
 use super::protocol::{Answer, Ask};
 use super::run::{Subject, model};
 use super::slices::{Kept, Parts};
@@ -46,7 +47,7 @@ pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
         }
         Ask::Derive { quantity, changed, .. } => {
             let quantity = quantity.open()?;
-            let now = kept.subject.explained(&kept.ran.report, kept.card.as_ref());
+            let now = kept.subject.as_ref()?.explained(&kept.ran.report, kept.card.as_ref());
             let found = match changed {
                 None => now.derivation(&quantity)?,
                 Some(entries) => {
@@ -99,6 +100,10 @@ pub enum Need {
     Timer,
     /// Code of the model families outside the first download.
     Models,
+    /// [`Recorder`].
+    Recorder,
+    /// A recording, unpacked.
+    Unpacked,
 }
 
 impl Need {
@@ -112,6 +117,7 @@ impl Need {
             Ask::Plan(_) => Some(Self::Plan),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
+            Ask::Recorded { .. } | Ask::RecordedJson { .. } => Some(Self::Recorder),
             _ => None,
         };
         let runs = match ask {
@@ -148,6 +154,8 @@ pub struct Here {
     pub timer: Option<Timer>,
     /// True once models of all families can run.
     pub models: bool,
+    /// What plays recordings.
+    pub recorder: Option<Recorder>,
 }
 
 impl Here {
@@ -162,6 +170,7 @@ impl Here {
             closer: Some(closer),
             timer: Some(super::time::begin),
             models: true,
+            recorder: Some(super::played::recorder()),
         }
     }
 
@@ -175,6 +184,8 @@ impl Here {
             Need::Closer => self.closer.is_some(),
             Need::Timer => self.timer.is_some(),
             Need::Models => self.models,
+            Need::Recorder => self.recorder.is_some(),
+            Need::Unpacked => false,
         }
     }
 }

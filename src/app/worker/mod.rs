@@ -17,14 +17,16 @@ pub mod later;
 mod link;
 mod near;
 pub mod plans;
+mod played;
 pub mod protocol;
 #[cfg(target_arch = "wasm32")]
 mod pump;
+pub mod recorded;
 mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
 mod setups;
-mod slices;
+pub mod slices;
 pub mod sweep;
 mod time;
 pub mod timing;
@@ -37,6 +39,8 @@ mod wire;
 pub use client::Engine;
 pub use coded::Coded;
 pub use export::Export;
+#[cfg(target_arch = "wasm32")]
+pub use played::{Recorder, recorder};
 pub use protocol::{Answer, Ask, Progress, Refusal, Slot, Tested, TimeEntries};
 pub use run::model;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use vramscope_plan::{Needed, Now, Point, Tried};
 use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
+use super::recorded::{Fault, Packed, RecordedRun};
 use super::timing::{NoTime, Timing};
 use super::view::{Details, Live, Run, Summary};
 use crate::state::Draft;
@@ -50,6 +51,21 @@ pub enum Slot {
 pub enum Ask {
     /// Run these entries; answered by [`Answer::Run`]. The host keeps the run for the questions below.
     Run(Draft),
+    /// What a recording takes: [`Answer::Recorded`]. The host keeps its tensors for the questions below.
+    Recorded {
+        /// The recording.
+        file: Packed,
+        /// Card and allocator.
+        entries: Draft,
+        /// True where it is seen first: then it may be held against the card that it was made for.
+        first: bool,
+    },
+    /// The answer to a recording that the host still keeps, as the command line's `--format json` has it:
+    /// [`Answer::File`]; else no answer.
+    RecordedJson {
+        /// [`Run::id`].
+        run: u32,
+    },
     /// Details of a kept run: [`Answer::Details`], or no answer if the run is gone.
     Details {
         /// Id of the run ([`Run::id`]).
@@ -114,6 +130,7 @@ impl Ask {
     pub const fn run(&self) -> Option<u32> {
         match self {
             Self::Details { run }
+            | Self::RecordedJson { run }
             | Self::Live { run, .. }
             | Self::Export { run, .. }
             | Self::Time { run, .. }
@@ -175,6 +192,8 @@ pub struct Tested {
 pub enum Answer {
     /// The run, or the reason for having none.
     Run(Result<Box<Run>, Refusal>),
+    /// What a recording takes, or why it cannot be played.
+    Recorded(Coded<Result<RecordedRun, Fault>>),
     /// The details of a run.
     Details(Box<Details>),
     /// Tensors live at an instant.

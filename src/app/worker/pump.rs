@@ -65,6 +65,9 @@ impl Pump {
 
     /// Loads the chunk that a question waits for; drops the question if it cannot be loaded.
     async fn fetch(self: Rc<Self>, need: Need) {
+        if need == Need::Unpacked {
+            return self.unpack().await;
+        }
         let here = self.host.borrow().here();
         let come = later::fetch(need, here).await;
         self.fetching.set(false);
@@ -77,6 +80,20 @@ impl Pump {
         };
         self.go_on();
         gone.into_iter().for_each(&self.deliver);
+    }
+
+    /// Unpacks the recording that a question waits for.
+    async fn unpack(self: Rc<Self>) {
+        let (packed, recorder) = {
+            let host = self.host.borrow();
+            (host.packed(), host.here().recorder)
+        };
+        if let Some((packed, recorder)) = packed.zip(recorder) {
+            let unpacked = (recorder.unpack)(packed.bytes).await;
+            self.host.borrow_mut().receive_unpacked(packed.number, unpacked);
+        }
+        self.fetching.set(false);
+        self.go_on();
     }
 
     fn slice(self: &Rc<Self>) {

@@ -1,5 +1,7 @@
 //! Work that is answered in slices, and the run that questions are asked about.
 
+use vramscope_engine::recording::About;
+
 use super::protocol::Answer;
 use super::run::{Ran, Subject};
 use super::view::Card;
@@ -8,8 +10,10 @@ use super::view::Card;
 pub struct Kept {
     /// Id of the run ([`Run::id`]).
     pub id: u32,
-    /// Model, setup and card that were simulated.
-    pub subject: Subject,
+    /// Model, setup and card that were simulated; `None` for a recording.
+    pub subject: Option<Subject>,
+    /// Recording; `None` for a simulation.
+    pub recorded: Option<Box<About>>,
     /// Result of the simulation.
     pub ran: Ran,
     /// Fit of the run on the card.

@@ -12,6 +12,7 @@ use vramscope_time::{Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, M
 use super::coded::Coded;
 use super::export::pretty;
 use super::protocol::{Answer, Ask, TimeEntries};
+use super::run::Subject;
 use super::slices::{Kept, Parts};
 use super::timing::{Basis, KernelTime, Line, NoTime, RunBill, Timing};
 use crate::state::{Draft, Key};
@@ -19,8 +20,14 @@ use crate::state::{Draft, Key};
 /// Starts answering a question that needs a run's time; yields no answer if the run is no longer kept.
 pub fn begin(kept: Option<&Kept>, ask: &Ask) -> Box<dyn Parts> {
     match (kept, ask) {
-        (Some(kept), Ask::Time { entries, .. }) if kept.ran.pass.is_none() => Box::new(TimeWork::of(kept, entries)),
-        (Some(kept), Ask::Export { entries, .. }) => Box::new(Once(Some(document(kept, entries)))),
+        (Some(kept), Ask::Time { entries, .. }) if kept.ran.pass.is_none() => match &kept.subject {
+            Some(subject) => Box::new(TimeWork::of(kept.id, subject, entries)),
+            None => Box::new(Once(None)),
+        },
+        (Some(kept), Ask::Export { entries, .. }) => {
+            let subject = kept.subject.as_ref();
+            Box::new(Once(subject.map(|subject| document(kept, subject, entries))))
+        }
         _ => Box::new(Once(None)),
     }
 }
@@ -121,15 +128,14 @@ struct TimeWork {
 }
 
 impl TimeWork {
-    fn of(kept: &Kept, entries: &TimeEntries) -> Self {
-        let subject = &kept.subject;
+    fn of(run: u32, subject: &Subject, entries: &TimeEntries) -> Self {
         let clock = subject
             .device
             .as_ref()
             .ok()
             .and_then(|device| chosen(device, entries.card.as_deref()));
         Self {
-            run: kept.id,
+            run,
             subject: (subject.model.clone(), subject.reading.setup.clone(), subject.gpu()),
             question: Question::of(&entries.entered),
             left: if clock.is_some() { 3 } else { 1 },
@@ -268,8 +274,7 @@ impl Parts for TimeWork {
 }
 
 /// The full answer as JSON, same as the command line's `--format json`.
-fn document(kept: &Kept, entries: &TimeEntries) -> String {
-    let subject = &kept.subject;
+fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
     let (model, setup) = (&subject.model, &subject.reading.setup);
     if let Some(figures) = &kept.ran.pass {
         return pretty(&figures.answer((model, setup), subject.new_tokens()));

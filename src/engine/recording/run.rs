@@ -86,7 +86,19 @@ impl Question {
         }
     }
 }
+
 impl Run {
+    /// True if the allocator's segments grow (`expandable_segments`).
+    pub fn expandable_segments(&self) -> bool {
+        self.options.expandable_segments
+    }
+
+    /// The run under an allocator whose segments grow, or do not.
+    pub fn with_expandable_segments(mut self, on: bool) -> Self {
+        self.options.expandable_segments = on;
+        self
+    }
+
     /// What each storage is.
     pub fn log(&self) -> &Log {
         &self.log

@@ -190,17 +190,27 @@ fn Finer(takes: Memo<Takes>) -> impl IntoView {
 }
 
 /// Name of a collapsible group.
-#[derive(Clone, Copy)]
-enum FoldedName {
+#[derive(Debug, Clone, Copy)]
+pub enum FoldedName {
+    /// What the allocator may take.
     Limit,
+    /// Images of different sizes.
     ImageSizes,
+    /// Samples of different lengths.
     Lengths,
+    /// What few people change.
     Finer,
 }
 
 /// A collapsible group, initially open if one of its entries differs from its default.
 #[component]
-fn Folded(name: FoldedName, keys: &'static [Key], children: Children) -> impl IntoView {
+pub fn Folded(
+    /// What it is called.
+    name: FoldedName,
+    /// Its entries.
+    keys: &'static [Key],
+    children: Children,
+) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     let open = untrack(|| keys.iter().any(|&key| store.has(key)));

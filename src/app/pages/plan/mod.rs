@@ -28,20 +28,48 @@ mod warnings;
 mod what_if;
 mod widget;
 
+use gloo_file::File;
 use leptos::prelude::*;
 
-use crate::shell::Store;
+use crate::shell::{Given, Store};
 use crate::simulation::Simulation;
+use crate::state::{Key, Route};
+use crate::widgets::{dropped, read_text};
+pub use breakdown::Breakdown;
 pub use compare::Compare;
-pub use controls::{CardChoice, Controls};
+pub use controls::{CardChoice, Controls, Folded, FoldedName};
 pub use explain::ExplanationPanel;
 use explain::{Explanation, ExplanationPlace};
-pub use model_source::ModelSource;
+pub use memory_bar::MemoryBar;
+pub use model_source::{ModelSource, ModelTabs};
+pub use numbers::Numbers;
+pub use peak::Peak;
+pub use phases::Phases;
 use results::Results;
 
 pub use sweep::SweepPanel;
 pub use time::TimePanel;
+pub use timeline::TimelinePanel;
+pub use verdict::VerdictLine;
+pub use warnings::Warnings;
 pub use widget::PlanWidget;
+
+/// Takes a file that is dropped anywhere: a `config.json`, or else a recording.
+pub fn taken() -> Callback<Vec<File>> {
+    let (store, given) = (Store::get(), Given::get());
+    Callback::new(move |files: Vec<File>| {
+        let Some(file) = files.into_iter().next() else { return };
+        if file.name().ends_with(".json") {
+            return read_text(&file, move |text| {
+                store.set(Key::Config, text);
+                store.route().set(Route::Plan);
+            });
+        }
+        given.file.set(Some(file));
+        store.set(Key::Recording, "");
+        store.route().set(Route::Recorded);
+    })
+}
 
 /// Page with controls at the left and results at the right; stacked on a phone.
 #[component]
@@ -49,7 +77,7 @@ pub fn PlanPage() -> impl IntoView {
     Simulation::provide(Store::get());
     Explanation::provide();
     view! {
-        <div class="plan">
+        <div class="plan" {..dropped(taken())}>
             <Controls />
             <Results />
         </div>

@@ -6,9 +6,9 @@ use vramscope_engine::Model;
 
 use crate::i18n::{t, use_i18n};
 use crate::part::truth;
-use crate::shell::Store;
+use crate::shell::{Given, Store};
 use crate::simulation::{Outcome, Simulation};
-use crate::state::Key;
+use crate::state::{Key, Route};
 use crate::widgets::{ComboOption, Combobox, Help, HelpButton, OpenFiles, dropped, read_text};
 use crate::worker::Refusal;
 
@@ -17,7 +17,7 @@ use crate::worker::Refusal;
 pub fn ModelSource() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let by_config = RwSignal::new(store.has(Key::Config));
+    let by_config = Given::get().by_config;
     // Kept so that the text survives a switch to the catalogue and back.
     let text = RwSignal::new(store.text(Key::Config));
     Effect::new(move || {
@@ -27,25 +27,54 @@ pub fn ModelSource() -> impl IntoView {
             text.set(entered);
         }
     });
-    let show = move |config: bool| {
-        by_config.set(config);
-        store.set(Key::Config, if config { text.get_untracked() } else { String::new() });
-    };
+    Effect::new(move || {
+        let config = if by_config.get() {
+            text.get_untracked()
+        } else {
+            String::new()
+        };
+        store.set(Key::Config, config);
+    });
     view! {
         <section class="group group-single">
             <h2>{t!(i18n, plan.model)}</h2>
-            <div class="segments-row tabs" role="group">
-                <Tab on=Signal::derive(move || !by_config.get()) pick=move || show(false) testid="from-catalogue">
-                    {t!(i18n, model.catalogue)}
-                </Tab>
-                <Tab on=by_config.into() pick=move || show(true) testid="from-config">
-                    "config.json"
-                </Tab>
-            </div>
+            <ModelTabs />
             <Show when=move || by_config.get() fallback=CatalogueChoice>
                 <ConfigEntry text />
             </Show>
         </section>
+    }
+}
+
+/// Where the model comes from: a list, its configuration, or a recorded step.
+#[component]
+pub fn ModelTabs() -> impl IntoView {
+    let i18n = use_i18n();
+    let by_config = Given::get().by_config;
+    let route = Store::get().route();
+    let is_recorded = move || route.get() == Route::Recorded;
+    let show = move |config: bool| {
+        by_config.set(config);
+        route.set(Route::Plan);
+    };
+    let catalogue = Signal::derive(move || !is_recorded() && !by_config.get());
+    let config = Signal::derive(move || !is_recorded() && by_config.get());
+    view! {
+        <div class="segments-row tabs" role="group">
+            <Tab on=catalogue pick=move || show(false) testid="from-catalogue">
+                {t!(i18n, model.catalogue)}
+            </Tab>
+            <Tab on=config pick=move || show(true) testid="from-config">
+                "config.json"
+            </Tab>
+            <Tab
+                on=Signal::derive(is_recorded)
+                pick=move || route.set(Route::Recorded)
+                testid="from-recording"
+            >
+                {t!(i18n, model.recording)}
+            </Tab>
+        </div>
     }
 }
 

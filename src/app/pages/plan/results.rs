@@ -20,6 +20,7 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::lazy::Lazy;
 use crate::part::{part, text};
 use crate::simulation::{Outcome, Simulation};
+use crate::state::Route;
 use crate::words;
 use crate::worker::Refusal;
 
@@ -117,6 +118,21 @@ fn Ran(trains: bool) -> impl IntoView {
     }
 }
 
+/// Shows the command that records a model that cannot be simulated.
+#[component]
+fn Record() -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <p>{t!(i18n, refusal.record)}</p>
+        <pre class="command" tabindex="0" aria-label=t!(i18n, export.command) data-testid="record-command">
+            <code>"python -m vramscope.record --model config.json --batch 1 --seq 2048"</code>
+        </pre>
+        <p>
+            <a href=Route::Recorded.fragment("")>{t!(i18n, refusal.to_recordings)}</a>
+        </p>
+    }
+}
+
 /// Explains why there is no run, and that the entries are kept.
 #[component]
 pub fn Refused() -> impl IntoView {
@@ -136,6 +152,7 @@ pub fn Refused() -> impl IntoView {
                     <h2>{title}</h2>
                     <p class="refusal-message">{words::refusal(i18n, &why)}</p>
                     <p class="muted">{t!(i18n, refusal.kept)}</p>
+                    {matches!(why, Refusal::Model(_)).then(|| view! { <Record /> })}
                 </section>
             }
             .into_any(),

@@ -28,7 +28,15 @@ pub fn Explained(
     value: Option<Signal<u64>>,
 ) -> impl IntoView {
     let i18n = use_i18n();
-    let explanation = Explanation::get();
+    // What was recorded is not explained: there is no formula to show.
+    let Some(explanation) = use_context::<Explanation>() else {
+        return view! {
+            <span data-testid=testid data-value=value.map(|value| part::text(move || value.get().to_string()))>
+                {part::text(move || text.get())}
+            </span>
+        }
+        .into_any();
+    };
     let open = move |event: leptos::ev::MouseEvent| {
         let element = event.current_target().and_then(|target| target.dyn_into().ok());
         if let Some(element) = element {
@@ -48,4 +56,5 @@ pub fn Explained(
             {part::text(move || text.get())}
         </button>
     }
+    .into_any()
 }

@@ -1,0 +1,83 @@
+use gloo_file::File;
+use leptos::prelude::*;
+
+use super::desk::{Desk, State};
+use super::facts::FactList;
+use crate::i18n::{t, use_i18n};
+use crate::pages::plan::{CardChoice, Folded, FoldedName, ModelTabs, taken};
+use crate::part::{part, text};
+use crate::shell::{Given, Store};
+use crate::state::Key;
+use crate::widgets::{Entry, OpenFiles, Select};
+
+/// The recording, what it fixes, and what may change under it: the card and its allocator.
+#[component]
+pub fn Controls() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let is_ready = Memo::new(move |_| desk.state.with(|state| *state == State::Ready));
+    view! {
+        <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=t!(i18n, plan.controls)>
+            <section class="group group-single">
+                <h2>{t!(i18n, plan.model)}</h2>
+                <ModelTabs />
+                <Chosen />
+            </section>
+            <Show when=move || is_ready.get()>
+                <CardChoice>
+                    <Folded name=FoldedName::Limit keys=&[Key::LimitGib]>
+                        <Entry key=Key::LimitGib placeholder="23.5" />
+                    </Folded>
+                </CardChoice>
+                <section class="group">
+                    <h2>{t!(i18n, recorded.allocator)}</h2>
+                    <Select
+                        key=Key::ExpandableSegments
+                        choices=Signal::stored(Key::ExpandableSegments.choices().to_vec())
+                    />
+                </section>
+                <section class="group">
+                    <h2>{t!(i18n, recorded.fixed)}</h2>
+                    <p class="muted small">{t!(i18n, recorded.fixed_explain)}</p>
+                    <FactList />
+                </section>
+            </Show>
+        </form>
+    }
+}
+
+/// What is shown, and ways to another recording.
+#[component]
+fn Chosen() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let (store, given) = (Store::get(), Given::get());
+    let take: Callback<Vec<File>> = taken();
+    let leave = move |_| {
+        given.file.set(None);
+        store.set(Key::Recording, "");
+    };
+    let is_any = Memo::new(move |_| desk.state.with(|state| *state != State::Nothing));
+    let name = part(move || {
+        is_any.get().then(|| {
+            view! {
+                <p class="recorded-name" data-testid="recording-name">
+                    {text(move || desk.name.get())}
+                </p>
+            }
+            .into_any()
+        })
+    });
+    view! {
+        {name}
+        <p class="muted small">{t!(i18n, recorded.drop)}</p>
+        <div class="record-tools">
+            <OpenFiles label=t!(i18n, recorded.open).into_any() testid="recording-file" accept=".gz" take />
+            <Show when=move || is_any.get()>
+                <button type="button" class="tool" data-testid="gallery-back" on:click=leave>
+                    {t!(i18n, recorded.back)}
+                </button>
+            </Show>
+        </div>
+    }
+}

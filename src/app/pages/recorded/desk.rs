@@ -1,0 +1,207 @@
+//! The recording that is shown: fetched or opened, handed to the worker, and what comes back.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gloo_file::File;
+use gloo_file::futures::read_as_bytes;
+use gloo_net::http::Request;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::items::{Gallery, Item};
+use crate::fetched::published;
+use crate::shell::{Given, Store};
+use crate::simulation::{Outcome, Simulation};
+use crate::state::{Draft, Key};
+use crate::worker::recorded::{Facts, Fault, MOST_PACKED, Packed, RecordedRun};
+use crate::worker::{Answer, Ask, Engine, Refusal, Slot};
+
+/// What is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum State {
+    /// The gallery: no recording was chosen.
+    #[default]
+    Nothing,
+    /// A recording is on its way.
+    Coming,
+    /// It cannot be shown.
+    Fault(Fault),
+    /// It is shown.
+    Ready,
+}
+
+/// The page's state, as components reach it.
+#[derive(Debug, Clone, Copy)]
+pub struct Desk {
+    /// What is shown.
+    pub state: RwSignal<State>,
+    /// What the recording fixes; the last one's until another has come.
+    pub facts: RwSignal<Option<Arc<Facts>>>,
+    /// What the recording is called.
+    pub name: RwSignal<String>,
+    /// The gallery, once it is there; empty where it cannot be had.
+    pub gallery: RwSignal<Option<Arc<Gallery>>>,
+    file: RwSignal<Option<Packed>, LocalStorage>,
+    /// The number of the last file that was asked for.
+    asked: StoredValue<u32>,
+    /// The number of the file whose answer was seen.
+    seen: StoredValue<u32>,
+}
+
+impl Desk {
+    /// Follows what is chosen, and gives it to every component below.
+    pub fn provide() {
+        let (store, given) = (Store::get(), Given::get());
+        let simulation = Simulation::provide_recorded();
+        let desk = Self {
+            state: RwSignal::default(),
+            facts: RwSignal::new(None),
+            name: RwSignal::default(),
+            gallery: RwSignal::new(None),
+            file: RwSignal::new_local(None),
+            asked: StoredValue::new(0),
+            seen: StoredValue::new(0),
+        };
+        provide_context(desk);
+        spawn_local(async move {
+            let text = published("gallery").await.unwrap_or_default();
+            let read = serde_json::from_str(&text).unwrap_or_default();
+            // The page may have been left.
+            desk.gallery.try_set(Some(Arc::new(read)));
+        });
+        let named = Memo::new(move |_| store.text(Key::Recording));
+        Effect::new(move || {
+            let (name, file) = (named.get(), given.file.get());
+            match (name.as_str(), file) {
+                ("", Some(file)) => desk.open(file),
+                ("", None) => desk.close(),
+                (name, _) => desk.look_up(name),
+            }
+        });
+        let engine = Engine::get();
+        let reading = store.reading();
+        let entries = Memo::new(move |_| reading.with(|r| r.good.only(decides)));
+        Effect::new(move || {
+            let entries = entries.get();
+            if let Some(file) = desk.file.get() {
+                desk.ask((engine, store), simulation, file, entries);
+            }
+        });
+        on_cleanup(move || engine.cancel(Slot::Run));
+    }
+
+    /// The desk that the page provides.
+    pub fn get() -> Self {
+        expect_context()
+    }
+
+    /// The gallery's entry that is shown.
+    pub fn item(self) -> Option<Item> {
+        let name = Store::get().text(Key::Recording);
+        let gallery = self.gallery.get()?;
+        gallery.models.iter().find(|item| item.id == name).cloned()
+    }
+
+    /// Begins with another file; its number.
+    fn begin(self, name: String) -> u32 {
+        self.asked.update_value(|number| *number += 1);
+        self.name.set(name);
+        self.state.set(State::Coming);
+        self.asked.get_value()
+    }
+
+    fn close(self) {
+        self.begin(String::new());
+        self.file.set(None);
+        self.facts.set(None);
+        self.state.set(State::Nothing);
+    }
+
+    fn fail(self, number: u32, fault: Fault) {
+        if self.asked.try_get_value() == Some(number) {
+            self.file.set(None);
+            self.state.set(State::Fault(fault));
+        }
+    }
+
+    fn have(self, number: u32, bytes: Vec<u8>) {
+        if self.asked.try_get_value() == Some(number) {
+            let bytes = Rc::new(bytes);
+            self.file.set(Some(Packed { number, bytes }));
+        }
+    }
+
+    fn open(self, file: File) {
+        let number = self.begin(file.name());
+        if file.size() as f64 > MOST_PACKED {
+            return self.fail(number, Fault::TooLarge(MOST_PACKED as u64 >> 20));
+        }
+        spawn_local(async move {
+            match read_as_bytes(&file).await {
+                Ok(bytes) => self.have(number, bytes),
+                Err(_) => self.fail(number, Fault::Unreachable(file.name())),
+            }
+        });
+    }
+
+    /// Fetches a recording of the gallery, or a file beside the page.
+    fn look_up(self, name: &str) {
+        let beside = name.ends_with(".gz").then(|| name.to_owned());
+        let known = match (&beside, self.gallery.get()) {
+            (Some(_), _) => None,
+            // It is looked up once the gallery is there.
+            (None, None) => return self.state.set(State::Coming),
+            (None, Some(gallery)) => gallery.models.iter().find(|item| item.id == name).cloned(),
+        };
+        let shown = known.as_ref().map_or(name, |item| &item.title).to_owned();
+        let number = self.begin(shown);
+        let Some(address) = beside.or_else(|| known.and_then(|item| item.file)) else {
+            return self.fail(number, Fault::Unknown(name.to_owned()));
+        };
+        spawn_local(async move {
+            match fetch(&address).await {
+                Some(bytes) => self.have(number, bytes),
+                None => self.fail(number, Fault::Unreachable(address)),
+            }
+        });
+    }
+
+    fn ask(self, (engine, store): (Engine, Store), simulation: Simulation, file: Packed, entries: Draft) {
+        let number = file.number;
+        let first = self.seen.get_value() != number;
+        let ask = Ask::Recorded { file, entries, first };
+        engine.ask(Slot::Run, ask, move |answer, _| {
+            let Some(Answer::Recorded(answer)) = answer else { return };
+            self.seen.set_value(number);
+            match answer.open() {
+                Some(Ok(RecordedRun { run, facts })) => {
+                    if let (true, Ok(card)) = (first, &run.card) {
+                        store.set(Key::Gpu, card.name.clone());
+                    }
+                    self.facts.set(Some(Arc::new(facts)));
+                    simulation.tell(engine, Outcome::Ready(Arc::new(run)));
+                    self.state.set(State::Ready);
+                }
+                Some(Err(fault)) => {
+                    simulation.tell(engine, Outcome::Refused(Refusal::Model(String::new())));
+                    self.state.set(State::Fault(fault));
+                }
+                None => {}
+            }
+        });
+    }
+}
+
+/// The entries that matter to a recording.
+const fn decides(key: Key) -> bool {
+    matches!(key, Key::Gpu | Key::LimitGib | Key::ExpandableSegments)
+}
+
+async fn fetch(address: &str) -> Option<Vec<u8>> {
+    let response = Request::get(address).send().await.ok()?;
+    match response.ok() {
+        true => response.binary().await.ok(),
+        false => None,
+    }
+}

@@ -1,0 +1,162 @@
+use leptos::prelude::*;
+use vramscope_engine::format::gib;
+use vramscope_engine::units::Bytes;
+
+use super::desk::Desk;
+use super::items::Item;
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::part::{part, text};
+use crate::shell::{CopyButton, Store};
+use crate::state::{Key, Route};
+use crate::words::count;
+
+/// What records any model of transformers.
+const COMMAND: &str = "python -m vramscope.record --model config.json --batch 1 --seq 2048 --images 1";
+/// What records a training script.
+const SCRIPT: &str = "python -m vramscope.record train.py --its --own args";
+
+/// What a recording is, how to make one, and a searchable list of those that are there.
+#[component]
+pub fn Gallery() -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <section class="card" data-testid="recorded-intro">
+            <h2>{t!(i18n, recorded.title)}</h2>
+            <p class="muted">{t!(i18n, recorded.explain)}</p>
+            <Command text=SCRIPT testid="copy-record-script" />
+            <Command text=COMMAND testid="copy-record-model" />
+        </section>
+        <List />
+    }
+}
+
+#[component]
+fn Command(text: &'static str, testid: &'static str) -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <div class="recorded-command">
+            <pre class="command" tabindex="0" aria-label=t!(i18n, export.command)>
+                <code>{text}</code>
+            </pre>
+            <CopyButton text=move || text.to_owned() label=|i18n| t_string!(i18n, export.copy) testid />
+        </div>
+    }
+}
+
+#[component]
+fn List() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let wanted = RwSignal::new(String::new());
+    let found = Memo::new(move |_| {
+        let gallery = desk.gallery.get();
+        let all = gallery.iter().flat_map(|gallery| &gallery.models);
+        wanted.with(|wanted| all.filter(|item| item.matches(wanted)).cloned().collect::<Vec<_>>())
+    });
+    let number = Memo::new(move |_| found.with(Vec::len));
+    let is_there = Memo::new(move |_| {
+        desk.gallery
+            .with(|gallery| gallery.as_ref().map(|g| !g.models.is_empty()))
+    });
+    let list = part(move || {
+        let items = found.get();
+        let mut groups: Vec<(String, Vec<Item>)> = Vec::new();
+        for item in items {
+            match groups.iter_mut().find(|(name, _)| *name == item.group) {
+                Some((_, items)) => items.push(item),
+                None => groups.push((item.group.clone(), vec![item])),
+            }
+        }
+        let groups: Vec<_> = groups
+            .into_iter()
+            .map(|(name, items)| {
+                let items: Vec<_> = items.into_iter().map(|item| row(i18n, item)).collect();
+                view! {
+                    <h3>{text(move || group(i18n, &name))}</h3>
+                    <ul class="gallery">{items}</ul>
+                }
+            })
+            .collect();
+        Some(groups.into_any())
+    });
+    view! {
+        <section class="card" data-testid="gallery" data-value=text(move || number.get().to_string())>
+            <div class="gallery-head">
+                <h2>{t!(i18n, recorded.gallery)}</h2>
+                <div class="field gallery-search">
+                <input
+                    type="text"
+                    role="searchbox"
+                    data-testid="gallery-search"
+                    autocomplete="off"
+                    spellcheck="false"
+                    placeholder=move || t_string!(i18n, recorded.search)
+                    aria-label=move || t_string!(i18n, recorded.search)
+                    prop:value=text(move || wanted.get())
+                    on:input:target=move |ev| wanted.set(ev.target().value())
+                />
+                </div>
+            </div>
+            <p class="muted small">{t!(i18n, recorded.gallery_explain)}</p>
+            {list}
+            <p class="offscreen" role="status">
+                {text(move || t_string!(i18n, recorded.found, count = number.get().to_string()))}
+            </p>
+            <Show when=move || number.get() == 0 && is_there.get().is_some()>
+                <p data-testid="gallery-none">
+                    {text(move || {
+                        match is_there.get() {
+                            Some(false) => t_string!(i18n, recorded.no_gallery),
+                            _ => t_string!(i18n, recorded.none),
+                        }
+                        .to_string()
+                    })}
+                </p>
+            </Show>
+        </section>
+    }
+}
+
+/// A link to a recording: the model, how large it is, what its step takes.
+fn row(i18n: Words, item: Item) -> AnyView {
+    let store = Store::get();
+    let id = item.id.clone();
+    let address = move || {
+        let mut draft = store.address().draft;
+        draft.set(Key::Recording, id.clone());
+        Route::Recorded.fragment(&draft.to_query())
+    };
+    let (params, batch) = (item.params, item.batch.to_string());
+    let sizes = text(move || {
+        let sizes = t_string!(
+            i18n,
+            recorded.sizes,
+            batch = batch.clone(),
+            sample = item.sample.clone()
+        );
+        format!("{} · {sizes}", count(i18n, params))
+    });
+    let is_default = item.source.is_none();
+    view! {
+        <li>
+            <a href=address data-testid="gallery-item" data-name=item.id.clone()>
+                <strong>{item.title}</strong>
+                <span class="gallery-need">{gib(Bytes::new(item.reserved))}</span>
+                <span class="muted small">{sizes}</span>
+                {is_default.then(|| view! { <span class="muted small">{t!(i18n, recorded.class_default)}</span> })}
+            </a>
+        </li>
+    }
+    .into_any()
+}
+
+fn group(i18n: Words, name: &str) -> String {
+    match name {
+        "image-text" => t_string!(i18n, recorded.image_text).to_string(),
+        "video" => t_string!(i18n, recorded.video).to_string(),
+        "detection" => t_string!(i18n, recorded.detection).to_string(),
+        "video diffusion" => t_string!(i18n, recorded.diffusion).to_string(),
+        "image" => t_string!(i18n, recorded.image).to_string(),
+        other => other.to_owned(),
+    }
+}

@@ -1,0 +1,47 @@
+//! The gallery's list, as `cargo xtask gallery` and the build of the page write it.
+
+use serde::Deserialize;
+
+/// The whole list.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+pub struct Gallery {
+    /// In the order in which they are listed.
+    pub models: Vec<Item>,
+}
+
+/// A recording of the gallery.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Item {
+    /// Its name in addresses.
+    pub id: String,
+    /// What people call the model.
+    pub title: String,
+    /// What it is for.
+    pub group: String,
+    /// Parameters.
+    pub params: u64,
+    /// Bytes that the allocator reserves at most.
+    pub reserved: u64,
+    /// Samples of a step.
+    pub batch: u64,
+    /// Positions, or frames and pixels, of a sample.
+    pub sample: String,
+    /// Where its size is from; nothing where it is the class's default.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// The checkpoint that the library calls similar to the class's default.
+    #[serde(default)]
+    pub like: Option<String>,
+    /// Where its file is.
+    #[serde(default)]
+    pub file: Option<String>,
+}
+
+impl Item {
+    /// True if every word is somewhere in what is shown of it.
+    pub fn matches(&self, words: &str) -> bool {
+        let like = self.like.as_deref().unwrap_or_default();
+        let text = format!("{} {} {} {like}", self.id, self.title, self.group).to_lowercase();
+        words.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    }
+}

@@ -1,0 +1,77 @@
+use leptos::prelude::*;
+
+use super::desk::{Desk, State};
+use super::export::ExportCard;
+use super::gallery::Gallery;
+use super::words;
+use crate::i18n::{t, t_string, use_i18n};
+use crate::pages::plan::{Breakdown, MemoryBar, Numbers, Peak, Phases, TimelinePanel, VerdictLine, Warnings};
+use crate::part::{part, text};
+use crate::simulation::Simulation;
+
+/// The gallery; or what the chosen recording takes, or why it cannot be shown.
+#[component]
+pub fn Results() -> impl IntoView {
+    let i18n = use_i18n();
+    let desk = Desk::get();
+    let simulation = Simulation::get();
+    let has_run = Memo::new(move |_| simulation.id().is_some());
+    let shown = part(move || {
+        let state = desk.state.get();
+        Some(match (state, has_run.get()) {
+            (State::Nothing, _) => view! { <Gallery /> }.into_any(),
+            (State::Fault(fault), _) => view! {
+                <section class="card refusal" role="alert" data-testid="refusal">
+                    <h2>{t!(i18n, recorded.refused)}</h2>
+                    <p class="refusal-message">{text(move || words::fault(i18n, &fault))}</p>
+                </section>
+            }
+            .into_any(),
+            (State::Ready, true) => view! { <Ran /> }.into_any(),
+            _ => view! { <p class="muted" role="status">{t!(i18n, page.loading)}</p> }.into_any(),
+        })
+    });
+    view! {
+        <main
+            class="results"
+            id="results"
+            tabindex="-1"
+            aria-label=move || t_string!(i18n, plan.results)
+            aria-busy=text(move || desk.state.with(|state| *state == State::Coming).to_string())
+        >
+            {shown}
+        </main>
+    }
+}
+
+/// What a recorded step takes, as of any model.
+#[component]
+fn Ran() -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <section class="card headline">
+            <div class="headline-row">
+                <VerdictLine />
+                <Peak />
+            </div>
+            <MemoryBar />
+        </section>
+        <div class="row phases-and-figures">
+            <section class="card">
+                <h2>{t!(i18n, plan.phases)}</h2>
+                <Phases />
+            </section>
+            <section class="card">
+                <h2>{t!(i18n, plan.numbers)}</h2>
+                <Numbers />
+            </section>
+        </div>
+        <Warnings />
+        <TimelinePanel />
+        <section class="card">
+            <h2>{t!(i18n, plan.breakdown)}</h2>
+            <Breakdown />
+        </section>
+        <ExportCard />
+    }
+}

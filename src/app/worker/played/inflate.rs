@@ -1,0 +1,46 @@
+//! From a file to the lines of a recording, in the browser.
+
+use std::rc::Rc;
+
+use js_sys::Uint8Array;
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+
+use super::{Fault, MOST_UNPACKED, Unpacked};
+
+#[wasm_bindgen]
+extern "C" {
+    /// `style/chunks.js`: bytes of gzip unpacked, up to where they are cut; nothing of more than `most`.
+    #[wasm_bindgen(js_namespace = vramscope, js_name = unpack)]
+    fn inflate(bytes: &Uint8Array, most: f64) -> js_sys::Promise;
+}
+
+/// The lines of a recording.
+pub async fn unpack(packed: Rc<Vec<u8>>) -> Unpacked {
+    let mut lines = match packed.starts_with(&[0x1f, 0x8b]) {
+        true => {
+            let inflated = JsFuture::from(inflate(&Uint8Array::from(&packed[..]), MOST_UNPACKED as f64)).await;
+            let inflated: Option<Uint8Array> = inflated
+                .ok()
+                .filter(|bytes: &JsValue| !bytes.is_undefined())
+                .and_then(|bytes| bytes.dyn_into().ok());
+            inflated.ok_or(TOO_LARGE)?.to_vec()
+        }
+        false => packed.to_vec(),
+    };
+    if vramscope_gallery::is_packed(&lines) {
+        lines = vramscope_gallery::unpack(&lines, MOST_UNPACKED).map_err(|damaged| match damaged {
+            vramscope_gallery::Damaged::TooLarge => TOO_LARGE,
+            other => Fault::Line(other.to_string()),
+        })?;
+    }
+    // A line that is cut says less than the end that is missing.
+    if !lines.ends_with(b"}") {
+        let end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        lines.truncate(end);
+    }
+    Ok(lines)
+}
+
+const TOO_LARGE: Fault = Fault::TooLarge((MOST_UNPACKED >> 20) as u64);

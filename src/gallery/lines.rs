@@ -1,0 +1,63 @@
+//! What lines hold numbers, and where.
+
+/// A line whose numbers are written as differences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// An operation: `"#S:M"` are its tensors, `"n":[[S,BYTES]]` what it makes, `"mod":M` its module.
+    Operation,
+    /// `"s":[S,…]`.
+    Free,
+    /// `"s":S`.
+    Why,
+    /// `"s":S`, a storage that is a parameter from then on.
+    Parameter,
+    /// Any other, which stays as it is.
+    Other,
+}
+
+impl Line {
+    /// The kind of a line, packed or not.
+    pub fn of(line: &[u8]) -> Self {
+        let kinds: [(&[u8], Self); 4] = [
+            (b"{\"t\":\"op\",", Self::Operation),
+            (b"{\"t\":\"free\",", Self::Free),
+            (b"{\"t\":\"why\",", Self::Why),
+            (b"{\"t\":\"param\",", Self::Parameter),
+        ];
+        let found = kinds.into_iter().find(|(start, _)| line.starts_with(start));
+        found.map_or(Self::Other, |(_, kind)| kind)
+    }
+}
+
+/// The integer at a place, and where it ends; none if there is no number, or one of more than 15 digits.
+pub fn integer(text: &[u8], at: usize) -> Option<(i64, usize)> {
+    let negative = text.get(at) == Some(&b'-');
+    let begin = at + usize::from(negative);
+    let (mut end, mut value) = (begin, 0_i64);
+    while let Some(digit) = text.get(end).filter(|byte| byte.is_ascii_digit()) {
+        if end - begin == 15 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit - b'0');
+        end += 1;
+    }
+    (end > begin).then_some((if negative { -value } else { value }, end))
+}
+
+/// Writes an integer.
+pub fn write(out: &mut Vec<u8>, value: i64) {
+    let mut digits = [0_u8; 20];
+    let (mut at, mut rest) = (digits.len(), value.unsigned_abs());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
