@@ -9,10 +9,6 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import torch._dynamo  # noqa: F401  (before any recording replaces what it looks at)
-import vramscope  # noqa: F401
-
-import families  # noqa: F401
 import zoo
 from player import MARKS, apart
 
@@ -25,6 +21,14 @@ MEMORY, RESERVED = 0.05, 1.0
 
 class Families(unittest.TestCase):
     """Each in a process of its own."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Imports once what every process needs, before any recording replaces what it looks at."""
+        import torch._dynamo  # noqa: F401
+        import vramscope  # noqa: F401
+
+        import families  # noqa: F401
 
     def test_small_families_take_what_they_took(self) -> None:
         """All marks of the third step, its peak, and reserved bytes."""

@@ -252,6 +252,38 @@ class Memory(unittest.TestCase):
         names = [name for name, _ in ops(recorded(work))]
         self.assertEqual([n for n in names if "add" in n], ["aten.add_.Tensor", "aten.addmm.default"])
 
+    def test_softmax_widens_fp16_within_its_kernel(self) -> None:
+        """No copy is made in fp32, as one is of bf16."""
+        for dtype, made in ((torch.float16, ["_softmax"]), (torch.bfloat16, ["_to_copy", "_softmax"])):
+            with self.subTest(dtype=dtype):
+
+                def work(dtype: torch.dtype = dtype) -> None:
+                    torch.randn(4, 64, device="cuda", dtype=dtype).softmax(-1, torch.float32)
+
+                found = ops(recorded(work))[1:]
+                self.assertEqual(found, [(f"aten.{name}.default", [1024]) for name in made])
+
+    def test_slow_attention_adds_its_mask_in_place(self) -> None:
+        """A mask whose rows lie apart is taken by no fused kernel; scores are masked where they are."""
+
+        def work() -> None:
+            q = torch.randn(1, 4, 32, 64, device="cuda", dtype=torch.bfloat16)
+            mask = torch.randn(32, 32, 4, device="cuda", dtype=torch.bfloat16).permute(2, 0, 1)[None]
+            F.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+
+        made = ops(recorded(work))
+        self.assertIn(("aten.add_.Tensor", []), made)
+        self.assertIn(("aten._safe_softmax.default", [4 * 32 * 32 * 4]), made)
+
+    def test_a_mean_loss_keeps_the_memory_of_all_elements(self) -> None:
+        """Its result is made in full, then resized."""
+
+        def work() -> None:
+            x = torch.randn(64, 16, device="cuda")
+            F.mse_loss(x, x)
+
+        self.assertEqual(ops(recorded(work))[-1], ("aten.mse_loss.default", [4096]))
+
     def test_norms_of_gradients_are_taken_together(self) -> None:
         """`clip_grad_norm_` finds that the card has kernels for lists."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -223,6 +224,25 @@ def dropout(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
     return x * torch.zeros((), dtype=x.dtype, device=x.device)
 
 
+def widened(op: Any, inner: Any) -> Callable[..., torch.Tensor]:
+    """Softmax that makes fp32 of fp16 within its kernel, without a copy (`softmax`, `SoftMax.cpp`)."""
+
+    def run(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+        if x.dtype == torch.float16 and dtype == torch.float32:
+            return inner(x, dim, True)
+        return op.decompose(x, dim, dtype)
+
+    return run
+
+
+def weight_norm(v: torch.Tensor, g: torch.Tensor, dim: int = 0) -> torch.Tensor:
+    """A weight scaled to a norm, by the fused kernel where PyTorch takes it (`WeightNorm.cpp`)."""
+    v, g = v.contiguous(), g.contiguous()
+    if dim in (0, v.dim() - 1):
+        return aten._weight_norm_interface(v, g, dim)[0]
+    return v * (g / torch.norm_except_dim(v, 2, dim))
+
+
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """A linear map, whose bias is added in place where the input can't be made flat (`Linear.cpp`).
 
@@ -275,13 +295,17 @@ def _format(x: torch.Tensor) -> torch.memory_format:
 def install(capability: tuple[int, int]) -> torch.library.Library:
     """Replaces these operations for emulated tensors; they are back when the library is destroyed."""
     library = torch.library.Library("aten", "IMPL")
-    for name, function in (
-        ("scaled_dot_product_attention", Attention(capability)),
-        ("dropout", dropout),
-        ("linear", linear),
-        ("batch_norm", batch_norm),
-    ):
-        op: Any = getattr(aten, name).default
+    softmax, log_softmax = aten.softmax.int, aten.log_softmax.int
+    replaced: tuple[tuple[Any, Callable[..., Any]], ...] = (
+        (aten.scaled_dot_product_attention.default, Attention(capability)),
+        (aten.dropout.default, dropout),
+        (aten.linear.default, linear),
+        (aten.batch_norm.default, batch_norm),
+        (aten._weight_norm.default, weight_norm),
+        (softmax, widened(softmax, aten._softmax.default)),
+        (log_softmax, widened(log_softmax, aten._log_softmax.default)),
+    )
+    for op, function in replaced:
         for key in ("AutogradCUDA", "CUDA"):
             override(library, op, function, key)
     return library
