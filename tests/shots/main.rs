@@ -24,8 +24,10 @@ const WIDTHS: [u32; 2] = [1440, 390];
 const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
 /// Names of the pages, their paths and entries, and what stands there once there is a result.
-const PAGES: [(&str, &str, &str); 10] = [
+const PAGES: [(&str, &str, &str); 12] = [
     ("plan", "/?", "verdict"),
+    ("recorded", "/recorded?", "gallery-item"),
+    ("recorded-one", "/recorded?recording=r3d-18&", "verdict"),
     ("recommend", "/recommend?", "course-cards"),
     ("attention", "/attention?", "formula-memory"),
     ("diagnose", "/diagnose?", "diagnose-text"),

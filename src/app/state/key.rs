@@ -305,7 +305,14 @@ impl Key {
     /// What a value looks like.
     pub const fn form(self) -> Form {
         match self {
-            Self::Model | Self::Config | Self::Recording | Self::Gpu | Self::Id | Self::Data | Self::Margin | Self::Open => Form::Text,
+            Self::Model
+            | Self::Config
+            | Self::Recording
+            | Self::Gpu
+            | Self::Id
+            | Self::Data
+            | Self::Margin
+            | Self::Open => Form::Text,
             Self::Samples | Self::Effective => Form::OptionalCount,
             Self::PricePerHour | Self::Watts => Form::Amount,
             Self::Gpus => Form::Count,

@@ -26,7 +26,11 @@ pub fn ModelSource() -> impl IntoView {
         }
     });
     Effect::new(move || {
-        let config = if by_config.get() { text.get_untracked() } else { String::new() };
+        let config = if by_config.get() {
+            text.get_untracked()
+        } else {
+            String::new()
+        };
         store.set(Key::Config, config);
     });
     view! {
