@@ -90,6 +90,8 @@ async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
         for route in [
             "#/attention",
             "#/recommend?model=gpt2",
+            "#/recorded",
+            "#/recorded?recording=r3d-18",
             "#/course?row=9.attn&theme=dark",
             "#/course?row=9.1&lang=zh-CN",
             "#/course?row=L.tree",

@@ -23,8 +23,10 @@ const WIDTHS: [u32; 2] = [1440, 390];
 const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
 /// Name of each page, its path and entries, and the test id that marks its result.
-const PAGES: [(&str, &str, &str); 10] = [
+const PAGES: [(&str, &str, &str); 12] = [
     ("plan", "/?", "verdict"),
+    ("recorded", "/recorded?", "gallery-item"),
+    ("recorded-one", "/recorded?recording=r3d-18&", "verdict"),
     ("recommend", "/recommend?", "course-cards"),
     ("attention", "/attention?", "formula-memory"),
     ("diagnose", "/diagnose?", "diagnose-text"),

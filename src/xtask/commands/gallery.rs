@@ -139,7 +139,7 @@ fn pack(recording: &Path, folder: &Path, model: &Value) -> Result<Option<Value>,
     file.write_all(&packed)?;
     std::fs::write(folder.join(format!("{id}.vram")), file.finish()?)?;
     let mut entry = Map::new();
-    for key in ["id", "title", "group", "batch", "source", "like"] {
+    for key in ["id", "title", "group", "batch", "seq", "source", "like"] {
         if !model[key].is_null() {
             entry.insert(key.into(), model[key].clone());
         }
@@ -147,10 +147,10 @@ fn pack(recording: &Path, folder: &Path, model: &Value) -> Result<Option<Value>,
     let figures = json!({
         "params": told["params"],
         "reserved": told["peak_reserved"],
-        "sample": sample(model),
         "digest": digest(&lines),
         "versions": versions(&told["recording"]["versions"]),
     });
+    entry.extend(sample(model).map(|sample| ("sample".to_owned(), sample.into())));
     entry.extend(figures.as_object().cloned().unwrap_or_default());
     eprintln!(
         "{id}: {} bytes",
@@ -168,21 +168,17 @@ fn estimate(recording: &Path) -> Option<Value> {
     serde_json::from_str(&output(&mut command)?).ok()
 }
 
-/// The size of a sample, as the list shows it.
-fn sample(model: &Value) -> String {
+/// The size of a sample that is no text: frames and pixels.
+fn sample(model: &Value) -> Option<String> {
     let number = |key: &str| model[key].as_u64();
     if let (Some(frames), Some(side)) = (number("frames"), number("side")) {
-        return format!("{frames} × {side}²");
+        return Some(format!("{frames} × {side}²"));
     }
     let list = |key: &str| {
         let numbers = model[key].as_array()?;
         Some(numbers.iter().map(Value::to_string).collect::<Vec<_>>().join(" × "))
     };
-    let length = || number("seq").map(|seq| format!("{seq} tokens"));
-    list("sides")
-        .or_else(|| list("latents"))
-        .or_else(length)
-        .unwrap_or_else(|| "1 image".into())
+    list("sides").or_else(|| list("latents"))
 }
 
 /// A digest of all lines but the first and the last, which name versions and seconds.

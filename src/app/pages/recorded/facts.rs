@@ -2,6 +2,7 @@ use leptos::prelude::*;
 use vramscope_engine::format::grouped;
 
 use super::desk::Desk;
+use super::gallery::sizes;
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::part::part;
 use crate::worker::recorded::Facts;
@@ -27,7 +28,7 @@ pub fn FactList() -> impl IntoView {
         let item = desk.item();
         let mut rows = rows(i18n, &facts);
         if let Some(item) = item {
-            let sample = t_string!(i18n, recorded.sizes, batch = grouped(item.batch), sample = item.sample);
+            let sample = sizes(i18n, &item);
             rows.insert(1, (t_string!(i18n, recorded.step).to_string(), sample));
             let source = item.source.unwrap_or_else(|| match item.like {
                 Some(like) => t_string!(i18n, recorded.default_like, like = like),

@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use vramscope_engine::format::gib;
+use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::units::Bytes;
 
 use super::desk::Desk;
@@ -117,6 +117,17 @@ fn List() -> impl IntoView {
     }
 }
 
+/// Samples of a step, and how large each is.
+pub fn sizes(i18n: Words, item: &Item) -> String {
+    let batch = item.batch.to_string();
+    let sample = match (item.seq, &item.sample) {
+        (Some(seq), _) => t_string!(i18n, recorded.tokens, count = grouped(seq)),
+        (None, Some(sample)) => sample.clone(),
+        (None, None) => return t_string!(i18n, recorded.batch, batch = batch),
+    };
+    t_string!(i18n, recorded.sizes, batch = batch, sample = sample)
+}
+
 /// A link to a recording: the model, how large it is, what its step takes.
 fn row(i18n: Words, item: Item) -> AnyView {
     let store = Store::get();
@@ -126,16 +137,8 @@ fn row(i18n: Words, item: Item) -> AnyView {
         draft.set(Key::Recording, id.clone());
         Route::Recorded.fragment(&draft.to_query())
     };
-    let (params, batch) = (item.params, item.batch.to_string());
-    let sizes = text(move || {
-        let sizes = t_string!(
-            i18n,
-            recorded.sizes,
-            batch = batch.clone(),
-            sample = item.sample.clone()
-        );
-        format!("{} · {sizes}", count(i18n, params))
-    });
+    let told = item.clone();
+    let sizes = text(move || format!("{} · {}", count(i18n, told.params), sizes(i18n, &told)));
     let is_default = item.source.is_none();
     view! {
         <li>

@@ -24,8 +24,12 @@ pub struct Item {
     pub reserved: u64,
     /// Samples of a step.
     pub batch: u64,
-    /// Positions, or frames and pixels, of a sample.
-    pub sample: String,
+    /// Positions of a sample of text.
+    #[serde(default)]
+    pub seq: Option<u64>,
+    /// Frames and pixels of a sample of none.
+    #[serde(default)]
+    pub sample: Option<String>,
     /// Where its size is from; nothing where it is the class's default.
     #[serde(default)]
     pub source: Option<String>,
