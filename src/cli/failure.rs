@@ -13,6 +13,8 @@ pub enum Failure {
     Input(String),
     /// Something failed that is not the input's fault. Exit code 1.
     Broken(String),
+    /// A program that ran on behalf of this one failed and has printed why. Exit code: its own.
+    Told(u8),
     /// The reader of standard output closed it (`| head`), so there is nothing to report. Exit code 0.
     ReaderGone,
 }
@@ -33,6 +35,7 @@ impl Failure {
         let (text, code) = match self {
             Self::Input(text) => (text, 2),
             Self::Broken(text) => (text, 1),
+            Self::Told(code) => return ExitCode::from(*code),
             Self::ReaderGone => return ExitCode::SUCCESS,
         };
         let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();
@@ -45,6 +48,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(text) | Self::Broken(text) => f.write_str(text),
+            Self::Told(code) => write!(f, "a program ended with exit code {code}"),
             Self::ReaderGone => f.write_str("the reader of standard output went away"),
         }
     }

@@ -14,6 +14,7 @@ mod input;
 mod kernels;
 mod output;
 mod predict;
+mod recorder;
 mod records;
 #[cfg(feature = "server")]
 mod server;
@@ -48,6 +49,8 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       the largest micro-batch that trains there
   vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32
       settings that train there, the fastest nearest to what is asked, and why
+  vramscope estimate --recording run.vram.gz
+      a training script of your own, once `vramscope record train.py` has recorded it without a GPU
   vramscope diagnose train.log snapshot.pickle
       why a run is out of memory, or slow
   vramscope replay gpt2-bf16.trace.json.gz

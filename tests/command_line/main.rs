@@ -15,6 +15,7 @@ mod plan;
 mod predictions;
 mod program;
 mod readme;
+mod record;
 mod recording;
 mod replay;
 mod time;

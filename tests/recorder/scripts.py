@@ -96,12 +96,6 @@ def peft_chat() -> None:
     stand_ins.dataset("smangrul/ultrachat-10k-chatml", conversation)
 
 
-def alpaca() -> None:
-    """A model and texts with instructions."""
-    stand_ins.llama("huggyllama/llama-7b")
-    stand_ins.dataset("yahma/alpaca-cleaned", lambda i: {"output": stand_ins.text(32, i), "text": stand_ins.text(9)})
-
-
 TRL = "--output_dir out --per_device_train_batch_size 2 --report_to none --save_strategy no"
 
 SCRIPTS = [
@@ -172,14 +166,6 @@ SCRIPTS = [
         "--gradient_checkpointing True --use_reentrant False --dataset_text_field messages --use_peft_lora True "
         "--lora_r 8 --lora_alpha 16 --lora_dropout 0.1 --lora_target_modules all-linear --report_to none --max_steps 4",
         peft_chat,
-    ),
-    Script(
-        "peft dora",
-        "huggingface/peft",
-        "examples/dora_finetuning",
-        "dora_finetuning.py --base_model huggyllama/llama-7b --data_path yahma/alpaca-cleaned --output_dir out "
-        "--batch_size 4 --eval_step 1000 --save_step 1000 --device auto --lora_r 8",
-        alpaca,
     ),
     Script(
         "accelerate cv",

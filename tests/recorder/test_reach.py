@@ -16,6 +16,8 @@ import torch  # noqa: E402
 import vramscope  # noqa: E402
 from vramscope.record.sizes import Fit  # noqa: E402
 
+from replay import lines  # noqa: E402
+
 
 def python(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """A Python that sees the recorder and no packages."""
@@ -75,6 +77,69 @@ class Sizes(unittest.TestCase):
         found = fit.polynomial((4, 9, 25, 49))
         self.assertEqual([fit.at(found, (1, n)) for n in (4, 10)], [16, 100])
         self.assertIsNone(fit.polynomial((4, 9, 25, 50)))
+
+
+RANK = """
+import os, sys, torch, torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 4, "nccl")
+model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)).cuda()
+if sys.argv[1] == "ddp":
+    model = nn.parallel.DistributedDataParallel(model, device_ids=[0])
+else:
+    fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(2):
+    model(torch.randn(8, 64, device="cuda")).square().mean().backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+class Ranks(unittest.TestCase):
+    """The first of four ranks."""
+
+    def collectives(self, how: str) -> tuple[set[str], int]:
+        """Collectives of a recording, and the bytes of what lives at its end."""
+        with tempfile.TemporaryDirectory() as folder:
+            script, out = os.path.join(folder, "train.py"), os.path.join(folder, "run.vram.gz")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(RANK)
+            words = ["--world", "4", "--steps", "2", "-o", out, script, how]
+            done = subprocess.run(
+                [sys.executable, SOURCE, *words], capture_output=True, text=True, check=False, timeout=200
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = list(lines(out))
+        self.assertEqual((found[0]["rank"], found[0]["world"]), (0, 4))
+        names = {x["id"]: x["name"] for x in found if x["t"] == "fn"}
+        alive: dict[int, int] = {}
+        for x in found:
+            alive.update(x.get("n", ()) if x["t"] == "op" else ())
+            for storage in x["s"] if x["t"] == "free" else ():
+                del alive[storage]
+        return {n for n in names.values() if n.startswith("c10d.")}, sum(alive.values())
+
+    def test_fsdp2_keeps_a_quarter(self) -> None:
+        """Parameters and both states of AdamW, in fp32, of a quarter of the model."""
+        names, held = self.collectives("fsdp")
+        self.assertEqual(names & GATHERS, GATHERS)
+        self.assertLess(held, 4 * 3 * (2 * 64 * 256 + 256 + 64) // 4 * 1.05)
+
+    def test_ddp_keeps_all_and_its_buckets(self) -> None:
+        """As much as one GPU alone, and a bucket of gradients."""
+        names, held = self.collectives("ddp")
+        self.assertIn("c10d.allreduce_.default", names)
+        self.assertGreaterEqual(held, 4 * 4 * (2 * 64 * 256 + 256 + 64))
+
+
+GATHERS = {"c10d._allgather_base_.default", "c10d._reduce_scatter_base_.default"}
 
 
 class Alone(unittest.TestCase):

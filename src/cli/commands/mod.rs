@@ -9,6 +9,7 @@ mod gpus;
 mod max_batch;
 mod models;
 mod plan;
+mod record;
 mod replay;
 #[cfg(feature = "server")]
 mod serve;
@@ -31,6 +32,7 @@ pub enum Command {
     Estimate(Box<estimate::Estimate>),
     MaxBatch(Box<max_batch::MaxBatch>),
     Plan(Box<plan::Plan>),
+    Record(record::Record),
     Diagnose(Box<diagnose::Diagnose>),
     Replay(replay::Replay),
     Bench(Box<bench::Bench>),
@@ -53,6 +55,7 @@ impl Command {
             Self::Estimate(command) => command.run(),
             Self::MaxBatch(command) => command.run(),
             Self::Plan(command) => command.run(),
+            Self::Record(command) => command.run(),
             Self::Diagnose(command) => command.run(),
             Self::Replay(command) => command.run(),
             Self::Bench(command) => command.run(),

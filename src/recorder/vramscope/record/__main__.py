@@ -44,6 +44,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME=ARG:A,B,C",
         help="records once for each value of an argument, such as batch=--batch-size:1,2,4; writes one file each",
     )
+    p.add_argument(
+        "--world",
+        type=int,
+        default=1,
+        metavar="N",
+        help="record the first of N ranks, as torchrun starts it; collectives take no time and change nothing",
+    )
     p.add_argument("--model", metavar="ID|DIR|FILE", help="records the usual step of a model that transformers knows")
     usual = p.add_argument_group("with --model")
     usual.add_argument("--batch", type=int, default=1, metavar="N", help="samples (default: 1)")
@@ -65,7 +72,19 @@ def parser() -> argparse.ArgumentParser:
 
 def split(argv: list[str]) -> tuple[list[str], list[str]]:
     """Own flags, and the script with its arguments."""
-    takes_value = {"-o", "--out", "--gpu", "--steps", "--vary", "--model", "--batch", "--seq", "--images", "--image"}
+    takes_value = {
+        "-o",
+        "--out",
+        "--gpu",
+        "--steps",
+        "--vary",
+        "--world",
+        "--model",
+        "--batch",
+        "--seq",
+        "--images",
+        "--image",
+    }
     takes_value |= {"--precision", "--optim", "--attn", "--lora"}
     i = 0
     while i < len(argv):
@@ -134,6 +153,10 @@ def _record(options: argparse.Namespace, script: list[str]) -> int:
     from vramscope.record import script as scripts
 
     cards.find(options.gpu)
+    if options.world > 1:
+        from vramscope.record import collectives
+
+        os.environ.update(collectives.variables(options.world))
     if options.vary:
         from vramscope.record import vary
 

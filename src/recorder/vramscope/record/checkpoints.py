@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import ModuleType
 from typing import Any
 
 import torch
 
+from vramscope.record import cuda
 from vramscope.record.errors import RecordingError
 from vramscope.record.patches import Patches
 from vramscope.record.tensors import CUDA
@@ -24,6 +26,40 @@ IGNORED = """ignore_mismatched_sizes use_safetensors weights_only state_dict tqd
 def patch(module: ModuleType, patches: Patches) -> None:
     """Replaces `PreTrainedModel.from_pretrained` of transformers."""
     patches.set(module.PreTrainedModel, "from_pretrained", classmethod(from_pretrained))
+
+
+# Device maps that transformers works out.
+SPREAD = ("auto", "balanced", "balanced_low_0", "sequential")
+
+# What PyTorch's allocator reserves for a tensor of less than 1 MiB (`kSmallBuffer`).
+SMALL_SEGMENT = 2 << 20
+
+
+class Unloaded(dict):  # type: ignore[type-arg]
+    """Weights of a checkpoint that is not here: loading them changes no shape."""
+
+
+def weights(patches: Patches) -> None:
+    """Lets weights that a script fetches by their address be absent."""
+    real = torch.nn.Module.load_state_dict
+
+    def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(state_dict, Unloaded):
+            return torch.nn.modules.module._IncompatibleKeys([], [])
+        return real(self, state_dict, *args, **kwargs)
+
+    patches.set(torch.nn.Module, "load_state_dict", load_state_dict)
+    patches.set(torch.hub, "load_state_dict_from_url", lambda *args, **kwargs: Unloaded())
+
+
+def timm(module: ModuleType, patches: Patches) -> None:
+    """Replaces `load_pretrained` of timm, which fetches weights that change no shape."""
+    patches.set_existing(module, load_pretrained=lambda *args, **kwargs: None)
+
+
+def torchvision(module: ModuleType, patches: Patches) -> None:
+    """Replaces what torchvision fetches weights with."""
+    patches.set(module.WeightsEnum, "get_state_dict", lambda self, *args, **kwargs: Unloaded())
 
 
 def from_pretrained(cls: Any, name: Any, *args: Any, config: Any = None, **kwargs: Any) -> Any:
@@ -48,7 +84,8 @@ def from_pretrained(cls: Any, name: Any, *args: Any, config: Any = None, **kwarg
     config.name_or_path = str(name)
     device = where(device_map)
     if device is not None:
-        warm_up(model)
+        warm_up(model, device_map in SPREAD)
+        load(model, device)
         model.to(device)
         model.hf_device_map = {"": device}
     model.eval()
@@ -94,13 +131,51 @@ def where(device_map: Any) -> torch.device | None:
         if len(devices) != 1:
             raise RecordingError(f"device_map spreads the model over {sorted(devices)}; one card is recorded.")
         device_map = next(iter(device_map.values()))
-    if device_map in ("auto", "balanced", "balanced_low_0", "sequential"):
+    if device_map in SPREAD:
         return CUDA
     return torch.device("cuda", device_map) if isinstance(device_map, int) else torch.device(device_map)
 
 
-def warm_up(model: Any) -> None:
-    """One allocation of the size of all weights, freed at once (`caching_allocator_warmup`)."""
-    if hasattr(__import__("transformers").modeling_utils, "caching_allocator_warmup"):
-        total = sum(p.numel() * p.element_size() for p in model.parameters())
-        torch.empty(total // 2, dtype=torch.float16, device=CUDA, requires_grad=False)
+def load(model: Any, device: torch.device) -> None:
+    """Moves parameters in the order in which transformers 5 loads a checkpoint, by name with numbers as numbers.
+
+    Four threads copy there, so that neighbours may change places; `convert_and_load_state_dict_in_model`.
+    """
+    core = sys.modules.get("transformers.core_model_loading")
+    if core is None or not hasattr(core, "dot_natural_key"):
+        return
+    tied = getattr(model, "all_tied_weights_keys", {})
+    for name, parameter in sorted(model.named_parameters(), key=lambda x: core.dot_natural_key(x[0])):
+        if name not in tied:
+            parameter.data = parameter.data.to(device)
+
+
+def warm_up(model: Any, spread: bool) -> None:
+    """Asks once for the memory of all weights and lets go of it, so that they are cut from one segment.
+
+    As `caching_allocator_warmup` of transformers does; `spread`: a device map such as "auto", for which accelerate asks
+    each card for its memory with a tensor of one element (`get_max_memory`).
+    """
+    if not hasattr(__import__("transformers").modeling_utils, "caching_allocator_warmup"):
+        return
+    unused = cuda.QUESTIONS.recorder.cached_peak - cuda.QUESTIONS.recorder.live_bytes
+    if spread:
+        torch.tensor([0], device=CUDA)
+        unused = max(unused, SMALL_SEGMENT)
+    wanted = sum(x.numel() * x.element_size() for x in saved(model))
+    if wanted - unused > unused:
+        wanted -= unused
+    elif wanted - unused > 1.5 * 2**30:
+        wanted = unused + 1
+    else:
+        wanted = 0
+    torch.empty(wanted // 2, dtype=torch.float16, device=CUDA, requires_grad=False)
+
+
+def saved(model: Any) -> list[torch.Tensor]:
+    """Parameters and buffers that a checkpoint holds, tied ones once."""
+    found = list(model.parameters())
+    for module in model.modules():
+        kept = module._buffers.items()
+        found += [x for name, x in kept if x is not None and name not in module._non_persistent_buffers_set]
+    return found

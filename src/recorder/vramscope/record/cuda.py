@@ -115,6 +115,7 @@ class Questions:
 
     def empty_cache(self) -> None:
         """`torch.cuda.empty_cache`."""
+        self.recorder.cached_peak = self.recorder.live_bytes
         self.write("empty_cache")
 
     def synchronize(self, device: Any = None) -> None:
@@ -246,8 +247,8 @@ def install(recorder: Recorder, card: Card, patches: Patches) -> None:
         reset_accumulated_memory_stats=nothing,
         Event=Event,
         Stream=Stream,
-        current_stream=lambda *a: _DEFAULT,
-        default_stream=lambda *a: _DEFAULT,
+        current_stream=always(_DEFAULT),
+        default_stream=always(_DEFAULT),
         stream=lambda stream: _on_stream(recorder, stream),
         device=DeviceGuard,
         device_of=DeviceGuard,
@@ -274,6 +275,7 @@ def install(recorder: Recorder, card: Card, patches: Patches) -> None:
         _cuda_resetPeakMemoryStats=questions.reset_peak,
         _cuda_emptyCache=questions.empty_cache,
         _cuda_getDeviceCount=always(1),
+        _get_accelerator=always(torch.device("cuda")),
         _cuda_getCurrentRawStream=always(0),
         _cuda_isCurrentStreamCapturing=always(False),
         _cuda_synchronize=questions.synchronize,

@@ -20,6 +20,7 @@ aten = torch.ops.aten
 UNWRITTEN = frozenset(("detach", "alias", "lift_fresh", "lift"))
 # Stands for an operation whose result holds data on the host.
 REAL = Plan(outs=[], spec=None, news=[], kind=HostTensor, single=True)
+FAKE = torch._C._TorchDispatchModeKey.FAKE
 
 
 class Recorder(TorchDispatchMode):
@@ -38,6 +39,7 @@ class Recorder(TorchDispatchMode):
         self.next_storage = 0
         self.live_bytes = 0
         self.peak_bytes = 0
+        self.cached_peak = 0  # since the cache was last emptied
         self.explicit_meta = False
         self.off = False
         self.finished = False
@@ -51,18 +53,28 @@ class Recorder(TorchDispatchMode):
         if kind is CudaTensor:
             made = Storage(self, self.next_storage, nbytes, cdata)
             self.next_storage += 1
-            self.live_bytes += (nbytes + 511) // 512 * 512
-            self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+            self.counted(nbytes)
         else:
             made = Storage(None, -1, nbytes, cdata)
         self.storages[cdata] = weakref.ref(made)
         return made
 
+    def counted(self, nbytes: int) -> None:
+        """Counts new memory of the card."""
+        self.live_bytes += (nbytes + 511) // 512 * 512
+        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+        self.cached_peak = max(self.cached_peak, self.live_bytes)
+
     def freed(self, storage: Storage) -> None:
-        """Writes down that a storage of the card is free."""
-        self.live_bytes -= (storage.nbytes + 511) // 512 * 512
+        """Writes down that a storage of the card is free, unless it was resized to nothing before."""
+        if storage.id >= 0:
+            self.gone(storage.id, storage.nbytes)
+
+    def gone(self, number: int, nbytes: int) -> None:
+        """Writes down that memory of the card is free."""
+        self.live_bytes -= (nbytes + 511) // 512 * 512
         if not self.finished:
-            self.writer.free(storage.id)
+            self.writer.free(number)
 
     def new(self, shape: Any, dtype: torch.dtype, kind: type[Emulated], strides: Any = None) -> Emulated:
         """A tensor in memory of its own."""
@@ -85,7 +97,8 @@ class Recorder(TorchDispatchMode):
 
     def dispatch(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Answers one operation."""
-        if self.off:
+        # PyTorch's own FakeTensorMode, below this mode, asks what shapes come out and makes no memory.
+        if self.off or torch._C._get_dispatch_mode(FAKE) is not None:
             return func(*args, **(kwargs or {}))
         for t in types:
             if not issubclass(t, Emulated) and t is not torch.Tensor and t is not torch.nn.Parameter:

@@ -15,7 +15,19 @@ from typing import Any
 import torch
 import torch._dynamo  # it looks at functions of `torch.cuda` when first imported, which must then be the real ones
 
-from vramscope.record import autocast, cards, checkpoints, composites, cuda, kernels, libraries, refusals, saving
+from vramscope.record import (
+    autocast,
+    cards,
+    checkpoints,
+    collectives,
+    composites,
+    cuda,
+    kernels,
+    libraries,
+    refusals,
+    saving,
+    storages,
+)
 from vramscope.record.cards import Card
 from vramscope.record.errors import Finished, RecordingError
 from vramscope.record.imports import OnImport
@@ -82,12 +94,17 @@ class recording:
         self.overrides = [autocast.install(casts), composites.install(self.card.capability)]
         self.patches.set(torch, "clear_autocast_cache", casts.clear)
         libraries.install(self.patches)
+        collectives.install(self.patches, int(os.environ.get("WORLD_SIZE", 1)))
         kernels.install(self.recorder, self.card, self.patches)
         Methods(self.recorder, self.patches).install()
+        checkpoints.weights(self.patches)
+        storages.install(self.recorder, self.patches)
         refusals.compiler(self.recorder, self.patches)
         self.watcher = OnImport(
             {
                 "transformers.modeling_utils": lambda m: checkpoints.patch(m, self.patches),
+                "timm.models._builder": lambda m: checkpoints.timm(m, self.patches),
+                "torchvision.models._api": lambda m: checkpoints.torchvision(m, self.patches),
                 "safetensors.torch": lambda m: saving.patch(m, self.patches),
                 "bitsandbytes.functional": lambda m: refusals.bitsandbytes(m, self.patches),
             }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from vramscope.record.writer import text
+from vramscope.record.writer import ADDRESS, text
 
 Point = tuple[int, ...]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -39,7 +39,7 @@ def read(path: str, point: Point) -> Recorded:
     found = Recorded(point, {})
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
-            line = line.rstrip("\n")
+            line = ADDRESS.sub("", line.rstrip("\n"))
             if line.startswith('{"t":"op"') or line.startswith('{"t":"param"'):
                 line = REFERENCE.sub(lambda m: f'"#{m[1]}:{metas[m[2]]}{m[3]}"', line)
                 line = re.sub(r'^\{"t":"op","f":(\d+)', lambda m: f'{{"t":"op","f":"{names[int(m[1])]}"', line)

@@ -89,7 +89,7 @@ def command(
     options: argparse.Namespace, script: list[str], varied: list[Size], point: tuple[int, ...], path: str
 ) -> list[str]:
     """Words after `vramscope record` for one point."""
-    words = ["-o", path, "--gpu", options.gpu, "--steps", str(options.steps)]
+    words = ["-o", path, "--gpu", options.gpu, "--steps", str(options.steps), "--world", str(options.world)]
     if not options.model:
         changed = list(script)
         for size, n in zip(varied, point, strict=True):

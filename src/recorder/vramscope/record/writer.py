@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from typing import Any
 
 import torch
@@ -33,6 +34,9 @@ DTYPES: dict[torch.dtype, str] = {
     torch.complex128: "c128",
 }
 
+# Where an object lay, in Python's words for it: another in every run.
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
 text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -59,7 +63,7 @@ def scalar(value: Any) -> Any:
         return "@cuda:0" if value.type in ("cuda", "meta") else f"@{value}"  # C++ takes the card to be `meta`
     if isinstance(value, str):
         return "=" + value
-    return "?" + str(value)
+    return "?" + ADDRESS.sub("", str(value))
 
 
 class Writer:

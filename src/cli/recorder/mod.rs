@@ -1,0 +1,7 @@
+//! The recorder that the program carries, and the Python that runs it.
+
+mod python;
+mod sources;
+
+pub use python::find;
+pub use sources::folder;

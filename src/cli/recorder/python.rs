@@ -1,0 +1,90 @@
+//! Python as a tool of the user's would find it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// Names of the interpreter in an environment's folder of programs.
+const IN_ENVIRONMENT: [&str; 2] = if cfg!(windows) {
+    ["Scripts\\python.exe", "python.exe"]
+} else {
+    ["bin/python", "bin/python3"]
+};
+
+/// Names on `PATH`, the first that is there.
+const ON_PATH: [&str; 2] = if cfg!(windows) {
+    ["python.exe", "python3.exe"]
+} else {
+    ["python3", "python"]
+};
+
+/// The interpreter to run: the one that was named, else that of the active virtual or conda environment, else that of the
+/// environment that this program is installed in, else `python3` or `python` of `PATH`.
+///
+/// # Errors
+/// When the named one is no file, or there is none.
+pub fn find(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(path) = named {
+        return given(path);
+    }
+    for variable in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
+        let environment = env::var_os(variable).filter(|folder| !folder.is_empty());
+        if let Some(python) = environment.and_then(|folder| of_environment(Path::new(&folder))) {
+            return Ok(python);
+        }
+    }
+    own_environment()
+        .or_else(|| ON_PATH.iter().find_map(|name| on_path(name)))
+        .ok_or_else(|| {
+            Failure::Input(
+                "there is no Python here: no active environment, and neither python3 nor python on PATH; activate the \
+                 environment that your training runs in, or name its Python with --python PATH"
+                    .into(),
+            )
+        })
+}
+
+/// What `--python` names: a file, an environment's folder, or a name on `PATH`.
+fn given(path: &Path) -> Result<PathBuf, Failure> {
+    if path.is_dir() {
+        if let Some(python) = of_environment(path) {
+            return Ok(python);
+        }
+    } else if path.is_file() {
+        return Ok(path.to_owned());
+    } else if path.components().count() == 1
+        && let Some(python) = on_path(&path.to_string_lossy())
+    {
+        return Ok(python);
+    }
+    Err(Failure::Input(format!(
+        "--python {}: there is no Python; give the path of an interpreter, or the folder of an environment",
+        path.display()
+    )))
+}
+
+/// The interpreter of an environment's folder.
+fn of_environment(folder: &Path) -> Option<PathBuf> {
+    IN_ENVIRONMENT
+        .iter()
+        .map(|name| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+/// The interpreter of the virtual environment whose folder of programs this program lies in, as pip puts it there.
+fn own_environment() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let environment = program.parent()?.parent()?;
+    environment
+        .join("pyvenv.cfg")
+        .is_file()
+        .then(|| of_environment(environment))?
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    env::split_paths(&folders)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}

@@ -1,0 +1,118 @@
+"""One rank of many: process groups that talk to nobody, and collectives, which are written down and done at once."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+
+from vramscope.record.patches import Patches
+from vramscope.record.shaped import Handler, handles
+from vramscope.record.tensors import is_emulated
+
+if TYPE_CHECKING:
+    from vramscope.record.mode import Recorder
+
+# Operations of `c10d` that return the tensors that they write and a handle to wait on, and those that return the
+# handle alone (`torch/csrc/distributed/c10d/Ops.cpp`).
+TENSORS_AND_WORK = """broadcast_ allreduce_ allgather_ reduce_scatter_ _reduce_scatter_base_ _allgather_base_ scatter_
+    alltoall_""".split()
+WORK = """send recv_ recv_any_source_ reduce_ gather_ alltoall_base_ barrier monitored_barrier_ allreduce_coalesced_
+    allgather_coalesced_ allgather_into_tensor_coalesced_ reduce_scatter_tensor_coalesced_""".split()
+
+
+def install(patches: Patches, world: int) -> None:
+    """Makes `init_process_group` join a group of `world` ranks of which this is one."""
+    if not dist.is_available() or world < 2:
+        return
+    real = dist.init_process_group
+
+    def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> None:
+        """Joins a group that talks to nobody."""
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        real(
+            backend="fake",
+            rank=int(os.environ["RANK"]),
+            world_size=int(os.environ["WORLD_SIZE"]),
+            store=FakeStore(),
+        )
+
+    for module in (dist, dist.distributed_c10d):
+        patches.set(module, "init_process_group", init_process_group)
+    import torch.nn.parallel.distributed as parallel
+    from torch.distributed.tensor import DTensor
+
+    # C++ has the device of what it holds.
+    patches.set(DTensor, "device", property(lambda x: x._local_tensor.device))
+    patches.set(DTensor, "is_meta", property(lambda x: x._local_tensor.device.type == "meta"))
+    patches.set(DTensor, "is_cuda", property(lambda x: x._local_tensor.device.type == "cuda"))
+
+    # It gathers the shapes of all ranks' parameters, which nobody sends.
+    patches.set_existing(parallel, _verify_param_shape_across_processes=lambda *args, **kwargs: None)
+    _buckets(patches, parallel.DistributedDataParallel)
+    patches.set_existing(dist, barrier=lambda *args, **kwargs: None, get_backend=lambda group=None: "nccl")
+    patches.set_existing(dist.distributed_c10d, get_backend=lambda group=None: "nccl")
+
+
+def _buckets(patches: Patches, kind: Any) -> None:
+    """Lets DDP take each bucket of gradients for summed: its reducer asks a handle for what it wrote."""
+    make, register = kind.__init__, kind.register_comm_hook
+
+    def summed(state: Any, bucket: Any) -> Any:
+        dist.all_reduce(bucket.buffer())
+        future: Any = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        register(self, None, summed)
+
+    # It looks at the annotations themselves, which are words here.
+    summed.__annotations__ = {"bucket": dist.GradBucket, "return": torch.futures.Future[torch.Tensor]}
+
+    patches.set(kind, "__init__", init)
+    patches.set(kind, "register_comm_hook", lambda self, state, hook: None)
+
+
+def variables(world: int) -> dict[str, str]:
+    """What `torchrun` sets for the first of so many ranks of one host."""
+    return dict(
+        RANK="0",
+        LOCAL_RANK="0",
+        WORLD_SIZE=str(world),
+        LOCAL_WORLD_SIZE=str(world),
+        GROUP_RANK="0",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT="29500",
+    )
+
+
+def _collective(with_tensors: bool) -> Handler:
+    def answer(r: Recorder, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if not str(func).startswith("c10d."):
+            return NotImplemented
+        given = [a for a in args if not isinstance(a, torch.ScriptObject)]
+        if any(is_emulated(x) for x in _flat(args)):
+            r.write_made(func, tuple(given), kwargs, [])
+        work = torch._C._distributed_c10d.FakeWork().boxed()
+        return (args[0], work) if with_tensors else work
+
+    return answer
+
+
+def _flat(items: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    for x in items:
+        if isinstance(x, torch.Tensor):
+            found.append(x)
+        elif isinstance(x, (list, tuple)):
+            found += _flat(x)
+    return found
+
+
+handles(*TENSORS_AND_WORK)(_collective(True))
+handles(*WORK)(_collective(False))
