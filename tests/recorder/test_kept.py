@@ -12,7 +12,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kept
 from player import MARKS
 
-
 # Rows in whose measurement fp16 overflowed, so that no optimizer ran.
 SKIPPED = (86, 97)
 
