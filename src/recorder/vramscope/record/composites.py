@@ -201,6 +201,7 @@ class _Call:
         if self.causal:
             self.mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
             given = self.bias(query.dtype)
+            self.mask = None
         if self.gqa:
             keys, values = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
         else:
