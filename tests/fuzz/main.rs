@@ -7,7 +7,7 @@
 //! Inputs are whole ones with faults; pickles and snapshots are also written anew, most of them well-formed, so that
 //! faults reach what stands behind the first opcodes. Every input is read, its findings are drawn and put into words.
 //! Runs (`configurations`) are written anew: a configuration of any family with some of its entries changed, and a
-//! setup; each is simulated. The program stops at a panic, at an input that takes more than two seconds of work (a run:
+//! setup; each is simulated. Recordings (`recordings`) are read and played, those of all sizes at a point of theirs. The program stops at a panic, at an input that takes more than two seconds of work (a run:
 //! five), or when it has ever held more than a gibibyte, and leaves the input in
 //! `fuzz-READER.bin`. The same seed gives the same inputs.
 
@@ -16,6 +16,7 @@
 mod configured;
 mod mutate;
 mod pickled;
+mod recorded;
 mod seeds;
 
 use std::process::ExitCode;
@@ -114,6 +115,9 @@ fn fail(left: &str, input: &[u8], why: &str) -> ExitCode {
 fn feed(reader: &str, input: &[u8]) -> bool {
     if reader == seeds::RUNS {
         return configured::feed(input);
+    }
+    if reader == seeds::RECORDINGS {
+        return recorded::feed(input);
     }
     if reader == "pickle" {
         return Pickle::read(input).is_ok_and(|pickle| {

@@ -20,6 +20,7 @@ pub use axis::Axis;
 pub use change::Change;
 pub use ladder::{Ladder, Offer, Rung, ladder};
 pub use largest::largest;
+pub(crate) use max_batch::Search;
 pub use max_batch::{Batches, End, MOST as MOST_SAMPLES, MaxBatch, max_batch};
 pub use recommend::{Judge, Recommended, Settled};
 pub use sweep::{Needed, Point, Refusal, Sweep};
