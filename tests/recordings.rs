@@ -9,10 +9,13 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
-use vramscope_engine::recording::{self, Run};
-use vramscope_engine::simulate::record;
+use vramscope_engine::allocator::Options;
+use vramscope_engine::recording::{self, Opened, Run, Sizes};
+use vramscope_engine::simulate::{attempt_recorded, record, stops_in_some_order};
 use vramscope_engine::tape::Gpu;
+use vramscope_engine::units::Bytes;
 use vramscope_engine::{Case, Model, simulate};
+use vramscope_plan::largest_recorded;
 use vramscope_tests::events::{difference, frees_in_order, phases};
 
 fn folder() -> PathBuf {
@@ -80,5 +83,103 @@ fn all_recordings_are_played() {
         let report = recording::report(read(&path)).unwrap().report;
         assert!(report.peak_reserved >= report.peak_allocated, "{path:?}");
         assert_eq!(report.breakdown.bytes, report.peak_allocated, "{path:?}");
+    }
+}
+
+/// The recording of all sizes of the folder.
+fn sizes() -> Sizes {
+    let file = File::open(folder().join("qwen2-4layers-bf16.sizes.gz")).unwrap();
+    match recording::open(BufReader::new(GzDecoder::new(file)), None).unwrap() {
+        Opened::Sizes(sizes) => *sizes,
+        Opened::Run(_) => panic!("one run"),
+    }
+}
+
+/// One recorded point, one that only checks the polynomials, and one that was never recorded for them.
+#[test]
+fn all_sizes_are_their_own_recordings() {
+    let all = sizes();
+    for (batch, seq) in [(2, 256), (4, 640), (3, 448)] {
+        let own = read(&folder().join(format!("qwen2-4layers-bf16-b{batch}-s{seq}.vram.gz")));
+        let run = all.at(&[batch, seq], None).unwrap();
+        let at = format!("batch {batch}, seq {seq}");
+        assert_eq!(run.build(), own.build(), "{at}");
+        assert_eq!(run.last_step().events, own.last_step().events, "{at}");
+        let bytes = |run: &Run| run.log().births.iter().map(|birth| birth.bytes).collect::<Vec<u64>>();
+        assert_eq!(bytes(&run), bytes(&own), "{at}");
+        let (told, own) = (
+            recording::report(run).unwrap().report,
+            recording::report(own).unwrap().report,
+        );
+        assert_eq!((told.first, told.steady), (own.first, own.steady), "{at}");
+        assert_eq!(told.reserved, own.reserved, "{at}");
+        assert_eq!(told.warnings.len(), own.warnings.len(), "{at}");
+    }
+}
+
+#[test]
+fn sizes_beyond_those_recorded_are_refused_with_what_records_them() {
+    let all = sizes();
+    let refused = all.at(&[8, 512], None).err().unwrap().to_string();
+    for words in [
+        "no recording tells batch 8, seq 512",
+        "batch 2 to 4 and seq 256 to 640",
+        "--vary batch:2,3,4,8 --vary seq:256,384,512,640",
+    ] {
+        assert!(refused.contains(words), "{words:?}: {refused}");
+    }
+    let unknown = all.point(&[("images".into(), 2)]).unwrap_err().to_string();
+    assert!(
+        unknown.contains("images") && unknown.contains("batch, seq"),
+        "{unknown}"
+    );
+}
+
+/// The largest batch is what trying each finds.
+#[test]
+fn the_largest_recorded_batch_is_that_of_trying_all() {
+    let all = sizes();
+    let trains = |batch: u64, limit: Bytes| {
+        let run = all.at(&[batch, 512], None).unwrap();
+        let options = Options {
+            limit: Some(limit),
+            ..Options::default()
+        };
+        let recording = run.into_recording();
+        attempt_recorded(&recording, &options, 2).trains() && stops_in_some_order(&recording, &options, 2).is_none()
+    };
+    let mut found = Vec::new();
+    for mib in [3_000, 5_000, 6_500, 8_000, 20_000] {
+        let limit = Bytes::mib(mib);
+        let expected = (2..=4).take_while(|&batch| trains(batch, limit)).last();
+        let largest = largest_recorded(&all, (0, &[2, 512]), None, (limit, 2)).unwrap();
+        assert_eq!(largest.value, expected, "{mib} MiB");
+        assert_eq!(largest.range, [2, 4]);
+        assert_eq!(
+            largest.beyond.is_some(),
+            matches!(expected, None | Some(4)),
+            "{mib} MiB"
+        );
+        found.push(largest.value);
+    }
+    assert!(found.contains(&None) && found.contains(&Some(4)), "{found:?}");
+}
+
+/// The last step goes on: after the first few, each leaves what the one before left.
+#[test]
+fn the_last_step_goes_on() {
+    for name in [
+        "qwen2-4layers-bf16-b2-s256.vram.gz",
+        "gpt2-bf16-adamw.vram.gz",
+        "llama-4layers-trl-sft-ckpt.vram.gz",
+    ] {
+        let run = read(&folder().join(name));
+        let recording = run.into_recording();
+        let peak = |steps| {
+            let trial = attempt_recorded(&recording, &Options::default(), steps);
+            assert!(trial.trains());
+            trial.peak_allocated
+        };
+        assert_eq!(peak(4), peak(12), "{name}");
     }
 }

@@ -14,6 +14,7 @@ mod oom;
 pub mod pickle;
 mod profile;
 mod read;
+pub mod recorded;
 mod smi;
 pub mod snapshot;
 #[cfg(test)]

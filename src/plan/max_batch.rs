@@ -209,7 +209,7 @@ impl Batches {
 }
 
 /// Interval between the largest batch that trains and the smallest that does not.
-struct Search {
+pub(crate) struct Search {
     limit: u64,
     good: u64,
     bad: u64,
@@ -219,10 +219,15 @@ struct Search {
 
 impl Search {
     const fn new(limit: Bytes) -> Self {
+        Self::within(limit, [1, MOST])
+    }
+
+    /// Of no batch below the first nor above the second of these.
+    pub const fn within(limit: Bytes, [least, most]: [u64; 2]) -> Self {
         Self {
             limit: limit.get(),
-            good: 0,
-            bad: MOST + 1,
+            good: least.saturating_sub(1),
+            bad: most + 1,
             tries: Vec::new(),
             end: None,
         }
@@ -230,18 +235,13 @@ impl Search {
 
     /// The batch to try next: where the line through two allocated peaks meets the limit, or next to a known batch, or
     /// half-way.
-    fn next(&self) -> Option<u64> {
+    pub fn next(&self) -> Option<u64> {
         if self.bad - self.good <= 1 {
             return None;
         }
-        let trained: Vec<(u64, u64)> = self
-            .tries
-            .iter()
-            .filter(|(_, trial)| trial.trains())
-            .map(|(batch, trial)| (*batch, trial.peak_allocated.get()))
-            .collect();
+        let trained = self.trained();
         let guess = match trained[..] {
-            [] => 1,
+            [] => self.good + 1,
             [(one, _)] => 2 * one,
             [.., (before, low), (last, high)] => {
                 let slope = high.saturating_sub(low) / (last - before);
@@ -255,12 +255,30 @@ impl Search {
             _ if guess <= self.good => self.good + 1,
             _ if guess < self.bad => guess,
             // Usually just one sample is too many, because of fragmentation.
-            _ if self.tries.iter().filter(|(_, trial)| !trial.trains()).count() == 1 => self.bad - 1,
+            _ if self.tries.iter().filter(|(_, trial)| !trial.trains()).count() <= 1 => self.bad - 1,
             _ => self.good + (self.bad - self.good) / 2,
         })
     }
 
-    fn note(&mut self, batch: u64, trial: Trial) {
+    /// Batches that trained, in rising order, with their allocated peaks.
+    pub fn trained(&self) -> Vec<(u64, u64)> {
+        let trained = self.tries.iter().filter(|(_, trial)| trial.trains());
+        trained
+            .map(|(batch, trial)| (*batch, trial.peak_allocated.get()))
+            .collect()
+    }
+
+    /// The largest batch that trains; one less than the least, where none does.
+    pub const fn good(&self) -> u64 {
+        self.good
+    }
+
+    /// Batches that were tried, in rising order.
+    pub fn into_tries(self) -> Vec<(u64, Trial)> {
+        self.tries
+    }
+
+    pub fn note(&mut self, batch: u64, trial: Trial) {
         if trial.trains() {
             self.good = batch;
         } else {
@@ -270,12 +288,12 @@ impl Search {
         self.tries.insert(at, (batch, trial));
     }
 
-    fn knows(&self, batch: u64) -> bool {
+    pub fn knows(&self, batch: u64) -> bool {
         self.tries.iter().any(|(other, _)| *other == batch)
     }
 
     /// Steps down: the largest batch failed after all, and the next smaller one may be the answer.
-    fn step_down(&mut self, stopped: Trial) {
+    pub fn step_down(&mut self, stopped: Trial) {
         let batch = self.good;
         self.tries.retain(|(other, _)| *other != batch);
         self.note(batch, stopped);

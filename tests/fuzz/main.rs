@@ -7,7 +7,7 @@
 //! Inputs are valid ones with faults. Pickles and snapshots are also generated, most of them well-formed, so that
 //! faults reach the code behind the first opcodes. Every input is read, and its findings are drawn and put into words.
 //! Runs (`configurations`) are generated: a configuration of any family with some entries changed, and a setup; each is
-//! simulated. The program stops at a panic, at an input that takes more than two seconds of CPU time (a run: five), or
+//! simulated. Recordings (`recordings`) are read and replayed, those of all sizes at one of their sizes. The program stops at a panic, at an input that takes more than two seconds of CPU time (a run: five), or
 //! when its memory exceeds one gibibyte, and leaves the input in `fuzz-READER.bin`. Equal seeds give equal inputs.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
@@ -15,6 +15,7 @@
 mod configured;
 mod mutate;
 mod pickled;
+mod recorded;
 mod seeds;
 
 use std::process::ExitCode;
@@ -113,6 +114,9 @@ fn fail(left: &str, input: &[u8], why: &str) -> ExitCode {
 fn feed(reader: &str, input: &[u8]) -> bool {
     if reader == seeds::RUNS {
         return configured::feed(input);
+    }
+    if reader == seeds::RECORDINGS {
+        return recorded::feed(input);
     }
     if reader == "pickle" {
         return Pickle::read(input).is_ok_and(|pickle| {

@@ -9,7 +9,7 @@ use crate::mutate::Write;
 use crate::pickled::Pickler;
 
 /// Names of the readers.
-pub const READERS: [&str; 11] = [
+pub const READERS: [&str; 12] = [
     "oom",
     "summary",
     "stats",
@@ -20,8 +20,12 @@ pub const READERS: [&str; 11] = [
     "trace",
     "snapshot",
     "pickle",
+    RECORDINGS,
     RUNS,
 ];
+
+/// Name of recordings of training steps, and of those of all sizes, as a fuzz target.
+pub const RECORDINGS: &str = "recordings";
 
 /// Name of the simulation as a fuzz target.
 pub const RUNS: &str = "configurations";
@@ -103,6 +107,7 @@ fn whole(reader: &str) -> Option<Vec<Vec<u8>>> {
                 .collect(),
         ),
         "snapshot" => Some(vec![snapshot()]),
+        RECORDINGS => Some(RECORDED.iter().map(|gzipped| unpacked(gzipped)).collect()),
         RUNS => texts(&[r#"{"config": {"model_type": "gpt2"}, "case": {"model": "x", "batch": 2, "seq": 64}}"#]),
         _ => None,
     }
@@ -110,7 +115,17 @@ fn whole(reader: &str) -> Option<Vec<Vec<u8>>> {
 
 /// A whole snapshot of two training steps of GPT-2.
 fn snapshot() -> Vec<u8> {
-    let gzipped: &[u8] = include_bytes!("../data/snapshots/gpt2-bf16.pickle.gz");
+    unpacked(include_bytes!("../data/snapshots/gpt2-bf16.pickle.gz"))
+}
+
+/// A short recording, one of a transformer, and one of all sizes.
+const RECORDED: [&[u8]; 3] = [
+    include_bytes!("../data/recordings/mlp-ampbf16-adamw.vram.gz"),
+    include_bytes!("../data/recordings/qwen2-4layers-bf16-b2-s256.vram.gz"),
+    include_bytes!("../data/recordings/qwen2-4layers-bf16.sizes.gz"),
+];
+
+fn unpacked(gzipped: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     GzDecoder::new(gzipped).read_to_end(&mut bytes).expect("gzip");
     bytes

@@ -21,6 +21,7 @@ pub use recording::{By, Instant, Recording, SegmentMap};
 pub use segments::{Block, Holes, Segment};
 pub use stacks::{Frame, StackId, Stacks};
 pub(super) use summary::Read;
+pub(crate) use summary::place_of;
 pub use summary::{Group, Summary};
 pub use what_if::{Expandable, Failure};
 

@@ -188,7 +188,7 @@ pub(super) fn groups<'a>(
 }
 
 /// The place a person would name: the innermost frame outside PyTorch; empty if no stack was recorded.
-pub(super) fn place_of<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> String {
+pub(crate) fn place_of<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> String {
     let own = frames.clone().find(|frame| !is_passed_through(frame));
     own.or_else(|| frames.into_iter().next())
         .map_or_else(String::new, written)

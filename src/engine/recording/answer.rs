@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::replay::Asked;
 use super::report::Played;
 use super::run::About;
 use crate::report::{BreakdownNode, JudgedTarget, Phase, Prediction, StepBytes};
@@ -20,6 +21,9 @@ pub struct Answer<'a> {
     first: StepBytes,
     fragmentation: Bytes,
     breakdown: &'a BreakdownNode,
+    /// Answers to what the script asked of the allocator, in order; null for what is not followed.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    asked: &'a [Asked],
 }
 
 impl Played {
@@ -35,6 +39,7 @@ impl Played {
             first: report.first,
             fragmentation: report.fragmentation,
             breakdown: &report.breakdown,
+            asked: &self.asked,
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::fault::Fault;
-use super::limits::MOST_BYTES;
 
 /// Why a recording cannot be played: what is wrong, where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +23,11 @@ pub enum RecordingError {
         /// What the system says.
         why: String,
     },
-    /// It unpacks to more than [`MOST_BYTES`].
-    TooLarge,
+    /// It unpacks to more bytes than are read.
+    TooLarge {
+        /// The most that is read.
+        most: u64,
+    },
     /// A line is not as the format says.
     Line {
         /// Its number, from 1.
@@ -46,6 +48,28 @@ pub enum RecordingError {
     },
     /// A setting of the allocator cannot be followed.
     Setting(String),
+    /// It tells all sizes where one run is asked for.
+    AllSizes,
+    /// It tells all sizes, but no structure.
+    NoStructure,
+    /// A size that does not vary was asked for.
+    UnknownSize {
+        /// Its name.
+        asked: String,
+        /// Names of those that vary.
+        known: String,
+    },
+    /// No recorded structure holds at the sizes that were asked for.
+    OutOfRange {
+        /// The sizes.
+        asked: String,
+        /// Where structures hold.
+        valid: String,
+        /// Two structures lie around the sizes.
+        between: bool,
+        /// What records there.
+        command: String,
+    },
 }
 
 impl RecordingError {
@@ -78,10 +102,10 @@ impl fmt::Display for RecordingError {
                 f,
                 "the recording cannot be unpacked beyond line {lines} ({why}); copy the whole file, or record again"
             ),
-            Self::TooLarge => write!(
+            Self::TooLarge { most } => write!(
                 f,
                 "the recording unpacks to more than {} MiB, which no training step does; record fewer steps",
-                MOST_BYTES >> 20
+                most >> 20
             ),
             Self::Line { number, why } => write!(f, "line {number} of the recording {why}"),
             Self::NoStep => f.write_str(
@@ -95,6 +119,28 @@ impl fmt::Display for RecordingError {
                 has[0], has[1], asked[0], asked[1]
             ),
             Self::Setting(why) => f.write_str(why),
+            Self::AllSizes => f.write_str(
+                "this file tells all sizes, and one run is needed; name the recording of one size, which ends in .vram.gz",
+            ),
+            Self::NoStructure => f.write_str(
+                "the file holds no structure that several sizes share; record more sizes with `--vary`, so that one is left \
+                 to check",
+            ),
+            Self::UnknownSize { asked, known } => {
+                write!(f, "the recording has no size \"{asked}\"; it varies {known}")
+            }
+            Self::OutOfRange {
+                asked,
+                valid,
+                between,
+                command,
+            } => {
+                let why = match between {
+                    true => "steps of two structures were recorded around",
+                    false => "no recording tells",
+                };
+                write!(f, "{why} {asked}: valid is {valid}; record it with `{command}`")
+            }
         }
     }
 }

@@ -10,8 +10,24 @@ use super::limits::MOST_SMS;
 use crate::device::ComputeCapability;
 use crate::tape::Gpu;
 
-/// The name of the format.
-const FORMAT: &str = "vramscope-recording";
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// The steps of one run.
+    Recording,
+    /// Those of all sizes.
+    Sizes,
+}
+
+impl Format {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "vramscope-recording" => Some(Self::Recording),
+            "vramscope-sizes" => Some(Self::Sizes),
+            _ => None,
+        }
+    }
+}
 
 /// The version that is read.
 const VERSION: u64 = 1;
@@ -39,6 +55,14 @@ pub struct Header {
     /// The script and its arguments, where one was run.
     #[serde(default)]
     pub command: Option<Vec<String>>,
+    /// Names of what varies, where all sizes are told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<String>,
+    /// Words that name them to `--vary`, such as `batch=--batch-size:1,2,4`, where the recorder tells.
+    #[serde(default, skip_serializing)]
+    pub(super) vary: Vec<String>,
+    #[serde(skip_serializing)]
+    format: String,
 }
 
 /// The card that was emulated.
@@ -79,7 +103,7 @@ impl Header {
     /// Reads the first line.
     pub(super) fn read(line: &str) -> Result<Self, RecordingError> {
         let kind: Kind = serde_json::from_str(line).map_err(|_| RecordingError::NotARecording)?;
-        if kind.t != "header" || kind.format != FORMAT {
+        if kind.t != "header" || Format::named(&kind.format).is_none() {
             return Err(RecordingError::NotARecording);
         }
         if kind.version.as_u64() != Some(VERSION) {
@@ -100,6 +124,11 @@ impl Header {
             });
         }
         Ok(header)
+    }
+
+    /// What the file holds.
+    pub(super) fn format(&self) -> Result<Format, RecordingError> {
+        Format::named(&self.format).ok_or(RecordingError::NotARecording)
     }
 
     /// The shape of the card.

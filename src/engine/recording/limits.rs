@@ -23,3 +23,9 @@ pub(super) const MOST_STORED: u64 = 1 << 42;
 
 /// Streaming multiprocessors of a card.
 pub(super) const MOST_SMS: u64 = 4096;
+
+/// Bytes of a recording of all sizes, unpacked: its lines are kept.
+pub(super) const MOST_SIZES_BYTES: u64 = 1 << 28;
+
+/// Lines of one structure.
+pub(super) const MOST_STRUCTURE_LINES: usize = 1 << 20;

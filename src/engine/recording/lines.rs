@@ -5,14 +5,107 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use super::fault::Fault;
+use super::number::{Count, Reference};
 use super::value::Value;
 use crate::dtype::DType;
 
 /// What every line has: its type.
 #[derive(Deserialize)]
-pub(super) struct Tag<'a> {
+struct Tag<'a> {
     #[serde(borrow)]
-    pub t: Cow<'a, str>,
+    t: Cow<'a, str>,
+}
+
+/// A line.
+pub(super) enum Line<'a> {
+    Op(Box<Op<'a>>),
+    Triton(Box<Triton<'a>>),
+    Free(Free),
+    Why(Why<'a>),
+    Meta(Meta),
+    Function(Named<'a>),
+    Node(Named<'a>),
+    Place(Place),
+    Module(Module<'a>),
+    Param(Param<'a>),
+    Mark(Mark<'a>),
+    Ask(Ask<'a>),
+    ResetPeak,
+    EmptyCache,
+    ClearWorkspaces,
+    Setting(Setting),
+    Assumed(Assumed),
+    /// All sizes are told from here on by other lines.
+    Structure,
+    Header,
+    End,
+    /// What later recorders say, and what changes no memory.
+    Other,
+}
+
+fn json<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Fault> {
+    serde_json::from_str(line).map_err(|error| Fault::Json(error.to_string()))
+}
+
+impl<'a> Line<'a> {
+    /// Reads one.
+    pub fn read(line: &'a str) -> Result<Self, Fault> {
+        Ok(match &*json::<Tag<'_>>(line)?.t {
+            "op" => Self::Op(json(line)?),
+            "triton" => Self::Triton(json(line)?),
+            "free" => Self::Free(json(line)?),
+            "why" => Self::Why(json(line)?),
+            "meta" => Self::Meta(json(line)?),
+            "fn" => Self::Function(json(line)?),
+            "node" => Self::Node(json(line)?),
+            "line" => Self::Place(json(line)?),
+            "module" => Self::Module(json(line)?),
+            "param" => Self::Param(json(line)?),
+            "mark" => Self::Mark(json(line)?),
+            "ask" => Self::Ask(json(line)?),
+            "reset_peak" => Self::ResetPeak,
+            "empty_cache" => Self::EmptyCache,
+            "clear_cublas_workspaces" => Self::ClearWorkspaces,
+            "setting" => Self::Setting(json(line)?),
+            "assumed" => Self::Assumed(json(line)?),
+            "structure" => Self::Structure,
+            "header" => Self::Header,
+            "end" => Self::End,
+            _ => Self::Other,
+        })
+    }
+
+    /// The same, apart from the text that it was read from.
+    pub fn into_owned(self) -> Line<'static> {
+        match self {
+            Self::Op(op) => Line::Op(Box::new(op.into_owned())),
+            Self::Triton(triton) => Line::Triton(Box::new(triton.into_owned())),
+            Self::Free(free) => Line::Free(free),
+            Self::Why(why) => Line::Why(why.into_owned()),
+            Self::Meta(meta) => Line::Meta(meta),
+            Self::Function(named) => Line::Function(named.into_owned()),
+            Self::Node(named) => Line::Node(named.into_owned()),
+            Self::Place(place) => Line::Place(place),
+            Self::Module(module) => Line::Module(module.into_owned()),
+            Self::Param(param) => Line::Param(param.into_owned()),
+            Self::Mark(mark) => Line::Mark(Mark { at: owned(mark.at) }),
+            Self::Ask(ask) => Line::Ask(Ask { what: owned(ask.what) }),
+            Self::ResetPeak => Line::ResetPeak,
+            Self::EmptyCache => Line::EmptyCache,
+            Self::ClearWorkspaces => Line::ClearWorkspaces,
+            Self::Setting(setting) => Line::Setting(setting),
+            Self::Assumed(assumed) => Line::Assumed(assumed),
+            Self::Structure => Line::Structure,
+            Self::Header => Line::Header,
+            Self::End => Line::End,
+            Self::Other => Line::Other,
+        }
+    }
+}
+
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
 }
 
 /// `fn` and `node`.
@@ -21,6 +114,15 @@ pub(super) struct Named<'a> {
     pub id: u64,
     #[serde(borrow)]
     pub name: Cow<'a, str>,
+}
+
+impl Named<'_> {
+    fn into_owned(self) -> Named<'static> {
+        Named {
+            id: self.id,
+            name: owned(self.name),
+        }
+    }
 }
 
 /// `meta`.
@@ -43,6 +145,17 @@ pub(super) struct Module<'a> {
     pub parent: Option<u64>,
 }
 
+impl Module<'_> {
+    fn into_owned(self) -> Module<'static> {
+        Module {
+            id: self.id,
+            name: owned(self.name),
+            class: owned(self.class),
+            parent: self.parent,
+        }
+    }
+}
+
 /// `line`.
 #[derive(Deserialize)]
 pub(super) struct Place {
@@ -57,16 +170,32 @@ pub(super) struct Param<'a> {
     pub name: Cow<'a, str>,
     pub module: Option<u64>,
     pub s: u64,
-    pub m: u64,
+    #[serde(borrow)]
+    pub m: Reference<'a>,
     pub trainable: bool,
     #[serde(default)]
     pub buffer: bool,
 }
 
+impl Param<'_> {
+    fn into_owned(self) -> Param<'static> {
+        Param {
+            name: owned(self.name),
+            m: self.m.into_owned(),
+            id: self.id,
+            module: self.module,
+            s: self.s,
+            trainable: self.trainable,
+            buffer: self.buffer,
+        }
+    }
+}
+
 /// `op`.
 #[derive(Deserialize)]
 pub(super) struct Op<'a> {
-    pub f: u64,
+    #[serde(borrow)]
+    pub f: Reference<'a>,
     #[serde(default)]
     pub a: Vec<Value>,
     #[serde(default, borrow)]
@@ -74,7 +203,7 @@ pub(super) struct Op<'a> {
     #[serde(default)]
     pub o: Vec<Value>,
     #[serde(default)]
-    pub n: Vec<(u64, u64)>,
+    pub n: Vec<(u64, Count)>,
     #[serde(default)]
     pub b: u8,
     pub v: Option<u64>,
@@ -83,6 +212,69 @@ pub(super) struct Op<'a> {
     pub l: Option<u64>,
     #[serde(default)]
     pub st: u32,
+}
+
+impl Op<'_> {
+    fn into_owned(self) -> Op<'static> {
+        Op {
+            f: self.f.into_owned(),
+            k: self.k.into_iter().map(|(name, value)| (owned(name), value)).collect(),
+            a: self.a,
+            o: self.o,
+            n: self.n,
+            b: self.b,
+            v: self.v,
+            module: self.module,
+            l: self.l,
+            st: self.st,
+        }
+    }
+
+    /// Whether an argument changes with the sizes.
+    pub fn varies(&self) -> bool {
+        self.a.iter().chain(self.k.values()).any(Value::varies)
+    }
+
+    /// The same with arguments as they are where numbers have these values.
+    pub fn at(&self, numbers: &[i64]) -> Result<Self, Fault> {
+        let value = |value: &Value| value.at(numbers);
+        let named = |(name, given): (&Cow<'_, str>, &Value)| Ok((Cow::Owned((**name).to_owned()), value(given)?));
+        Ok(Self {
+            f: self.f.clone(),
+            a: self.a.iter().map(value).collect::<Result<_, Fault>>()?,
+            k: self.k.iter().map(named).collect::<Result<_, Fault>>()?,
+            o: self.o.clone(),
+            n: self.n.clone(),
+            ..*self
+        })
+    }
+}
+
+/// `triton`: a kernel that was launched and not run.
+#[derive(Deserialize)]
+pub(super) struct Triton<'a> {
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    #[serde(default)]
+    pub a: Vec<Value>,
+    #[serde(default, borrow)]
+    pub k: HashMap<Cow<'a, str>, Value>,
+    #[serde(default)]
+    pub b: u8,
+    #[serde(rename = "mod")]
+    pub module: Option<u64>,
+}
+
+impl Triton<'_> {
+    fn into_owned(self) -> Triton<'static> {
+        Triton {
+            name: owned(self.name),
+            k: self.k.into_iter().map(|(name, value)| (owned(name), value)).collect(),
+            a: self.a,
+            b: self.b,
+            module: self.module,
+        }
+    }
 }
 
 /// `free`.
@@ -121,6 +313,18 @@ pub(super) struct Why<'a> {
     pub p: Option<u64>,
     #[serde(default, borrow)]
     pub name: Option<Cow<'a, str>>,
+}
+
+impl Why<'_> {
+    fn into_owned(self) -> Why<'static> {
+        Why {
+            is: owned(self.is),
+            name: self.name.map(owned),
+            s: self.s,
+            v: self.v,
+            p: self.p,
+        }
+    }
 }
 
 /// `assumed`.

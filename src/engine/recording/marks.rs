@@ -18,6 +18,10 @@ pub(super) struct Step {
     pub after_optimizer: usize,
     /// Whether an optimizer ran.
     pub updated: bool,
+    /// Micro-batches.
+    pub micro_batches: u64,
+    /// Items of work before the forward, the backward and the update of the last micro-batch, and before the step's end.
+    pub work: [usize; 4],
 }
 
 /// Steps so far, and the one that runs.
@@ -28,7 +32,7 @@ pub(super) struct Marks {
     /// Forward of a micro-batch began, backward did not.
     in_forward: bool,
     /// Where the loss is there, and arithmetic with it alone follows.
-    loss_at: Option<usize>,
+    loss_at: Option<(usize, usize)>,
     /// An instant that lasts until something else than a death follows.
     open: Option<Instant>,
 }
@@ -40,9 +44,9 @@ enum Instant {
 }
 
 impl Marks {
-    /// A mark, after so many events.
-    pub fn mark(&mut self, name: &str, at: usize) -> Result<(), Fault> {
-        self.settle(at);
+    /// A mark, after so many events and items of work.
+    pub fn mark(&mut self, name: &str, (at, work): (usize, usize)) -> Result<(), Fault> {
+        self.settle((at, work));
         let Some(step) = &mut self.now else {
             if name == "step" {
                 self.now = Some(Step {
@@ -60,52 +64,63 @@ impl Marks {
         };
         match name {
             "step" => return Err(Fault::Mark(name.into())),
-            "forward" if !self.in_forward => {
-                self.in_forward = true;
+            // Of several, such as one of a reference model first, the last is the one that backward follows.
+            "forward" => {
                 step.before_forward = at;
-                step.stretches.push((at, Phase::Forward));
+                step.work[0] = work;
+                if !self.in_forward {
+                    step.stretches.push((at, Phase::Forward));
+                }
+                self.in_forward = true;
+                self.loss_at = None;
             }
             "backward" => {
                 self.in_forward = false;
-                step.after_forward = self.loss_at.unwrap_or(at).max(step.before_forward);
+                let (loss_at, loss_work) = self.loss_at.unwrap_or((at, work));
+                step.after_forward = loss_at.max(step.before_forward);
                 step.after_backward = at;
+                step.work = [step.work[0], loss_work.max(step.work[0]), work, work];
+                step.micro_batches += 1;
                 step.stretches.push((step.after_forward, Phase::Backward));
             }
             "backward_end" => self.open = Some(Instant::AfterBackward),
             "optimizer" => step.updated = true,
             "optimizer_end" => self.open = Some(Instant::AfterOptimizer),
-            "step_end" => self.end(at),
+            "step_end" => self.end((at, work)),
             _ => {}
         }
         Ok(())
     }
 
-    /// An operation comes after so many events; `of_loss` if all that it reads and writes are single numbers.
-    pub fn operation(&mut self, at: usize, of_loss: bool) {
-        self.settle(at);
+    /// An operation comes after so many events and items of work; `of_loss` if all that it reads and writes are single
+    /// numbers.
+    pub fn operation(&mut self, (at, work): (usize, usize), of_loss: bool) {
+        self.settle((at, work));
         match of_loss {
-            true => self.loss_at = self.loss_at.or(Some(at)),
+            true => self.loss_at = self.loss_at.or(Some((at, work))),
             false => self.loss_at = None,
         }
     }
 
     /// Something else than a death follows.
-    pub fn settle(&mut self, at: usize) {
+    pub fn settle(&mut self, (at, work): (usize, usize)) {
         let (Some(step), Some(open)) = (&mut self.now, self.open.take()) else {
             return;
         };
         match open {
             Instant::AfterBackward => {
                 step.after_backward = at;
+                step.work[2] = work;
                 step.stretches.push((at, Phase::Optimizer));
             }
             Instant::AfterOptimizer => step.after_optimizer = at,
         }
     }
 
-    fn end(&mut self, at: usize) {
+    fn end(&mut self, (at, work): (usize, usize)) {
         self.in_forward = false;
         let Some(mut step) = self.now.take() else { return };
+        step.work[3] = work;
         if step.after_optimizer == 0 {
             step.after_optimizer = at;
         }

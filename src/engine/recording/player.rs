@@ -11,8 +11,10 @@ use super::marks::Marks;
 use super::run::{Cue, Question};
 use super::tables::{Tables, declared};
 use super::value::{TensorRef, Value};
+use super::work::Host;
 use crate::names::Name;
 use crate::tape::log::StorageId;
+use crate::tape::work::Chore;
 use crate::tape::{Kind, Storage, Tape, Why};
 
 /// A tape, and what a recording's numbers mean on it.
@@ -25,6 +27,7 @@ pub(super) struct Player {
     /// Operations whose inside no rule tells, and how often they ran.
     pub unknown: BTreeMap<Name, u64>,
     pub operations: u64,
+    pub host: Host,
     storages: Vec<Slot>,
 }
 
@@ -45,6 +48,7 @@ impl Player {
             streams: Vec::new(),
             unknown: BTreeMap::new(),
             operations: 0,
+            host: Host::default(),
             storages: Vec::new(),
         }
     }
@@ -61,22 +65,36 @@ impl Player {
 
     /// `op`.
     pub fn operation(&mut self, line: &lines::Op<'_>) -> Result<(), Fault> {
-        let name = *declared(&self.tables.operations, "function", line.f)?;
-        let scope = self.tables.scope(line.module)?;
-        if let Some(node) = line.v {
-            declared(&self.tables.nodes, "node", node)?;
+        if line.varies() {
+            return self.run(&line.at(&self.tables.numbers)?);
         }
+        self.run(line)
+    }
+
+    /// An operation whose arguments are known.
+    fn run(&mut self, line: &lines::Op<'_>) -> Result<(), Fault> {
+        let name = *declared(&self.tables.operations, "function", line.f.number()?)?;
+        let scope = self.tables.scope(line.module)?;
+        let node = line
+            .v
+            .map(|node| declared(&self.tables.nodes, "node", node))
+            .transpose()?;
+        // What checkpointing computes again is no gradient.
+        let gradient = line.b == 1 && node.is_some_and(|node| !node.contains("Checkpoint"));
         self.tables.knows_place(line.l)?;
         let fresh = self.fresh(line)?;
         self.check(line, &fresh)?;
-        let at = self.tape.mark();
+        let at = self.at();
         self.marks.operation(at, self.is_of_loss(line));
         self.operations += 1;
+        self.host.before(&self.tape, line);
+        let mark = self.tape.work_mark();
         let before = self.tape.count_born();
         let call = Call::new(&self.tape, name, line, &self.tables, &self.storages, fresh);
         let known = self.tape.on_thread(line.b == 1, line.st, || {
             self.tape.in_scope(scope, || kernels::run(&call))
         });
+        self.host.ran(mark, &call, (line, &self.tables), (gradient, scope));
         let made = call.into_made();
         if !known {
             *self.unknown.entry(kernels::short(name)).or_default() += 1;
@@ -98,6 +116,21 @@ impl Player {
         Ok(())
     }
 
+    /// Events and items of work so far.
+    fn at(&self) -> (usize, usize) {
+        (self.tape.mark(), self.tape.work_mark())
+    }
+
+    /// `triton`.
+    pub fn triton(&mut self, line: &lines::Triton<'_>) -> Result<(), Fault> {
+        self.tables.scope(line.module)?;
+        let name = self.tables.keep(&line.name)?;
+        let at = self.at();
+        self.marks.operation(at, false);
+        self.host.triton(&self.tape, name, line, &self.tables);
+        Ok(())
+    }
+
     /// What the operation makes, in the order of its results.
     fn fresh(&self, line: &lines::Op<'_>) -> Result<Vec<Fresh>, Fault> {
         let first = self.count();
@@ -111,6 +144,7 @@ impl Player {
         }
         let mut all = Vec::with_capacity(line.n.len());
         for (at, &(id, bytes)) in line.n.iter().enumerate() {
+            let bytes = bytes.at(&self.tables.numbers)?;
             let next = first + at as u64;
             if id != next {
                 return Err(Fault::OutOfOrder("storage", id, next));
@@ -234,7 +268,10 @@ impl Player {
         let storage = self.living(line.s)?;
         match (&*line.is, node) {
             ("saved", Some(node)) => storage.keep_for_backward(Why::NeededBy(node)),
-            ("gradient", _) => storage.classify(Kind::Gradient, Why::Gradient),
+            ("gradient", _) => {
+                self.tape.chore(Chore::Accumulate(storage.id()));
+                storage.classify(Kind::Gradient, Why::Gradient);
+            }
             ("state", _) => {
                 if let (Some(name), Some(scope)) = (named, scope) {
                     self.tape.rename(storage, name, scope);
@@ -272,9 +309,9 @@ impl Player {
 
     /// What the script asks or tells the allocator.
     pub fn cue(&mut self, cue: Cue) {
-        let at = self.tape.mark();
+        let at = self.at();
         self.marks.settle(at);
-        self.cues.push((at, cue));
+        self.cues.push((at.0, cue));
     }
 
     /// `ask`.
@@ -284,7 +321,10 @@ impl Player {
 
     /// `mark`.
     pub fn mark(&mut self, line: &lines::Mark<'_>) -> Result<(), Fault> {
-        let at = self.tape.mark();
+        if line.at == "backward" {
+            self.tape.chore(Chore::Backward);
+        }
+        let at = self.at();
         self.marks.mark(&line.at, at)
     }
 }

@@ -1,23 +1,26 @@
 //! Reads a recording line by line.
 
-use std::io::{BufRead, Read};
-
-use serde::Deserialize;
+use std::io::BufRead;
 
 use super::components;
 use super::error::RecordingError;
 use super::fault::Fault;
-use super::header::Header;
-use super::limits::{MOST_BYTES, MOST_LINE};
-use super::lines::{self, Tag};
+use super::header::{Format, Header};
+use super::input::Lines;
+use super::limits::MOST_BYTES;
+use super::lines::{self, Line};
 use super::player::Player;
 use super::run::{About, Assumed, Cue, Run};
 use super::settings;
 use crate::allocator::Options;
+use crate::simulate::Work;
 use crate::tape::{Gpu, Tape};
 
 /// Most assumptions that are kept; a recording sums them up.
 const MOST_ASSUMED: usize = 256;
+
+/// Items of work for which there is room at once.
+const USUAL_WORK: usize = 1 << 16;
 
 /// Reads a recording that is unpacked, as it runs on `gpu`; on the card that it was made for, where none is given.
 ///
@@ -30,83 +33,44 @@ pub fn read(input: impl BufRead, gpu: Option<Gpu>) -> Result<Run, RecordingError
 
 /// The same, of no more bytes than these.
 pub(super) fn read_at_most(input: impl BufRead, gpu: Option<Gpu>, most: u64) -> Result<Run, RecordingError> {
-    let mut lines = Lines {
-        input: input.take(most + 1),
-        number: 0,
-        line: Vec::new(),
-    };
-    let Some(first) = lines.next()? else {
-        return Err(RecordingError::NotARecording);
-    };
-    let header = Header::read(first)?;
+    let mut lines = Lines::new(input, most);
+    let header = lines.header()?;
+    match header.format()? {
+        Format::Recording => read_rest(lines, header, gpu),
+        Format::Sizes => Err(RecordingError::AllSizes),
+    }
+}
+
+/// What follows the header.
+pub(super) fn read_rest<R: BufRead>(
+    mut lines: Lines<R>,
+    header: Header,
+    gpu: Option<Gpu>,
+) -> Result<Run, RecordingError> {
     let mut reader = Reader::new(header, gpu)?;
     while !reader.ended {
-        let number = lines.number + 1;
+        let number = lines.number() + 1;
         let Some(line) = lines.next()? else {
-            return Err(RecordingError::Cut { lines: lines.number });
+            return Err(RecordingError::Cut { lines: number - 1 });
         };
-        reader.line(line).map_err(|fault| RecordingError::at(number, fault))?;
+        let played = Line::read(line).and_then(|line| reader.line(&line));
+        played.map_err(|fault| RecordingError::at(number, fault))?;
     }
-    if lines.next()?.is_some_and(|line| !line.trim().is_empty()) {
-        return Err(RecordingError::at(lines.number, Fault::Place));
-    }
+    lines.end()?;
     reader.finish()
 }
 
-/// Lines of the input, each of bounded length.
-struct Lines<R> {
-    input: std::io::Take<R>,
-    /// Of the last line that was read, from 1.
-    number: u64,
-    line: Vec<u8>,
-}
-
-impl<R: BufRead> Lines<R> {
-    /// The next line, without its end; none after the last.
-    fn next(&mut self) -> Result<Option<&str>, RecordingError> {
-        self.line.clear();
-        let read = (&mut self.input).take(MOST_LINE).read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| RecordingError::Unreadable {
-            lines: self.number,
-            why: error.to_string(),
-        })?;
-        if self.input.limit() == 0 {
-            return Err(RecordingError::TooLarge);
-        }
-        if read == 0 {
-            return Ok(None);
-        }
-        self.number += 1;
-        let first = self.number == 1;
-        if read as u64 == MOST_LINE && self.line.last() != Some(&b'\n') {
-            return Err(match first {
-                true => RecordingError::NotARecording,
-                false => RecordingError::at(self.number, Fault::TooMuch("bytes")),
-            });
-        }
-        match std::str::from_utf8(&self.line) {
-            Ok(line) => Ok(Some(line)),
-            Err(_) if first => Err(RecordingError::NotARecording),
-            Err(_) => Err(RecordingError::at(self.number, Fault::Json("it is not UTF-8".into()))),
-        }
-    }
-}
-
 /// What was read so far.
-struct Reader {
+pub(super) struct Reader {
     header: Header,
     options: Options,
-    player: Player,
+    pub player: Player,
     assumed: Vec<Assumed>,
     ended: bool,
 }
 
-fn json<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Fault> {
-    serde_json::from_str(line).map_err(|error| Fault::Json(error.to_string()))
-}
-
 impl Reader {
-    fn new(header: Header, gpu: Option<Gpu>) -> Result<Self, RecordingError> {
+    pub fn new(header: Header, gpu: Option<Gpu>) -> Result<Self, RecordingError> {
         let own = header.gpu();
         let gpu = gpu.unwrap_or(own);
         if gpu.capability != own.capability {
@@ -117,6 +81,7 @@ impl Reader {
             });
         }
         let tape = Tape::roomy(gpu);
+        tape.expect_work(USUAL_WORK);
         tape.set_workspace_sizes(settings::workspaces(&header.settings));
         Ok(Self {
             options: settings::options(&header.settings.alloc_conf)?,
@@ -127,46 +92,32 @@ impl Reader {
         })
     }
 
-    fn line(&mut self, line: &str) -> Result<(), Fault> {
-        let Tag { t } = json(line)?;
+    /// Plays a line.
+    pub fn line(&mut self, line: &Line<'_>) -> Result<(), Fault> {
         let player = &mut self.player;
-        match &*t {
-            "op" => player.operation(&json(line)?),
-            "free" => player.free(&json(line)?),
-            "why" => player.why(&json(line)?),
-            "meta" => player.tables.meta(&json(line)?),
-            "fn" => player.tables.operation(&json(line)?),
-            "node" => player.tables.node(&json(line)?),
-            "line" => player.tables.place(&json(line)?),
-            "module" => player.tables.module(&player.tape, &json(line)?),
-            "param" => player.param(&json(line)?),
-            "mark" => player.mark(&json(line)?),
-            "ask" => {
-                player.ask(&json(line)?);
-                Ok(())
-            }
-            "reset_peak" => {
-                player.cue(Cue::ResetPeak);
-                Ok(())
-            }
-            "empty_cache" => {
-                player.cue(Cue::EmptyCache);
-                Ok(())
-            }
-            "clear_cublas_workspaces" => {
-                player.tape.clear_workspaces();
-                Ok(())
-            }
-            "setting" => self.setting(&json(line)?),
-            "assumed" => self.assume(&json(line)?),
-            "end" => {
-                self.ended = true;
-                Ok(())
-            }
-            "header" => Err(Fault::Place),
-            // Later recorders may say more.
-            _ => Ok(()),
+        match line {
+            Line::Op(op) => player.operation(op)?,
+            Line::Triton(triton) => player.triton(triton)?,
+            Line::Free(free) => player.free(free)?,
+            Line::Why(why) => player.why(why)?,
+            Line::Meta(meta) => player.tables.meta(meta)?,
+            Line::Function(named) => player.tables.operation(named)?,
+            Line::Node(named) => player.tables.node(named)?,
+            Line::Place(place) => player.tables.place(place)?,
+            Line::Module(module) => player.tables.module(&player.tape, module)?,
+            Line::Param(param) => player.param(param)?,
+            Line::Mark(mark) => player.mark(mark)?,
+            Line::Ask(ask) => player.ask(ask),
+            Line::ResetPeak => player.cue(Cue::ResetPeak),
+            Line::EmptyCache => player.cue(Cue::EmptyCache),
+            Line::ClearWorkspaces => player.tape.clear_workspaces(),
+            Line::Setting(setting) => self.setting(setting)?,
+            Line::Assumed(assumed) => self.assume(assumed),
+            Line::End => self.ended = true,
+            Line::Header | Line::Structure => return Err(Fault::Place),
+            Line::Other => {}
         }
+        Ok(())
     }
 
     /// An allocator that is set otherwise while it runs has the last of its settings.
@@ -177,7 +128,7 @@ impl Reader {
         Ok(())
     }
 
-    fn assume(&mut self, line: &lines::Assumed) -> Result<(), Fault> {
+    fn assume(&mut self, line: &lines::Assumed) {
         if self.assumed.len() < MOST_ASSUMED {
             let short = |text: &str| text.chars().take(200).collect();
             self.assumed.push(Assumed {
@@ -186,10 +137,10 @@ impl Reader {
                 count: line.count,
             });
         }
-        Ok(())
     }
 
-    fn finish(self) -> Result<Run, RecordingError> {
+    /// The run, once all lines are there.
+    pub fn finish(self) -> Result<Run, RecordingError> {
         let Self {
             header,
             options,
@@ -208,6 +159,8 @@ impl Reader {
             return Err(RecordingError::NoStep);
         }
         let end = player.tape.mark();
+        let items = player.tape.take_work();
+        let last = steps.last().cloned().unwrap_or_default();
         let components = components::of(&player.tables.modules);
         let root = player.tables.modules.first().map(|root| root.scope);
         // What lives to the end dies with the player: that is no part of the run.
@@ -223,8 +176,10 @@ impl Reader {
             header,
             steps: steps.len(),
             operations: player.operations,
+            at: None,
             assumed,
             unknown: player.unknown.into_iter().collect(),
+            untimed: player.host.unknown.into_iter().collect(),
         };
         Ok(Run {
             about,
@@ -234,6 +189,8 @@ impl Reader {
             log,
             events,
             steps,
+            work: Work::of(items, last.work),
+            micro_batches: last.micro_batches,
             params: all,
             trainable,
             parameters,

@@ -1,12 +1,15 @@
 //! What comes out of reading a recording.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
 use serde::Serialize;
 
 use super::header::Header;
 use super::marks;
 use crate::allocator::Options;
-use crate::simulate::{Step, StepMarks};
+use crate::simulate::{Recording, Step, StepMarks, Work};
 use crate::tape::log::{Event, Log, StorageId};
+use crate::units::Bytes;
 
 /// What was recorded, apart from its memory.
 #[derive(Debug, Clone, Serialize)]
@@ -20,10 +23,24 @@ pub struct About {
     pub steps: usize,
     /// Operations of the whole recording.
     pub operations: u64,
+    /// The sizes, where the recording tells all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Point>,
     /// What follows assumptions.
     pub assumed: Vec<Assumed>,
     /// Operations whose kernels take memory that no rule tells, each with how often it ran.
     pub unknown: Vec<(&'static str, u64)>,
+    /// Kernels of which only the memory that they read and write tells the time, each with how often it ran.
+    pub untimed: Vec<(&'static str, u64)>,
+}
+
+/// Sizes at which all are told, and where that holds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// Sizes by name.
+    pub sizes: Vec<(String, u64)>,
+    /// The least and highest recorded value of each.
+    pub exact: Vec<(String, [u64; 2])>,
 }
 
 /// A recorded run with what kernels take inside, ready to be played through the allocator.
@@ -36,6 +53,8 @@ pub struct Run {
     pub(super) cues: Vec<(usize, Cue)>,
     pub(super) steps: Vec<marks::Step>,
     pub(super) streams: Vec<(StorageId, u32)>,
+    pub(super) work: Work,
+    pub(super) micro_batches: u64,
     pub(super) params: u64,
     pub(super) trainable: u64,
     pub(super) parameters: Vec<(StorageId, bool)>,
@@ -104,6 +123,16 @@ impl Run {
         &self.log
     }
 
+    /// Births and deaths, in order.
+    pub fn all_events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Between which events the last step lies.
+    pub fn last_span(&self) -> Option<[usize; 2]> {
+        self.steps.last().map(|step| [step.begin, step.end])
+    }
+
     /// Births and deaths before the first step.
     pub fn build(&self) -> &[Event] {
         let begin = self.steps.first().map_or(0, |step| step.begin);
@@ -112,14 +141,19 @@ impl Run {
 
     /// The last step, whose marks are those of its last micro-batch.
     pub fn last_step(&self) -> Step {
-        let Some(step) = self.steps.last() else {
-            return Step {
+        self.steps.last().map_or_else(
+            || Step {
                 events: Vec::new(),
                 marks: StepMarks::default(),
-            };
-        };
+            },
+            |step| self.step(step, step.end),
+        )
+    }
+
+    /// A step's events up to `end`, and where its phases begin among them.
+    fn step(&self, step: &marks::Step, end: usize) -> Step {
         Step {
-            events: self.events[step.begin..step.end].to_vec(),
+            events: self.events[step.begin..end].to_vec(),
             marks: StepMarks {
                 before_forward: step.before_forward - step.begin,
                 after_forward: step.after_forward - step.begin,
@@ -127,5 +161,93 @@ impl Run {
                 after_optimizer: step.after_optimizer - step.begin,
             },
         }
+    }
+
+    /// How the allocator is set.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The run as one whose last step goes on for ever: what that one frees of the step before it frees of itself.
+    pub fn into_recording(mut self) -> Recording {
+        let (build, first, steady) = match self.steps.len() {
+            0 => (self.events.clone(), self.last_step(), self.last_step()),
+            1 => {
+                let begin = self.steps[0].begin;
+                (self.events[..begin].to_vec(), self.last_step(), self.last_step())
+            }
+            count => self.going_on(count),
+        };
+        Recording {
+            build,
+            first,
+            steady,
+            log: std::mem::take(&mut self.log),
+            params: self.params,
+            trainable: self.trainable,
+            parameters: self.parameters,
+            streams: self.streams,
+            stages: Vec::new(),
+            paged: Bytes::ZERO,
+            failure: None,
+            work: self.work,
+        }
+    }
+
+    /// What comes before the first step, that step, and the last, which is made to follow itself.
+    fn going_on(&self, count: usize) -> (Vec<Event>, Step, Step) {
+        let [first, before, last] = [0, count - 2, count - 1].map(|i| &self.steps[i]);
+        let mut one = self.step(first, self.steps[1].begin);
+        let mut steady = self.step(last, last.end);
+        let left = self.left(last.begin, last.end);
+        for (begin, events) in [(first.begin, &mut one.events), (before.begin, &mut steady.events)] {
+            let next = self.steps.iter().find(|step| step.begin > begin);
+            let (end, until) = next.map_or((last.end, last.end), |step| (step.begin, step.end));
+            // What the step after it frees of what it leaves.
+            let dead: BTreeSet<StorageId> = self.deaths(end, until).collect();
+            let freed: Vec<StorageId> = self
+                .left(begin, end)
+                .into_iter()
+                .filter(|id| dead.contains(id))
+                .collect();
+            let renamed = self.matched(&freed, &left);
+            for event in events.iter_mut() {
+                if let Some(id) = renamed.get(&event.storage()) {
+                    *event = event.renamed(*id);
+                }
+            }
+        }
+        (self.events[..first.begin].to_vec(), one, steady)
+    }
+
+    /// Storages that are born between two events and live at the second, in order of birth.
+    fn left(&self, begin: usize, end: usize) -> Vec<StorageId> {
+        let dead: BTreeSet<StorageId> = self.deaths(begin, end).collect();
+        let born = self.events[begin..end].iter().filter(|event| event.is_birth());
+        born.map(|event| event.storage())
+            .filter(|id| !dead.contains(id))
+            .collect()
+    }
+
+    /// Storages that die between two events.
+    fn deaths(&self, begin: usize, end: usize) -> impl Iterator<Item = StorageId> {
+        let events = self.events[begin..end].iter();
+        events.filter(|event| !event.is_birth()).map(|event| event.storage())
+    }
+
+    /// Those of one step by their likes of another: of as many bytes, by the same operation of the same module.
+    fn matched(&self, ids: &[StorageId], others: &[StorageId]) -> BTreeMap<StorageId, StorageId> {
+        let key = |id: StorageId| {
+            let birth = &self.log.births[id as usize];
+            (birth.bytes, birth.name, birth.scope)
+        };
+        let mut known: BTreeMap<_, VecDeque<StorageId>> = BTreeMap::new();
+        for &other in others {
+            known.entry(key(other)).or_default().push_back(other);
+        }
+        let matched = ids
+            .iter()
+            .filter_map(|&id| Some((id, known.get_mut(&key(id))?.pop_front()?)));
+        matched.filter(|(id, other)| id != other).collect()
     }
 }

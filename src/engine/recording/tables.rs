@@ -16,6 +16,8 @@ pub(super) struct Tables {
     pub modules: Vec<Module>,
     pub nodes: Vec<Name>,
     pub params: Vec<Param>,
+    /// Values of polynomials, where all sizes are told.
+    pub numbers: Vec<i64>,
     places: u64,
     /// Bytes of names so far.
     named: usize,
@@ -149,7 +151,7 @@ impl Tables {
     /// `param`.
     pub fn param(&mut self, line: &lines::Param<'_>) -> Result<&Param, Fault> {
         next("param", line.id, self.params.len())?;
-        let elements = declared(&self.layouts, "meta", line.m)?.numel();
+        let elements = declared(&self.layouts, "meta", line.m.number()?)?.numel();
         let scope = self.scope(line.module)?;
         let own = line.name.rsplit('.').next().unwrap_or_default();
         let name = self.keep(own)?;

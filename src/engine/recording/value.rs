@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::fault::Fault;
+use super::number;
 use crate::dtype::DType;
 
 /// An argument or a result.
@@ -14,6 +16,8 @@ pub(super) enum Value {
     Bool(bool),
     Int(i64),
     Float(f64),
+    /// The value of a polynomial, where all sizes are told.
+    Varied(u32),
     Dtype(DType),
     Tensor(TensorRef),
     List(Vec<Value>),
@@ -38,6 +42,24 @@ impl Value {
             Self::List(all) => all.iter().for_each(|value| value.tensors(visit)),
             _ => {}
         }
+    }
+
+    /// Whether a number in it changes with the sizes.
+    pub fn varies(&self) -> bool {
+        match self {
+            Self::Varied(_) => true,
+            Self::List(all) => all.iter().any(Self::varies),
+            _ => false,
+        }
+    }
+
+    /// The same where polynomials have these values.
+    pub fn at(&self, numbers: &[i64]) -> Result<Self, Fault> {
+        Ok(match self {
+            Self::Varied(polynomial) => Self::Int(number::varied(*polynomial, numbers)?),
+            Self::List(all) => Self::List(all.iter().map(|value| value.at(numbers)).collect::<Result<_, _>>()?),
+            other => other.clone(),
+        })
     }
 }
 
@@ -102,6 +124,7 @@ fn of_text(text: &str) -> Option<Value> {
     let rest = text.get(1..)?;
     Some(match text.as_bytes()[0] {
         b'#' => Value::Tensor(tensor(rest)?),
+        b'$' => Value::Varied(number::polynomial(text)?),
         b'%' => dtype(rest).map_or(Value::Other, Value::Dtype),
         b'~' => Value::Float(match rest {
             "inf" => f64::INFINITY,

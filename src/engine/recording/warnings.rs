@@ -8,7 +8,13 @@ const PYTORCH: &str = "2.11";
 
 /// Warnings that the recording itself gives rise to.
 pub(super) fn warnings(run: &Run) -> Vec<Warning> {
-    let own = [one_step(run), skipped(run), other_pytorch(run), unknown(run)];
+    let own = [
+        one_step(run),
+        skipped(run),
+        other_pytorch(run),
+        unknown(run),
+        untimed(run),
+    ];
     own.into_iter().flatten().chain(assumed(run)).collect()
 }
 
@@ -65,6 +71,21 @@ fn unknown(run: &Run) -> Option<Warning> {
              room, or measure one step on a GPU."
         ),
         args: vec![("operations".into(), names), ("count".into(), count.to_string())],
+    })
+}
+
+fn untimed(run: &Run) -> Option<Warning> {
+    let count: u64 = run.about.untimed.iter().map(|(_, count)| *count).sum();
+    let names: Vec<&str> = run.about.untimed.iter().map(|(name, _)| *name).take(8).collect();
+    let (names, count) = (names.join(", "), count.to_string());
+    (!names.is_empty()).then(|| Warning {
+        code: "recording-untimed".into(),
+        severity: Severity::Note,
+        message: format!(
+            "Of {names} ({count} calls) only the memory that they read and write is known: the step takes at least the time \
+             that is told."
+        ),
+        args: vec![("operations".into(), names), ("count".into(), count)],
     })
 }
 

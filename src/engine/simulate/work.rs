@@ -17,6 +17,18 @@ pub struct Work {
 }
 
 impl Work {
+    /// Items, of which forward, backward and update begin at the first three of these, and the update ends at the last.
+    pub(crate) fn of(items: Vec<Item>, [forward, backward, update, end]: [usize; 4]) -> Self {
+        let marks = WorkMarks {
+            before_forward: forward,
+            after_forward: backward,
+            after_backward: update,
+            update,
+            end,
+        };
+        marks.divide(items)
+    }
+
     /// Forward of the last micro-batch.
     pub fn forward(&self) -> &[Item] {
         &self.items[self.forward.clone()]

@@ -35,7 +35,7 @@ pub use follow::{Mark, Rest, Then, Written};
 pub use gpu::Gpu;
 pub use kind::{Component, Kind};
 pub use ops::{Cuts, Mask, SdpaBackend, SdpaInputs};
-pub(crate) use ops::{FlashCaller, promote};
+pub(crate) use ops::{FlashCaller, MOST_IN_PLACE, promote};
 pub(crate) use recorded::WorkspaceSizes;
 pub use rewind::Ready;
 pub use stack::{Light, Piece};

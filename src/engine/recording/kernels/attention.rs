@@ -1,6 +1,7 @@
 //! Fused attention.
 
 use super::call::Call;
+use crate::dtype::DType;
 use crate::tape::{FlashCaller, Tensor};
 
 /// A fused attention or its backward; `false` where no rule tells what it takes.
@@ -24,6 +25,10 @@ pub(super) fn attention(name: &str, call: &Call<'_>) -> bool {
             }
             let dropout = call.number(3, "dropout_p").unwrap_or_default();
             call.make();
+            if dropout > 0.0 {
+                // seed and offset of the random numbers, as the kernel was given them
+                drop(call.tape.empty([2], DType::I64, "seed and offset"));
+            }
             drop(call.tape.flash_partials(FlashCaller::PyTorch, [&q, &k], dropout));
         }
         "_scaled_dot_product_cudnn_attention_backward" => {

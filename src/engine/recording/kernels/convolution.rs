@@ -2,6 +2,7 @@
 
 use super::super::layout::Layout;
 use super::call::Call;
+use crate::tape::dims::{Dims, is_contiguous};
 use crate::tape::{Tape, Tensor};
 
 /// Longest side of an image, most images and most channels of a convolution.
@@ -28,7 +29,8 @@ impl Steps {
         }
     }
 
-    /// Whether each element is read once: the kernel is as long as its stride. Workspaces of such were measured.
+    /// Whether each element is read once: the kernel is as long as its stride. Workspaces of such were measured; a kernel
+    /// of one element is a product, which takes none.
     fn cuts_patches(&self, x: &Tensor, weight: &Tensor) -> bool {
         let kernel = &weight.shape()[2..];
         let along = |given: &[i64], i: usize| given.get(i).or(given.first()).copied();
@@ -49,6 +51,27 @@ impl Steps {
     }
 }
 
+/// Whether channels of an image or volume lie last.
+fn has_channels_last(x: &Tensor) -> bool {
+    matches!(x.dim(), 4 | 5) && !x.is_contiguous() && {
+        let order: Vec<usize> = [0].into_iter().chain(2..x.dim()).chain([1]).collect();
+        let of = |all: &Dims| Dims::new(&order.iter().map(|&i| all[i]).collect::<Vec<_>>());
+        is_contiguous(&of(x.shape()), &of(x.strides()))
+    }
+}
+
+/// Whether a kernel looks at one element alone.
+fn is_product(weight: &Tensor) -> bool {
+    weight.shape().iter().skip(2).all(|&extent| extent == 1)
+}
+
+/// The weight in channels last where the image is so and it is not (`cudnn_conv_suggest_memory_format` in
+/// `aten/src/ATen/native/ConvUtils.h`); cuDNN then needs no workspace beyond some hundred bytes.
+fn weight_like(call: &Call<'_>, x: &Tensor, weight: &Tensor) -> Option<Tensor> {
+    let copies = has_channels_last(x) && !has_channels_last(weight) && !is_product(weight);
+    copies.then(|| call.tape.empty_like(weight, weight.dtype(), "weight in channels last"))
+}
+
 /// A tensor on the tape that lies as a result does.
 fn like(tape: &Tape, x: &Tensor, layout: &Layout) -> Tensor {
     tape.view_of(x.storage(), (layout.shape, layout.strides), layout.dtype)
@@ -60,6 +83,11 @@ pub(super) fn forward(call: &Call<'_>) -> bool {
         return false;
     };
     let known = weight.dim() > 2 && Steps::of(call, 3).cuts_patches(&x, &weight);
+    if has_channels_last(&x) || known && is_product(&weight) {
+        call.make();
+        drop(weight_like(call, &x, &weight));
+        return known;
+    }
     if !known {
         return false;
     }
@@ -86,7 +114,10 @@ pub(super) fn backward(call: &Call<'_>) -> bool {
         return false;
     };
     let known = weight.dim() > 2 && grad.dim() == x.dim() && Steps::of(call, 4).cuts_patches(&x, &weight);
-    if known {
+    if has_channels_last(&x) || known && is_product(&weight) {
+        call.make_only(&[0, 1]);
+        drop(weight_like(call, &x, &weight));
+    } else if known {
         let dense = [call.tape.dense_copy(&x), call.tape.dense_copy(&grad)];
         call.make_only(&[0, 1]);
         if call.gives(1) {

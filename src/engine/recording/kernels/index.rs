@@ -195,6 +195,12 @@ pub(super) fn index_put(call: &Call<'_>) {
     let t = call.tape;
     call.make();
     let Some(x) = call.tensor(0, "self") else { return };
+    // A value on the host is copied to the card.
+    let on_host = match call.value(2, "values") {
+        Value::Tensor(tensor) if tensor.storage.is_none() => call.layout(tensor),
+        _ => None,
+    };
+    let copied = on_host.map(|layout| t.empty(layout.shape, layout.dtype, "copy of the value"));
     let values = call.tensor(2, "values");
     let marked = picked(call, values.as_ref().map(Tensor::numel));
     let indices = indices(call, marked);
@@ -217,4 +223,5 @@ pub(super) fn index_put(call: &Call<'_>) {
             drop(dense);
         }
     }
+    drop(copied);
 }

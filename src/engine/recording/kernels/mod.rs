@@ -6,6 +6,8 @@ mod convolution;
 mod copies;
 mod index;
 mod normalization;
+mod norms;
+mod order;
 mod products;
 mod reductions;
 mod scans;
@@ -54,6 +56,15 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         }
         "convolution" | "cudnn_convolution" | "convolution_overrideable" => return convolution::forward(call),
         "convolution_backward" => return convolution::backward(call),
+        "native_group_norm" => norms::group_norm(call),
+        "native_group_norm_backward" => norms::group_norm_backward(call),
+        "native_batch_norm" | "_native_batch_norm_legit" => return norms::batch_norm(call),
+        "native_batch_norm_backward" => return norms::batch_norm_backward(call),
+        "cudnn_batch_norm" | "cudnn_batch_norm_backward" => return norms::cudnn(call),
+        "sort" => return order::sort(call),
+        "topk" => return order::topk(call),
+        "_unique2" | "unique_dim" | "_unique" => return false,
+        "_fused_rms_norm_backward" => normalization::rms_norm_backward(call),
         "native_layer_norm" => normalization::layer_norm(call),
         "native_layer_norm_backward" => normalization::layer_norm_backward(call),
         "_softmax" | "_log_softmax" => normalization::softmax(call),
@@ -61,6 +72,9 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         "_log_softmax_backward_data" => normalization::softmax_backward(call, false),
         "_safe_softmax" => normalization::safe_softmax(call),
         "native_dropout" | "_fused_dropout" => call.make_in(&[1, 0]),
+        "_upsample_bilinear2d_aa" | "_upsample_bicubic2d_aa" => normalization::resized(call),
+        "mse_loss" | "smooth_l1_loss" | "huber_loss" => normalization::reduced_loss(call),
+        "im2col" => normalization::patches(call),
         "avg_pool2d_backward" | "avg_pool3d_backward" => normalization::pool_backward(call),
         "embedding_dense_backward" => index::embedding_backward(call),
         "nonzero" => index::nonzero(call),

@@ -1,6 +1,8 @@
 //! Layer norm, softmax and pooling: copies of what does not lie in one run.
 
 use super::call::Call;
+use super::norms;
+use crate::tape::dims::is_contiguous;
 
 /// `native_layer_norm(x, …)`.
 pub(super) fn layer_norm(call: &Call<'_>) {
@@ -14,7 +16,20 @@ pub(super) fn layer_norm_backward(call: &Call<'_>) {
     let dense = call.tensor(1, "input").and_then(|x| call.tape.dense_copy(&x));
     call.make();
     let grad = call.tensor(0, "grad_out").and_then(|grad| call.tape.dense_copy(&grad));
+    if let Some(x) = call.tensor(1, "input") {
+        norms::summed_in_two(call, &x, 1);
+    }
     drop((grad, dense));
+}
+
+/// `_fused_rms_norm_backward(grad, x, shape, rstd, weight, mask)`.
+pub(super) fn rms_norm_backward(call: &Call<'_>) {
+    let dense = call.tensor(1, "input").and_then(|x| call.tape.dense_copy(&x));
+    call.make();
+    if let Some(x) = call.tensor(1, "input") {
+        norms::summed_in_two(call, &x, 1);
+    }
+    drop(dense);
 }
 
 /// `_softmax(x, dim, half_to_float)`.
@@ -40,6 +55,30 @@ pub(super) fn safe_softmax(call: &Call<'_>) {
     if let Some(x) = call.tensor(0, "self").filter(|x| x.dim() > 0) {
         call.tape.in_safe_softmax(&x);
     }
+}
+
+/// `_upsample_bilinear2d_aa(x, …)`: what does not lie in one run is computed in one
+/// (`aten/src/ATen/native/cuda/UpSampleBilinear2d.cu`).
+pub(super) fn resized(call: &Call<'_>) {
+    call.make();
+    let out = call.output(0).filter(|out| !is_contiguous(&out.shape, &out.strides));
+    drop(out.map(|out| call.tape.empty(out.shape, out.dtype, "contiguous result")));
+}
+
+/// `mse_loss(x, target, reduction)` and its like: the losses of all elements, before they are summed
+/// (`aten/src/ATen/native/Loss.cpp`).
+pub(super) fn reduced_loss(call: &Call<'_>) {
+    call.make();
+    let reduces = call.int(2, "reduction") != Some(0);
+    let x = call.tensor(0, "self").filter(|_| reduces);
+    drop(x.map(|x| call.tape.empty(*x.shape(), x.dtype(), "losses")));
+}
+
+/// `im2col(x, …)`: a contiguous copy.
+pub(super) fn patches(call: &Call<'_>) {
+    let dense = call.tensor(0, "self").and_then(|x| call.tape.dense_copy(&x));
+    call.make();
+    drop(dense);
 }
 
 /// `avg_pool2d_backward(grad, x, …)`.

@@ -1,6 +1,5 @@
 //! Matrix products: libraries' workspaces, and copies of operands that cuBLAS does not take.
 
-use super::super::value::Value;
 use super::call::Call;
 use crate::dtype::DType;
 
@@ -49,8 +48,27 @@ pub(super) fn lt(call: &Call<'_>) {
     call.tape.cublaslt();
 }
 
-/// A product of each expert, whose CUTLASS kernel has a workspace of its own; `false`: no rule tells it.
+/// Bytes that CUTLASS keeps of each expert's product, and of each multiprocessor, on an H100 with PyTorch 2.11
+/// (`aten/src/ATen/native/cuda/GroupMM.cu`).
+const OF_EXPERT: u64 = 60;
+const OF_MULTIPROCESSOR: u64 = 512;
+
+/// `_grouped_mm(a, b, offsets, …)`, a product of each expert; `false` where no rule tells what its kernel takes.
 pub(super) fn grouped(call: &Call<'_>) -> bool {
     call.make();
-    matches!(call.value(0, "self"), Value::Null)
+    let (Some(a), Some(b)) = (call.tensor(0, "self"), call.tensor(1, "mat2")) else {
+        return true;
+    };
+    let ends = call.tensor(2, "offs").map(|ends| ends.numel());
+    let experts = ends.unwrap_or_else(|| {
+        if a.dim() == 3 {
+            a.size(0)
+        } else {
+            b.shape().first().copied().unwrap_or(1)
+        }
+    });
+    let of = |bytes| call.tape.empty([bytes], DType::U8, "workspace of grouped products");
+    let operands = of(OF_EXPERT * experts);
+    drop((of(OF_MULTIPROCESSOR * call.tape.gpu().sms), operands));
+    call.name.starts_with("aten._grouped_mm") && a.dtype() == DType::Bf16 && call.tape.gpu().capability == (9, 0)
 }

@@ -257,7 +257,8 @@ fn more_bytes_than_a_recording_has_are_refused_without_being_kept() {
     let line = b"{\"t\":\"later\",\"x\":\"................................................................\"}\n";
     let lines = line.iter().copied().cycle().take(1 << 20).collect::<Vec<u8>>();
     let input = BufReader::new(Cursor::new(varied().without_end()).chain(Cursor::new(lines)));
-    assert_eq!(read_at_most(input, None, 1 << 19).err(), Some(RecordingError::TooLarge));
+    let error = read_at_most(input, None, 1 << 19).err();
+    assert_eq!(error, Some(RecordingError::TooLarge { most: 1 << 19 }));
     let endless = BufReader::new(std::io::repeat(b'{'));
     assert_eq!(read(endless, None).err(), Some(RecordingError::NotARecording));
 }

@@ -2,6 +2,8 @@
 
 mod hostile;
 mod inside;
+mod measured;
+mod sizes;
 mod steps;
 mod text;
 

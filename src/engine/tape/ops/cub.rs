@@ -47,7 +47,33 @@ pub(super) fn sort_pairs(n: u64, bits: u64) -> u64 {
     }
     let passes = bits.div_ceil(8);
     let buffer = if passes > 1 { 8 * n } else { 0 };
-    aligned(&[8 * 256 * passes, 4 * 256 * n.div_ceil(4608), buffer, buffer, 4 * passes])
+    sort(n, (passes, 4608), [buffer, buffer])
+}
+
+/// The same of more pairs than one block sorts, with keys of 2, 4 or 8 bytes, by all of their bits; none for other keys,
+/// which were not measured.
+pub(super) fn sort_whole_keys(n: u64, width: u64) -> Option<u64> {
+    let tile = match width {
+        2 => 5632,
+        4 => 5376,
+        8 => 4608,
+        _ => return None,
+    };
+    Some(sort(n, (width, tile), [width * n, 8 * n]))
+}
+
+/// `DeviceRadixSort` of `n` keys of 8 bytes without values, more than one block sorts, by at most 8 of their bits.
+pub(super) fn sort_keys_once(n: u64) -> u64 {
+    sort(n, (1, 5760), [0, 0])
+}
+
+/// `DeviceSegmentedRadixSort` of `n` pairs in all, with keys of so many bytes and values of 8: a second buffer of each.
+pub(super) fn sort_segments(n: u64, width: u64) -> u64 {
+    aligned(&[width * n, 8 * n])
+}
+
+fn sort(n: u64, (passes, tile): (u64, u64), [keys, values]: [u64; 2]) -> u64 {
+    aligned(&[8 * 256 * passes, 4 * 256 * n.div_ceil(tile), keys, values, 4 * passes])
 }
 
 #[cfg(test)]
@@ -72,6 +98,32 @@ mod tests {
         ];
         selects.into_iter().for_each(|(n, bytes)| assert_eq!(select(n), bytes));
         assert_eq!(reduce(1_193_472, &Gpu::H200), 21_503);
+    }
+
+    /// Sizes that `torch.sort` took on an H100 with PyTorch 2.11.
+    #[test]
+    fn sorts_take_what_was_measured() {
+        for (n, width, bytes) in [
+            (4_097, 4, 59_391),
+            (1_000_000, 4, 12_200_191),
+            (100_000, 2, 1_023_231),
+            (1_000_000, 2, 10_187_007),
+            (100_000, 8, 1_639_423),
+            (20_000, 4, 252_927),
+        ] {
+            assert_eq!(sort_whole_keys(n, width), Some(bytes), "{n} keys of {width}");
+        }
+        let once = [(20_000, 6_655), (409_700, 76_287), (12_700_000, 2_260_479)];
+        once.into_iter()
+            .for_each(|(n, bytes)| assert_eq!(sort_keys_once(n), bytes));
+        let segments = [
+            (524_416, 4, 6_293_247),
+            (4_097_000, 4, 49_164_543),
+            (1_280_000, 2, 12_800_255),
+        ];
+        segments
+            .into_iter()
+            .for_each(|(n, width, bytes)| assert_eq!(sort_segments(n, width), bytes));
     }
 
     /// Sizes in the traces of Qwen2-VL's `get_rope_index` and `get_vision_cu_seqlens`.

@@ -16,6 +16,7 @@ mod index_rows;
 mod loss;
 mod matmul;
 mod norm;
+mod order;
 mod pointwise;
 mod pool;
 mod reduce;
@@ -27,5 +28,6 @@ mod views;
 
 pub(crate) use attention::FlashCaller;
 pub use attention::{Mask, SdpaBackend, SdpaInputs};
+pub(crate) use order::MOST_IN_PLACE;
 pub use segments::Cuts;
 pub(crate) use views::promote;

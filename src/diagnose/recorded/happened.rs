@@ -1,0 +1,77 @@
+//! Allocations of a snapshot, in order.
+
+use std::ops::Range;
+
+use super::Made;
+use crate::Snapshot;
+use crate::snapshot::{Allocations, StackId, place_of};
+use vramscope_engine::allocator::Action;
+use vramscope_engine::units::Bytes;
+
+/// Allocations of one device.
+pub(super) struct Happened<'a> {
+    pub device: u32,
+    /// Whether the snapshot began with an empty allocator.
+    pub is_from_start: bool,
+    /// Number of the event, bytes that were asked for, and where it was made.
+    pub births: Vec<(u32, u64, StackId)>,
+    /// Live bytes after each event.
+    live: Vec<(u32, u64)>,
+    snapshot: &'a Snapshot,
+}
+
+impl<'a> Happened<'a> {
+    /// Of one device of a snapshot.
+    pub fn of(snapshot: &'a Snapshot, device: usize) -> Self {
+        let allocations = Allocations::of(snapshot, device);
+        let (events, stacks) = (&snapshot.devices[device].events, snapshot.stacks_of.get(device));
+        let stack = |at: usize| stacks.and_then(|stacks| stacks.get(at)).copied().unwrap_or_default();
+        let made = events
+            .iter()
+            .enumerate()
+            .filter(|(_, event)| event.action == Action::Alloc);
+        let mut live = Vec::new();
+        allocations.walk(|at, total| live.push((at, total)));
+        Self {
+            device: device as u32,
+            is_from_start: allocations.is_from_start,
+            births: made.map(|(at, event)| (at as u32, event.size, stack(at))).collect(),
+            live,
+            snapshot,
+        }
+    }
+
+    /// Bytes of each.
+    pub fn sizes(&self) -> Vec<u64> {
+        self.births.iter().map(|(_, bytes, _)| *bytes).collect()
+    }
+
+    /// The event of an allocation; the end, where there are no more.
+    pub fn event(&self, at: usize) -> u32 {
+        self.births
+            .get(at)
+            .or(self.births.last())
+            .map_or(0, |(event, ..)| *event)
+    }
+
+    /// An allocation, in words.
+    pub fn made(&self, at: usize) -> Made {
+        let (_, bytes, stack) = self.births[at];
+        let place = place_of(self.snapshot.stacks.frames(stack));
+        Made {
+            bytes: Bytes::new(bytes),
+            place: if place.is_empty() {
+                "no Python (backward, or a library)".into()
+            } else {
+                place
+            },
+        }
+    }
+
+    /// Highest live bytes between two allocations.
+    pub fn peak(&self, births: Range<usize>) -> Bytes {
+        let (begin, end) = (self.event(births.start), self.event(births.end.saturating_sub(1)));
+        let within = self.live.iter().filter(|(at, _)| (begin..=end).contains(at));
+        Bytes::new(within.map(|(_, total)| *total).max().unwrap_or_default())
+    }
+}

@@ -1,0 +1,194 @@
+//! What was recorded without a GPU against what happened on one, as a memory snapshot has it.
+
+mod align;
+mod happened;
+mod told;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use self::align::{Kind, Skip};
+use self::happened::Happened;
+use self::told::Told;
+use crate::Snapshot;
+use vramscope_engine::order::sort_by;
+use vramscope_engine::recording::{Played, RecordingError, Run, report};
+use vramscope_engine::tape::log::Event;
+use vramscope_engine::units::Bytes;
+
+/// A recording against a snapshot.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// The device of the snapshot.
+    pub device: u32,
+    /// From the first event on, where the snapshot begins with an empty allocator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beginning: Option<Stretch>,
+    /// The recording's last step against the step of the snapshot that it is most alike; none where nothing is alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Stretch>,
+    /// Highest live bytes of the recorded step.
+    pub recorded_peak: Bytes,
+    /// Highest live bytes of the snapshot within the step that it is held against; none where nothing is alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub happened_peak: Option<Bytes>,
+}
+
+/// A stretch of both.
+#[derive(Debug, Clone, Serialize)]
+pub struct Stretch {
+    /// Allocations that both made, of the same bytes in the same order.
+    pub alike: u64,
+    /// Allocations of the recorded stretch.
+    pub recorded: u64,
+    /// Where both first differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Difference>,
+    /// What only the recording made, the most first.
+    pub only_recorded: Vec<Group>,
+    /// What only happened, the most first.
+    pub only_happened: Vec<Group>,
+    /// Whether both part for good, so that nothing after is held against each other.
+    pub parted: bool,
+}
+
+/// The first event that differs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Difference {
+    /// Number of the snapshot's event.
+    pub event: u32,
+    /// How many allocations both made alike before.
+    pub after: u64,
+    /// What the recording makes there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Made>,
+    /// What happened there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub happened: Option<Made>,
+}
+
+/// One allocation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Made {
+    /// Bytes that were asked for.
+    pub bytes: Bytes,
+    /// Module and operation, or the line that made it.
+    pub place: String,
+}
+
+/// Allocations of one size and place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// One of them.
+    #[serde(flatten)]
+    pub made: Made,
+    /// How many.
+    pub count: u64,
+}
+
+/// Groups that are kept.
+const KEPT: usize = 10;
+
+/// Plays a run, and holds it against each device of a snapshot that has events.
+///
+/// Both are held against each other as allocations in order, by the bytes that were asked for: addresses are a matter of
+/// the driver's, and frees follow from references, which a garbage collector of Python may drop later.
+///
+/// # Errors
+/// As [`report`].
+pub fn compare(run: Run, snapshots: &[Snapshot]) -> Result<(Vec<Comparison>, Played), RecordingError> {
+    let told = Told::of(&run);
+    let mut all = Vec::new();
+    for snapshot in snapshots {
+        let devices = (0..snapshot.devices.len()).filter(|&device| !snapshot.devices[device].events.is_empty());
+        all.extend(devices.map(|device| of_device((&run, &told), &Happened::of(snapshot, device))));
+    }
+    let played = report(run)?;
+    all.iter_mut()
+        .for_each(|comparison| comparison.recorded_peak = played.report.peak_allocated);
+    Ok((all, played))
+}
+
+fn of_device((run, told): (&Run, &Told<'_>), happened: &Happened<'_>) -> Comparison {
+    let beginning = happened.is_from_start.then(|| {
+        let upto = told.births.len();
+        stretch((told, 0..upto), happened, 0)
+    });
+    let last = told.last_step(run);
+    let sizes = told.sizes();
+    let at = align::find(&sizes[last.clone()], &happened.sizes());
+    let step = at.map(|(skipped, at)| (last.start + skipped..last.end, at));
+    let happened_peak = step.as_ref().map(|(recorded, at)| {
+        let end = (*at + recorded.len()).min(happened.births.len());
+        happened.peak(*at..end)
+    });
+    Comparison {
+        device: happened.device,
+        beginning,
+        step: step.map(|(recorded, at)| stretch((told, recorded), happened, at)),
+        recorded_peak: Bytes::ZERO,
+        happened_peak,
+    }
+}
+
+/// Recorded allocations of a range against those that happened from one on.
+fn stretch((told, range): (&Told<'_>, std::ops::Range<usize>), happened: &Happened<'_>, at: usize) -> Stretch {
+    let (ours, theirs) = (&told.sizes()[range.clone()], &happened.sizes()[at..]);
+    let walk = align::walk(ours, theirs);
+    let first = walk.skips.first().map(|skip| Difference {
+        event: happened.event(at + skip.theirs.start),
+        after: skip.alike,
+        recorded: ours
+            .get(skip.ours.start)
+            .map(|_| told.made(range.start + skip.ours.start)),
+        happened: theirs
+            .get(skip.theirs.start)
+            .map(|_| happened.made(at + skip.theirs.start)),
+    });
+    let of = |kind: Kind| {
+        let skips = walk.skips.iter().filter(|skip| !skip.is_end);
+        let all = skips.flat_map(move |skip: &Skip| match kind {
+            Kind::Ours => skip.ours.clone(),
+            Kind::Theirs => skip.theirs.clone(),
+        });
+        groups(all.map(|i| match kind {
+            Kind::Ours => told.made(range.start + i),
+            Kind::Theirs => happened.made(at + i),
+        }))
+    };
+    Stretch {
+        alike: walk.alike,
+        recorded: ours.len() as u64,
+        first,
+        only_recorded: of(Kind::Ours),
+        only_happened: of(Kind::Theirs),
+        parted: walk
+            .skips
+            .last()
+            .is_some_and(|skip| skip.is_end && !skip.ours.is_empty()),
+    }
+}
+
+fn groups(all: impl Iterator<Item = Made>) -> Vec<Group> {
+    let mut counted: BTreeMap<Made, u64> = BTreeMap::new();
+    for made in all {
+        *counted.entry(made).or_default() += 1;
+    }
+    let mut groups: Vec<Group> = counted.into_iter().map(|(made, count)| Group { made, count }).collect();
+    sort_by(&mut groups, |a, b| {
+        let bytes = |group: &Group| u128::from(group.made.bytes.get()) * u128::from(group.count);
+        bytes(b).cmp(&bytes(a))
+    });
+    groups.truncate(KEPT);
+    groups
+}
+
+/// Births among events, without those of no bytes, which the allocator is not asked for.
+fn births<'a>(run: &'a Run, events: &'a [Event]) -> impl Iterator<Item = u32> + 'a {
+    let births = events
+        .iter()
+        .filter(|event| event.is_birth())
+        .map(|event| event.storage());
+    births.filter(|&id| run.log().births[id as usize].bytes > 0)
+}

@@ -1,0 +1,57 @@
+//! Allocations of a recording, in order.
+
+use std::ops::Range;
+
+use super::{Made, births};
+use vramscope_engine::recording::Run;
+use vramscope_engine::tape::log::Log;
+use vramscope_engine::units::Bytes;
+
+/// Allocations of a run, with what kernels take inside.
+pub(super) struct Told<'a> {
+    /// Storages, in order of birth.
+    pub births: Vec<u32>,
+    log: &'a Log,
+}
+
+impl<'a> Told<'a> {
+    /// Of a whole run.
+    pub fn of(run: &'a Run) -> Self {
+        Self {
+            births: births(run, run.all_events()).collect(),
+            log: run.log(),
+        }
+    }
+
+    /// Which of them the last step makes.
+    pub fn last_step(&self, run: &Run) -> Range<usize> {
+        let Some([begin, end]) = run.last_span() else {
+            return 0..0;
+        };
+        let before = births(run, &run.all_events()[..begin]).count();
+        let within = births(run, &run.all_events()[begin..end]).count();
+        before..(before + within).min(self.births.len())
+    }
+
+    /// Bytes of each.
+    pub fn sizes(&self) -> Vec<u64> {
+        self.births
+            .iter()
+            .map(|&id| self.log.births[id as usize].bytes)
+            .collect()
+    }
+
+    /// An allocation, in words.
+    pub fn made(&self, at: usize) -> Made {
+        let birth = &self.log.births[self.births[at] as usize];
+        let module = self.log.path(birth.scope);
+        let place = match module.is_empty() {
+            true => birth.name.to_owned(),
+            false => format!("{module}: {}", birth.name),
+        };
+        Made {
+            bytes: Bytes::new(birth.bytes),
+            place,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Numbers of lines that change with the sizes, and what a line names by number or in full.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::fault::Fault;
+
+/// A number that counts something: the same at all sizes, or the value of a polynomial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Count {
+    Fixed(u64),
+    /// `$k`.
+    Varied(u32),
+}
+
+impl Count {
+    /// The number where polynomials have these values.
+    pub fn at(self, numbers: &[i64]) -> Result<u64, Fault> {
+        match self {
+            Self::Fixed(number) => Ok(number),
+            Self::Varied(polynomial) => {
+                let value = varied(polynomial, numbers)?;
+                u64::try_from(value).map_err(|_| Fault::Json(format!("counts {value} at these sizes")))
+            }
+        }
+    }
+}
+
+/// The value of a polynomial.
+pub(super) fn varied(polynomial: u32, numbers: &[i64]) -> Result<i64, Fault> {
+    let value = numbers.get(polynomial as usize);
+    value.copied().ok_or(Fault::Undeclared("polynomial", polynomial.into()))
+}
+
+/// `$k` as the number of a polynomial.
+pub(super) fn polynomial(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('$')?;
+    digits
+        .bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| digits.parse().ok())?
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor)
+    }
+}
+
+struct CountVisitor;
+
+impl Visitor<'_> for CountVisitor {
+    type Value = Count;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a count")
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Count, E> {
+        Ok(Count::Fixed(value))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Count, E> {
+        let found = polynomial(text).map(Count::Varied);
+        found.ok_or_else(|| E::custom("a text stands where a count belongs"))
+    }
+}
+
+/// A declared thing by its number, or in full where nothing declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Reference<'a> {
+    Number(u64),
+    Spelled(Cow<'a, str>),
+}
+
+impl Reference<'_> {
+    /// Its number.
+    pub fn number(&self) -> Result<u64, Fault> {
+        match self {
+            Self::Number(number) => Ok(*number),
+            Self::Spelled(text) => {
+                let shown: String = text.chars().take(40).collect();
+                Err(Fault::Json(format!("\"{shown}\" stands where a number belongs")))
+            }
+        }
+    }
+
+    /// The same, apart from the text that it was read from.
+    pub fn into_owned(self) -> Reference<'static> {
+        match self {
+            Self::Number(number) => Reference::Number(number),
+            Self::Spelled(text) => Reference::Spelled(Cow::Owned(text.into_owned())),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Reference<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ReferenceVisitor)
+    }
+}
+
+struct ReferenceVisitor;
+
+impl<'de> Visitor<'de> for ReferenceVisitor {
+    type Value = Reference<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Reference<'de>, E> {
+        Ok(Reference::Number(value))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Reference<'de>, E> {
+        Ok(Reference::Spelled(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Reference<'de>, E> {
+        Ok(Reference::Spelled(Cow::Owned(text.to_owned())))
+    }
+}

@@ -1,0 +1,160 @@
+//! Recordings of all sizes: what several recordings share, with polynomials in what differs.
+
+mod polynomial;
+mod read;
+mod spelled;
+mod structure;
+
+use std::ops::RangeInclusive;
+
+use self::structure::Structure;
+use super::error::RecordingError;
+use super::header::Header;
+use super::run::{Point, Run};
+use crate::tape::Gpu;
+
+pub(super) use read::read_rest;
+
+/// Training steps at all sizes between those that were recorded.
+pub struct Sizes {
+    header: Header,
+    structures: Vec<Structure>,
+}
+
+impl Sizes {
+    /// What the file says of itself.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Names of what varies, in the order of every point.
+    pub fn names(&self) -> &[String] {
+        &self.header.sizes
+    }
+
+    /// The class of the model, where one runs.
+    pub fn model(&self) -> Option<&str> {
+        self.structures.first()?.model()
+    }
+
+    /// Sizes of the first recording.
+    pub fn first(&self) -> &[u64] {
+        self.structures.first().map_or(&[], Structure::first)
+    }
+
+    /// The least and the highest recorded value of each size, over all structures.
+    pub fn ranges(&self) -> Vec<RangeInclusive<u64>> {
+        let of = |i: usize| {
+            let values = || self.structures.iter().map(move |structure| &structure.ranges()[i]);
+            let least = values().map(RangeInclusive::start).min().copied().unwrap_or_default();
+            let most = values().map(RangeInclusive::end).max().copied().unwrap_or_default();
+            least..=most
+        };
+        (0..self.names().len()).map(of).collect()
+    }
+
+    /// A point from sizes by name; those that are not named are the first recording's.
+    ///
+    /// # Errors
+    /// When a size is not among those that vary.
+    pub fn point(&self, named: &[(String, u64)]) -> Result<Vec<u64>, RecordingError> {
+        let mut point = self.first().to_vec();
+        for (name, value) in named {
+            let at = self.names().iter().position(|known| known == name);
+            let at = at.ok_or_else(|| RecordingError::UnknownSize {
+                asked: name.chars().take(40).collect(),
+                known: self.names().join(", "),
+            })?;
+            point[at] = *value;
+        }
+        Ok(point)
+    }
+
+    /// The run at these sizes, on `gpu`; on the card that it was made for, where none is given.
+    ///
+    /// # Errors
+    /// When no recorded structure holds there; else as [`read`](super::read).
+    pub fn at(&self, point: &[u64], gpu: Option<Gpu>) -> Result<Run, RecordingError> {
+        let structure = self.structure(point)?;
+        let mut run = structure.play(&self.header, point, gpu)?;
+        let names = self.names().iter().cloned();
+        run.about.at = Some(Point {
+            sizes: names.clone().zip(point.iter().copied()).collect(),
+            exact: names
+                .zip(structure.ranges().iter().map(|range| [*range.start(), *range.end()]))
+                .collect(),
+        });
+        Ok(run)
+    }
+
+    /// The structure that holds at a point: the one that was recorded there, or the only one around it.
+    pub fn structure(&self, point: &[u64]) -> Result<&Structure, RecordingError> {
+        if let Some(recorded) = self.structures.iter().find(|structure| structure.recorded(point)) {
+            return Ok(recorded);
+        }
+        let mut around = self.structures.iter().filter(|structure| structure.holds(point));
+        match (around.next(), around.next()) {
+            (Some(only), None) => Ok(only),
+            (found, _) => Err(RecordingError::OutOfRange {
+                asked: self.words(point),
+                valid: self.valid(),
+                between: found.is_some(),
+                command: self.command(point),
+            }),
+        }
+    }
+
+    /// `batch 2, seq 256`.
+    fn words(&self, point: &[u64]) -> String {
+        let words = self
+            .names()
+            .iter()
+            .zip(point)
+            .map(|(name, value)| format!("{name} {value}"));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `batch 2 to 4 and seq 256 to 640`, of each structure.
+    fn valid(&self) -> String {
+        let of = |structure: &Structure| {
+            let ranges = self.names().iter().zip(structure.ranges());
+            let words = ranges.map(|(name, range)| match (range.start(), range.end()) {
+                (least, most) if least == most => format!("{name} {least}"),
+                (least, most) => format!("{name} {least} to {most}"),
+            });
+            words.collect::<Vec<_>>().join(" and ")
+        };
+        let mut all: Vec<String> = self.structures.iter().map(of).collect();
+        all.dedup();
+        all.truncate(8);
+        all.join("; ")
+    }
+
+    /// The command that records at these sizes too.
+    pub fn command(&self, point: &[u64]) -> String {
+        let mut words = vec!["vramscope record".to_owned()];
+        for (i, (name, asked)) in self.names().iter().zip(point).enumerate() {
+            let recorded = self.structures.iter().flat_map(|structure| structure.values(i));
+            let mut values: Vec<u64> = recorded.chain([*asked]).collect();
+            crate::order::sort_by_key(&mut values, |value| *value);
+            values.dedup();
+            let values: Vec<String> = values.iter().map(u64::to_string).collect();
+            // `batch=--batch-size:1,2` without its values, where the recorder tells.
+            let told = self
+                .header
+                .vary
+                .iter()
+                .find(|words| words.split(['=', ':']).next() == Some(name));
+            let head = match told.and_then(|words| words.split_once('=')) {
+                Some((_, rest)) => format!(
+                    "{name}={}",
+                    rest.rsplit_once(':').map_or(rest, |(argument, _)| argument)
+                ),
+                None => name.clone(),
+            };
+            words.push(format!("--vary {head}:{}", values.join(",")));
+        }
+        words.extend(self.header.command.as_ref().map(|command| command.join(" ")));
+        words.join(" ")
+    }
+}

@@ -1,0 +1,84 @@
+//! Setup and work of a recorded step, as the estimate of its time needs them.
+
+use super::run::Run;
+use crate::Setup;
+use crate::dtype::DType;
+use crate::setup::Precision;
+use crate::simulate::{Recording, Step, StepMarks};
+use crate::tape::Kind;
+use crate::tape::log::Log;
+use crate::tape::work::{Class, Item};
+use crate::units::Bytes;
+
+impl Run {
+    /// Takes the work and the log out of the run, as a recording of one step without events.
+    pub fn take_work(&mut self) -> Recording {
+        let nothing = || Step {
+            events: Vec::new(),
+            marks: StepMarks::default(),
+        };
+        Recording {
+            work: std::mem::take(&mut self.work),
+            log: std::mem::take(&mut self.log),
+            build: Vec::new(),
+            first: nothing(),
+            steady: nothing(),
+            params: self.params,
+            trainable: self.trainable,
+            parameters: Vec::new(),
+            streams: Vec::new(),
+            stages: Vec::new(),
+            paged: Bytes::ZERO,
+            failure: None,
+        }
+    }
+
+    /// Puts the log of [`Self::take_work`] back.
+    pub fn put_log(&mut self, log: Log) {
+        self.log = log;
+    }
+
+    /// The part of a setup that decides samples and tokens per second: the batch's extents, micro-batches and the type of products.
+    pub fn setup(&self) -> Setup {
+        let inputs = || self.log.births.iter().filter(|birth| birth.kind == Kind::Input);
+        let ids = inputs()
+            .find(|birth| birth.name == "input_ids")
+            .map(|birth| birth.shape);
+        let first = ids.or_else(|| inputs().next().map(|birth| birth.shape));
+        let extent = |at: usize| first.as_ref().and_then(|shape| shape.get(at)).copied();
+        let size = |name: &str| {
+            let at = self.about.at.as_ref()?;
+            at.sizes
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| *value)
+        };
+        Setup {
+            batch: size("batch").or(extent(0)).unwrap_or(1).max(1),
+            seq: size("seq").or(ids.and(extent(1))).unwrap_or(0),
+            accum: self.micro_batches.max(1),
+            precision: self.precision(),
+            ..Setup::default()
+        }
+    }
+
+    /// The type of most of the arithmetic of products.
+    fn precision(&self) -> Precision {
+        let mut most = (0u128, DType::Bf16);
+        for item in self.work.forward() {
+            if let Item::Launch(launch) = item
+                && matches!(launch.class, Class::Matmul(_) | Class::Convolution)
+            {
+                let work = launch.extents.iter().map(|&n| u128::from(n.max(1))).product();
+                if work > most.0 {
+                    most = (work, launch.dtype);
+                }
+            }
+        }
+        match most.1 {
+            DType::F16 => Precision::AmpFp16,
+            DType::F32 | DType::F64 => Precision::Fp32,
+            _ => Precision::Bf16,
+        }
+    }
+}

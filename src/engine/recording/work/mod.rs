@@ -1,0 +1,167 @@
+//! What GPU and host do for recorded operations, as far as time depends on it.
+
+mod classes;
+
+use std::collections::BTreeMap;
+
+use super::kernels::{Call, short, title};
+use super::layout::Layout;
+use super::lines::{Op, Triton};
+use super::tables::Tables;
+use super::value::{TensorRef, Value};
+use crate::names::Name;
+use crate::tape::Tape;
+use crate::tape::log::ScopeId;
+use crate::tape::work::{Chore, Class, Launch};
+
+/// Between operations: where the host is.
+#[derive(Default)]
+pub(super) struct Host {
+    node: Option<u64>,
+    module: Option<u64>,
+    /// Kernels of which only the memory that they read and write is known, and how often they ran.
+    pub unknown: BTreeMap<Name, u64>,
+}
+
+/// Operations that make memory and write nothing.
+const MAKES: &[&str] = &["empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"];
+
+/// Bytes that one operation reads or writes at most.
+const MOST_MOVED: u64 = 1 << 60;
+
+/// Bytes of memory that a tensor looks at, repeated elements once.
+fn bytes_of(layout: &Layout) -> u64 {
+    let extents = layout.shape.iter().zip(layout.strides.iter());
+    let elements: u64 = extents
+        .filter(|(_, stride)| **stride != 0)
+        .map(|(extent, _)| *extent)
+        .product();
+    elements.saturating_mul(layout.dtype.width())
+}
+
+/// Bytes of all tensors on the GPU in some values.
+fn bytes_in<'a>(tables: &Tables, values: impl Iterator<Item = &'a Value>) -> u64 {
+    let mut bytes = 0u64;
+    for value in values {
+        value.tensors(&mut |tensor: &TensorRef| {
+            let layout = tables
+                .layouts
+                .get(tensor.meta as usize)
+                .filter(|_| tensor.storage.is_some());
+            bytes = bytes.saturating_add(layout.map_or(0, bytes_of)).min(MOST_MOVED);
+        });
+    }
+    bytes
+}
+
+impl Host {
+    /// What the host does before an operation: it enters a module, or autograd comes to a node.
+    pub fn before(&mut self, tape: &Tape, line: &Op<'_>) {
+        if line.b == 1 {
+            if line.v.is_some() && line.v != self.node {
+                tape.chore(Chore::Node);
+            }
+            self.node = line.v;
+        } else if line.module.is_some() && line.module != self.module {
+            tape.chore(Chore::Module);
+        }
+        self.module = line.module;
+    }
+
+    /// What an operation launches, in place of what its births since `mark` stand for.
+    pub fn ran(
+        &mut self,
+        mark: usize,
+        call: &Call<'_>,
+        (line, tables): (&Op<'_>, &Tables),
+        (gradient, scope): (bool, ScopeId),
+    ) {
+        let name = short(call.name);
+        if !line.n.is_empty() && MAKES.contains(&name) {
+            return call.tape.ran(mark, []);
+        }
+        let changes = !line.n.is_empty() || name.ends_with('_') || writes_host(line) || name == "_local_scalar_dense";
+        if !changes {
+            call.tape.ran(mark, []);
+            return call.tape.chore(Chore::View);
+        }
+        let forward = line.b == 0 && line.module.is_some();
+        if forward && tables.params.iter().any(|param| param.trainable) {
+            call.tape.chore(Chore::Record);
+        }
+        let (class, dtype, extents, shared) = classes::of(name, call, line, tables);
+        if !call.name.starts_with("aten.") {
+            *self.unknown.entry(call.name).or_default() += 1;
+        }
+        let own = name.ends_with('_');
+        let written = match own {
+            true => bytes_in(tables, line.a.iter().take(1)),
+            false => bytes_in(tables, line.o.iter()),
+        };
+        let launch = Launch {
+            name: known_as(name, call.name),
+            class,
+            dtype,
+            gradient,
+            scope,
+            read: bytes_in(tables, line.a.iter().chain(line.k.values())),
+            written,
+            extents,
+            shared,
+        };
+        call.tape.ran(mark, [launch]);
+        if class == Class::HostCopy && line.o.iter().any(|value| !on_gpu(value)) {
+            call.tape.chore(Chore::Wait);
+        }
+    }
+
+    /// A Triton kernel, of which nothing but its memory is known.
+    pub fn triton(&mut self, tape: &Tape, name: Name, line: &Triton<'_>, tables: &Tables) {
+        *self.unknown.entry(name).or_default() += 1;
+        let bytes = bytes_in(tables, line.a.iter().chain(line.k.values()));
+        let mut dtype = None;
+        for value in &line.a {
+            value.tensors(&mut |tensor: &TensorRef| {
+                dtype = dtype.or_else(|| tables.layouts.get(tensor.meta as usize).map(|layout| layout.dtype));
+            });
+        }
+        tape.launch(Launch {
+            name,
+            class: Class::Strided,
+            dtype: dtype.unwrap_or(crate::dtype::DType::F32),
+            gradient: line.b == 1,
+            scope: tables.scope(line.module).unwrap_or_default(),
+            read: bytes / 2,
+            written: bytes - bytes / 2,
+            extents: [0; 4],
+            shared: 1,
+        });
+    }
+}
+
+/// Whether a value is a tensor on the GPU, or none at all.
+fn on_gpu(value: &Value) -> bool {
+    match value {
+        Value::Tensor(tensor) => tensor.storage.is_some(),
+        _ => true,
+    }
+}
+
+/// Whether a result lies on the host though an argument is on the GPU.
+fn writes_host(line: &Op<'_>) -> bool {
+    let mut any = false;
+    line.a
+        .iter()
+        .for_each(|value| value.tensors(&mut |tensor: &TensorRef| any |= tensor.storage.is_some()));
+    any && line.o.iter().any(|value| !on_gpu(value))
+}
+
+/// What the host's pace calls an operation.
+fn known_as(name: Name, whole: Name) -> Name {
+    match name {
+        "_to_copy" => "to dtype",
+        "clone" | "copy_" => "clone",
+        "native_dropout" => "dropout",
+        _ => title(whole),
+    }
+}

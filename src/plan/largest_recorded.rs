@@ -1,0 +1,130 @@
+//! Finds the largest batch, or another size, of a recorded model that trains under a limit.
+
+use vramscope_engine::allocator::Options;
+use vramscope_engine::recording::{RecordingError, Sizes};
+use vramscope_engine::simulate::{ORDERS, Recording, Trial, attempt_recorded, stops_in_orders};
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::units::Bytes;
+
+use crate::max_batch::Search;
+
+/// The largest value of a size that trains under a limit.
+#[derive(Debug, Clone)]
+pub struct Largest {
+    /// The value; none where not even the least that holds trains.
+    pub value: Option<u64>,
+    /// Values that were tried, in rising order, with what became of each.
+    pub tries: Vec<(u64, Trial)>,
+    /// The range that holds.
+    pub range: [u64; 2],
+    /// The command that records beyond the range, where the answer lies at its end.
+    pub beyond: Option<String>,
+}
+
+/// Finds the largest value of the size at `varied` that trains `steps` steps under `limit`, the others being those of
+/// `point`. It trains in each order of segments that is tried, as a built-in model's does ([`max_batch`](crate::max_batch)).
+///
+/// # Errors
+/// When the other sizes are not among those that hold; else as [`Sizes::at`].
+pub fn largest_recorded(
+    sizes: &Sizes,
+    (varied, point): (usize, &[u64]),
+    gpu: Option<Gpu>,
+    (limit, steps): (Bytes, u64),
+) -> Result<Largest, RecordingError> {
+    let [least, most] = range_at(sizes, varied, point)?;
+    let at = |value: u64| {
+        let mut point = point.to_vec();
+        point[varied] = value;
+        point
+    };
+    let mut search = Search::within(limit, [least, most]);
+    let mut best: Option<(u64, Recording, Options)> = None;
+    loop {
+        if let Some(value) = search.next() {
+            let (recording, options) = recording(sizes, &at(value), gpu, limit)?;
+            let trial = attempt_recorded(&recording, &options, steps);
+            if trial.trains() {
+                best = Some((value, recording, options));
+            }
+            search.note(value, trial);
+            continue;
+        }
+        let good = search.good();
+        if good < least {
+            break;
+        }
+        let (recording, options) = match best.take() {
+            Some((value, recording, options)) if value == good => (recording, options),
+            _ => recording(sizes, &at(good), gpu, limit)?,
+        };
+        let trial = attempt_recorded(&recording, &options, steps);
+        let stopped = match trial.trains() {
+            true => stops_in_orders(&recording, &options, steps, 0..ORDERS),
+            false => Some(trial.clone()),
+        };
+        match stopped {
+            Some(stopped) => search.step_down(stopped),
+            None if !search.knows(good) => search.note(good, trial),
+            None => break,
+        }
+    }
+    let good = search.good();
+    let beyond = match good {
+        _ if good < least && least > 1 => Some(sizes.command(&at((least / 2).max(1)))),
+        _ if good == most => Some(sizes.command(&at(guess(&search, most, limit)))),
+        _ => None,
+    };
+    Ok(Largest {
+        value: (good >= least).then_some(good),
+        tries: search.into_tries(),
+        range: [least, most],
+        beyond,
+    })
+}
+
+/// The values of one size that hold with the others of a point.
+fn range_at(sizes: &Sizes, varied: usize, point: &[u64]) -> Result<[u64; 2], RecordingError> {
+    let holds = |value: u64| {
+        let mut point = point.to_vec();
+        point[varied] = value;
+        sizes.structure(&point).is_ok()
+    };
+    let all = sizes.ranges();
+    let (least, most) = (*all[varied].start(), *all[varied].end());
+    let first = (least..=most).take(MOST_TRIED).find(|&value| holds(value));
+    let Some(first) = first else {
+        return Err(sizes.structure(point).err().unwrap_or(RecordingError::NoStructure));
+    };
+    let last = (first..=most).take(MOST_TRIED).take_while(|&value| holds(value)).last();
+    Ok([first, last.unwrap_or(first)])
+}
+
+fn recording(
+    sizes: &Sizes,
+    point: &[u64],
+    gpu: Option<Gpu>,
+    limit: Bytes,
+) -> Result<(Recording, Options), RecordingError> {
+    let run = sizes.at(point, gpu)?;
+    let options = Options {
+        limit: Some(limit),
+        ..run.options().clone()
+    };
+    Ok((run.into_recording(), options))
+}
+
+/// Where the answer may lie beyond what was recorded: on the line through the highest two peaks.
+fn guess(search: &Search, most: u64, limit: Bytes) -> u64 {
+    let peaks = search.trained();
+    let slope = match peaks[..] {
+        [.., (before, low), (last, high)] => high.saturating_sub(low) / (last - before).max(1),
+        [(last, high)] => high / last.max(1),
+        [] => 0,
+    };
+    let room = limit.get().saturating_sub(peaks.last().map_or(0, |(_, high)| *high));
+    most + room.checked_div(slope).unwrap_or(most).clamp(1, 7 * most.max(1))
+}
+
+/// Values of a size that are looked at one by one for where a structure begins and ends.
+const MOST_TRIED: usize = 1 << 16;
