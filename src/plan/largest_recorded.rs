@@ -88,13 +88,13 @@ fn range_at(sizes: &Sizes, varied: usize, point: &[u64]) -> Result<[u64; 2], Rec
     let holds = |value: u64| {
         let mut point = point.to_vec();
         point[varied] = value;
-        sizes.structure(&point).is_ok()
+        sizes.holds(&point).is_ok()
     };
     let all = sizes.ranges();
     let (least, most) = (*all[varied].start(), *all[varied].end());
     let first = (least..=most).take(MOST_TRIED).find(|&value| holds(value));
     let Some(first) = first else {
-        return Err(sizes.structure(point).err().unwrap_or(RecordingError::NoStructure));
+        return Err(sizes.holds(point).err().unwrap_or(RecordingError::NoStructure));
     };
     let last = (first..=most).take(MOST_TRIED).take_while(|&value| holds(value)).last();
     Ok([first, last.unwrap_or(first)])

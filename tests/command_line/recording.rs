@@ -83,6 +83,9 @@ fn a_recording_is_played_packed_or_not() {
         assert_eq!(answer["recording"]["model"], "Linear");
         assert_eq!(answer["recording"]["gpu"]["name"], "NVIDIA H200");
         assert_eq!(answer["target"]["verdict"], "fits");
+        // Two products of 1,024 × 1,024 × 1,024, which no H200 computes in less than 10 µs each.
+        assert!(answer["ms"]["forward"].as_f64().unwrap() > 0.01, "{}", answer["ms"]);
+        assert_eq!(answer["time"]["by_kernel"][0]["launches"], 2, "{}", answer["time"]);
         let warnings = answer["warnings"].as_array().unwrap();
         let codes: Vec<&str> = warnings
             .iter()
@@ -111,6 +114,7 @@ fn a_recording_is_told_in_words() {
         "train.py --batch 2",
         "FITS",
         "Peak of each phase",
+        "Time of a step",
         "cuBLAS workspace",
         "workspaces · the library keeps it",
     ] {
@@ -159,8 +163,11 @@ fn files_that_are_no_whole_recording_are_refused() {
 fn flags_that_a_recording_cannot_follow_are_refused() {
     for (flags, words) in [
         (&["--batch", "4"][..], "holds its own setup"),
+        (&["--at", "batch=4"], "record --vary"),
+        (&["--at", "batch"], "NAME=N"),
+        (&["--ckpt", "full"], "holds its own setup"),
         (&["--strategy", "fsdp", "--world", "2"], "holds its own setup"),
-        (&["--samples", "1000"], "no time"),
+        (&["--price-per-hour", "3"], "--samples"),
         (&["--phase", "generate"], "--phase"),
         (&["--config", "config.json"], "--config"),
     ] {
@@ -169,4 +176,116 @@ fn flags_that_a_recording_cannot_follow_are_refused() {
     }
     let missing = run(["estimate", "--recording", "/nonexistent/run.vram.gz"]);
     assert!(missing.refused().contains("/nonexistent/run.vram.gz"));
+}
+
+/// The kept recording of all sizes.
+fn sizes() -> String {
+    concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/data/recordings/qwen2-4layers-bf16.sizes.gz"
+    )
+    .into()
+}
+
+#[test]
+fn all_sizes_are_asked_about_by_name() {
+    let path = sizes();
+    let base = ["estimate", "--recording", &path];
+    let peak = |further: &[&str]| {
+        let ran = run(base.iter().chain(further).chain(&["--format", "json"]));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        (
+            answer["peak_allocated"].as_u64().unwrap(),
+            answer["recording"]["at"]["sizes"].clone(),
+        )
+    };
+    let (first, at) = peak(&[]);
+    assert_eq!(at, serde_json::json!([["batch", 2], ["seq", 256]]));
+    let (larger, at) = peak(&["--at", "batch=4,seq=600"]);
+    assert_eq!(at, serde_json::json!([["batch", 4], ["seq", 600]]));
+    assert!(larger > first);
+    assert_eq!(peak(&["--batch", "4", "--seq", "600"]).0, larger);
+    let ran = run(base.iter().chain(&["--seq", "300"]));
+    let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains("seq 300 (exact for 256 to 640)"),
+        "{}",
+        ran.stdout
+    );
+    let refused = run(base.iter().chain(&["--batch", "64"]));
+    assert!(
+        refused.refused().contains("--vary batch:2,3,4,64"),
+        "{}",
+        refused.stderr
+    );
+    let unknown = run(base.iter().chain(&["--images", "1"]));
+    assert!(unknown.refused().contains("it varies batch, seq"), "{}", unknown.stderr);
+}
+
+#[test]
+fn several_sizes_are_a_line_each() {
+    let path = sizes();
+    let points = ["--at", "batch=2", "--at", "batch=3", "--at", "batch=9", "--seq", "512"];
+    let ran = run(["estimate", "--recording", &path].iter().chain(&points));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let lines = ran.lines();
+    assert_eq!(lines.len(), 3);
+    assert!(lines[0]["steady"]["peak_backward"].as_u64() < lines[1]["steady"]["peak_backward"].as_u64());
+    assert!(lines[2]["error"].as_str().unwrap().contains("batch 9, seq 512"));
+}
+
+#[test]
+fn the_largest_recorded_batch_is_found() {
+    let path = sizes();
+    let found = |gib: &str, further: &[&str]| {
+        let base = ["max-batch", "--recording", &path, "--limit-gib", gib];
+        let ran = run(base.iter().chain(further));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    let answer: serde_json::Value = serde_json::from_str(&found("40", &["--format", "json", "--seq", "512"])).unwrap();
+    assert_eq!(
+        (&answer["max_batch"], &answer["recorded"]),
+        (&4.into(), &serde_json::json!([2, 4]))
+    );
+    assert!(
+        answer["record"].as_str().unwrap().contains("--vary batch:2,3,4,"),
+        "{answer}"
+    );
+    let none = found("1", &[]);
+    assert!(none.contains("not even the smallest recorded batch"), "{none}");
+    for (flags, words) in [
+        (&["--batch", "2"][..], "leave it out"),
+        (&["--optim", "sgd"], "own setup"),
+    ] {
+        let base = ["max-batch", "--recording", &path, "--limit-gib", "4"];
+        let ran = run(base.iter().chain(flags));
+        assert!(ran.refused().contains(words), "{flags:?}: {}", ran.stderr);
+    }
+    let (_folder, one) = file(&packed(&recording()));
+    let ran = run(["max-batch", "--recording", one.to_str().unwrap(), "--limit-gib", "4"]);
+    assert!(ran.refused().contains("holds one batch"), "{}", ran.stderr);
+}
+
+/// What happened on a GPU against the same model recorded: GPT-2 in bf16.
+#[test]
+fn a_snapshot_is_held_against_a_recording() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/");
+    let [snapshot, recording] =
+        ["snapshots/gpt2-bf16.pickle.gz", "recordings/gpt2-bf16-adamw.vram.gz"].map(|path| format!("{folder}{path}"));
+    let base = ["diagnose", &snapshot, "--recording", &recording];
+    let ran = run(base.iter().chain(&["--format", "json"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let compared = &answer["recorded"][0];
+    assert!(compared["recorded_peak"].as_u64().unwrap() > 0, "{compared}");
+    let told = run(base);
+    assert!(
+        told.stdout.contains("Recorded without a GPU against what happened"),
+        "{}",
+        told.stdout
+    );
+    let log = run(["diagnose", &recording, "--recording", &recording]);
+    assert!(log.refused().contains("memory snapshots"), "{}", log.stderr);
 }

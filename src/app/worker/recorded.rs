@@ -76,7 +76,7 @@ pub enum Fault {
     NoStep,
     /// It was made for a card of this capability.
     OtherCard(String, [u32; 2]),
-    /// A setting of the allocator is not simulated; the engine's words.
+    /// A setting of the allocator is not simulated, or the file covers several sizes; the engine's words.
     Setting(String),
     /// It cannot be fetched from this address.
     Unreachable(String),
@@ -92,11 +92,14 @@ impl From<RecordingError> for Fault {
             E::NotARecording => Self::NotARecording,
             E::Version(version) => Self::Version(version),
             E::Cut { lines } | E::Unreadable { lines, .. } => Self::Cut(lines),
-            E::TooLarge => Self::TooLarge(vramscope_engine::recording::MOST_BYTES >> 20),
+            E::TooLarge { most } => Self::TooLarge(most >> 20),
             E::Line { .. } => Self::Line(words),
             E::NoStep => Self::NoStep,
             E::OtherCard { recorded, has, .. } => Self::OtherCard(recorded, has),
-            E::Setting(_) => Self::Setting(words),
+            // Sizes are chosen in a terminal; the engine's words say so.
+            E::Setting(_) | E::AllSizes | E::NoStructure | E::UnknownSize { .. } | E::OutOfRange { .. } => {
+                Self::Setting(words)
+            }
         }
     }
 }

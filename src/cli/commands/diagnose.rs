@@ -4,8 +4,10 @@ use std::io::Read;
 
 use clap::Args;
 use serde::Serialize;
-use vramscope_diagnose::{Context, Evidence, Finding, Fixes, Piece, Step, words};
+use vramscope_diagnose::recorded::{Comparison, compare};
+use vramscope_diagnose::{Context, Evidence, Finding, Fixes, Piece, Snapshot, Step, words};
 use vramscope_engine::device::Device;
+use vramscope_engine::recording::{Opened, Played, RecordingError};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
@@ -14,6 +16,7 @@ use vramscope_plan::{Now, WhatIf};
 
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::recorded::{Sizes, failed, holds_one, open};
 use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::{LARGEST, Source};
@@ -28,7 +31,8 @@ use crate::predict::predict;
 /// PyTorch 1.0 and later, memory_summary() and memory_stats(), nvidia-smi tables and CSV logs, training logs
 /// with memory in them, profiler tables and Chrome traces, and memory snapshots
 /// (torch.cuda.memory._dump_snapshot). Says what the numbers show, how sure that is, and what to do next;
-/// with the model and its setup named, how many bytes each change saves.
+/// with the model and its setup named, how many bytes each change saves; with a recording of the same script
+/// (`vramscope record`), where what happened differs from it.
 #[derive(Debug, Args)]
 #[command(after_help = examples(EXAMPLES))]
 pub struct Diagnose {
@@ -41,6 +45,12 @@ pub struct Diagnose {
     /// Its Hugging Face config.json
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
     config: Option<Source>,
+    /// The run as it was recorded without a GPU (see `vramscope record`), to hold memory snapshots against
+    #[arg(long, value_name = "FILE", value_parser = Source::parse, conflicts_with_all = ["model", "config"])]
+    recording: Option<Source>,
+    /// Sizes of a recording that tells all of them, such as batch=4,seq=1024 [default: those of its first recording]
+    #[arg(long, value_name = "NAME=N,..", requires = "recording", value_parser = Sizes::parse)]
+    at: Option<Sizes>,
     #[command(flatten)]
     room: RoomFlags,
     /// Form of the result
@@ -57,7 +67,9 @@ const EXAMPLES: &str = "  vramscope diagnose train.log
   nvidia-smi | vramscope diagnose - --format json
       for scripts
   vramscope diagnose error.txt --model llava-1.5-7b --batch 4 --seq 2048
-      with the bytes that each change of the setup saves";
+      with the bytes that each change of the setup saves
+  vramscope diagnose snapshot.pickle --recording run.vram.gz
+      the first allocation that differs from what was recorded without a GPU";
 
 /// A file and the evidence in it.
 #[derive(Serialize)]
@@ -71,6 +83,8 @@ struct Understood {
 #[derive(Serialize)]
 struct Answer<'a> {
     findings: Vec<Told<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    recorded: &'a [Comparison],
     #[serde(skip_serializing_if = "Option::is_none")]
     fixes: Option<&'a Fixes>,
     evidence: &'a [Understood],
@@ -95,16 +109,22 @@ impl Diagnose {
     /// If a file cannot be read, no file contains evidence, or standard output cannot be written.
     pub fn run(self) -> Result<(), Failure> {
         let setup = self.known_setup()?;
-        let understood = understand(&self.files)?;
+        let read = read_all(&self.files)?;
+        let recorded = self.recorded(&read)?;
+        let understood = understand(&read)?;
         let pieces: Vec<Piece> = understood.iter().map(|one| one.piece.clone()).collect();
         let target = self.room.target()?;
         let context = Context {
             capacity: target.map(|target| capacity(&target)),
-            report: setup.as_ref().map(|known| &known.report),
+            report: match (&setup, &recorded) {
+                (Some(known), _) => Some(&known.report),
+                (None, Some((_, played))) => Some(&played.report),
+                (None, None) => None,
+            },
         };
         let mut findings = vramscope_diagnose::diagnose(&pieces, &context);
         let fixes = setup.as_ref().map(|known| known.fixes(room(target, &pieces)));
-        if setup.is_some() {
+        if context.report.is_some() {
             findings
                 .iter_mut()
                 .for_each(|finding| finding.steps.retain(|step| *step != Step::NameSetup));
@@ -112,6 +132,7 @@ impl Diagnose {
         let english = words::english();
         let answer = Answer {
             findings: findings.iter().map(|finding| Told::of(finding, &english)).collect(),
+            recorded: recorded.as_ref().map_or(&[], |(comparisons, _)| comparisons),
             fixes: fixes.as_ref(),
             evidence: &understood,
         };
@@ -119,11 +140,43 @@ impl Diagnose {
             Format::Text => {
                 let read: Vec<(&str, &Piece)> = understood.iter().map(|one| (one.file.as_str(), &one.piece)).collect();
                 let known = (context.report, fixes.as_ref());
-                output::print(&text::diagnosis(&read, &findings, known, terminal::width()))
+                output::print(&text::diagnosis(&read, &findings, known, terminal::width()))?;
+                let width = terminal::width();
+                answer
+                    .recorded
+                    .iter()
+                    .try_for_each(|one| output::print(&text::comparison(one, width)))
             }
             Format::Json => output::print_json(&answer),
             Format::Jsonl => output::print_line(&answer),
         }
+    }
+
+    /// The recording against every snapshot among what was read, and its own report.
+    fn recorded(&self, read: &[(&Source, Vec<u8>)]) -> Result<Option<(Vec<Comparison>, Played)>, Failure> {
+        let Some(source) = &self.recording else {
+            return Ok(None);
+        };
+        let gpu = self.room.names_card().then(|| self.room.gpu()).transpose()?;
+        let wrong = |error: RecordingError| failed(source, &error);
+        let run = match (open(source, gpu)?, &self.at) {
+            (Opened::Run(run), None) => *run,
+            (Opened::Run(_), Some(_)) => return Err(holds_one(source)),
+            (Opened::Sizes(all), at) => {
+                let named = at.as_ref().map_or(&[][..], |at| &at.0);
+                let point = all.point(named).map_err(wrong)?;
+                all.at(&point, gpu).map_err(wrong)?
+            }
+        };
+        let snapshots = read.iter().filter_map(|(_, bytes)| Snapshot::from_pickle(bytes).ok());
+        let snapshots: Vec<Snapshot> = snapshots.collect();
+        if snapshots.is_empty() {
+            return Err(Failure::Input(format!(
+                "{source} is held against memory snapshots, and none was given; add one that \
+                 torch.cuda.memory._dump_snapshot wrote"
+            )));
+        }
+        compare(run, &snapshots).map(Some).map_err(wrong)
     }
 
     fn known_setup(&self) -> Result<Option<Known>, Failure> {
@@ -202,12 +255,16 @@ fn room(target: Option<Target>, pieces: &[Piece]) -> Option<Room<'static>> {
     target.map(|target| target.room()).or_else(told)
 }
 
+/// Reads all files to their ends.
+fn read_all(files: &[Source]) -> Result<Vec<(&Source, Vec<u8>)>, Failure> {
+    files.iter().map(|source| Ok((source, read(source)?))).collect()
+}
+
 /// Reads the evidence in all files. A file without evidence is reported on standard error if another one has some.
-fn understand(files: &[Source]) -> Result<Vec<Understood>, Failure> {
+fn understand(files: &[(&Source, Vec<u8>)]) -> Result<Vec<Understood>, Failure> {
     let (mut all, mut refusals) = (Vec::new(), Vec::new());
-    for source in files {
-        let bytes = read(source)?;
-        match vramscope_diagnose::read(&bytes) {
+    for (source, bytes) in files {
+        match vramscope_diagnose::read(bytes) {
             Ok(pieces) => all.extend(pieces.into_iter().map(|piece| Understood {
                 file: source.to_string(),
                 piece,

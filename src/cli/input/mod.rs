@@ -2,6 +2,7 @@
 
 pub mod cases;
 pub mod parallel_flags;
+pub mod recorded;
 pub mod room;
 pub mod setup_flags;
 pub mod source;

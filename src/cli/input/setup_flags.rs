@@ -88,6 +88,19 @@ impl SetupFlags {
         self.seq.is_some()
     }
 
+    /// Takes the sizes that were given, by name, and leaves the rest.
+    pub fn take_sizes(&mut self) -> Vec<(String, u64)> {
+        let sizes = [
+            ("batch", self.batch.take()),
+            ("seq", self.seq.take()),
+            ("images", self.images.take()),
+        ];
+        let given = sizes
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        given.collect()
+    }
+
     /// Applies the given flags to a setup.
     pub fn apply(&self, setup: &mut Setup) {
         put(&mut setup.batch, self.batch);

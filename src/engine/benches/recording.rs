@@ -10,7 +10,6 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
 use vramscope_engine::recording::{self, Opened};
-use vramscope_engine::units::Bytes;
 
 /// As in the command line.
 #[global_allocator]

@@ -1,5 +1,7 @@
 //! `vramscope estimate --cases`: predicts a stream of cases.
 
+use std::borrow::Borrow;
+
 use serde::Serialize;
 use vramscope_engine::Report;
 use vramscope_engine::report::Prediction;
@@ -68,9 +70,14 @@ enum Answer<'a> {
 
 impl<'a> Line<'a> {
     /// The line of the case with this number.
-    pub fn new(i: usize, report: &'a Result<Report, String>, outside: Bytes, ms: Option<Milliseconds>) -> Self {
+    pub fn new<R: Borrow<Report>>(
+        i: usize,
+        report: &'a Result<R, String>,
+        outside: Bytes,
+        ms: Option<Milliseconds>,
+    ) -> Self {
         let answer = match report {
-            Ok(report) => Answer::Predicted(report.prediction(outside)),
+            Ok(report) => Answer::Predicted(report.borrow().prediction(outside)),
             Err(error) => Answer::Failed { error },
         };
         Self { i, answer, ms }

@@ -13,6 +13,7 @@ use crate::clock::clock_of;
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::parallel_flags::ParallelFlags;
+use crate::input::recorded::Sizes;
 use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
@@ -37,9 +38,14 @@ pub struct Estimate {
     /// A file of such objects, one per line, or - for standard input: one line of prediction each
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse, conflicts_with = "limit_gib")]
     cases: Option<Source>,
-    /// A training script's own steps, recorded without a GPU (see `vramscope record`), or - for standard input
+    /// A training script's own steps, recorded without a GPU (see `vramscope record`), or those of all sizes
+    /// (`.sizes.gz`), or - for standard input
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
     recording: Option<Source>,
+    /// Sizes of a recording that tells all of them, such as batch=4,seq=1024; given several times, one line each. --batch,
+    /// --seq and --images do where sizes have these names [default: those of its first recording]
+    #[arg(long, value_name = "NAME=N,..", requires = "recording", value_parser = Sizes::parse)]
+    at: Vec<Sizes>,
     #[command(flatten)]
     room: RoomFlags,
     /// Form of the result [default: text; jsonl with --cases]
@@ -68,6 +74,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate gpt2 --data read=1,decode=8,workers=8 --samples 1000000
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
   vramscope estimate --recording run.vram.gz --gpu H200
+  vramscope estimate --recording run.sizes.gz --at batch=4,seq=512
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
 impl Estimate {

@@ -1,73 +1,177 @@
 //! `vramscope estimate --recording`: replays a training script's own steps, recorded without a GPU.
 
-use std::io::BufReader;
-
+use serde::Serialize;
 use vramscope_engine::device::Device;
-use vramscope_engine::recording::{self, Played, Run};
+use vramscope_engine::recording::{self, Header, Opened, Played, Run, Sizes};
 use vramscope_engine::report::outside;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;
+use vramscope_time::{Clock, Milliseconds, TimeAnswer, time_recorded};
 
 use super::Estimate;
 use super::batch::Line;
+use crate::clock::clock_of;
 use crate::failure::Failure;
 use crate::input::parallel_flags::ParallelFlags;
+use crate::input::recorded::{failed, holds_one, open};
+use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
 use crate::input::time_flags::TimeFlags;
 use crate::output::target::Target;
-use crate::output::{self, Format, terminal, text};
+use crate::output::{self, Format, JsonArray, terminal, text};
+
+/// What a run is held against, and what lies outside of PyTorch's allocator.
+struct Against<'a> {
+    target: Option<Target>,
+    outside: Bytes,
+    gpus: u64,
+    clock: Option<Clock>,
+    time: &'a TimeFlags,
+}
+
+impl<'a> Against<'a> {
+    /// What was named, or else the card that the recording was made for.
+    fn of((room, time): (&RoomFlags, &'a TimeFlags), header: &Header) -> Result<Self, Failure> {
+        let own = Device::by_name(&header.gpu.name).ok();
+        let card = match own.filter(|_| !room.names_card()) {
+            Some(own) => Some(own),
+            None => room.names_card().then(|| room.card_or_reference()).transpose()?,
+        };
+        let clock = card.map(|card| clock_of(card, time.kernels.as_ref())).transpose()?;
+        Ok(Self {
+            target: room.target()?.or(own.map(Target::Card)),
+            outside: match (room.names_card(), own) {
+                (false, Some(own)) => outside::total(own),
+                _ => room.outside()?,
+            },
+            gpus: header.world,
+            clock: clock.flatten(),
+            time,
+        })
+    }
+
+    fn fit(&self, played: &Played) -> Option<(Target, Fit)> {
+        let target = self.target?;
+        Some((target, Fit::of_each(&played.report, target.room(), self.gpus)))
+    }
+}
 
 impl Estimate {
     /// Replays a recording, and compares it with the named card, or else with the card it was recorded for.
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn run_recorded(self, source: &Source) -> Result<(), Failure> {
+    pub fn run_recorded(mut self, source: &Source) -> Result<(), Failure> {
+        let sizes = self.setup.take_sizes();
         if self.setup != SetupFlags::default() || self.parallel != ParallelFlags::default() {
-            return Err(Failure::Input(
-                "--recording holds its own setup; leave the flags of the training setup out, or record again with other \
-                 arguments of the script"
-                    .into(),
-            ));
+            return Err(holds_one(source));
         }
-        if self.time != TimeFlags::default() {
-            return Err(Failure::Input(
-                "--recording tells memory and no time; leave the flags of time out".into(),
-            ));
-        }
-        let named = self.room.target()?;
         let gpu = self.room.names_card().then(|| self.room.gpu()).transpose()?;
-        let played = play(source, gpu)?;
-        let own = Device::by_name(&played.about.header.gpu.name).ok();
-        let target = named.or(own.map(Target::Card));
-        let outside = match (self.room.names_card(), own) {
-            (false, Some(own)) => outside::total(own),
-            _ => self.room.outside()?,
-        };
-        let gpus = played.about.header.world;
-        let target = target.map(|target| (target, Fit::of_each(&played.report, target.room(), gpus)));
-        show(played, self.format.unwrap_or(Format::Text), (target, outside))
+        let mut points: Vec<Vec<(String, u64)>> = self.at.iter().map(|at| at.0.clone()).collect();
+        match open(source, gpu)? {
+            Opened::Run(_) if !sizes.is_empty() || !points.is_empty() => Err(holds_one(source)),
+            Opened::Run(run) => {
+                let against = Against::of((&self.room, &self.time), &run.about.header)?;
+                show((source, *run), self.format.unwrap_or(Format::Text), &against)
+            }
+            Opened::Sizes(all) => {
+                let against = Against::of((&self.room, &self.time), all.header())?;
+                if points.is_empty() {
+                    points.push(Vec::new());
+                }
+                points.iter_mut().for_each(|point| point.extend(sizes.iter().cloned()));
+                let asked = Asked { source, all: &all, gpu };
+                match &points[..] {
+                    [only] => show((source, asked.at(only)?), self.format.unwrap_or(Format::Text), &against),
+                    _ => sweep(&asked, &points, self.format.unwrap_or(Format::Jsonl), &against),
+                }
+            }
+        }
     }
 }
 
-/// Reads and replays a recording, for a card of this shape if one was named.
-fn play(source: &Source, gpu: Option<Gpu>) -> Result<Played, Failure> {
-    let failed = |error: recording::RecordingError| Failure::Input(format!("{source}: {error}"));
-    let (input, _) = source.unpacked()?;
-    let run: Run = recording::read(BufReader::new(input), gpu).map_err(failed)?;
-    recording::report(run).map_err(failed)
+/// A recording of all sizes that is asked about.
+struct Asked<'a> {
+    source: &'a Source,
+    all: &'a Sizes,
+    gpu: Option<Gpu>,
 }
 
-/// Writes the result.
-fn show(played: Played, format: Format, (target, outside): (Option<(Target, Fit)>, Bytes)) -> Result<(), Failure> {
+impl Asked<'_> {
+    fn at(&self, named: &[(String, u64)]) -> Result<Run, Failure> {
+        let point = self.all.point(named).map_err(|error| failed(self.source, &error))?;
+        let run = self.all.at(&point, self.gpu);
+        run.map_err(|error| failed(self.source, &error))
+    }
+}
+
+fn play(source: &Source, run: Run) -> Result<Played, Failure> {
+    recording::report(run).map_err(|error| failed(source, &error))
+}
+
+/// Memory and time of a recorded step as one document.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    memory: recording::Answer<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<Milliseconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<TimeAnswer<'a>>,
+}
+
+/// Plays a run, and writes what came out.
+fn show((source, run): (&Source, Run), format: Format, against: &Against<'_>) -> Result<(), Failure> {
+    let expense = against.time.expense()?;
+    let (run, time) = match &against.clock {
+        Some(clock) => {
+            let (run, ms, time) = time_recorded(run, clock, expense, |batch| against.time.data(batch));
+            (run, Some((ms, time)))
+        }
+        None => (run, None),
+    };
+    let played = &play(source, run)?;
+    let (target, outside) = (against.fit(played), against.outside);
     match format {
-        Format::Text => output::print(&text::recorded(&played, target.as_ref(), terminal::width())),
+        Format::Text => output::print(&text::recorded(
+            played,
+            target.as_ref(),
+            time.as_ref(),
+            terminal::width(),
+        )),
         Format::Json => {
             let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
-            output::print_json(&played.answer(target, outside))
+            let (ms, time) = time.unzip();
+            let memory = played.answer(target, outside);
+            output::print_json(&Answer { memory, ms, time })
         }
-        Format::Jsonl => output::print_line(&Line::new(0, &Ok(played.report), outside, None)),
+        Format::Jsonl => {
+            let ms = time.map(|(ms, _)| ms);
+            output::print_line(&Line::new(0, &Ok(&played.report), outside, ms))
+        }
     }
+}
+
+/// Writes a line for each point; one at which no recording tells is a line that says why.
+fn sweep(
+    asked: &Asked<'_>,
+    points: &[Vec<(String, u64)>],
+    format: Format,
+    against: &Against<'_>,
+) -> Result<(), Failure> {
+    let mut array = JsonArray::default();
+    for (number, point) in points.iter().enumerate() {
+        let played = asked.at(point).and_then(|run| play(asked.source, run));
+        let played = played.map_err(|failure| failure.to_string());
+        let report = played.as_ref().map(|played| &played.report).map_err(String::clone);
+        let line = Line::new(number, &report, against.outside, None);
+        match format {
+            Format::Text => output::print(&text::recorded_line(number, point, report.as_ref()))?,
+            Format::Json => array.push(&line)?,
+            Format::Jsonl => output::print_line(&line)?,
+        }
+    }
+    if format == Format::Json { array.end() } else { Ok(()) }
 }

@@ -1,7 +1,6 @@
 //! Formats the largest micro-batch, and the outcome of those around it.
 
 use anstyle::Style;
-use vramscope_engine::Setup;
 use vramscope_engine::format::gib;
 use vramscope_engine::simulate::{ORDERS, SegmentOrder, Stopped, Trial};
 use vramscope_engine::units::Bytes;
@@ -18,8 +17,8 @@ use crate::input::cases;
 pub struct MaxBatch<'a> {
     /// Name of the model.
     pub model: &'a str,
-    /// The asked setup.
-    pub setup: &'a Setup,
+    /// The asked setup, without the batch.
+    pub setup: String,
     /// Name of the card, if one was given, and the bytes that the allocator may reserve.
     pub room: (Option<&'a str>, Bytes),
     /// Number of steps that each trial had to run.
@@ -28,13 +27,15 @@ pub struct MaxBatch<'a> {
     pub found: &'a Found,
     /// The largest batch that runs further steps, and their number, if it differs.
     pub lasting: Option<(u64, u64)>,
+    /// The command that records further batches, where the answer lies at the end of those that were recorded.
+    pub beyond: Option<&'a str>,
 }
 
 impl MaxBatch<'_> {
     /// Formats the question, the answer, each batch that was tried, and the reason why the next larger one fails.
     pub fn render(&self, width: usize) -> String {
         let mut out = format!("{STRONG}{}{STRONG:#}\n", self.model);
-        for line in wrap(&setup_words_without("batch", self.setup), width) {
+        for line in wrap(&self.setup, width) {
             out += &format!("{QUIET}{line}{QUIET:#}\n");
         }
         out += &format!("\n{}\n", self.answer(width));
@@ -64,6 +65,7 @@ impl MaxBatch<'_> {
             n => format!("BATCH {n}"),
         };
         let rest = match self.found.max_batch {
+            0 if self.beyond.is_some() => format!("not even the smallest recorded batch trains {room}"),
             0 => format!("not even one sample trains {room}"),
             _ => format!("the largest that trains {} {room}", times(self.steps, "step")),
         };
@@ -112,6 +114,10 @@ impl MaxBatch<'_> {
                 )
             }),
             self.found.end.as_ref().map(|why| format!("A larger batch is not simulated: {why}.")),
+            self.beyond.map(|command| {
+                let which = if self.found.max_batch > 0 { "larger" } else { "smaller" };
+                format!("No {which} batch was recorded, so whether one trains is not known. Record it with `{command}`.")
+            }),
             best.filter(|(_, trial)| trial.retries > 0).map(|(batch, trial)| {
                 format!(
                     "Batch {batch} runs only because the allocator gives its cache back, {} in {}: each such retry \

@@ -5,6 +5,7 @@
 mod bar;
 mod breakdown;
 mod case_line;
+mod comparison;
 mod curve;
 mod diagnosis;
 mod gantt;
@@ -27,11 +28,13 @@ mod warnings;
 mod wrap;
 
 pub use case_line::case_line;
+pub use comparison::comparison;
 pub use diagnosis::diagnosis;
 pub use inference::inference;
 pub use max_batch::{MaxBatch, max_batch_line, stopped};
 pub use plan::plan;
-pub use recorded::recorded;
+pub use recorded::{recorded, recorded_line};
+pub use setup_words::setup_words_without;
 
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;

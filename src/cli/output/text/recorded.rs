@@ -1,22 +1,30 @@
 //! Formats the memory of a recorded training step.
 
-use vramscope_engine::format::count;
-use vramscope_engine::recording::{About, Played};
+use vramscope_engine::Report;
+use vramscope_engine::format::{count, gib};
+use vramscope_engine::recording::{About, Played, Point};
 use vramscope_engine::verdict::Fit;
+use vramscope_time::{Milliseconds, TimeAnswer};
 
 use super::paint::{QUIET, STRONG};
 use super::wrap::wrap;
-use super::{breakdown, ledger, phases, tensors, verdict, warnings};
+use super::{breakdown, ledger, phases, tensors, time, verdict, warnings};
 use crate::output::target::Target;
 
-/// Formats the whole answer: origin, verdict, peaks, live memory at the highest peak, the sum that leads to it, and
+/// Formats the whole answer: origin, verdict, peaks, time, live memory at the highest peak, the sum that leads to it, and
 /// warnings.
-pub fn recorded(played: &Played, target: Option<&(Target, Fit)>, width: usize) -> String {
+pub fn recorded(
+    played: &Played,
+    target: Option<&(Target, Fit)>,
+    time: Option<&(Milliseconds, TimeAnswer<'_>)>,
+    width: usize,
+) -> String {
     let report = &played.report;
     let sections = [
         heading(played, width),
         verdict::render(target, width),
         phases::render(report, width),
+        time.map_or_else(String::new, |(ms, time)| time::render((ms, time), width)),
         breakdown::render(report, width),
         tensors::render(report, width),
         ledger::render(report, target, width),
@@ -45,10 +53,32 @@ fn heading(played: &Played, width: usize) -> String {
     out
 }
 
+/// Formats number, peak, its phase and the sizes; or the error.
+pub fn recorded_line(number: usize, point: &[(String, u64)], report: Result<&&Report, &String>) -> String {
+    let sizes: Vec<String> = point.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let sizes = sizes.join(" · ");
+    match report {
+        Ok(report) => {
+            let (peak, phase) = (gib(report.peak_allocated), report.peak_phase.label());
+            format!("{number:>4}  {STRONG}{peak:>10}{STRONG:#} in {phase:9}  {QUIET}{sizes}{QUIET:#}\n")
+        }
+        Err(error) => format!("{number:>4}  error: {error}  {QUIET}{sizes}{QUIET:#}\n"),
+    }
+}
+
+/// Formats each size: `batch 4 (exact for 2 to 8)`.
+pub(super) fn point_words(point: &Point) -> Vec<String> {
+    let sizes = point.sizes.iter().zip(&point.exact);
+    sizes
+        .map(|((name, value), (_, [least, most]))| format!("{name} {value} (exact for {least} to {most})"))
+        .collect()
+}
+
 /// Formats the origin: `recorded without a GPU for NVIDIA H200 · step 3 · PyTorch 2.11.0 · train.py --batch 2`.
 fn origin(about: &About) -> String {
     let header = &about.header;
     let mut words = vec![format!("recorded without a GPU for {}", header.gpu.name)];
+    words.extend(about.at.iter().flat_map(point_words));
     words.push(format!("step {}", about.steps));
     if header.world > 1 {
         words.push(format!("rank {} of {}", header.rank, header.world));

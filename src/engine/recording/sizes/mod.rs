@@ -87,8 +87,16 @@ impl Sizes {
         Ok(run)
     }
 
+    /// Checks that a recorded structure holds at a point.
+    ///
+    /// # Errors
+    /// If none does, or two of them lie around it.
+    pub fn holds(&self, point: &[u64]) -> Result<(), RecordingError> {
+        self.structure(point).map(|_| ())
+    }
+
     /// The structure that holds at a point: the one that was recorded there, or the only one around it.
-    pub fn structure(&self, point: &[u64]) -> Result<&Structure, RecordingError> {
+    fn structure(&self, point: &[u64]) -> Result<&Structure, RecordingError> {
         if let Some(recorded) = self.structures.iter().find(|structure| structure.recorded(point)) {
             return Ok(recorded);
         }

@@ -1,5 +1,7 @@
 //! `vramscope max-batch`: finds the largest micro-batch that fits.
 
+mod recorded;
+
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 use vramscope_engine::simulate::Trial;
@@ -12,6 +14,7 @@ use crate::commands::examples;
 use crate::failure::Failure;
 use crate::in_order::in_order;
 use crate::input::cases::{Cases, Row};
+use crate::input::recorded::Sizes;
 use crate::input::room::{self, RoomFlags};
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
@@ -26,10 +29,10 @@ use crate::predict::guarded;
 /// cache has no room it gives segments back and tries again, and only then runs out of memory.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "vramscope max-batch <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]",
+    override_usage = "vramscope max-batch <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]\n       vramscope max-batch --recording FILE [OPTIONS]",
     after_help = examples(EXAMPLES),
     allow_negative_numbers = true,
-    group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases"]),
+    group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases", "recording"]),
 )]
 pub struct MaxBatch {
     #[command(flatten)]
@@ -37,6 +40,14 @@ pub struct MaxBatch {
     /// A file of such objects with a limit_gib, one per line, or - for standard input: one line each
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
     cases: Option<Source>,
+    /// A training script's own steps at all sizes, recorded without a GPU (`vramscope record --vary`), or - for standard
+    /// input
+    #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
+    recording: Option<Source>,
+    /// Its other sizes, such as seq=1024; --seq and --images do where sizes have these names [default: those of its first
+    /// recording]
+    #[arg(long, value_name = "NAME=N,..", requires = "recording", value_parser = Sizes::parse)]
+    at: Option<Sizes>,
     #[command(flatten)]
     room: RoomFlags,
     /// Steps that have to run. The first makes the optimizer's states, the second finds them there; a
@@ -56,6 +67,7 @@ const MOST_STEPS: u64 = 100;
 const EXAMPLES: &str = "  vramscope max-batch llava-1.5-7b --ckpt full --freeze lora --gpu 4090
   vramscope max-batch gpt2-medium --seq 512 --precision fp32 --limit-gib 23
   vramscope max-batch --config config.json --gpu H200 --steps 10
+  vramscope max-batch --recording run.sizes.gz --at seq=512 --gpu H100
   vramscope max-batch --cases max_batch.jsonl > answers.jsonl";
 
 impl MaxBatch {
@@ -64,6 +76,9 @@ impl MaxBatch {
     /// # Errors
     /// See [`Failure`].
     pub fn run(mut self) -> Result<(), Failure> {
+        if let Some(source) = self.recording.take() {
+            return self.run_recorded(&source);
+        }
         match self.cases.take() {
             Some(_) if self.setup != SetupFlags::default() => Err(Failure::Input(
                 "--cases takes each setup from its own line; leave the flags of the training setup out".into(),
@@ -105,11 +120,12 @@ impl MaxBatch {
                 let lasting = lasting(&mut batches, &found, self.steps)?;
                 let answer = text::MaxBatch {
                     model: &model.name,
-                    setup: &setup,
+                    setup: text::setup_words_without("batch", &setup),
                     room: (card, limit),
                     steps: self.steps,
                     found: &found,
                     lasting,
+                    beyond: None,
                 };
                 output::print(&answer.render(terminal::width()))
             }

@@ -1,0 +1,53 @@
+//! Recordings of training steps, and the sizes at which one of all sizes is asked about.
+
+use std::io::BufReader;
+
+use vramscope_engine::recording::{self, Opened, RecordingError};
+use vramscope_engine::tape::Gpu;
+
+use super::source::Source;
+use crate::failure::Failure;
+
+/// Sizes by name, such as `batch=4,seq=1024`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sizes(pub Vec<(String, u64)>);
+
+impl Sizes {
+    /// Takes a command-line value.
+    ///
+    /// # Errors
+    /// When it names no sizes.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let one = |words: &str| {
+            let (name, value) = words.split_once('=')?;
+            let name = name.trim();
+            (!name.is_empty()).then_some((name.to_owned(), value.trim().parse().ok().filter(|value| *value > 0)?))
+        };
+        let sizes: Option<Vec<_>> = text.split(',').map(one).collect();
+        sizes
+            .map(Self)
+            .ok_or_else(|| "give sizes as NAME=N,NAME=N, such as batch=4,seq=1024".into())
+    }
+}
+
+/// A recording's own failure, with the file's name.
+pub fn failed(source: &Source, error: &RecordingError) -> Failure {
+    Failure::Input(format!("{source}: {error}"))
+}
+
+/// Opens a file of the recorder, for a card of this shape where one was named.
+///
+/// # Errors
+/// When it cannot be read or is no recording.
+pub fn open(source: &Source, gpu: Option<Gpu>) -> Result<Opened, Failure> {
+    let (input, _) = source.unpacked()?;
+    recording::open(BufReader::new(input), gpu).map_err(|error| failed(source, &error))
+}
+
+/// That a recording of one run was asked about at sizes.
+pub fn holds_one(source: &Source) -> Failure {
+    Failure::Input(format!(
+        "{source}: the recording holds its own setup, at its own sizes; leave the flags of the training setup out, record \
+         again with other arguments of the script, or all sizes with `vramscope record --vary`"
+    ))
+}
