@@ -11,6 +11,7 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     tools::exports()?;
     super::build(super::Build::Published)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
+    super::recorder()?;
     portable()?;
     // This builds the command line too, which the browser's tests compare the page with.
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
