@@ -13,6 +13,8 @@ with the system's package manager.
 
   cargo xtask serve [PORT]   build the page, serve it on 127.0.0.1 and open it
   cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest
+  cargo xtask recorder       the recorder's own tests, in Python
+  cargo xtask wheel          build the wheel and use it in a fresh environment
   cargo xtask build          build the page into dist/; --quick: for a look while developing, larger and slower
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
   cargo xtask table          the table of measured against predicted in tests/data, made anew
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
         "build" => Build::of(rest).and_then(commands::build),
         "lint" => commands::lint(),
         "table" => commands::table(),
+        "recorder" => commands::recorder(),
+        "wheel" => commands::wheel(),
         "plans" => commands::plans(),
         "gallery" => commands::gallery(rest),
         "bench-wasm" => commands::bench_wasm(),

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub use axe::axe;
 pub use browser::{Browser, browser};
-pub use exports::exports;
+pub use exports::{exports, packages_of_exports};
 pub use postgres::postgres;
 pub use vulkan::vulkan;
 

@@ -150,6 +150,13 @@ class Alone(unittest.TestCase):
         done = python("-c", "import vramscope; vramscope.estimate", PYTHONPATH=SOURCE)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_record_is_a_function_and_a_package(self) -> None:
+        """Whatever was imported before."""
+        for first in ("", "import vramscope.record.errors; "):
+            words = f"import vramscope; {first}vramscope.record('none.py', steps=1)"
+            said = python("-c", words, PYTHONPATH=SOURCE).stderr
+            self.assertIn('RecordingError: There is no script at "none.py"', said)
+
     def test_the_folder_runs(self) -> None:
         """As the command line starts it; help needs no PyTorch, recording says that it does."""
         self.assertIn("--vary", python(SOURCE, "--help").stdout)

@@ -15,7 +15,6 @@ __version__ = "0.1.0"
 # Imported when first asked for: `estimate` needs no PyTorch.
 _HOMES = {
     "estimate": "vramscope.estimates",
-    "record": "vramscope.runs",
     "recording": "vramscope.record.session",
 }
 
@@ -24,6 +23,9 @@ def __getattr__(name: str) -> Any:
     """Something of this package, from the module that holds it."""
     import importlib
 
+    if name == "record":
+        # A package that can be called, so that it stays what it is once it is imported.
+        return importlib.import_module("vramscope.record")
     if name not in _HOMES:
         raise AttributeError(f"module 'vramscope' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -13,6 +13,7 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     tools::exports()?;
     super::build(super::Build::Published)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
+    super::recorder()?;
     portable()?;
     // This also builds the command line, with which the browser tests compare the page.
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))

@@ -73,6 +73,16 @@ fn made_from(source: &Path) -> Result<String, Failure> {
     Ok(all)
 }
 
+/// Returns `site-packages` of `target/exports`, which has PyTorch.
+///
+/// # Errors
+/// When the environment is not whole.
+pub fn packages_of_exports() -> Result<PathBuf, Failure> {
+    let torch = torch_libraries(&root().join("target/exports"))?;
+    let packages = torch.ancestors().nth(2).map(Path::to_path_buf);
+    packages.ok_or_else(|| Failure::new("target/exports has no packages; remove the folder and try again"))
+}
+
 /// Path of `lib/python3.*/site-packages/torch/lib`.
 fn torch_libraries(folder: &Path) -> Result<PathBuf, Failure> {
     let versions = fs::read_dir(folder.join("lib")).into_iter().flatten().flatten();

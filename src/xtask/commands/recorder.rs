@@ -1,0 +1,33 @@
+//! Tests of the recorder and of the wheel, in Python.
+
+use std::process::Command;
+
+use crate::process::{program, run};
+use crate::{Failure, root, tools};
+
+/// Runs the recorder's own tests in the environment that exported plans are read in.
+///
+/// # Errors
+/// When the environment cannot be made, or a test fails.
+pub fn recorder() -> Result<(), Failure> {
+    tools::exports()?;
+    let words = ["-m", "unittest", "discover", "-s", "tests/recorder", "-t", "."];
+    run(python().args(words))
+}
+
+/// Builds the wheel, unoptimized, and uses it in a fresh environment beside that environment's PyTorch.
+///
+/// # Errors
+/// When maturin or the wheel cannot be had, or what is installed does not work.
+pub fn wheel() -> Result<(), Failure> {
+    tools::exports()?;
+    let packages = tools::packages_of_exports()?;
+    run(python().args(["tests/recorder/wheel.py", "target/wheel"]).arg(packages))
+}
+
+/// The Python of `target/exports`, on one thread: shapes are small, and other tests run beside.
+fn python() -> Command {
+    let mut command = program(root().join("target/exports/bin/python"));
+    command.env("OMP_NUM_THREADS", "1");
+    command
+}

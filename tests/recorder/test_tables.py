@@ -1,0 +1,90 @@
+"""Limits of what was recorded against what was measured, and the tables of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import unittest
+from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATA = os.path.join(os.path.dirname(HERE), "data")
+
+FRONTS = {"trainer": "Trainer", "trl_sft": "TRL SFT", "trl_dpo": "TRL DPO", "loop": "loop"}
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """Lines of a file of results."""
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def off(pair: list[int]) -> float:
+    """Percent that the first differs from the second."""
+    return 100 * (pair[0] / pair[1] - 1)
+
+
+def fronts_table() -> str:
+    """`fronts_recorded.md`."""
+    with open(os.path.join(DATA, "truth", "fronts_h100.jsonl"), encoding="utf-8") as file:
+        cases = {r["i"]: r["case"] for r in map(json.loads, file) if "case" in r}
+    lines = [
+        "# Recorded without a GPU against an H100",
+        "",
+        "transformers' Trainer, TRL's SFTTrainer and DPOTrainer and a plain loop, as `truth/fronts.py` runs them:",
+        "recorded, played by the engine, and measured. Made by `tests/recorder/fronts.py`; `test_tables.py` beside it",
+        "holds the limits.",
+        "",
+        "| front | model | batch, length | peak, measured | recorded | reserved, measured | recorded | file, KiB |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows("fronts_recorded.jsonl"):
+        case = cases[row["i"]]
+        size = f"{case['batch']}, {case['seq']}"
+        peak, reserved = (f"{row[k][1]:,} | {_words(row[k])}" for k in ("peak", "reserved"))
+        lines.append(f"| {FRONTS[row['front']]} | {row['model']} | {size} | {peak} | {reserved} | {row['file_kib']} |")
+    return "\n".join(lines) + "\n"
+
+
+def _words(pair: list[int]) -> str:
+    return "every byte" if pair[0] == pair[1] else f"{off(pair):+.3f}%"
+
+
+class Fronts(unittest.TestCase):
+    """Trainer and TRL."""
+
+    def test_peaks_are_those_of_the_gpu(self) -> None:
+        """Each peak and each step's end within 0.2%, reserved within 5%, and the middle of all peaks to the byte."""
+        found = rows("fronts_recorded.jsonl")
+        for row in found:
+            self.assertNotIn("error", row)
+            for mark in ("peak", "end"):
+                self.assertLessEqual(abs(off(row[mark])), 0.2, (row["i"], row["model"], mark))
+            self.assertLessEqual(abs(off(row["reserved"])), 5.0, (row["i"], row["model"]))
+        self.assertEqual(statistics.median(abs(off(row["peak"])) for row in found), 0.0)
+
+    def test_the_table_is_of_these_results(self) -> None:
+        """Remade with `python3 tests/recorder/test_tables.py tables`."""
+        with open(os.path.join(DATA, "fronts_recorded.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), fronts_table())
+
+
+class FiveSizes(unittest.TestCase):
+    """Polynomials in batch and length."""
+
+    def test_polynomials_give_every_line_of_the_recordings(self) -> None:
+        """At sizes that were not used to find them."""
+        for row in rows("five_sizes.jsonl"):
+            self.assertEqual(row["differ"], 0, row)
+            self.assertGreater(row["lines"], 1000)
+
+
+if __name__ == "__main__":
+    import sys
+
+    if sys.argv[1:] == ["tables"]:
+        with open(os.path.join(DATA, "fronts_recorded.md"), "w", encoding="utf-8") as file:
+            file.write(fronts_table())
+    else:
+        unittest.main()
