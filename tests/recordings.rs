@@ -180,6 +180,12 @@ fn the_last_step_goes_on() {
             assert!(trial.trains());
             trial.peak_allocated
         };
-        assert_eq!(peak(4), peak(12), "{name}");
+        // A block that leaves less than 1 MiB is handed out whole, so the allocated peak moves a little with the layout;
+        // a tensor that stayed from each step would add to it eight times.
+        let (early, late) = (peak(4).get(), peak(12).get());
+        assert!(
+            early.abs_diff(late) < 1 << 20,
+            "{name}: {early} after 4 steps, {late} after 12"
+        );
     }
 }

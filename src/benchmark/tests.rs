@@ -49,7 +49,7 @@ fn the_published_schema_is_that_of_the_types() {
     let mut schema = serde_json::to_value(schemars::schema_for!(Record)).unwrap();
     schema["title"] = json!("A record of `vramscope bench`");
     let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("record/schema.json");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("schema.json");
     if std::env::var("UPDATE_SCHEMA").is_ok() {
         fs::write(&path, &text).unwrap();
     }

@@ -16,7 +16,7 @@ import torch  # noqa: E402
 import vramscope  # noqa: E402
 from vramscope.record.sizes import Fit  # noqa: E402
 
-from replay import lines  # noqa: E402
+from player import lines  # noqa: E402
 
 
 def python(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:

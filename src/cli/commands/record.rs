@@ -34,7 +34,7 @@ pub struct Record {
 
 const EXAMPLES: &str = "  vramscope record train.py --its --own args
   vramscope record --gpu a100 --steps 2 -o run.vram.gz train.py
-  vramscope record -m trl.scripts.sft --model_name_or_path ./model --dataset_name ./data
+  vramscope record -m trl.scripts.sft --model_name_or_path ./model
   vramscope record --model ./Qwen2-VL-7B --batch 2 --seq 2048 --lora 16
   vramscope record --vary batch=--per_device_train_batch_size:1,2,4 train.py";
 
