@@ -33,7 +33,7 @@ pub fn Results() -> impl IntoView {
     });
     view! {
         <main
-            class="results"
+            class="results recorded"
             id="results"
             tabindex="-1"
             aria-label=move || t_string!(i18n, plan.results)
