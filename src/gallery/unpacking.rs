@@ -137,6 +137,7 @@ fn refer(line: &[u8], at: usize, chains: &mut Chains, out: &mut Vec<u8>) -> Opti
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests run natively")]
 mod tests {
     use std::io::Read as _;
 

@@ -1,6 +1,8 @@
 //! Reads the phrases in `locales/`: for the build script, which gives each one a Rust name, and for `cargo xtask
 //! build`, which packs each language for download.
 
+#![allow(clippy::disallowed_methods, reason = "a build script and xtask run natively")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

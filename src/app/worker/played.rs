@@ -25,14 +25,17 @@ use crate::state::{Draft, Key, Reading};
 #[cfg(target_arch = "wasm32")]
 pub type Unpack = fn(std::rc::Rc<Vec<u8>>) -> std::pin::Pin<Box<dyn Future<Output = Unpacked>>>;
 
-/// What plays recordings.
+/// Answers a question about a recording, and returns the run to keep.
+pub type Play = fn(u32, &Unpacked, &Draft, bool) -> (Answer, Option<Kept>);
+
+/// Functions that replay recordings.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorder {
     /// Makes lines of a file.
     #[cfg(target_arch = "wasm32")]
     pub unpack: Unpack,
     /// Answers what a recording takes under card and allocator, and keeps its tensors.
-    pub play: fn(u32, &Unpacked, &Draft, bool) -> (Answer, Option<Kept>),
+    pub play: Play,
     /// The whole answer as the command line's `--format json` has it.
     pub json: fn(&Kept) -> Option<Answer>,
 }
