@@ -1,4 +1,6 @@
-//! What lines hold numbers, and where.
+//! Lines that hold numbers, and the numbers in them.
+
+use std::io::Write as _;
 
 /// A line whose numbers are written as differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,18 +48,26 @@ pub fn integer(text: &[u8], at: usize) -> Option<(i64, usize)> {
 
 /// Writes an integer.
 pub fn write(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0_u8; 20];
-    let (mut at, mut rest) = (digits.len(), value.unsigned_abs());
+    write!(out, "{value}").expect("a vector takes any bytes");
+}
+
+/// Copies a line, and has `number` write each number after `key` anew: one, or a list if the key ends with a bracket.
+/// `number` gets the place of a number and returns the place after it; `None` if a number is missing or wrong.
+pub fn renumber(
+    line: &[u8],
+    key: &[u8],
+    out: &mut Vec<u8>,
+    mut number: impl FnMut(usize, &mut Vec<u8>) -> Option<usize>,
+) -> Option<()> {
+    let mut at = line.windows(key.len()).position(|window| window == key)? + key.len();
+    out.extend_from_slice(&line[..at]);
     loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
+        at = number(at, out)?;
+        if !(key.ends_with(b"[") && line.get(at) == Some(&b',')) {
+            out.extend_from_slice(&line[at..]);
+            return Some(());
         }
+        out.push(b',');
+        at += 1;
     }
-    if value < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
 }

@@ -2,7 +2,7 @@
 
 use crate::FIRST;
 use crate::chains::{Chains, Reference};
-use crate::lines::{Line, integer, write};
+use crate::lines::{Line, integer, renumber, write};
 use crate::unpacking::unpack;
 
 /// A recording with numbers as differences; none if it is not written as the recorder writes, so that it would not come
@@ -60,31 +60,21 @@ fn operation(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> 
     Some(())
 }
 
-/// The numbers after a key, one or a list.
+/// Renumbers the storages after a key, one or a list.
 fn storages(line: &[u8], key: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> {
-    let mut at = line.windows(key.len()).position(|window| window == key)? + key.len();
-    out.extend_from_slice(&line[..at]);
-    loop {
+    renumber(line, key, out, |at, out| {
         let (storage, end) = integer(line, at)?;
         refer(chains.pack(storage), out);
-        at = end;
-        if !(key.ends_with(b"[") && line.get(at) == Some(&b',')) {
-            out.extend_from_slice(&line[at..]);
-            return Some(());
-        }
-        out.push(b',');
-        at += 1;
-    }
+        Some(end)
+    })
 }
 
 fn parameter(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> {
-    let key = b"\"s\":";
-    let at = line.windows(key.len()).position(|window| window == key)? + key.len();
-    let (storage, end) = integer(line, at)?;
-    out.extend_from_slice(&line[..at]);
-    write(out, chains.pack_parameter(storage));
-    out.extend_from_slice(&line[end..]);
-    Some(())
+    renumber(line, b"\"s\":", out, |at, out| {
+        let (storage, end) = integer(line, at)?;
+        write(out, chains.pack_parameter(storage));
+        Some(end)
+    })
 }
 
 fn refer(reference: Reference, out: &mut Vec<u8>) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::FIRST;
 use crate::chains::{Chains, Reference};
-use crate::lines::{Line, integer, write};
+use crate::lines::{Line, integer, renumber, write};
 
 /// A packed recording that cannot be unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,29 +99,17 @@ fn operation(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> 
     Some(())
 }
 
-/// The numbers after a key, one or a list.
+/// Renumbers the storages after a key, one or a list.
 fn storages(line: &[u8], key: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> {
-    let mut at = line.windows(key.len()).position(|window| window == key)? + key.len();
-    out.extend_from_slice(&line[..at]);
-    loop {
-        at = refer(line, at, chains, out)?;
-        if !(key.ends_with(b"[") && line.get(at) == Some(&b',')) {
-            out.extend_from_slice(&line[at..]);
-            return Some(());
-        }
-        out.push(b',');
-        at += 1;
-    }
+    renumber(line, key, out, |at, out| refer(line, at, chains, out))
 }
 
 fn parameter(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> {
-    let key = b"\"s\":";
-    let at = line.windows(key.len()).position(|window| window == key)? + key.len();
-    let (by, end) = integer(line, at)?;
-    out.extend_from_slice(&line[..at]);
-    write(out, chains.unpack_parameter(by)?);
-    out.extend_from_slice(&line[end..]);
-    Some(())
+    renumber(line, b"\"s\":", out, |at, out| {
+        let (by, end) = integer(line, at)?;
+        write(out, chains.unpack_parameter(by)?);
+        Some(end)
+    })
 }
 
 /// Writes the storage of the reference at a place; where it ends.

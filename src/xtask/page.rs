@@ -38,7 +38,7 @@ const MANIFEST: &str = "manifest.webmanifest";
 const RECORDS: (&str, &str) = ("data/records.json", r#"{"records":[],"next":null}"#);
 /// Plans that `cargo xtask plans` made.
 const READY_PLANS: &str = "src/app/data/ready_plans.jsonl";
-/// Where the page names the chunks of its program.
+/// Attribute of the page that names the chunks of its program.
 const CHUNKS: &str = " data-chunks";
 
 /// Scripts that are published as they are.

@@ -1,14 +1,14 @@
-//! What a person gives to the page beside texts: a file, and the way to give a model.
+//! Input that is not in the URL: a dropped file, and the way in which the model is given.
 
 use gloo_file::File;
 use leptos::prelude::*;
 
-/// What was given last.
+/// Most recent input that is not in the URL.
 #[derive(Debug, Clone, Copy)]
 pub struct Given {
     /// A recording that was dropped or opened.
     pub file: RwSignal<Option<File>, LocalStorage>,
-    /// Whether the model comes from a `config.json`, entered or still to be.
+    /// True if the model comes from a `config.json`, entered or still to be.
     pub by_config: RwSignal<bool>,
 }
 
@@ -21,7 +21,7 @@ impl Given {
         });
     }
 
-    /// What the page provides.
+    /// Returns the one that the page provides.
     pub fn get() -> Self {
         expect_context()
     }

@@ -6,7 +6,7 @@ pub enum Route {
     /// Memory calculator for a training run.
     #[default]
     Plan,
-    /// What a recorded step takes.
+    /// Memory of a recorded step.
     Recorded,
     /// Memory and time of attention against length.
     Attention,

@@ -154,7 +154,7 @@ pub struct Here {
     pub timer: Option<Timer>,
     /// True once models of all families can run.
     pub models: bool,
-    /// What plays recordings.
+    /// Replay of recordings.
     pub recorder: Option<Recorder>,
 }
 

@@ -1,14 +1,12 @@
-//! Plays recordings: a chunk of the program that is fetched with the first of them.
+//! Replays recordings, in a lazily loaded chunk of the program.
 
 #[cfg(target_arch = "wasm32")]
 mod inflate;
 
-use vramscope_engine::Report;
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::{self, About, Played};
 use vramscope_engine::report::outside;
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::{Fit, Room};
 
 use super::coded::Coded;
 use super::export::pretty;
@@ -21,7 +19,7 @@ use super::slices::Kept;
 use super::view::{Card, Inputs, Run};
 use crate::state::{Draft, Key, Reading};
 
-/// Makes lines of a file.
+/// Unpacks a file to the lines of a recording.
 #[cfg(target_arch = "wasm32")]
 pub type Unpack = fn(std::rc::Rc<Vec<u8>>) -> std::pin::Pin<Box<dyn Future<Output = Unpacked>>>;
 
@@ -31,16 +29,16 @@ pub type Play = fn(u32, &Unpacked, &Draft, bool) -> (Answer, Option<Kept>);
 /// Functions that replay recordings.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorder {
-    /// Makes lines of a file.
+    /// Unpacks a file to the lines of a recording.
     #[cfg(target_arch = "wasm32")]
     pub unpack: Unpack,
-    /// Answers what a recording takes under card and allocator, and keeps its tensors.
+    /// Replays a recording for a card and an allocator.
     pub play: Play,
-    /// The whole answer as the command line's `--format json` has it.
+    /// Formats the memory of a run as the command line's `--format json` does.
     pub json: fn(&Kept) -> Option<Answer>,
 }
 
-/// What this chunk holds.
+/// Returns the functions of this chunk.
 pub fn recorder() -> Recorder {
     Recorder {
         #[cfg(target_arch = "wasm32")]
@@ -72,13 +70,13 @@ fn run(id: u32, lines: &[u8], entries: &Draft, first: bool) -> Result<(RecordedR
         "false" => read.with_expandable_segments(false),
         _ => read,
     };
-    let Played { about, report, .. } = recording::report(read)?;
+    let Played { about, report, asked } = recording::report(read)?;
     let known = Device::by_name(&about.header.gpu.name).ok();
     let device = match known {
         Some(known) if own => Ok(known),
         _ => named.map_err(|error| error.to_string()),
     };
-    let card = device.map(|device| card(device, reading.limit, &report, about.header.world));
+    let card = device.map(|device| Card::of(device, reading.limit, &report, about.header.world));
     let ran = Ran { report, pass: None };
     let inputs = Inputs {
         positions: None,
@@ -90,23 +88,11 @@ fn run(id: u32, lines: &[u8], entries: &Draft, first: bool) -> Result<(RecordedR
     let kept = Kept {
         id,
         subject: None,
-        recorded: Some(Box::new(about)),
+        recorded: Some(Box::new((about, asked))),
         ran,
         card: card.ok(),
     };
     Ok((RecordedRun { run, facts }, kept))
-}
-
-fn card(device: &'static Device, limit: Option<Bytes>, report: &Report, gpus: u64) -> Card {
-    let room = Room::limited(device, limit);
-    Card {
-        name: device.name.clone(),
-        limit: match room {
-            Room::Allocator(limit) => Some(limit),
-            Room::Card(_) => None,
-        },
-        fit: Fit::of_each(report, room, gpus),
-    }
 }
 
 fn facts(about: &About, known: Option<&Device>, expandable_segments: bool) -> Facts {
@@ -127,10 +113,11 @@ fn facts(about: &About, known: Option<&Device>, expandable_segments: bool) -> Fa
 }
 
 fn json(kept: &Kept) -> Option<Answer> {
+    let (about, asked) = (**kept.recorded.as_ref()?).clone();
     let played = Played {
-        about: (**kept.recorded.as_ref()?).clone(),
+        about,
         report: kept.ran.report.clone(),
-        asked: Vec::new(),
+        asked,
     };
     let device = kept.card.as_ref().and_then(|card| Device::by_name(&card.name).ok());
     let target = kept.card.as_ref().map(|card| (&*card.name, &card.fit));

@@ -51,7 +51,7 @@ pub enum Slot {
 pub enum Ask {
     /// Run these entries; answered by [`Answer::Run`]. The host keeps the run for the questions below.
     Run(Draft),
-    /// What a recording takes: [`Answer::Recorded`]. The host keeps its tensors for the questions below.
+    /// Memory of a recording: [`Answer::Recorded`]. The host keeps its tensors for the questions below.
     Recorded {
         /// The recording.
         file: Packed,
@@ -192,7 +192,7 @@ pub struct Tested {
 pub enum Answer {
     /// The run, or the reason for having none.
     Run(Result<Box<Run>, Refusal>),
-    /// What a recording takes, or why it cannot be played.
+    /// Memory of a recording, or the fault in it.
     Recorded(Coded<Result<RecordedRun, Fault>>),
     /// The details of a run.
     Details(Box<Details>),

@@ -1,4 +1,4 @@
-//! What crosses over of a recording: the file, what it takes, or why it cannot be played.
+//! Messages about recordings between page and worker: the file, its run, or a fault.
 
 use std::rc::Rc;
 
@@ -28,13 +28,13 @@ pub const MOST_UNPACKED: usize = 1 << 29;
 /// A recorded run held against a card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordedRun {
-    /// What the page shows of any run.
+    /// Figures that the page shows for any run.
     pub run: Run,
-    /// What is fixed by the recording.
+    /// Facts that the recording fixes.
     pub facts: Facts,
 }
 
-/// What a recording says of itself.
+/// Facts that a recording states about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The class of the model; empty where no module ran.
@@ -59,10 +59,10 @@ pub struct Facts {
     pub expandable_segments: bool,
 }
 
-/// Why a recording cannot be shown.
+/// Reason why a recording cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
-    /// It is none.
+    /// The file is not a recording.
     NotARecording,
     /// It has this version of the format.
     Version(String),
@@ -77,7 +77,7 @@ pub enum Fault {
     /// It was made for a card of this capability.
     OtherCard(String, [u32; 2]),
     /// A setting of the allocator is not simulated, or the file covers several sizes; the engine's words.
-    Setting(String),
+    Engine(String),
     /// It cannot be fetched from this address.
     Unreachable(String),
     /// The gallery has none of this name.
@@ -98,7 +98,7 @@ impl From<RecordingError> for Fault {
             E::OtherCard { recorded, has, .. } => Self::OtherCard(recorded, has),
             // Sizes are chosen in a terminal; the engine's words say so.
             E::Setting(_) | E::AllSizes | E::NoStructure | E::UnknownSize { .. } | E::OutOfRange { .. } => {
-                Self::Setting(words)
+                Self::Engine(words)
             }
         }
     }

@@ -6,7 +6,7 @@ use vramscope_engine::report::outside;
 use vramscope_engine::simulate::{Inference, Passed, evaluate, generate};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::{Fit, Room};
+use vramscope_engine::verdict::Room;
 use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
@@ -81,17 +81,8 @@ impl Subject {
 
     /// Compares a report with the card.
     pub fn card(&self, report: &Report) -> Result<Card, String> {
-        self.device.clone().map(|device| {
-            let room = Room::limited(device, self.reading.limit);
-            Card {
-                name: device.name.clone(),
-                limit: match room {
-                    Room::Allocator(limit) => Some(limit),
-                    Room::Card(_) => None,
-                },
-                fit: Fit::of(report, room),
-            }
-        })
+        let device = self.device.clone();
+        device.map(|device| Card::of(device, self.reading.limit, report, 1))
     }
 
     /// Number of tokens to generate; `None` for other tasks.

@@ -1,6 +1,6 @@
 //! Work that is answered in slices, and the run that questions are asked about.
 
-use vramscope_engine::recording::About;
+use vramscope_engine::recording::{About, Asked};
 
 use super::protocol::Answer;
 use super::run::{Ran, Subject};
@@ -12,8 +12,8 @@ pub struct Kept {
     pub id: u32,
     /// Model, setup and card that were simulated; `None` for a recording.
     pub subject: Option<Subject>,
-    /// Recording; `None` for a simulation.
-    pub recorded: Option<Box<About>>,
+    /// Recording, and the answers to what its script asked the allocator; `None` for a simulation.
+    pub recorded: Option<Box<(About, Vec<Asked>)>>,
     /// Result of the simulation.
     pub ran: Ran,
     /// Fit of the run on the card.

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::Report;
+use vramscope_engine::device::Device;
 use vramscope_engine::report::{
     BreakdownNode, Instant, LiveTensor, Part, Phase, SegmentLayout, StepBytes, Timeline, Warning,
 };
 use vramscope_engine::simulate::Inference;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::Fit;
+use vramscope_engine::verdict::{Fit, Room};
 use vramscope_plan::Now;
 
 use super::run::Ran;
@@ -105,6 +106,21 @@ pub struct Card {
     pub limit: Option<Bytes>,
     /// Fit of the run.
     pub fit: Fit,
+}
+
+impl Card {
+    /// Compares the report of one of `gpus` GPUs with a device, or with the part of it that the allocator may reserve.
+    pub fn of(device: &'static Device, limit: Option<Bytes>, report: &Report, gpus: u64) -> Self {
+        let room = Room::limited(device, limit);
+        Self {
+            name: device.name.clone(),
+            limit: match room {
+                Room::Allocator(limit) => Some(limit),
+                Room::Card(_) => None,
+            },
+            fit: Fit::of_each(report, room, gpus),
+        }
+    }
 }
 
 /// Live bytes over one step.

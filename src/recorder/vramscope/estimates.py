@@ -7,10 +7,10 @@ import os
 import subprocess
 from typing import Any, TypeAlias
 
+from vramscope.flags import Flag, words_of
 from vramscope.programs import program
 
 PathOrName: TypeAlias = "str | os.PathLike[str]"
-Flag: TypeAlias = "str | int | float | bool | None"
 
 
 class EstimateError(ValueError):
@@ -43,12 +43,7 @@ def estimate(
         read = json.dumps(config)
     elif config is not None:
         words += ["--config", os.fspath(config)]
-    for name, value in flags.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            words.append(flag)
-        elif value is not None and value is not False:
-            words += [flag, str(value)]
+    words += words_of(flags)
     done = subprocess.run(
         [program(), "--color", "never", *words, "--format", "json"],
         input=read,

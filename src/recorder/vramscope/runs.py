@@ -7,11 +7,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import TypeAlias
 
+from vramscope.flags import Flag, words_of
 from vramscope.record.errors import RecordingError
-
-Flag: TypeAlias = "str | int | float | bool | None"
 
 
 def record(
@@ -32,12 +30,7 @@ def record(
     if out is None:
         out = os.path.join(tempfile.mkdtemp(prefix="vramscope-"), "run.vram.gz")
     words = ["-o", os.fspath(out)]
-    for name, value in flags.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            words.append(flag)
-        elif value is not None and value is not False:
-            words += [flag, str(value)]
+    words += words_of(flags)
     if script is not None:
         words += [os.fspath(script), *map(str, arguments)]
     status, said = run(python or sys.executable, words)

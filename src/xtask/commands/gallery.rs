@@ -16,12 +16,12 @@ use crate::{Failure, root, tools};
 /// Bytes of all recordings at most.
 const MOST: u64 = 15_000_000;
 
-/// Where the packed recordings and their list are, from the root.
+/// Folder of the packed recordings and their list, from the root.
 pub const fn gallery_folder() -> &'static str {
     "src/gallery/recordings"
 }
 
-/// What is asked for.
+/// Options of the command.
 #[derive(Default)]
 struct Asked {
     python: Option<PathBuf>,
@@ -113,7 +113,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// What the list says of each recording now, by id.
+/// Returns the current entries of the list, by id.
 fn known(folder: &Path) -> BTreeMap<String, Value> {
     let text = std::fs::read_to_string(folder.join("index.json")).unwrap_or_default();
     let index: Value = serde_json::from_str(&text).unwrap_or_default();

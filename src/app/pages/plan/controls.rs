@@ -192,22 +192,22 @@ fn Finer(takes: Memo<Takes>) -> impl IntoView {
 /// Name of a collapsible group.
 #[derive(Debug, Clone, Copy)]
 pub enum FoldedName {
-    /// What the allocator may take.
+    /// Limit of the allocator.
     Limit,
     /// Images of different sizes.
     ImageSizes,
     /// Samples of different lengths.
     Lengths,
-    /// What few people change.
+    /// Settings that few people change.
     Finer,
 }
 
 /// A collapsible group, initially open if one of its entries differs from its default.
 #[component]
 pub fn Folded(
-    /// What it is called.
+    /// Name of the group.
     name: FoldedName,
-    /// Its entries.
+    /// Entries of the group.
     keys: &'static [Key],
     children: Children,
 ) -> impl IntoView {

@@ -41,13 +41,25 @@ pub fn ExportCard() -> impl IntoView {
 
 #[component]
 fn Files() -> impl IntoView {
+    let entries = time_entries();
+    let ask = Callback::new(move |(run, file)| {
+        let entries = entries.get_untracked();
+        Ask::Export { run, file, entries }
+    });
+    view! { <SaveButtons ask /> }
+}
+
+/// Buttons that save the run on screen as files.
+#[component]
+pub fn SaveButtons(
+    /// Question about a run, by its id, that is answered with the text of a file.
+    ask: Callback<(u32, Export), Ask>,
+) -> impl IntoView {
     let i18n = use_i18n();
     let (simulation, engine) = (Simulation::get(), Engine::get());
-    let entries = time_entries();
     let save = move |file: Export| {
         let Some(run) = untrack(|| simulation.id()) else { return };
-        let entries = entries.get_untracked();
-        engine.ask(Slot::Export, Ask::Export { run, file, entries }, move |answer, _| {
+        engine.ask(Slot::Export, ask.run((run, file)), move |answer, _| {
             if let Some(Answer::File(text)) = answer {
                 save_text(&text, file.media_type(), file.file_name());
             }

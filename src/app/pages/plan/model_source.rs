@@ -46,7 +46,7 @@ pub fn ModelSource() -> impl IntoView {
     }
 }
 
-/// Where the model comes from: a list, its configuration, or a recorded step.
+/// Tabs for the source of the model: the catalogue, a configuration, or a recorded step.
 #[component]
 pub fn ModelTabs() -> impl IntoView {
     let i18n = use_i18n();

@@ -82,6 +82,30 @@ fn Ran(trains: bool) -> impl IntoView {
             <MemoryBar />
         </section>
         <Pinned />
+        <Figures trains />
+        <TimeCard />
+        <Warnings />
+        {trains
+            .then(|| {
+                view! {
+                    <section class="card">
+                        <h2>{t!(i18n, what_if.title)}</h2>
+                        <WhatIf />
+                    </section>
+                }
+            })}
+        <TimelinePanel />
+        <BreakdownCard />
+        {trains.then(|| view! { <InSight of=Lazy::Sweep testid="sweep-place" /> })}
+        <ExportCard />
+    }
+}
+
+/// Peaks by phase, if the model trains, and the exact figures.
+#[component]
+pub fn Figures(trains: bool) -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
         <div class="row phases-and-figures">
             {trains
                 .then(|| {
@@ -97,24 +121,18 @@ fn Ran(trains: bool) -> impl IntoView {
                 <Numbers />
             </section>
         </div>
-        <TimeCard />
-        <Warnings />
-        {trains
-            .then(|| {
-                view! {
-                    <section class="card">
-                        <h2>{t!(i18n, what_if.title)}</h2>
-                        <WhatIf />
-                    </section>
-                }
-            })}
-        <TimelinePanel />
+    }
+}
+
+/// Memory that is live at the peak, in a card of its own.
+#[component]
+pub fn BreakdownCard() -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
         <section class="card">
             <h2>{t!(i18n, plan.breakdown)}</h2>
             <Breakdown />
         </section>
-        {trains.then(|| view! { <InSight of=Lazy::Sweep testid="sweep-place" /> })}
-        <ExportCard />
     }
 }
 

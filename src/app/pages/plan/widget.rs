@@ -2,11 +2,10 @@
 
 use leptos::prelude::*;
 
-use super::breakdown::Breakdown;
 use super::explain::{Explanation, ExplanationPlace};
 use super::memory_bar::MemoryBar;
 use super::phases::Phases;
-use super::results::Refused;
+use super::results::{BreakdownCard, Refused};
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use crate::i18n::{t, use_i18n};
@@ -42,13 +41,7 @@ fn content(part: Widget) -> AnyView {
         }
         .into_any(),
         Widget::Timeline => view! { <TimelinePanel /> }.into_any(),
-        Widget::Breakdown => view! {
-            <section class="card">
-                <h2>{t!(i18n, plan.breakdown)}</h2>
-                <Breakdown />
-            </section>
-        }
-        .into_any(),
+        Widget::Breakdown => view! { <BreakdownCard /> }.into_any(),
         Widget::Verdict | Widget::Page => view! {
             <section class="card">
                 <VerdictLine />

@@ -1,3 +1,5 @@
+//! Controls of a recorded run: the recording, its card and allocator, and the facts that it fixes.
+
 use gloo_file::File;
 use leptos::prelude::*;
 
@@ -46,7 +48,7 @@ pub fn Controls() -> impl IntoView {
     }
 }
 
-/// What is shown, and ways to another recording.
+/// Name of the recording on screen, and buttons that lead to another one.
 #[component]
 fn Chosen() -> impl IntoView {
     let i18n = use_i18n();

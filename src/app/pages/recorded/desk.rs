@@ -17,7 +17,7 @@ use crate::state::{Draft, Key};
 use crate::worker::recorded::{Facts, Fault, MOST_PACKED, Packed, RecordedRun};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot};
 
-/// What is shown.
+/// State of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum State {
     /// The gallery: no recording was chosen.
@@ -34,11 +34,11 @@ pub enum State {
 /// The page's state, as components reach it.
 #[derive(Debug, Clone, Copy)]
 pub struct Desk {
-    /// What is shown.
+    /// Gallery, progress, fault or run on screen.
     pub state: RwSignal<State>,
-    /// What the recording fixes; the last one's until another has come.
+    /// Facts that the recording fixes. They stay until the next recording has loaded, so that the list does not flicker.
     pub facts: RwSignal<Option<Arc<Facts>>>,
-    /// What the recording is called.
+    /// Title or file name of the recording.
     pub name: RwSignal<String>,
     /// The gallery, once it is there; empty where it cannot be had.
     pub gallery: RwSignal<Option<Arc<Gallery>>>,

@@ -1,3 +1,5 @@
+//! Facts that a recording fixes.
+
 use leptos::prelude::*;
 use vramscope_engine::format::grouped;
 
@@ -18,7 +20,7 @@ const LIBRARIES: [(&str, &str); 7] = [
     ("diffusers", "diffusers"),
 ];
 
-/// What the recording fixes, as names and values.
+/// List of the facts that the recording fixes, as names and values.
 #[component]
 pub fn FactList() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,3 +1,5 @@
+//! Gallery of recordings: how to make one, and a searchable list.
+
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::units::Bytes;
@@ -10,12 +12,12 @@ use crate::shell::{CopyButton, Store};
 use crate::state::{Key, Route};
 use crate::words::count;
 
-/// What records any model of transformers.
+/// Command that records any model of transformers.
 const COMMAND: &str = "python -m vramscope.record --model config.json --batch 1 --seq 2048 --images 1";
-/// What records a training script.
+/// Command that records a training script.
 const SCRIPT: &str = "python -m vramscope.record train.py --its --own args";
 
-/// What a recording is, how to make one, and a searchable list of those that are there.
+/// Introduction to recordings, the commands that make them, and a searchable list of the published ones.
 #[component]
 pub fn Gallery() -> impl IntoView {
     let i18n = use_i18n();

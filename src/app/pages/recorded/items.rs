@@ -14,9 +14,9 @@ pub struct Gallery {
 pub struct Item {
     /// Its name in addresses.
     pub id: String,
-    /// What people call the model.
+    /// Name of the model for people.
     pub title: String,
-    /// What it is for.
+    /// Task of the model; the heading that it is listed under.
     pub group: String,
     /// Parameters.
     pub params: u64,
@@ -30,13 +30,13 @@ pub struct Item {
     /// Frames and pixels of a sample of none.
     #[serde(default)]
     pub sample: Option<String>,
-    /// Where its size is from; nothing where it is the class's default.
+    /// Source of its size; `None` for the default of its class.
     #[serde(default)]
     pub source: Option<String>,
     /// The checkpoint that the library calls similar to the class's default.
     #[serde(default)]
     pub like: Option<String>,
-    /// Where its file is.
+    /// Address of its file.
     #[serde(default)]
     pub file: Option<String>,
 }

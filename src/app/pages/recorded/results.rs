@@ -1,3 +1,5 @@
+//! Results of a recorded run.
+
 use leptos::prelude::*;
 
 use super::desk::{Desk, State};
@@ -5,7 +7,7 @@ use super::export::ExportCard;
 use super::gallery::Gallery;
 use super::words;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::pages::plan::{Breakdown, MemoryBar, Numbers, Peak, Phases, TimelinePanel, VerdictLine, Warnings};
+use crate::pages::plan::{BreakdownCard, Figures, MemoryBar, Peak, TimelinePanel, VerdictLine, Warnings};
 use crate::part::{part, text};
 use crate::simulation::Simulation;
 
@@ -33,7 +35,7 @@ pub fn Results() -> impl IntoView {
     });
     view! {
         <main
-            class="results recorded"
+            class="results"
             id="results"
             tabindex="-1"
             aria-label=move || t_string!(i18n, plan.results)
@@ -44,10 +46,9 @@ pub fn Results() -> impl IntoView {
     }
 }
 
-/// What a recorded step takes, as of any model.
+/// Figures of a recorded step, drawn as those of a simulated one.
 #[component]
 fn Ran() -> impl IntoView {
-    let i18n = use_i18n();
     view! {
         <section class="card headline">
             <div class="headline-row">
@@ -56,22 +57,10 @@ fn Ran() -> impl IntoView {
             </div>
             <MemoryBar />
         </section>
-        <div class="row phases-and-figures">
-            <section class="card">
-                <h2>{t!(i18n, plan.phases)}</h2>
-                <Phases />
-            </section>
-            <section class="card">
-                <h2>{t!(i18n, plan.numbers)}</h2>
-                <Numbers />
-            </section>
-        </div>
+        <Figures trains=true />
         <Warnings />
         <TimelinePanel />
-        <section class="card">
-            <h2>{t!(i18n, plan.breakdown)}</h2>
-            <Breakdown />
-        </section>
+        <BreakdownCard />
         <ExportCard />
     }
 }

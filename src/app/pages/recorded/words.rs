@@ -3,7 +3,7 @@
 use crate::i18n::{Words, t_string};
 use crate::worker::recorded::Fault;
 
-/// Why, in the person's language; what a damaged line holds, in the engine's words.
+/// Describes a fault in the language of the page; the content of a damaged line is quoted from the engine.
 pub fn fault(i18n: Words, fault: &Fault) -> String {
     match fault.clone() {
         Fault::NotARecording => t_string!(i18n, recorded.not_a_recording).to_string(),
@@ -16,7 +16,7 @@ pub fn fault(i18n: Words, fault: &Fault) -> String {
             let capability = format!("{major}.{minor}");
             t_string!(i18n, recorded.other_card, card = card, capability = capability)
         }
-        Fault::Setting(words) => words,
+        Fault::Engine(words) => words,
         Fault::Unreachable(address) => t_string!(i18n, recorded.unreachable, address = address),
         Fault::Unknown(name) => t_string!(i18n, recorded.unknown, name = name),
     }

@@ -1,4 +1,4 @@
-//! From a file to the lines of a recording, in the browser.
+//! Unpacks a file to the lines of a recording, in the browser.
 
 use std::rc::Rc;
 
@@ -11,12 +11,13 @@ use super::{Fault, MOST_UNPACKED, Unpacked};
 
 #[wasm_bindgen]
 extern "C" {
-    /// `style/chunks.js`: bytes of gzip unpacked, up to where they are cut; nothing of more than `most`.
+    /// Unpacks gzip up to the point where it is cut; nothing if that is more than `most` bytes. Defined in
+    /// `src/app/js/chunks.js`.
     #[wasm_bindgen(js_namespace = vramscope, js_name = unpack)]
     fn inflate(bytes: &Uint8Array, most: f64) -> js_sys::Promise;
 }
 
-/// The lines of a recording.
+/// Returns the lines of a recording.
 pub async fn unpack(packed: Rc<Vec<u8>>) -> Unpacked {
     let mut lines = match packed.starts_with(&[0x1f, 0x8b]) {
         true => {
