@@ -28,6 +28,14 @@ pub fn ExportCard() -> impl IntoView {
             store.text(Key::Gpu)
         )
     });
+    // The command line replays the allocator as recorded.
+    let has_command = Memo::new(move |_| {
+        let recorded = desk
+            .facts
+            .with(|facts| facts.as_ref().map(|facts| facts.expandable_segments));
+        let chosen = store.text(Key::ExpandableSegments);
+        chosen.is_empty() || recorded.is_some_and(|recorded| chosen == recorded.to_string())
+    });
     let ask = Callback::new(|(run, file)| match file {
         Export::Json => Ask::RecordedJson { run },
         file => Ask::Export {
@@ -40,15 +48,19 @@ pub fn ExportCard() -> impl IntoView {
         <section class="card export">
             <h2>{t!(i18n, export.title)}</h2>
             <p class="muted small">{t!(i18n, export.explain)}</p>
-            <pre class="command" tabindex="0" aria-label=t!(i18n, export.command) data-testid="command">
-                <code>{command}</code>
-            </pre>
+            <Show when=move || has_command.get()>
+                <pre class="command" tabindex="0" aria-label=t!(i18n, export.command) data-testid="command">
+                    <code>{command}</code>
+                </pre>
+            </Show>
             <div class="export-tools">
-                <CopyButton
-                    text=move || command.get_untracked()
-                    label=|i18n| t_string!(i18n, export.copy)
-                    testid="copy-command"
-                />
+                <Show when=move || has_command.get()>
+                    <CopyButton
+                        text=move || command.get_untracked()
+                        label=|i18n| t_string!(i18n, export.copy)
+                        testid="copy-command"
+                    />
+                </Show>
                 <SaveButtons ask />
             </div>
         </section>
