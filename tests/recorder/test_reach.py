@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -168,12 +169,16 @@ class Alone(unittest.TestCase):
         """`estimate` gives the program its arguments as flags, and raises with its words."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "vramscope")
-            with open(path, "w", encoding="utf-8") as file:
+            source = os.path.join(folder, "program.py")
+            with open(source, "w", encoding="utf-8") as file:
                 file.write(
-                    f"#!{sys.executable} -S\nimport json, sys\n"
+                    "import json, sys\n"
                     'if "bad" in sys.argv: sys.exit("error: no such model")\n'
                     'print(json.dumps({"words": sys.argv[1:], "read": "-" in sys.argv and sys.stdin.read()}))\n'
                 )
+            # A shell: the first line of a script cannot name an interpreter whose path has a space.
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S {shlex.quote(source)} "$@"\n')
             os.chmod(path, 0o755)
             before = os.environ["PATH"]
             os.environ["PATH"] = folder + os.pathsep + before
