@@ -114,7 +114,7 @@ fn recording(
     Ok((run.into_recording(), options))
 }
 
-/// Where the answer may lie beyond what was recorded: on the line through the highest two peaks.
+/// Guesses the answer beyond the recorded sizes: on the line through the highest two peaks.
 fn guess(search: &Search, most: u64, limit: Bytes) -> u64 {
     let peaks = search.trained();
     let slope = match peaks[..] {

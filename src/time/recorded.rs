@@ -7,7 +7,7 @@ use crate::{Asked, Clock, Expense, Milliseconds, Run, TimeAnswer};
 
 /// Estimates the milliseconds of each phase of the last step and where the time goes; returns the run without its work.
 ///
-/// What the host does between operations follows from what was recorded: views, nodes, modules, gradients. Kernels of
+/// The work of the host between operations follows from the recording: views, nodes, modules, gradients. Kernels of
 /// which only their memory is known (`untimed` of [`About`](vramscope_engine::recording::About)) count as copies of it, so
 /// the step takes at least this time. `feed` says how micro-batches of so many samples come.
 pub fn time_recorded(

@@ -268,7 +268,7 @@ fn the_largest_recorded_batch_is_found() {
     assert!(ran.refused().contains("holds one batch"), "{}", ran.stderr);
 }
 
-/// What happened on a GPU against the same model recorded: GPT-2 in bf16.
+/// Compares a GPU run with the same model recorded: GPT-2 in bf16.
 #[test]
 fn a_snapshot_is_held_against_a_recording() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/");

@@ -1,3 +1,5 @@
+//! `vramscope record`: records a training step without a GPU.
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;

@@ -45,7 +45,7 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, Failure> {
         })
 }
 
-/// What `--python` names: a file, an environment's folder, or a name on `PATH`.
+/// Resolves `--python`: a file, an environment's folder, or a name on `PATH`.
 fn given(path: &Path) -> Result<PathBuf, Failure> {
     if path.is_dir() {
         if let Some(python) = of_environment(path) {

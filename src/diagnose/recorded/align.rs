@@ -9,7 +9,7 @@ const ROW: usize = 12;
 /// Sizes that are skipped on both sides together to find where both go on alike.
 const MOST_SKIPPED: usize = 2048;
 
-/// Which side.
+/// One of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Ours,
@@ -19,7 +19,7 @@ pub(super) enum Kind {
 /// Sizes of either side that the other has not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Skip {
-    /// How many were alike before.
+    /// Number of equal allocations before.
     pub alike: u64,
     pub ours: Range<usize>,
     pub theirs: Range<usize>,
@@ -33,8 +33,8 @@ pub(super) struct Walk {
     pub skips: Vec<Skip>,
 }
 
-/// Where in `theirs` most rows of `ours` are, each at the same distance: how many of ours come before the first of theirs,
-/// and the place in theirs. None where no row is alike.
+/// Finds the place in `theirs` where most rows of `ours` lie at one distance. Returns the number of ours before the first
+/// of theirs, and the place in theirs; `None` if no row is equal.
 pub(super) fn find(ours: &[u64], theirs: &[u64]) -> Option<(usize, usize)> {
     let row = ROW.min(ours.len());
     if row == 0 {
@@ -86,7 +86,7 @@ pub(super) fn walk(ours: &[u64], theirs: &[u64]) -> Walk {
     Walk { alike, skips }
 }
 
-/// How many to skip on each side, as few as can be, until a row is alike.
+/// Returns the fewest allocations to skip on each side until a row is equal.
 fn resume(ours: &[u64], theirs: &[u64]) -> Option<(usize, usize)> {
     let alike = |di: usize, dj: usize| {
         let (a, b) = (ours.get(di..)?, theirs.get(dj..)?);

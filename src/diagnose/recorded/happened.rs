@@ -11,7 +11,7 @@ use vramscope_engine::units::Bytes;
 /// Allocations of one device.
 pub(super) struct Happened<'a> {
     pub device: u32,
-    /// Whether the snapshot began with an empty allocator.
+    /// True if the snapshot began with an empty allocator.
     pub is_from_start: bool,
     /// Number of the event, bytes that were asked for, and where it was made.
     pub births: Vec<(u32, u64, StackId)>,

@@ -1,4 +1,4 @@
-//! What was recorded without a GPU against what happened on one, as a memory snapshot has it.
+//! Compares a recording made without a GPU with the memory snapshot of a real run.
 
 mod align;
 mod happened;
@@ -42,14 +42,14 @@ pub struct Stretch {
     pub alike: u64,
     /// Allocations of the recorded stretch.
     pub recorded: u64,
-    /// Where both first differ.
+    /// First difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<Difference>,
-    /// What only the recording made, the most first.
+    /// Allocations of the recording alone, most bytes first.
     pub only_recorded: Vec<Group>,
-    /// What only happened, the most first.
+    /// Allocations of the snapshot alone, most bytes first.
     pub only_happened: Vec<Group>,
-    /// Whether both part for good, so that nothing after is held against each other.
+    /// True if both differ from there to the end, so that nothing after is compared.
     pub parted: bool,
 }
 
@@ -58,12 +58,12 @@ pub struct Stretch {
 pub struct Difference {
     /// Number of the snapshot's event.
     pub event: u32,
-    /// How many allocations both made alike before.
+    /// Number of equal allocations before it.
     pub after: u64,
-    /// What the recording makes there.
+    /// Allocation of the recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Made>,
-    /// What happened there.
+    /// Allocation of the snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub happened: Option<Made>,
 }
@@ -83,7 +83,7 @@ pub struct Group {
     /// One of them.
     #[serde(flatten)]
     pub made: Made,
-    /// How many.
+    /// Number of allocations.
     pub count: u64,
 }
 

@@ -23,7 +23,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Which of them the last step makes.
+    /// Returns the range of allocations of the last step.
     pub fn last_step(&self, run: &Run) -> Range<usize> {
         let Some([begin, end]) = run.last_span() else {
             return 0..0;

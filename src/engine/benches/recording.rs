@@ -1,4 +1,4 @@
-//! How long it takes to read and play a recording, and to answer at one size of all.
+//! Times of reading and replaying a recording, and of one answer from polynomials over sizes.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
@@ -11,7 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
 use vramscope_engine::recording::{self, Opened};
 
-/// As in the command line.
+/// The allocator that the command line has.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Which part of a model a module is, from the names of modules and their classes.
+//! Assigns modules to parts of a model, by the names of modules and their classes.
 
 use super::marks::Step;
 use super::tables::Module;
@@ -113,7 +113,7 @@ fn component(name: &str) -> Option<Component> {
     found.map(|(component, _)| *component).or_else(within)
 }
 
-/// Whether a module looks words up.
+/// Returns true if a module is a word embedding.
 fn reads_words(module: &Module) -> bool {
     let name = module.path.rsplit('.').next().unwrap_or_default();
     matches!(
@@ -122,8 +122,8 @@ fn reads_words(module: &Module) -> bool {
     ) || (&*module.class == "Embedding" && !name.contains("position"))
 }
 
-/// What is made between a head and its gradient, by no module or by the outermost, belongs to the loss; and what is made
-/// by no module between a forward's first operation and its backward's end.
+/// Assigns to the loss the memory that no module, or the outermost, makes between a head and its gradient, and the
+/// memory that no module makes between a forward's first operation and its backward's end.
 pub(super) fn name_losses(log: &mut Log, events: &[Event], steps: &[Step], root: Option<ScopeId>) {
     let loss = log.scopes.len() as ScopeId;
     log.scopes.push(Scope {
@@ -146,7 +146,7 @@ pub(super) fn name_losses(log: &mut Log, events: &[Event], steps: &[Step], root:
     }
 }
 
-/// The same in one direction of a pass: forward as it runs, backward from its end.
+/// Assigns it in one direction of a pass: forward as it runs, backward from its end.
 fn losses_after_head<'a>(
     log: &mut Log,
     events: impl Iterator<Item = &'a Event>,

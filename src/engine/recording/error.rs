@@ -1,10 +1,10 @@
-//! Why a recording cannot be played.
+//! Errors of reading and replaying a recording.
 
 use std::fmt;
 
 use super::fault::Fault;
 
-/// Why a recording cannot be played: what is wrong, where, and what to do.
+/// Reason why a recording cannot be replayed: the fault, its place, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordingError {
     /// It is empty or not gzipped JSON lines at all.
@@ -20,7 +20,7 @@ pub enum RecordingError {
     Unreadable {
         /// Lines that were read before.
         lines: u64,
-        /// What the system says.
+        /// The system's message.
         why: String,
     },
     /// It unpacks to more bytes than are read.
@@ -32,7 +32,7 @@ pub enum RecordingError {
     Line {
         /// Its number, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// Fault of the line.
         why: String,
     },
     /// No step ran from its first to its last operation.
@@ -63,11 +63,11 @@ pub enum RecordingError {
     OutOfRange {
         /// The sizes.
         asked: String,
-        /// Where structures hold.
+        /// Sizes at which structures hold.
         valid: String,
         /// Two structures lie around the sizes.
         between: bool,
-        /// What records there.
+        /// Command that records at these sizes.
         command: String,
     },
 }

@@ -1,8 +1,8 @@
-//! What is wrong with a line.
+//! Faults of a line.
 
 use std::fmt;
 
-/// What is wrong with a line, as the end of a sentence about it.
+/// Fault of a line, worded as the end of a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It is no JSON object of the form that its type has.

@@ -10,7 +10,7 @@ use super::limits::MOST_SMS;
 use crate::device::ComputeCapability;
 use crate::tape::Gpu;
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     /// The steps of one run.
@@ -32,7 +32,7 @@ impl Format {
 /// The version that is read.
 const VERSION: u64 = 1;
 
-/// What a recording says of itself.
+/// Facts that a recording states about itself.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct Header {
     /// Version of the recorder.
@@ -91,7 +91,7 @@ const fn one() -> u64 {
     1
 }
 
-/// What tells whether a line is a header, of which version.
+/// Fields that identify a header and its version.
 #[derive(Deserialize)]
 struct Kind {
     t: String,
@@ -126,7 +126,7 @@ impl Header {
         Ok(header)
     }
 
-    /// What the file holds.
+    /// Returns the content of the file.
     pub(super) fn format(&self) -> Result<Format, RecordingError> {
         Format::named(&self.format).ok_or(RecordingError::NotARecording)
     }

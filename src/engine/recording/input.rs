@@ -27,7 +27,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The same, of no more bytes from here on.
+    /// Limits the bytes that are read from here on.
     pub fn at_most(mut self, most: u64) -> Self {
         self.most = most.min(self.most);
         self.input.set_limit(most.min(self.input.limit()));

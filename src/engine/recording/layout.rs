@@ -1,11 +1,11 @@
-//! How a tensor lies in its storage.
+//! Layout of a tensor in its storage.
 
 use super::fault::Fault;
 use super::limits::MOST_ELEMENTS;
 use crate::dtype::DType;
 use crate::tape::dims::{Dims, MAX_DIMS};
 
-/// How a tensor lies in its storage, in elements.
+/// Layout of a tensor in its storage, in elements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub dtype: DType,

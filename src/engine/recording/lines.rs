@@ -10,7 +10,7 @@ use super::number::{Count, Reference};
 use super::value::Value;
 use crate::dtype::DType;
 
-/// What every line has: its type.
+/// The type, which every line has.
 #[derive(Deserialize)]
 struct Tag<'a> {
     #[serde(borrow)]
@@ -40,7 +40,7 @@ pub(super) enum Line<'a> {
     Structure,
     Header,
     End,
-    /// What later recorders say, and what changes no memory.
+    /// Lines of newer recorders, and lines that change no memory.
     Other,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The same, apart from the text that it was read from.
+    /// Returns an owned copy, independent of the text that it was read from.
     pub fn into_owned(self) -> Line<'static> {
         match self {
             Self::Op(op) => Line::Op(Box::new(op.into_owned())),
@@ -230,12 +230,12 @@ impl Op<'_> {
         }
     }
 
-    /// Whether an argument changes with the sizes.
+    /// Returns true if an argument changes with the sizes.
     pub fn varies(&self) -> bool {
         self.a.iter().chain(self.k.values()).any(Value::varies)
     }
 
-    /// The same with arguments as they are where numbers have these values.
+    /// Returns the line with its arguments at these values of the polynomials.
     pub fn at(&self, numbers: &[i64]) -> Result<Self, Fault> {
         let value = |value: &Value| value.at(numbers);
         let named = |(name, given): (&Cow<'_, str>, &Value)| Ok((Cow::Owned((**name).to_owned()), value(given)?));

@@ -1,4 +1,4 @@
-//! Where steps and their phases begin and end among a run's events.
+//! Marks of steps and their phases among a run's events.
 
 use super::fault::Fault;
 use crate::report::Phase;
@@ -8,7 +8,7 @@ use crate::report::Phase;
 pub(super) struct Step {
     pub begin: usize,
     pub end: usize,
-    /// Where each stretch of a phase begins, in order; there are several with several micro-batches.
+    /// Start of each stretch of a phase, in order; several micro-batches give several stretches.
     pub stretches: Vec<(usize, Phase)>,
     /// The figures of the last micro-batch: inputs are there, the loss is there, gradients are there.
     pub before_forward: usize,
@@ -16,7 +16,7 @@ pub(super) struct Step {
     pub after_backward: usize,
     /// The optimizer is done.
     pub after_optimizer: usize,
-    /// Whether an optimizer ran.
+    /// True if an optimizer ran.
     pub updated: bool,
     /// Micro-batches.
     pub micro_batches: u64,
@@ -31,7 +31,7 @@ pub(super) struct Marks {
     now: Option<Step>,
     /// Forward of a micro-batch began, backward did not.
     in_forward: bool,
-    /// Where the loss is there, and arithmetic with it alone follows.
+    /// Event at which the loss exists and only arithmetic with it follows.
     loss_at: Option<(usize, usize)>,
     /// An instant that lasts until something else than a death follows.
     open: Option<Instant>,

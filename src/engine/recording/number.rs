@@ -88,7 +88,7 @@ impl Reference<'_> {
         }
     }
 
-    /// The same, apart from the text that it was read from.
+    /// Returns an owned copy, independent of the text that it was read from.
     pub fn into_owned(self) -> Reference<'static> {
         match self {
             Self::Number(number) => Reference::Number(number),

@@ -11,7 +11,7 @@ use super::sizes::Sizes;
 use super::{reader, sizes};
 use crate::tape::Gpu;
 
-/// What a file of the recorder holds.
+/// Content of a file that the recorder wrote.
 pub enum Opened {
     /// The steps of one run.
     Run(Box<Run>),

@@ -131,7 +131,7 @@ impl Player {
         Ok(())
     }
 
-    /// What the operation makes, in the order of its results.
+    /// Memory that the operation makes, in the order of its results.
     fn fresh(&self, line: &lines::Op<'_>) -> Result<Vec<Fresh>, Fault> {
         let first = self.count();
         let mut outputs: BTreeMap<u64, (usize, u32)> = BTreeMap::new();
@@ -166,7 +166,7 @@ impl Player {
         Ok(all)
     }
 
-    /// Whether everything that it names is there.
+    /// Returns true if everything that it names exists.
     fn check(&self, line: &lines::Op<'_>, fresh: &[Fresh]) -> Result<(), Fault> {
         let known = self.count();
         let after = known + fresh.len() as u64;
@@ -195,7 +195,7 @@ impl Player {
         Ok(())
     }
 
-    /// Whether all that it reads and writes are single numbers: arithmetic on the loss.
+    /// Returns true if it reads and writes single numbers only: arithmetic on the loss.
     fn is_of_loss(&self, line: &lines::Op<'_>) -> bool {
         let mut any = false;
         let mut all = true;
@@ -307,7 +307,7 @@ impl Player {
         matches!(self.tape.kind_of(storage), Some((Kind::Temporary, _)))
     }
 
-    /// What the script asks or tells the allocator.
+    /// Follows a call of the script to the allocator.
     pub fn cue(&mut self, cue: Cue) {
         let at = self.at();
         self.marks.settle(at);

@@ -31,7 +31,7 @@ pub fn read(input: impl BufRead, gpu: Option<Gpu>) -> Result<Run, RecordingError
     read_at_most(input, gpu, MOST_BYTES)
 }
 
-/// The same, of no more bytes than these.
+/// Reads a recording of at most this many bytes.
 pub(super) fn read_at_most(input: impl BufRead, gpu: Option<Gpu>, most: u64) -> Result<Run, RecordingError> {
     let mut lines = Lines::new(input, most);
     let header = lines.header()?;
@@ -41,7 +41,7 @@ pub(super) fn read_at_most(input: impl BufRead, gpu: Option<Gpu>, most: u64) -> 
     }
 }
 
-/// What follows the header.
+/// Reads the lines after the header.
 pub(super) fn read_rest<R: BufRead>(
     mut lines: Lines<R>,
     header: Header,
@@ -60,7 +60,7 @@ pub(super) fn read_rest<R: BufRead>(
     reader.finish()
 }
 
-/// What was read so far.
+/// State of reading: everything read so far.
 pub(super) struct Reader {
     header: Header,
     options: Options,

@@ -23,9 +23,9 @@ pub(super) struct Replay {
     pub block_bytes: BlockBytes,
     /// Storages that live before the last step.
     pub initial: Vec<StorageId>,
-    /// How many events of the last step come before its highest total.
+    /// Number of events of the last step before its highest total.
     pub peak: usize,
-    /// What the script asked, in order.
+    /// Figures that the script asked for, in order.
     pub asked: Vec<Asked>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn replay(run: &Run) -> Result<Replay, OutOfMemory> {
     Ok(replay)
 }
 
-/// What happens after so many events.
+/// Applies the calls that follow this many events.
 #[derive(Clone, Copy)]
 enum Stop {
     StepBegins(usize),

@@ -9,9 +9,9 @@ use crate::units::Bytes;
 
 /// A run that was played.
 pub struct Played {
-    /// What was recorded.
+    /// Facts about the recording.
     pub about: About,
-    /// What its last step holds.
+    /// Report of its last step.
     pub report: Report,
     /// Answers to the script's questions about memory, in order.
     pub asked: Vec<Asked>,

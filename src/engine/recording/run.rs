@@ -1,4 +1,4 @@
-//! What comes out of reading a recording.
+//! A recorded run, ready to be replayed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,12 +11,12 @@ use crate::simulate::{Recording, Step, StepMarks, Work};
 use crate::tape::log::{Event, Log, StorageId};
 use crate::units::Bytes;
 
-/// What was recorded, apart from its memory.
+/// Facts about a recording other than its memory.
 #[derive(Debug, Clone, Serialize)]
 pub struct About {
     /// The class of the model, such as `Qwen2VLForConditionalGeneration`; empty where no module ran.
     pub model: String,
-    /// What the recording says of itself.
+    /// Header of the recording.
     #[serde(flatten)]
     pub header: Header,
     /// Steps that ran to their end.
@@ -26,7 +26,7 @@ pub struct About {
     /// The sizes, where the recording tells all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Point>,
-    /// What follows assumptions.
+    /// Results that follow assumptions.
     pub assumed: Vec<Assumed>,
     /// Operations whose kernels take memory that no rule tells, each with how often it ran.
     pub unknown: Vec<(&'static str, u64)>,
@@ -45,7 +45,7 @@ pub struct Point {
 
 /// A recorded run with what kernels take inside, ready to be played through the allocator.
 pub struct Run {
-    /// What was recorded.
+    /// Facts about the recording.
     pub about: About,
     pub(super) options: Options,
     pub(super) log: Log,
@@ -60,18 +60,18 @@ pub struct Run {
     pub(super) parameters: Vec<(StorageId, bool)>,
 }
 
-/// What depends on floats that nobody knows, and what it was taken to be.
+/// A result that depends on unknown floats, and the value assumed for it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Assumed {
     /// The operation.
     pub what: String,
-    /// What its result was taken to be.
+    /// Value assumed for its result.
     pub how: String,
-    /// How often.
+    /// Number of times.
     pub count: u64,
 }
 
-/// What the script asks or tells the allocator.
+/// A call of the script to the allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cue {
     /// `torch.cuda.empty_cache()`.
@@ -118,7 +118,7 @@ impl Run {
         self
     }
 
-    /// What each storage is.
+    /// Returns the log that describes each storage.
     pub fn log(&self) -> &Log {
         &self.log
     }
@@ -163,7 +163,7 @@ impl Run {
         }
     }
 
-    /// How the allocator is set.
+    /// Returns the settings of the allocator.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -194,7 +194,7 @@ impl Run {
         }
     }
 
-    /// What comes before the first step, that step, and the last, which is made to follow itself.
+    /// Splits the events into those before the first step, that step, and the last step, which is made to follow itself.
     fn going_on(&self, count: usize) -> (Vec<Event>, Step, Step) {
         let [first, before, last] = [0, count - 2, count - 1].map(|i| &self.steps[i]);
         let mut one = self.step(first, self.steps[1].begin);

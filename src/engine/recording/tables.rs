@@ -1,4 +1,4 @@
-//! What a recording declares once and uses by number.
+//! Tables that a recording declares once and refers to by number.
 
 use super::fault::Fault;
 use super::layout::Layout;
@@ -29,7 +29,7 @@ pub(super) struct Module {
     pub path: Box<str>,
     /// Its class.
     pub class: Box<str>,
-    /// Where the tape has it.
+    /// Number on the tape.
     pub scope: ScopeId,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn declared<'a, T>(all: &'a [T], what: &'static str, id: u64) -> Resu
     at.and_then(|at| all.get(at)).ok_or(Fault::Undeclared(what, id))
 }
 
-/// Whether a declaration has the next number.
+/// Checks that a declaration has the next number.
 fn next(what: &'static str, id: u64, count: usize) -> Result<(), Fault> {
     match count as u64 {
         next if next != id => Err(Fault::OutOfOrder(what, id, next)),
@@ -109,7 +109,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Whether a line of Python was declared.
+    /// Checks that a line of Python was declared.
     pub fn knows_place(&self, id: Option<u64>) -> Result<(), Fault> {
         match id.filter(|&id| id >= self.places) {
             Some(id) => Err(Fault::Undeclared("line", id)),

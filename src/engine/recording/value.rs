@@ -30,7 +30,7 @@ pub(super) enum Value {
 pub(super) struct TensorRef {
     /// Its storage; none on the host.
     pub storage: Option<u32>,
-    /// How it lies there.
+    /// Layout in its storage.
     pub meta: u32,
 }
 
@@ -44,7 +44,7 @@ impl Value {
         }
     }
 
-    /// Whether a number in it changes with the sizes.
+    /// Returns true if a number in it changes with the sizes.
     pub fn varies(&self) -> bool {
         match self {
             Self::Varied(_) => true,
@@ -53,7 +53,7 @@ impl Value {
         }
     }
 
-    /// The same where polynomials have these values.
+    /// Returns the value with the polynomials replaced by these numbers.
     pub fn at(&self, numbers: &[i64]) -> Result<Self, Fault> {
         Ok(match self {
             Self::Varied(polynomial) => Self::Int(number::varied(*polynomial, numbers)?),

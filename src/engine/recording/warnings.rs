@@ -1,4 +1,4 @@
-//! What a person should know of a recorded run, each with what to do next.
+//! Warnings about a recorded run, each with a remedy.
 
 use super::run::Run;
 use crate::report::{Severity, Warning};

@@ -1,4 +1,4 @@
-//! What was recorded without a GPU against what happened.
+//! Formats a recording made without a GPU against the snapshot of a real run.
 
 use vramscope_diagnose::recorded::{Comparison, Difference, Group, Made, Stretch};
 use vramscope_engine::format::{difference, gib};

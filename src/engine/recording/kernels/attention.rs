@@ -68,7 +68,8 @@ fn operands(call: &Call<'_>) -> Option<[Tensor; 3]> {
     belong(&q, &k).then_some([grad, q, k])
 }
 
-/// Whether queries and keys are of one attention: of as many samples and elements, some heads to each head of the keys.
+/// Returns true if queries and keys belong to one attention: equal samples and head widths, and a whole number of query
+/// heads for each head of the keys.
 fn belong(q: &Tensor, k: &Tensor) -> bool {
     let longest = q.size(2).max(k.size(2));
     q.size(0) == k.size(0)

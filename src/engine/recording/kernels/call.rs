@@ -17,9 +17,9 @@ use crate::tape::{Storage, Tape, Tensor};
 /// Memory that an operation makes.
 pub(in super::super) struct Fresh {
     pub bytes: u64,
-    /// How the first result that looks at it lies.
+    /// Layout of the first result that views it.
     pub layout: Option<Layout>,
-    /// Which result that is.
+    /// Position of that result.
     pub output: Option<usize>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Call<'a> {
         self.make_in(&[]);
     }
 
-    /// The same, with these results first.
+    /// Makes all results, these ones first.
     pub fn make_in(&self, first: &[usize]) {
         self.make_only(first);
         let mut made = self.made.borrow_mut();
@@ -89,7 +89,7 @@ impl<'a> Call<'a> {
         self.tape.born(fresh.bytes, seen, title(self.name))
     }
 
-    /// What was made, by number.
+    /// Results made so far, by position.
     pub fn into_made(self) -> Vec<Storage> {
         self.make();
         self.made.into_inner().into_iter().flatten().collect()
@@ -109,7 +109,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The same, if it has so many dimensions.
+    /// Returns the tensor if it has this many dimensions.
     pub fn tensor_of(&self, at: usize, name: &str, dims: usize) -> Option<Tensor> {
         self.tensor(at, name).filter(|tensor| tensor.dim() == dims)
     }
@@ -123,13 +123,13 @@ impl<'a> Call<'a> {
         (tensor.numel() > 0).then_some(tensor)
     }
 
-    /// Whether extents make a tensor that can be.
+    /// Returns true if a tensor of these extents can exist.
     pub fn fit(extents: &[u64]) -> bool {
         let all = extents.iter().try_fold(1u64, |all, &extent| all.checked_mul(extent));
         all.is_some_and(|all| all <= MOST_ELEMENTS)
     }
 
-    /// How a tensor lies, wherever it does.
+    /// Returns the layout of a tensor on any device.
     pub fn layout(&self, tensor: &TensorRef) -> Option<&'a Layout> {
         self.tables.layouts.get(tensor.meta as usize)
     }
@@ -139,7 +139,7 @@ impl<'a> Call<'a> {
         self.line.o.get(at)
     }
 
-    /// How a result lies.
+    /// Returns the layout of a result.
     pub fn output(&self, at: usize) -> Option<&'a Layout> {
         match self.result(at)? {
             Value::Tensor(tensor) => self.layout(tensor),
@@ -147,7 +147,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether a result is asked for.
+    /// Returns true if a result is requested.
     pub fn gives(&self, at: usize) -> bool {
         matches!(self.result(at), Some(Value::Tensor(_)))
     }

@@ -8,7 +8,7 @@ use crate::tape::{Tape, Tensor};
 /// Longest side of an image, most images and most channels of a convolution.
 const MOST_EXTENT: u64 = 1 << 20;
 
-/// What a convolution's arguments say beside its tensors, from a position on.
+/// Arguments of a convolution other than its tensors, from a position on.
 struct Steps {
     stride: Vec<i64>,
     padding: Vec<i64>,
@@ -29,8 +29,8 @@ impl Steps {
         }
     }
 
-    /// Whether each element is read once: the kernel is as long as its stride. Workspaces of such were measured; a kernel
-    /// of one element is a product, which takes none.
+    /// Returns true if each element is read once: the kernel is as long as its stride. Workspaces of such were measured; a
+    /// kernel of one element is a product, which takes none.
     fn cuts_patches(&self, x: &Tensor, weight: &Tensor) -> bool {
         let kernel = &weight.shape()[2..];
         let along = |given: &[i64], i: usize| given.get(i).or(given.first()).copied();
@@ -51,7 +51,7 @@ impl Steps {
     }
 }
 
-/// Whether channels of an image or volume lie last.
+/// Returns true if an image or volume has its channels last.
 fn has_channels_last(x: &Tensor) -> bool {
     matches!(x.dim(), 4 | 5) && !x.is_contiguous() && {
         let order: Vec<usize> = [0].into_iter().chain(2..x.dim()).chain([1]).collect();
@@ -60,7 +60,7 @@ fn has_channels_last(x: &Tensor) -> bool {
     }
 }
 
-/// Whether a kernel looks at one element alone.
+/// Returns true if a kernel covers a single element.
 fn is_product(weight: &Tensor) -> bool {
     weight.shape().iter().skip(2).all(|&extent| extent == 1)
 }

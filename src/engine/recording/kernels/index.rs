@@ -49,7 +49,7 @@ pub(super) fn masked_scatter(call: &Call<'_>) {
 
 /// One index tensor of an operation.
 struct Index {
-    /// How many elements it picks, where it is a mask.
+    /// Number of elements that it picks, if it is a mask.
     marked: Option<u64>,
     /// Dimensions of `x` that it takes.
     dims: usize,
@@ -89,7 +89,7 @@ fn one(call: &Call<'_>, tensor: &TensorRef, marked: Option<u64>) -> Option<Index
     })
 }
 
-/// What masks become, and copies of what lies on the host: an index in 8 bytes for each dimension.
+/// Converts masks, and copies indices from the host: 8 bytes per index and dimension.
 fn expanded(call: &Call<'_>, indices: &[(usize, Index)]) -> Vec<Storage> {
     let t = call.tape;
     let mut held = Vec::new();
@@ -181,7 +181,7 @@ pub(super) fn index(call: &Call<'_>) {
     drop((aligned, held));
 }
 
-/// How many elements masks pick, where so many values are read or written in all.
+/// Returns the number of elements that masks pick, given the number of values read or written in all.
 fn picked(call: &Call<'_>, values: Option<u64>) -> Option<u64> {
     let x = call.tensor(0, "self")?;
     let indices = indices(call, None);

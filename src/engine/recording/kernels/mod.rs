@@ -1,4 +1,4 @@
-//! What kernels of recorded operations take inside, by the rules that simulated operations have.
+//! Memory that kernels of recorded operations take inside, by the rules of simulated operations.
 
 mod attention;
 mod call;
@@ -22,7 +22,7 @@ pub(super) fn short(name: Name) -> Name {
     name.split_once('.').map_or(name, |(name, _)| name)
 }
 
-/// What memory that an operation makes is called.
+/// Name of memory that an operation allocates.
 pub(super) fn title(name: Name) -> Name {
     let name = short(name).trim_matches('_');
     name.strip_suffix("_data").unwrap_or(name)

@@ -120,7 +120,7 @@ fn staged(call: &Call<'_>, channels: u64, positions: u64, sums: u64) {
     }
 }
 
-/// How channels of [samples, channels, …] lie.
+/// Memory format of a tensor [samples, channels, …].
 #[derive(PartialEq)]
 enum Lies {
     Dense,

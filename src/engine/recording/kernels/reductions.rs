@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::optim::in_foreach_norm;
 use crate::tape::{Tape, Tensor};
 
-/// What a reduction computes, as far as its buffers depend on it.
+/// Kind of a reduction, as far as its buffers depend on it.
 enum Reduction {
     /// In the type of the result; 16-bit floats in fp32.
     Sum,
@@ -58,12 +58,12 @@ pub(super) fn reduction(name: &str, call: &Call<'_>) {
     }
 }
 
-/// What a sum takes beside its result.
+/// Allocates the buffers of a sum.
 pub(super) fn sum_of(tape: &Tape, x: &Tensor, reduced: &[bool]) {
     tape.in_reduction(x, reduced, x.dtype().width().max(4));
 }
 
-/// Which dimensions are reduced: those that are named, or all.
+/// Returns the reduced dimensions: those that are named, or all.
 fn dims(name: &str, call: &Call<'_>, x: &Tensor) -> Option<Vec<bool>> {
     let at = match name {
         "norm" | "linalg_vector_norm" => 2,

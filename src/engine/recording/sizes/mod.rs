@@ -22,7 +22,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// What the file says of itself.
+    /// Returns the header of the file.
     pub const fn header(&self) -> &Header {
         &self.header
     }

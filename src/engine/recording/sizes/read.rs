@@ -26,7 +26,7 @@ struct Begin {
     polynomials: Vec<Vec<String>>,
 }
 
-/// What follows the header.
+/// Reads the lines after the header.
 pub(in super::super) fn read_rest<R: BufRead>(mut lines: Lines<R>, header: Header) -> Result<Sizes, RecordingError> {
     let names = header.sizes.clone();
     let known = names.iter().collect::<std::collections::BTreeSet<_>>().len();

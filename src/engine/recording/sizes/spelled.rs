@@ -9,7 +9,7 @@ use super::super::number::Count;
 use crate::dtype::DType;
 use crate::names::{self, Name};
 
-/// How a tensor lies at all sizes.
+/// Layout of a tensor at all sizes.
 pub(super) struct AnyLayout {
     dtype: DType,
     shape: Vec<Count>,
@@ -39,7 +39,7 @@ impl AnyLayout {
     }
 }
 
-/// What lines spell out, by the number that it gets.
+/// Texts that lines spell out, by number.
 #[derive(Default)]
 pub(super) struct Spelled {
     pub layouts: Vec<AnyLayout>,

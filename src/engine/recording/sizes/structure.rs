@@ -1,4 +1,4 @@
-//! What is alike at some sizes: lines, and polynomials for the numbers that differ.
+//! Structure shared by recordings at several sizes: lines, and polynomials for the numbers that differ.
 
 use std::ops::RangeInclusive;
 
@@ -47,12 +47,12 @@ impl Structure {
         self.points.iter().map(move |point| point[size])
     }
 
-    /// Whether one of its recordings has these sizes.
+    /// Returns true if one of its recordings has these sizes.
     pub fn recorded(&self, point: &[u64]) -> bool {
         self.points.iter().any(|recorded| recorded == point)
     }
 
-    /// Whether sizes lie between those of its recordings, and all numbers are whole there.
+    /// Returns true if the sizes lie between those of its recordings and all numbers are whole there.
     pub fn holds(&self, point: &[u64]) -> bool {
         let within = self.ranges.iter().zip(point).all(|(range, size)| range.contains(size));
         within && self.polynomials.at(point).is_ok()

@@ -1,10 +1,10 @@
-//! What kernels of recorded operations take inside, against allocator traces of these operations.
+//! Memory that kernels of recorded operations take inside, against allocator traces of these operations.
 
 use super::text::{Text, step};
 use super::{born, run};
 use crate::allocator::Options;
 
-/// What an operation takes on top of its arguments, which `before` writes.
+/// Returns the bytes that an operation takes on top of its arguments, which `before` writes.
 fn taken(operation: impl FnOnce(&mut Text)) -> Vec<u64> {
     born(&run(&step(operation)))
 }

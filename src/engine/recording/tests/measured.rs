@@ -1,10 +1,10 @@
-//! What kernels take inside, as measured on an H100 with PyTorch 2.11 (`torch.cuda.memory._record_memory_history` around
+//! Memory that kernels take inside, as measured on an H100 with PyTorch 2.11 (`torch.cuda.memory._record_memory_history` around
 //! each operation).
 
 use super::text::{Text, step};
 use super::{born, run};
 
-/// What an operation takes on top of `given` tensors, its results first.
+/// Returns the bytes that an operation takes on top of `given` tensors, its results first.
 fn taken(given: usize, operation: impl FnOnce(&mut Text)) -> Vec<u64> {
     born(&run(&step(operation))).split_off(given)
 }

@@ -11,12 +11,12 @@ use text::Text;
 
 use super::{RecordingError, Run, read};
 
-/// What a recording in this text holds.
+/// Reads the recording in this text.
 fn run(text: &Text) -> Run {
     read(text.all().as_bytes(), None).unwrap_or_else(|error| panic!("{error}\n{}", text.all()))
 }
 
-/// Why this text is none.
+/// Returns the error for a text that is no recording.
 fn refused(text: &str) -> RecordingError {
     match read(text.as_bytes(), None) {
         Ok(_) => panic!("it was read:\n{text}"),

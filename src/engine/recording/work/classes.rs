@@ -1,4 +1,4 @@
-//! Which kernel an operation launches, with the extents that its time depends on.
+//! Kernel that an operation launches, with the extents that its time depends on.
 
 use super::super::kernels::Call;
 use super::super::lines::Op;

@@ -1,4 +1,4 @@
-//! What GPU and host do for recorded operations, as far as time depends on it.
+//! Work of GPU and host for recorded operations, as far as time depends on it.
 
 mod classes;
 
@@ -55,7 +55,7 @@ fn bytes_in<'a>(tables: &Tables, values: impl Iterator<Item = &'a Value>) -> u64
 }
 
 impl Host {
-    /// What the host does before an operation: it enters a module, or autograd comes to a node.
+    /// Adds the work of the host before an operation: it enters a module, or autograd reaches a node.
     pub fn before(&mut self, tape: &Tape, line: &Op<'_>) {
         if line.b == 1 {
             if line.v.is_some() && line.v != self.node {
@@ -68,7 +68,7 @@ impl Host {
         self.module = line.module;
     }
 
-    /// What an operation launches, in place of what its births since `mark` stand for.
+    /// Adds the launches of an operation, in place of those that its allocations since `mark` stand for.
     pub fn ran(
         &mut self,
         mark: usize,
@@ -139,7 +139,7 @@ impl Host {
     }
 }
 
-/// Whether a value is a tensor on the GPU, or none at all.
+/// Returns true if a value is a tensor on the GPU, or no tensor.
 fn on_gpu(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => tensor.storage.is_some(),
@@ -147,7 +147,7 @@ fn on_gpu(value: &Value) -> bool {
     }
 }
 
-/// Whether a result lies on the host though an argument is on the GPU.
+/// Returns true if a result is on the host although an argument is on the GPU.
 fn writes_host(line: &Op<'_>) -> bool {
     let mut any = false;
     line.a
@@ -156,7 +156,7 @@ fn writes_host(line: &Op<'_>) -> bool {
     any && line.o.iter().any(|value| !on_gpu(value))
 }
 
-/// What the host's pace calls an operation.
+/// Returns the name of an operation in the host's pace.
 fn known_as(name: Name, whole: Name) -> Name {
     match name {
         "_to_copy" => "to dtype",

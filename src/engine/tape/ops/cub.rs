@@ -50,8 +50,8 @@ pub(super) fn sort_pairs(n: u64, bits: u64) -> u64 {
     sort(n, (passes, 4608), [buffer, buffer])
 }
 
-/// The same of more pairs than one block sorts, with keys of 2, 4 or 8 bytes, by all of their bits; none for other keys,
-/// which were not measured.
+/// `DeviceRadixSort` of more pairs than one block sorts, with keys of 2, 4 or 8 bytes, by all of their bits; `None` for
+/// other keys, which were not measured.
 pub(super) fn sort_whole_keys(n: u64, width: u64) -> Option<u64> {
     let tile = match width {
         2 => 5632,

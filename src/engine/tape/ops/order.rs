@@ -1,4 +1,4 @@
-//! What sorts and searches for the highest take of the allocator beside their results, as measured on an H100 with
+//! Temporary memory of sorts and top-k searches, as measured on an H100 with
 //! PyTorch 2.11.
 
 use super::super::core::Tape;
@@ -32,8 +32,8 @@ impl Tape {
         self.empty([bytes], DType::U8, name)
     }
 
-    /// What `torch.sort` of `rows` rows of `n` elements of `width` bytes takes, once its results are there; `false` where
-    /// that was not measured.
+    /// Allocates the temporaries of `torch.sort` of `rows` rows of `n` elements of `width` bytes, once its results exist;
+    /// returns false if they were not measured.
     pub(crate) fn in_sort(&self, [rows, n]: [u64; 2], width: u64) -> bool {
         if n <= MOST_IN_PLACE {
             drop(self.bytes_of_order(8 * n, "arange"));
@@ -65,8 +65,8 @@ impl Tape {
         true
     }
 
-    /// What `torch.topk` of `rows` rows of `n` elements of `width` bytes takes, once its results are there; `false` where
-    /// that was not measured.
+    /// Allocates the temporaries of `torch.topk` of `rows` rows of `n` elements of `width` bytes, once its results exist;
+    /// returns false if they were not measured.
     pub(crate) fn in_topk(&self, [rows, n]: [u64; 2], width: u64) -> bool {
         if !counts_in_blocks(rows, n) {
             return true;
@@ -95,7 +95,7 @@ impl Tape {
     }
 }
 
-/// Whether several blocks count the digits of one row (`should_use_multiblock` in
+/// Returns true if several blocks count the digits of one row (`should_use_multiblock` in
 /// `aten/src/ATen/native/cuda/TensorTopK.cu`).
 const fn counts_in_blocks(rows: u64, n: u64) -> bool {
     let from = match rows {
