@@ -1,12 +1,12 @@
-//! What a person should know of a recorded run, each with what to do next.
+//! Warnings about a recorded run, each with a remedy.
 
 use super::run::Run;
 use crate::report::{Severity, Warning};
 
-/// The version of PyTorch whose kernels the rules are those of.
+/// Version of PyTorch that the rules of kernels follow.
 const PYTORCH: &str = "2.11";
 
-/// Warnings that the recording itself gives rise to.
+/// Returns the warnings that follow from the recording itself.
 pub(super) fn warnings(run: &Run) -> Vec<Warning> {
     let own = [
         one_step(run),
