@@ -1,3 +1,5 @@
+//! Command `record`: runs the embedded recorder in the user's Python.
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;

@@ -6,8 +6,8 @@ use crate::report::Phase;
 use crate::tape::log::{Event, Log, Scope, ScopeId};
 use crate::tape::{Component, Kind};
 
-/// Names of modules in transformers, timm and torchvision that begin a part; the first part of a path that is one of
-/// them, or begins or ends with it, decides.
+/// Names of modules in transformers, timm and torchvision that mark a component. Segments of a module's path must
+/// equal them to match.
 const PARTS: &[(Component, &[&str])] = &[
     (
         Component::Connector,

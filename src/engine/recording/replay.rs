@@ -32,7 +32,7 @@ pub(super) struct Replay {
 /// Answer to a question of the script; `None` if the question is not supported.
 pub type Asked = Option<Bytes>;
 
-/// Replays a run in a fresh process, then with its segments placed in other orders.
+/// Replays a run in a fresh process, then in used ones with segments placed in other orders.
 pub(super) fn replay(run: &Run) -> Result<Replay, OutOfMemory> {
     let (mut replay, fresh) = played(run, Box::new(DriverAddresses::default()), false)?;
     replay.reserved.push(Reserved {
