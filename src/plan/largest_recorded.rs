@@ -8,24 +8,25 @@ use vramscope_engine::units::Bytes;
 
 use crate::max_batch::Search;
 
-/// The largest value of a size that trains under a limit.
+/// Largest value of a size that trains under a limit.
 #[derive(Debug, Clone)]
 pub struct Largest {
-    /// The value; none where not even the least that holds trains.
+    /// Largest value; `None` if even the least valid one does not train.
     pub value: Option<u64>,
-    /// Values that were tried, in rising order, with what became of each.
+    /// Tried values in ascending order, with their outcomes.
     pub tries: Vec<(u64, Trial)>,
-    /// The range that holds.
+    /// Least and greatest value at which the recording is valid.
     pub range: [u64; 2],
-    /// The command that records beyond the range, where the answer lies at its end.
+    /// Command that records beyond the range, if the answer lies at its end.
     pub beyond: Option<String>,
 }
 
-/// Finds the largest value of the size at `varied` that trains `steps` steps under `limit`, the others being those of
-/// `point`. It trains in each order of segments that is tried, as a built-in model's does ([`max_batch`](crate::max_batch)).
+/// Finds the largest value of the size at `varied` that trains `steps` steps under `limit`, with the other sizes of
+/// `point`. Like a built-in model's ([`max_batch`](crate::max_batch)), it must train in every order of segments that is
+/// tried.
 ///
 /// # Errors
-/// When the other sizes are not among those that hold; else as [`Sizes::at`].
+/// If the recording is not valid at the other sizes; else like [`Sizes::at`].
 pub fn largest_recorded(
     sizes: &Sizes,
     (varied, point): (usize, &[u64]),
@@ -83,7 +84,7 @@ pub fn largest_recorded(
     })
 }
 
-/// The values of one size that hold with the others of a point.
+/// Returns the range of values of one size that are valid with the others of a point.
 fn range_at(sizes: &Sizes, varied: usize, point: &[u64]) -> Result<[u64; 2], RecordingError> {
     let holds = |value: u64| {
         let mut point = point.to_vec();
@@ -114,7 +115,7 @@ fn recording(
     Ok((run.into_recording(), options))
 }
 
-/// Guesses the answer beyond the recorded sizes: on the line through the highest two peaks.
+/// Estimates the answer beyond the recorded range, on the line through the highest two peaks.
 fn guess(search: &Search, most: u64, limit: Bytes) -> u64 {
     let peaks = search.trained();
     let slope = match peaks[..] {
@@ -126,5 +127,5 @@ fn guess(search: &Search, most: u64, limit: Bytes) -> u64 {
     most + room.checked_div(slope).unwrap_or(most).clamp(1, 7 * most.max(1))
 }
 
-/// Values of a size that are looked at one by one for where a structure begins and ends.
+/// Maximum number of values checked one by one for the begin or end of a structure.
 const MOST_TRIED: usize = 1 << 16;

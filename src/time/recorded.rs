@@ -1,4 +1,4 @@
-//! Time of a recorded step, by the same model as that of a simulated one.
+//! Time of a recorded step, by the model that also times simulated ones.
 
 use vramscope_engine::recording::Run as RecordedRun;
 
@@ -7,9 +7,9 @@ use crate::{Asked, Clock, Expense, Milliseconds, Run, TimeAnswer};
 
 /// Estimates the milliseconds of each phase of the last step and where the time goes; returns the run without its work.
 ///
-/// The work of the host between operations follows from the recording: views, nodes, modules, gradients. Kernels of
-/// which only their memory is known (`untimed` of [`About`](vramscope_engine::recording::About)) count as copies of it, so
-/// the step takes at least this time. `feed` says how micro-batches of so many samples come.
+/// The host's work between operations follows from the recorded views, nodes, modules and gradients. Kernels known only
+/// by their memory (`untimed` of [`About`](vramscope_engine::recording::About)) count as copies of it, so the step
+/// takes at least this time. `feed` describes the input of micro-batches of a given number of samples.
 pub fn time_recorded(
     mut run: RecordedRun,
     clock: &Clock,

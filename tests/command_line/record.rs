@@ -1,5 +1,5 @@
-//! `record`: which Python it runs, with what, and what it says where there is none that can record. Real recordings are
-//! tested in `tests/recorder`.
+//! Tests of `record`: its choice of Python, the arguments that it passes, and its errors if no Python can record.
+//! `tests/recorder` tests real recordings.
 #![cfg(unix)]
 
 use std::fs;
@@ -9,10 +9,10 @@ use std::process::Command;
 
 use crate::program::{Ran, finish, vramscope};
 
-/// Says which Python it is and what it was given, and ends with 7.
+/// Script that prints its path and arguments, and exits with 7.
 const TELLS: &str = "#!/bin/sh\necho \"$0\"; for word in \"$@\"; do echo \"<$word>\"; done; echo said >&2; exit 7\n";
 
-/// A folder of this test's own, without anything of a run before.
+/// Returns an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -20,14 +20,14 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A program in a folder.
+/// Writes an executable program.
 fn program(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("a folder");
     fs::write(path, text).expect("it is written");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it may run");
 }
 
-/// `vramscope record` with these words, in an environment of its own.
+/// Returns `vramscope record` with these arguments, in an isolated environment.
 fn record(home: &Path, words: &[&str]) -> Command {
     let mut command = vramscope();
     command
@@ -43,7 +43,7 @@ fn ran(command: &mut Command) -> Ran {
     finish(command, b"")
 }
 
-/// A `python3` that runs the machine's, without its packages, and with those of a folder.
+/// Writes a `python3` that runs the machine's own without its packages but with those of a folder.
 fn bare_python(home: &Path, packages: &Path) {
     let path = std::env::var("PATH").expect("there is a PATH");
     let text = format!(

@@ -10,7 +10,7 @@ use crate::program::{Ran, run, run_on};
 
 const HEADER: &str = r#"{"t":"header","format":"vramscope-recording","version":1,"recorder":"0.1.0","versions":{"torch":"2.11.0+cu130"},"gpu":{"name":"NVIDIA H200","capability":[9,0],"memory":150109880320,"sms":132},"settings":{},"rank":0,"world":1,"command":["train.py","--batch","2"],"steps":2}"#;
 
-/// Two steps of a linear layer of 1,024 × 1,024 in fp32 with SGD.
+/// Returns two steps of a linear layer of 1,024 × 1,024 in fp32 with SGD.
 fn recording() -> String {
     let mut text = format!(
         "{HEADER}\n{}\n",
@@ -52,7 +52,7 @@ fn packed(text: &str) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// A file in its own temporary folder.
+/// Writes a file to its own temporary folder.
 fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.vram.gz");
@@ -69,7 +69,7 @@ fn estimate(bytes: &[u8], further: &[&str]) -> Ran {
         .chain(further.iter().copied()))
 }
 
-/// Four matrices, and the workspaces of both threads.
+/// Peak bytes: four matrices, and the workspaces of both threads.
 const PEAK: u64 = 4 * (4 << 20) + 2 * (32 << 20);
 
 #[test]
@@ -178,7 +178,7 @@ fn flags_that_a_recording_cannot_follow_are_refused() {
     assert!(missing.refused().contains("/nonexistent/run.vram.gz"));
 }
 
-/// The kept recording of all sizes.
+/// Returns the path of the stored recording of all sizes.
 fn sizes() -> String {
     concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -268,7 +268,7 @@ fn the_largest_recorded_batch_is_found() {
     assert!(ran.refused().contains("holds one batch"), "{}", ran.stderr);
 }
 
-/// Compares a GPU run with the same model recorded: GPT-2 in bf16.
+/// Compares a GPU's snapshot of GPT-2 in bf16 with a recording of the same model.
 #[test]
 fn a_snapshot_is_held_against_a_recording() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/");

@@ -1,4 +1,4 @@
-//! `vramscope record`: records a training step without a GPU.
+//! Command `record`: runs the embedded recorder in the user's Python.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Recordings of training steps, and the sizes at which one of all sizes is asked about.
+//! Recordings of training steps, and the sizes requested from them.
 
 use std::io::BufReader;
 
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 pub struct Sizes(pub Vec<(String, u64)>);
 
 impl Sizes {
-    /// Takes a command-line value.
+    /// Parses a command-line value.
     ///
     /// # Errors
-    /// When it names no sizes.
+    /// If the value names no sizes.
     pub fn parse(text: &str) -> Result<Self, String> {
         let one = |words: &str| {
             let (name, value) = words.split_once('=')?;
@@ -30,21 +30,21 @@ impl Sizes {
     }
 }
 
-/// A recording's own failure, with the file's name.
+/// Returns the failure for a recording's error, with the name of the file.
 pub fn failed(source: &Source, error: &RecordingError) -> Failure {
     Failure::Input(format!("{source}: {error}"))
 }
 
-/// Opens a file of the recorder, for a card of this shape where one was named.
+/// Opens a file of the recorder, for a card with these properties if one is given.
 ///
 /// # Errors
-/// When it cannot be read or is no recording.
+/// If the file cannot be read or is no recording.
 pub fn open(source: &Source, gpu: Option<Gpu>) -> Result<Opened, Failure> {
     let (input, _) = source.unpacked()?;
     recording::open(BufReader::new(input), gpu).map_err(|error| failed(source, &error))
 }
 
-/// That a recording of one run was asked about at sizes.
+/// Returns the failure for sizes requested of a recording of one run.
 pub fn holds_one(source: &Source) -> Failure {
     Failure::Input(format!(
         "{source}: the recording holds its own setup, at its own sizes; leave the flags of the training setup out, record \

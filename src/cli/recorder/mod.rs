@@ -1,4 +1,4 @@
-//! The recorder that the program carries, and the Python that runs it.
+//! Recorder embedded in the program, and the Python that runs it.
 
 mod python;
 mod sources;

@@ -1,29 +1,29 @@
-//! Python as a tool of the user's would find it.
+//! Search for the user's Python interpreter.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// Names of the interpreter in an environment's folder of programs.
+/// Paths of the interpreter in an environment's folder.
 const IN_ENVIRONMENT: [&str; 2] = if cfg!(windows) {
     ["Scripts\\python.exe", "python.exe"]
 } else {
     ["bin/python", "bin/python3"]
 };
 
-/// Names on `PATH`, the first that is there.
+/// Names of the interpreter on `PATH`; the first one found counts.
 const ON_PATH: [&str; 2] = if cfg!(windows) {
     ["python.exe", "python3.exe"]
 } else {
     ["python3", "python"]
 };
 
-/// The interpreter to run: the one that was named, else that of the active virtual or conda environment, else that of the
-/// environment that this program is installed in, else `python3` or `python` of `PATH`.
+/// Finds the interpreter to run: the named one, else that of the active virtual or conda environment, else that of the
+/// environment in which this program is installed, else `python3` or `python` on `PATH`.
 ///
 /// # Errors
-/// When the named one is no file, or there is none.
+/// If the named one is not a file, or none is found.
 pub fn find(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = named {
         return given(path);
@@ -45,7 +45,7 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, Failure> {
         })
 }
 
-/// Resolves `--python`: a file, an environment's folder, or a name on `PATH`.
+/// Resolves the value of `--python`: a file, an environment's folder, or a name on `PATH`.
 fn given(path: &Path) -> Result<PathBuf, Failure> {
     if path.is_dir() {
         if let Some(python) = of_environment(path) {
@@ -64,7 +64,7 @@ fn given(path: &Path) -> Result<PathBuf, Failure> {
     )))
 }
 
-/// The interpreter of an environment's folder.
+/// Returns the interpreter in an environment's folder.
 fn of_environment(folder: &Path) -> Option<PathBuf> {
     IN_ENVIRONMENT
         .iter()
@@ -72,7 +72,7 @@ fn of_environment(folder: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// The interpreter of the virtual environment whose folder of programs this program lies in, as pip puts it there.
+/// Returns the interpreter of the virtual environment that contains this program, as installed by pip.
 fn own_environment() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let environment = program.parent()?.parent()?;

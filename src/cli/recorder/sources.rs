@@ -1,4 +1,4 @@
-//! The recorder's Python sources, written to a folder where Python can run them.
+//! Python sources of the recorder, unpacked to a folder where Python can run them.
 
 use std::fs;
 use std::io;
@@ -9,16 +9,16 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 
-/// Files by their paths within the folder.
+/// Contents of the files by their paths within the folder.
 const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/recorder.rs"));
 
-/// The folder that Python is told to run, made at the first use of this version.
+/// Returns the folder of the sources; creates it on the first use of this version.
 ///
-/// It lies in the user's cache, where Python can keep what it compiles; in the system's temporary folder if there is
-/// no cache that can be written to.
+/// The folder lies in the user's cache, where Python can keep compiled files, or in the system's temporary folder if no
+/// cache is writable.
 ///
 /// # Errors
-/// When neither folder can be written to.
+/// If neither folder is writable.
 pub fn folder() -> Result<PathBuf, Failure> {
     let name = format!("recorder-{}-{}", env!("CARGO_PKG_VERSION"), digest());
     let caches = etcetera::choose_base_strategy().map(|base| base.cache_dir().join("vramscope"));
@@ -38,7 +38,7 @@ pub fn folder() -> Result<PathBuf, Failure> {
     )))
 }
 
-/// The folder of this name, filled beside its place and then moved there, so that nobody ever sees half of it.
+/// Returns the folder of this name, written elsewhere and then moved, so that it never appears incomplete.
 fn unpacked(parent: &Path, name: &str) -> io::Result<PathBuf> {
     let place = parent.join(name);
     if complete(&place) {
@@ -53,24 +53,24 @@ fn unpacked(parent: &Path, name: &str) -> io::Result<PathBuf> {
     }
     if fs::rename(made.path(), &place).is_err() {
         if !complete(&place) {
-            // Someone changed what was there.
+            // Replaces a folder whose files were changed.
             fs::remove_dir_all(&place)?;
             fs::rename(made.path(), &place)?;
         }
         return Ok(place);
     }
-    // Moved away: nothing is left to remove.
+    // The folder was moved; nothing is left to remove.
     let _ = made.keep();
     Ok(place)
 }
 
-/// True if every file is there as this program carries it.
+/// Returns true if every file matches the embedded one.
 fn complete(folder: &Path) -> bool {
     let same = |(path, text): &(&str, &str)| fs::read_to_string(folder.join(path)).is_ok_and(|found| found == *text);
     FILES.iter().all(same)
 }
 
-/// A name for these sources.
+/// Returns a hash of the sources, part of the folder's name.
 fn digest() -> String {
     let mut hash = Sha256::new();
     for (path, text) in FILES {
@@ -86,7 +86,7 @@ fn digest() -> String {
         .collect()
 }
 
-/// The user's name, so that users of a machine do not share a temporary folder.
+/// Returns the user's name, which keeps temporary folders of different users apart.
 fn owner() -> String {
     let name = std::env::var("USER").or_else(|_| std::env::var("USERNAME"));
     let name = name.unwrap_or_else(|_| "user".into());

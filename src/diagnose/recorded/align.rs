@@ -1,40 +1,40 @@
-//! Two sequences of sizes side by side.
+//! Alignment of two sequences of allocation sizes.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Sizes in a row that have to be alike for two places to be the same.
+/// Number of consecutive sizes that must match for two places to correspond.
 const ROW: usize = 12;
 
-/// Sizes that are skipped on both sides together to find where both go on alike.
+/// Maximum number of sizes skipped on both sides together to find the next match.
 const MOST_SKIPPED: usize = 2048;
 
-/// One of the two sides.
+/// Side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Ours,
     Theirs,
 }
 
-/// Sizes of either side that the other has not.
+/// Sizes on either side without a match on the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Skip {
-    /// Number of equal allocations before.
+    /// Number of matches before it.
     pub alike: u64,
     pub ours: Range<usize>,
     pub theirs: Range<usize>,
-    /// Nothing is alike after it.
+    /// True if nothing matches after it.
     pub is_end: bool,
 }
 
-/// Both side by side.
+/// Alignment of both sequences.
 pub(super) struct Walk {
     pub alike: u64,
     pub skips: Vec<Skip>,
 }
 
-/// Finds the place in `theirs` where most rows of `ours` lie at one distance. Returns the number of ours before the first
-/// of theirs, and the place in theirs; `None` if no row is equal.
+/// Finds the offset in `theirs` at which most rows of `ours` match: the number of our sizes before the first of theirs,
+/// and the place in theirs; `None` if no row matches.
 pub(super) fn find(ours: &[u64], theirs: &[u64]) -> Option<(usize, usize)> {
     let row = ROW.min(ours.len());
     if row == 0 {
@@ -42,7 +42,7 @@ pub(super) fn find(ours: &[u64], theirs: &[u64]) -> Option<(usize, usize)> {
     }
     let mut places: HashMap<&[u64], Vec<usize>> = HashMap::new();
     for (at, window) in ours.windows(row).enumerate() {
-        // One size again and again tells no place.
+        // A single repeated size does not identify a place.
         if window.iter().any(|size| *size != window[0]) {
             places.entry(window).or_default().push(at);
         }
@@ -53,7 +53,7 @@ pub(super) fn find(ours: &[u64], theirs: &[u64]) -> Option<(usize, usize)> {
             *votes.entry(at as i64 - own as i64).or_default() += 1;
         }
     }
-    // Of equals the last: a later step is more like the recording's last.
+    // Ties go to the last offset: a later step resembles the recording's last step more.
     let (shift, _) = votes.into_iter().max_by_key(|&(shift, votes)| (votes, shift))?;
     Some(match usize::try_from(shift) {
         Ok(at) => (0, at),
@@ -61,7 +61,7 @@ pub(super) fn find(ours: &[u64], theirs: &[u64]) -> Option<(usize, usize)> {
     })
 }
 
-/// Walks along both until one ends or nothing is alike any more.
+/// Walks along both until one ends or nothing more matches.
 pub(super) fn walk(ours: &[u64], theirs: &[u64]) -> Walk {
     let (mut i, mut j, mut alike) = (0, 0, 0);
     let mut skips = Vec::new();
@@ -86,12 +86,12 @@ pub(super) fn walk(ours: &[u64], theirs: &[u64]) -> Walk {
     Walk { alike, skips }
 }
 
-/// Returns the fewest allocations to skip on each side until a row is equal.
+/// Returns how many to skip on each side, as few as possible, until a row matches.
 fn resume(ours: &[u64], theirs: &[u64]) -> Option<(usize, usize)> {
     let alike = |di: usize, dj: usize| {
         let (a, b) = (ours.get(di..)?, theirs.get(dj..)?);
         let row = ROW.min(a.len()).min(b.len());
-        // The end of ours may be all that is left.
+        // Fewer sizes than a row may be left of ours.
         (row > 0 && a[..row] == b[..row]).then_some((di, dj))
     };
     let most = MOST_SKIPPED.min(ours.len() + theirs.len());

@@ -1,4 +1,4 @@
-//! Allocations of a snapshot, in order.
+//! Allocations of a memory snapshot, in order.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) struct Happened<'a> {
     pub device: u32,
     /// True if the snapshot began with an empty allocator.
     pub is_from_start: bool,
-    /// Number of the event, bytes that were asked for, and where it was made.
+    /// Number of the event, requested bytes, and stack of each allocation.
     pub births: Vec<(u32, u64, StackId)>,
     /// Live bytes after each event.
     live: Vec<(u32, u64)>,
@@ -21,7 +21,7 @@ pub(super) struct Happened<'a> {
 }
 
 impl<'a> Happened<'a> {
-    /// Of one device of a snapshot.
+    /// Collects the allocations of one device of a snapshot.
     pub fn of(snapshot: &'a Snapshot, device: usize) -> Self {
         let allocations = Allocations::of(snapshot, device);
         let (events, stacks) = (&snapshot.devices[device].events, snapshot.stacks_of.get(device));
@@ -41,12 +41,12 @@ impl<'a> Happened<'a> {
         }
     }
 
-    /// Bytes of each.
+    /// Returns the bytes of each allocation.
     pub fn sizes(&self) -> Vec<u64> {
         self.births.iter().map(|(_, bytes, _)| *bytes).collect()
     }
 
-    /// The event of an allocation; the end, where there are no more.
+    /// Returns the event of an allocation, or the end if there are no more.
     pub fn event(&self, at: usize) -> u32 {
         self.births
             .get(at)
@@ -54,7 +54,7 @@ impl<'a> Happened<'a> {
             .map_or(0, |(event, ..)| *event)
     }
 
-    /// An allocation, in words.
+    /// Describes an allocation.
     pub fn made(&self, at: usize) -> Made {
         let (_, bytes, stack) = self.births[at];
         let place = place_of(self.snapshot.stacks.frames(stack));
@@ -68,7 +68,7 @@ impl<'a> Happened<'a> {
         }
     }
 
-    /// Highest live bytes between two allocations.
+    /// Returns the highest live bytes between two allocations.
     pub fn peak(&self, births: Range<usize>) -> Bytes {
         let (begin, end) = (self.event(births.start), self.event(births.end.saturating_sub(1)));
         let within = self.live.iter().filter(|(at, _)| (begin..=end).contains(at));

@@ -1,4 +1,4 @@
-//! Compares a recording made without a GPU with the memory snapshot of a real run.
+//! Comparison of a recording made without a GPU with a memory snapshot of a run on one.
 
 mod align;
 mod happened;
@@ -17,86 +17,86 @@ use vramscope_engine::recording::{Played, RecordingError, Run, report};
 use vramscope_engine::tape::log::Event;
 use vramscope_engine::units::Bytes;
 
-/// A recording against a snapshot.
+/// Comparison of a recording with a snapshot.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
-    /// The device of the snapshot.
+    /// Device of the snapshot.
     pub device: u32,
-    /// From the first event on, where the snapshot begins with an empty allocator.
+    /// Stretch from the first event on, if the snapshot begins with an empty allocator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beginning: Option<Stretch>,
-    /// The recording's last step against the step of the snapshot that it is most alike; none where nothing is alike.
+    /// Last recorded step against the most similar step of the snapshot; `None` if nothing matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Stretch>,
     /// Highest live bytes of the recorded step.
     pub recorded_peak: Bytes,
-    /// Highest live bytes of the snapshot within the step that it is held against; none where nothing is alike.
+    /// Highest live bytes of the snapshot within the compared step; `None` if nothing matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub happened_peak: Option<Bytes>,
 }
 
-/// A stretch of both.
+/// Compared stretch of both sides.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stretch {
-    /// Allocations that both made, of the same bytes in the same order.
+    /// Number of allocations with the same bytes in the same order on both sides.
     pub alike: u64,
-    /// Allocations of the recorded stretch.
+    /// Number of allocations in the recorded stretch.
     pub recorded: u64,
     /// First difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<Difference>,
-    /// Allocations of the recording alone, most bytes first.
+    /// Allocations only in the recording, largest groups first.
     pub only_recorded: Vec<Group>,
-    /// Allocations of the snapshot alone, most bytes first.
+    /// Allocations only in the snapshot, largest groups first.
     pub only_happened: Vec<Group>,
-    /// True if both differ from there to the end, so that nothing after is compared.
+    /// True if both sides diverge for good, so that the rest is not compared.
     pub parted: bool,
 }
 
-/// The first event that differs.
+/// First event that differs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
     /// Number of the snapshot's event.
     pub event: u32,
-    /// Number of equal allocations before it.
+    /// Number of matching allocations before it.
     pub after: u64,
-    /// Allocation of the recording.
+    /// Allocation of the recording at this place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Made>,
-    /// Allocation of the snapshot.
+    /// Allocation of the snapshot at this place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub happened: Option<Made>,
 }
 
-/// One allocation.
+/// Allocation of either side.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Made {
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub bytes: Bytes,
-    /// Module and operation, or the line that made it.
+    /// Module and operation, or the line of code, that allocated it.
     pub place: String,
 }
 
 /// Allocations of one size and place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Group {
-    /// One of them.
+    /// Size and place of the allocations.
     #[serde(flatten)]
     pub made: Made,
     /// Number of allocations.
     pub count: u64,
 }
 
-/// Groups that are kept.
+/// Maximum number of groups kept.
 const KEPT: usize = 10;
 
-/// Plays a run, and holds it against each device of a snapshot that has events.
+/// Replays a run, and compares it with each device of a snapshot that has events.
 ///
-/// Both are held against each other as allocations in order, by the bytes that were asked for: addresses are a matter of
-/// the driver's, and frees follow from references, which a garbage collector of Python may drop later.
+/// Both sides are compared as sequences of allocations by their requested bytes: addresses depend on the driver, and
+/// frees follow from references, which Python's garbage collector may drop later.
 ///
 /// # Errors
-/// As [`report`].
+/// Fails like [`report`].
 pub fn compare(run: Run, snapshots: &[Snapshot]) -> Result<(Vec<Comparison>, Played), RecordingError> {
     let told = Told::of(&run);
     let mut all = Vec::new();
@@ -132,7 +132,7 @@ fn of_device((run, told): (&Run, &Told<'_>), happened: &Happened<'_>) -> Compari
     }
 }
 
-/// Recorded allocations of a range against those that happened from one on.
+/// Compares a range of recorded allocations with the snapshot's from `at` on.
 fn stretch((told, range): (&Told<'_>, std::ops::Range<usize>), happened: &Happened<'_>, at: usize) -> Stretch {
     let (ours, theirs) = (&told.sizes()[range.clone()], &happened.sizes()[at..]);
     let walk = align::walk(ours, theirs);
@@ -184,7 +184,7 @@ fn groups(all: impl Iterator<Item = Made>) -> Vec<Group> {
     groups
 }
 
-/// Births among events, without those of no bytes, which the allocator is not asked for.
+/// Returns allocations among events except empty ones, which are not requested from the allocator.
 fn births<'a>(run: &'a Run, events: &'a [Event]) -> impl Iterator<Item = u32> + 'a {
     let births = events
         .iter()

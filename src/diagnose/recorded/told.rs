@@ -7,15 +7,15 @@ use vramscope_engine::recording::Run;
 use vramscope_engine::tape::log::Log;
 use vramscope_engine::units::Bytes;
 
-/// Allocations of a run, with what kernels take inside.
+/// Allocations of a run, including kernels' internal memory.
 pub(super) struct Told<'a> {
-    /// Storages, in order of birth.
+    /// Storages, in order of allocation.
     pub births: Vec<u32>,
     log: &'a Log,
 }
 
 impl<'a> Told<'a> {
-    /// Of a whole run.
+    /// Collects the allocations of a whole run.
     pub fn of(run: &'a Run) -> Self {
         Self {
             births: births(run, run.all_events()).collect(),
@@ -23,7 +23,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Returns the range of allocations of the last step.
+    /// Returns the range of allocations in the last step.
     pub fn last_step(&self, run: &Run) -> Range<usize> {
         let Some([begin, end]) = run.last_span() else {
             return 0..0;
@@ -33,7 +33,7 @@ impl<'a> Told<'a> {
         before..(before + within).min(self.births.len())
     }
 
-    /// Bytes of each.
+    /// Returns the bytes of each allocation.
     pub fn sizes(&self) -> Vec<u64> {
         self.births
             .iter()
@@ -41,7 +41,7 @@ impl<'a> Told<'a> {
             .collect()
     }
 
-    /// An allocation, in words.
+    /// Describes an allocation.
     pub fn made(&self, at: usize) -> Made {
         let birth = &self.log.births[self.births[at] as usize];
         let module = self.log.path(birth.scope);

@@ -1,4 +1,4 @@
-//! Times of reading and replaying a recording, and of one answer from polynomials over sizes.
+//! Benchmarks of reading and replaying a recording, and of answering at one size of a recording of all sizes.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
@@ -11,11 +11,11 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
 use vramscope_engine::recording::{self, Opened};
 
-/// The allocator that the command line has.
+/// Allocator that the command line uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Recordings of the repository; a file of another, such as a step of a 7B model, is named by `VRAMSCOPE_RECORDING`.
+/// Returns the repository's recordings, or the file that `VRAMSCOPE_RECORDING` names, such as a step of a 7B model.
 fn recordings() -> Vec<(String, Vec<u8>)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/recordings/");
     let names = ["smolvlm-256m-bf16-sgdm", "llama-4layers-trl-sft-ckpt"];

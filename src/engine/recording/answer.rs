@@ -9,7 +9,7 @@ use crate::report::{BreakdownNode, JudgedTarget, Phase, Prediction, StepBytes};
 use crate::units::Bytes;
 use crate::verdict::Fit;
 
-/// A prediction line's figures, what was recorded, and what they consist of.
+/// A prediction's figures, the recorded run, and the breakdown of its memory, for JSON output.
 #[derive(Debug, Clone, Serialize)]
 pub struct Answer<'a> {
     recording: &'a About,
@@ -21,14 +21,14 @@ pub struct Answer<'a> {
     first: StepBytes,
     fragmentation: Bytes,
     breakdown: &'a BreakdownNode,
-    /// Answers to what the script asked of the allocator, in order; null for what is not followed.
+    /// Answers to the script's questions to the allocator, in order; null for questions that are not supported.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     asked: &'a [Asked],
 }
 
 impl Played {
-    /// The answer for a card that holds `outside` bytes outside PyTorch's allocator; `target` is what the run is held
-    /// against, with its name.
+    /// Builds the answer for a card that holds `outside` bytes outside PyTorch's allocator; `target` names the memory
+    /// limit and says whether the run fits.
     pub fn answer<'a>(&'a self, target: Option<(&'a str, &'a Fit)>, outside: Bytes) -> Answer<'a> {
         let report = &self.report;
         Answer {

@@ -1,4 +1,4 @@
-//! Assigns modules to parts of a model, by the names of modules and their classes.
+//! Assigns modules to components of a model by their names and classes.
 
 use super::marks::Step;
 use super::tables::Module;
@@ -6,8 +6,8 @@ use crate::report::Phase;
 use crate::tape::log::{Event, Log, Scope, ScopeId};
 use crate::tape::{Component, Kind};
 
-/// Names of modules in transformers, timm and torchvision that begin a part; the first part of a path that is one of
-/// them, or begins or ends with it, decides.
+/// Names of modules in transformers, timm and torchvision that mark a component. Segments of a module's path must
+/// equal them to match.
 const PARTS: &[(Component, &[&str])] = &[
     (
         Component::Connector,
@@ -76,10 +76,10 @@ const PARTS: &[(Component, &[&str])] = &[
     ),
 ];
 
-/// The component of each module's scope.
+/// Returns the component of each module's scope.
 pub(super) fn of(modules: &[Module]) -> Vec<(ScopeId, Component)> {
     let named = |path: &str| path.split('.').filter_map(component).fold(None, deepest);
-    // A model without words is a tower.
+    // A model that looks up no words is a tower.
     let reads = modules.iter().any(reads_words);
     let rest = if reads {
         Component::LanguageModel
@@ -90,8 +90,8 @@ pub(super) fn of(modules: &[Module]) -> Vec<(ScopeId, Component)> {
     modules.iter().map(|module| (module.scope, component(module))).collect()
 }
 
-/// The connector lies within the tower of some models, and a head beside their decoder: what is named deeper decides,
-/// unless it only names a tower or decoder again.
+/// Returns the component of a path given that of its parents: the deeper name decides, unless it only names a tower or
+/// decoder again. Some models nest the connector in the tower, or a head beside the decoder.
 fn deepest(above: Option<Component>, here: Component) -> Option<Component> {
     match (above, here) {
         (Some(above), Component::VisionTower | Component::LanguageModel) => Some(above),
@@ -113,7 +113,7 @@ fn component(name: &str) -> Option<Component> {
     found.map(|(component, _)| *component).or_else(within)
 }
 
-/// Returns true if a module is a word embedding.
+/// Returns true if a module looks up words.
 fn reads_words(module: &Module) -> bool {
     let name = module.path.rsplit('.').next().unwrap_or_default();
     matches!(
@@ -122,8 +122,8 @@ fn reads_words(module: &Module) -> bool {
     ) || (&*module.class == "Embedding" && !name.contains("position"))
 }
 
-/// Assigns to the loss the memory that no module, or the outermost, makes between a head and its gradient, and the
-/// memory that no module makes between a forward's first operation and its backward's end.
+/// Assigns to the loss all memory that no module, or only the outermost, allocates between a head and its gradient, and
+/// all that no module allocates from a forward's first operation to the end of its backward.
 pub(super) fn name_losses(log: &mut Log, events: &[Event], steps: &[Step], root: Option<ScopeId>) {
     let loss = log.scopes.len() as ScopeId;
     log.scopes.push(Scope {
@@ -134,7 +134,7 @@ pub(super) fn name_losses(log: &mut Log, events: &[Event], steps: &[Step], root:
     });
     for step in steps {
         let ends = step.stretches.iter().skip(1).map(|(at, _)| *at).chain([step.end]);
-        // What comes before the first forward is the batch.
+        // Memory allocated before the first forward is the batch.
         for (&(begin, phase), end) in step.stretches.iter().zip(ends).skip(1) {
             let stretch = events.get(begin..end).unwrap_or_default();
             match phase {
@@ -146,7 +146,7 @@ pub(super) fn name_losses(log: &mut Log, events: &[Event], steps: &[Step], root:
     }
 }
 
-/// Assigns it in one direction of a pass: forward as it runs, backward from its end.
+/// Assigns losses in one direction of a pass: forward in order, backward from its end.
 fn losses_after_head<'a>(
     log: &mut Log,
     events: impl Iterator<Item = &'a Event>,

@@ -1,73 +1,73 @@
-//! Errors of reading and replaying a recording.
+//! Errors of reading or replaying a recording.
 
 use std::fmt;
 
 use super::fault::Fault;
 
-/// Reason why a recording cannot be replayed: the fault, its place, and the remedy.
+/// Error of reading or replaying a recording: the cause, its place, and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordingError {
-    /// It is empty or not gzipped JSON lines at all.
+    /// The file is empty, or not gzipped JSON lines.
     NotARecording,
-    /// Its format has a version that is not known.
+    /// The version of the format is unknown.
     Version(String),
-    /// It does not end with `end`.
+    /// The last line is not `end`.
     Cut {
-        /// Lines that are there.
+        /// Number of lines present.
         lines: u64,
     },
-    /// Reading or unpacking stopped.
+    /// Reading or unpacking failed.
     Unreadable {
-        /// Lines that were read before.
+        /// Number of lines read before the failure.
         lines: u64,
-        /// The system's message.
+        /// Message of the system.
         why: String,
     },
-    /// It unpacks to more bytes than are read.
+    /// The unpacked file exceeds the limit in bytes.
     TooLarge {
-        /// The most that is read.
+        /// Limit in bytes.
         most: u64,
     },
-    /// A line is not as the format says.
+    /// A line does not follow the format.
     Line {
-        /// Its number, from 1.
+        /// Number of the line, from 1.
         number: u64,
-        /// Fault of the line.
+        /// Description of the fault.
         why: String,
     },
     /// No step ran from its first to its last operation.
     NoStep,
-    /// It was made for a card whose kernels differ.
+    /// The recording was made for a card with other kernels.
     OtherCard {
-        /// The card that it was made for.
+        /// Card of the recording.
         recorded: String,
-        /// Its compute capability.
+        /// Compute capability of that card.
         has: [u32; 2],
-        /// That of the card that was asked for.
+        /// Compute capability of the requested card.
         asked: [u32; 2],
     },
-    /// A setting of the allocator cannot be followed.
+    /// A setting of the allocator is not supported.
     Setting(String),
-    /// It tells all sizes where one run is asked for.
+    /// The file covers all sizes, but a single run was requested.
     AllSizes,
-    /// It tells all sizes, but no structure.
+    /// The file covers all sizes, but has no structure.
     NoStructure,
-    /// A size that does not vary was asked for.
+    /// The requested size does not vary.
     UnknownSize {
-        /// Its name.
+        /// Name of the requested size.
         asked: String,
-        /// Names of those that vary.
+        /// Names of the sizes that vary.
         known: String,
     },
-    /// No recorded structure holds at the sizes that were asked for.
+    /// No recorded structure is valid at the requested sizes.
     OutOfRange {
-        /// The sizes.
+        /// Requested sizes.
         asked: String,
-        /// Sizes at which structures hold.
+        /// Sizes at which structures are valid.
         valid: String,
-        /// Two structures lie around the sizes.
+        /// True if two structures surround the requested sizes.
         between: bool,
-        /// Command that records at these sizes.
+        /// Command that records at the requested sizes.
         command: String,
     },
 }

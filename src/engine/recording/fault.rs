@@ -1,25 +1,25 @@
-//! Faults of a line.
+//! Faults of single lines.
 
 use std::fmt;
 
-/// Fault of a line, worded as the end of a sentence about it.
+/// Fault of a line, displayed as the end of a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is no JSON object of the form that its type has.
+    /// The line is not a JSON object of its type's form.
     Json(String),
-    /// It uses an id that no line before declares.
+    /// The line uses an id that no earlier line declares.
     Undeclared(&'static str, u64),
-    /// It declares another id than the next.
+    /// The line declares an id that is not the next one.
     OutOfOrder(&'static str, u64, u64),
-    /// It uses or frees memory that was freed.
+    /// The line uses or frees memory that was freed before.
     Freed(u64),
-    /// It holds more than can be.
+    /// The line exceeds a limit.
     TooMuch(&'static str),
-    /// It has strides for another number of dimensions.
+    /// The number of strides differs from the number of dimensions.
     Strides,
-    /// It ends a step, or a phase, that did not begin.
+    /// The line ends a step or a phase that did not begin.
     Mark(String),
-    /// It comes after `end`, or is a second header.
+    /// The line comes after `end`, or is a second header.
     Place,
 }
 

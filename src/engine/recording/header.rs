@@ -1,4 +1,4 @@
-//! The first line: what was recorded, where, and for which card.
+//! Header of a recording, its first line: the run, the machine and the card.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::tape::Gpu;
 pub(super) enum Format {
     /// The steps of one run.
     Recording,
-    /// Those of all sizes.
+    /// Steps at all sizes.
     Sizes,
 }
 
@@ -29,10 +29,10 @@ impl Format {
     }
 }
 
-/// The version that is read.
+/// Supported version of the format.
 const VERSION: u64 = 1;
 
-/// Facts that a recording states about itself.
+/// Header of a recording.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct Header {
     /// Version of the recorder.
@@ -41,44 +41,44 @@ pub struct Header {
     /// Versions of Python and of libraries.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
-    /// The card that was emulated.
+    /// Emulated card.
     pub gpu: Card,
     /// PyTorch's settings.
     #[serde(default, skip_serializing)]
     pub(super) settings: Settings,
-    /// Number of this process among all.
+    /// Rank of this process.
     #[serde(default)]
     pub rank: u64,
-    /// Processes that train together.
+    /// Number of processes that train together.
     #[serde(default = "one")]
     pub world: u64,
-    /// The script and its arguments, where one was run.
+    /// Script and its arguments, if one was run.
     #[serde(default)]
     pub command: Option<Vec<String>>,
-    /// Names of what varies, where all sizes are told.
+    /// Names of the sizes that vary, if the recording covers all sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
-    /// Words that name them to `--vary`, such as `batch=--batch-size:1,2,4`, where the recorder tells.
+    /// Arguments of `--vary` that name the sizes, such as `batch=--batch-size:1,2,4`, if the recorder provides them.
     #[serde(default, skip_serializing)]
     pub(super) vary: Vec<String>,
     #[serde(skip_serializing)]
     format: String,
 }
 
-/// The card that was emulated.
+/// Emulated card.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct Card {
-    /// The driver's name for it.
+    /// Name that the driver gives the card.
     pub name: String,
     /// Compute capability, major and minor.
     pub capability: [u32; 2],
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub memory: u64,
-    /// Streaming multiprocessors.
+    /// Number of streaming multiprocessors.
     pub sms: u64,
 }
 
-/// Settings that decide what the allocator or libraries take.
+/// Settings that determine the memory that the allocator and libraries take.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Settings {
@@ -91,7 +91,7 @@ const fn one() -> u64 {
     1
 }
 
-/// Fields that identify a header and its version.
+/// Type, format and version of a line, which identify a header.
 #[derive(Deserialize)]
 struct Kind {
     t: String,
@@ -100,7 +100,7 @@ struct Kind {
 }
 
 impl Header {
-    /// Reads the first line.
+    /// Parses the first line.
     pub(super) fn read(line: &str) -> Result<Self, RecordingError> {
         let kind: Kind = serde_json::from_str(line).map_err(|_| RecordingError::NotARecording)?;
         if kind.t != "header" || Format::named(&kind.format).is_none() {
@@ -131,7 +131,7 @@ impl Header {
         Format::named(&self.format).ok_or(RecordingError::NotARecording)
     }
 
-    /// The shape of the card.
+    /// Returns the properties of the card.
     pub fn gpu(&self) -> Gpu {
         let [major, minor] = self.gpu.capability;
         let capability = ComputeCapability {

@@ -7,17 +7,17 @@ use super::fault::Fault;
 use super::header::Header;
 use super::limits::MOST_LINE;
 
-/// Lines of the input.
+/// Reader of the lines of an input of limited size.
 pub(super) struct Lines<R> {
     input: Take<R>,
     most: u64,
-    /// Of the last line that was read, from 1.
+    /// Number of the last line that was read, from 1.
     number: u64,
     line: Vec<u8>,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Of an input of no more bytes than these.
+    /// Reads at most `most` bytes of the input.
     pub fn new(input: R, most: u64) -> Self {
         Self {
             input: input.take(most + 1),
@@ -27,19 +27,19 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Limits the bytes that are read from here on.
+    /// Limits the rest of the input to `most` bytes.
     pub fn at_most(mut self, most: u64) -> Self {
         self.most = most.min(self.most);
         self.input.set_limit(most.min(self.input.limit()));
         self
     }
 
-    /// The number of the last line that was read, from 1.
+    /// Returns the number of the last line that was read, from 1.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// The first line.
+    /// Reads the header, which is the first line.
     pub fn header(&mut self) -> Result<Header, RecordingError> {
         match self.next()? {
             Some(first) => Header::read(first),
@@ -47,7 +47,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Nothing but blanks follows.
+    /// Checks that only whitespace follows.
     pub fn end(&mut self) -> Result<(), RecordingError> {
         match self.next()?.is_some_and(|line| !line.trim().is_empty()) {
             true => Err(RecordingError::at(self.number, Fault::Place)),
@@ -55,7 +55,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line, without its end; none after the last.
+    /// Reads the next line without its line break; returns `None` after the last.
     pub fn next(&mut self) -> Result<Option<&str>, RecordingError> {
         self.line.clear();
         let read = (&mut self.input).take(MOST_LINE).read_until(b'\n', &mut self.line);

@@ -1,4 +1,4 @@
-//! Layout of a tensor in its storage.
+//! Layouts of tensors in their storages.
 
 use super::fault::Fault;
 use super::limits::MOST_ELEMENTS;
@@ -14,12 +14,12 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Of extents and strides; without these it is contiguous.
+    /// Builds a layout from extents and strides; contiguous if there are no strides.
     pub fn new(dtype: DType, shape: &[u64], strides: Option<&[u64]>) -> Result<Self, Fault> {
         let too_much = || Fault::TooMuch("elements in a tensor");
         let numel = shape.iter().try_fold(1u64, |all, &extent| all.checked_mul(extent));
         numel.filter(|&n| n <= MOST_ELEMENTS).ok_or_else(too_much)?;
-        // Extents around one of 0 are not in the product.
+        // An extent of 0 makes the product 0 and hides the others, so each is checked.
         if shape.iter().any(|&extent| extent > MOST_ELEMENTS) {
             return Err(too_much());
         }
@@ -33,7 +33,7 @@ impl Layout {
             all.checked_add(extent.saturating_sub(1).checked_mul(stride)?)
         });
         span.filter(|&n| n <= MOST_ELEMENTS).ok_or_else(too_much)?;
-        // A stride over which nothing steps says nothing.
+        // The stride of a dimension of extent 1 has no effect.
         let step = |(&extent, &stride): (&u64, &u64)| if extent > 1 { stride } else { stride.min(MOST_ELEMENTS) };
         let strides: Vec<u64> = shape.iter().zip(strides).map(step).collect();
         Ok(Self::strided(dtype, shape, &strides))
@@ -56,7 +56,8 @@ impl Layout {
         }
     }
 
-    /// More dimensions than any rule looks at are joined where they lie in one run.
+    /// Builds a layout with strides; merges adjacent dimensions that lie in one run if there are more than rules
+    /// support.
     fn strided(dtype: DType, shape: &[u64], strides: &[u64]) -> Self {
         if shape.contains(&0) {
             return Self::dense(dtype, &[0]);
@@ -88,7 +89,7 @@ impl Layout {
         }
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     pub fn numel(&self) -> u64 {
         self.shape.numel()
     }

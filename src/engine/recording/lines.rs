@@ -1,4 +1,4 @@
-//! The lines of a recording, as JSON.
+//! Lines of a recording, parsed from JSON.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,14 +10,14 @@ use super::number::{Count, Reference};
 use super::value::Value;
 use crate::dtype::DType;
 
-/// The type, which every line has.
+/// Type of a line, which every line has.
 #[derive(Deserialize)]
 struct Tag<'a> {
     #[serde(borrow)]
     t: Cow<'a, str>,
 }
 
-/// A line.
+/// Line of a recording.
 pub(super) enum Line<'a> {
     Op(Box<Op<'a>>),
     Triton(Box<Triton<'a>>),
@@ -36,11 +36,11 @@ pub(super) enum Line<'a> {
     ClearWorkspaces,
     Setting(Setting),
     Assumed(Assumed),
-    /// All sizes are told from here on by other lines.
+    /// Line `structure`, which only recordings of all sizes have.
     Structure,
     Header,
     End,
-    /// Lines of newer recorders, and lines that change no memory.
+    /// Line of an unknown type from a later recorder, or one that changes no memory.
     Other,
 }
 
@@ -49,7 +49,7 @@ fn json<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Fault> {
 }
 
 impl<'a> Line<'a> {
-    /// Reads one.
+    /// Parses a line.
     pub fn read(line: &'a str) -> Result<Self, Fault> {
         Ok(match &*json::<Tag<'_>>(line)?.t {
             "op" => Self::Op(json(line)?),
@@ -76,7 +76,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Returns an owned copy, independent of the text that it was read from.
+    /// Copies borrowed text, so that the line outlives its source.
     pub fn into_owned(self) -> Line<'static> {
         match self {
             Self::Op(op) => Line::Op(Box::new(op.into_owned())),
@@ -108,7 +108,7 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
-/// `fn` and `node`.
+/// Lines `fn` and `node`.
 #[derive(Deserialize)]
 pub(super) struct Named<'a> {
     pub id: u64,
@@ -125,7 +125,7 @@ impl Named<'_> {
     }
 }
 
-/// `meta`.
+/// Line `meta`.
 #[derive(Deserialize)]
 pub(super) struct Meta {
     pub id: u64,
@@ -134,7 +134,7 @@ pub(super) struct Meta {
     pub strides: Option<Vec<u64>>,
 }
 
-/// `module`.
+/// Line `module`.
 #[derive(Deserialize)]
 pub(super) struct Module<'a> {
     pub id: u64,
@@ -156,13 +156,13 @@ impl Module<'_> {
     }
 }
 
-/// `line`.
+/// Line `line`.
 #[derive(Deserialize)]
 pub(super) struct Place {
     pub id: u64,
 }
 
-/// `param`.
+/// Line `param`.
 #[derive(Deserialize)]
 pub(super) struct Param<'a> {
     pub id: u64,
@@ -191,7 +191,7 @@ impl Param<'_> {
     }
 }
 
-/// `op`.
+/// Line `op`.
 #[derive(Deserialize)]
 pub(super) struct Op<'a> {
     #[serde(borrow)]
@@ -230,12 +230,12 @@ impl Op<'_> {
         }
     }
 
-    /// Returns true if an argument changes with the sizes.
+    /// Returns true if an argument varies with the sizes.
     pub fn varies(&self) -> bool {
         self.a.iter().chain(self.k.values()).any(Value::varies)
     }
 
-    /// Returns the line with its arguments at these values of the polynomials.
+    /// Returns the operation with its varying arguments replaced by `numbers`.
     pub fn at(&self, numbers: &[i64]) -> Result<Self, Fault> {
         let value = |value: &Value| value.at(numbers);
         let named = |(name, given): (&Cow<'_, str>, &Value)| Ok((Cow::Owned((**name).to_owned()), value(given)?));
@@ -250,7 +250,7 @@ impl Op<'_> {
     }
 }
 
-/// `triton`: a kernel that was launched and not run.
+/// Line `triton`: a kernel that was launched but not run.
 #[derive(Deserialize)]
 pub(super) struct Triton<'a> {
     #[serde(borrow)]
@@ -277,33 +277,33 @@ impl Triton<'_> {
     }
 }
 
-/// `free`.
+/// Line `free`.
 #[derive(Deserialize)]
 pub(super) struct Free {
     pub s: Vec<u64>,
 }
 
-/// `mark`.
+/// Line `mark`.
 #[derive(Deserialize)]
 pub(super) struct Mark<'a> {
     #[serde(borrow)]
     pub at: Cow<'a, str>,
 }
 
-/// `ask`.
+/// Line `ask`.
 #[derive(Deserialize)]
 pub(super) struct Ask<'a> {
     #[serde(borrow)]
     pub what: Cow<'a, str>,
 }
 
-/// `setting`.
+/// Line `setting`.
 #[derive(Deserialize)]
 pub(super) struct Setting {
     pub alloc_conf: Option<String>,
 }
 
-/// `why`.
+/// Line `why`.
 #[derive(Deserialize)]
 pub(super) struct Why<'a> {
     pub s: u64,
@@ -327,7 +327,7 @@ impl Why<'_> {
     }
 }
 
-/// `assumed`.
+/// Line `assumed`.
 #[derive(Deserialize)]
 pub(super) struct Assumed {
     pub what: String,

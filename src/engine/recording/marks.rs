@@ -1,39 +1,40 @@
-//! Marks of steps and their phases among a run's events.
+//! Marks of a run: the events at which steps and their phases begin and end.
 
 use super::fault::Fault;
 use crate::report::Phase;
 
-/// A step that ran to its end, as numbers of events that come before.
+/// Completed step. Its instants are numbers of events that precede them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Step {
     pub begin: usize,
     pub end: usize,
-    /// Start of each stretch of a phase, in order; several micro-batches give several stretches.
+    /// Beginning of each stretch of a phase, in order; a phase has several if there are several micro-batches.
     pub stretches: Vec<(usize, Phase)>,
-    /// The figures of the last micro-batch: inputs are there, the loss is there, gradients are there.
+    /// Instants of the last micro-batch: the batch is ready, the loss is computed, the gradients are complete.
     pub before_forward: usize,
     pub after_forward: usize,
     pub after_backward: usize,
-    /// The optimizer is done.
+    /// Instant at which the optimizer is done.
     pub after_optimizer: usize,
     /// True if an optimizer ran.
     pub updated: bool,
-    /// Micro-batches.
+    /// Number of micro-batches.
     pub micro_batches: u64,
-    /// Items of work before the forward, the backward and the update of the last micro-batch, and before the step's end.
+    /// Numbers of work items before the forward, backward and update of the last micro-batch, and before the step's
+    /// end.
     pub work: [usize; 4],
 }
 
-/// Steps so far, and the one that runs.
+/// Completed steps, and the current one.
 #[derive(Default)]
 pub(super) struct Marks {
     steps: Vec<Step>,
     now: Option<Step>,
-    /// Forward of a micro-batch began, backward did not.
+    /// True between a micro-batch's forward and its backward.
     in_forward: bool,
-    /// Event at which the loss exists and only arithmetic with it follows.
+    /// Events and work items before the first of the latest operations that only compute with the loss.
     loss_at: Option<(usize, usize)>,
-    /// An instant that lasts until something else than a death follows.
+    /// Instant that extends over the deallocations that follow it.
     open: Option<Instant>,
 }
 
@@ -44,7 +45,7 @@ enum Instant {
 }
 
 impl Marks {
-    /// A mark, after so many events and items of work.
+    /// Records a mark after `at` events and `work` items of work.
     pub fn mark(&mut self, name: &str, (at, work): (usize, usize)) -> Result<(), Fault> {
         self.settle((at, work));
         let Some(step) = &mut self.now else {
@@ -56,7 +57,7 @@ impl Marks {
                     ..Step::default()
                 });
             }
-            // Phases of what runs before the first step, or between two, are of no step.
+            // Phases before the first step or between two belong to no step.
             return match name {
                 "step_end" => Err(Fault::Mark(name.into())),
                 _ => Ok(()),
@@ -64,7 +65,7 @@ impl Marks {
         };
         match name {
             "step" => return Err(Fault::Mark(name.into())),
-            // Of several, such as one of a reference model first, the last is the one that backward follows.
+            // If several forwards run, such as one of a reference model first, the last one before backward counts.
             "forward" => {
                 step.before_forward = at;
                 step.work[0] = work;
@@ -92,8 +93,8 @@ impl Marks {
         Ok(())
     }
 
-    /// An operation comes after so many events and items of work; `of_loss` if all that it reads and writes are single
-    /// numbers.
+    /// Records an operation after `at` events and `work` items of work; `of_loss` is true if it reads and writes only
+    /// single numbers.
     pub fn operation(&mut self, (at, work): (usize, usize), of_loss: bool) {
         self.settle((at, work));
         match of_loss {
@@ -102,7 +103,7 @@ impl Marks {
         }
     }
 
-    /// Something else than a death follows.
+    /// Closes the open instant, because something other than a deallocation follows.
     pub fn settle(&mut self, (at, work): (usize, usize)) {
         let (Some(step), Some(open)) = (&mut self.now, self.open.take()) else {
             return;
@@ -135,7 +136,7 @@ impl Marks {
         }
     }
 
-    /// Steps that ran to their end.
+    /// Returns the completed steps.
     pub fn finish(self) -> Vec<Step> {
         self.steps
     }

@@ -1,9 +1,10 @@
-//! Plays recordings: training steps that PyTorch ran without a GPU, written down operation by operation
+//! Replays recordings: training steps that PyTorch ran without a GPU, recorded operation by operation
 //! (`docs/recording.md`).
 //!
-//! [`read`] takes a recording line by line and writes births and deaths on a [`Tape`](crate::tape::Tape), with what
-//! kernels take inside, by the rules that simulated operations have (`tape/ops`). [`report`] plays these through
-//! PyTorch's allocator. [`Sizes`] holds what several recordings share, and is played at any sizes between theirs.
+//! [`read`] takes a recording line by line and writes allocations and deallocations on a [`Tape`](crate::tape::Tape),
+//! including kernels' internal memory, by the rules of simulated operations (`tape/ops`). [`report`] replays these
+//! through PyTorch's allocator. [`Sizes`] holds the common structure of several recordings, and replays at any sizes
+//! between theirs.
 
 mod answer;
 mod components;

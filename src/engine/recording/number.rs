@@ -1,4 +1,4 @@
-//! Numbers of lines that change with the sizes, and what a line names by number or in full.
+//! Numbers that vary with the sizes, and references to declarations.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Deserializer};
 
 use super::fault::Fault;
 
-/// A number that counts something: the same at all sizes, or the value of a polynomial.
+/// Nonnegative number: the same at all sizes, or the value of a polynomial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Count {
     Fixed(u64),
-    /// `$k`.
+    /// Value of polynomial `$k`.
     Varied(u32),
 }
 
 impl Count {
-    /// The number where polynomials have these values.
+    /// Returns the number, given the values of the polynomials.
     pub fn at(self, numbers: &[i64]) -> Result<u64, Fault> {
         match self {
             Self::Fixed(number) => Ok(number),
@@ -29,13 +29,13 @@ impl Count {
     }
 }
 
-/// The value of a polynomial.
+/// Returns the value of a polynomial.
 pub(super) fn varied(polynomial: u32, numbers: &[i64]) -> Result<i64, Fault> {
     let value = numbers.get(polynomial as usize);
     value.copied().ok_or(Fault::Undeclared("polynomial", polynomial.into()))
 }
 
-/// `$k` as the number of a polynomial.
+/// Parses `$k`, the number of a polynomial.
 pub(super) fn polynomial(text: &str) -> Option<u32> {
     let digits = text.strip_prefix('$')?;
     digits
@@ -69,7 +69,7 @@ impl Visitor<'_> for CountVisitor {
     }
 }
 
-/// A declared thing by its number, or in full where nothing declares it.
+/// Reference to a declaration by number, or its full text if nothing declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reference<'a> {
     Number(u64),
@@ -77,7 +77,7 @@ pub(super) enum Reference<'a> {
 }
 
 impl Reference<'_> {
-    /// Its number.
+    /// Returns the number of the declaration.
     pub fn number(&self) -> Result<u64, Fault> {
         match self {
             Self::Number(number) => Ok(*number),
@@ -88,7 +88,7 @@ impl Reference<'_> {
         }
     }
 
-    /// Returns an owned copy, independent of the text that it was read from.
+    /// Copies borrowed text, so that the reference outlives its source.
     pub fn into_owned(self) -> Reference<'static> {
         match self {
             Self::Number(number) => Reference::Number(number),

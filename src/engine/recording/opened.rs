@@ -1,4 +1,4 @@
-//! Opens whatever the recorder writes.
+//! Opens files of the recorder: one run, or all sizes.
 
 use std::io::BufRead;
 
@@ -11,19 +11,19 @@ use super::sizes::Sizes;
 use super::{reader, sizes};
 use crate::tape::Gpu;
 
-/// Content of a file that the recorder wrote.
+/// Content of a recorder's file.
 pub enum Opened {
     /// The steps of one run.
     Run(Box<Run>),
-    /// Those of all sizes.
+    /// Steps at all sizes.
     Sizes(Box<Sizes>),
 }
 
-/// Reads a file of the recorder that is unpacked, a run as it runs on `gpu`; on the card that it was made for, where none
-/// is given.
+/// Reads an unpacked file of the recorder. A run is read for `gpu`, or for the card that it was made for if there is
+/// none.
 ///
 /// # Errors
-/// As [`read`](super::read).
+/// Fails like [`read`](super::read).
 pub fn open(input: impl BufRead, gpu: Option<Gpu>) -> Result<Opened, RecordingError> {
     let mut lines = Lines::new(input, MOST_BYTES);
     let header = lines.header()?;

@@ -1,4 +1,4 @@
-//! Writes a recording's operations and frees on a tape.
+//! Replays a recording's operations and frees on a tape.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,23 +17,23 @@ use crate::tape::log::StorageId;
 use crate::tape::work::Chore;
 use crate::tape::{Kind, Storage, Tape, Why};
 
-/// A tape, and what a recording's numbers mean on it.
+/// Tape, and the recording's declarations and storages on it.
 pub(super) struct Player {
     pub tape: Tape,
     pub tables: Tables,
     pub marks: Marks,
     pub cues: Vec<(usize, Cue)>,
     pub streams: Vec<(StorageId, u32)>,
-    /// Operations whose inside no rule tells, and how often they ran.
+    /// Operations whose internal memory is unknown, with the number of their calls.
     pub unknown: BTreeMap<Name, u64>,
     pub operations: u64,
     pub host: Host,
     storages: Vec<Slot>,
 }
 
-/// A storage of the recording.
+/// Storage of the recording.
 pub(super) struct Slot {
-    /// While it lives.
+    /// Memory of the storage; `None` once it is freed.
     pub storage: Option<Storage>,
     id: Option<StorageId>,
 }
@@ -53,17 +53,17 @@ impl Player {
         }
     }
 
-    /// Storages so far.
+    /// Returns the number of storages so far.
     pub fn count(&self) -> u64 {
         self.storages.len() as u64
     }
 
-    /// The tape's number of a storage; none of one without memory.
+    /// Returns the tape's id of a storage; `None` for one without memory.
     pub fn id_of(&self, storage: u64) -> Option<StorageId> {
         self.storages.get(usize::try_from(storage).ok()?)?.id
     }
 
-    /// `op`.
+    /// Replays a line `op`.
     pub fn operation(&mut self, line: &lines::Op<'_>) -> Result<(), Fault> {
         if line.varies() {
             return self.run(&line.at(&self.tables.numbers)?);
@@ -71,7 +71,7 @@ impl Player {
         self.run(line)
     }
 
-    /// An operation whose arguments are known.
+    /// Replays an operation whose arguments are all known.
     fn run(&mut self, line: &lines::Op<'_>) -> Result<(), Fault> {
         let name = *declared(&self.tables.operations, "function", line.f.number()?)?;
         let scope = self.tables.scope(line.module)?;
@@ -79,7 +79,7 @@ impl Player {
             .v
             .map(|node| declared(&self.tables.nodes, "node", node))
             .transpose()?;
-        // What checkpointing computes again is no gradient.
+        // Activations that checkpointing recomputes are not gradients.
         let gradient = line.b == 1 && node.is_some_and(|node| !node.contains("Checkpoint"));
         self.tables.knows_place(line.l)?;
         let fresh = self.fresh(line)?;
@@ -116,12 +116,12 @@ impl Player {
         Ok(())
     }
 
-    /// Events and items of work so far.
+    /// Returns the numbers of events and of work items so far.
     fn at(&self) -> (usize, usize) {
         (self.tape.mark(), self.tape.work_mark())
     }
 
-    /// `triton`.
+    /// Replays a line `triton`.
     pub fn triton(&mut self, line: &lines::Triton<'_>) -> Result<(), Fault> {
         self.tables.scope(line.module)?;
         let name = self.tables.keep(&line.name)?;
@@ -131,7 +131,7 @@ impl Player {
         Ok(())
     }
 
-    /// Memory that the operation makes, in the order of its results.
+    /// Returns the memory that an operation allocates, in the order of its results.
     fn fresh(&self, line: &lines::Op<'_>) -> Result<Vec<Fresh>, Fault> {
         let first = self.count();
         let mut outputs: BTreeMap<u64, (usize, u32)> = BTreeMap::new();
@@ -166,7 +166,7 @@ impl Player {
         Ok(all)
     }
 
-    /// Returns true if everything that it names exists.
+    /// Checks that everything an operation refers to exists.
     fn check(&self, line: &lines::Op<'_>, fresh: &[Fresh]) -> Result<(), Fault> {
         let known = self.count();
         let after = known + fresh.len() as u64;
@@ -195,7 +195,7 @@ impl Player {
         Ok(())
     }
 
-    /// Returns true if it reads and writes single numbers only: arithmetic on the loss.
+    /// Returns true if the operation reads and writes only single numbers, such as arithmetic on the loss.
     fn is_of_loss(&self, line: &lines::Op<'_>) -> bool {
         let mut any = false;
         let mut all = true;
@@ -209,7 +209,7 @@ impl Player {
         any && all
     }
 
-    /// `free`.
+    /// Replays a line `free`.
     pub fn free(&mut self, line: &lines::Free) -> Result<(), Fault> {
         for &id in &line.s {
             let slot = self.slot(id)?;
@@ -226,7 +226,7 @@ impl Player {
             .ok_or(Fault::Undeclared("storage", id))
     }
 
-    /// The memory of a storage that lives.
+    /// Returns the memory of a live storage.
     fn living(&self, id: u64) -> Result<&Storage, Fault> {
         let at = usize::try_from(id).ok();
         let slot = at.and_then(|at| self.storages.get(at));
@@ -234,12 +234,12 @@ impl Player {
         slot.storage.as_ref().ok_or(Fault::Freed(id))
     }
 
-    /// `param`.
+    /// Replays a line `param`.
     pub fn param(&mut self, line: &lines::Param<'_>) -> Result<(), Fault> {
         let adapter = line.name.contains("lora_");
         let param = self.tables.param(line)?;
         let (name, scope, buffer) = (param.name, param.scope, param.buffer);
-        // A parameter may lie on the host, and a tied one was told before.
+        // A parameter may lie on the host, and a tied one was declared before.
         let storage = self.living(line.s)?;
         let why = match (buffer, adapter) {
             (true, _) => Why::Buffer,
@@ -251,7 +251,7 @@ impl Player {
         Ok(())
     }
 
-    /// `why`.
+    /// Replays a line `why`.
     pub fn why(&mut self, line: &lines::Why<'_>) -> Result<(), Fault> {
         let node = match line.v {
             Some(id) => Some(*declared(&self.tables.nodes, "node", id)?),
@@ -307,19 +307,19 @@ impl Player {
         matches!(self.tape.kind_of(storage), Some((Kind::Temporary, _)))
     }
 
-    /// Follows a call of the script to the allocator.
+    /// Records a call of the script that queries or changes the allocator.
     pub fn cue(&mut self, cue: Cue) {
         let at = self.at();
         self.marks.settle(at);
         self.cues.push((at.0, cue));
     }
 
-    /// `ask`.
+    /// Replays a line `ask`.
     pub fn ask(&mut self, line: &lines::Ask<'_>) {
         self.cue(Cue::Ask(Question::named(&line.what)));
     }
 
-    /// `mark`.
+    /// Replays a line `mark`.
     pub fn mark(&mut self, line: &lines::Mark<'_>) -> Result<(), Fault> {
         if line.at == "backward" {
             self.tape.chore(Chore::Backward);
@@ -329,5 +329,5 @@ impl Player {
     }
 }
 
-/// An argument that is not there.
+/// Stands for an argument that is not given.
 pub(super) const NOTHING: Value = Value::Null;

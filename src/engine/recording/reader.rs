@@ -16,22 +16,22 @@ use crate::allocator::Options;
 use crate::simulate::Work;
 use crate::tape::{Gpu, Tape};
 
-/// Most assumptions that are kept; a recording sums them up.
+/// Maximum number of assumptions kept; a recording groups them.
 const MOST_ASSUMED: usize = 256;
 
-/// Items of work for which there is room at once.
+/// Initial capacity for items of work.
 const USUAL_WORK: usize = 1 << 16;
 
-/// Reads a recording that is unpacked, as it runs on `gpu`; on the card that it was made for, where none is given.
+/// Reads an unpacked recording for `gpu`, or for the card that it was made for if there is none.
 ///
 /// # Errors
-/// When it is no recording, is cut, has another version, is too large, or a line is not as the format says; when the
-/// card runs other kernels than the one that it was made for; when no step ran to its end.
+/// If the input is no recording, is cut, has an unknown version, is too large, or has a line that does not follow the
+/// format; if the card runs other kernels than the recorded one; if no step ran to its end.
 pub fn read(input: impl BufRead, gpu: Option<Gpu>) -> Result<Run, RecordingError> {
     read_at_most(input, gpu, MOST_BYTES)
 }
 
-/// Reads a recording of at most this many bytes.
+/// Reads a recording of at most `most` bytes.
 pub(super) fn read_at_most(input: impl BufRead, gpu: Option<Gpu>, most: u64) -> Result<Run, RecordingError> {
     let mut lines = Lines::new(input, most);
     let header = lines.header()?;
@@ -60,7 +60,7 @@ pub(super) fn read_rest<R: BufRead>(
     reader.finish()
 }
 
-/// State of reading: everything read so far.
+/// State of reading a recording.
 pub(super) struct Reader {
     header: Header,
     options: Options,
@@ -92,7 +92,7 @@ impl Reader {
         })
     }
 
-    /// Plays a line.
+    /// Replays a line.
     pub fn line(&mut self, line: &Line<'_>) -> Result<(), Fault> {
         let player = &mut self.player;
         match line {
@@ -120,7 +120,7 @@ impl Reader {
         Ok(())
     }
 
-    /// An allocator that is set otherwise while it runs has the last of its settings.
+    /// Replaces the allocator's options; if they change during a run, the last ones count.
     fn setting(&mut self, line: &lines::Setting) -> Result<(), Fault> {
         if let Some(conf) = &line.alloc_conf {
             self.options = settings::options(conf).map_err(|error| Fault::Json(error.to_string()))?;
@@ -139,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// The run, once all lines are there.
+    /// Returns the run after all lines are read.
     pub fn finish(self) -> Result<Run, RecordingError> {
         let Self {
             header,
@@ -163,7 +163,7 @@ impl Reader {
         let last = steps.last().cloned().unwrap_or_default();
         let components = components::of(&player.tables.modules);
         let root = player.tables.modules.first().map(|root| root.scope);
-        // What lives to the end dies with the player: that is no part of the run.
+        // Storages that live to the end are freed with the player, which is not part of the run.
         let mut log = player.tape.clone().finish();
         let mut events = std::mem::take(&mut log.events);
         events.truncate(end);

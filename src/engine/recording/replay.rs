@@ -1,4 +1,4 @@
-//! Plays a run through PyTorch's allocator, step by step, as the script had it.
+//! Replays a run through PyTorch's allocator, step by step.
 
 use super::marks::Step;
 use super::run::{Cue, Question, Run};
@@ -11,35 +11,35 @@ use crate::tape::Kind;
 use crate::tape::log::StorageId;
 use crate::units::Bytes;
 
-/// The allocator's figures over a recorded run.
+/// Figures of the allocator over a recorded run.
 pub(super) struct Replay {
     /// Allocated bytes before the first step.
     pub after_model: Bytes,
     /// Figures of each step.
     pub steps: Vec<StepBytes>,
-    /// Highest reserved bytes of the steps, by where segments lie.
+    /// Highest reserved bytes of the steps, for each placement of segments.
     pub reserved: Vec<Reserved>,
     /// Bytes of each storage's block.
     pub block_bytes: BlockBytes,
-    /// Storages that live before the last step.
+    /// Storages live before the last step.
     pub initial: Vec<StorageId>,
     /// Number of events of the last step before its highest total.
     pub peak: usize,
-    /// Figures that the script asked for, in order.
+    /// Answers to the script's questions, in order.
     pub asked: Vec<Asked>,
 }
 
-/// The answer to a question of the script; nothing to one that is not followed.
+/// Answer to a question of the script; `None` if the question is not supported.
 pub type Asked = Option<Bytes>;
 
-/// Replays a run in a fresh process, and its segments in others.
+/// Replays a run in a fresh process, then in used ones with segments placed in other orders.
 pub(super) fn replay(run: &Run) -> Result<Replay, OutOfMemory> {
     let (mut replay, fresh) = played(run, Box::new(DriverAddresses::default()), false)?;
     replay.reserved.push(Reserved {
         layout: SegmentLayout::FreshProcess,
         ..fresh
     });
-    // With expandable segments their order decides nothing.
+    // The order of segments has no effect on expandable ones.
     if run.options.expandable_segments {
         return Ok(replay);
     }
@@ -54,7 +54,7 @@ pub(super) fn replay(run: &Run) -> Result<Replay, OutOfMemory> {
     Ok(replay)
 }
 
-/// Applies the calls that follow this many events.
+/// Action after a number of events.
 #[derive(Clone, Copy)]
 enum Stop {
     StepBegins(usize),
@@ -71,7 +71,7 @@ enum Mark {
     AfterBackward,
 }
 
-/// All stops of a run, in order.
+/// Returns all stops of a run, in order.
 fn stops(run: &Run) -> Vec<(usize, Stop)> {
     let mut stops: Vec<(usize, Stop)> = run.cues.iter().map(|&(at, cue)| (at, Stop::Cue(cue))).collect();
     for (number, step) in run.steps.iter().enumerate() {
@@ -101,12 +101,12 @@ fn stops(run: &Run) -> Vec<(usize, Stop)> {
     stops
 }
 
-/// Figures as they are read.
+/// Figures read so far.
 struct Meter {
     steps: Vec<StepBytes>,
-    /// The step and phase that run.
+    /// Current step and phase.
     now: Option<(usize, Phase)>,
-    /// Highest allocated and reserved bytes since the script set them back.
+    /// Highest allocated and reserved bytes since the script last reset them.
     script: [Bytes; 2],
     /// Highest reserved bytes within steps.
     reserved: Bytes,
@@ -114,7 +114,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// Reads peaks since the last stop.
+    /// Reads the peaks since the last stop.
     fn read(&mut self, player: &mut Player) {
         let allocator = player.allocator();
         let peaks = [allocator.peak_allocated(), allocator.peak_reserved()];
@@ -160,7 +160,7 @@ impl Meter {
     }
 }
 
-/// Plays a run with segments where `source` puts them, in a process that is `used` or fresh.
+/// Replays a run in a process that is `used` or fresh, with segments placed by `source`.
 fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Replay, Reserved), OutOfMemory> {
     let allocator = CachingAllocator::with_source(run.options.clone(), source);
     let mut player = Player::new(run.log.births.requests_from(0), &run.streams, allocator);
@@ -176,7 +176,7 @@ fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Repl
     for (at, stop) in stops(run) {
         let at = at.min(run.events.len());
         if used && done == 0 && at > 0 {
-            // What the process has cached when the script makes its first tensor.
+            // Fills the cache that the process holds when the script allocates its first tensor.
             player.leave_behind(&workspaces(run))?;
             player.reset_peaks();
         }
@@ -222,7 +222,7 @@ fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Repl
     Ok((replay, reserved))
 }
 
-/// Bytes of the batch that lives.
+/// Returns the bytes of live batch tensors.
 fn inputs(run: &Run, player: &Player) -> Bytes {
     let live = player.lasting().storages().into_iter();
     let inputs = live.filter(|&id| run.log.births[id as usize].kind == Kind::Input);
@@ -230,7 +230,7 @@ fn inputs(run: &Run, player: &Player) -> Bytes {
     inputs.map(|id| Bytes::new(blocks.of(id))).sum()
 }
 
-/// Workspaces of libraries in the large pool, which a run before leaves cached.
+/// Returns the large-pool workspaces of libraries, which an earlier run leaves cached.
 fn workspaces(run: &Run) -> Vec<StorageId> {
     let births = run.log.births.iter().enumerate();
     births

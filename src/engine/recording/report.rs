@@ -1,4 +1,4 @@
-//! The report of a recorded run.
+//! Reports of recorded runs.
 
 use super::error::RecordingError;
 use super::replay::{Asked, replay};
@@ -7,20 +7,20 @@ use super::warnings::warnings;
 use crate::report::{Breakdown, Phase, Recorded, Report, Timeline};
 use crate::units::Bytes;
 
-/// A run that was played.
+/// Report of a replayed run.
 pub struct Played {
-    /// Facts about the recording.
+    /// Description of the recorded run.
     pub about: About,
-    /// Report of its last step.
+    /// Memory of its last step.
     pub report: Report,
     /// Answers to the script's questions about memory, in order.
     pub asked: Vec<Asked>,
 }
 
-/// Plays a run through the allocator; the report is that of its last step.
+/// Replays a run through the allocator and reports its last step.
 ///
 /// # Errors
-/// When the allocator refuses a request, which without a limit no training does.
+/// If the allocator refuses a request, which does not happen without a limit.
 pub fn report(run: Run) -> Result<Played, RecordingError> {
     let replay = replay(&run).map_err(|error| RecordingError::Setting(error.to_string()))?;
     let (Some(first), Some(steady), Some(step)) = (replay.steps.first(), replay.steps.last(), run.steps.last()) else {

@@ -1,4 +1,4 @@
-//! A recorded run, ready to be replayed.
+//! Recorded runs, read from recordings.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,41 +11,41 @@ use crate::simulate::{Recording, Step, StepMarks, Work};
 use crate::tape::log::{Event, Log, StorageId};
 use crate::units::Bytes;
 
-/// Facts about a recording other than its memory.
+/// Description of a recorded run, apart from its memory.
 #[derive(Debug, Clone, Serialize)]
 pub struct About {
-    /// The class of the model, such as `Qwen2VLForConditionalGeneration`; empty where no module ran.
+    /// Class of the model, such as `Qwen2VLForConditionalGeneration`; empty if no module ran.
     pub model: String,
     /// Header of the recording.
     #[serde(flatten)]
     pub header: Header,
-    /// Steps that ran to their end.
+    /// Number of completed steps.
     pub steps: usize,
-    /// Operations of the whole recording.
+    /// Number of operations in the whole recording.
     pub operations: u64,
-    /// The sizes, where the recording tells all.
+    /// Sizes of the run, if the recording covers all sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Point>,
-    /// Results that follow assumptions.
+    /// Assumptions about values that are unknown without a GPU.
     pub assumed: Vec<Assumed>,
-    /// Operations whose kernels take memory that no rule tells, each with how often it ran.
+    /// Operations whose kernels take unknown memory, with the number of their calls.
     pub unknown: Vec<(&'static str, u64)>,
-    /// Kernels of which only the memory that they read and write tells the time, each with how often it ran.
+    /// Kernels timed only by the memory that they read and write, with the number of their launches.
     pub untimed: Vec<(&'static str, u64)>,
 }
 
-/// Sizes at which all are told, and where that holds.
+/// Sizes of a run, and the range in which they are exact.
 #[derive(Debug, Clone, Serialize)]
 pub struct Point {
     /// Sizes by name.
     pub sizes: Vec<(String, u64)>,
-    /// The least and highest recorded value of each.
+    /// Least and highest recorded value of each size.
     pub exact: Vec<(String, [u64; 2])>,
 }
 
-/// A recorded run with what kernels take inside, ready to be played through the allocator.
+/// Recorded run including kernels' internal memory, ready to be replayed through the allocator.
 pub struct Run {
-    /// Facts about the recording.
+    /// Description of the run.
     pub about: About,
     pub(super) options: Options,
     pub(super) log: Log,
@@ -60,41 +60,41 @@ pub struct Run {
     pub(super) parameters: Vec<(StorageId, bool)>,
 }
 
-/// A result that depends on unknown floats, and the value assumed for it.
+/// Assumption about a result that depends on unknown floats.
 #[derive(Debug, Clone, Serialize)]
 pub struct Assumed {
-    /// The operation.
+    /// Operation that the assumption concerns.
     pub what: String,
-    /// Value assumed for its result.
+    /// Assumed result.
     pub how: String,
-    /// Number of times.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// A call of the script to the allocator.
+/// Call of the script that queries or changes the allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cue {
     /// `torch.cuda.empty_cache()`.
     EmptyCache,
     /// `torch.cuda.reset_peak_memory_stats()`.
     ResetPeak,
-    /// A figure.
+    /// Query of a figure.
     Ask(Question),
 }
 
-/// A figure that a script asks for.
+/// Figure that a script queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
     Allocated,
     MostAllocated,
     Reserved,
     MostReserved,
-    /// One that is not followed.
+    /// Unsupported query.
     Other,
 }
 
 impl Question {
-    /// By the function's name.
+    /// Returns the question that a function's name asks.
     pub fn named(name: &str) -> Self {
         match name {
             "memory_allocated" => Self::Allocated,
@@ -112,34 +112,34 @@ impl Run {
         self.options.expandable_segments
     }
 
-    /// The run under an allocator whose segments grow, or do not.
+    /// Sets whether the allocator's segments grow.
     pub fn with_expandable_segments(mut self, on: bool) -> Self {
         self.options.expandable_segments = on;
         self
     }
 
-    /// Returns the log that describes each storage.
+    /// Returns the log, which describes each storage.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Births and deaths, in order.
+    /// Returns allocations and deallocations, in order.
     pub fn all_events(&self) -> &[Event] {
         &self.events
     }
 
-    /// Between which events the last step lies.
+    /// Returns the numbers of events before the last step's begin and end.
     pub fn last_span(&self) -> Option<[usize; 2]> {
         self.steps.last().map(|step| [step.begin, step.end])
     }
 
-    /// Births and deaths before the first step.
+    /// Returns allocations and deallocations before the first step.
     pub fn build(&self) -> &[Event] {
         let begin = self.steps.first().map_or(0, |step| step.begin);
         &self.events[..begin]
     }
 
-    /// The last step, whose marks are those of its last micro-batch.
+    /// Returns the last step, with the marks of its last micro-batch.
     pub fn last_step(&self) -> Step {
         self.steps.last().map_or_else(
             || Step {
@@ -150,7 +150,7 @@ impl Run {
         )
     }
 
-    /// A step's events up to `end`, and where its phases begin among them.
+    /// Returns a step's events up to `end`, and the beginnings of its phases among them.
     fn step(&self, step: &marks::Step, end: usize) -> Step {
         Step {
             events: self.events[step.begin..end].to_vec(),
@@ -163,12 +163,12 @@ impl Run {
         }
     }
 
-    /// Returns the settings of the allocator.
+    /// Returns the options of the allocator.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The run as one whose last step goes on for ever: what that one frees of the step before it frees of itself.
+    /// Converts the run into one whose last step repeats: storages of the previous step that it frees become its own.
     pub fn into_recording(mut self) -> Recording {
         let (build, first, steady) = match self.steps.len() {
             0 => (self.events.clone(), self.last_step(), self.last_step()),
@@ -194,7 +194,7 @@ impl Run {
         }
     }
 
-    /// Splits the events into those before the first step, that step, and the last step, which is made to follow itself.
+    /// Returns the events before the first step, that step, and the last, which is renamed to follow itself.
     fn going_on(&self, count: usize) -> (Vec<Event>, Step, Step) {
         let [first, before, last] = [0, count - 2, count - 1].map(|i| &self.steps[i]);
         let mut one = self.step(first, self.steps[1].begin);
@@ -203,7 +203,7 @@ impl Run {
         for (begin, events) in [(first.begin, &mut one.events), (before.begin, &mut steady.events)] {
             let next = self.steps.iter().find(|step| step.begin > begin);
             let (end, until) = next.map_or((last.end, last.end), |step| (step.begin, step.end));
-            // What the step after it frees of what it leaves.
+            // Storages left by this step that the next one frees.
             let dead: BTreeSet<StorageId> = self.deaths(end, until).collect();
             let freed: Vec<StorageId> = self
                 .left(begin, end)
@@ -220,7 +220,7 @@ impl Run {
         (self.events[..first.begin].to_vec(), one, steady)
     }
 
-    /// Storages that are born between two events and live at the second, in order of birth.
+    /// Returns storages allocated between two events and live at the second, in order of allocation.
     fn left(&self, begin: usize, end: usize) -> Vec<StorageId> {
         let dead: BTreeSet<StorageId> = self.deaths(begin, end).collect();
         let born = self.events[begin..end].iter().filter(|event| event.is_birth());
@@ -229,13 +229,13 @@ impl Run {
             .collect()
     }
 
-    /// Storages that die between two events.
+    /// Returns storages freed between two events.
     fn deaths(&self, begin: usize, end: usize) -> impl Iterator<Item = StorageId> {
         let events = self.events[begin..end].iter();
         events.filter(|event| !event.is_birth()).map(|event| event.storage())
     }
 
-    /// Those of one step by their likes of another: of as many bytes, by the same operation of the same module.
+    /// Maps storages of one step to those of another with the same bytes, operation and module.
     fn matched(&self, ids: &[StorageId], others: &[StorageId]) -> BTreeMap<StorageId, StorageId> {
         let key = |id: StorageId| {
             let birth = &self.log.births[id as usize];

@@ -1,4 +1,4 @@
-//! PyTorch's settings of the allocator and of workspaces, as the environment has them.
+//! Parses PyTorch's settings of the allocator and of workspaces from the environment's variables.
 
 use super::error::RecordingError;
 use super::header::Settings;
@@ -6,7 +6,7 @@ use crate::allocator::{Options, RoundupDivisions};
 use crate::tape::WorkspaceSizes;
 use crate::units::Bytes;
 
-/// `PYTORCH_CUDA_ALLOC_CONF` as options (`c10/core/AllocatorConfig.cpp`).
+/// Parses `PYTORCH_CUDA_ALLOC_CONF` (`c10/core/AllocatorConfig.cpp`).
 pub(super) fn options(conf: &str) -> Result<Options, RecordingError> {
     let mut options = Options::default();
     for entry in entries(conf) {
@@ -31,7 +31,7 @@ pub(super) fn options(conf: &str) -> Result<Options, RecordingError> {
             }
             "backend" if value == "native" => {}
             "backend" => return Err(refused()),
-            // The rest concerns pinned memory, CUDA graphs and threads.
+            // Other entries concern pinned memory, CUDA graphs and threads.
             _ => {}
         }
     }
@@ -42,7 +42,7 @@ fn mib(number: u64) -> Option<Bytes> {
     (number < 1 << 24).then(|| Bytes::mib(number))
 }
 
-/// Entries between commas, of which those in brackets separate none.
+/// Splits entries at commas outside brackets.
 fn entries(conf: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     conf.split(move |letter| {
@@ -53,7 +53,7 @@ fn entries(conf: &str) -> impl Iterator<Item = &str> {
     .filter(|entry| !entry.is_empty())
 }
 
-/// Sizes of workspaces that are set.
+/// Returns the configured sizes of workspaces.
 pub(super) fn workspaces(settings: &Settings) -> WorkspaceSizes {
     WorkspaceSizes {
         cublas: cublas(&settings.cublas_workspace),
@@ -67,7 +67,7 @@ pub(super) fn workspaces(settings: &Settings) -> WorkspaceSizes {
     }
 }
 
-/// `CUBLAS_WORKSPACE_CONFIG`: pairs of KiB and how many of them, such as `:4096:2:16:8`
+/// Parses `CUBLAS_WORKSPACE_CONFIG`: pairs of a size in KiB and a count, such as `:4096:2:16:8`
 /// (`parseChosenWorkspaceSize` in `aten/src/ATen/cuda/CublasHandlePool.cpp`).
 fn cublas(conf: &str) -> Option<u64> {
     let numbers: Option<Vec<u64>> = conf.split(':').skip(1).map(|n| n.parse().ok()).collect();

@@ -1,4 +1,4 @@
-//! Tables that a recording declares once and refers to by number.
+//! Tables of a recording's declarations, by number.
 
 use super::fault::Fault;
 use super::layout::Layout;
@@ -16,38 +16,38 @@ pub(super) struct Tables {
     pub modules: Vec<Module>,
     pub nodes: Vec<Name>,
     pub params: Vec<Param>,
-    /// Values of polynomials, where all sizes are told.
+    /// Values of the polynomials, if the recording covers all sizes.
     pub numbers: Vec<i64>,
     places: u64,
-    /// Bytes of names so far.
+    /// Bytes of all names so far.
     named: usize,
 }
 
-/// A module of the model.
+/// Module of the model.
 pub(super) struct Module {
-    /// Its path from the root, such as `model.layers.0.self_attn`.
+    /// Path from the root, such as `model.layers.0.self_attn`.
     pub path: Box<str>,
-    /// Its class.
+    /// Class of the module.
     pub class: Box<str>,
-    /// Number on the tape.
+    /// Scope of the module on the tape.
     pub scope: ScopeId,
 }
 
-/// A parameter or buffer.
+/// Parameter or buffer of a module.
 pub(super) struct Param {
-    /// Its own name, without its module's.
+    /// Name without the module's path.
     pub name: Name,
-    /// Its module's scope.
+    /// Scope of the module.
     pub scope: ScopeId,
-    /// Its storage.
+    /// Number of the storage.
     pub storage: u64,
-    /// Elements.
+    /// Number of elements.
     pub elements: u64,
     pub trainable: bool,
     pub buffer: bool,
 }
 
-/// A declared thing, or why there is none.
+/// Returns a declaration, or a fault if the id is undeclared.
 pub(super) fn declared<'a, T>(all: &'a [T], what: &'static str, id: u64) -> Result<&'a T, Fault> {
     let at = usize::try_from(id).ok();
     at.and_then(|at| all.get(at)).ok_or(Fault::Undeclared(what, id))
@@ -63,13 +63,13 @@ fn next(what: &'static str, id: u64, count: usize) -> Result<(), Fault> {
 }
 
 impl Tables {
-    /// Keeps a name.
+    /// Interns a name.
     pub fn keep(&mut self, text: &str) -> Result<Name, Fault> {
         self.count(text.len())?;
         Ok(names::keep(text))
     }
 
-    /// Counts the bytes of a name.
+    /// Counts the bytes of a name towards the limit.
     fn count(&mut self, bytes: usize) -> Result<(), Fault> {
         self.named += bytes + size_of::<Name>();
         if self.named > MOST_NAMED {
@@ -78,7 +78,7 @@ impl Tables {
         Ok(())
     }
 
-    /// `fn`.
+    /// Adds a line `fn`.
     pub fn operation(&mut self, line: &lines::Named<'_>) -> Result<(), Fault> {
         next("function", line.id, self.operations.len())?;
         let name = self.keep(&line.name)?;
@@ -86,7 +86,7 @@ impl Tables {
         Ok(())
     }
 
-    /// `node`.
+    /// Adds a line `node`.
     pub fn node(&mut self, line: &lines::Named<'_>) -> Result<(), Fault> {
         next("node", line.id, self.nodes.len())?;
         let name = self.keep(&line.name)?;
@@ -94,7 +94,7 @@ impl Tables {
         Ok(())
     }
 
-    /// `meta`.
+    /// Adds a line `meta`.
     pub fn meta(&mut self, line: &lines::Meta) -> Result<(), Fault> {
         next("meta", line.id, self.layouts.len())?;
         let layout = Layout::new(line.dtype, &line.shape, line.strides.as_deref())?;
@@ -102,7 +102,7 @@ impl Tables {
         Ok(())
     }
 
-    /// `line`.
+    /// Adds a line `line`.
     pub fn place(&mut self, line: &lines::Place) -> Result<(), Fault> {
         next("line", line.id, usize::try_from(self.places).unwrap_or(usize::MAX))?;
         self.places += 1;
@@ -117,7 +117,7 @@ impl Tables {
         }
     }
 
-    /// `module`.
+    /// Adds a line `module`.
     pub fn module(&mut self, tape: &Tape, line: &lines::Module<'_>) -> Result<(), Fault> {
         next("module", line.id, self.modules.len())?;
         let (parent, prefix) = match line.parent {
@@ -143,12 +143,12 @@ impl Tables {
         Ok(())
     }
 
-    /// The scope of a module; the run's, where none is named.
+    /// Returns the scope of a module, or of the run if there is none.
     pub fn scope(&self, module: Option<u64>) -> Result<ScopeId, Fault> {
         module.map_or(Ok(0), |id| Ok(declared(&self.modules, "module", id)?.scope))
     }
 
-    /// `param`.
+    /// Adds a line `param`.
     pub fn param(&mut self, line: &lines::Param<'_>) -> Result<&Param, Fault> {
         next("param", line.id, self.params.len())?;
         let elements = declared(&self.layouts, "meta", line.m.number()?)?.numel();

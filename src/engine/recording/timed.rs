@@ -1,4 +1,4 @@
-//! Setup and work of a recorded step, as the estimate of its time needs them.
+//! Setup and work of a recorded step, as inputs of the time estimate.
 
 use super::run::Run;
 use crate::Setup;
@@ -33,12 +33,13 @@ impl Run {
         }
     }
 
-    /// Puts the log of [`Self::take_work`] back.
+    /// Puts the log from [`Self::take_work`] back.
     pub fn put_log(&mut self, log: Log) {
         self.log = log;
     }
 
-    /// The part of a setup that decides samples and tokens per second: the batch's extents, micro-batches and the type of products.
+    /// Returns the part of a setup that determines samples and tokens per second: extents of the batch, micro-batches
+    /// and the type of products.
     pub fn setup(&self) -> Setup {
         let inputs = || self.log.births.iter().filter(|birth| birth.kind == Kind::Input);
         let ids = inputs()
@@ -62,7 +63,7 @@ impl Run {
         }
     }
 
-    /// The type of most of the arithmetic of products.
+    /// Returns the type in which most arithmetic of products is done.
     fn precision(&self) -> Precision {
         let mut most = (0u128, DType::Bf16);
         for item in self.work.forward() {

@@ -9,33 +9,33 @@ use super::fault::Fault;
 use super::number;
 use crate::dtype::DType;
 
-/// An argument or a result.
+/// Argument or result of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Null,
     Bool(bool),
     Int(i64),
     Float(f64),
-    /// The value of a polynomial, where all sizes are told.
+    /// Value of a polynomial, if the recording covers all sizes.
     Varied(u32),
     Dtype(DType),
     Tensor(TensorRef),
     List(Vec<Value>),
-    /// Anything that no rule asks for.
+    /// Value that no rule uses.
     Other,
 }
 
-/// A tensor: where it lies, and how.
+/// Reference to a tensor: its storage and its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TensorRef {
-    /// Its storage; none on the host.
+    /// Number of the storage; `None` on the host.
     pub storage: Option<u32>,
-    /// Layout in its storage.
+    /// Number of the layout.
     pub meta: u32,
 }
 
 impl Value {
-    /// Visits every tensor in it.
+    /// Visits every tensor in the value.
     pub fn tensors(&self, visit: &mut impl FnMut(&TensorRef)) {
         match self {
             Self::Tensor(tensor) => visit(tensor),
@@ -44,7 +44,7 @@ impl Value {
         }
     }
 
-    /// Returns true if a number in it changes with the sizes.
+    /// Returns true if a number in the value varies with the sizes.
     pub fn varies(&self) -> bool {
         match self {
             Self::Varied(_) => true,
@@ -53,7 +53,7 @@ impl Value {
         }
     }
 
-    /// Returns the value with the polynomials replaced by these numbers.
+    /// Returns the value with its varying numbers replaced by `numbers`.
     pub fn at(&self, numbers: &[i64]) -> Result<Self, Fault> {
         Ok(match self {
             Self::Varied(polynomial) => Self::Int(number::varied(*polynomial, numbers)?),
@@ -119,7 +119,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// A string, whose first character says what it is.
+/// Parses a string whose first character gives its type.
 fn of_text(text: &str) -> Option<Value> {
     let rest = text.get(1..)?;
     Some(match text.as_bytes()[0] {
@@ -137,7 +137,7 @@ fn of_text(text: &str) -> Option<Value> {
     })
 }
 
-/// `S:M` or `S:M:O`.
+/// Parses a tensor, `S:M` or `S:M:O`.
 fn tensor(text: &str) -> Option<TensorRef> {
     let mut parts = text.split(':');
     let storage = match parts.next()? {
@@ -151,7 +151,7 @@ fn tensor(text: &str) -> Option<TensorRef> {
     parts.next().is_none().then_some(TensorRef { storage, meta })
 }
 
-/// A dtype by its short name.
+/// Parses the short name of a dtype.
 fn dtype(name: &str) -> Option<DType> {
     use serde::de::IntoDeserializer;
     let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();

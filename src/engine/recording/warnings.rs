@@ -3,10 +3,10 @@
 use super::run::Run;
 use crate::report::{Severity, Warning};
 
-/// The version of PyTorch whose kernels the rules are those of.
+/// Version of PyTorch that the rules of kernels follow.
 const PYTORCH: &str = "2.11";
 
-/// Warnings that the recording itself gives rise to.
+/// Returns the warnings that follow from the recording itself.
 pub(super) fn warnings(run: &Run) -> Vec<Warning> {
     let own = [
         one_step(run),

@@ -1,4 +1,4 @@
-//! `max-batch --recording`: the largest batch of a training script's own steps, recorded at several.
+//! `max-batch --recording`: finds the largest batch of a training script's own steps, recorded at several sizes.
 
 use serde::Serialize;
 use vramscope_engine::device::Device;
@@ -15,10 +15,10 @@ use crate::input::source::Source;
 use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
 
-/// The size that is looked for.
+/// Name of the size that is searched.
 const BATCH: &str = "batch";
 
-/// The whole answer.
+/// Answer as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     model: &'a str,
@@ -123,7 +123,7 @@ impl MaxBatch {
     }
 }
 
-/// Where the batch is among the sizes, and the others' values.
+/// Returns the position of the batch among the sizes, and a point with the values of the others.
 fn point(all: &Sizes, sizes: &[(String, u64)], source: &Source) -> Result<(usize, Vec<u64>), Failure> {
     let at = all.names().iter().position(|name| name == BATCH);
     let at = at.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Formats a recording made without a GPU against the snapshot of a real run.
+//! Formats the comparison of a recording with a memory snapshot.
 
 use vramscope_diagnose::recorded::{Comparison, Difference, Group, Made, Stretch};
 use vramscope_engine::format::{difference, gib};
@@ -6,7 +6,7 @@ use vramscope_engine::format::{difference, gib};
 use super::paint::{QUIET, STRONG};
 use super::wrap::wrap;
 
-/// The first difference of each stretch, what each side has more, and the peaks.
+/// Formats the first difference of each stretch, the surplus of each side, and the peaks.
 pub fn comparison(of: &Comparison, width: usize) -> String {
     let mut out = format!(
         "\n{STRONG}Recorded without a GPU against what happened on device {}{STRONG:#}\n",

@@ -11,8 +11,8 @@ use super::wrap::wrap;
 use super::{breakdown, ledger, phases, tensors, time, verdict, warnings};
 use crate::output::target::Target;
 
-/// Formats the whole answer: origin, verdict, peaks, time, live memory at the highest peak, the sum that leads to it, and
-/// warnings.
+/// Formats the whole answer: origin, verdict, peaks, time, live memory at the highest peak, the sum that leads to it,
+/// and warnings.
 pub fn recorded(
     played: &Played,
     target: Option<&(Target, Fit)>,

@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 
 use super::{Store, StoreError, now_ms};
 
-/// Role of a token; each includes those before it.
+/// Role of a token; each includes the permissions of those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Role {
     /// Read records

@@ -4,7 +4,7 @@ use super::call::Call;
 use crate::dtype::DType;
 use crate::tape::{FlashCaller, Tensor};
 
-/// A fused attention or its backward; `false` where no rule tells what it takes.
+/// Replays a fused attention or its backward; returns false if its memory is unknown.
 pub(super) fn attention(name: &str, call: &Call<'_>) -> bool {
     match name {
         "_scaled_dot_product_cudnn_attention" => {
@@ -26,7 +26,7 @@ pub(super) fn attention(name: &str, call: &Call<'_>) -> bool {
             let dropout = call.number(3, "dropout_p").unwrap_or_default();
             call.make();
             if dropout > 0.0 {
-                // seed and offset of the random numbers, as the kernel was given them
+                // Seed and offset of the random numbers that the kernel is given.
                 drop(call.tape.empty([2], DType::I64, "seed and offset"));
             }
             drop(call.tape.flash_partials(FlashCaller::PyTorch, [&q, &k], dropout));
@@ -56,20 +56,20 @@ pub(super) fn attention(name: &str, call: &Call<'_>) -> bool {
     true
 }
 
-/// Queries, [batch, heads, positions, width].
+/// Returns the queries, [batch, heads, positions, width].
 fn query(call: &Call<'_>, at: usize) -> Option<Tensor> {
     call.tensor_of(at, "query", 4)
 }
 
-/// The gradient of the output, queries and keys of a backward.
+/// Returns the gradient of the output, the queries and the keys of a backward.
 fn operands(call: &Call<'_>) -> Option<[Tensor; 3]> {
     let grad = call.tensor_of(0, "grad_out", 4)?;
     let (q, k) = (query(call, 1)?, call.tensor_of(2, "key", 4)?);
     belong(&q, &k).then_some([grad, q, k])
 }
 
-/// Returns true if queries and keys belong to one attention: equal samples and head widths, and a whole number of query
-/// heads for each head of the keys.
+/// Returns true if queries and keys belong to one attention: equal samples and elements, and a whole number of query
+/// heads for each key head.
 fn belong(q: &Tensor, k: &Tensor) -> bool {
     let longest = q.size(2).max(k.size(2));
     q.size(0) == k.size(0)

@@ -1,4 +1,4 @@
-//! One recorded operation, as rules see it.
+//! Access to a recorded operation's arguments and results.
 
 use std::cell::RefCell;
 
@@ -14,16 +14,16 @@ use crate::names::Name;
 use crate::tape::dims::Dims;
 use crate::tape::{Storage, Tape, Tensor};
 
-/// Memory that an operation makes.
+/// Memory that an operation allocates.
 pub(in super::super) struct Fresh {
     pub bytes: u64,
-    /// Layout of the first result that views it.
+    /// Layout of the first result in this memory.
     pub layout: Option<Layout>,
     /// Position of that result.
     pub output: Option<usize>,
 }
 
-/// One recorded operation.
+/// Recorded operation.
 pub(in super::super) struct Call<'a> {
     pub tape: &'a Tape,
     pub name: Name,
@@ -35,7 +35,7 @@ pub(in super::super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// An operation of which everything that it names is there.
+    /// Wraps an operation that refers only to things that exist.
     pub fn new(
         tape: &'a Tape,
         name: Name,
@@ -56,12 +56,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Makes what the operation makes, in the order of its results.
+    /// Allocates the operation's results, in their order.
     pub fn make(&self) {
         self.make_in(&[]);
     }
 
-    /// Makes all results, these ones first.
+    /// Allocates these results, then the others.
     pub fn make_in(&self, first: &[usize]) {
         self.make_only(first);
         let mut made = self.made.borrow_mut();
@@ -70,7 +70,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Makes these results, in this order.
+    /// Allocates only these results, in this order.
     pub fn make_only(&self, outputs: &[usize]) {
         let mut made = self.made.borrow_mut();
         for output in outputs {
@@ -89,19 +89,19 @@ impl<'a> Call<'a> {
         self.tape.born(fresh.bytes, seen, title(self.name))
     }
 
-    /// Results made so far, by position.
+    /// Returns the allocated storages, by number.
     pub fn into_made(self) -> Vec<Storage> {
         self.make();
         self.made.into_inner().into_iter().flatten().collect()
     }
 
-    /// An argument by position and by name; null where it is not given.
+    /// Returns an argument by position or name; null if it is not given.
     pub fn value(&self, at: usize, name: &str) -> &Value {
         let given = self.line.a.get(at).or_else(|| self.line.k.get(name));
         given.unwrap_or(&NOTHING)
     }
 
-    /// A tensor on the GPU that has elements.
+    /// Returns a tensor argument on the GPU that has elements.
     pub fn tensor(&self, at: usize, name: &str) -> Option<Tensor> {
         match self.value(at, name) {
             Value::Tensor(tensor) => self.seen(tensor),
@@ -109,12 +109,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the tensor if it has this many dimensions.
+    /// Returns a tensor argument on the GPU with elements and `dims` dimensions.
     pub fn tensor_of(&self, at: usize, name: &str, dims: usize) -> Option<Tensor> {
         self.tensor(at, name).filter(|tensor| tensor.dim() == dims)
     }
 
-    /// The tensor that a value names.
+    /// Returns the tensor of a reference.
     pub fn seen(&self, tensor: &TensorRef) -> Option<Tensor> {
         let layout = self.layout(tensor)?;
         let slot = self.storages.get(tensor.storage? as usize)?;
@@ -123,18 +123,18 @@ impl<'a> Call<'a> {
         (tensor.numel() > 0).then_some(tensor)
     }
 
-    /// Returns true if a tensor of these extents can exist.
+    /// Returns true if a tensor of these extents does not exceed the limits.
     pub fn fit(extents: &[u64]) -> bool {
         let all = extents.iter().try_fold(1u64, |all, &extent| all.checked_mul(extent));
         all.is_some_and(|all| all <= MOST_ELEMENTS)
     }
 
-    /// Returns the layout of a tensor on any device.
+    /// Returns the layout of a tensor on the GPU or the host.
     pub fn layout(&self, tensor: &TensorRef) -> Option<&'a Layout> {
         self.tables.layouts.get(tensor.meta as usize)
     }
 
-    /// A result.
+    /// Returns a result.
     pub fn result(&self, at: usize) -> Option<&'a Value> {
         self.line.o.get(at)
     }
@@ -152,7 +152,7 @@ impl<'a> Call<'a> {
         matches!(self.result(at), Some(Value::Tensor(_)))
     }
 
-    /// A whole number.
+    /// Returns an integer argument.
     pub fn int(&self, at: usize, name: &str) -> Option<i64> {
         match self.value(at, name) {
             Value::Int(value) => Some(*value),
@@ -160,7 +160,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A number.
+    /// Returns a number argument.
     pub fn number(&self, at: usize, name: &str) -> Option<f64> {
         match self.value(at, name) {
             Value::Int(value) => Some(*value as f64),
@@ -169,12 +169,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A truth; false where it is not given.
+    /// Returns a boolean argument; false if it is not given.
     pub fn is(&self, at: usize, name: &str) -> bool {
         *self.value(at, name) == Value::Bool(true)
     }
 
-    /// Whole numbers of a list, or one.
+    /// Returns the integers of a list argument, or a single one as a list.
     pub fn ints(&self, at: usize, name: &str) -> Option<Vec<i64>> {
         match self.value(at, name) {
             Value::Int(value) => Some(vec![*value]),

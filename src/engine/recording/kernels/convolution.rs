@@ -5,10 +5,10 @@ use super::call::Call;
 use crate::tape::dims::{Dims, is_contiguous};
 use crate::tape::{Tape, Tensor};
 
-/// Longest side of an image, most images and most channels of a convolution.
+/// Maximum side of an image, number of images and number of channels of a convolution.
 const MOST_EXTENT: u64 = 1 << 20;
 
-/// Arguments of a convolution other than its tensors, from a position on.
+/// Arguments of a convolution beside its tensors.
 struct Steps {
     stride: Vec<i64>,
     padding: Vec<i64>,
@@ -29,8 +29,8 @@ impl Steps {
         }
     }
 
-    /// Returns true if each element is read once: the kernel is as long as its stride. Workspaces of such were measured; a
-    /// kernel of one element is a product, which takes none.
+    /// Returns true if each element is read once: the kernel is as long as its stride. Workspaces of such convolutions
+    /// were measured; a kernel of one element is a matrix product, which takes none.
     fn cuts_patches(&self, x: &Tensor, weight: &Tensor) -> bool {
         let kernel = &weight.shape()[2..];
         let along = |given: &[i64], i: usize| given.get(i).or(given.first()).copied();
@@ -51,7 +51,7 @@ impl Steps {
     }
 }
 
-/// Returns true if an image or volume has its channels last.
+/// Returns true if an image or volume has channels last.
 fn has_channels_last(x: &Tensor) -> bool {
     matches!(x.dim(), 4 | 5) && !x.is_contiguous() && {
         let order: Vec<usize> = [0].into_iter().chain(2..x.dim()).chain([1]).collect();
@@ -65,19 +65,19 @@ fn is_product(weight: &Tensor) -> bool {
     weight.shape().iter().skip(2).all(|&extent| extent == 1)
 }
 
-/// The weight in channels last where the image is so and it is not (`cudnn_conv_suggest_memory_format` in
-/// `aten/src/ATen/native/ConvUtils.h`); cuDNN then needs no workspace beyond some hundred bytes.
+/// Copies the weight to channels last if the image has them and the weight does not (`cudnn_conv_suggest_memory_format`
+/// in `aten/src/ATen/native/ConvUtils.h`); cuDNN then needs no workspace beyond some hundred bytes.
 fn weight_like(call: &Call<'_>, x: &Tensor, weight: &Tensor) -> Option<Tensor> {
     let copies = has_channels_last(x) && !has_channels_last(weight) && !is_product(weight);
     copies.then(|| call.tape.empty_like(weight, weight.dtype(), "weight in channels last"))
 }
 
-/// A tensor on the tape that lies as a result does.
+/// Returns a tensor on the tape with the layout of a result.
 fn like(tape: &Tape, x: &Tensor, layout: &Layout) -> Tensor {
     tape.view_of(x.storage(), (layout.shape, layout.strides), layout.dtype)
 }
 
-/// `convolution(x, weight, bias, …)`; `false` where its workspace is not known.
+/// Replays `convolution(x, weight, bias, …)`; returns false if its workspace is unknown.
 pub(super) fn forward(call: &Call<'_>) -> bool {
     let (Some(x), Some(weight)) = (call.tensor(0, "input"), call.tensor(1, "weight")) else {
         return false;
@@ -103,7 +103,7 @@ pub(super) fn forward(call: &Call<'_>) -> bool {
     out.is_some()
 }
 
-/// `convolution_backward(grad, x, weight, bias_sizes, …)`; `false` where its workspace is not known.
+/// Replays `convolution_backward(grad, x, weight, bias_sizes, …)`; returns false if its workspace is unknown.
 pub(super) fn backward(call: &Call<'_>) -> bool {
     let tensors = (
         call.tensor(0, "grad_output"),

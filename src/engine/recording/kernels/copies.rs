@@ -3,7 +3,7 @@
 use super::super::value::{TensorRef, Value};
 use super::call::Call;
 
-/// `x.to("cpu")`: what lies in gaps, or is repeated, is put into one run on the GPU first
+/// Replays `x.to("cpu")`: a tensor with gaps or repeated elements is first made contiguous on the GPU
 /// (`copy_requires_temporaries` in `aten/src/ATen/native/cuda/Copy.cu`).
 pub(super) fn to_host(call: &Call<'_>) {
     call.make();

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::tape::dims::{Dims, is_contiguous};
 use crate::tape::{Storage, Tensor};
 
-/// `embedding_dense_backward(grad, ids, rows, padding, by_frequency)`.
+/// Replays `embedding_dense_backward(grad, ids, rows, padding, by_frequency)`.
 pub(super) fn embedding_backward(call: &Call<'_>) {
     let rows = call.int(2, "num_weights").and_then(|rows| u64::try_from(rows).ok());
     let (Some(grad), Some(ids), Some(rows)) = (call.tensor(0, "grad_output"), call.tensor(1, "indices"), rows) else {
@@ -22,7 +22,7 @@ pub(super) fn embedding_backward(call: &Call<'_>) {
     drop(dense);
 }
 
-/// `nonzero(mask)`.
+/// Replays `nonzero(mask)`.
 pub(super) fn nonzero(call: &Call<'_>) {
     match call.tensor(0, "self") {
         Some(mask) => call.tape.in_nonzero(&mask, || call.make()),
@@ -30,7 +30,8 @@ pub(super) fn nonzero(call: &Call<'_>) {
     }
 }
 
-/// `masked_select(x, mask)`, and `masked_scatter_backward(grad, mask, shape)`, which selects a gradient's elements.
+/// Replays `masked_select(x, mask)`, and `masked_scatter_backward(grad, mask, shape)`, which selects elements of a
+/// gradient.
 pub(super) fn masked_select(call: &Call<'_>) {
     let marked = call.output(0).map(|out| out.numel());
     let (Some(x), Some(mask), Some(marked)) = (call.tensor(0, "self"), call.tensor(1, "mask"), marked) else {
@@ -39,7 +40,7 @@ pub(super) fn masked_select(call: &Call<'_>) {
     call.tape.in_masked_select(&x, &mask, marked, || call.make());
 }
 
-/// `masked_scatter(x, mask, source)`.
+/// Replays `masked_scatter(x, mask, source)`.
 pub(super) fn masked_scatter(call: &Call<'_>) {
     call.make();
     if let (Some(x), Some(mask)) = (call.tensor(0, "self"), call.tensor(1, "mask")) {
@@ -47,19 +48,19 @@ pub(super) fn masked_scatter(call: &Call<'_>) {
     }
 }
 
-/// One index tensor of an operation.
+/// Index tensor of an operation.
 struct Index {
     /// Number of elements that it picks, if it is a mask.
     marked: Option<u64>,
-    /// Dimensions of `x` that it takes.
+    /// Number of dimensions of `x` that it indexes.
     dims: usize,
-    /// On the GPU, where it is there.
+    /// Tensor on the GPU; `None` if it lies on the host.
     tensor: Option<Tensor>,
-    /// Elements.
+    /// Number of elements.
     elements: u64,
 }
 
-/// The index tensors of `x[…]`, with the dimension at which each begins.
+/// Returns the index tensors of `x[…]`, each with its first dimension of `x`.
 fn indices(call: &Call<'_>, marked: Option<u64>) -> Vec<(usize, Index)> {
     let Value::List(all) = call.value(1, "indices") else {
         return Vec::new();
@@ -89,7 +90,7 @@ fn one(call: &Call<'_>, tensor: &TensorRef, marked: Option<u64>) -> Option<Index
     })
 }
 
-/// Converts masks, and copies indices from the host: 8 bytes per index and dimension.
+/// Allocates the indices of masks and copies of tensors on the host: 8 bytes for each index in each dimension.
 fn expanded(call: &Call<'_>, indices: &[(usize, Index)]) -> Vec<Storage> {
     let t = call.tape;
     let mut held = Vec::new();
@@ -107,7 +108,7 @@ fn expanded(call: &Call<'_>, indices: &[(usize, Index)]) -> Vec<Storage> {
     held
 }
 
-/// Copies of several index tensors that lie otherwise than one another once they are broadcast (`AdvancedIndex` in
+/// Copies index tensors if their layouts differ after broadcasting (`AdvancedIndex` in
 /// `aten/src/ATen/native/TensorAdvancedIndexing.cpp`).
 fn aligned(call: &Call<'_>, indices: &[(usize, Index)]) -> Vec<Storage> {
     let mut lie: Vec<(Dims, Dims)> = Vec::new();
@@ -142,7 +143,7 @@ fn aligned(call: &Call<'_>, indices: &[(usize, Index)]) -> Vec<Storage> {
     apart.map(|strides| copy(strides).storage().clone()).collect()
 }
 
-/// The shape of both together; none where they do not go together.
+/// Returns the broadcast shape of both; `None` if they do not match.
 fn broadcast(a: &Dims, b: &Dims) -> Option<Dims> {
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     let mut out = *long;
@@ -156,7 +157,7 @@ fn broadcast(a: &Dims, b: &Dims) -> Option<Dims> {
     Some(out)
 }
 
-/// Strides of a tensor that is expanded to a shape (`inferExpandGeometry`).
+/// Returns the strides of a tensor expanded to a shape (`inferExpandGeometry`).
 fn stretched((own, strides): (&Dims, &Dims), shape: &Dims) -> Dims {
     let mut out = *shape;
     let lead = shape.len() - own.len();
@@ -171,7 +172,7 @@ fn stretched((own, strides): (&Dims, &Dims), shape: &Dims) -> Dims {
     out
 }
 
-/// `x[indices]`.
+/// Replays `x[indices]`.
 pub(super) fn index(call: &Call<'_>) {
     let marked = picked(call, call.output(0).map(|out| out.numel()));
     let indices = indices(call, marked);
@@ -181,7 +182,7 @@ pub(super) fn index(call: &Call<'_>) {
     drop((aligned, held));
 }
 
-/// Returns the number of elements that masks pick, given the number of values read or written in all.
+/// Returns the number of elements that masks pick, if `values` elements are read or written in total.
 fn picked(call: &Call<'_>, values: Option<u64>) -> Option<u64> {
     let x = call.tensor(0, "self")?;
     let indices = indices(call, None);
@@ -190,7 +191,7 @@ fn picked(call: &Call<'_>, values: Option<u64>) -> Option<u64> {
     Some(values? / rest.max(1))
 }
 
-/// `x[indices] = values`, or `+=`: many to one place are sorted first.
+/// Replays `x[indices] = values`, or `+=`, which sorts its indices first.
 pub(super) fn index_put(call: &Call<'_>) {
     let t = call.tape;
     call.make();
@@ -214,7 +215,7 @@ pub(super) fn index_put(call: &Call<'_>) {
             .max();
         let columns: usize = indices.iter().map(|(_, index)| index.dims).sum();
         if let (Some(count), Some(values)) = (count.filter(|&n| n > 0), values) {
-            // The index of each dimension, of which only extents matter.
+            // Index of each dimension, of which only the extents matter.
             let column = t.view_of(x.storage(), (Dims::new(&[count]), Dims::new(&[1])), DType::I64);
             let linear = t.linear_index(&vec![column; columns.max(1)]);
             drop(held);

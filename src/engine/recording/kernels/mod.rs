@@ -1,4 +1,4 @@
-//! Memory that kernels of recorded operations take inside, by the rules of simulated operations.
+//! Internal memory of recorded operations' kernels, by the rules of simulated operations.
 
 mod attention;
 mod call;
@@ -16,20 +16,19 @@ pub(super) use call::{Call, Fresh};
 
 use crate::names::Name;
 
-/// An operation's name without namespace and overload: `mm` of `aten.mm.default`.
+/// Returns an operation's name without namespace and overload: `mm` of `aten.mm.default`.
 pub(super) fn short(name: Name) -> Name {
     let name = name.split_once('.').map_or(name, |(_, rest)| rest);
     name.split_once('.').map_or(name, |(name, _)| name)
 }
 
-/// Name of memory that an operation allocates.
+/// Returns the label of memory that an operation allocates.
 pub(super) fn title(name: Name) -> Name {
     let name = short(name).trim_matches('_');
     name.strip_suffix("_data").unwrap_or(name)
 }
 
-/// Makes an operation's results, and what its kernel takes beside them; `false` where it takes something that no rule
-/// tells.
+/// Allocates an operation's results and its kernels' temporaries; returns false if the latter are unknown.
 pub(super) fn run(call: &Call<'_>) -> bool {
     let known = match short(call.name) {
         name if !call.name.starts_with("aten.") => elsewhere(name),
@@ -39,7 +38,7 @@ pub(super) fn run(call: &Call<'_>) -> bool {
     known
 }
 
-/// Operations of libraries other than PyTorch's own.
+/// Returns true always: operations outside PyTorch's own library are taken to need no temporaries.
 fn elsewhere(_: &str) -> bool {
     true
 }

@@ -1,17 +1,17 @@
-//! Layer norm, softmax and pooling: copies of what does not lie in one run.
+//! Layer norm, softmax and pooling: contiguous copies of their operands.
 
 use super::call::Call;
 use super::norms;
 use crate::tape::dims::is_contiguous;
 
-/// `native_layer_norm(x, …)`.
+/// Replays `native_layer_norm(x, …)`.
 pub(super) fn layer_norm(call: &Call<'_>) {
     let dense = call.tensor(0, "input").and_then(|x| call.tape.dense_copy(&x));
     call.make();
     drop(dense);
 }
 
-/// `native_layer_norm_backward(grad, x, …)`.
+/// Replays `native_layer_norm_backward(grad, x, …)`.
 pub(super) fn layer_norm_backward(call: &Call<'_>) {
     let dense = call.tensor(1, "input").and_then(|x| call.tape.dense_copy(&x));
     call.make();
@@ -22,7 +22,7 @@ pub(super) fn layer_norm_backward(call: &Call<'_>) {
     drop((grad, dense));
 }
 
-/// `_fused_rms_norm_backward(grad, x, shape, rstd, weight, mask)`.
+/// Replays `_fused_rms_norm_backward(grad, x, shape, rstd, weight, mask)`.
 pub(super) fn rms_norm_backward(call: &Call<'_>) {
     let dense = call.tensor(1, "input").and_then(|x| call.tape.dense_copy(&x));
     call.make();
@@ -32,13 +32,14 @@ pub(super) fn rms_norm_backward(call: &Call<'_>) {
     drop(dense);
 }
 
-/// `_softmax(x, dim, half_to_float)`.
+/// Replays `_softmax(x, dim, half_to_float)`.
 pub(super) fn softmax(call: &Call<'_>) {
     call.make();
     drop(call.tensor(0, "self").and_then(|x| call.tape.dense_copy(&x)));
 }
 
-/// `_softmax_backward_data(grad, output, dim, input_dtype)`; whether the two are multiplied first.
+/// Replays `_softmax_backward_data(grad, output, dim, input_dtype)`; `multiplied` is true if the two are multiplied
+/// first.
 pub(super) fn softmax_backward(call: &Call<'_>, multiplied: bool) {
     let Some(grad) = call.tensor(0, "grad_output") else {
         return call.make();
@@ -49,7 +50,7 @@ pub(super) fn softmax_backward(call: &Call<'_>, multiplied: bool) {
     drop((product, dense));
 }
 
-/// `_safe_softmax(x, dim)`.
+/// Replays `_safe_softmax(x, dim)`.
 pub(super) fn safe_softmax(call: &Call<'_>) {
     call.make();
     if let Some(x) = call.tensor(0, "self").filter(|x| x.dim() > 0) {
@@ -57,7 +58,7 @@ pub(super) fn safe_softmax(call: &Call<'_>) {
     }
 }
 
-/// `_upsample_bilinear2d_aa(x, …)`: what does not lie in one run is computed in one
+/// Replays `_upsample_bilinear2d_aa(x, …)`: a result that is not contiguous is computed in a contiguous buffer
 /// (`aten/src/ATen/native/cuda/UpSampleBilinear2d.cu`).
 pub(super) fn resized(call: &Call<'_>) {
     call.make();
@@ -65,8 +66,8 @@ pub(super) fn resized(call: &Call<'_>) {
     drop(out.map(|out| call.tape.empty(out.shape, out.dtype, "contiguous result")));
 }
 
-/// `mse_loss(x, target, reduction)` and its like: the losses of all elements, before they are summed
-/// (`aten/src/ATen/native/Loss.cpp`).
+/// Replays `mse_loss(x, target, reduction)` and similar losses: allocates the losses of all elements before they are
+/// summed (`aten/src/ATen/native/Loss.cpp`).
 pub(super) fn reduced_loss(call: &Call<'_>) {
     call.make();
     let reduces = call.int(2, "reduction") != Some(0);
@@ -74,14 +75,14 @@ pub(super) fn reduced_loss(call: &Call<'_>) {
     drop(x.map(|x| call.tape.empty(*x.shape(), x.dtype(), "losses")));
 }
 
-/// `im2col(x, …)`: a contiguous copy.
+/// Replays `im2col(x, …)`, which makes a contiguous copy.
 pub(super) fn patches(call: &Call<'_>) {
     let dense = call.tensor(0, "self").and_then(|x| call.tape.dense_copy(&x));
     call.make();
     drop(dense);
 }
 
-/// `avg_pool2d_backward(grad, x, …)`.
+/// Replays `avg_pool2d_backward(grad, x, …)`.
 pub(super) fn pool_backward(call: &Call<'_>) {
     call.make();
     drop(

@@ -6,17 +6,18 @@ use crate::dtype::DType;
 use crate::tape::dims::{Dims, is_contiguous};
 use crate::tape::{Storage, Tensor};
 
-/// The type that statistics of a tensor are summed in.
+/// Returns the type in which statistics of a tensor are summed.
 fn summed_in(x: &Tensor) -> DType {
     if x.dtype().is_half() { DType::F32 } else { x.dtype() }
 }
 
-/// Memory of an extent in a type, kept until it is dropped.
+/// Allocates `count` elements of a type, kept until they are dropped.
 fn scratch(call: &Call<'_>, count: u64, dtype: DType, name: &'static str) -> Storage {
     call.tape.empty([count], dtype, name).storage().clone()
 }
 
-/// Samples, channels and positions of each, and groups, from a position on: [N, C, HxW, groups].
+/// Returns [samples, channels, positions of each, groups] from the arguments `N`, `C`, `HxW` and `group`, the first at
+/// position `first`.
 fn extents(call: &Call<'_>, first: usize) -> Option<[u64; 4]> {
     let names = ["N", "C", "HxW", "group"];
     let mut all = [0; 4];
@@ -27,7 +28,7 @@ fn extents(call: &Call<'_>, first: usize) -> Option<[u64; 4]> {
     fits.then_some(all)
 }
 
-/// `native_group_norm(x, weight, bias, N, C, HxW, group, eps)`: a factor and a term for each channel
+/// Replays `native_group_norm(x, weight, bias, N, C, HxW, group, eps)`: a factor and a term for each channel
 /// (`GroupNormKernelImplInternal` in `aten/src/ATen/native/cuda/group_norm_kernel.cu`).
 pub(super) fn group_norm(call: &Call<'_>) {
     let (Some(x), Some([samples, channels, positions, _])) = (call.tensor(0, "input"), extents(call, 3)) else {
@@ -43,8 +44,8 @@ pub(super) fn group_norm(call: &Call<'_>) {
     drop(dense);
 }
 
-/// `native_group_norm_backward(grad, x, mean, rstd, weight, N, C, HxW, group, mask)`: two sums of each channel, two
-/// numbers of each group, and the factor of each channel (`GroupNormBackwardKernelImplInternal`).
+/// Replays `native_group_norm_backward(grad, x, mean, rstd, weight, N, C, HxW, group, mask)`: two sums for each
+/// channel, two numbers for each group, and a factor for each channel (`GroupNormBackwardKernelImplInternal`).
 pub(super) fn group_norm_backward(call: &Call<'_>) {
     let tensors = (call.tensor(0, "grad_out"), call.tensor(1, "input"), extents(call, 5));
     let (Some(grad), Some(x), Some([samples, channels, positions, groups])) = tensors else {
@@ -62,13 +63,14 @@ pub(super) fn group_norm_backward(call: &Call<'_>) {
     drop((sums, dense));
 }
 
-/// Rows for a layer norm whose gradients are summed in two steps: more than these, of fewer columns than half the
-/// multiprocessors times a warp; and rows that make one row of the first step
+/// Thresholds of a layer norm whose gradients are summed in two steps: it has more rows than `MANY_ROWS`, and fewer
+/// columns than half the multiprocessors times a warp; the first step reduces `ROWS_OF_ONE` rows to one
 /// (`LaunchGammaBetaBackwardCUDAKernel` in `aten/src/ATen/native/cuda/layer_norm_kernel.cu`).
 const MANY_ROWS: u64 = 64 << 10;
 const ROWS_OF_ONE: u64 = 32;
 
-/// Gradients of weight and bias of `x`, which are results from `first` on, where they are summed in two steps.
+/// Allocates partial gradients of the weight and bias of `x`, which are the results from `first` on, if they are summed
+/// in two steps.
 pub(super) fn summed_in_two(call: &Call<'_>, x: &Tensor, first: usize) {
     let columns = call.output(first).map_or(0, |grad| grad.numel());
     let rows = x.numel().checked_div(columns).unwrap_or_default();
@@ -90,16 +92,16 @@ pub(super) fn summed_in_two(call: &Call<'_>, x: &Tensor, first: usize) {
     }
 }
 
-/// Threads, elements of each and thread blocks over positions (`flexible_launch_configs` in
+/// Maximum threads of a block, elements of each thread and maximum blocks over positions (`flexible_launch_configs` in
 /// `aten/src/ATen/native/cuda/Normalization.cuh`).
 const MOST_THREADS: u64 = 512;
 const TILE: u64 = 32;
 const OF_THREAD: u64 = 16;
 const MOST_BLOCKS: u64 = 128;
-/// Fewer blocks than these become one.
+/// Minimum number of blocks; fewer become one.
 const LEAST_BLOCKS: u64 = 8;
 
-/// Thread blocks over channels and over positions of a tensor with channels last.
+/// Returns the numbers of thread blocks over channels and over positions of a tensor with channels last.
 fn blocks(channels: u64, positions: u64) -> [u64; 2] {
     let power = |n: u64| 1 << n.max(1).ilog2();
     let mut across: u64 = power(channels).min(TILE);
@@ -111,7 +113,7 @@ fn blocks(channels: u64, positions: u64) -> [u64; 2] {
     [channels.div_ceil(across), if over < LEAST_BLOCKS { 1 } else { over }]
 }
 
-/// Sums that blocks put together: so many of each channel for each block, and a counter for each block of channels.
+/// Allocates the sums that blocks combine: `sums` for each channel and block, and a counter for each block of channels.
 fn staged(call: &Call<'_>, channels: u64, positions: u64, sums: u64) {
     let [across, over] = blocks(channels, positions);
     if over > 1 {
@@ -120,7 +122,7 @@ fn staged(call: &Call<'_>, channels: u64, positions: u64, sums: u64) {
     }
 }
 
-/// Memory format of a tensor [samples, channels, …].
+/// Layout of channels in [samples, channels, …].
 #[derive(PartialEq)]
 enum Lies {
     Dense,
@@ -144,7 +146,7 @@ fn lies(x: &Tensor) -> Lies {
     }
 }
 
-/// `native_batch_norm(x, weight, bias, mean, var, training, …)`; `false` where no rule tells what it takes.
+/// Replays `native_batch_norm(x, weight, bias, mean, var, training, …)`; returns false if its memory is unknown.
 pub(super) fn batch_norm(call: &Call<'_>) -> bool {
     call.make();
     let Some(x) = call.tensor(0, "input") else { return true };
@@ -158,8 +160,8 @@ pub(super) fn batch_norm(call: &Call<'_>) -> bool {
     }
 }
 
-/// `native_batch_norm_backward(grad, x, weight, mean, var, saved_mean, saved_invstd, train, …)`; `false` where no rule
-/// tells what it takes.
+/// Replays `native_batch_norm_backward(grad, x, weight, mean, var, saved_mean, saved_invstd, train, …)`; returns false
+/// if its memory is unknown.
 pub(super) fn batch_norm_backward(call: &Call<'_>) -> bool {
     let (Some(grad), Some(x)) = (call.tensor(0, "grad_out"), call.tensor(1, "input")) else {
         call.make();
@@ -186,8 +188,8 @@ pub(super) fn batch_norm_backward(call: &Call<'_>) -> bool {
     }
 }
 
-/// `cudnn_batch_norm(x, …)` and its backward: cuDNN takes nothing for the usual layout; what it takes for channels last
-/// no rule tells.
+/// Replays `cudnn_batch_norm(x, …)` and its backward: cuDNN takes nothing for the usual layout; its memory for channels
+/// last is unknown.
 pub(super) fn cudnn(call: &Call<'_>) -> bool {
     call.make();
     call.tensor(0, "input").is_none_or(|x| lies(&x) == Lies::Dense)

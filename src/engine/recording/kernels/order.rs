@@ -1,9 +1,9 @@
-//! Sorts and searches for the highest.
+//! Sorts and top-k searches.
 
 use super::call::Call;
 use crate::tape::{MOST_IN_PLACE, Tensor};
 
-/// Rows and their length where a tensor is looked at along `dim`.
+/// Returns the number and length of rows along `dim`, and the position of `dim`.
 fn rows(x: &Tensor, dim: i64) -> Option<([u64; 2], usize)> {
     if x.dim() == 0 {
         return None;
@@ -13,7 +13,8 @@ fn rows(x: &Tensor, dim: i64) -> Option<([u64; 2], usize)> {
     Some(([x.numel() / n, n], dim))
 }
 
-/// `sort(x, dim, descending)` and `sort(x, *, stable, dim, descending)`; `false` where no rule tells what it takes.
+/// Replays `sort(x, dim, descending)` and `sort(x, *, stable, dim, descending)`; returns false if its memory is
+/// unknown.
 pub(super) fn sort(call: &Call<'_>) -> bool {
     call.make();
     let Some(x) = call.tensor(0, "self") else { return true };
@@ -21,12 +22,12 @@ pub(super) fn sort(call: &Call<'_>) -> bool {
     let Some((of, dim)) = rows(&x, call.int(at, "dim").unwrap_or(-1)) else {
         return true;
     };
-    // Longer rows that do not lie in one run are copied first, in ways that no rule tells.
+    // Longer rows that are not contiguous are copied first; the memory of these copies is unknown.
     let lies = of[1] <= MOST_IN_PLACE || x.is_contiguous() && dim + 1 == x.dim();
     lies && call.tape.in_sort(of, x.dtype().width())
 }
 
-/// `topk(x, k, dim, largest, sorted)`; `false` where no rule tells what it takes.
+/// Replays `topk(x, k, dim, largest, sorted)`; returns false if its memory is unknown.
 pub(super) fn topk(call: &Call<'_>) -> bool {
     call.make();
     let Some(x) = call.tensor(0, "self") else { return true };

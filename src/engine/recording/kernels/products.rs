@@ -1,9 +1,9 @@
-//! Matrix products: libraries' workspaces, and copies of operands that cuBLAS does not take.
+//! Matrix products: workspaces of libraries, and copies of operands whose layouts cuBLAS does not support.
 
 use super::call::Call;
 use crate::dtype::DType;
 
-/// A product by cuBLAS.
+/// Replays a product by cuBLAS.
 pub(super) fn product(name: &str, call: &Call<'_>) {
     call.make();
     let first = usize::from(matches!(
@@ -22,8 +22,8 @@ pub(super) fn product(name: &str, call: &Call<'_>) {
     drop(copies);
 }
 
-/// `addmm(bias, a, b)`: a bias of one dimension goes through cuBLASLt's epilogue
-/// (`isInputCompliesAddmmCudaLt` in `aten/src/ATen/native/cuda/Blas.cpp`).
+/// Replays `addmm(bias, a, b)`: a bias of one dimension is added by cuBLASLt's epilogue (`isInputCompliesAddmmCudaLt`
+/// in `aten/src/ATen/native/cuda/Blas.cpp`).
 pub(super) fn addmm(call: &Call<'_>) {
     let (Some(a), Some(b)) = (call.tensor_of(1, "mat1", 2), call.tensor_of(2, "mat2", 2)) else {
         return call.make();
@@ -42,18 +42,18 @@ pub(super) fn addmm(call: &Call<'_>) {
     drop(copies);
 }
 
-/// A product that only cuBLASLt makes.
+/// Replays a product that only cuBLASLt supports.
 pub(super) fn lt(call: &Call<'_>) {
     call.make();
     call.tape.cublaslt();
 }
 
-/// Bytes that CUTLASS keeps of each expert's product, and of each multiprocessor, on an H100 with PyTorch 2.11
+/// Bytes that CUTLASS takes for each expert's product and for each multiprocessor, on an H100 with PyTorch 2.11
 /// (`aten/src/ATen/native/cuda/GroupMM.cu`).
 const OF_EXPERT: u64 = 60;
 const OF_MULTIPROCESSOR: u64 = 512;
 
-/// `_grouped_mm(a, b, offsets, …)`, a product of each expert; `false` where no rule tells what its kernel takes.
+/// Replays `_grouped_mm(a, b, offsets, …)`, a product for each expert; returns false if its memory is unknown.
 pub(super) fn grouped(call: &Call<'_>) -> bool {
     call.make();
     let (Some(a), Some(b)) = (call.tensor(0, "self"), call.tensor(1, "mat2")) else {

@@ -1,4 +1,4 @@
-//! Reductions: buffers through which thread blocks share partial results, and copies in the type that is summed.
+//! Reductions: buffers in which thread blocks share partial results, and copies in the type of the sum.
 
 use super::super::value::Value;
 use super::call::Call;
@@ -6,15 +6,15 @@ use crate::dtype::DType;
 use crate::optim::in_foreach_norm;
 use crate::tape::{Tape, Tensor};
 
-/// Kind of a reduction, as far as its buffers depend on it.
+/// Kind of a reduction, which determines its buffers.
 enum Reduction {
-    /// In the type of the result; 16-bit floats in fp32.
+    /// Sum in the type of the result, or in fp32 for 16-bit floats.
     Sum,
-    /// In the type of the operand.
+    /// Extreme in the type of the operand.
     Extreme,
-    /// A truth.
+    /// Boolean.
     Truth,
-    /// A value with its place, or running moments.
+    /// Value with its index, or running moments.
     Pair,
 }
 
@@ -30,7 +30,7 @@ impl Reduction {
     }
 }
 
-/// Makes the results of a reduction, and what it takes beside them; of any other operation its results alone.
+/// Allocates the results and buffers of a reduction; for any other operation only its results.
 pub(super) fn reduction(name: &str, call: &Call<'_>) {
     call.make();
     let (Some(kind), Some(x)) = (Reduction::named(name), call.tensor(0, "self")) else {
@@ -40,7 +40,7 @@ pub(super) fn reduction(name: &str, call: &Call<'_>) {
     let Some(reduced) = (!binary).then(|| dims(name, call, &x)).flatten() else {
         return;
     };
-    // With a dimension, the highest comes with its place.
+    // With a dimension, the extreme comes with its index.
     let kind = match kind {
         Reduction::Extreme if name.len() == 3 && matches!(call.value(1, "dim"), Value::Int(_)) => Reduction::Pair,
         kind => kind,
@@ -63,7 +63,7 @@ pub(super) fn sum_of(tape: &Tape, x: &Tensor, reduced: &[bool]) {
     tape.in_reduction(x, reduced, x.dtype().width().max(4));
 }
 
-/// Returns the reduced dimensions: those that are named, or all.
+/// Returns the reduced dimensions: the named ones, or all.
 fn dims(name: &str, call: &Call<'_>, x: &Tensor) -> Option<Vec<bool>> {
     let at = match name {
         "norm" | "linalg_vector_norm" => 2,
@@ -81,8 +81,8 @@ fn dims(name: &str, call: &Call<'_>, x: &Tensor) -> Option<Vec<bool>> {
     Some(reduced)
 }
 
-/// `pow(number, x)`: the number becomes a tensor on the GPU
-/// (`aten/src/ATen/native/Pow.cpp`, `pow(const Scalar&, const Tensor&)`).
+/// Replays `pow(number, x)`: the number becomes a tensor on the GPU (`aten/src/ATen/native/Pow.cpp`,
+/// `pow(const Scalar&, const Tensor&)`).
 pub(super) fn power(call: &Call<'_>) {
     let dtype = match call.value(0, "self") {
         Value::Int(_) => Some(DType::I64),
@@ -94,7 +94,7 @@ pub(super) fn power(call: &Call<'_>) {
     drop(base);
 }
 
-/// `_foreach_norm(tensors, …)`.
+/// Replays `_foreach_norm(tensors, …)`.
 pub(super) fn foreach_norm(call: &Call<'_>) {
     let mut counts = Vec::new();
     call.value(0, "self")

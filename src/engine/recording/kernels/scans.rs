@@ -4,7 +4,7 @@ use super::call::Call;
 use crate::dtype::DType;
 use crate::tape::{Tensor, promote};
 
-/// `cumsum(x, dim, dtype)`: a single row goes through CUB, several through a kernel without scratch memory
+/// Replays `cumsum(x, dim, dtype)`: a single row uses CUB, several rows use a kernel without temporary memory
 /// (`scan_dim` in `aten/src/ATen/native/cuda/ScanUtils.cuh`).
 pub(super) fn cumsum(call: &Call<'_>) {
     call.make();
@@ -23,8 +23,8 @@ pub(super) fn cumsum(call: &Call<'_>) {
     }
 }
 
-/// `bucketize(x, boundaries)` and `searchsorted(sequence, x)`: both in one type, each in one run
-/// (`searchsorted_maybe_trim_input_tensors` in `aten/src/ATen/native/BucketizationUtils.h`).
+/// Replays `bucketize(x, boundaries)` and `searchsorted(sequence, x)`: copies both to one type, and each to a
+/// contiguous layout (`searchsorted_maybe_trim_input_tensors` in `aten/src/ATen/native/BucketizationUtils.h`).
 pub(super) fn search(call: &Call<'_>) {
     call.make();
     let (Some(x), Some(other)) = (call.tensor(0, "self"), call.tensor(1, "boundaries")) else {
@@ -38,7 +38,7 @@ pub(super) fn search(call: &Call<'_>) {
     drop(copies);
 }
 
-/// `unique_consecutive(x)` of one dimension.
+/// Replays `unique_consecutive(x)` of one dimension.
 pub(super) fn unique_consecutive(call: &Call<'_>) {
     call.make();
     if let Some(x) = call.tensor(0, "self") {
@@ -46,7 +46,7 @@ pub(super) fn unique_consecutive(call: &Call<'_>) {
     }
 }
 
-/// `repeat_interleave(repeats)`.
+/// Replays `repeat_interleave(repeats)`.
 pub(super) fn repeat_interleave(call: &Call<'_>) {
     let repeats = call.tensor(0, "repeats").filter(|x: &Tensor| x.dim() == 1);
     match repeats {

@@ -1,4 +1,4 @@
-//! Recordings of all sizes: what several recordings share, with polynomials in what differs.
+//! Recordings of all sizes: the lines that several recordings share, with polynomials for the numbers that differ.
 
 mod polynomial;
 mod read;
@@ -15,7 +15,7 @@ use crate::tape::Gpu;
 
 pub(super) use read::read_rest;
 
-/// Training steps at all sizes between those that were recorded.
+/// Training steps at all sizes between the recorded ones.
 pub struct Sizes {
     header: Header,
     structures: Vec<Structure>,
@@ -27,22 +27,22 @@ impl Sizes {
         &self.header
     }
 
-    /// Names of what varies, in the order of every point.
+    /// Returns the names of the sizes that vary, in the order of every point.
     pub fn names(&self) -> &[String] {
         &self.header.sizes
     }
 
-    /// The class of the model, where one runs.
+    /// Returns the class of the model, if one runs.
     pub fn model(&self) -> Option<&str> {
         self.structures.first()?.model()
     }
 
-    /// Sizes of the first recording.
+    /// Returns the sizes of the first recording.
     pub fn first(&self) -> &[u64] {
         self.structures.first().map_or(&[], Structure::first)
     }
 
-    /// The least and the highest recorded value of each size, over all structures.
+    /// Returns the least and highest recorded value of each size over all structures.
     pub fn ranges(&self) -> Vec<RangeInclusive<u64>> {
         let of = |i: usize| {
             let values = || self.structures.iter().map(move |structure| &structure.ranges()[i]);
@@ -53,10 +53,10 @@ impl Sizes {
         (0..self.names().len()).map(of).collect()
     }
 
-    /// A point from sizes by name; those that are not named are the first recording's.
+    /// Builds a point from named sizes; the others are those of the first recording.
     ///
     /// # Errors
-    /// When a size is not among those that vary.
+    /// If a named size does not vary.
     pub fn point(&self, named: &[(String, u64)]) -> Result<Vec<u64>, RecordingError> {
         let mut point = self.first().to_vec();
         for (name, value) in named {
@@ -70,10 +70,10 @@ impl Sizes {
         Ok(point)
     }
 
-    /// The run at these sizes, on `gpu`; on the card that it was made for, where none is given.
+    /// Builds the run at a point for `gpu`, or for the card that it was made for if there is none.
     ///
     /// # Errors
-    /// When no recorded structure holds there; else as [`read`](super::read).
+    /// If no recorded structure is valid there; else like [`read`](super::read).
     pub fn at(&self, point: &[u64], gpu: Option<Gpu>) -> Result<Run, RecordingError> {
         let structure = self.structure(point)?;
         let mut run = structure.play(&self.header, point, gpu)?;
@@ -87,15 +87,15 @@ impl Sizes {
         Ok(run)
     }
 
-    /// Checks that a recorded structure holds at a point.
+    /// Checks that a recorded structure is valid at a point.
     ///
     /// # Errors
-    /// If none does, or two of them lie around it.
+    /// If none is valid, or two structures surround the point.
     pub fn holds(&self, point: &[u64]) -> Result<(), RecordingError> {
         self.structure(point).map(|_| ())
     }
 
-    /// The structure that holds at a point: the one that was recorded there, or the only one around it.
+    /// Returns the structure that is valid at a point: the one recorded there, or the only one around it.
     fn structure(&self, point: &[u64]) -> Result<&Structure, RecordingError> {
         if let Some(recorded) = self.structures.iter().find(|structure| structure.recorded(point)) {
             return Ok(recorded);
@@ -112,7 +112,7 @@ impl Sizes {
         }
     }
 
-    /// `batch 2, seq 256`.
+    /// Formats a point: `batch 2, seq 256`.
     fn words(&self, point: &[u64]) -> String {
         let words = self
             .names()
@@ -122,7 +122,7 @@ impl Sizes {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// `batch 2 to 4 and seq 256 to 640`, of each structure.
+    /// Formats the ranges of each structure: `batch 2 to 4 and seq 256 to 640`.
     fn valid(&self) -> String {
         let of = |structure: &Structure| {
             let ranges = self.names().iter().zip(structure.ranges());
@@ -138,7 +138,7 @@ impl Sizes {
         all.join("; ")
     }
 
-    /// The command that records at these sizes too.
+    /// Returns the command that also records at these sizes.
     pub fn command(&self, point: &[u64]) -> String {
         let mut words = vec!["vramscope record".to_owned()];
         for (i, (name, asked)) in self.names().iter().zip(point).enumerate() {
@@ -147,7 +147,7 @@ impl Sizes {
             crate::order::sort_by_key(&mut values, |value| *value);
             values.dedup();
             let values: Vec<String> = values.iter().map(u64::to_string).collect();
-            // `batch=--batch-size:1,2` without its values, where the recorder tells.
+            // Takes `batch=--batch-size:1,2` without its values, if the recorder provides it.
             let told = self
                 .header
                 .vary

@@ -1,29 +1,29 @@
-//! Polynomials with fractions as coefficients, computed exactly.
+//! Polynomials with rational coefficients, evaluated exactly.
 
 use super::super::fault::Fault;
 
-/// Most sizes that vary.
+/// Maximum number of sizes that vary.
 pub(super) const MOST_SIZES: usize = 8;
-/// Most monomials of a basis.
+/// Maximum number of monomials in a basis.
 const MOST_MONOMIALS: usize = 256;
-/// Highest exponent of a size.
+/// Maximum exponent of a size.
 const MOST_EXPONENT: u32 = 8;
 
-/// Polynomials over one basis.
+/// Polynomials over a common basis.
 pub(super) struct Polynomials {
-    /// Exponents of each monomial.
+    /// Exponents of each monomial, one for each size.
     basis: Vec<Vec<u32>>,
     polynomials: Vec<Polynomial>,
 }
 
-/// Coefficients over a common denominator; those of 0 are left out.
+/// Nonzero coefficients over a common denominator.
 struct Polynomial {
     numerators: Vec<(usize, i128)>,
     denominator: i128,
 }
 
 impl Polynomials {
-    /// Of coefficients in words, such as `-3/2`.
+    /// Parses coefficients, such as `-3/2`.
     pub fn read(basis: Vec<Vec<u32>>, words: &[Vec<String>], sizes: usize) -> Result<Self, Fault> {
         let fits = |monomial: &Vec<u32>| monomial.len() == sizes && monomial.iter().all(|&e| e <= MOST_EXPONENT);
         if basis.len() > MOST_MONOMIALS || !basis.iter().all(fits) {
@@ -36,7 +36,7 @@ impl Polynomials {
         })
     }
 
-    /// Values at a point; `Err` has the number of the first that is not whole there, or too large.
+    /// Returns the values at a point; the error is the number of the first one that is not whole there, or too large.
     pub fn at(&self, point: &[u64]) -> Result<Vec<i64>, usize> {
         let monomial = |exponents: &Vec<u32>| {
             let powers = exponents.iter().zip(point);
@@ -81,7 +81,7 @@ impl Polynomial {
     }
 }
 
-/// `3`, `-3/2`.
+/// Parses a fraction, such as `3` or `-3/2`.
 fn fraction(words: &str) -> Option<[i128; 2]> {
     let (above, below) = words.split_once('/').unwrap_or((words, "1"));
     let (above, below): (i64, i64) = (above.parse().ok()?, below.parse().ok()?);

@@ -17,7 +17,7 @@ use super::polynomial::{MOST_SIZES, Polynomials};
 use super::spelled::Spelled;
 use super::structure::Structure;
 
-/// `structure`.
+/// Line `structure`.
 #[derive(Deserialize)]
 struct Begin {
     ranges: BTreeMap<String, [u64; 2]>,
@@ -55,7 +55,7 @@ pub(in super::super) fn read_rest<R: BufRead>(mut lines: Lines<R>, header: Heade
     Ok(Sizes { header, structures })
 }
 
-/// Takes a line; whether it was the last.
+/// Takes a line; returns true if it was the last.
 fn next(text: &str, structures: &mut Vec<Structure>, (names, number): (&[String], u64)) -> Result<bool, Fault> {
     let spelled = match structures.last_mut() {
         Some(structure) => structure.spelled.line(text)?,

@@ -1,4 +1,4 @@
-//! Lines of all sizes as JSON: bare `$k` in quotes, and layouts by number.
+//! Converts lines of all sizes to JSON: puts `$k` in quotes and replaces layouts by numbers.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(super) struct AnyLayout {
 }
 
 impl AnyLayout {
-    /// `bf16[[2,"$4"],null]`, with `$k` in quotes.
+    /// Parses `bf16[[2,"$4"],null]`, with `$k` in quotes.
     fn read(text: &str) -> Result<Self, Fault> {
         let wrong = || {
             Fault::Json(format!(
@@ -31,7 +31,7 @@ impl AnyLayout {
         Ok(Self { dtype, shape, strides })
     }
 
-    /// The layout where polynomials have these values.
+    /// Returns the layout, given the values of the polynomials.
     pub fn at(&self, numbers: &[i64]) -> Result<Layout, Fault> {
         let values = |all: &[Count]| all.iter().map(|n| n.at(numbers)).collect::<Result<Vec<u64>, Fault>>();
         let strides = self.strides.as_deref().map(values).transpose()?;
@@ -39,7 +39,7 @@ impl AnyLayout {
     }
 }
 
-/// Texts that lines spell out, by number.
+/// Layouts and operations that lines write in full, numbered.
 #[derive(Default)]
 pub(super) struct Spelled {
     pub layouts: Vec<AnyLayout>,
@@ -49,7 +49,7 @@ pub(super) struct Spelled {
 }
 
 impl Spelled {
-    /// The number of a layout.
+    /// Returns the number of a layout; adds it if it is new.
     pub fn layout(&mut self, text: &str) -> Result<u64, Fault> {
         if let Some(&id) = self.known.get(text) {
             return Ok(id);
@@ -63,7 +63,7 @@ impl Spelled {
         Ok(id as u64)
     }
 
-    /// The number of an operation.
+    /// Returns the number of an operation; adds it if it is new.
     pub fn operation(&mut self, name: &str) -> Result<u64, Fault> {
         if self.operations.len() >= MOST_DECLARED {
             return Err(Fault::TooMuch("operations"));
@@ -77,7 +77,7 @@ impl Spelled {
         Ok(id)
     }
 
-    /// A line as a recording has it, but for numbers that vary, which are `"$k"`.
+    /// Converts a line to a recording's form, except that varying numbers become `"$k"`.
     pub fn line(&mut self, line: &str) -> Result<String, Fault> {
         let mut out = String::with_capacity(line.len());
         let mut rest = line;
@@ -93,7 +93,7 @@ impl Spelled {
         Ok(out)
     }
 
-    /// Copies a JSON string to its end, a tensor's layout as a number; what follows it.
+    /// Copies a JSON string to its end, with a tensor's layout as a number; returns the text after it.
     fn text<'a>(&mut self, out: &mut String, text: &'a str) -> Result<&'a str, Fault> {
         let bytes = text.as_bytes();
         let mut end = 1;
@@ -105,7 +105,7 @@ impl Spelled {
         };
         match inside.starts_with('#').then(|| inside.split_once(':')).flatten() {
             Some((storage, lies)) if lies.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                // The offset is behind the brackets; no rule asks for it.
+                // The offset follows the brackets; no rule uses it.
                 let end = lies.rfind(']').map_or(lies.len(), |at| at + 1);
                 let id = self.layout(&lies[..end])?;
                 out.push_str(&format!("\"{storage}:{id}\""));
@@ -116,7 +116,7 @@ impl Spelled {
     }
 }
 
-/// Puts `$k` in quotes; what follows it.
+/// Copies `$k` in quotes; returns the text after it.
 fn quote<'a>(out: &mut String, text: &'a str) -> &'a str {
     let digits = text[1..].bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(1 + digits);
@@ -126,7 +126,7 @@ fn quote<'a>(out: &mut String, text: &'a str) -> &'a str {
     rest
 }
 
-/// A layout with each `$k` in quotes.
+/// Returns a layout with each `$k` in quotes.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Structure shared by recordings at several sizes: lines, and polynomials for the numbers that differ.
+//! Structures: lines that recordings at several sizes share, with polynomials for the numbers that differ.
 
 use std::ops::RangeInclusive;
 
@@ -12,24 +12,24 @@ use super::polynomial::Polynomials;
 use super::spelled::Spelled;
 use crate::tape::Gpu;
 
-/// Lines that are alike at some sizes.
+/// Lines that recordings at several sizes share.
 pub(super) struct Structure {
     pub(super) ranges: Vec<RangeInclusive<u64>>,
     pub(super) points: Vec<Vec<u64>>,
     pub(super) polynomials: Polynomials,
     pub(super) spelled: Spelled,
-    /// The number of the first line in the file, from 1.
+    /// Number of the structure's first line in the file, from 1.
     pub(super) begin: u64,
     pub(super) lines: Vec<Line<'static>>,
 }
 
 impl Structure {
-    /// Sizes of the first recording.
+    /// Returns the sizes of the first recording.
     pub fn first(&self) -> &[u64] {
         self.points.first().map_or(&[], Vec::as_slice)
     }
 
-    /// The class of the model.
+    /// Returns the class of the model.
     pub fn model(&self) -> Option<&str> {
         self.lines.iter().find_map(|line| match line {
             Line::Module(module) => Some(&*module.class),
@@ -37,12 +37,12 @@ impl Structure {
         })
     }
 
-    /// The least and highest value of each size.
+    /// Returns the least and highest value of each size.
     pub fn ranges(&self) -> &[RangeInclusive<u64>] {
         &self.ranges
     }
 
-    /// Recorded values of one size.
+    /// Returns the recorded values of one size.
     pub fn values(&self, size: usize) -> impl Iterator<Item = u64> {
         self.points.iter().map(move |point| point[size])
     }
@@ -52,13 +52,13 @@ impl Structure {
         self.points.iter().any(|recorded| recorded == point)
     }
 
-    /// Returns true if the sizes lie between those of its recordings and all numbers are whole there.
+    /// Returns true if the sizes lie between those of its recordings, and all numbers are whole there.
     pub fn holds(&self, point: &[u64]) -> bool {
         let within = self.ranges.iter().zip(point).all(|(range, size)| range.contains(size));
         within && self.polynomials.at(point).is_ok()
     }
 
-    /// The run at these sizes.
+    /// Replays the lines at these sizes.
     pub fn play(&self, header: &Header, point: &[u64], gpu: Option<Gpu>) -> Result<Run, RecordingError> {
         let mut reader = Reader::new(header.clone(), gpu)?;
         let numbers = self.polynomials.at(point).map_err(|k| {

@@ -1,4 +1,4 @@
-//! Recordings that are cut, wrong, hostile or too large.
+//! Tests of recordings that are cut, wrong, hostile or too large.
 
 use std::io::{BufReader, Cursor, Read};
 
@@ -10,12 +10,12 @@ use super::text::{Text, header, step};
 use super::{RecordingError, read, refused, run};
 use crate::tape::Gpu;
 
-/// An operation, its arguments but for tensors, and dtypes and shapes of its results.
+/// Name of an operation, its arguments other than tensors, and dtypes and shapes of its results.
 type Operation<'a> = (&'a str, &'a str, &'a [(&'a str, &'a [u64])]);
 
 const QUERIES: &[u64] = &[2, 8, 16, 64];
 
-/// Operations that rules look into, of tensors by number: 0 to 6 as in [`varied`].
+/// Operations with rules, on tensors by number: 0 to 6 as in [`varied`].
 const OPERATIONS: [Operation<'_>; 19] = [
     ("_scaled_dot_product_cudnn_attention", "0,0,0,0,0", &[("bf16", QUERIES)]),
     (
@@ -58,7 +58,7 @@ const OPERATIONS: [Operation<'_>; 19] = [
     ("bucketize", "3,2", &[("i64", &[5000, 64])]),
 ];
 
-/// A step with an operation of each kind that rules look into.
+/// Returns a step with one operation of each kind that has rules.
 fn varied() -> Text {
     step(|text| {
         let tensors: [(&str, &[u64]); 7] = [
@@ -276,7 +276,7 @@ fn more_memory_than_any_run_makes_is_refused() {
     assert!(why.contains("more storages"), "{why}");
 }
 
-/// Reads whatever it is, and plays it where it can be read.
+/// Reads any bytes, and replays them if they are a recording.
 fn attempt(bytes: &[u8]) {
     if let Ok(run) = read(bytes, None) {
         let _ = super::super::report(run);
@@ -325,7 +325,7 @@ proptest! {
     }
 }
 
-/// Numbers at the borders of what formats and rules take.
+/// Numbers at the limits of formats and rules.
 const NUMBERS: [&str; 14] = [
     "0",
     "1",
@@ -343,7 +343,7 @@ const NUMBERS: [&str; 14] = [
     "null",
 ];
 
-/// The text with one of its numbers replaced, after the first line.
+/// Returns the text with one of its numbers after the first line replaced.
 fn with_number(text: &str, at: prop::sample::Index, number: &str) -> String {
     let first = text.find('\n').unwrap_or_default();
     let mut runs = Vec::new();

@@ -1,10 +1,10 @@
-//! Memory that kernels of recorded operations take inside, against allocator traces of these operations.
+//! Tests of kernels' internal memory against allocator traces of the same operations.
 
 use super::text::{Text, step};
 use super::{born, run};
 use crate::allocator::Options;
 
-/// Returns the bytes that an operation takes on top of its arguments, which `before` writes.
+/// Returns the bytes that the lines written by `operation` allocate, in order.
 fn taken(operation: impl FnOnce(&mut Text)) -> Vec<u64> {
     born(&run(&step(operation)))
 }
@@ -56,7 +56,7 @@ fn cublas_gets_a_copy_of_rows_that_repeat() {
     assert_eq!(taken[2..], [128 * 32 * 2, 4096 * 8 * 1024, 128 * 64 * 2]);
 }
 
-/// Bias gradients of GPT-2, from its allocator trace.
+/// Checks bias gradients of GPT-2 against its allocator trace.
 #[test]
 fn sums_take_the_buffers_of_the_trace() {
     let taken = taken(|text| {
@@ -77,7 +77,7 @@ fn sums_take_the_buffers_of_the_trace() {
     assert_eq!(taken[1..], [3072 * 2, 25_165_824, 96, 1024 * 2]);
 }
 
-/// Booleans are counted in int64, which they are copied to.
+/// Booleans are copied to int64 to be summed.
 #[test]
 fn booleans_are_widened_to_be_summed() {
     let taken = taken(|text| {
@@ -87,7 +87,7 @@ fn booleans_are_widened_to_be_summed() {
     assert_eq!(taken[1..], [8, 400 * 8]);
 }
 
-/// The gradient of Qwen3-VL's learned positions, from its allocator trace; few ids are not sorted.
+/// Checks the gradient of Qwen3-VL's learned positions against its allocator trace; few ids are not sorted.
 #[test]
 fn many_ids_of_an_embedding_are_sorted() {
     let gradient = |n: u64| {
@@ -110,7 +110,7 @@ fn many_ids_of_an_embedding_are_sorted() {
     assert_eq!(gradient(3072)[2..], [4_718_592]);
 }
 
-/// Qwen3-VL's features added at 576 image tokens of 2 × 1024 positions, from its allocator trace.
+/// Checks Qwen3-VL's features, added at 576 image tokens of 2 × 1024 positions, against its allocator trace.
 #[test]
 fn rows_at_a_mask_are_found_first_and_sorted_to_be_summed() {
     let taken = taken(|text| {
@@ -128,7 +128,7 @@ fn rows_at_a_mask_are_found_first_and_sorted_to_be_summed() {
     assert_eq!(taken[2..], [&found[..], &[2_359_296], &found, &sorting].concat());
 }
 
-/// A number that is repeated for each image, read by the host, from Qwen3-VL's allocator trace.
+/// Checks a number repeated for each image and read by the host against Qwen3-VL's allocator trace.
 #[test]
 fn what_the_host_reads_lies_in_one_run() {
     let taken = taken(|text| {
@@ -146,7 +146,7 @@ fn what_the_host_reads_lies_in_one_run() {
     assert_eq!(taken[1..], [32]);
 }
 
-/// Qwen3-VL's positions of a sample, [3, 802], written where its mask is set: the mask picks 802.
+/// Writes Qwen3-VL's positions of a sample, [3, 802], under a mask that picks 802.
 #[test]
 fn a_mask_may_stand_behind_dimensions_that_are_whole() {
     let taken = taken(|text| {
@@ -159,7 +159,7 @@ fn a_mask_may_stand_behind_dimensions_that_are_whole() {
     assert_eq!(taken[3..], [4, 1, 6416, 1023]);
 }
 
-/// The padding of keys that transformers looks up for each query, from LLaVA-1.5's allocator trace.
+/// Checks the padding of keys that transformers looks up for each query against LLaVA-1.5's allocator trace.
 #[test]
 fn index_tensors_that_lie_apart_are_copied() {
     let taken = taken(|text| {
@@ -210,7 +210,7 @@ fn dropout_makes_its_mask_first() {
     assert_eq!(taken[1..], [800, 1600]);
 }
 
-/// ViT-L's patches, from its allocator trace; of other convolutions no workspace is known.
+/// Checks ViT-L's patches against its allocator trace; the workspaces of other convolutions are unknown.
 #[test]
 fn convolutions_of_patches_take_what_was_measured() {
     let convolution = |stride: u64, side: u64| {

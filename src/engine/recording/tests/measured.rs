@@ -1,10 +1,10 @@
-//! Memory that kernels take inside, as measured on an H100 with PyTorch 2.11 (`torch.cuda.memory._record_memory_history` around
-//! each operation).
+//! Tests of kernels' internal memory against measurements on an H100 with PyTorch 2.11
+//! (`torch.cuda.memory._record_memory_history` around each operation).
 
 use super::text::{Text, step};
 use super::{born, run};
 
-/// Returns the bytes that an operation takes on top of `given` tensors, its results first.
+/// Returns the bytes that an operation allocates after `given` tensors, its results first.
 fn taken(given: usize, operation: impl FnOnce(&mut Text)) -> Vec<u64> {
     born(&run(&step(operation))).split_off(given)
 }
@@ -59,7 +59,7 @@ fn group_norm_sums_gradients_of_channels() {
     assert_eq!(backward(wide, false), [10_485_760, 5120, 5120, 512, 512]);
 }
 
-/// Channels last: in the usual layout nothing is taken.
+/// Batch norm takes sums with channels last only; the usual layout takes nothing.
 #[test]
 fn batch_norm_of_channels_last_sums_in_blocks() {
     let forward = |shape: [u64; 4], last: bool| {

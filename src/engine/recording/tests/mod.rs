@@ -1,4 +1,4 @@
-//! Recordings written by hand: what is read, what kernels take inside, what is refused.
+//! Tests on recordings written by hand: reading, internal memory of kernels, and errors.
 
 mod hostile;
 mod inside;
@@ -11,12 +11,12 @@ use text::Text;
 
 use super::{RecordingError, Run, read};
 
-/// Reads the recording in this text.
+/// Reads the run of a text.
 fn run(text: &Text) -> Run {
     read(text.all().as_bytes(), None).unwrap_or_else(|error| panic!("{error}\n{}", text.all()))
 }
 
-/// Returns the error for a text that is no recording.
+/// Returns the error of a text that is not a valid recording.
 fn refused(text: &str) -> RecordingError {
     match read(text.as_bytes(), None) {
         Ok(_) => panic!("it was read:\n{text}"),
@@ -24,7 +24,7 @@ fn refused(text: &str) -> RecordingError {
     }
 }
 
-/// Bytes of what is born in the last step, in order.
+/// Returns the bytes of the last step's allocations, in order.
 fn born(run: &Run) -> Vec<u64> {
     let step = run.steps.last().expect("a step");
     let births = run.events[step.begin..step.end].iter().filter(|event| event.is_birth());

@@ -1,8 +1,8 @@
-//! Recordings of all sizes, written by hand: what holds between them, and what is refused.
+//! Tests on recordings of all sizes, written by hand: values between recorded sizes, and errors.
 
 use super::super::{Opened, RecordingError, Sizes, open, report};
 
-/// Two steps of a map of 1,024 × 1,024 whose batch varies; `$0` bytes of the output, `$1` samples.
+/// Returns two steps of a linear map of 1,024 × 1,024 with varying batch: `$0` bytes of the output, `$1` samples.
 fn text() -> String {
     let header = super::text::header([9, 0]).replace(
         r#""format":"vramscope-recording","version":1,"#,
@@ -65,7 +65,7 @@ fn sizes_outside_are_refused_with_the_command_that_records_them() {
     }
 }
 
-/// A second structure around the same sizes leaves those unknown that neither recorded.
+/// Sizes between two structures are unknown, unless one of them recorded these.
 #[test]
 fn sizes_between_two_structures_are_refused() {
     let text = text();
@@ -118,7 +118,7 @@ fn what_is_not_as_the_format_says_is_refused_by_line() {
     assert!(all.at(&[4], None).is_ok() && all.at(&[5], None).is_err());
 }
 
-/// One run is asked for where all sizes are told.
+/// A reader of single runs refuses a file that covers all sizes.
 #[test]
 fn a_reader_of_one_run_says_that_this_is_another_file() {
     let error = super::refused(&text()).to_string();

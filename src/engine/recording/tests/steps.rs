@@ -1,4 +1,4 @@
-//! Steps, their figures, and what tensors are said to be.
+//! Tests of steps, their figures, and the attribution of tensors.
 
 use super::super::report;
 use super::run;
@@ -9,7 +9,8 @@ use crate::units::Bytes;
 
 const MIB: u64 = 1 << 20;
 
-/// Two micro-batches of a step: 2 MiB of weights, activations of 4 MiB, a gradient of 2 MiB, states of 8 MiB.
+/// Returns steps of two micro-batches: 2 MiB of weights, 4 MiB of activations, a gradient of 2 MiB, 8 MiB of optimizer
+/// states.
 fn trained(steps: u64) -> Text {
     let mut text = Text::new();
     text.line(r#"{"t":"module","id":0,"name":"","class":"Net"}"#);
@@ -40,7 +41,7 @@ fn trained(steps: u64) -> Text {
     text
 }
 
-/// Forward and backward; the gradient lives on.
+/// Writes forward and backward; the gradient stays live.
 fn micro_batch(text: &mut Text, weight: &Written) -> Written {
     let op = |text: &mut Text, name: &str, x: &Written, keys: &str, shape: &[u64]| {
         text.op(name, &x.name, keys, &[("f32", shape)]).remove(0)
@@ -60,14 +61,14 @@ fn micro_batch(text: &mut Text, weight: &Written) -> Written {
     let gradient = op(text, "aten.mul.Tensor", &kept, r#","b":1,"v":0,"mod":1"#, &[MIB / 2]);
     text.free(&[&kept]);
     text.marks(&["backward_end"]);
-    // What the first micro-batch left is added to, and the second one's goes.
+    // The second gradient is added to that of the first micro-batch and freed.
     text.free(&[&scaled]);
     text.line(r#"{"t":"ask","what":"memory_allocated","i":0}"#);
     text.free(&[&loss, &batch]);
     gradient
 }
 
-/// A step's figures in MiB and blocks of 512 bytes beyond.
+/// Returns whole MiB, and the rest in blocks of 512 bytes.
 fn parts(bytes: Bytes) -> (u64, u64) {
     (bytes.get() / MIB, bytes.get() % MIB / 512)
 }
@@ -78,7 +79,7 @@ fn figures_are_those_of_the_last_micro_batch() {
     let report = &played.report;
     let [first, steady] = [report.first, report.steady];
     assert_eq!(parts(report.after_model), (2, 0));
-    // The second micro-batch finds the gradient of the first.
+    // The gradient of the first micro-batch is live in the second.
     assert_eq!(parts(first.before_forward), (4, 1));
     assert_eq!(parts(steady.before_forward), (12, 1));
     assert_eq!(parts(steady.after_forward), (16, 2));
@@ -117,7 +118,7 @@ fn tensors_say_what_they_are_and_why_they_live() {
     assert!(said.contains(&("mul", "lm_head", Component::Head, Kind::Temporary, Why::InUse)));
     assert!(said.contains(&("mul", "embed_tokens", words, Kind::Gradient, Why::Gradient)));
     assert!(said.contains(&("input_ids", "", Component::Run, Kind::Input, Why::Batch)));
-    // The outermost module computes the loss once its head is done.
+    // The outermost module computes the loss after its head.
     assert!(said.contains(&("sum", "loss", Component::Head, Kind::Temporary, Why::InUse)));
     let total: u64 = live.iter().map(|t| t.bytes.get()).sum();
     assert_eq!(report.breakdown.bytes.get(), total);
@@ -152,7 +153,7 @@ fn a_cache_that_the_script_empties_is_given_back() {
     let asked: Vec<_> = played.asked.iter().map(|answer| answer.map(Bytes::get)).collect();
     let mib = |mib: u64| Some(mib * MIB);
     assert_eq!(asked, [mib(100), mib(0), mib(100), mib(0), None]);
-    // What was given back before is no part of the steps' peak.
+    // Memory released before the steps does not count towards their peak.
     assert_eq!(played.report.peak_reserved, Bytes::mib(2));
 }
 

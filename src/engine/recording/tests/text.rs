@@ -1,6 +1,6 @@
-//! Writes recordings.
+//! Builder of recordings for tests.
 
-/// A recording that is being written.
+/// Recording under construction.
 pub(super) struct Text {
     lines: Vec<String>,
     storages: u64,
@@ -8,14 +8,14 @@ pub(super) struct Text {
     metas: u64,
 }
 
-/// A tensor that was written: its name in arguments, and its storage.
+/// Tensor in the recording: its name in arguments, and its storage.
 #[derive(Clone)]
 pub(super) struct Written {
     pub name: String,
     pub storage: u64,
 }
 
-/// The first line, for a card of this compute capability.
+/// Returns the header for a card of this compute capability.
 pub(super) fn header(capability: [u32; 2]) -> String {
     let [major, minor] = capability;
     format!(
@@ -24,7 +24,7 @@ pub(super) fn header(capability: [u32; 2]) -> String {
 }
 
 impl Text {
-    /// With its first line.
+    /// Starts a recording with its header.
     pub fn new() -> Self {
         Self {
             lines: vec![header([9, 0])],
@@ -61,7 +61,7 @@ impl Text {
         id
     }
 
-    /// Declares an operation where it is new.
+    /// Declares an operation if it is new; returns its number.
     pub fn function(&mut self, name: &str) -> usize {
         if let Some(known) = self.functions.iter().position(|known| known == name) {
             return known;
@@ -72,12 +72,12 @@ impl Text {
         id
     }
 
-    /// A contiguous tensor of its own memory, made by `empty`.
+    /// Adds a contiguous tensor with its own memory, made by `empty`.
     pub fn tensor(&mut self, dtype: &str, shape: &[u64]) -> Written {
         self.op("aten.empty.memory_format", "", "", &[(dtype, shape)]).remove(0)
     }
 
-    /// A view of a tensor's memory.
+    /// Returns a view of a tensor's memory.
     pub fn view(&mut self, of: &Written, dtype: &str, shape: &[u64], strides: &[u64]) -> Written {
         let meta = self.meta(dtype, shape, Some(strides));
         Written {
@@ -86,7 +86,7 @@ impl Text {
         }
     }
 
-    /// An operation with these arguments, further keys, and results in memory of their own.
+    /// Adds an operation with these arguments, further keys, and results in their own memory.
     pub fn op(&mut self, name: &str, arguments: &str, keys: &str, results: &[(&str, &[u64])]) -> Vec<Written> {
         let function = self.function(name);
         let written: Vec<(Written, u64)> = results
@@ -123,19 +123,19 @@ impl Text {
         self.line(format!(r#"{{"t":"free","s":{ids:?}}}"#))
     }
 
-    /// Everything, with its end.
+    /// Returns all lines with the end.
     pub fn all(&self) -> String {
         let end = r#"{"t":"end","steps":1,"ops":1,"storages":1,"seconds":0.1}"#;
         self.lines.join("\n") + "\n" + end + "\n"
     }
 
-    /// Everything but its end.
+    /// Returns all lines without the end.
     pub fn without_end(&self) -> String {
         self.lines.join("\n") + "\n"
     }
 }
 
-/// A step in which `inside` happens in backward.
+/// Returns a step that runs `inside` in its backward.
 pub(super) fn step(inside: impl FnOnce(&mut Text)) -> Text {
     let mut text = Text::new();
     text.marks(&["step", "forward", "forward_end", "backward"]);

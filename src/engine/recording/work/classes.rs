@@ -1,4 +1,4 @@
-//! Kernel that an operation launches, with the extents that its time depends on.
+//! Kernels that operations launch, with the extents that determine their time.
 
 use super::super::kernels::Call;
 use super::super::lines::Op;
@@ -8,10 +8,10 @@ use crate::dtype::DType;
 use crate::tape::work::{Class, Fused, Layout};
 use crate::tape::{SdpaBackend, Tensor};
 
-/// A kernel: class, type that it computes in, extents, and query heads to a key head.
+/// Kernel: class, compute type, extents, and query heads for each key head.
 type Kernel = (Class, DType, [u64; 4], u64);
 
-/// The kernel of an operation.
+/// Returns the kernel of an operation.
 pub(super) fn of(name: &str, call: &Call<'_>, line: &Op<'_>, tables: &Tables) -> Kernel {
     let found = match name {
         "mm" | "bmm" | "mv" | "dot" => product(call, 0),
@@ -28,7 +28,7 @@ pub(super) fn of(name: &str, call: &Call<'_>, line: &Op<'_>, tables: &Tables) ->
     found.unwrap_or_else(|| pointwise(call, line, tables))
 }
 
-/// A product of two operands from a position on: [m, n, k, batch].
+/// Product of two operands, the first at argument `first`: [m, n, k, batch].
 fn product(call: &Call<'_>, first: usize) -> Option<Kernel> {
     let (a, b) = (call.tensor(first, "mat1")?, call.tensor(first + 1, "mat2")?);
     let (rows, columns) = (a.dim().checked_sub(2)?, b.dim().checked_sub(2)?);
@@ -43,7 +43,7 @@ fn product(call: &Call<'_>, first: usize) -> Option<Kernel> {
     Some((Class::Matmul(layout), a.dtype(), extents, 1))
 }
 
-/// Products of each expert: as many operations as one of all rows.
+/// Products of all experts, which take as many operations as one product of all rows.
 fn grouped(call: &Call<'_>) -> Option<Kernel> {
     let operand = |at, name| call.tensor(at, name).filter(|x| x.dim() > 1);
     let (a, b) = (operand(0, "self")?, operand(1, "mat2")?);
@@ -52,7 +52,7 @@ fn grouped(call: &Call<'_>) -> Option<Kernel> {
     Some((Class::Matmul(Layout::Nn), a.dtype(), extents, 1))
 }
 
-/// Fused attention: batch × heads, queries, keys, width.
+/// Fused attention: [batch × heads, queries, keys, width].
 fn attention(name: &str, call: &Call<'_>) -> Option<Kernel> {
     let backward = name.ends_with("backward");
     let first = usize::from(backward);
@@ -86,7 +86,7 @@ fn attention(name: &str, call: &Call<'_>) -> Option<Kernel> {
     ))
 }
 
-/// Output positions, outputs, inputs of a patch.
+/// Convolution: output positions, output channels, inputs of a patch.
 fn convolution(call: &Call<'_>, weight: Option<Tensor>, backward: bool) -> Option<Kernel> {
     let weight = weight?;
     let (out, channels) = match backward {
@@ -111,7 +111,7 @@ fn convolution(call: &Call<'_>, weight: Option<Tensor>, backward: bool) -> Optio
     Some((class, weight.dtype(), extents, 1))
 }
 
-/// A list of tensors at once: tensors, elements in all.
+/// Operation on a list of tensors: number of tensors, total elements.
 fn listed(class: Class, call: &Call<'_>, tables: &Tables) -> Option<Kernel> {
     let (mut count, mut elements, mut dtype) = (0, 0, None);
     call.value(0, "self").tensors(&mut |tensor: &TensorRef| {
@@ -122,7 +122,7 @@ fn listed(class: Class, call: &Call<'_>, tables: &Tables) -> Option<Kernel> {
     Some((class, dtype?, [count, elements, 0, 0], 1))
 }
 
-/// Kernels that go row by row.
+/// Kernels that work row by row.
 fn rows(name: &str, call: &Call<'_>) -> Option<Kernel> {
     let of = |x: &Tensor| {
         let columns = if x.dim() == 0 { 1 } else { x.last() };
@@ -163,7 +163,7 @@ fn rows(name: &str, call: &Call<'_>) -> Option<Kernel> {
     }
 }
 
-/// The extents of a result of rows.
+/// Replaces the extents of a row kernel by those of its result.
 fn gathered((class, dtype, _, shared): Kernel, call: &Call<'_>) -> Kernel {
     let out = call.output(0).map_or([0; 4], |out| {
         let columns = out.shape.last().copied().unwrap_or(1);
@@ -172,7 +172,7 @@ fn gathered((class, dtype, _, shared): Kernel, call: &Call<'_>) -> Kernel {
     (class, dtype, out, shared)
 }
 
-/// A reduction: over the last dimension where that is gone or of extent 1 in the result, else over others.
+/// Reduction: over the last dimension if the result lacks it or has extent 1 there, else over others.
 fn reduced(call: &Call<'_>) -> Option<Kernel> {
     let (x, out) = (call.tensor(0, "self")?, call.output(0)?);
     let outputs = out.numel().max(1);
@@ -196,7 +196,7 @@ fn copied(name: &str, line: &Op<'_>, call: &Call<'_>) -> Option<Kernel> {
     crosses.then_some((Class::HostCopy, dtype, [0; 4], 1))
 }
 
-/// Each element by itself; strided where tensors lie otherwise than the result.
+/// Elementwise kernel; strided if layouts of operands differ from that of the result.
 fn pointwise(call: &Call<'_>, line: &Op<'_>, tables: &Tables) -> Kernel {
     let out = call.output(0);
     let (mut alike, mut dtype) = (true, out.map(|out| out.dtype));

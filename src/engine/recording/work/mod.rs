@@ -1,4 +1,4 @@
-//! Work of GPU and host for recorded operations, as far as time depends on it.
+//! Work of GPU and host for recorded operations, which determines the time of a step.
 
 mod classes;
 
@@ -14,22 +14,22 @@ use crate::tape::Tape;
 use crate::tape::log::ScopeId;
 use crate::tape::work::{Chore, Class, Launch};
 
-/// Between operations: where the host is.
+/// State of the host between operations.
 #[derive(Default)]
 pub(super) struct Host {
     node: Option<u64>,
     module: Option<u64>,
-    /// Kernels of which only the memory that they read and write is known, and how often they ran.
+    /// Kernels known only by the memory that they read and write, with the number of their launches.
     pub unknown: BTreeMap<Name, u64>,
 }
 
-/// Operations that make memory and write nothing.
+/// Operations that allocate memory and write nothing.
 const MAKES: &[&str] = &["empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"];
 
-/// Bytes that one operation reads or writes at most.
+/// Maximum bytes that one operation is taken to read or write.
 const MOST_MOVED: u64 = 1 << 60;
 
-/// Bytes of memory that a tensor looks at, repeated elements once.
+/// Returns the bytes of memory that a tensor covers; repeated elements count once.
 fn bytes_of(layout: &Layout) -> u64 {
     let extents = layout.shape.iter().zip(layout.strides.iter());
     let elements: u64 = extents
@@ -39,7 +39,7 @@ fn bytes_of(layout: &Layout) -> u64 {
     elements.saturating_mul(layout.dtype.width())
 }
 
-/// Bytes of all tensors on the GPU in some values.
+/// Returns the bytes of all tensors on the GPU in some values.
 fn bytes_in<'a>(tables: &Tables, values: impl Iterator<Item = &'a Value>) -> u64 {
     let mut bytes = 0u64;
     for value in values {
@@ -55,7 +55,7 @@ fn bytes_in<'a>(tables: &Tables, values: impl Iterator<Item = &'a Value>) -> u64
 }
 
 impl Host {
-    /// Adds the work of the host before an operation: it enters a module, or autograd reaches a node.
+    /// Records the host's work before an operation: entering a module, or a node of autograd.
     pub fn before(&mut self, tape: &Tape, line: &Op<'_>) {
         if line.b == 1 {
             if line.v.is_some() && line.v != self.node {
@@ -68,7 +68,7 @@ impl Host {
         self.module = line.module;
     }
 
-    /// Adds the launches of an operation, in place of those that its allocations since `mark` stand for.
+    /// Records the kernels of an operation, in place of those that its allocations since `mark` imply.
     pub fn ran(
         &mut self,
         mark: usize,
@@ -115,7 +115,7 @@ impl Host {
         }
     }
 
-    /// A Triton kernel, of which nothing but its memory is known.
+    /// Records a Triton kernel, known only by the memory that it reads and writes.
     pub fn triton(&mut self, tape: &Tape, name: Name, line: &Triton<'_>, tables: &Tables) {
         *self.unknown.entry(name).or_default() += 1;
         let bytes = bytes_in(tables, line.a.iter().chain(line.k.values()));
@@ -147,7 +147,7 @@ fn on_gpu(value: &Value) -> bool {
     }
 }
 
-/// Returns true if a result is on the host although an argument is on the GPU.
+/// Returns true if a result lies on the host although an argument lies on the GPU.
 fn writes_host(line: &Op<'_>) -> bool {
     let mut any = false;
     line.a
@@ -156,7 +156,7 @@ fn writes_host(line: &Op<'_>) -> bool {
     any && line.o.iter().any(|value| !on_gpu(value))
 }
 
-/// Returns the name of an operation in the host's pace.
+/// Returns the name that the host's timings use for an operation.
 fn known_as(name: Name, whole: Name) -> Name {
     match name {
         "_to_copy" => "to dtype",

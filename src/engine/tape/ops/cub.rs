@@ -62,12 +62,13 @@ pub(super) fn sort_whole_keys(n: u64, width: u64) -> Option<u64> {
     Some(sort(n, (width, tile), [width * n, 8 * n]))
 }
 
-/// `DeviceRadixSort` of `n` keys of 8 bytes without values, more than one block sorts, by at most 8 of their bits.
+/// `DeviceRadixSort` of `n` 8-byte keys without values, more than one block sorts, by at most 8 of their bits.
 pub(super) fn sort_keys_once(n: u64) -> u64 {
     sort(n, (1, 5760), [0, 0])
 }
 
-/// `DeviceSegmentedRadixSort` of `n` pairs in all, with keys of so many bytes and values of 8: a second buffer of each.
+/// `DeviceSegmentedRadixSort` of `n` pairs in total, with keys of `width` bytes and values of 8: a second buffer of
+/// each.
 pub(super) fn sort_segments(n: u64, width: u64) -> u64 {
     aligned(&[width * n, 8 * n])
 }

@@ -1,4 +1,4 @@
-//! Temporary memory of sorts and top-k searches, as measured on an H100 with
+//! Memory that sorts and top-k searches take from the allocator beside their results, as measured on an H100 with
 //! PyTorch 2.11.
 
 use super::super::core::Tape;
@@ -6,34 +6,34 @@ use super::super::tensor::Tensor;
 use super::cub;
 use crate::dtype::DType;
 
-/// Most elements of a row that one thread block sorts in place (`should_use_small_sort` in
+/// Maximum elements of a row that one thread block sorts in place (`should_use_small_sort` in
 /// `aten/src/ATen/native/cuda/SortUtils.cuh`).
 pub(crate) const MOST_IN_PLACE: u64 = 4096;
 
-/// Least elements of a row that is sorted by itself, whatever the others (`do_launch_stable_sort_kernel` in
-/// `aten/src/ATen/native/cuda/SortStable.cu`); and least rows that are sorted as segments.
+/// Minimum elements of a row that is sorted by itself, regardless of the others (`do_launch_stable_sort_kernel` in
+/// `aten/src/ATen/native/cuda/SortStable.cu`), and minimum rows that are sorted as segments.
 const ALONE_FROM: u64 = 1_000_000;
 const SEGMENTS_FROM: u64 = 128;
 
-/// Threads of a block that counts digits (`BLOCK_THREADS` in `aten/src/ATen/native/cuda/TensorTopK.cu`), registers of one,
-/// those of a multiprocessor, and the least and most elements of one.
+/// Threads of a block that counts digits (`BLOCK_THREADS` in `aten/src/ATen/native/cuda/TensorTopK.cu`), registers of
+/// each thread and of a multiprocessor, and minimum and maximum elements of each thread.
 const COUNTING_THREADS: u64 = 256;
 const COUNTING_REGISTERS: u64 = 40;
 const REGISTERS: u64 = 1 << 16;
 const COUNTED: [u64; 2] = [4, 64];
 
-/// Most blocks for which the storage of CUB's sum by key was measured, which is this.
+/// Maximum blocks for which the storage of CUB's sum by key was measured, and that storage in bytes.
 const MOST_SUMMED_BLOCKS: u64 = 1000;
 const SUM_BY_KEY: u64 = 1279;
 
 impl Tape {
-    /// Memory that a sort keeps until it is dropped.
+    /// Allocates memory that a sort keeps until it is dropped.
     fn bytes_of_order(&self, bytes: u64, name: &'static str) -> Tensor {
         self.empty([bytes], DType::U8, name)
     }
 
-    /// Allocates the temporaries of `torch.sort` of `rows` rows of `n` elements of `width` bytes, once its results exist;
-    /// returns false if they were not measured.
+    /// Allocates what `torch.sort` of `rows` rows of `n` elements of `width` bytes takes beside its results; returns
+    /// false if that was not measured.
     pub(crate) fn in_sort(&self, [rows, n]: [u64; 2], width: u64) -> bool {
         if n <= MOST_IN_PLACE {
             drop(self.bytes_of_order(8 * n, "arange"));
@@ -65,8 +65,8 @@ impl Tape {
         true
     }
 
-    /// Allocates the temporaries of `torch.topk` of `rows` rows of `n` elements of `width` bytes, once its results exist;
-    /// returns false if they were not measured.
+    /// Allocates what `torch.topk` of `rows` rows of `n` elements of `width` bytes takes beside its results; returns
+    /// false if that was not measured.
     pub(crate) fn in_topk(&self, [rows, n]: [u64; 2], width: u64) -> bool {
         if !counts_in_blocks(rows, n) {
             return true;
@@ -76,8 +76,9 @@ impl Tape {
         let each = (rows * n).div_ceil(blocks * COUNTING_THREADS);
         let each = each.clamp(COUNTED[0], COUNTED[1]) * COUNTING_THREADS;
         let blocks = rows * n.div_ceil(each);
-        // The highest value of each row that is not among them; semaphores and how many are to find; digits and their masks;
-        // counts of each block; their sums of each row; how many lie above and beside in each block.
+        // For each row: the k-th value; a semaphore and the number of values still to find; digits and their masks.
+        // Then the digit counts of each block, their sums for each row, and for each block the numbers of values above
+        // and equal to the k-th.
         let digits = 2 * width.max(4) * rows;
         let kept = [
             width * rows,
