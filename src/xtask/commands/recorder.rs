@@ -2,14 +2,24 @@
 
 use std::process::Command;
 
-use crate::process::{program, run};
+use crate::process::{cargo, program, run};
 use crate::{Failure, root, tools};
 
-/// Runs the recorder's own tests in the environment that exported plans are read in.
+/// Builds the command line and runs the recorder's tests.
+///
+/// # Errors
+/// When the build fails, the environment cannot be made, or a test fails.
+pub fn recorder() -> Result<(), Failure> {
+    run(cargo().args(["build", "--workspace", "--bin", "vramscope", "--locked"]))?;
+    tests()
+}
+
+/// Runs the recorder's tests in the environment that exported plans are read in. The command line, which plays what
+/// they record, has to be built.
 ///
 /// # Errors
 /// When the environment cannot be made, or a test fails.
-pub fn recorder() -> Result<(), Failure> {
+pub fn tests() -> Result<(), Failure> {
     tools::exports()?;
     let words = ["-m", "unittest", "discover", "-s", "tests/recorder", "-t", "."];
     run(python().args(words))

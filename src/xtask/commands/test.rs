@@ -13,9 +13,11 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     tools::exports()?;
     super::build(super::Build::Published)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
-    super::recorder()?;
+    // Tests' programs and the command line, which plays what the recorder's tests record and which the browser tests
+    // compare the page with.
+    run(cargo().args(["nextest", "run", "--workspace", "--locked", "--no-run"]))?;
+    super::recorder::tests()?;
     portable()?;
-    // This also builds the command line, with which the browser tests compare the page.
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
 }
 
