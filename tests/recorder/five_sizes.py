@@ -1,8 +1,9 @@
 """Eight families at five sizes: polynomials from other sizes against recordings there, line by line.
 
-python3 five_sizes.py FOLDER MODEL,... records each model at the sizes of FIT as `fronts.py` does, makes one `.sizes.gz`
-of them, and compares what it says at the five sizes of `tests/data/truth/fronts_h100.jsonl` with the recordings that
-`fronts.py` left in FOLDER. Writes `tests/data/five_sizes.jsonl`, one line a size.
+python3 five_sizes.py FOLDER MODEL,... records each model at sizes that were not measured as `fronts.py` does, makes one
+`.sizes.gz` of them, and compares what it says at the five sizes of `tests/data/truth/fronts_h100.jsonl` with the
+recordings that `fronts.py` left in FOLDER: each line, and what the engine says of both. Writes
+`tests/data/five_sizes.jsonl`, one line a size. The engine is that of `player.py`.
 """
 
 from __future__ import annotations
@@ -17,13 +18,28 @@ from fractions import Fraction
 from typing import Any
 
 from fronts import DEADLINE_SECONDS, ROOT, record, truths, warm_up
+from player import asked, play
 
 RESULTS = os.path.join(ROOT, "tests", "data", "five_sizes.jsonl")
 
-# None of the measured ones: a square in the length, a line in the batch, and one to check; then the batch of one, which
-# PyTorch lays out otherwise.
-FIT = [(2, 704), (2, 832), (2, 1152), (3, 704), (3, 832), (3, 1152), (5, 1280)]
-ALONE = [(1, 704), (1, 832), (1, 1152), (1, 1280)]
+# No measured size. Three lengths give a square, and two batches a line; the longest length checks both.
+LENGTHS = (608, 704, 832)
+LONGEST = 1408
+# GPT-2 has as many positions.
+LONGEST_OF = {"gpt2": 1024}
+# Models that run operations for each image, so that each batch is a structure of its own: `unbind` of all images'
+# features and `cat` of the list in LLaVA, positions of one image after another in Qwen2-VL.
+IMAGE_BY_IMAGE = ("tinyllava-1.5b", "qwen2-vl-2b")
+
+
+def chosen(model: str, batches: set[int]) -> list[tuple[int, int]]:
+    """Sizes to fit, `(batch, length)`, so that polynomials hold at `batches`."""
+    longest = LONGEST_OF.get(model, LONGEST)
+    if model in IMAGE_BY_IMAGE:
+        return [(batch, seq) for batch in sorted(batches) for seq in (*LENGTHS, longest)]
+    points = [(batch, seq) for batch in (2, 3) for seq in LENGTHS] + [(5, longest)]
+    # PyTorch lays a batch of one out otherwise.
+    return points + [(1, seq) for seq in (*LENGTHS, longest) if 1 in batches]
 
 
 def evaluated(path: str, point: tuple[int, ...]) -> list[list[str]]:
@@ -98,24 +114,41 @@ def fitted(case: dict[str, Any], point: tuple[int, int], folder: str) -> str:
     return path
 
 
+def said(answer: dict[str, Any]) -> dict[str, Any]:
+    """Bytes of an answer of the engine: each mark of the first and the steady step, and what is reserved."""
+    return {key: answer[key] for key in ("first", "steady", "peak_allocated", "reserved")}
+
+
 def compare(model: str, cases: list[dict[str, Any]], folder: str) -> list[dict[str, Any]]:
-    """Each measured size of a model: how many lines of its recording the polynomials give, and how many they do not."""
+    """Each measured size of a model.
+
+    Lines of its recording, how many of them the polynomials do not give, the engine's peak of the polynomials and of
+    the recording, and if all marks and reserved bytes of both are the same.
+    """
     from vramscope.record import sizes
 
-    points = FIT + (ALONE if any(c["case"]["batch"] == 1 for c in cases) else [])
+    points = chosen(model, {c["case"]["batch"] for c in cases})
     recordings = [sizes.read(fitted(cases[0]["case"], p, folder), p) for p in points]
     merged = os.path.join(folder, f"{model}.sizes.gz")
     report = sizes.write(merged, ["batch", "seq"], recordings)
+    for lone in report["lone"]:
+        print(f"{model}: no polynomial for {lone['points']}: {lone['reason']}", flush=True)
     rows = []
     for truth in cases:
         point = (truth["case"]["batch"], truth["case"]["seq"])
-        wanted = canonical(os.path.join(folder, f"{truth['i']}.vram.gz"), point)
+        recording = os.path.join(folder, f"{truth['i']}.vram.gz")
+        wanted = canonical(recording, point)
         least = len(wanted)
         for lines in evaluated(merged, point):
             if len(lines) == len(wanted):
                 least = min(least, sum(a != b for a, b in zip(lines, wanted, strict=True)))
-        rows.append(dict(i=truth["i"], model=model, batch=point[0], seq=point[1], lines=len(wanted), differ=least))
-        rows[-1]["structures"] = len(report["structures"])
+        row = dict(i=truth["i"], model=model, batch=point[0], seq=point[1], lines=len(wanted), differ=least)
+        row["structures"] = len(report["structures"])
+        ours = said(asked("--recording", merged, "--batch", str(point[0]), "--seq", str(point[1])))
+        theirs = said(play(recording))
+        row["peak"] = [ours["peak_allocated"], theirs["peak_allocated"]]
+        row["all_marks"] = ours == theirs
+        rows.append(row)
     return rows
 
 

@@ -71,13 +71,34 @@ class Fronts(unittest.TestCase):
 
 
 class FiveSizes(unittest.TestCase):
-    """Polynomials in batch and length."""
+    """Polynomials in batch and length of eight models, at sizes that were not used to find them."""
+
+    def test_eight_models_have_five_sizes(self) -> None:
+        """Those that were measured."""
+        with open(os.path.join(DATA, "truth", "fronts_h100.jsonl"), encoding="utf-8") as file:
+            measured = {r["i"] for r in map(json.loads, file) if r.get("case", {}).get("front") == "loop"}
+        self.assertEqual({row["i"] for row in rows("five_sizes.jsonl")}, measured)
+        self.assertEqual(len(measured), 40)
 
     def test_polynomials_give_every_line_of_the_recordings(self) -> None:
-        """At sizes that were not used to find them."""
+        """None differs."""
         for row in rows("five_sizes.jsonl"):
             self.assertEqual(row["differ"], 0, row)
             self.assertGreater(row["lines"], 1000)
+
+    def test_the_engine_says_the_same_of_both(self) -> None:
+        """Every mark and reserved byte of polynomials is that of the recording, whose peak is the kept one."""
+        recorded = {row["i"]: row for row in rows("fronts_recorded.jsonl")}
+        for row in rows("five_sizes.jsonl"):
+            self.assertTrue(row["all_marks"], row)
+            self.assertEqual(row["peak"], [recorded[row["i"]]["peak"][0]] * 2, row)
+
+    def test_peaks_are_those_of_the_gpu(self) -> None:
+        """To the byte in 36 of 40, and within 0.2% in all."""
+        recorded = {row["i"]: row for row in rows("fronts_recorded.jsonl")}
+        found = [off([row["peak"][0], recorded[row["i"]]["peak"][1]]) for row in rows("five_sizes.jsonl")]
+        self.assertGreaterEqual(sum(distance == 0 for distance in found), 36)
+        self.assertLessEqual(max(map(abs, found)), 0.2)
 
 
 if __name__ == "__main__":
