@@ -94,10 +94,10 @@ class FiveSizes(unittest.TestCase):
             self.assertEqual(row["peak"], [recorded[row["i"]]["peak"][0]] * 2, row)
 
     def test_peaks_are_those_of_the_gpu(self) -> None:
-        """To the byte in 36 of 40, and within 0.2% in all."""
+        """To the byte in 37 of 40, and within 0.2% in all."""
         recorded = {row["i"]: row for row in rows("fronts_recorded.jsonl")}
         found = [off([row["peak"][0], recorded[row["i"]]["peak"][1]]) for row in rows("five_sizes.jsonl")]
-        self.assertGreaterEqual(sum(distance == 0 for distance in found), 36)
+        self.assertGreaterEqual(sum(distance == 0 for distance in found), 37)
         self.assertLessEqual(max(map(abs, found)), 0.2)
 
 
