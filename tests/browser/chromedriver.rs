@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use xtask::tools::Browser;
 
+/// Most starts of chromedriver for one test.
+const ATTEMPTS: usize = 5;
+
 /// A running chromedriver.
 pub struct Chromedriver {
     process: Child,
@@ -14,8 +17,16 @@ pub struct Chromedriver {
 }
 
 impl Chromedriver {
-    /// Starts chromedriver on a free port, which it prints.
+    /// Starts chromedriver on a free port, which it prints. It ends at once where the port that it was given for IPv4 is
+    /// taken for IPv6, as other tests' drivers may have it; then another one is started.
     pub fn start(browser: &Browser) -> Self {
+        (0..ATTEMPTS)
+            .find_map(|_| Self::try_start(browser))
+            .expect("chromedriver prints its port")
+    }
+
+    /// Starts chromedriver; `None` if it ends without a port.
+    fn try_start(browser: &Browser) -> Option<Self> {
         let mut process = Command::new(&browser.driver)
             .arg("--port=0")
             .stdout(Stdio::piped())
@@ -23,18 +34,21 @@ impl Chromedriver {
             .spawn()
             .expect("chromedriver starts");
         let output = process.stdout.take().expect("its output is piped");
-        let port = BufReader::new(output)
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| {
-                line.split_once("successfully on port ")?
-                    .1
-                    .trim_end_matches('.')
-                    .parse()
-                    .ok()
-            })
-            .expect("chromedriver prints its port");
-        Self { process, port }
+        let port = BufReader::new(output).lines().map_while(Result::ok).find_map(|line| {
+            line.split_once("successfully on port ")?
+                .1
+                .trim_end_matches('.')
+                .parse()
+                .ok()
+        });
+        match port {
+            Some(port) => Some(Self { process, port }),
+            None => {
+                process.kill().ok();
+                process.wait().ok();
+                None
+            }
+        }
     }
 
     /// Address that it listens on.
