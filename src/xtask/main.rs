@@ -12,7 +12,8 @@ The repository's own commands. Each installs what it needs first: into .tools, o
 with the system's package manager.
 
   cargo xtask serve [PORT]   build the page, serve it on 127.0.0.1 and open it
-  cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest
+  cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest; --fast first: only those of
+                             libraries, predictions and what has changed, without a page, a browser or a server
   cargo xtask recorder       the recorder's own tests, in Python
   cargo xtask wheel          build the wheel and use it in a fresh environment
   cargo xtask build          build the page into dist/; --quick: for a look while developing, larger and slower

@@ -8,6 +8,7 @@ mod glue;
 mod imports;
 mod markup;
 mod packed;
+mod parallel;
 mod program;
 mod published;
 mod service_worker;

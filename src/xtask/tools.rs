@@ -59,10 +59,15 @@ pub fn for_page() -> Result<(), Failure> {
 
 /// Installs missing tools for running the tests.
 pub fn for_tests() -> Result<(), Failure> {
-    NEXTEST.ensure_any("0.9")?;
+    nextest()?;
     axe()?;
     postgres();
     browser().map(drop)
+}
+
+/// Installs the test runner if it is missing.
+pub fn nextest() -> Result<(), Failure> {
+    NEXTEST.ensure_any("0.9")
 }
 
 /// Folder of locally installed tools, outside `target` so that `cargo clean` keeps it.

@@ -11,7 +11,7 @@ use vramscope_engine::simulate::{evaluate, generate, simulate_parallel};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, python_json, simulate};
 
-use crate::mutate::Random;
+use super::mutate::Random;
 
 /// Sections of a vision-language configuration.
 const SECTIONS: [&str; 4] = ["text_config", "vision_config", "qformer_config", "rope_parameters"];

@@ -38,7 +38,7 @@ pub fn limits() -> Vec<Limit> {
         p90: Some(0.05),
         // Only row 70 of training_steps (smolvlm-256m) and row 24 of held_out_all_models (gpt2) exceed 0.03: segments
         // of 2370 and 3296 MiB remained from the model before them in the same process, with which both are exact
-        // (`recorded_process.rs`).
+        // (`predictions/memory/one_process.rs`).
         worst_under: Some(0.092),
         ..none
     };

@@ -30,7 +30,7 @@ pub enum SegmentLayout {
     ///
     /// Addresses that only descend or only ascend are the two extremes of a driver; in between, a few runs reserve more
     /// than at either. Of 264 measured rows four reserve over 3% more than at both extremes: two of them match most
-    /// drawn orders, and two have segments that an earlier run left behind (`tests/recorded_process.rs`).
+    /// drawn orders, and two have segments that an earlier run left behind (`tests/predictions/memory/one_process.rs`).
     DrawnOrder,
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: builds the page and runs all tests.
 
-use crate::process::{cargo, run};
+use crate::process::{cargo, output, program, run};
 use crate::{Failure, tools};
 
 /// Builds the published page, then runs every test, including those in the browser. The last lines printed are
@@ -9,6 +9,11 @@ use crate::{Failure, tools};
 /// # Errors
 /// If a tool is missing and cannot be installed, the build fails, or a test fails.
 pub fn test(args: &[String]) -> Result<(), Failure> {
+    if let Some((first, rest)) = args.split_first()
+        && first == "--fast"
+    {
+        return fast(rest);
+    }
     tools::for_tests()?;
     tools::exports()?;
     super::build(super::Build::Published)?;
@@ -19,6 +24,36 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     super::recorder::tests()?;
     portable()?;
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
+}
+
+/// Runs the tests that a single change is most likely to break: unit tests of the libraries, predictions against
+/// measurements, and the structure; of the command line and the page, where files of theirs have changed since the last
+/// commit. No page is built, no browser or server started.
+fn fast(args: &[String]) -> Result<(), Failure> {
+    tools::nextest()?;
+    let changed = changed_files();
+    let has_changed = |folders: &[&str]| changed.lines().any(|file| folders.iter().any(|f| file.starts_with(f)));
+    // Name the whole workspace, so that dependencies keep the features that the full run compiles them with.
+    let mut command = cargo();
+    command.args(["nextest", "run", "--workspace", "--locked", "--lib"]);
+    command.args(["--test", "predictions", "--test", "structure"]);
+    if has_changed(&["src/cli/", "tests/command_line/"]) {
+        command.args(["--bin", "vramscope", "--test", "command_line"]);
+    }
+    if has_changed(&["src/app/", "style/"]) {
+        command.args(["--bin", "vramscope-app"]);
+    }
+    run(command.args(args))
+}
+
+/// Paths that differ from the last commit, one a line; empty where this is no clone.
+fn changed_files() -> String {
+    let git = |args: &[&str]| output(program("git").args(args)).unwrap_or_default();
+    let (changed, new) = (
+        git(&["diff", "--name-only", "HEAD"]),
+        git(&["ls-files", "--others", "--exclude-standard"]),
+    );
+    format!("{changed}\n{new}")
 }
 
 /// Tests the portable backend, which normal builds leave out, on lavapipe or a GPU: its kernels, and the path of its

@@ -2,14 +2,13 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use brotli::enc::BrotliEncoderParams;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::RECORDS;
+use super::parallel::for_each;
 use crate::Failure;
 use crate::commands::Build;
 
@@ -31,20 +30,7 @@ pub fn write(dist: &Path, how: Build) -> Result<(), Failure> {
         std::fs::remove_file(path)?;
     }
     let files: Vec<_> = files.into_iter().filter(|path| *path != records).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            pack(path, how)?;
-        }
-        Ok(())
-    };
-    let threads = thread::available_parallelism().map_or(1, Into::into);
-    let done: Vec<io::Result<()>> = thread::scope(|scope| {
-        let all: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let failed = |_| Err(io::Error::other("a file cannot be packed"));
-        all.into_iter().map(|one| one.join().unwrap_or_else(failed)).collect()
-    });
-    Ok(done.into_iter().collect::<io::Result<()>>()?)
+    for_each(&files, |path| Ok(pack(path, how)?))
 }
 
 /// Returns true if a file of the page is the compressed form of another one.

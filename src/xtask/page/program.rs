@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{glue, imports};
+use super::parallel::for_each;
+use super::{base64, glue, imports, sha256};
 use crate::commands::{Build, WASM_RUSTFLAGS};
 use crate::process::{cargo, program, run};
 use crate::{Failure, root, tools};
@@ -45,10 +46,15 @@ impl Program {
     /// If a tool fails.
     pub fn whole(package: &str, how: Build) -> Result<Self, Failure> {
         let compiled = compile(package, how)?;
-        let folder = empty_folder(package)?;
-        bind(&compiled, &folder, &[])?;
-        let glue = std::fs::read_to_string(folder.join("program.js"))?;
-        let (wasm, glue) = imports::shorten(&optimized(&folder.join("program_bg.wasm"), how)?, &glue)?;
+        let folder = Folder::of(package, &compiled)?;
+        if !folder.is_done() {
+            folder.empty()?;
+            bind(&compiled, &folder.path, &[])?;
+            optimize(&[folder.path.join("program_bg.wasm")], how)?;
+            folder.done()?;
+        }
+        let glue = std::fs::read_to_string(folder.path.join("program.js"))?;
+        let (wasm, glue) = imports::shorten(&std::fs::read(folder.path.join("program_bg.wasm"))?, &glue)?;
         Ok(Self {
             glue,
             wasm,
@@ -62,23 +68,66 @@ impl Program {
     /// If a tool fails, or its output has an unexpected form.
     pub fn in_chunks(package: &str, how: Build) -> Result<Self, Failure> {
         let compiled = compile(package, how)?;
-        let folder = empty_folder(package)?;
-        let chunked = ["--target", "web", "--out-name", "program"];
-        run(program("wasm-split-cli").args([&compiled, &folder]).args(chunked))?;
-        // Keep the exports that chunks share with the main module; they would be removed as internal to the linker.
-        bind(&folder.join("program.wasm"), &folder, &["--keep-lld-exports"])?;
+        let folder = Folder::of(package, &compiled)?;
+        let main = folder.path.join("program_bg.wasm");
+        if !folder.is_done() {
+            folder.empty()?;
+            let chunked = ["--target", "web", "--out-name", "program"];
+            run(program("wasm-split-cli").args([&compiled, &folder.path]).args(chunked))?;
+            // Keep the exports that chunks share with the main module; they would be removed as internal to the linker.
+            bind(&folder.path.join("program.wasm"), &folder.path, &["--keep-lld-exports"])?;
+            let chunks = glue::chunks(&folder.path)?.into_iter().map(|(_, file)| file);
+            // The largest comes first, so that it does not start when all others are done.
+            optimize(&std::iter::once(main.clone()).chain(chunks).collect::<Vec<_>>(), how)?;
+            folder.done()?;
+        }
         let mut chunks = Vec::new();
-        for (name, file) in glue::chunks(&folder)? {
-            chunks.push((name, optimized(&file, how)?));
+        for (name, file) in glue::chunks(&folder.path)? {
+            chunks.push((name, std::fs::read(file)?));
         }
         let read = |path: &Path| std::fs::read_to_string(path);
         let glue = glue::join(
             &read(&root().join("src/app/js/chunks.js"))?,
-            &read(&folder.join(glue::LOADER))?,
-            &read(&folder.join("program.js"))?,
+            &read(&folder.path.join(glue::LOADER))?,
+            &read(&folder.path.join("program.js"))?,
         )?;
-        let (wasm, glue) = imports::shorten(&optimized(&folder.join("program_bg.wasm"), how)?, &glue)?;
+        let (wasm, glue) = imports::shorten(&std::fs::read(main)?, &glue)?;
         Ok(Self { glue, wasm, chunks })
+    }
+}
+
+/// Results of the steps after compilation, kept so that an unchanged program is not split and optimized again.
+struct Folder {
+    path: PathBuf,
+    /// Hash of what the results depend on: the compiled program, and this one with the tools' options and versions.
+    stamp: String,
+}
+
+impl Folder {
+    const STAMP: &str = "stamp";
+
+    fn of(package: &str, compiled: &Path) -> Result<Self, Failure> {
+        let own = std::fs::read(std::env::current_exe()?)?;
+        let both = [sha256(std::fs::read(compiled)?), sha256(own)].concat();
+        Ok(Self {
+            path: target_folder().join("page").join(package),
+            stamp: base64(both),
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        std::fs::read_to_string(self.path.join(Self::STAMP)).is_ok_and(|stamp| stamp == self.stamp)
+    }
+
+    fn empty(&self) -> Result<(), Failure> {
+        if self.path.exists() {
+            std::fs::remove_dir_all(&self.path)?;
+        }
+        Ok(std::fs::create_dir_all(&self.path)?)
+    }
+
+    fn done(&self) -> Result<(), Failure> {
+        Ok(std::fs::write(self.path.join(Self::STAMP), &self.stamp)?)
     }
 }
 
@@ -97,16 +146,6 @@ fn compile(package: &str, how: Build) -> Result<PathBuf, Failure> {
         .join(format!("{package}.wasm")))
 }
 
-/// Creates an empty folder for the build steps of a program.
-fn empty_folder(package: &str) -> Result<PathBuf, Failure> {
-    let folder = target_folder().join("page").join(package);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder)?;
-    }
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
-}
-
 /// Generates the glue of a program: `program.js` and `program_bg.wasm`.
 fn bind(wasm: &Path, folder: &Path, options: &[&str]) -> Result<(), Failure> {
     let named = ["--target", "web", "--no-typescript", "--out-name", "program"];
@@ -117,11 +156,18 @@ fn bind(wasm: &Path, folder: &Path, options: &[&str]) -> Result<(), Failure> {
         .args([folder, wasm]))
 }
 
-fn optimized(file: &Path, how: Build) -> Result<Vec<u8>, Failure> {
-    if how == Build::Published {
-        run(program("wasm-opt").args(OPTIMIZE).args([file, file]))?;
+/// Optimizes files in place for publication, one process for each core.
+fn optimize(files: &[PathBuf], how: Build) -> Result<(), Failure> {
+    if how != Build::Published {
+        return Ok(());
     }
-    Ok(std::fs::read(file)?)
+    for_each(files, |file| {
+        // `wasm-opt` starts as many threads as there are cores by itself, which pays for large programs alone.
+        run(program("wasm-opt")
+            .env("BINARYEN_CORES", "1")
+            .args(OPTIMIZE)
+            .args([file, file]))
+    })
 }
 
 fn target_folder() -> PathBuf {

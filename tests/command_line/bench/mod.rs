@@ -2,6 +2,8 @@
 
 pub mod fake;
 #[cfg(target_os = "linux")]
+mod interrupted;
+#[cfg(target_os = "linux")]
 mod machines;
 
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@ mod checklists;
 mod finding;
 mod fixes;
 mod input;
+mod instants;
 mod levels;
 mod phrases;
 mod reader;

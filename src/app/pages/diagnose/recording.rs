@@ -6,7 +6,8 @@ use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::units::Bytes;
 
-use super::answer_data::{Group, Instant, Recording, Simulated};
+use super::answer_data::{Recording, Simulated};
+use super::instants::{InstantList, groups};
 use super::levels::Levels;
 use super::reader::Reader;
 use super::segments::Segments;
@@ -21,7 +22,7 @@ const CLOSEST: u32 = 32;
 
 /// View of a recording: zoom, stacking and selected instant.
 #[derive(Debug, Clone, Copy)]
-struct View {
+pub struct View {
     events: u32,
     peak_event: u32,
     by_frame: RwSignal<bool>,
@@ -41,7 +42,7 @@ impl View {
     }
 
     /// Selected instant; the peak by default.
-    fn instant(self) -> u32 {
+    pub fn instant(self) -> u32 {
         self.pointed.get().unwrap_or(self.peak_event)
     }
 
@@ -343,71 +344,4 @@ fn SimulatedCurve(top: Memo<f64>) -> impl IntoView {
         };
         Some(view.into_any())
     })
-}
-
-/// Lists the largest allocations live at the selected instant.
-#[component]
-fn InstantList(index: u32, look: View) -> impl IntoView {
-    let reader = Reader::get();
-    let question = reader.question();
-    let instant = Memo::new(move |_| look.instant());
-    Effect::new(move || question.ask("instant", &[index, instant.get()]));
-    part(move || {
-        let now: Instant = question
-            .answer
-            .with(|text| serde_json::from_str(text.as_deref()?).ok())?;
-        let title = reader.phrase_with("v_at", [now.event.to_string(), bytes(now.total), now.count.to_string()]);
-        let list = view! {
-            <div class="diagnose-instant" data-testid="live" data-value=now.total.to_string()>
-                <h3>{title}</h3>
-                {groups(reader, now.largest)}
-            </div>
-        };
-        Some(list.into_any())
-    })
-}
-
-/// Formats allocations grouped by stack as a table.
-fn groups(reader: Reader, groups: Vec<Group>) -> AnyView {
-    if groups.is_empty() {
-        return view! { <p>{text(move || reader.phrase("v_none"))}</p> }.into_any();
-    }
-    let say = move |key: &'static str| text(move || reader.phrase(key));
-    let rows: Vec<_> = groups
-        .into_iter()
-        .map(|group| {
-            let kind = format!("c_{}", group.category.replace('-', "_"));
-            let place = match group.stack.is_empty() {
-                true => say("v_no_stack").into_any(),
-                false => view! { <code>{group.stack.join(" ← ")}</code> }.into_any(),
-            };
-            view! {
-                <tr data-testid="group">
-                    <td class="diagnose-bytes">{bytes(group.bytes)}</td>
-                    <td class="diagnose-bytes">{group.count.to_string()}</td>
-                    <td>
-                        <span class=format!("diagnose-key diagnose-{}", group.category) aria-hidden="true"></span>
-                        {text(move || reader.phrase(&kind))}
-                    </td>
-                    <td class="diagnose-place">{place}</td>
-                </tr>
-            }
-        })
-        .collect();
-    view! {
-        <div class="diagnose-scroll" tabindex="0" role="region" aria-label=move || reader.phrase("v_what")>
-            <table class="diagnose-table">
-                <thead>
-                    <tr>
-                        <th scope="col">{say("v_bytes")}</th>
-                        <th scope="col">{say("v_count")}</th>
-                        <th scope="col">{say("v_kind")}</th>
-                        <th scope="col">{say("v_what")}</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
 }

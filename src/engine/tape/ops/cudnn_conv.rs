@@ -1,5 +1,5 @@
 //! Workspaces of cuDNN's convolutions, as measured on an H200 with cuDNN 9.19 over 17,180 shapes
-//! (`tests/data/truth/convolutions.jsonl.gz`, held by `tests/convolutions.rs`).
+//! (`tests/data/truth/convolutions.jsonl.gz`, held by `tests/predictions/convolutions.rs`).
 //!
 //! cuDNN's fast kernels read channels last. Given PyTorch's layout, they copy image, weight and output into a
 //! workspace, with channels padded to whole groups; gradients of a weight may be summed there in parts. cuDNN chooses

@@ -1,8 +1,6 @@
 //! Compares the bytes that PyTorch's allocator counted after each phase of a second step, each in a separate process,
 //! with the simulation.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::fs::{self, File};
 use std::path::Path;
 

@@ -1,17 +1,15 @@
 //! Simulates configurations and setups that nobody would write: each gives an answer or an error, never a panic.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
-#[path = "fuzz/configured.rs"]
+#[path = "../fuzz/configured.rs"]
 mod configured;
 #[allow(dead_code, reason = "the fuzzer uses the rest")]
-#[path = "fuzz/mutate.rs"]
+#[path = "../fuzz/mutate.rs"]
 mod mutate;
 
 use std::panic::catch_unwind;
 
 /// Runs that once made the engine panic or take long, one per line, as `examples/fuzz` leaves them.
-const FINDINGS: &str = include_str!("data/coverage/findings.jsonl");
+const FINDINGS: &str = include_str!("../data/coverage/findings.jsonl");
 
 fn ends(run: &[u8]) -> bool {
     catch_unwind(|| configured::feed(run)).is_ok()

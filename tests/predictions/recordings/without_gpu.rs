@@ -1,8 +1,6 @@
 //! Compares recordings made without a GPU with the engine's own tape of the same case: the same sizes in the same
 //! order, the same frees in between, and the same bytes at every mark.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! Compares the time of steps on two GPUs, and of their collectives, with the engine's estimates.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::LazyLock;

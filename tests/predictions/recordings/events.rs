@@ -4,8 +4,6 @@
 //! The order of frees between two allocations is not compared: Python frees locals, and autocast its cache, in an order
 //! that does not affect the allocator.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 //! Compares the memory of each stage of a pipeline with measurements on H200.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use vramscope_tests::kept;
 use vramscope_tests::measured::several::{PEAK, PHASES, Rows};
 

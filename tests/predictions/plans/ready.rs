@@ -1,7 +1,5 @@
 //! Compares the precomputed plans for common models and cards, which `cargo xtask plans` writes, with the engine.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::path::Path;
 
 use serde::Deserialize;

@@ -1,7 +1,5 @@
 //! Runs the course's exercises on speed with the engine, for the values that `/course` shows beside the course's own.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::path::Path;
 
 use serde_json::Value;

@@ -1,9 +1,5 @@
 //! Compares the largest micro-batch under a limit of the allocator with measurements on an H200.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
-mod process;
-
 use std::path::Path;
 
 use serde_json::Value;
@@ -14,7 +10,7 @@ use vramscope_engine::{Case, Model, Setup};
 use vramscope_plan::max_batch;
 use vramscope_tests::kept;
 
-use process::{Process, Trained};
+use super::process::{Process, Trained};
 
 const TABLE: &str = "tests/data/max_batch_vs_predicted.md";
 

@@ -1,7 +1,5 @@
 //! Compares single attention calls with measurements on an H200: bytes, and estimated time.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 

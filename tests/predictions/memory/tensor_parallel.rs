@@ -1,7 +1,5 @@
 //! Compares the memory of one of several GPUs under tensor parallelism with measurements on two and four H200.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use vramscope_tests::kept;
 use vramscope_tests::measured::several::{PEAK, PHASES, Rows};
 

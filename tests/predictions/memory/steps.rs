@@ -1,7 +1,5 @@
 //! Compares the engine with measured training steps.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use vramscope_tests::kept;
 use vramscope_tests::measured::{
     CONFIGURATIONS_FILE, Comparison, HELD_OUT_FILES, Limit, Measured, OWN_PROCESS_FILE, Quantity, SETTLED_FILE,

@@ -1,8 +1,6 @@
 //! Imports of the repository: crates import what docs/ARCHITECTURE.md allows them, the engine's folders only those below,
 //! and no circle of files is larger than a room.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +8,10 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 use syn::{Item, UseTree, Visibility};
 
+use super::root;
+
 /// Largest circle of files that import each other, in one room.
 const LARGEST_CIRCLE: usize = 12;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// A module by its names from the crate's root, which has none.
 type Module = Vec<String>;

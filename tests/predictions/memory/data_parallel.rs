@@ -1,7 +1,5 @@
 //! Compares the memory of one of two GPUs under DDP, ZeRO-1 and FSDP2 with measurements on two H200.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use vramscope_tests::kept;
 use vramscope_tests::measured::several::{PEAK, PHASES, RESERVED, Rows};
 

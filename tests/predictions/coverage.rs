@@ -1,8 +1,6 @@
 //! Simulates every family of transformers 5.17 as its configuration class writes it, and random variations: the
 //! parameters are exact, or the configuration is refused.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;

@@ -1,7 +1,5 @@
 //! Compares random plans with training runs on an H200 under the memory limit for which they were planned.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::path::Path;
 
 use serde_json::Value;

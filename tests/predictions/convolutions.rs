@@ -1,7 +1,5 @@
 //! Compares the workspaces of cuDNN's convolutions with measurements on an H200, shape by shape.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use serde::Deserialize;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::{Gpu, Tape};

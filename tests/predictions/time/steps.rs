@@ -1,7 +1,5 @@
 //! Compares the time of measured training steps with the engine's estimates.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -62,7 +60,7 @@ fn total(ms: Milliseconds) -> f64 {
 /// Rows that trained, except those whose optimizer GradScaler skipped.
 static TIMED: LazyLock<Vec<Timed>> = LazyLock::new(|| {
     let own = Kernels::read(H200).expect("the file that comes with the program");
-    let record = Record::read(include_str!("data/records/h200.json")).expect("a record");
+    let record = Record::read(include_str!("../../data/records/h200.json")).expect("a record");
     let record = Kernels::of_record(&record, &own);
     let kernels = [Some(&own.kernels), Some(&record.kernels), None];
     let costs = kernels.map(|kernels| Costs::new(Rates::REFERENCE, kernels, &own.pace));

@@ -5,8 +5,6 @@
 //! reserved bytes are exact in most rows, for one order of addresses or another. The remaining error of a prediction
 //! for a single run is thus due to what ran before, which it cannot know.
 
-#![allow(clippy::disallowed_methods, reason = "runs natively only")]
-
 use std::collections::HashMap;
 
 use vramscope_engine::Model;

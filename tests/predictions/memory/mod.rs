@@ -1,0 +1,9 @@
+//! Memory of training steps, against measurements.
+
+mod data_parallel;
+mod max_batch;
+mod one_process;
+mod pipeline_parallel;
+mod process;
+mod steps;
+mod tensor_parallel;

@@ -1,0 +1,6 @@
+//! Allocations and frees, event by event, against those recorded on a GPU and without one.
+
+mod events;
+mod marks;
+mod passes;
+mod without_gpu;

@@ -1,0 +1,5 @@
+//! Time of steps, against measurements.
+
+mod course;
+mod several;
+mod steps;
