@@ -66,7 +66,7 @@ fn what_is_not_understood_is_answered_with_what_is() {
 #[test]
 fn a_recorded_snapshot_tells_what_held_its_peak() {
     use std::io::Read;
-    let gzipped: &[u8] = include_bytes!("../../../tests/data/snapshots/gpt2-bf16.pickle.gz");
+    let gzipped: &[u8] = include_bytes!("../../../../tests/data/snapshots/gpt2-bf16.pickle.gz");
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(gzipped)
         .read_to_end(&mut bytes)
