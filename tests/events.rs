@@ -6,8 +6,8 @@ use vramscope_engine::tape::log::{Event, Log};
 /// Allocations as positive and frees as negative sizes.
 pub fn sizes(log: &Log, events: &[Event]) -> Vec<i64> {
     let size = |e: &Event| {
-        let bytes = log.births[e.storage() as usize].bytes as i64;
-        if e.is_birth() { bytes } else { -bytes }
+        let bytes = log.allocations[e.storage() as usize].bytes as i64;
+        if e.is_alloc() { bytes } else { -bytes }
     };
     events.iter().map(size).collect()
 }

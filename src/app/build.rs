@@ -33,7 +33,7 @@ fn code(phrases: &[Phrase]) -> String {
         }
         let (key, gaps) = (&phrase.key, &phrase.gaps);
         if gaps.is_empty() {
-            code += &format!("pub const {key}: Place = Place({place});\n");
+            code += &format!("pub const {key}: PhraseIndex = PhraseIndex({place});\n");
             continue;
         }
         let fields: String = gaps.iter().map(|gap| format!("pub {gap}: T, ")).collect();
@@ -41,7 +41,7 @@ fn code(phrases: &[Phrase]) -> String {
         code += &format!(
             "pub struct {key}<T> {{ {fields} }}\n\
              impl<T> Filled<T> for {key}<T> {{\n\
-             const PLACE: Place = Place({place});\n\
+             const PLACE: PhraseIndex = PhraseIndex({place});\n\
              fn values(self) -> Vec<T> {{ vec![{values}] }}\n}}\n"
         );
     }

@@ -18,18 +18,18 @@ use crate::part::{Text, text};
     reason = "names of phrases"
 )]
 pub mod phrases {
-    use super::{Filled, Place};
+    use super::{Filled, PhraseIndex};
     include!(concat!(env!("OUT_DIR"), "/phrases.rs"));
 }
 
 /// Index of a phrase.
 #[derive(Debug, Clone, Copy)]
-pub struct Place(usize);
+pub struct PhraseIndex(usize);
 
 /// A phrase with values for its placeholders.
 pub trait Filled<T> {
     /// Index of the phrase.
-    const PLACE: Place;
+    const PLACE: PhraseIndex;
 
     /// Values for the placeholders, in alphabetical order of their names.
     fn values(self) -> Vec<T>;
@@ -148,7 +148,7 @@ impl Words {
     }
 
     /// Text of a phrase; reactive.
-    pub fn phrase(self, place: Place) -> &'static str {
+    pub fn phrase(self, place: PhraseIndex) -> &'static str {
         self.now.get().phrases[place.0]
     }
 
@@ -175,7 +175,7 @@ impl Words {
     }
 
     /// Text of a phrase that updates itself when the language changes.
-    pub fn live(self, place: Place) -> Text {
+    pub fn live(self, place: PhraseIndex) -> Text {
         text(move || self.phrase(place).to_owned())
     }
 }

@@ -7,7 +7,7 @@
 use std::pin::Pin;
 
 use leptos::prelude::*;
-use vramscope_engine::model::FurtherModels;
+use vramscope_engine::model::LazyModels;
 use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
@@ -18,7 +18,7 @@ use crate::pages::diagnose::DiagnosePage;
 use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
 use crate::pages::plans::PlansPage;
 use crate::pages::recorded::RecordedPage;
-use crate::worker::later::{self, Begin, Closer, Here, Need, Timer};
+use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
 use crate::worker::{Recorder, begin_time, recorder};
 
 /// Fetches the chunk of a part of the page, unless it is there.
@@ -51,7 +51,7 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
             // That is of one question (`Pump::unpack`).
             Need::Unpacked => {}
             Need::Models => {
-                further_models().await.ok()?.provide();
+                lazy_models().await.ok()?.provide();
                 here.models = true;
             }
         }
@@ -111,27 +111,27 @@ fn sweep() -> Fetched<MakeView> {
 
 #[wasm_split(attention, fallible)]
 fn attention_work() -> Fetched<Begin> {
-    Ok(later::attention)
+    Ok(lazy::attention)
 }
 
 #[wasm_split(plan, fallible)]
 fn sweep_work() -> Fetched<Begin> {
-    Ok(later::sweep)
+    Ok(lazy::sweep)
 }
 
 #[wasm_split(plan, fallible)]
 fn batches_work() -> Fetched<Begin> {
-    Ok(later::batches)
+    Ok(lazy::batches)
 }
 
 #[wasm_split(recommend, fallible)]
 fn plan_work() -> Fetched<Begin> {
-    Ok(later::plan)
+    Ok(lazy::plan)
 }
 
 #[wasm_split(plan, fallible)]
 fn closer_work() -> Fetched<Closer> {
-    Ok(later::closer)
+    Ok(lazy::closer)
 }
 
 #[wasm_split(time, fallible)]
@@ -145,6 +145,6 @@ fn recorder_work() -> Fetched<Recorder> {
 }
 
 #[wasm_split(models, fallible)]
-fn further_models() -> Fetched<FurtherModels> {
-    Ok(FurtherModels::all())
+fn lazy_models() -> Fetched<LazyModels> {
+    Ok(LazyModels::all())
 }

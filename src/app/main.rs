@@ -40,7 +40,7 @@ fn main() {
     #[cfg(target_arch = "wasm32")]
     {
         lazy::install(loaders::part);
-        worker::later::install(loaders::work);
+        worker::lazy::install(loaders::work);
         match worker::scope::here() {
             Some(scope) => worker::scope::start(scope),
             None => frame::start(),

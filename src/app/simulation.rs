@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use vramscope_engine::Model;
 
 use crate::events::{Pending, after};
-use crate::shell::{Near, Store};
+use crate::shell::{Prefetch, Store};
 use crate::state::{Draft, Reading};
 use crate::widgets::is_typing;
 use crate::worker::view::{Card, Details, Run};
@@ -75,14 +75,18 @@ impl Simulation {
         let simulation = Self::of(Memo::new(move |_| reading.with(|r| model(r).ok())));
         let engine = Engine::get();
         Effect::new(move || {
-            let near = store.near().get();
+            let prefetch = store.prefetch().get();
             simulation.outcome.track();
             // An invalid text changes the reading without changing the outcome.
             reading.track();
             // Paint the current request first: prefetching would compete for the processor.
-            after_paint(move || near.iter().for_each(|near| simulation.ask_near(engine, near)));
+            after_paint(move || {
+                prefetch
+                    .iter()
+                    .for_each(|prefetch| simulation.ask_prefetch(engine, prefetch))
+            });
         });
-        on_cleanup(move || engine.cancel(Slot::Near));
+        on_cleanup(move || engine.cancel(Slot::Prefetch));
         let entries = Memo::new(move |_| reading.with(Reading::entries));
         // Runs immediately, before the other effects of an entry, so that the worker simulates in parallel with them.
         ImmediateEffect::new_scoped(move || {
@@ -182,7 +186,7 @@ impl Simulation {
     }
 
     /// Prefetches the runs that one click or key press on the focused entry would request.
-    fn ask_near(self, engine: Engine, Near { key, texts }: &Near) {
+    fn ask_prefetch(self, engine: Engine, Prefetch { key, texts }: &Prefetch) {
         let outcome = self.outcome.try_get_untracked().unwrap_or(Outcome::Waiting);
         if !key.decides_run() || matches!(outcome, Outcome::Waiting) {
             return;
@@ -195,11 +199,11 @@ impl Simulation {
         let mut wanted: Vec<Draft> = texts().into_iter().map(with).collect();
         wanted.retain(|entries| self.known(entries).is_none());
         if wanted.is_empty() {
-            return engine.cancel(Slot::Near);
+            return engine.cancel(Slot::Prefetch);
         }
         let mut asked = wanted.clone().into_iter();
-        engine.ask(Slot::Near, Ask::Near(wanted), move |answer, _| {
-            if let (Some(entries), Some(Answer::Near(Some(run)))) = (asked.next(), answer) {
+        engine.ask(Slot::Prefetch, Ask::Prefetch(wanted), move |answer, _| {
+            if let (Some(entries), Some(Answer::Prefetch(Some(run)))) = (asked.next(), answer) {
                 self.remember(entries, Arc::from(run));
             }
         });

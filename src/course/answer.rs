@@ -4,7 +4,7 @@ use super::{Measure, Unit, number};
 
 /// A typed answer in the base unit of its measure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct TypedAnswer {
     /// Possible values of the number: `1,234` can mean 1234 or 1.234.
     pub readings: Vec<f64>,
     /// The typed unit, if any.
@@ -51,7 +51,7 @@ const fn is_passed_over(c: char) -> bool {
         )
 }
 
-impl Answer {
+impl TypedAnswer {
     /// Reads an answer such as `173.62 GB`, `161,7 GiB`, `１２．５％` or `5 329`.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ fn is_near(value: f64, right: f64, tolerance: f64) -> bool {
 /// Judges a typed answer against the right value, which is in the base unit of `unit`'s measure. An answer without a
 /// unit is read in `unit`.
 pub fn judge(text: &str, right: f64, unit: Unit, tolerance: f64) -> Judged {
-    let answer = match Answer::read(text) {
+    let answer = match TypedAnswer::read(text) {
         Ok(answer) => answer,
         Err(why) => return why,
     };

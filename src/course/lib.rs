@@ -12,7 +12,7 @@ mod random;
 mod sheet;
 mod unit;
 
-pub use answer::{Answer, Judged, judge};
+pub use answer::{Judged, TypedAnswer, judge};
 pub use formula::{Formula, FormulaError};
 pub use list::List;
 pub use number::{read as read_number, write as write_number};

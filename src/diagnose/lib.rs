@@ -24,7 +24,7 @@ mod text;
 pub use amount::Amount;
 pub use counters::{Counters, Gauge};
 pub use evidence::{Evidence, Piece};
-pub use finding::{Cause, Check, Context, Finding, Fix, Fixes, Standing, Step, checks, diagnose, words};
+pub use finding::{Action, Cause, Check, Confidence, Context, Finding, Fix, Fixes, checks, diagnose, words};
 pub use log::{Point, Series, TrainingLog};
 pub use oom::{Asker, Backend, OomMessage, Process, Site};
 pub use profile::{HotSpot, Op, Profile, Work};

@@ -3,22 +3,22 @@
 use serde::Serialize;
 use vramscope_diagnose::snapshot::{Category, Group, Recording, SegmentMap, Summary};
 use vramscope_diagnose::words::{self, Said};
-use vramscope_diagnose::{Check, Evidence, Finding, Piece, Standing, Step, checks};
+use vramscope_diagnose::{Action, Check, Confidence, Evidence, Finding, Piece, checks};
 use vramscope_engine::units::Bytes;
 
-use super::run::{Run, Simulated};
+use super::run::{Simulated, SimulatedRun};
 
 /// Name of a file, with the evidence read from it or the reason why it was not understood.
 pub type File = (String, Result<Vec<Piece>, String>);
 
 /// Diagnosis of all files together.
 #[derive(Serialize)]
-pub struct Answer<'a> {
+pub struct Diagnosis<'a> {
     /// Name, line and kind of each piece of evidence.
     read: Vec<(&'a str, usize, &'static str)>,
     /// Name of each file that was not understood, and the reason.
     refused: Vec<(&'a str, &'a str)>,
-    findings: Vec<Told>,
+    findings: Vec<WordedFinding>,
     checks: Vec<Check>,
     recordings: Vec<Shown<'a>>,
     simulated: Option<Simulated>,
@@ -27,14 +27,14 @@ pub struct Answer<'a> {
 }
 
 #[derive(Serialize)]
-struct Told {
+struct WordedFinding {
     code: &'static str,
-    standing: Standing,
+    standing: Confidence,
     row: &'static str,
     title: Said,
     numbers: Vec<Said>,
     /// Next steps: id and sentence.
-    next: Vec<(Step, Said)>,
+    next: Vec<(Action, Said)>,
     gauge: Option<(Bytes, Bytes)>,
 }
 
@@ -60,13 +60,13 @@ const SEGMENTS: usize = 48;
 /// Maximum number of step ends marked.
 const STEPS: usize = 200;
 
-impl<'a> Answer<'a> {
+impl<'a> Diagnosis<'a> {
     /// Combines the files, their findings, their recordings and the run.
     pub fn of(
         files: &'a [File],
         (findings, pieces): (&[Finding], &[Piece]),
         recordings: &'a [Recording],
-        (run, fault): (Option<&Run>, Option<&'a str>),
+        (run, fault): (Option<&SimulatedRun>, Option<&'a str>),
     ) -> Self {
         let understood = files
             .iter()
@@ -92,24 +92,24 @@ impl<'a> Answer<'a> {
             refused: refused.collect(),
             findings: findings
                 .iter()
-                .map(|finding| Told::of(finding, run.is_some()))
+                .map(|finding| WordedFinding::of(finding, run.is_some()))
                 .collect(),
             checks: checks(pieces, findings, setup),
             recordings: summaries
                 .zip(recordings)
                 .map(|(summary, recording)| Shown::of(summary, recording))
                 .collect(),
-            simulated: run.map(Run::simulated),
+            simulated: run.map(SimulatedRun::simulated),
             fault,
         }
     }
 }
 
-impl Told {
+impl WordedFinding {
     fn of(finding: &Finding, is_run_named: bool) -> Self {
-        let is_ruled_out = finding.standing == Standing::RuledOut;
+        let is_ruled_out = finding.standing == Confidence::RuledOut;
         let steps = finding.steps.iter().copied().filter(|_| !is_ruled_out);
-        let steps = steps.filter(|step| !(is_run_named && *step == Step::NameSetup));
+        let steps = steps.filter(|step| !(is_run_named && *step == Action::NameSetup));
         Self {
             code: finding.cause.code(),
             standing: finding.standing,
@@ -123,11 +123,11 @@ impl Told {
 }
 
 /// Wording of a step; where the command line names a flag, the page names its own control.
-fn said(step: Step) -> Said {
+fn said(step: Action) -> Said {
     let mut said = words::step(step);
     match step {
-        Step::NameSetup => said.key = "v_name_setup".into(),
-        Step::NameCard => said.key = "v_name_card".into(),
+        Action::NameSetup => said.key = "v_name_setup".into(),
+        Action::NameCard => said.key = "v_name_card".into(),
         _ => {}
     }
     said

@@ -1,7 +1,7 @@
 //! The run that the files belong to, if the user names it.
 
 use serde::{Deserialize, Serialize};
-use vramscope_diagnose::Step;
+use vramscope_diagnose::Action;
 use vramscope_engine::device::Device;
 use vramscope_engine::report::Phase;
 use vramscope_engine::report::outside;
@@ -26,7 +26,7 @@ struct Named {
 
 /// A simulated run.
 #[derive(Debug)]
-pub struct Run {
+pub struct SimulatedRun {
     model: Model,
     /// Training setup.
     pub setup: Setup,
@@ -52,7 +52,7 @@ pub struct Fix {
     key: &'static str,
     value: String,
     /// Next step of a finding that this change carries out.
-    step: Option<Step>,
+    step: Option<Action>,
     #[serde(flatten)]
     effect: Effect,
 }
@@ -68,7 +68,7 @@ pub struct Rung {
     trains: bool,
 }
 
-impl Run {
+impl SimulatedRun {
     /// Parses and simulates the run sent by the page.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl Fix {
         Some(Self {
             key: tried.change.key(),
             value: tried.change.value(),
-            step: Step::of(tried.change),
+            step: Action::of(tried.change),
             effect,
         })
     }

@@ -8,8 +8,8 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_plan::WhatIf;
 
-use super::answer::{Answer, File};
-use super::run::{Fix, Run};
+use super::answer::{Diagnosis, File};
+use super::run::{Fix, SimulatedRun};
 
 /// Maximum size of a file. Larger ones are for the command line: WebAssembly can address 4 GiB, and parsing takes up to
 /// four times the file's size.
@@ -22,7 +22,7 @@ pub struct Session {
     open: Option<(String, Vec<u8>)>,
     files: Vec<File>,
     recordings: Vec<Recording>,
-    run: Option<Result<Run, String>>,
+    run: Option<Result<SimulatedRun, String>>,
     /// Changes not tried yet.
     changes: Option<WhatIf>,
 }
@@ -63,11 +63,11 @@ impl Session {
 
     /// Sets the run's model and setup from JSON; an empty text clears it.
     pub fn know(&mut self, run: &str) {
-        self.run = (!run.is_empty()).then(|| Run::read(run));
+        self.run = (!run.is_empty()).then(|| SimulatedRun::read(run));
         self.changes = self.known().map(|run| run.changes(self.room()));
     }
 
-    fn known(&self) -> Option<&Run> {
+    fn known(&self) -> Option<&SimulatedRun> {
         self.run.as_ref()?.as_ref().ok()
     }
 
@@ -91,13 +91,13 @@ impl Session {
     pub fn answer(&self) -> String {
         let run = self.known();
         let context = Context {
-            capacity: run.and_then(Run::capacity),
+            capacity: run.and_then(SimulatedRun::capacity),
             report: run.map(|run| &run.report),
         };
         let pieces: Vec<Piece> = self.pieces().cloned().collect();
         let findings = diagnose(&pieces, &context);
         let fault = self.run.as_ref().and_then(|run| run.as_ref().err());
-        text(&Answer::of(
+        text(&Diagnosis::of(
             &self.files,
             (&findings, &pieces),
             &self.recordings,

@@ -11,7 +11,6 @@ pub mod dtype;
 pub mod format;
 pub mod model;
 mod names;
-pub mod near;
 pub mod nn;
 pub mod optim;
 pub mod order;
@@ -20,6 +19,7 @@ pub mod recording;
 pub mod report;
 pub mod setup;
 pub mod simulate;
+pub mod suggest;
 pub mod tape;
 pub mod units;
 

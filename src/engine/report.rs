@@ -13,7 +13,7 @@ mod reserved;
 mod timeline;
 pub mod verdict;
 
-pub use answer::Answer;
+pub use answer::EstimateDocument;
 pub(crate) use answer::JudgedTarget;
 pub(crate) use block_bytes::BlockBytes;
 pub use breakdown::{Breakdown, BreakdownNode};

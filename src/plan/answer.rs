@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::builder::PlanBuilder;
 use super::recommend::{Judge, Settled};
 use super::search::{Candidate, Decided, Found};
-use super::telling::Telling;
 use vramscope_engine::Setup;
 use vramscope_engine::device::Device;
 use vramscope_engine::report::Phase;
@@ -169,9 +169,9 @@ impl Plan {
     /// # Errors
     /// The first error of a simulation.
     pub fn new(judge: &Judge<'_>, found: Found, target: &Target<'_>) -> Result<Self, SimulateError> {
-        let mut telling = Telling::new(judge, found, target);
-        while telling.step(judge)? {}
-        Ok(telling.plan())
+        let mut builder = PlanBuilder::new(judge, found, target);
+        while builder.step(judge)? {}
+        Ok(builder.plan())
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod answer;
 mod axis;
+mod builder;
 mod change;
 pub mod export;
 mod ladder;
@@ -13,11 +14,11 @@ mod reason;
 mod recommend;
 pub mod search;
 mod sweep;
-mod telling;
 mod what_if;
 
 pub use answer::{Choice, Nearest, Plan, Reason, Step, Target, less_margin};
 pub use axis::Axis;
+pub use builder::PlanBuilder;
 pub use change::Change;
 pub use ladder::{Ladder, Offer, Rung, ladder};
 pub use largest::largest;
@@ -25,5 +26,4 @@ pub use largest_recorded::{Largest, largest_recorded};
 pub use max_batch::{Batches, End, MOST as MOST_SAMPLES, MaxBatch, max_batch};
 pub use recommend::{Judge, Recommended, Settled};
 pub use sweep::{Needed, Point, Refusal, Sweep};
-pub use telling::Telling;
 pub use what_if::{Effect, Now, Tried, WhatIf};

@@ -9,7 +9,7 @@ use super::milliseconds::Milliseconds;
 use super::pipeline::Bar;
 use super::roofline::{Point, Roof, points};
 use super::run::{Run, RunTime};
-use super::several::{Together, Way};
+use super::several::{ParallelTime, Way};
 use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
 use vramscope_engine::order::sort_by;
@@ -68,7 +68,7 @@ pub struct TimeAnswer<'a> {
 pub struct Estimate<'a> {
     /// Memory of the setup, and the verdict on it.
     #[serde(flatten)]
-    pub memory: report::Answer<'a>,
+    pub memory: report::EstimateDocument<'a>,
     /// Milliseconds of each phase; `None` if the card's rates are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms: Option<Milliseconds>,
@@ -243,7 +243,7 @@ impl Run<'_> {
 const MOST_WORKERS: u64 = 32;
 
 fn communication(time: &RunTime) -> CommunicationAnswer {
-    let Together { traffic, exposed, .. } = &time.together;
+    let ParallelTime { traffic, exposed, .. } = &time.together;
     CommunicationAnswer {
         exposed_ms: exposed * 1e3,
         total_ms: traffic.seconds * 1e3,

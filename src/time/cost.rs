@@ -9,7 +9,7 @@ use super::pace::Pace;
 use super::rates::{Rates, flops};
 use super::resource::Resource;
 use vramscope_engine::dtype::DType;
-use vramscope_engine::tape::work::{Chore, Class, Launch};
+use vramscope_engine::tape::work::{Class, HostOp, Launch};
 
 /// Kernels of the same name, class, dtype, bytes and extents take the same time. Names compare by address, which is
 /// fast; a name stored at two addresses is only priced twice.
@@ -35,7 +35,7 @@ pub struct Costs<'a> {
     /// Kernels that are bound by this resource take no time.
     without: Option<Resource>,
     known: RefCell<HashMap<Key, Price, Mixed>>,
-    chores: RefCell<HashMap<Chore, f64, Mixed>>,
+    chores: RefCell<HashMap<HostOp, f64, Mixed>>,
 }
 
 /// A fast hasher for the few words of a key; keys do not come from an attacker, so it need not resist collisions.
@@ -127,17 +127,17 @@ impl<'a> Costs<'a> {
     }
 
     /// Seconds of a host operation other than a launch.
-    pub(super) fn chore(&self, chore: Chore) -> f64 {
+    pub(super) fn host_op(&self, host_op: HostOp) -> f64 {
         // The parameter does not affect the time.
-        let key = match chore {
-            Chore::Accumulate(_) => Chore::Accumulate(None),
-            chore => chore,
+        let key = match host_op {
+            HostOp::Accumulate(_) => HostOp::Accumulate(None),
+            host_op => host_op,
         };
         *self
             .chores
             .borrow_mut()
             .entry(key)
-            .or_insert_with(|| self.pace.chore(chore))
+            .or_insert_with(|| self.pace.host_op(host_op))
     }
 
     /// Seconds of a kernel, and of the host to issue it.

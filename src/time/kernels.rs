@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::interpolate::{Curve, Field};
-use super::kinds::{Place, curve_of, place_of};
+use super::kinds::{Location, curve_of, place_of};
 use super::rates::Rates;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::work::{Class, Fused, Launch, Layout};
@@ -31,13 +31,13 @@ impl Kernels {
     pub fn add(&mut self, kind: &str, dtype: DType, extents: &[u64], seconds: f64) {
         let width = dtype.width();
         match place_of(kind, dtype, extents) {
-            Place::Field(class, extents, shared) => {
+            Location::Field(class, extents, shared) => {
                 let launch = sized(class, dtype, extents, shared);
                 let factor = seconds / IDEAL.ideal(&launch);
                 let field = self.fields.entry((class, width, aligned(&launch))).or_default();
                 field.push(extents, factor);
             }
-            Place::Curve(name, x) => {
+            Location::Curve(name, x) => {
                 let curve = self.curves.entry((name.to_owned(), width)).or_default();
                 curve.push(x as f64, seconds);
             }

@@ -5,7 +5,7 @@ use vramscope_engine::tape::SdpaBackend;
 use vramscope_engine::tape::work::{Class, Fused, Launch, Layout};
 
 /// Location of a measured point.
-pub(super) enum Place {
+pub(super) enum Location {
     /// Among points of several extents, as ratios to an ideal time; the last number is query heads per key head.
     Field(Class, [u64; 4], u64),
     /// On the curve with this name, at a number of bytes or elements.
@@ -13,10 +13,10 @@ pub(super) enum Place {
 }
 
 /// Location of a point, from its kind and the extents that the recorder wrote.
-pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Place {
+pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Location {
     let d = |i: usize| extents.get(i).copied().unwrap_or(0);
     if let Some((class, extents, shared)) = field_of(kind, &d) {
-        return Place::Field(class, extents, shared);
+        return Location::Field(class, extents, shared);
     }
     let width = dtype.width();
     let (name, x) = match kind {
@@ -34,7 +34,7 @@ pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Place {
         "embedding" => ("gather", d(0) * d(1)),
         other => (other, d(0)),
     };
-    Place::Curve(name.to_owned(), x)
+    Location::Curve(name.to_owned(), x)
 }
 
 /// Kinds with several extents.

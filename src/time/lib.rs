@@ -53,6 +53,6 @@ pub use recorded::time_recorded;
 pub use resource::Resource;
 pub use roofline::{Point, Roof};
 pub use run::{Run, RunTime};
-pub use several::{Together, Traffic, Way, collective, estimate_together};
+pub use several::{ParallelTime, Traffic, Way, collective, estimate_parallel};
 pub use step::{Bound, Passes, Share, StepTime, estimate, seconds, step};
 pub use timeline::{Phase, PhaseTime, span};

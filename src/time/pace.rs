@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::timeline::Phase;
 use vramscope_engine::tape::SdpaBackend;
-use vramscope_engine::tape::work::{Chore, Class, Launch};
+use vramscope_engine::tape::work::{Class, HostOp, Launch};
 
 /// Microseconds of each operation of the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,23 +65,23 @@ impl Pace {
     }
 
     /// Seconds of host work other than a launch.
-    pub fn chore(&self, chore: Chore) -> f64 {
-        match chore {
-            Chore::View => self.named("view"),
-            Chore::Record => self.named("record"),
-            Chore::Module => self.named("module"),
-            Chore::Backward => self.named("backward"),
-            Chore::Choose => self.named("choose"),
-            Chore::Node => self.named("node"),
-            Chore::Accumulate(_) => self.named("accumulate"),
-            Chore::Pack => self.named("pack"),
-            Chore::Unpack => self.named("unpack"),
-            Chore::Wait => self.named("wait"),
-            Chore::Shared(..) => 0.0,
-            Chore::SharedMap { gradient: false } => self.named("shared map"),
-            Chore::SharedMap { gradient: true } => self.named("shared map gradient"),
-            Chore::Step(name) => self.us.get(&format!("{name} step")).copied().unwrap_or(0.0) / 1e6,
-            Chore::Parameter(name, matrix) => {
+    pub fn host_op(&self, host_op: HostOp) -> f64 {
+        match host_op {
+            HostOp::View => self.named("view"),
+            HostOp::Record => self.named("record"),
+            HostOp::Module => self.named("module"),
+            HostOp::Backward => self.named("backward"),
+            HostOp::Choose => self.named("choose"),
+            HostOp::Node => self.named("node"),
+            HostOp::Accumulate(_) => self.named("accumulate"),
+            HostOp::Pack => self.named("pack"),
+            HostOp::Unpack => self.named("unpack"),
+            HostOp::Wait => self.named("wait"),
+            HostOp::Shared(..) => 0.0,
+            HostOp::SharedMap { gradient: false } => self.named("shared map"),
+            HostOp::SharedMap { gradient: true } => self.named("shared map gradient"),
+            HostOp::Step(name) => self.us.get(&format!("{name} step")).copied().unwrap_or(0.0) / 1e6,
+            HostOp::Parameter(name, matrix) => {
                 let kind = if matrix { "matrix" } else { "vector" };
                 self.us.get(&format!("{name} {kind}")).copied().unwrap_or(0.0) / 1e6
             }

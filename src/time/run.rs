@@ -5,7 +5,7 @@ use super::cost::Costs;
 use super::network::Network;
 use super::pace::Pace;
 use super::pipeline::{Flow, Pipeline};
-use super::several::{Together, Way, together, ways};
+use super::several::{ParallelTime, Way, together, ways};
 use super::step::{StepTime, step};
 use vramscope_engine::dtype::DType;
 use vramscope_engine::setup::{Parallel, Precision};
@@ -26,7 +26,7 @@ pub struct Run<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunTime {
     /// The step on one GPU, including communication with others.
-    pub together: Together,
+    pub together: ParallelTime,
     /// Seconds of a whole step with all micro-batches, without waiting for data.
     pub step: f64,
     /// Steady state of data loading, if it was described.
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
     fn over(&self, costs: &Costs<'_>, network: &Network<'_>) -> RunTime {
         let together = match self.parallel {
             Some(parallel) => together(&self.recording, self.setup, parallel, (costs, network)),
-            None => Together::alone(self.setup, step(&self.recording, costs)),
+            None => ParallelTime::alone(self.setup, step(&self.recording, costs)),
         };
         let seconds = together.step_seconds(self.setup);
         let flow = self.data.as_ref().map(|data| {

@@ -8,7 +8,7 @@ use super::cost::Costs;
 use super::tally::Tally;
 use super::timeline::{Lines, Phase, PhaseTime, once};
 use vramscope_engine::simulate::{Recording, SimulateError, Work, record_work};
-use vramscope_engine::tape::work::Item;
+use vramscope_engine::tape::work::WorkItem;
 use vramscope_engine::tape::{Component, Gpu};
 use vramscope_engine::{Model, Setup};
 
@@ -94,7 +94,7 @@ pub struct Passes {
 
 impl Passes {
     /// Runs forward and backward, each given as items with the number of repetitions.
-    pub fn of<'w, P: Iterator<Item = (&'w [Item], u64)>>([forward, backward]: [P; 2], costs: &Costs<'_>) -> Self {
+    pub fn of<'w, P: Iterator<Item = (&'w [WorkItem], u64)>>([forward, backward]: [P; 2], costs: &Costs<'_>) -> Self {
         let mut lines = Lines::summed();
         let phases = [(Phase::Forward, forward), (Phase::Backward, backward)];
         let seconds = phases.map(|(phase, parts)| lines.phase(phase, parts, costs, |_, _, _| {}).total);
@@ -109,7 +109,7 @@ impl Passes {
     }
 
     /// Seconds of an update that follows.
-    pub fn update(&mut self, update: &[Item], costs: &Costs<'_>) -> f64 {
+    pub fn update(&mut self, update: &[WorkItem], costs: &Costs<'_>) -> f64 {
         self.lines
             .phase(Phase::Optimizer, once(update), costs, |_, _, _| {})
             .total

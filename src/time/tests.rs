@@ -6,7 +6,7 @@ use super::*;
 use vramscope_engine::setup::{Checkpointing, Freeze, Precision};
 use vramscope_engine::simulate::{record, record_work};
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::tape::work::{Chore, Class, Item, Launch};
+use vramscope_engine::tape::work::{Class, HostOp, Launch, WorkItem};
 use vramscope_engine::{Case, Model, Setup};
 
 fn pace(us: &[(&str, f64)]) -> Pace {
@@ -22,7 +22,7 @@ fn pace(us: &[(&str, f64)]) -> Pace {
 }
 
 /// `n` kernels that each move `bytes` bytes.
-fn kernels(n: usize, bytes: u64) -> Vec<Item> {
+fn kernels(n: usize, bytes: u64) -> Vec<WorkItem> {
     let launch = Launch {
         name: "add",
         class: Class::Pointwise,
@@ -34,7 +34,7 @@ fn kernels(n: usize, bytes: u64) -> Vec<Item> {
         extents: [0; 4],
         shared: 1,
     };
-    vec![Item::Launch(launch); n]
+    vec![WorkItem::Launch(launch); n]
 }
 
 fn case(json: &str) -> (Model, Setup) {
@@ -71,7 +71,7 @@ fn the_host_is_at_most_a_queue_ahead() {
     let mut work = kernels(3000, 40_000_000);
     work.extend(kernels(1, 1024));
     let kernel = costs.kernel(match &work[0] {
-        Item::Launch(launch) => launch,
+        WorkItem::Launch(launch) => launch,
         _ => unreachable!("they are kernels"),
     });
     assert!(span(&work, &costs).total > 3000.0 * kernel);
@@ -83,12 +83,17 @@ fn what_is_repeated_takes_as_long_as_each_of_it() {
     let costs = Costs::new(Rates::REFERENCE, None, &host);
     for bytes in [1024, 400_000_000] {
         let mut round = kernels(3, bytes);
-        round.extend([Item::Chore(Chore::View), Item::Chore(Chore::Wait)]);
-        let twice = |items: &[Item]| [items, items].concat();
+        round.extend([WorkItem::HostOp(HostOp::View), WorkItem::HostOp(HostOp::Wait)]);
+        let twice = |items: &[WorkItem]| [items, items].concat();
         let inner = [kernels(1, 4096), twice(&round), kernels(1, 64)].concat();
-        let each: Vec<Item> = (0..700).flat_map(|_| inner.clone()).collect();
-        let folded = [kernels(1, 4096), vec![Item::Repeat(round.into(), 2)], kernels(1, 64)].concat();
-        let folded = Item::Repeat(folded.into(), 700);
+        let each: Vec<WorkItem> = (0..700).flat_map(|_| inner.clone()).collect();
+        let folded = [
+            kernels(1, 4096),
+            vec![WorkItem::Repeat(round.into(), 2)],
+            kernels(1, 64),
+        ]
+        .concat();
+        let folded = WorkItem::Repeat(folded.into(), 700);
         assert_eq!(folded.launches(&|_| true), 700 * 8);
         assert_eq!(span(&[folded], &costs), span(&each, &costs));
     }
@@ -114,7 +119,7 @@ fn asking_for_time_changes_no_byte() {
 fn every_window_of_an_image_has_its_attention() {
     let (model, setup) = case(r#"{"model": "qwen2.5-vl-3b", "batch": 1, "seq": 512, "grid": [16, 24]}"#);
     let recording = record_work(&model, &setup, Gpu::H200).expect("it trains");
-    let count = |items: &[Item], backward: bool| {
+    let count = |items: &[WorkItem], backward: bool| {
         let fused = |l: &Launch| matches!(l.class, Class::Attention(fused) if fused.backward == backward);
         items.iter().map(|item| item.launches(&fused)).sum::<u64>()
     };

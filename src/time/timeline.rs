@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::cost::{Costs, Price};
-use vramscope_engine::tape::work::{Chore, Item, Launch};
+use vramscope_engine::tape::work::{HostOp, Launch, WorkItem};
 
 /// A phase of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ pub struct PhaseTime {
 const QUEUE: usize = 1024;
 
 /// Times some work alone on an idle GPU, as events around it would measure it.
-pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
+pub fn span(items: &[WorkItem], costs: &Costs<'_>) -> PhaseTime {
     let (mut lines, mut out) = (Lines::default(), PhaseTime::default());
     lines.run(items, costs, &mut out, &mut |_, _, _| {});
     out.total = lines.now(costs) - costs.pace.latency();
@@ -48,7 +48,7 @@ pub fn span(items: &[Item], costs: &Costs<'_>) -> PhaseTime {
 }
 
 /// Items that run once.
-pub(super) fn once(items: &[Item]) -> impl Iterator<Item = (&[Item], u64)> {
+pub(super) fn once(items: &[WorkItem]) -> impl Iterator<Item = (&[WorkItem], u64)> {
     std::iter::once((items, 1))
 }
 
@@ -120,7 +120,7 @@ impl Lines {
     pub fn phase<'w>(
         &mut self,
         phase: Phase,
-        parts: impl Iterator<Item = (&'w [Item], u64)>,
+        parts: impl Iterator<Item = (&'w [WorkItem], u64)>,
         costs: &Costs<'_>,
         mut seen: impl FnMut(&Launch, f64, u64),
     ) -> PhaseTime {
@@ -134,7 +134,13 @@ impl Lines {
         out
     }
 
-    fn run(&mut self, items: &[Item], costs: &Costs<'_>, out: &mut PhaseTime, seen: &mut dyn FnMut(&Launch, f64, u64)) {
+    fn run(
+        &mut self,
+        items: &[WorkItem],
+        costs: &Costs<'_>,
+        out: &mut PhaseTime,
+        seen: &mut dyn FnMut(&Launch, f64, u64),
+    ) {
         for item in items {
             self.item(item, costs, out, seen);
         }
@@ -143,13 +149,13 @@ impl Lines {
     /// Runs the next item.
     pub fn item(
         &mut self,
-        item: &Item,
+        item: &WorkItem,
         costs: &Costs<'_>,
         out: &mut PhaseTime,
         seen: &mut dyn FnMut(&Launch, f64, u64),
     ) {
         match item {
-            Item::Launch(launch) => {
+            WorkItem::Launch(launch) => {
                 let Price { host, gpu } = costs.price(launch);
                 if !self.in_optimizer {
                     self.work(host, out);
@@ -157,23 +163,23 @@ impl Lines {
                 self.kernel(gpu, costs, out);
                 seen(launch, gpu, 1);
             }
-            Item::Chore(chore) => {
-                self.in_optimizer |= matches!(chore, Chore::Step(_));
-                if *chore == Chore::Wait {
+            WorkItem::HostOp(host_op) => {
+                self.in_optimizer |= matches!(host_op, HostOp::Step(_));
+                if *host_op == HostOp::Wait {
                     self.host = self.host.max(self.gpu);
                 }
-                if self.waits_for(*chore) {
-                    self.work(costs.chore(*chore), out);
+                if self.waits_for(*host_op) {
+                    self.work(costs.host_op(*host_op), out);
                 }
             }
-            Item::Repeat(items, times) => self.repeat(items, *times, costs, out, seen),
+            WorkItem::Repeat(items, times) => self.repeat(items, *times, costs, out, seen),
         }
     }
 
     /// Runs a sequence of items several times.
     fn repeat(
         &mut self,
-        items: &[Item],
+        items: &[WorkItem],
         times: u64,
         costs: &Costs<'_>,
         out: &mut PhaseTime,
@@ -187,11 +193,17 @@ impl Lines {
     }
 
     /// Prices a sequence of items, which runs `times` times.
-    fn price(&self, items: &[Item], times: u64, costs: &Costs<'_>, seen: &mut dyn FnMut(&Launch, f64, u64)) -> Round {
+    fn price(
+        &self,
+        items: &[WorkItem],
+        times: u64,
+        costs: &Costs<'_>,
+        seen: &mut dyn FnMut(&Launch, f64, u64),
+    ) -> Round {
         let mut round = Round::default();
         for item in items {
             match item {
-                Item::Launch(launch) => {
+                WorkItem::Launch(launch) => {
                     let Price { host, gpu } = costs.price(launch);
                     seen(launch, gpu, times);
                     if !self.in_optimizer {
@@ -199,15 +211,15 @@ impl Lines {
                     }
                     round.push(Step::Kernel(gpu));
                 }
-                Item::Chore(chore) => {
-                    if *chore == Chore::Wait {
+                WorkItem::HostOp(host_op) => {
+                    if *host_op == HostOp::Wait {
                         round.push(Step::Wait);
                     }
-                    if self.waits_for(*chore) {
-                        round.push(Step::Host(costs.chore(*chore)));
+                    if self.waits_for(*host_op) {
+                        round.push(Step::Host(costs.host_op(*host_op)));
                     }
                 }
-                Item::Repeat(items, inner) => {
+                WorkItem::Repeat(items, inner) => {
                     round.push(Step::Repeat(self.price(items, times * inner, costs, seen), *inner));
                 }
             }
@@ -263,8 +275,8 @@ impl Lines {
 
     /// Returns true if the host spends time on this work: in an optimizer, the time per parameter already includes the
     /// rest.
-    fn waits_for(&self, chore: Chore) -> bool {
-        !self.in_optimizer || matches!(chore, Chore::Step(_) | Chore::Parameter(..))
+    fn waits_for(&self, host_op: HostOp) -> bool {
+        !self.in_optimizer || matches!(host_op, HostOp::Step(_) | HostOp::Parameter(..))
     }
 
     fn step(&mut self, step: &Step, costs: &Costs<'_>, out: &mut PhaseTime) {

@@ -23,8 +23,8 @@ pub struct Server {
 }
 
 /// One response: the requested path, and the number of bytes of the body as sent.
-pub type Answer = (String, u64);
-type Sent = Arc<Mutex<Vec<Answer>>>;
+pub type SentFile = (String, u64);
+type Sent = Arc<Mutex<Vec<SentFile>>>;
 
 impl Server {
     /// Serves `folder` on 127.0.0.1, on a free port if `port` is 0.
@@ -57,7 +57,7 @@ impl Server {
     }
 
     /// All responses so far, in order.
-    pub fn sent(&self) -> Vec<Answer> {
+    pub fn sent(&self) -> Vec<SentFile> {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 use thirtyfour::prelude::*;
-use xtask::static_server::{Answer, Server};
+use xtask::static_server::{SentFile, Server};
 
 use page::{Page, with_browser};
 use quantiles::Quantiles;
@@ -133,7 +133,7 @@ async fn slow_network(page: &Page) -> WebDriverResult<()> {
 }
 
 /// Prints the files of a visit with their transferred and actual sizes, the largest first.
-fn print_visit(sent: Vec<Answer>, folder: &Path) {
+fn print_visit(sent: Vec<SentFile>, folder: &Path) {
     println!("{:<48}{:>9}{:>9}", "first visit, KB", "as sent", "raw");
     let mut files = BTreeMap::<String, u64>::new();
     for (path, bytes) in sent {

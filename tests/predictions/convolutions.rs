@@ -32,11 +32,11 @@ fn simulated(row: &Row) -> [u64; 2] {
     t.backward(&out);
     let log = t.finish();
     let workspace = |events: &[vramscope_engine::tape::log::Event]| {
-        let births = events.iter().filter(|event| event.is_birth());
-        let births = births.map(|event| log.births[event.storage() as usize]);
-        births
-            .filter(|birth| birth.name == "cuDNN workspace")
-            .map(|birth| birth.bytes)
+        let allocations = events.iter().filter(|event| event.is_alloc());
+        let allocations = allocations.map(|event| log.allocations[event.storage() as usize]);
+        allocations
+            .filter(|allocation| allocation.name == "cuDNN workspace")
+            .map(|allocation| allocation.bytes)
             .sum()
     };
     [workspace(&log.events[..between]), workspace(&log.events[between..])]

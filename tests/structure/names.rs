@@ -8,12 +8,12 @@ use super::sources;
 
 /// Names that no type, function, module or field has, in the case of modules.
 const BANNED: [&str; 25] = [
-    "birth",
-    "births",
+    "allocation",
+    "allocations",
     "chore",
     "chores",
-    "death",
-    "deaths",
+    "free",
+    "frees",
     "desk",
     "face",
     "fresh",

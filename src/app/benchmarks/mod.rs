@@ -3,5 +3,5 @@
 mod answer;
 mod names;
 
-pub use answer::{Answer, Asked, list_after, record_at};
+pub use answer::{Asked, Fetched, list_after, record_at};
 pub use names::{is_id, short_names};

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use vramscope_engine::near::near;
+use vramscope_engine::suggest::suggest;
 
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::shell::Store;
@@ -34,7 +34,7 @@ pub fn Notices() -> impl IntoView {
 fn describe(i18n: Words, problem: &UrlProblem) -> String {
     match problem {
         UrlProblem::UnknownPage(path) => t_string!(i18n, url.unknown_page, path = shorten(path)).to_string(),
-        UrlProblem::UnknownKey(name) => match near(name, &Key::ALL.map(Key::name)).first() {
+        UrlProblem::UnknownKey(name) => match suggest(name, &Key::ALL.map(Key::name)).first() {
             Some(near) => t_string!(i18n, url.unknown_key_near, name = shorten(name), near = *near).to_string(),
             None => t_string!(i18n, url.unknown_key, name = shorten(name)).to_string(),
         },

@@ -14,5 +14,5 @@ pub use clipboard::copy as copy_text;
 pub use copy_button::CopyButton;
 pub use given::Given;
 pub use my_card::MyCard;
-pub use store::{Near, Store};
+pub use store::{Prefetch, Store};
 pub use theme::{CurrentTheme, Theme};

@@ -14,7 +14,7 @@ const REST: Duration = Duration::from_millis(150);
 
 /// An entry that may change soon: it has the focus or the pointer.
 #[derive(Clone)]
-pub struct Near {
+pub struct Prefetch {
     /// Key of the entry.
     pub key: Key,
     /// Texts that one click or key press would change it to, computed from its current state.
@@ -28,7 +28,7 @@ pub struct Store {
     route: RwSignal<Route>,
     problems: RwSignal<Vec<UrlProblem>>,
     reading: Memo<Reading>,
-    near: RwSignal<Option<Near>>,
+    prefetch: RwSignal<Option<Prefetch>>,
     /// Fragment to write once the entries have settled.
     wanted: StoredValue<Option<String>>,
     resting: Pending,
@@ -50,7 +50,7 @@ impl Store {
                 let nothing = Draft::default();
                 draft.with(|d| Reading::of(d, last.map_or(&nothing, |r| &r.good)))
             }),
-            near: RwSignal::new(None),
+            prefetch: RwSignal::new(None),
             wanted: StoredValue::new(None),
             resting: Pending::new(),
             seen: StoredValue::new(fragment()),
@@ -114,8 +114,8 @@ impl Store {
     }
 
     /// Entry that has, or last had, the pointer or the focus.
-    pub fn near(self) -> RwSignal<Option<Near>> {
-        self.near
+    pub fn prefetch(self) -> RwSignal<Option<Prefetch>> {
+        self.prefetch
     }
 
     /// Route given by the URL.

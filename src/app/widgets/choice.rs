@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::field::{ErrorText, Field, control_id, described_by, error_of};
 use super::help::{Help, HelpButton};
-use super::near::tells;
+use super::prefetch::tells;
 use crate::i18n::use_i18n;
 use crate::part::{text, truth};
 use crate::shell::Store;

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::help::{Help, HelpButton};
-use super::near::{Texts, none, tells};
+use super::prefetch::{Texts, none, tells};
 use crate::i18n::use_i18n;
 use crate::part::{text, truth};
 use crate::shell::Store;

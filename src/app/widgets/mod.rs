@@ -5,8 +5,8 @@ mod combobox;
 mod field;
 mod files;
 mod help;
-mod near;
 mod number;
+mod prefetch;
 mod progress;
 mod switch;
 
@@ -15,7 +15,7 @@ pub use combobox::{ComboOption, Combobox};
 pub use field::error_of;
 pub use files::{OpenFiles, dropped, read_text};
 pub use help::{Help, HelpButton};
-pub use near::is_typing;
 pub use number::{Entry, Number};
+pub use prefetch::is_typing;
 pub use progress::ProgressLine;
 pub use switch::Switch;

@@ -6,7 +6,7 @@ use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 
 use super::field::{Field, control_id, described_by, error_of};
-use super::near::typed;
+use super::prefetch::typed;
 use crate::i18n::{t_string, use_i18n};
 use crate::shell::Store;
 use crate::state::Key;

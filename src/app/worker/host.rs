@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use vramscope_engine::report::Instant;
 
-use super::later::{Here, Need};
-use super::near::NearWork;
+use super::lazy::{Here, Need};
+use super::prefetch::PrefetchWork;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::recorded::{Packed, Unpacked};
 use super::run::Subject;
@@ -53,7 +53,7 @@ impl Work {
             }
             (Ask::WhatIf { entries, now }, _) => Box::new(WhatIfWork::of(&entries, now)),
             (Ask::Setups(all), _) => Box::new(SetupsWork::of(all)),
-            (Ask::Near(all), _) => Box::new(NearWork::of(all)),
+            (Ask::Prefetch(all), _) => Box::new(PrefetchWork::of(all)),
             (
                 Ask::Attention(entries),
                 Here {
@@ -179,7 +179,7 @@ impl Host {
                 // Frees the kept run first; the next one needs its memory.
                 self.kept = None;
                 match Subject::read(draft) {
-                    Ok(subject) if subject.model.is_further() && !self.here.models => Err(Need::Models),
+                    Ok(subject) if subject.model.is_lazy() && !self.here.models => Err(Need::Models),
                     read => {
                         let run = read.and_then(|subject| self.run(id, subject));
                         Ok(Some(run.unwrap_or_else(|why| Answer::Run(Err(why)))))
@@ -214,7 +214,7 @@ impl Host {
             | Ask::Recorded { .. }
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
-            | Ask::Near(_)
+            | Ask::Prefetch(_)
             | Ask::Attention(_)
             | Ask::Sweep(_)
             | Ask::Batches(_)

@@ -12,12 +12,12 @@ mod client;
 mod coded;
 mod export;
 mod host;
-pub mod later;
+pub mod lazy;
 #[cfg(target_arch = "wasm32")]
 mod link;
-mod near;
 pub mod plans;
 mod played;
+mod prefetch;
 pub mod protocol;
 #[cfg(target_arch = "wasm32")]
 mod pump;

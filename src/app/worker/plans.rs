@@ -9,7 +9,7 @@ use vramscope_engine::report::outside;
 use vramscope_engine::simulate::SimulateError;
 use vramscope_engine::units::Bytes;
 use vramscope_plan::search::{Entry, NoBatch, Question, Samples, Search, Space, inputs};
-use vramscope_plan::{Judge, Plan, Target, Telling, less_margin};
+use vramscope_plan::{Judge, Plan, PlanBuilder, Target, less_margin};
 use vramscope_time::{Clock, Costs, H200, Measured};
 
 use super::protocol::Answer;
@@ -102,7 +102,7 @@ struct Asked {
 enum Stage {
     Refused,
     Searching(Box<Search<'static>>),
-    Telling(Box<Telling>),
+    PlanBuilder(Box<PlanBuilder>),
     Done,
 }
 
@@ -165,17 +165,17 @@ impl PlanWork {
                 self.stage = if left {
                     Stage::Searching(search)
                 } else {
-                    Stage::Telling(Box::new(Telling::new(&judge, search.close(), &asked.target())))
+                    Stage::PlanBuilder(Box::new(PlanBuilder::new(&judge, search.close(), &asked.target())))
                 };
                 news
             }
-            Stage::Telling(mut telling) => match telling.step(&judge) {
-                Ok(_) if telling.left() > 0 => {
-                    let news = told(telling.so_far().clone(), false);
-                    self.stage = Stage::Telling(telling);
+            Stage::PlanBuilder(mut builder) => match builder.step(&judge) {
+                Ok(_) if builder.left() > 0 => {
+                    let news = told(builder.so_far().clone(), false);
+                    self.stage = Stage::PlanBuilder(builder);
                     news
                 }
-                Ok(_) => told(telling.plan(), true),
+                Ok(_) => told(builder.plan(), true),
                 Err(error) => PlanNews {
                     refused: Some(NoPlan::Setup(error)),
                     ..PlanNews::default()
@@ -193,7 +193,7 @@ impl Parts for PlanWork {
                 let (done, all) = search.progress();
                 (all - done).div_ceil(CLASSES) + SHOWN + 2
             }
-            Stage::Telling(telling) => telling.left().max(1),
+            Stage::PlanBuilder(builder) => builder.left().max(1),
             Stage::Refused => 1,
             Stage::Done => 0,
         };

@@ -29,7 +29,7 @@ pub enum Slot {
     /// Export of the run to a file.
     Export,
     /// Prefetched runs for the values that the focused entry may take next.
-    Near,
+    Prefetch,
     /// Time breakdown of the run's step.
     Time,
     /// Setups compared side by side.
@@ -97,8 +97,8 @@ pub enum Ask {
     },
     /// Figures of each setup, in order: one [`Answer::Setup`] each.
     Setups(Vec<Draft>),
-    /// Runs of each set of entries, in order: one [`Answer::Near`] each.
-    Near(Vec<Draft>),
+    /// Runs of each set of entries, in order: one [`Answer::Prefetch`] each.
+    Prefetch(Vec<Draft>),
     /// Effects of single changes: one [`Answer::Tried`] each.
     WhatIf {
         /// Entries to change.
@@ -201,7 +201,7 @@ pub enum Answer {
     /// Figures of one setup, or the reason for having none.
     Setup(Result<Box<Summary>, Refusal>),
     /// A prefetched run, if it succeeded; the host does not keep it.
-    Near(Option<Box<Run>>),
+    Prefetch(Option<Box<Run>>),
     /// Effect of one change.
     Tried(Box<Tested>),
     /// Derivation of a number.

@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 use web_sys::{MessageChannel, MessagePort};
 
 use super::host::Host;
-use super::later::{self, Need};
+use super::lazy::{self, Need};
 use super::protocol::{Order, Reply};
 
 /// Drives a host.
@@ -69,7 +69,7 @@ impl Pump {
             return self.unpack().await;
         }
         let here = self.host.borrow().here();
-        let come = later::fetch(need, here).await;
+        let come = lazy::fetch(need, here).await;
         self.fetching.set(false);
         let gone = match come {
             Some(here) => {

@@ -52,7 +52,7 @@ mod tests {
     use crate::state::Key;
     use crate::worker::Ask;
     use crate::worker::host::Host;
-    use crate::worker::later::Here;
+    use crate::worker::lazy::Here;
     use crate::worker::protocol::{Order, Reply, Slot};
     use vramscope_engine::report::StepBytes;
     use vramscope_engine::units::Bytes;

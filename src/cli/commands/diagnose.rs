@@ -5,7 +5,7 @@ use std::io::Read;
 use clap::Args;
 use serde::Serialize;
 use vramscope_diagnose::recorded::{Comparison, compare};
-use vramscope_diagnose::{Context, Evidence, Finding, Fixes, Piece, Snapshot, Step, words};
+use vramscope_diagnose::{Action, Context, Evidence, Finding, Fixes, Piece, Snapshot, words};
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::{Opened, Played, RecordingError};
 use vramscope_engine::tape::Gpu;
@@ -81,8 +81,8 @@ struct Understood {
 
 /// The whole answer as JSON.
 #[derive(Serialize)]
-struct Answer<'a> {
-    findings: Vec<Told<'a>>,
+struct DiagnosisDocument<'a> {
+    findings: Vec<WordedFinding<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     recorded: &'a [Comparison],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ struct Answer<'a> {
 
 /// A finding with its English text.
 #[derive(Serialize)]
-struct Told<'a> {
+struct WordedFinding<'a> {
     code: &'static str,
     row: &'static str,
     title: String,
@@ -127,11 +127,14 @@ impl Diagnose {
         if context.report.is_some() {
             findings
                 .iter_mut()
-                .for_each(|finding| finding.steps.retain(|step| *step != Step::NameSetup));
+                .for_each(|finding| finding.steps.retain(|step| *step != Action::NameSetup));
         }
         let english = words::english();
-        let answer = Answer {
-            findings: findings.iter().map(|finding| Told::of(finding, &english)).collect(),
+        let answer = DiagnosisDocument {
+            findings: findings
+                .iter()
+                .map(|finding| WordedFinding::of(finding, &english))
+                .collect(),
             recorded: recorded.as_ref().map_or(&[], |(comparisons, _)| comparisons),
             fixes: fixes.as_ref(),
             evidence: &understood,
@@ -215,7 +218,7 @@ impl Known {
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> WordedFinding<'a> {
     fn of(finding: &'a Finding, english: &words::English) -> Self {
         let numbers = words::evidence(&finding.cause);
         Self {

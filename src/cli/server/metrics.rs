@@ -51,7 +51,7 @@ struct All {
 }
 
 const SECONDS: [f64; 10] = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 10.0];
-const TOGETHER: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+const BATCH_SIZES: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 impl Metrics {
     /// Creates metrics, all at zero.
@@ -68,7 +68,7 @@ impl Metrics {
             "Records acknowledged, by what became of them",
             uploads.clone(),
         );
-        let together = Histogram::new(TOGETHER);
+        let together = Histogram::new(BATCH_SIZES);
         registry.register("commit_records", "Records written in one transaction", together.clone());
         let records = Gauge::default();
         registry.register("records", "Records in the database", records.clone());

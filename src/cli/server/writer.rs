@@ -7,11 +7,11 @@ use tokio::task::JoinHandle;
 use super::metrics::Metrics;
 use super::store::{Inserted, NewRecord, Store, StoreError};
 
-type Answer = Result<Inserted, StoreError>;
+type InsertResult = Result<Inserted, StoreError>;
 
 struct Job {
     record: NewRecord,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<InsertResult>,
 }
 
 /// Handle to the task that writes.
@@ -19,15 +19,15 @@ struct Job {
 pub struct Writer(mpsc::Sender<Job>);
 
 /// Largest number of records per transaction.
-const TOGETHER: usize = 256;
+const BATCH_SIZES: usize = 256;
 
 impl Writer {
     /// Starts the task. It ends once all [`Writer`]s are dropped and their records are written.
     pub fn start(store: Store, metrics: Metrics) -> (Self, JoinHandle<()>) {
-        let (sender, mut jobs) = mpsc::channel(TOGETHER);
+        let (sender, mut jobs) = mpsc::channel(BATCH_SIZES);
         let task = tokio::spawn(async move {
-            let mut waiting = Vec::with_capacity(TOGETHER);
-            while jobs.recv_many(&mut waiting, TOGETHER).await > 0 {
+            let mut waiting = Vec::with_capacity(BATCH_SIZES);
+            while jobs.recv_many(&mut waiting, BATCH_SIZES).await > 0 {
                 write(&store, &metrics, std::mem::take(&mut waiting)).await;
             }
         });
@@ -38,7 +38,7 @@ impl Writer {
     ///
     /// # Errors
     /// If the database is full or does not respond.
-    pub async fn store(&self, record: NewRecord) -> Answer {
+    pub async fn store(&self, record: NewRecord) -> InsertResult {
         let stopping = || StoreError::Unavailable("the server is stopping".into());
         let (answer, answered) = oneshot::channel();
         let sent = self.0.send(Job { record, answer }).await;

@@ -1,6 +1,6 @@
 //! Finds why a request failed, from the numbers in its out-of-memory error.
 
-use super::{Cause, Context, Finding, Holder, Standing, Step, shapes};
+use super::{Action, Cause, Confidence, Context, Finding, Holder, shapes};
 use crate::oom::{Asker, Backend, OomMessage, Site};
 use vramscope_engine::units::Bytes;
 
@@ -17,29 +17,33 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     match message.asker {
         Asker::Host => {
             return vec![Finding::new(
-                Standing::Cause,
+                Confidence::Cause,
                 Cause::HostMemory { request },
-                &[Step::SaveHostMemory],
+                &[Action::SaveHostMemory],
             )];
         }
         Asker::Allocator(_) => {}
         asker => {
-            let steps = [Step::LeaveRoom, Step::StopOthers, Step::SmallerBatch];
-            return vec![Finding::new(Standing::Cause, Cause::OutsideTheCache { asker }, &steps)];
+            let steps = [Action::LeaveRoom, Action::StopOthers, Action::SmallerBatch];
+            return vec![Finding::new(
+                Confidence::Cause,
+                Cause::OutsideTheCache { asker },
+                &steps,
+            )];
         }
     }
     if message.total.is_none() && request.is_none() && message.allowed.is_none() {
         return vec![Finding::new(
-            Standing::Note,
+            Confidence::Note,
             Cause::NoNumbers,
-            &[Step::WholeMessage, Step::Record],
+            &[Action::WholeMessage, Action::Record],
         )];
     }
     let case = Case { message, request };
     let others = case.others();
     let held_by_others = others
         .as_ref()
-        .is_some_and(|finding| finding.standing == Standing::Cause);
+        .is_some_and(|finding| finding.standing == Confidence::Cause);
     let mut found: Vec<Finding> = [case.limit(), others, case.refused(), case.fragmentation(held_by_others)]
         .into_iter()
         .flatten()
@@ -79,9 +83,9 @@ impl Case<'_> {
         let is_mps = message.asker == Asker::Allocator(Backend::Mps);
         let was_room = matches!((self.request, self.free()), (Some(request), Some(free)) if free >= request);
         let standing = if is_mps || was_room {
-            Standing::Cause
+            Confidence::Cause
         } else {
-            Standing::Note
+            Confidence::Note
         };
         let cause = Cause::Limit {
             allowed,
@@ -95,7 +99,7 @@ impl Case<'_> {
         Some(Finding::new(
             standing,
             cause,
-            &[Step::RaiseLimit, Step::SmallerBatch, Step::Checkpoint],
+            &[Action::RaiseLimit, Action::SmallerBatch, Action::Checkpoint],
         ))
     }
 
@@ -126,10 +130,10 @@ impl Case<'_> {
         let would_do = self.missing().is_some_and(|missing| held >= missing);
         let is_much = held.get() >= self.total()?.get() / 4;
         let standing = match (is_sure, would_do, is_much) {
-            (true, true, true) => Standing::Cause,
-            (true, true, false) | (false, true, true) => Standing::Likely,
-            (false, true, false) => Standing::Possible,
-            (_, false, _) => Standing::Note,
+            (true, true, true) => Confidence::Cause,
+            (true, true, false) | (false, true, true) => Confidence::Likely,
+            (false, true, false) => Confidence::Possible,
+            (_, false, _) => Confidence::Note,
         };
         let cause = Cause::OtherProcesses {
             total: self.total(),
@@ -137,7 +141,11 @@ impl Case<'_> {
             own,
             processes,
         };
-        Some(Finding::new(standing, cause, &[Step::StopOthers, Step::OtherDevice]))
+        Some(Finding::new(
+            standing,
+            cause,
+            &[Action::StopOthers, Action::OtherDevice],
+        ))
     }
 
     fn refused(&self) -> Option<Finding> {
@@ -147,9 +155,9 @@ impl Case<'_> {
         }
         let cause = Cause::RefusedThoughFree { request, free };
         Some(Finding::new(
-            Standing::Cause,
+            Confidence::Cause,
             cause,
-            &[Step::CheckLimits, Step::StopOthers],
+            &[Action::CheckLimits, Action::StopOthers],
         ))
     }
 
@@ -161,11 +169,11 @@ impl Case<'_> {
         // With expandable segments, unallocated pages and free memory could serve the request together.
         let would_serve = matches!((self.request, free), (Some(request), Some(free)) if unallocated + free >= request && free < request);
         let standing = match (share >= ACT, would_serve) {
-            (true, true) => Standing::Cause,
-            (false, true) if held_by_others => Standing::RuledOut,
-            (false, true) => Standing::Likely,
-            (true, false) => Standing::Possible,
-            (false, false) => Standing::RuledOut,
+            (true, true) => Confidence::Cause,
+            (false, true) if held_by_others => Confidence::RuledOut,
+            (false, true) => Confidence::Likely,
+            (true, false) => Confidence::Possible,
+            (false, false) => Confidence::RuledOut,
         };
         let cause = Cause::Fragmentation {
             reserved,
@@ -174,9 +182,9 @@ impl Case<'_> {
             request: self.request.filter(|_| !held_by_others),
             free,
         };
-        let steps: &[Step] = match standing {
-            Standing::RuledOut => &[],
-            _ => &[Step::ExpandableSegments, Step::GroupByLength, Step::EmptyCache],
+        let steps: &[Action] = match standing {
+            Confidence::RuledOut => &[],
+            _ => &[Action::ExpandableSegments, Action::GroupByLength, Action::EmptyCache],
         };
         Some(Finding::new(standing, cause, steps))
     }
@@ -184,17 +192,17 @@ impl Case<'_> {
     fn capacity(&self, found: &[Finding]) -> Option<Finding> {
         self.total()?;
         let is_explained = |standing| found.iter().any(|finding| finding.standing == standing);
-        let standing = if is_explained(Standing::Cause) {
+        let standing = if is_explained(Confidence::Cause) {
             let other = |finding: &Finding| matches!(finding.cause, Cause::Fragmentation { .. } | Cause::Limit { .. });
             if !found
                 .iter()
-                .any(|finding| finding.standing == Standing::Cause && other(finding))
+                .any(|finding| finding.standing == Confidence::Cause && other(finding))
             {
                 return None;
             }
-            Standing::Possible
+            Confidence::Possible
         } else {
-            Standing::Cause
+            Confidence::Cause
         };
         let cause = Cause::OutOfCapacity {
             request: self.request,
@@ -204,17 +212,17 @@ impl Case<'_> {
             reserved: self.message.reserved_in_all().map(|amount| amount.bytes),
         };
         let mut steps = vec![
-            Step::SmallerBatch,
-            Step::Checkpoint,
-            Step::SmallerOptimizer,
-            Step::Adapters,
+            Action::SmallerBatch,
+            Action::Checkpoint,
+            Action::SmallerOptimizer,
+            Action::Adapters,
         ];
         match self.message.site {
             Some(Site::OptimizerStates | Site::Optimizer) => steps.swap(0, 2),
-            Some(Site::Load) => steps = vec![Step::Adapters, Step::OtherDevice],
+            Some(Site::Load) => steps = vec![Action::Adapters, Action::OtherDevice],
             _ => {}
         }
-        steps.push(Step::NameSetup);
+        steps.push(Action::NameSetup);
         Some(Finding::new(standing, cause, &steps))
     }
 
@@ -222,22 +230,31 @@ impl Case<'_> {
         let bytes = self.message.private_pools?.bytes;
         let allocated = self.message.allocated.map(|amount| amount.bytes);
         let is_much = allocated.is_none_or(|allocated| bytes.get() >= allocated.get() / 10);
-        let standing = if is_much { Standing::Possible } else { Standing::Note };
-        (bytes > Bytes::mib(64))
-            .then(|| Finding::new(standing, Cause::PrivatePools { bytes, allocated }, &[Step::FewerGraphs]))
+        let standing = if is_much {
+            Confidence::Possible
+        } else {
+            Confidence::Note
+        };
+        (bytes > Bytes::mib(64)).then(|| {
+            Finding::new(
+                standing,
+                Cause::PrivatePools { bytes, allocated },
+                &[Action::FewerGraphs],
+            )
+        })
     }
 
     fn site(&self) -> Option<Finding> {
         let site = self.message.site?;
-        let steps: &[Step] = match site {
-            Site::OptimizerStates | Site::Optimizer => &[Step::SmallerOptimizer, Step::Adapters],
-            Site::Loss => &[Step::FusedLoss, Step::Shorter, Step::SmallerBatch],
-            Site::Attention => &[Step::FusedAttention, Step::Shorter],
-            Site::Vision => &[Step::Shorter, Step::Checkpoint],
-            Site::Load => &[Step::Adapters, Step::OtherDevice],
-            Site::Forward | Site::Backward => &[Step::Checkpoint, Step::SmallerBatch],
+        let steps: &[Action] = match site {
+            Site::OptimizerStates | Site::Optimizer => &[Action::SmallerOptimizer, Action::Adapters],
+            Site::Loss => &[Action::FusedLoss, Action::Shorter, Action::SmallerBatch],
+            Site::Attention => &[Action::FusedAttention, Action::Shorter],
+            Site::Vision => &[Action::Shorter, Action::Checkpoint],
+            Site::Load => &[Action::Adapters, Action::OtherDevice],
+            Site::Forward | Site::Backward => &[Action::Checkpoint, Action::SmallerBatch],
         };
-        Some(Finding::new(Standing::Likely, Cause::Site(site), steps))
+        Some(Finding::new(Confidence::Likely, Cause::Site(site), steps))
     }
 }
 

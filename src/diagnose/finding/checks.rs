@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::words::{Said, say, title};
-use super::{Cause, Finding, Standing};
+use super::{Cause, Confidence, Finding};
 use crate::snapshot::Category;
 use crate::{Evidence, Piece};
 use vramscope_engine::Setup;
@@ -165,7 +165,7 @@ impl Case<'_> {
     fn steady(&self) -> Told {
         let growth = |finding: &&Finding| matches!(finding.cause, Cause::Leak(_) | Cause::NoLeak { .. });
         let finding = self.findings.iter().find(growth)?;
-        let is_kept = finding.standing == Standing::RuledOut;
+        let is_kept = finding.standing == Confidence::RuledOut;
         Some((is_kept, title(&finding.cause, finding.standing)))
     }
 

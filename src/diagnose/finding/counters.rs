@@ -1,7 +1,7 @@
 //! Finds fragmentation and retries in the allocator's counters (course row 9.stats).
 
 use super::capacity::{ACT, share};
-use super::{Cause, Finding, Standing, Step};
+use super::{Action, Cause, Confidence, Finding};
 use crate::Counters;
 
 /// Share of fragmentation above which emptying the cache helps.
@@ -17,13 +17,16 @@ fn fragmentation(counters: &Counters) -> Option<Finding> {
     let reserved = counters.reserved.current?.bytes;
     let unallocated = reserved.saturating_sub(allocated);
     let share = share(unallocated, reserved);
-    let (standing, steps): (_, &[Step]) = match share {
+    let (standing, steps): (_, &[Action]) = match share {
         share if share > EMPTY => (
-            Standing::Likely,
-            &[Step::ExpandableSegments, Step::EmptyCache, Step::GroupByLength],
+            Confidence::Likely,
+            &[Action::ExpandableSegments, Action::EmptyCache, Action::GroupByLength],
         ),
-        share if share > ACT => (Standing::Possible, &[Step::ExpandableSegments, Step::GroupByLength]),
-        _ => (Standing::RuledOut, &[]),
+        share if share > ACT => (
+            Confidence::Possible,
+            &[Action::ExpandableSegments, Action::GroupByLength],
+        ),
+        _ => (Confidence::RuledOut, &[]),
     };
     let cause = Cause::Fragmentation {
         reserved,
@@ -37,6 +40,6 @@ fn fragmentation(counters: &Counters) -> Option<Finding> {
 
 fn retries(counters: &Counters) -> Option<Finding> {
     let (ooms, retries) = (counters.ooms.unwrap_or(0), counters.retries.unwrap_or(0));
-    let steps = [Step::SmallerBatch, Step::ExpandableSegments];
-    (ooms > 0 || retries > 0).then(|| Finding::new(Standing::Likely, Cause::Retries { ooms, retries }, &steps))
+    let steps = [Action::SmallerBatch, Action::ExpandableSegments];
+    (ooms > 0 || retries > 0).then(|| Finding::new(Confidence::Likely, Cause::Retries { ooms, retries }, &steps))
 }

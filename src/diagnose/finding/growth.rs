@@ -1,6 +1,6 @@
 //! Finds leaks and outlying steps in memory readings over the steps of a run (course rows 9.leak, 9.4, 9.8).
 
-use super::{Cause, Finding, Growth, Standing, Step};
+use super::{Action, Cause, Confidence, Finding, Growth};
 use crate::log::{Point, TrainingLog};
 use vramscope_engine::units::Bytes;
 
@@ -20,8 +20,8 @@ pub fn findings(log: &TrainingLog, capacity: Option<Bytes>) -> Vec<Finding> {
     };
     let mut found = Vec::new();
     match of(&series.key, &series.points, capacity) {
-        Some(Answer::Leak(finding)) => found.push(finding),
-        Some(Answer::Steady(finding)) => {
+        Some(GrowthVerdict::Leak(finding)) => found.push(finding),
+        Some(GrowthVerdict::Steady(finding)) => {
             found.extend(long_sample(&series.points));
             found.push(finding);
         }
@@ -31,7 +31,7 @@ pub fn findings(log: &TrainingLog, capacity: Option<Bytes>) -> Vec<Finding> {
 }
 
 /// Verdict on the growth of memory.
-pub enum Answer {
+pub enum GrowthVerdict {
     /// Memory grows.
     Leak(Finding),
     /// Memory does not grow.
@@ -39,7 +39,7 @@ pub enum Answer {
 }
 
 /// Judges readings in the order of their steps; `None` if there are too few.
-pub fn of(what: &str, points: &[Point], capacity: Option<Bytes>) -> Option<Answer> {
+pub fn of(what: &str, points: &[Point], capacity: Option<Bytes>) -> Option<GrowthVerdict> {
     if points.len() < FEWEST {
         return None;
     }
@@ -52,7 +52,7 @@ pub fn of(what: &str, points: &[Point], capacity: Option<Bytes>) -> Option<Answe
             growth,
             readings: readings.len() as u64,
         };
-        return Some(Answer::Steady(Finding::new(Standing::RuledOut, cause, &[])));
+        return Some(GrowthVerdict::Steady(Finding::new(Confidence::RuledOut, cause, &[])));
     }
     let (slope, intercept) = regression(&readings);
     let predicted = intercept + slope * (readings.len() - 1 + WINDOW) as f64;
@@ -81,19 +81,23 @@ pub fn of(what: &str, points: &[Point], capacity: Option<Bytes>) -> Option<Answe
         full_at,
     };
     let mut todo = vec![
-        Step::DetachLoss,
-        Step::NoLists,
-        Step::CustomAutograd,
-        Step::RemoveHooks,
-        Step::Record,
+        Action::DetachLoss,
+        Action::NoLists,
+        Action::CustomAutograd,
+        Action::RemoveHooks,
+        Action::Record,
     ];
     match risk {
         // Risk levels of the course: above 0.8 memory runs out very soon; above 0.5 it is time to save a checkpoint.
-        Some(risk) if risk > 0.5 => todo.insert(0, Step::SaveNow),
-        None => todo.push(Step::NameCard),
+        Some(risk) if risk > 0.5 => todo.insert(0, Action::SaveNow),
+        None => todo.push(Action::NameCard),
         Some(_) => {}
     }
-    Some(Answer::Leak(Finding::new(Standing::Cause, Cause::Leak(growth), &todo)))
+    Some(GrowthVerdict::Leak(Finding::new(
+        Confidence::Cause,
+        Cause::Leak(growth),
+        &todo,
+    )))
 }
 
 /// Returns true if the growth continues to the last reading. Growth that stops after the first steps is no leak:
@@ -145,12 +149,16 @@ fn long_sample(points: &[Point]) -> Option<Finding> {
         .length
         .zip(lengths.get(lengths.len() / 2))
         .is_some_and(|(length, usual)| length > *usual);
-    let standing = if is_long { Standing::Likely } else { Standing::Possible };
+    let standing = if is_long {
+        Confidence::Likely
+    } else {
+        Confidence::Possible
+    };
     let cause = Cause::LongSample {
         step: highest.step,
         bytes: highest.bytes,
         usual,
         length: highest.length,
     };
-    Some(Finding::new(standing, cause, &[Step::GroupByLength, Step::Shorter]))
+    Some(Finding::new(standing, cause, &[Action::GroupByLength, Action::Shorter]))
 }

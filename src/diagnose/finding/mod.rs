@@ -21,14 +21,14 @@ use serde::{Deserialize, Serialize};
 pub use cause::{AttentionShape, Cause, Growth, Holder, LogitsShape};
 pub use checks::{Check, checks};
 pub use context::{Context, Fix, Fixes};
-pub use steps::Step;
+pub use steps::Action;
 
 use super::{Evidence, Piece};
 
 /// Confidence in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum Confidence {
     /// The numbers show it.
     Cause,
     /// The numbers suggest it.
@@ -41,7 +41,7 @@ pub enum Standing {
     RuledOut,
 }
 
-impl Standing {
+impl Confidence {
     /// English name of this confidence.
     pub const fn label(self) -> &'static str {
         match self {
@@ -58,15 +58,15 @@ impl Standing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Confidence in the finding.
-    pub standing: Standing,
+    pub standing: Confidence,
     /// The cause, with the numbers that support it.
     pub cause: Cause,
     /// Recommended actions, the most important first.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Action>,
 }
 
 impl Finding {
-    fn new(standing: Standing, cause: Cause, steps: &[Step]) -> Self {
+    fn new(standing: Confidence, cause: Cause, steps: &[Action]) -> Self {
         Self {
             standing,
             cause,

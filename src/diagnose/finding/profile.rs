@@ -1,7 +1,7 @@
 //! Finds the time bottleneck in a profile (course rows 11.1, 11.tree, 11.bands) and the operations that allocate most
 //! (9.profiler).
 
-use super::{Cause, Finding, Standing, Step, growth};
+use super::{Action, Cause, Confidence, Finding, growth};
 use crate::profile::{HotSpot, Profile, Work};
 use vramscope_engine::units::Bytes;
 
@@ -24,16 +24,16 @@ pub fn findings(profile: &Profile, capacity: Option<Bytes>) -> Vec<Finding> {
     found.extend(idle(profile));
     found.extend(attention(profile));
     found.extend(hot_spots(profile));
-    if let Some(growth::Answer::Leak(finding)) = growth::of("profiled steps", &profile.memory, capacity) {
+    if let Some(growth::GrowthVerdict::Leak(finding)) = growth::of("profiled steps", &profile.memory, capacity) {
         found.push(finding);
     }
     found
 }
 
-fn bound(share: f64, cause: Cause, steps: &[Step]) -> Option<(f64, Finding)> {
+fn bound(share: f64, cause: Cause, steps: &[Action]) -> Option<(f64, Finding)> {
     let standing = match share {
-        share if share >= BOUND => Standing::Cause,
-        share if share >= WORTH => Standing::Possible,
+        share if share >= BOUND => Confidence::Cause,
+        share if share >= WORTH => Confidence::Possible,
         _ => return None,
     };
     Some((share, Finding::new(standing, cause, steps)))
@@ -41,7 +41,11 @@ fn bound(share: f64, cause: Cause, steps: &[Step]) -> Option<(f64, Finding)> {
 
 fn data(profile: &Profile) -> Option<(f64, Finding)> {
     let share = profile.host(Work::Data);
-    bound(share, Cause::DataLoading { share }, &[Step::FeedFaster, Step::Trace])
+    bound(
+        share,
+        Cause::DataLoading { share },
+        &[Action::FeedFaster, Action::Trace],
+    )
 }
 
 fn communication(profile: &Profile) -> Option<(f64, Finding)> {
@@ -49,21 +53,21 @@ fn communication(profile: &Profile) -> Option<(f64, Finding)> {
     bound(
         share,
         Cause::Communication { share },
-        &[Step::OverlapCommunication, Step::Trace],
+        &[Action::OverlapCommunication, Action::Trace],
     )
 }
 
 fn copies(profile: &Profile) -> Option<(f64, Finding)> {
     let share = profile.device(Work::Copy);
-    bound(share, Cause::Copies { share }, &[Step::AsyncCopies])
+    bound(share, Cause::Copies { share }, &[Action::AsyncCopies])
 }
 
 fn idle(profile: &Profile) -> Option<Finding> {
     let busy = profile.busy?;
-    let (standing, steps): (_, &[Step]) = match busy {
-        busy if busy < 0.7 => (Standing::Likely, &[Step::FeedFaster, Step::FillTheDevice]),
-        busy if busy < 0.85 => (Standing::Possible, &[Step::FillTheDevice]),
-        _ => (Standing::Note, &[]),
+    let (standing, steps): (_, &[Action]) = match busy {
+        busy if busy < 0.7 => (Confidence::Likely, &[Action::FeedFaster, Action::FillTheDevice]),
+        busy if busy < 0.85 => (Confidence::Possible, &[Action::FillTheDevice]),
+        _ => (Confidence::Note, &[]),
     };
     Some(Finding::new(standing, Cause::Idle { busy }, steps))
 }
@@ -72,9 +76,9 @@ fn attention(profile: &Profile) -> Option<Finding> {
     let share = profile.device(Work::Attention);
     (share >= 0.4).then(|| {
         Finding::new(
-            Standing::Possible,
+            Confidence::Possible,
             Cause::AttentionTime { share },
-            &[Step::FusedAttention],
+            &[Action::FusedAttention],
         )
     })
 }
@@ -84,9 +88,9 @@ fn hot_spots(profile: &Profile) -> Option<Finding> {
     let spots: Vec<HotSpot> = spots.take(10).cloned().collect();
     (!spots.is_empty()).then(|| {
         Finding::new(
-            Standing::Note,
+            Confidence::Note,
             Cause::HotSpots { spots },
-            &[Step::Checkpoint, Step::Record],
+            &[Action::Checkpoint, Action::Record],
         )
     })
 }

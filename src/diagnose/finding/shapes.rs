@@ -1,6 +1,6 @@
 //! Guesses the tensor behind a failed request from its size.
 
-use super::{AttentionShape, Cause, Context, Finding, LogitsShape, Standing, Step};
+use super::{Action, AttentionShape, Cause, Confidence, Context, Finding, LogitsShape};
 use crate::amount::Amount;
 use crate::oom::{OomMessage, Site};
 use vramscope_engine::allocator::{LARGE_ROUNDING, LARGE_SEGMENT, segment_size};
@@ -44,7 +44,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
                 request: bytes,
                 tensors,
             };
-            return vec![Finding::new(Standing::Likely, cause, &steps)];
+            return vec![Finding::new(Confidence::Likely, cause, &steps)];
         }
     }
     if bytes < SMALLEST && message.site.is_none() {
@@ -53,9 +53,9 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     let mut found = Vec::new();
     let standing = |site: Site| {
         if message.site == Some(site) {
-            Standing::Likely
+            Confidence::Likely
         } else {
-            Standing::Possible
+            Confidence::Possible
         }
     };
     let shapes = attention(least, most);
@@ -69,7 +69,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
         found.push(Finding::new(
             standing(Site::Attention),
             cause,
-            &[Step::FusedAttention, Step::Shorter, Step::NameSetup],
+            &[Action::FusedAttention, Action::Shorter, Action::NameSetup],
         ));
     }
     let shapes = logits(least, most);
@@ -78,7 +78,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
         found.push(Finding::new(
             standing(Site::Loss),
             cause,
-            &[Step::FusedLoss, Step::Shorter, Step::NameSetup],
+            &[Action::FusedLoss, Action::Shorter, Action::NameSetup],
         ));
     }
     found
@@ -177,15 +177,15 @@ const fn batch_oddness(batch: u64) -> u64 {
     }
 }
 
-fn steps_for(tensors: &[LiveTensor]) -> Vec<Step> {
+fn steps_for(tensors: &[LiveTensor]) -> Vec<Action> {
     let square = tensors.iter().any(|t| matches!(&t.shape[..], [_, .., a, b] if a == b));
     let head = tensors
         .iter()
         .any(|t| t.component == vramscope_engine::tape::Component::Head);
     let mut steps = Vec::new();
-    steps.extend(square.then_some(Step::FusedAttention));
-    steps.extend(head.then_some(Step::FusedLoss));
-    steps.extend([Step::Checkpoint, Step::SmallerBatch, Step::Shorter]);
+    steps.extend(square.then_some(Action::FusedAttention));
+    steps.extend(head.then_some(Action::FusedLoss));
+    steps.extend([Action::Checkpoint, Action::SmallerBatch, Action::Shorter]);
     steps
 }
 

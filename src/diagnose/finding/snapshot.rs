@@ -1,7 +1,7 @@
 //! Finds causes in a memory snapshot.
 
 use super::capacity::{ACT, share};
-use super::{Cause, Context, Finding, Standing, Step, growth};
+use super::{Action, Cause, Confidence, Context, Finding, growth};
 use crate::log::Point;
 use crate::snapshot::{Category, Group, Summary};
 use vramscope_engine::units::Bytes;
@@ -13,7 +13,7 @@ const WORTH: Bytes = Bytes::mib(64);
 pub fn findings(summary: &Summary, capacity: Option<Bytes>, context: &Context) -> Vec<Finding> {
     let failed = summary.failure.map(|failure| {
         Finding::new(
-            Standing::Cause,
+            Confidence::Cause,
             Cause::OutOfCapacity {
                 request: Some(failure.request),
                 total: capacity,
@@ -21,7 +21,7 @@ pub fn findings(summary: &Summary, capacity: Option<Bytes>, context: &Context) -
                 allocated: Some(summary.holes.live),
                 reserved: Some(summary.holes.reserved),
             },
-            &[Step::SmallerBatch, Step::Checkpoint, Step::SmallerOptimizer],
+            &[Action::SmallerBatch, Action::Checkpoint, Action::SmallerOptimizer],
         )
     });
     let mut found: Vec<Finding> = [
@@ -37,11 +37,11 @@ pub fn findings(summary: &Summary, capacity: Option<Bytes>, context: &Context) -
     .flatten()
     .collect();
     let would_do = found.iter().any(|finding| {
-        finding.standing == Standing::Cause && matches!(finding.cause, Cause::ExpandableSegments { .. })
+        finding.standing == Confidence::Cause && matches!(finding.cause, Cause::ExpandableSegments { .. })
     });
     for finding in &mut found {
         if would_do && matches!(finding.cause, Cause::OutOfCapacity { .. }) {
-            finding.standing = Standing::Possible;
+            finding.standing = Confidence::Possible;
         }
     }
     found
@@ -55,38 +55,38 @@ fn peak(summary: &Summary) -> Finding {
         .filter(|(_, bytes)| *bytes > Bytes::ZERO)
         .collect();
     by_category.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
-    let steps: &[Step] = match by_category.first() {
-        Some((Category::Activation, _)) => &[Step::Checkpoint, Step::SmallerBatch],
-        Some((Category::OptimizerState, _)) => &[Step::SmallerOptimizer, Step::Adapters],
-        Some((Category::Weight | Category::Gradient, _)) => &[Step::Adapters, Step::SmallerOptimizer],
-        _ => &[Step::Checkpoint],
+    let steps: &[Action] = match by_category.first() {
+        Some((Category::Activation, _)) => &[Action::Checkpoint, Action::SmallerBatch],
+        Some((Category::OptimizerState, _)) => &[Action::SmallerOptimizer, Action::Adapters],
+        Some((Category::Weight | Category::Gradient, _)) => &[Action::Adapters, Action::SmallerOptimizer],
+        _ => &[Action::Checkpoint],
     };
     let cause = Cause::Peak {
         peak: summary.peak,
         by_category,
         largest: summary.largest.iter().take(5).cloned().collect(),
     };
-    Finding::new(Standing::Note, cause, steps)
+    Finding::new(Confidence::Note, cause, steps)
 }
 
 fn expandable(summary: &Summary) -> Option<Finding> {
     let played = summary.expandable?;
     let saved = played.reserved.saturating_sub(played.expandable);
     let standing = match played.serves {
-        Some(true) => Standing::Cause,
-        _ if saved.get() >= played.reserved.get() / 10 => Standing::Likely,
-        _ if saved > WORTH => Standing::Possible,
-        _ => Standing::RuledOut,
+        Some(true) => Confidence::Cause,
+        _ if saved.get() >= played.reserved.get() / 10 => Confidence::Likely,
+        _ if saved > WORTH => Confidence::Possible,
+        _ => Confidence::RuledOut,
     };
     let cause = Cause::ExpandableSegments {
         reserved: played.reserved,
         expandable: played.expandable,
         serves: played.serves,
     };
-    let steps: &[Step] = if standing == Standing::RuledOut {
+    let steps: &[Action] = if standing == Confidence::RuledOut {
         &[]
     } else {
-        &[Step::ExpandableSegments]
+        &[Action::ExpandableSegments]
     };
     Some(Finding::new(standing, cause, steps))
 }
@@ -102,9 +102,12 @@ fn holes(summary: &Summary) -> Option<Finding> {
         request: summary.failure.map(|failure| failure.request),
         free: summary.failure.map(|failure| failure.free),
     };
-    let (standing, steps): (_, &[Step]) = match share {
-        share if share > ACT => (Standing::Possible, &[Step::ExpandableSegments, Step::GroupByLength]),
-        _ => (Standing::RuledOut, &[]),
+    let (standing, steps): (_, &[Action]) = match share {
+        share if share > ACT => (
+            Confidence::Possible,
+            &[Action::ExpandableSegments, Action::GroupByLength],
+        ),
+        _ => (Confidence::RuledOut, &[]),
     };
     (holes.reserved > Bytes::ZERO).then(|| Finding::new(standing, cause, steps))
 }
@@ -119,7 +122,7 @@ fn leak(summary: &Summary, capacity: Option<Bytes>) -> Option<Finding> {
         })
         .collect();
     match growth::of("live after each step", &points, capacity)? {
-        growth::Answer::Leak(finding) | growth::Answer::Steady(finding) => Some(finding),
+        growth::GrowthVerdict::Leak(finding) | growth::GrowthVerdict::Steady(finding) => Some(finding),
     }
 }
 
@@ -133,12 +136,18 @@ fn never_freed(summary: &Summary) -> Option<Finding> {
     let bytes: Bytes = groups.iter().map(|group| group.bytes).sum();
     // A run that failed in the middle of a step still holds that step's tensors, so they prove no leak.
     let standing = if summary.failure.is_some() {
-        Standing::Note
+        Confidence::Note
     } else {
-        Standing::Possible
+        Confidence::Possible
     };
     let cause = Cause::NeverFreed { bytes, groups };
-    (bytes > WORTH).then(|| Finding::new(standing, cause, &[Step::DetachLoss, Step::NoLists, Step::RemoveHooks]))
+    (bytes > WORTH).then(|| {
+        Finding::new(
+            standing,
+            cause,
+            &[Action::DetachLoss, Action::NoLists, Action::RemoveHooks],
+        )
+    })
 }
 
 fn unforeseen(summary: &Summary, context: &Context) -> Option<Finding> {
@@ -150,9 +159,9 @@ fn unforeseen(summary: &Summary, context: &Context) -> Option<Finding> {
     };
     let more = summary.peak.saturating_sub(simulated);
     let standing = if more.get() >= simulated.get() / 20 {
-        Standing::Likely
+        Confidence::Likely
     } else {
-        Standing::Note
+        Confidence::Note
     };
     Some(Finding::new(standing, cause, &[]))
 }

@@ -8,7 +8,7 @@ use vramscope_plan::Change;
 /// An action to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum Action {
     /// Find the other processes and end them.
     StopOthers,
     /// Use another device.
@@ -73,7 +73,7 @@ pub enum Step {
     SaveNow,
 }
 
-impl Step {
+impl Action {
     /// The action that a change of the setup carries out, if one does.
     pub const fn of(change: Change) -> Option<Self> {
         Some(match change {

@@ -33,9 +33,9 @@ const FULL: &str = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69
 fn a_full_card_is_not_fragmented() {
     let findings = of(FULL);
     assert_eq!(findings[0].cause.code(), "out-of-capacity");
-    assert_eq!(findings[0].standing, Standing::Cause);
+    assert_eq!(findings[0].standing, Confidence::Cause);
     let fragmentation = find(&findings, "fragmentation");
-    assert_eq!(fragmentation.standing, Standing::RuledOut);
+    assert_eq!(fragmentation.standing, Confidence::RuledOut);
     assert!(matches!(fragmentation.cause, Cause::Fragmentation { share, .. } if (share - 0.0023).abs() < 0.0001));
     let Cause::AttentionMatrix { shapes, .. } = &find(&findings, "attention-matrix").cause else {
         panic!()
@@ -61,7 +61,7 @@ fn other_processes_hold_the_card() {
     );
     assert_eq!(
         (findings[0].cause.code(), findings[0].standing),
-        ("other-processes", Standing::Cause)
+        ("other-processes", Confidence::Cause)
     );
     let Cause::OtherProcesses {
         held, own, processes, ..
@@ -75,17 +75,17 @@ fn other_processes_hold_the_card() {
         !has(&findings, "out-of-capacity"),
         "the run itself needs next to nothing"
     );
-    assert_eq!(findings[0].steps[0], Step::StopOthers);
+    assert_eq!(findings[0].steps[0], Action::StopOthers);
 }
 
 /// The log of row 9.8.
-const LEAK: &str = "Step 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB\nStep 300: GPU memory 18.9 GB\nStep 400: GPU memory 19.4 GB\nStep 500: GPU memory 20.1 GB\nStep 600: GPU memory 20.9 GB\nStep 700: GPU memory 21.8 GB\nStep 800: GPU memory 22.9 GB\nStep 900: GPU memory 24.2 GB\n";
+const LEAK: &str = "Action 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB\nStep 300: GPU memory 18.9 GB\nStep 400: GPU memory 19.4 GB\nStep 500: GPU memory 20.1 GB\nStep 600: GPU memory 20.9 GB\nStep 700: GPU memory 21.8 GB\nStep 800: GPU memory 22.9 GB\nStep 900: GPU memory 24.2 GB\n";
 
 #[test]
 fn a_leak_accelerates() {
-    let findings = of(&format!("{LEAK}Step 1000: RuntimeError: CUDA out of memory\n"));
+    let findings = of(&format!("{LEAK}Action 1000: RuntimeError: CUDA out of memory\n"));
     let leak = &findings[0];
-    assert_eq!(leak.standing, Standing::Cause);
+    assert_eq!(leak.standing, Confidence::Cause);
     let Cause::Leak(growth) = &leak.cause else {
         panic!("{findings:#?}")
     };
@@ -99,7 +99,12 @@ fn a_leak_accelerates() {
         .map(|rise| (rise * 1024 / 100 + (1 << 29)) >> 30)
         .collect();
     assert_eq!(rises, [3, 4, 5, 7, 8, 9, 11, 13], "MB a step");
-    for cause in [Step::DetachLoss, Step::NoLists, Step::CustomAutograd, Step::RemoveHooks] {
+    for cause in [
+        Action::DetachLoss,
+        Action::NoLists,
+        Action::CustomAutograd,
+        Action::RemoveHooks,
+    ] {
         assert!(leak.steps.contains(&cause), "{cause:?}");
     }
     assert!(!has(&findings, "no-numbers"));
@@ -135,7 +140,7 @@ fn the_risk_is_that_of_the_regression() {
                 );
                 assert!(!growth.is_accelerating);
             }
-            None => assert_eq!(find(&findings, "no-leak").standing, Standing::RuledOut),
+            None => assert_eq!(find(&findings, "no-leak").standing, Confidence::RuledOut),
         }
     }
     let Cause::Leak(growth) = &find(&with(&log(0.4), &context), "leak").cause.clone() else {
@@ -167,7 +172,7 @@ fn a_long_sample_stands_out() {
         })
         .collect();
     let findings = of(&log);
-    assert_eq!(find(&findings, "long-sample").standing, Standing::Likely);
+    assert_eq!(find(&findings, "long-sample").standing, Confidence::Likely);
     assert!(matches!(
         find(&findings, "long-sample").cause,
         Cause::LongSample {
@@ -186,11 +191,11 @@ fn data_loading_comes_before_communication() {
     );
     assert_eq!(
         (findings[0].cause.code(), findings[0].standing),
-        ("data-loading", Standing::Cause)
+        ("data-loading", Confidence::Cause)
     );
     assert_eq!(
         (findings[1].cause.code(), findings[1].standing),
-        ("communication", Standing::Cause)
+        ("communication", Confidence::Cause)
     );
     assert!(matches!(findings[0].cause, Cause::DataLoading { share } if (share - 0.251).abs() < 1e-9));
 }
@@ -202,10 +207,10 @@ fn fragmentation_is_the_cause_where_the_bytes_were_there() {
     );
     assert_eq!(
         (findings[0].cause.code(), findings[0].standing),
-        ("fragmentation", Standing::Cause)
+        ("fragmentation", Confidence::Cause)
     );
-    assert_eq!(findings[0].steps[0], Step::ExpandableSegments);
-    assert_eq!(find(&findings, "out-of-capacity").standing, Standing::Possible);
+    assert_eq!(findings[0].steps[0], Action::ExpandableSegments);
+    assert_eq!(find(&findings, "out-of-capacity").standing, Confidence::Possible);
 }
 
 #[test]
@@ -215,7 +220,7 @@ fn a_limit_is_not_the_card() {
     );
     assert_eq!(
         (findings[0].cause.code(), findings[0].standing),
-        ("limit", Standing::Cause)
+        ("limit", Confidence::Cause)
     );
     assert!(!has(&findings, "refused-though-free"));
 }
@@ -257,7 +262,7 @@ fn a_known_setup_names_the_tensor() {
         tensors.iter().any(|tensor| tensor.shape[..] == [4, 12, 1024, 1024]),
         "{tensors:?}"
     );
-    assert!(find(&findings, "tensors").steps.contains(&Step::FusedAttention));
+    assert!(find(&findings, "tensors").steps.contains(&Action::FusedAttention));
     assert!(!has(&findings, "attention-matrix"));
 }
 
@@ -268,7 +273,7 @@ fn logits_are_recognised() {
         "Traceback (most recent call last):\n  File \"loss_utils.py\", line 40, in fixed_cross_entropy\nCUDA out of memory. Tried to allocate 1.95 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.09 GiB free; 21.50 GiB reserved in total by PyTorch)",
     );
     let logits = find(&findings, "logits");
-    assert_eq!(logits.standing, Standing::Likely);
+    assert_eq!(logits.standing, Confidence::Likely);
     let Cause::Logits { shapes, .. } = &logits.cause else {
         panic!()
     };
@@ -291,9 +296,9 @@ fn counters_give_the_thresholds_of_the_course() {
         )
     };
     for (allocated, standing) in [
-        (900, Standing::RuledOut),
-        (750, Standing::Possible),
-        (650, Standing::Likely),
+        (900, Confidence::RuledOut),
+        (750, Confidence::Possible),
+        (650, Confidence::Likely),
     ] {
         assert_eq!(find(&of(&stats(allocated)), "fragmentation").standing, standing);
     }
@@ -306,7 +311,7 @@ fn utilization_comes_in_bands() {
         let rows: String = (0..5).map(|_| format!("{percent} %, 20000 MiB, 24576 MiB\n")).collect();
         format!("utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n{rows}")
     };
-    assert_eq!(find(&of(&log(40)), "utilization").standing, Standing::Likely);
-    assert_eq!(find(&of(&log(97)), "utilization").standing, Standing::Note);
+    assert_eq!(find(&of(&log(40)), "utilization").standing, Confidence::Likely);
+    assert_eq!(find(&of(&log(97)), "utilization").standing, Confidence::Note);
     assert!(!has(&of(&log(97)), "nearly-full"));
 }

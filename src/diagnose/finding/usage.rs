@@ -1,6 +1,6 @@
 //! Finds causes in the output of `nvidia-smi` (course rows 9.smi, 11.bands).
 
-use super::{Cause, Finding, Growth, Holder, Standing, Step, growth};
+use super::{Action, Cause, Confidence, Finding, Growth, Holder, growth};
 use crate::log::Point;
 use crate::smi::{Smi, SmiDevice};
 use vramscope_engine::units::Bytes;
@@ -37,9 +37,9 @@ fn nearly_full(device: &SmiDevice) -> Option<Finding> {
     // Much of it may be PyTorch's cache: the device's own figure cannot tell.
     is_full.then(|| {
         Finding::new(
-            Standing::Possible,
+            Confidence::Possible,
             cause,
-            &[Step::SmallerBatch, Step::Checkpoint, Step::Record],
+            &[Action::SmallerBatch, Action::Checkpoint, Action::Record],
         )
     })
 }
@@ -65,9 +65,9 @@ fn others(smi: &Smi, device: &SmiDevice) -> Option<Finding> {
         return None;
     }
     let standing = if held.get() >= total.get() / 4 {
-        Standing::Likely
+        Confidence::Likely
     } else {
-        Standing::Possible
+        Confidence::Possible
     };
     let cause = Cause::OtherProcesses {
         total: Some(total),
@@ -75,7 +75,11 @@ fn others(smi: &Smi, device: &SmiDevice) -> Option<Finding> {
         own: Some(largest.bytes),
         processes,
     };
-    Some(Finding::new(standing, cause, &[Step::StopOthers, Step::OtherDevice]))
+    Some(Finding::new(
+        standing,
+        cause,
+        &[Action::StopOthers, Action::OtherDevice],
+    ))
 }
 
 fn utilization(device: &SmiDevice) -> Option<Finding> {
@@ -87,14 +91,15 @@ fn utilization(device: &SmiDevice) -> Option<Finding> {
         mean,
         readings: readings.len() as u64,
     };
-    let (standing, steps): (_, &[Step]) = match mean {
+    let (standing, steps): (_, &[Action]) = match mean {
         // A few readings say little about a run whose load comes and goes.
-        mean if mean < LOW && readings.len() > 2 => {
-            (Standing::Likely, &[Step::FeedFaster, Step::FillTheDevice, Step::Trace])
-        }
-        mean if mean < LOW => (Standing::Possible, &[Step::Trace]),
-        mean if mean < 0.85 => (Standing::Possible, &[Step::FillTheDevice, Step::Trace]),
-        _ => (Standing::Note, &[]),
+        mean if mean < LOW && readings.len() > 2 => (
+            Confidence::Likely,
+            &[Action::FeedFaster, Action::FillTheDevice, Action::Trace],
+        ),
+        mean if mean < LOW => (Confidence::Possible, &[Action::Trace]),
+        mean if mean < 0.85 => (Confidence::Possible, &[Action::FillTheDevice, Action::Trace]),
+        _ => (Confidence::Note, &[]),
     };
     (!readings.is_empty()).then(|| Finding::new(standing, cause, steps))
 }
@@ -112,7 +117,7 @@ fn leak(device: &SmiDevice) -> Option<Finding> {
         })
         .collect();
     match growth::of("memory.used", &points, device.total)? {
-        growth::Answer::Leak(finding) => {
+        growth::GrowthVerdict::Leak(finding) => {
             let Cause::Leak(growth) = finding.cause else {
                 return None;
             };
@@ -121,11 +126,11 @@ fn leak(device: &SmiDevice) -> Option<Finding> {
                 ..growth
             });
             Some(Finding::new(
-                Standing::Possible,
+                Confidence::Possible,
                 cause,
-                &[Step::Record, Step::DetachLoss, Step::NoLists],
+                &[Action::Record, Action::DetachLoss, Action::NoLists],
             ))
         }
-        growth::Answer::Steady(_) => None,
+        growth::GrowthVerdict::Steady(_) => None,
     }
 }

@@ -37,7 +37,7 @@ const MOST_KEYS: usize = 64;
 
 /// A range of items that one opcode added.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct ItemRange {
     begin: u32,
     end: u32,
     next: u32,
@@ -49,7 +49,7 @@ const NO_RUN: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct Arena {
     containers: Vec<Container>,
-    runs: Vec<Run>,
+    runs: Vec<ItemRange>,
     items: Vec<Value>,
     /// Keys of records, by layout.
     layouts: Vec<Box<[Value]>>,
@@ -155,7 +155,7 @@ impl Arena {
             return Ok(());
         }
         let new = handle(self.runs.len())?;
-        self.runs.push(Run {
+        self.runs.push(ItemRange {
             begin,
             end,
             next: NO_RUN,

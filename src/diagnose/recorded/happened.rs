@@ -14,7 +14,7 @@ pub(super) struct Happened<'a> {
     /// True if the snapshot began with an empty allocator.
     pub is_from_start: bool,
     /// Number of the event, requested bytes, and stack of each allocation.
-    pub births: Vec<(u32, u64, StackId)>,
+    pub allocations: Vec<(u32, u64, StackId)>,
     /// Live bytes after each event.
     live: Vec<(u32, u64)>,
     snapshot: &'a Snapshot,
@@ -35,7 +35,7 @@ impl<'a> Happened<'a> {
         Self {
             device: device as u32,
             is_from_start: allocations.is_from_start,
-            births: made.map(|(at, event)| (at as u32, event.size, stack(at))).collect(),
+            allocations: made.map(|(at, event)| (at as u32, event.size, stack(at))).collect(),
             live,
             snapshot,
         }
@@ -43,20 +43,20 @@ impl<'a> Happened<'a> {
 
     /// Returns the bytes of each allocation.
     pub fn sizes(&self) -> Vec<u64> {
-        self.births.iter().map(|(_, bytes, _)| *bytes).collect()
+        self.allocations.iter().map(|(_, bytes, _)| *bytes).collect()
     }
 
     /// Returns the event of an allocation, or the end if there are no more.
     pub fn event(&self, at: usize) -> u32 {
-        self.births
+        self.allocations
             .get(at)
-            .or(self.births.last())
+            .or(self.allocations.last())
             .map_or(0, |(event, ..)| *event)
     }
 
     /// Describes an allocation.
     pub fn made(&self, at: usize) -> Made {
-        let (_, bytes, stack) = self.births[at];
+        let (_, bytes, stack) = self.allocations[at];
         let place = place_of(self.snapshot.stacks.frames(stack));
         Made {
             bytes: Bytes::new(bytes),
@@ -69,8 +69,11 @@ impl<'a> Happened<'a> {
     }
 
     /// Returns the highest live bytes between two allocations.
-    pub fn peak(&self, births: Range<usize>) -> Bytes {
-        let (begin, end) = (self.event(births.start), self.event(births.end.saturating_sub(1)));
+    pub fn peak(&self, allocations: Range<usize>) -> Bytes {
+        let (begin, end) = (
+            self.event(allocations.start),
+            self.event(allocations.end.saturating_sub(1)),
+        );
         let within = self.live.iter().filter(|(at, _)| (begin..=end).contains(at));
         Bytes::new(within.map(|(_, total)| *total).max().unwrap_or_default())
     }

@@ -112,7 +112,7 @@ pub fn compare(run: Run, snapshots: &[Snapshot]) -> Result<(Vec<Comparison>, Pla
 
 fn of_device((run, told): (&Run, &Told<'_>), happened: &Happened<'_>) -> Comparison {
     let beginning = happened.is_from_start.then(|| {
-        let upto = told.births.len();
+        let upto = told.allocations.len();
         stretch((told, 0..upto), happened, 0)
     });
     let last = told.last_step(run);
@@ -120,7 +120,7 @@ fn of_device((run, told): (&Run, &Told<'_>), happened: &Happened<'_>) -> Compari
     let at = align::find(&sizes[last.clone()], &happened.sizes());
     let step = at.map(|(skipped, at)| (last.start + skipped..last.end, at));
     let happened_peak = step.as_ref().map(|(recorded, at)| {
-        let end = (*at + recorded.len()).min(happened.births.len());
+        let end = (*at + recorded.len()).min(happened.allocations.len());
         happened.peak(*at..end)
     });
     Comparison {
@@ -185,10 +185,10 @@ fn groups(all: impl Iterator<Item = Made>) -> Vec<Group> {
 }
 
 /// Returns allocations among events except empty ones, which are not requested from the allocator.
-fn births<'a>(run: &'a Run, events: &'a [Event]) -> impl Iterator<Item = u32> + 'a {
-    let births = events
+fn allocations<'a>(run: &'a Run, events: &'a [Event]) -> impl Iterator<Item = u32> + 'a {
+    let allocations = events
         .iter()
-        .filter(|event| event.is_birth())
+        .filter(|event| event.is_alloc())
         .map(|event| event.storage());
-    births.filter(|&id| run.log().births[id as usize].bytes > 0)
+    allocations.filter(|&id| run.log().allocations[id as usize].bytes > 0)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Made, births};
+use super::{Made, allocations};
 use vramscope_engine::recording::Run;
 use vramscope_engine::tape::log::Log;
 use vramscope_engine::units::Bytes;
@@ -10,7 +10,7 @@ use vramscope_engine::units::Bytes;
 /// Allocations of a run, including kernels' internal memory.
 pub(super) struct Told<'a> {
     /// Storages, in order of allocation.
-    pub births: Vec<u32>,
+    pub allocations: Vec<u32>,
     log: &'a Log,
 }
 
@@ -18,7 +18,7 @@ impl<'a> Told<'a> {
     /// Collects the allocations of a whole run.
     pub fn of(run: &'a Run) -> Self {
         Self {
-            births: births(run, run.all_events()).collect(),
+            allocations: allocations(run, run.all_events()).collect(),
             log: run.log(),
         }
     }
@@ -28,29 +28,29 @@ impl<'a> Told<'a> {
         let Some([begin, end]) = run.last_span() else {
             return 0..0;
         };
-        let before = births(run, &run.all_events()[..begin]).count();
-        let within = births(run, &run.all_events()[begin..end]).count();
-        before..(before + within).min(self.births.len())
+        let before = allocations(run, &run.all_events()[..begin]).count();
+        let within = allocations(run, &run.all_events()[begin..end]).count();
+        before..(before + within).min(self.allocations.len())
     }
 
     /// Returns the bytes of each allocation.
     pub fn sizes(&self) -> Vec<u64> {
-        self.births
+        self.allocations
             .iter()
-            .map(|&id| self.log.births[id as usize].bytes)
+            .map(|&id| self.log.allocations[id as usize].bytes)
             .collect()
     }
 
     /// Describes an allocation.
     pub fn made(&self, at: usize) -> Made {
-        let birth = &self.log.births[self.births[at] as usize];
-        let module = self.log.path(birth.scope);
+        let allocation = &self.log.allocations[self.allocations[at] as usize];
+        let module = self.log.path(allocation.scope);
         let place = match module.is_empty() {
-            true => birth.name.to_owned(),
-            false => format!("{module}: {}", birth.name),
+            true => allocation.name.to_owned(),
+            false => format!("{module}: {}", allocation.name),
         };
         Made {
-            bytes: Bytes::new(birth.bytes),
+            bytes: Bytes::new(allocation.bytes),
             place,
         }
     }

@@ -63,9 +63,9 @@ impl Expandable {
                 capacity,
                 ..Options::default()
             };
-            let mut player = Player::new(options, allocations);
-            player.play(events);
-            player
+            let mut replayer = Replayer::new(options, allocations);
+            replayer.play(events);
+            replayer
         };
         let serves = failure.map(|failure| {
             let segments = snapshot
@@ -75,8 +75,8 @@ impl Expandable {
             let capacity = segments.fold(failure.free, |sum, segment| {
                 Bytes::new(sum.get().saturating_add(segment.size.get()))
             });
-            let mut player = play(true, Some(capacity.min(Bytes::new(1 << 50))));
-            !player.has_failed && player.allocator.alloc(failure.request.get(), 0).is_ok()
+            let mut replayer = play(true, Some(capacity.min(Bytes::new(1 << 50))));
+            !replayer.has_failed && replayer.allocator.alloc(failure.request.get(), 0).is_ok()
         });
         let as_it_was = play(false, None).allocator;
         Some(Self {
@@ -89,7 +89,7 @@ impl Expandable {
 }
 
 /// Replays requests and frees on an allocator that chooses its own addresses.
-struct Player<'a> {
+struct Replayer<'a> {
     allocator: CachingAllocator,
     allocations: &'a Allocations,
     /// Block of each allocation, by its index.
@@ -98,10 +98,10 @@ struct Player<'a> {
     has_failed: bool,
 }
 
-impl<'a> Player<'a> {
+impl<'a> Replayer<'a> {
     /// Starts with the blocks that are older than the recording, as far as their sizes are known.
     fn new(options: Options, allocations: &'a Allocations) -> Self {
-        let mut player = Self {
+        let mut replayer = Self {
             allocator: CachingAllocator::new(options),
             allocations,
             blocks: vec![None; allocations.list.len()],
@@ -110,10 +110,10 @@ impl<'a> Player<'a> {
         };
         for (index, allocation) in allocations.list.iter().enumerate() {
             if allocation.category == Category::Before {
-                player.alloc(index, allocation.bytes, 0);
+                replayer.alloc(index, allocation.bytes, 0);
             }
         }
-        player
+        replayer
     }
 
     fn alloc(&mut self, index: usize, bytes: u64, stream: u32) {

@@ -1,8 +1,8 @@
 //! Best-fit index of cached blocks.
 
 use super::arena::{Arena, NONE, Node};
+use super::bin::Bin;
 use super::bitmap::Bitmap;
-use super::shelf::Shelf;
 use super::size::MIN_BLOCK;
 
 /// The cached blocks of one pool and stream, ordered by size, then address
@@ -16,7 +16,7 @@ use super::size::MIN_BLOCK;
 #[derive(Debug, Clone)]
 pub(super) struct FreeBlocks {
     /// One bin for each class.
-    shelves: Vec<Shelf>,
+    bins: Vec<Bin>,
     /// The classes that are not empty.
     occupied: Bitmap<WORDS, { WORDS.div_ceil(64) }>,
 }
@@ -50,7 +50,7 @@ fn rank(node: &Node) -> (u64, u64) {
 impl Default for FreeBlocks {
     fn default() -> Self {
         Self {
-            shelves: vec![Shelf::EMPTY; CLASSES],
+            bins: vec![Bin::EMPTY; CLASSES],
             occupied: Bitmap::default(),
         }
     }
@@ -61,19 +61,19 @@ impl FreeBlocks {
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn insert(&mut self, blocks: &mut Arena, id: u32) {
         let class = class(blocks[id].size);
-        let shelf = &mut self.shelves[class];
-        let near = std::mem::replace(&mut shelf.near, id);
-        let first = shelf.first;
+        let bin = &mut self.bins[class];
+        let hint = std::mem::replace(&mut bin.hint, id);
+        let first = bin.first;
         if first == NONE {
             self.occupied.insert(class);
-            shelf.first = id;
+            bin.first = id;
             let node = &mut blocks[id];
             (node.before, node.after) = (NONE, NONE);
         } else if rank(&blocks[id]) < rank(&blocks[first]) {
-            shelf.first = id;
+            bin.first = id;
             blocks.link(NONE, id, first);
         } else {
-            let before = place(blocks, id, near);
+            let before = place(blocks, id, hint);
             let after = blocks[before].after;
             blocks.link(before, id, after);
         }
@@ -89,21 +89,21 @@ impl FreeBlocks {
     fn remove_of(&mut self, blocks: &mut Arena, id: u32, class: usize) {
         let Node { before, after, .. } = blocks[id];
         if before == NONE && after == NONE {
-            self.shelves[class] = Shelf::EMPTY;
+            self.bins[class] = Bin::EMPTY;
             self.occupied.remove(class);
             return;
         }
-        let shelf = &mut self.shelves[class];
+        let bin = &mut self.bins[class];
         if before == NONE {
-            shelf.first = after;
+            bin.first = after;
         } else {
             blocks[before].after = after;
         }
         if after != NONE {
             blocks[after].before = before;
         }
-        if shelf.near == id {
-            shelf.near = if before == NONE { after } else { before };
+        if bin.hint == id {
+            bin.hint = if before == NONE { after } else { before };
         }
     }
 
@@ -126,7 +126,7 @@ impl FreeBlocks {
     fn find(&self, blocks: &Arena, size: u64) -> Option<(usize, u32)> {
         let of_request = class(size);
         let class = self.occupied.next(of_request)?;
-        let first = self.shelves[class].first;
+        let first = self.bins[class].first;
         // Blocks of the request's own class may still be too small.
         if class > of_request || blocks[first].size >= size {
             return Some((class, first));
@@ -135,13 +135,13 @@ impl FreeBlocks {
             return Some((class, id));
         }
         let class = self.occupied.next(class + 1)?;
-        Some((class, self.shelves[class].first))
+        Some((class, self.bins[class].first))
     }
 
     /// Blocks of at least `size` bytes, smallest first.
     pub fn at_least<'a>(&'a self, blocks: &'a Arena, size: u64) -> impl Iterator<Item = u32> + 'a {
         std::iter::successors(self.occupied.next(class(size)), |class| self.occupied.next(class + 1))
-            .flat_map(|class| chain(blocks, self.shelves[class].first))
+            .flat_map(|class| chain(blocks, self.bins[class].first))
             .filter(move |&id| blocks[id].size >= size)
     }
 
@@ -157,11 +157,11 @@ fn chain(blocks: &Arena, id: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(some(id), move |&id| some(blocks[id].after))
 }
 
-/// Finds the block of a bin behind which `id` belongs, which is not before all of them; the search begins at `near`.
+/// Finds the block of a bin behind which `id` belongs, which is not before all of them; the search begins at `hint`.
 #[cold]
-fn place(blocks: &Arena, id: u32, near: u32) -> u32 {
+fn place(blocks: &Arena, id: u32, hint: u32) -> u32 {
     let own = rank(&blocks[id]);
-    let mut at = near;
+    let mut at = hint;
     while rank(&blocks[at]) > own {
         at = blocks[at].before;
     }

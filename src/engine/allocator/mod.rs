@@ -20,6 +20,7 @@
 
 mod arena;
 mod ascending_addresses;
+mod bin;
 mod bitmap;
 mod caching;
 mod chain;
@@ -34,11 +35,10 @@ mod release;
 mod replay;
 mod search;
 mod segment_source;
-mod shelf;
 mod shuffled_addresses;
 mod size;
+mod small_bins;
 mod small_pools;
-mod small_shelves;
 mod trace;
 mod view;
 

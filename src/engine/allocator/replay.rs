@@ -30,15 +30,15 @@ pub struct Replay {
 /// of its release, since a trace does not say what else was on the card. Frees of blocks from before the recording are
 /// skipped.
 pub fn replay(events: impl IntoIterator<Item = Event>, options: Options) -> Replay {
-    let mut player = Player::new(options);
+    let mut replayer = Replayer::new(options);
     for event in events {
-        player.play(event);
+        replayer.play(event);
     }
-    player.finish()
+    replayer.finish()
 }
 
 /// A replay in progress.
-struct Player {
+struct Replayer {
     allocator: CachingAllocator<RecordedAddresses>,
     /// Live blocks by their address in the trace.
     live: HashMap<u64, Block>,
@@ -50,7 +50,7 @@ struct Player {
     mismatches: u64,
 }
 
-impl Player {
+impl Replayer {
     /// Upper limit of streams, more than a program uses; PyTorch's own pools hold 32 each.
     const MOST_STREAMS: usize = 1024;
 

@@ -2,7 +2,7 @@
 
 use super::arena::{BlockState, NONE};
 use super::size::{MIN_BLOCK, SMALL_SEGMENT};
-use super::small_shelves::SmallShelves;
+use super::small_bins::SmallBins;
 use super::view::BlockView;
 
 /// Units of 512 B in a segment, and so the sizes that a block can have.
@@ -24,7 +24,7 @@ pub(super) struct SmallPools {
     /// Head of the list of ids to reuse, linked by `next`.
     vacant: u32,
     /// One for each stream.
-    pools: Vec<SmallShelves>,
+    pools: Vec<SmallBins>,
 }
 
 /// A contiguous part of one segment, linked to its neighbours.
@@ -98,7 +98,7 @@ impl Default for SmallPools {
 impl SmallPools {
     /// Adds the pool of one more stream.
     pub fn add_pool(&mut self) {
-        self.pools.push(SmallShelves::default());
+        self.pools.push(SmallBins::default());
     }
 
     /// Takes a cached block of `bytes` bytes, a multiple of 512, as a live one, if there is one.
@@ -106,17 +106,17 @@ impl SmallPools {
     pub fn take(&mut self, pool: usize, bytes: u64) -> Option<u32> {
         self.cache_freed();
         let units = units(bytes);
-        let shelves = &mut self.pools[pool];
-        let id = shelves.best_fit(&self.blocks, units)?;
+        let bins = &mut self.pools[pool];
+        let id = bins.best_fit(&self.blocks, units)?;
         let found = &mut self.blocks[id as usize];
         if found.units == units {
             found.state = SmallState::Allocated;
-            shelves.remove(&mut self.blocks, id);
+            bins.remove(&mut self.blocks, id);
             return Some(id);
         }
-        if id != shelves.loose {
-            shelves.unshelve(&mut self.blocks, id);
-            shelves.lay(&mut self.blocks, id);
+        if id != bins.loose {
+            bins.unshelve(&mut self.blocks, id);
+            bins.insert(&mut self.blocks, id);
         }
         Some(self.cut_front(id, units))
     }
@@ -165,7 +165,7 @@ impl SmallPools {
             state: SmallState::Cached,
             ..NO_BLOCK
         };
-        self.pools[pool].lay(&mut self.blocks, id);
+        self.pools[pool].insert(&mut self.blocks, id);
         self.cut_front(id, units(bytes))
     }
 
@@ -240,7 +240,7 @@ impl SmallPools {
     #[inline(always)]
     fn cache_range(&mut self, id: u32) {
         let blocks = &mut self.blocks[..];
-        let shelves = &mut self.pools[blocks[id as usize].pool as usize];
+        let bins = &mut self.pools[blocks[id as usize].pool as usize];
         let mut range = id;
         let SmallBlock {
             mut prev,
@@ -251,7 +251,7 @@ impl SmallPools {
         while let Some(&front) = blocks.get(prev as usize) {
             match front.state {
                 SmallState::Freed => {}
-                SmallState::Cached => shelves.remove(blocks, prev),
+                SmallState::Cached => bins.remove(blocks, prev),
                 _ => break,
             }
             vacate(blocks, &mut self.vacant, range);
@@ -261,7 +261,7 @@ impl SmallPools {
         while let Some(&behind) = blocks.get(next as usize) {
             match behind.state {
                 SmallState::Freed => {}
-                SmallState::Cached => shelves.remove(blocks, next),
+                SmallState::Cached => bins.remove(blocks, next),
                 _ => {
                     blocks[next as usize].prev = range;
                     break;
@@ -273,7 +273,7 @@ impl SmallPools {
         }
         let block = &mut blocks[range as usize];
         (block.units, block.next, block.state) = (units, next, SmallState::Cached);
-        shelves.lay(blocks, range);
+        bins.insert(blocks, range);
     }
 
     /// Releases the segment at this address; returns false if there is none without a live block.

@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use super::call::{Algorithm, Call, Pass};
 use super::sparse;
-use crate::tape::work::Chore;
+use crate::tape::work::HostOp;
 use crate::tape::{Component, SdpaBackend, SdpaInputs, Tape, Tensor};
 
 /// Queries, keys and values: [batch, heads, length, width], keys and values with their own heads.
@@ -49,7 +49,7 @@ fn attend(t: &Tape, call: &Call, algorithm: Algorithm, [q, k, v]: &[Tensor; 3]) 
         } else {
             Component::Run
         };
-        t.chore(Chore::Choose);
+        t.host_op(HostOp::Choose);
         t.component("attention", part, || t.sdpa_with(backend, &inputs))
     };
     match algorithm {

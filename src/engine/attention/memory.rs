@@ -3,9 +3,9 @@
 use super::algorithms;
 use super::call::{Algorithm, Call, Refused};
 use super::formula::{Namer, Product};
-use super::play;
+use super::replay;
 use crate::order::sort_by;
-use crate::tape::log::{Birth, Log};
+use crate::tape::log::{Allocation, Log};
 use crate::tape::{Gpu, Tape};
 use crate::units::Bytes;
 
@@ -42,13 +42,13 @@ pub struct Memory {
 pub fn memory(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> Result<Memory, Refused> {
     call.check(algorithm, length, &gpu)?;
     let (log, warm) = record(call, algorithm, length, gpu);
-    let peak = play::peak(&log, warm).ok_or_else(|| Refused(format!("{length} positions are beyond any device")))?;
+    let peak = replay::peak(&log, warm).ok_or_else(|| Refused(format!("{length} positions are beyond any device")))?;
     let namer = Namer {
         call,
         algorithm,
         length,
     };
-    let live: Vec<&Birth> = peak.live.iter().map(|&id| &log.births[id as usize]).collect();
+    let live: Vec<&Allocation> = peak.live.iter().map(|&id| &log.allocations[id as usize]).collect();
     let terms = terms(&log, &live, &namer);
     let asked: Bytes = terms.iter().map(|term| term.bytes).sum();
     let peak = Bytes::new(peak.bytes);
@@ -73,12 +73,12 @@ fn record(call: &Call, algorithm: Algorithm, length: u64, gpu: Gpu) -> (Log, usi
     (log, warm)
 }
 
-fn terms(log: &Log, live: &[&Birth], namer: &Namer<'_>) -> Vec<Term> {
+fn terms(log: &Log, live: &[&Allocation], namer: &Namer<'_>) -> Vec<Term> {
     let mut terms: Vec<Term> = Vec::new();
-    for birth in live {
-        let step = log.scopes[birth.scope as usize].name;
-        let elements = namer.product(&birth.shape, holds_scores(step, birth.name));
-        let width = birth.dtype.width();
+    for allocation in live {
+        let step = log.scopes[allocation.scope as usize].name;
+        let elements = namer.product(&allocation.shape, holds_scores(step, allocation.name));
+        let width = allocation.dtype.width();
         let known = terms.iter().position(|t| t.elements == elements && t.width == width);
         let at = known.unwrap_or_else(|| {
             terms.push(Term {
@@ -92,11 +92,11 @@ fn terms(log: &Log, live: &[&Birth], namer: &Namer<'_>) -> Vec<Term> {
         });
         let term = &mut terms[at];
         term.count += 1;
-        term.bytes += Bytes::new(birth.bytes);
+        term.bytes += Bytes::new(allocation.bytes);
         let name = if step.is_empty() {
-            birth.name.to_owned()
+            allocation.name.to_owned()
         } else {
-            format!("{step}: {}", birth.name)
+            format!("{step}: {}", allocation.name)
         };
         if !term.names.contains(&name) {
             term.names.push(name);

@@ -14,7 +14,7 @@ mod formula;
 mod kernels;
 mod memory;
 mod of_model;
-mod play;
+mod replay;
 mod sparse;
 mod time;
 mod work;

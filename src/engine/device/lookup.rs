@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Device;
-use crate::near::near;
+use crate::suggest::suggest;
 
 /// No card, or several, have the given name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,7 +143,7 @@ fn ambiguous(name: &str, several: &[&Device]) -> DeviceError {
 
 fn unknown(name: &str) -> DeviceError {
     let names: Vec<&str> = Device::all().iter().map(|d| d.name.as_str()).collect();
-    let close = near(name, &names);
+    let close = suggest(name, &names);
     let (label, list) = if close.is_empty() {
         ("known", names)
     } else {

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 use super::Model;
-use crate::near::near;
 use crate::python_json;
 use crate::setup::{Parallel, Setup};
+use crate::suggest::suggest;
 
 /// One row of a case file: a model's name, overrides of its shape, and a setup.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,7 +131,7 @@ fn known(row: &Map<String, Value>) -> Result<(), CaseError> {
     let keys: Vec<&str> = setup.keys().map(String::as_str).chain(own).collect();
     if let Some(key) = row.keys().find(|key| !keys.contains(&key.as_str())) {
         let key: String = key.chars().take(60).collect();
-        return Err(CaseError(match near(&key, &keys).first() {
+        return Err(CaseError(match suggest(&key, &keys).first() {
             Some(nearest) => format!("a case has no key `{key}`; did you mean `{nearest}`?"),
             None => format!("a case has no key `{key}`; leave it out, or write it beside `case`"),
         }));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::config::section::Section;
 use super::config::*;
 use super::{ModelError, architectures};
-use crate::near::near;
+use crate::suggest::suggest;
 
 /// The typed configuration of a model, one variant for each forward.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,7 +168,7 @@ fn unsupported(object: &Map<String, Value>, named: Option<&str>) -> ModelError {
 /// Returns the family with the nearest name; else a decoder, or a vision-language model if the file has a vision
 /// section.
 fn nearest(object: &Map<String, Value>, name: &str) -> &'static str {
-    let by_name = near(name, &MODEL_TYPES).first().copied();
+    let by_name = suggest(name, &MODEL_TYPES).first().copied();
     by_name.unwrap_or(match object.contains_key("vision_config") {
         true => "llava",
         false => "llama",

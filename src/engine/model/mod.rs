@@ -18,13 +18,13 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::near::near;
 use crate::python_json;
 use crate::setup::Setup;
+use crate::suggest::suggest;
 pub use case::{Case, CaseError};
 use catalogue::CATALOGUE;
 pub use family::{MODEL_TYPES, ModelConfig};
-pub use forward::further::FurtherModels;
+pub use forward::lazy::LazyModels;
 pub use hub::hub_id;
 pub use takes::Takes;
 
@@ -148,7 +148,7 @@ fn parse(text: &str) -> Result<Map<String, Value>, ModelError> {
 
 fn unknown(name: &str) -> ModelError {
     let names = Model::catalogue();
-    let close = near(name, &names);
+    let close = suggest(name, &names);
     let (label, list) = if close.is_empty() {
         ("known", names)
     } else {

@@ -195,13 +195,13 @@ mod tests {
     use crate::tape::Gpu;
 
     /// Bytes requested for the mask of one sample of 777 positions for eager attention in fp32.
-    fn births(pattern: impl Fn(&Tensor) -> Pattern<'_>) -> Vec<u64> {
+    fn allocations(pattern: impl Fn(&Tensor) -> Pattern<'_>) -> Vec<u64> {
         let tape = Tape::new(Gpu::H200);
         let embeds = tape.empty([1, 777, 2560], DType::F32, "embeddings");
         let blocks = ids(&tape, &[1, 777], "blocks");
         drop(pattern_mask(&tape, Attention::Eager, &embeds, pattern(&blocks)));
         drop((embeds, blocks));
-        tape.finish().births.iter().skip(2).map(|b| b.bytes).collect()
+        tape.finish().allocations.iter().skip(2).map(|b| b.bytes).collect()
     }
 
     const SQUARE: u64 = 777 * 777;
@@ -215,7 +215,7 @@ mod tests {
         ];
         let positions = [777, 8, 8, IDS, IDS, IDS, IDS];
         let expected: Vec<u64> = [&positions[..], &rule, &[4, 4, 4 * SQUARE]].concat();
-        assert_eq!(births(|blocks| Pattern::Blocks(blocks)), expected);
+        assert_eq!(allocations(|blocks| Pattern::Blocks(blocks)), expected);
     }
 
     /// Gemma 3's mask of its sliding blocks, evaluated through `vmap`, from that trace.
@@ -227,7 +227,7 @@ mod tests {
         ];
         let positions = [777, 8, 8, IDS, IDS, IDS, IDS];
         let expected: Vec<u64> = [&positions[..], &rule, &[4, 4, 4 * SQUARE]].concat();
-        assert_eq!(births(|blocks| Pattern::BlocksWithinWindow(blocks)), expected);
+        assert_eq!(allocations(|blocks| Pattern::BlocksWithinWindow(blocks)), expected);
     }
 
     #[test]

@@ -181,18 +181,18 @@ mod tests {
         tape.backward(&tape.mean(&tape.mean(&out, 1), 0));
         drop((out, x, weight, b));
         let log = tape.finish();
-        let births = |from: usize, to: usize| {
-            let born = log.events[from..to].iter().filter(|e| e.is_birth());
-            born.map(|e| &log.births[e.storage() as usize])
+        let allocations = |from: usize, to: usize| {
+            let born = log.events[from..to].iter().filter(|e| e.is_alloc());
+            born.map(|e| &log.allocations[e.storage() as usize])
                 .filter(|b| b.name != "cuBLAS workspace")
         };
-        let sizes: Vec<u64> = births(before, after).map(|b| b.bytes).collect();
+        let sizes: Vec<u64> = allocations(before, after).map(|b| b.bytes).collect();
         let input = 2048 * 256 * 2;
         assert_eq!(
             sizes,
             [input, 2048 * 4, 2048 * 4, 512 * 256 * 2, 2048 * 512 * 2, 2048 * 512 * 4]
         );
-        let full = births(after, log.events.len()).filter(|b| b.name == "4-bit weight in full");
+        let full = allocations(after, log.events.len()).filter(|b| b.name == "4-bit weight in full");
         assert_eq!(full.count(), 1);
     }
 

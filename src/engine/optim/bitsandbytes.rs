@@ -17,7 +17,7 @@ const BLOCK: u64 = 256;
 
 /// State that the optimizer shares between all parameters.
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct SharedState {
     /// The 256 values that a byte stands for, signed and unsigned.
     maps: Vec<Tensor>,
     /// Bytes in managed memory.
@@ -35,7 +35,7 @@ impl Optimizer {
     }
 }
 
-impl Shared {
+impl SharedState {
     /// `Optimizer2State.init_state`.
     fn init(&mut self, t: &Tape, kind: setup::Optimizer, p: &Tensor, states: &mut States) {
         let bytes = kind != setup::Optimizer::PagedAdamw && p.numel() >= MIN_8BIT;
@@ -96,8 +96,13 @@ mod tests {
         assert_eq!(tape.mark(), again, "later updates make nothing");
         drop((optimizer, input));
         let log = tape.finish();
-        let births = log.events[before..again].iter();
-        (births.map(|e| log.births[e.storage() as usize].bytes).collect(), paged)
+        let allocations = log.events[before..again].iter();
+        (
+            allocations
+                .map(|e| log.allocations[e.storage() as usize].bytes)
+                .collect(),
+            paged,
+        )
     }
 
     #[test]

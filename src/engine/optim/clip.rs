@@ -2,7 +2,7 @@
 
 use super::work::{lists, turn};
 use crate::dtype::DType;
-use crate::tape::work::Chore;
+use crate::tape::work::HostOp;
 use crate::tape::{Tape, Tensor};
 
 /// Elements that one block of a foreach kernel reads
@@ -27,7 +27,7 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
     };
     let dtype = grads[0].dtype();
     let mark = t.work_mark();
-    t.chore(Chore::Step("clip"));
+    t.host_op(HostOp::Step("clip"));
     grads.iter().for_each(|grad| turn(t, "clip", grad));
     let norms: Vec<Tensor> = in_foreach_norm(t, grads.len() as u64, largest, || {
         grads.iter().map(|_| t.empty([], dtype, "norm of a gradient")).collect()

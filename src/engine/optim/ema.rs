@@ -56,7 +56,7 @@ mod tests {
         ema.update(&tape);
         ema.update(&tape);
         drop((ema, model));
-        let bytes: Vec<u64> = tape.finish().births.iter().map(|b| b.bytes).collect();
+        let bytes: Vec<u64> = tape.finish().allocations.iter().map(|b| b.bytes).collect();
         assert_eq!(bytes, [30, 154, 30, 154, 8]);
     }
 }

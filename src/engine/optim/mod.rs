@@ -24,7 +24,7 @@ pub struct Optimizer {
     kind: setup::Optimizer,
     params: Vec<Tensor>,
     states: Vec<States>,
-    bitsandbytes: bitsandbytes::Shared,
+    bitsandbytes: bitsandbytes::SharedState,
 }
 
 /// State tensors of one parameter; empty until its first step.
@@ -40,7 +40,7 @@ impl Optimizer {
             kind,
             params,
             states,
-            bitsandbytes: bitsandbytes::Shared::default(),
+            bitsandbytes: bitsandbytes::SharedState::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::Optimizer;
 use super::work::{lists, turn};
 use crate::dtype::DType;
-use crate::tape::work::Chore;
+use crate::tape::work::HostOp;
 use crate::tape::{Kind, Tape, Tensor};
 
 /// Loss scaling for fp16; disabled, it passes everything through.
@@ -63,7 +63,7 @@ impl GradScaler {
     fn work(&self, t: &Tape, optimizer: &Optimizer) {
         if t.works() {
             let grads: Vec<Tensor> = optimizer.params().iter().filter_map(Tensor::grad).collect();
-            t.chore(Chore::Step("scaler"));
+            t.host_op(HostOp::Step("scaler"));
             grads.iter().for_each(|grad| turn(t, "scaler", grad));
             lists(
                 t,

@@ -3,7 +3,7 @@
 use super::Optimizer;
 use crate::dtype::DType;
 use crate::setup;
-use crate::tape::work::{Chore, Class};
+use crate::tape::work::{Class, HostOp};
 use crate::tape::{Tape, Tensor};
 
 /// A kernel over whole lists: its name, number of lists it reads, and number of lists it writes.
@@ -72,7 +72,7 @@ impl Optimizer {
     /// Records the host's loop over all parameters that drops their gradients.
     pub fn zero_grad_work(&self, t: &Tape) {
         if t.works() {
-            t.chore(Chore::Step("zero_grad"));
+            t.host_op(HostOp::Step("zero_grad"));
             self.params.iter().for_each(|p| turn(t, "zero_grad", p));
         }
     }
@@ -84,7 +84,7 @@ impl Optimizer {
             return;
         }
         let trained: Vec<&Tensor> = self.params.iter().filter(|p| p.grad().is_some()).collect();
-        t.chore(Chore::Step(self.name()));
+        t.host_op(HostOp::Step(self.name()));
         let by_parameter = matches!(self.kind, O::AdamwLoop | O::Adafactor | O::AdafactorTorch);
         if !by_parameter {
             trained.iter().for_each(|p| turn(t, self.name(), p));
@@ -116,7 +116,7 @@ impl Optimizer {
 
 /// Records the host's work on one parameter.
 pub(super) fn turn(t: &Tape, optimizer: &'static str, p: &Tensor) {
-    t.chore(Chore::Parameter(optimizer, p.dim() >= 2));
+    t.host_op(HostOp::Parameter(optimizer, p.dim() >= 2));
 }
 
 fn in_place(t: &Tape, p: &Tensor, passes: &[Pass], dtype: DType) {

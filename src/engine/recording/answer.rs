@@ -11,7 +11,7 @@ use crate::verdict::Fit;
 
 /// A prediction's figures, the recorded run, and the breakdown of its memory, for JSON output.
 #[derive(Debug, Clone, Serialize)]
-pub struct Answer<'a> {
+pub struct RecordedDocument<'a> {
     recording: &'a About,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<JudgedTarget<'a>>,
@@ -29,9 +29,9 @@ pub struct Answer<'a> {
 impl Played {
     /// Builds the answer for a card that holds `outside` bytes outside PyTorch's allocator; `target` names the memory
     /// limit and says whether the run fits.
-    pub fn answer<'a>(&'a self, target: Option<(&'a str, &'a Fit)>, outside: Bytes) -> Answer<'a> {
+    pub fn answer<'a>(&'a self, target: Option<(&'a str, &'a Fit)>, outside: Bytes) -> RecordedDocument<'a> {
         let report = &self.report;
-        Answer {
+        RecordedDocument {
             recording: &self.about,
             target: target.map(|(name, fit)| JudgedTarget::new(name, fit)),
             peak_phase: report.peak_phase,

@@ -153,13 +153,13 @@ fn losses_after_head<'a>(
     (root, loss): (Option<ScopeId>, ScopeId),
 ) {
     let mut after_head = false;
-    for event in events.filter(|event| event.is_birth()) {
-        let scope = log.births[event.storage() as usize].scope;
+    for event in events.filter(|event| event.is_alloc()) {
+        let scope = log.allocations[event.storage() as usize].scope;
         after_head |= log.scopes[scope as usize].component == Component::Head && scope != loss;
-        let birth = log.births.own(event.storage());
+        let allocation = log.allocations.own(event.storage());
         let outside = scope == 0 || after_head && Some(scope) == root;
-        if outside && !matches!(birth.kind, Kind::Workspace | Kind::Input) {
-            birth.scope = loss;
+        if outside && !matches!(allocation.kind, Kind::Workspace | Kind::Input) {
+            allocation.scope = loss;
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Fault {
     /// The line ends a step or a phase that did not begin.
     Mark(String),
     /// The line comes after `end`, or is a second header.
-    Place,
+    SourceLine,
 }
 
 impl fmt::Display for Fault {
@@ -33,7 +33,7 @@ impl fmt::Display for Fault {
             Self::TooMuch(what) => write!(f, "has more {what} than a recording can hold"),
             Self::Strides => f.write_str("has another number of strides than of extents"),
             Self::Mark(at) => write!(f, "marks \"{at}\" where that cannot be"),
-            Self::Place => f.write_str("stands where no such line can"),
+            Self::SourceLine => f.write_str("stands where no such line can"),
         }
     }
 }

@@ -50,7 +50,7 @@ impl<R: BufRead> Lines<R> {
     /// Checks that only whitespace follows.
     pub fn end(&mut self) -> Result<(), RecordingError> {
         match self.next()?.is_some_and(|line| !line.trim().is_empty()) {
-            true => Err(RecordingError::at(self.number, Fault::Place)),
+            true => Err(RecordingError::at(self.number, Fault::SourceLine)),
             false => Ok(()),
         }
     }

@@ -26,7 +26,7 @@ pub(super) enum Line<'a> {
     Meta(Meta),
     Function(Named<'a>),
     Node(Named<'a>),
-    Place(Place),
+    SourceLine(SourceLine),
     Module(Module<'a>),
     Param(Param<'a>),
     Mark(Mark<'a>),
@@ -59,7 +59,7 @@ impl<'a> Line<'a> {
             "meta" => Self::Meta(json(line)?),
             "fn" => Self::Function(json(line)?),
             "node" => Self::Node(json(line)?),
-            "line" => Self::Place(json(line)?),
+            "line" => Self::SourceLine(json(line)?),
             "module" => Self::Module(json(line)?),
             "param" => Self::Param(json(line)?),
             "mark" => Self::Mark(json(line)?),
@@ -86,7 +86,7 @@ impl<'a> Line<'a> {
             Self::Meta(meta) => Line::Meta(meta),
             Self::Function(named) => Line::Function(named.into_owned()),
             Self::Node(named) => Line::Node(named.into_owned()),
-            Self::Place(place) => Line::Place(place),
+            Self::SourceLine(place) => Line::SourceLine(place),
             Self::Module(module) => Line::Module(module.into_owned()),
             Self::Param(param) => Line::Param(param.into_owned()),
             Self::Mark(mark) => Line::Mark(Mark { at: owned(mark.at) }),
@@ -158,7 +158,7 @@ impl Module<'_> {
 
 /// Line `line`.
 #[derive(Deserialize)]
-pub(super) struct Place {
+pub(super) struct SourceLine {
     pub id: u64,
 }
 

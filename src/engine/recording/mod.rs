@@ -19,7 +19,6 @@ mod lines;
 mod marks;
 mod number;
 mod opened;
-mod player;
 mod reader;
 mod replay;
 mod report;
@@ -27,6 +26,7 @@ mod run;
 mod settings;
 mod sizes;
 mod tables;
+mod tape_builder;
 #[cfg(test)]
 mod tests;
 mod timed;
@@ -34,7 +34,7 @@ mod value;
 mod warnings;
 mod work;
 
-pub use answer::Answer;
+pub use answer::RecordedDocument;
 pub use error::RecordingError;
 pub use header::{Card, Header};
 pub use limits::MOST_BYTES;

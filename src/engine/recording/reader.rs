@@ -9,9 +9,9 @@ use super::header::{Format, Header};
 use super::input::Lines;
 use super::limits::MOST_BYTES;
 use super::lines::{self, Line};
-use super::player::Player;
 use super::run::{About, Assumed, Cue, Run};
 use super::settings;
+use super::tape_builder::TapeBuilder;
 use crate::allocator::Options;
 use crate::simulate::Work;
 use crate::tape::{Gpu, Tape};
@@ -64,7 +64,7 @@ pub(super) fn read_rest<R: BufRead>(
 pub(super) struct Reader {
     header: Header,
     options: Options,
-    pub player: Player,
+    pub builder: TapeBuilder,
     assumed: Vec<Assumed>,
     ended: bool,
 }
@@ -86,7 +86,7 @@ impl Reader {
         Ok(Self {
             options: settings::options(&header.settings.alloc_conf)?,
             header,
-            player: Player::new(tape),
+            builder: TapeBuilder::new(tape),
             assumed: Vec::new(),
             ended: false,
         })
@@ -94,27 +94,27 @@ impl Reader {
 
     /// Replays a line.
     pub fn line(&mut self, line: &Line<'_>) -> Result<(), Fault> {
-        let player = &mut self.player;
+        let builder = &mut self.builder;
         match line {
-            Line::Op(op) => player.operation(op)?,
-            Line::Triton(triton) => player.triton(triton)?,
-            Line::Free(free) => player.free(free)?,
-            Line::Why(why) => player.why(why)?,
-            Line::Meta(meta) => player.tables.meta(meta)?,
-            Line::Function(named) => player.tables.operation(named)?,
-            Line::Node(named) => player.tables.node(named)?,
-            Line::Place(place) => player.tables.place(place)?,
-            Line::Module(module) => player.tables.module(&player.tape, module)?,
-            Line::Param(param) => player.param(param)?,
-            Line::Mark(mark) => player.mark(mark)?,
-            Line::Ask(ask) => player.ask(ask),
-            Line::ResetPeak => player.cue(Cue::ResetPeak),
-            Line::EmptyCache => player.cue(Cue::EmptyCache),
-            Line::ClearWorkspaces => player.tape.clear_workspaces(),
+            Line::Op(op) => builder.operation(op)?,
+            Line::Triton(triton) => builder.triton(triton)?,
+            Line::Free(free) => builder.free(free)?,
+            Line::Why(why) => builder.why(why)?,
+            Line::Meta(meta) => builder.tables.meta(meta)?,
+            Line::Function(named) => builder.tables.operation(named)?,
+            Line::Node(named) => builder.tables.node(named)?,
+            Line::SourceLine(place) => builder.tables.place(place)?,
+            Line::Module(module) => builder.tables.module(&builder.tape, module)?,
+            Line::Param(param) => builder.param(param)?,
+            Line::Mark(mark) => builder.mark(mark)?,
+            Line::Ask(ask) => builder.ask(ask),
+            Line::ResetPeak => builder.cue(Cue::ResetPeak),
+            Line::EmptyCache => builder.cue(Cue::EmptyCache),
+            Line::ClearWorkspaces => builder.tape.clear_workspaces(),
             Line::Setting(setting) => self.setting(setting)?,
             Line::Assumed(assumed) => self.assume(assumed),
             Line::End => self.ended = true,
-            Line::Header | Line::Structure => return Err(Fault::Place),
+            Line::Header | Line::Structure => return Err(Fault::SourceLine),
             Line::Other => {}
         }
         Ok(())
@@ -144,27 +144,27 @@ impl Reader {
         let Self {
             header,
             options,
-            player,
+            builder,
             assumed,
             ..
         } = self;
-        let ids = |param: &super::tables::Param| Some((player.id_of(param.storage)?, param.trainable));
-        let params = || player.tables.params.iter().filter(|param| !param.buffer);
+        let ids = |param: &super::tables::Param| Some((builder.id_of(param.storage)?, param.trainable));
+        let params = || builder.tables.params.iter().filter(|param| !param.buffer);
         let parameters = params().filter_map(ids).collect();
         let count = |of: &dyn Fn(&super::tables::Param) -> bool| params().filter(|p| of(p)).map(|p| p.elements).sum();
         let (all, trainable) = (count(&|_| true), count(&|param| param.trainable));
-        let model = player.tables.modules.first().map(|root| String::from(&*root.class));
-        let steps = player.marks.finish();
+        let model = builder.tables.modules.first().map(|root| String::from(&*root.class));
+        let steps = builder.marks.finish();
         if steps.is_empty() {
             return Err(RecordingError::NoStep);
         }
-        let end = player.tape.mark();
-        let items = player.tape.take_work();
+        let end = builder.tape.mark();
+        let items = builder.tape.take_work();
         let last = steps.last().cloned().unwrap_or_default();
-        let components = components::of(&player.tables.modules);
-        let root = player.tables.modules.first().map(|root| root.scope);
-        // Storages that live to the end are freed with the player, which is not part of the run.
-        let mut log = player.tape.clone().finish();
+        let components = components::of(&builder.tables.modules);
+        let root = builder.tables.modules.first().map(|root| root.scope);
+        // Storages that live to the end are freed with the builder, which is not part of the run.
+        let mut log = builder.tape.clone().finish();
         let mut events = std::mem::take(&mut log.events);
         events.truncate(end);
         for (scope, component) in components {
@@ -175,16 +175,16 @@ impl Reader {
             model: model.unwrap_or_default(),
             header,
             steps: steps.len(),
-            operations: player.operations,
+            operations: builder.operations,
             at: None,
             assumed,
-            unknown: player.unknown.into_iter().collect(),
-            untimed: player.host.unknown.into_iter().collect(),
+            unknown: builder.unknown.into_iter().collect(),
+            untimed: builder.host.unknown.into_iter().collect(),
         };
         Ok(Run {
             about,
-            cues: player.cues,
-            streams: player.streams,
+            cues: builder.cues,
+            streams: builder.streams,
             options,
             log,
             events,

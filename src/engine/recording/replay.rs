@@ -6,7 +6,7 @@ use crate::allocator::{
     AscendingAddresses, CachingAllocator, DriverAddresses, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses,
 };
 use crate::report::{BlockBytes, Phase, Reserved, SegmentLayout, StepBytes};
-use crate::simulate::Player;
+use crate::simulate::Replayer;
 use crate::tape::Kind;
 use crate::tape::log::StorageId;
 use crate::units::Bytes;
@@ -115,8 +115,8 @@ struct Meter {
 
 impl Meter {
     /// Reads the peaks since the last stop.
-    fn read(&mut self, player: &mut Player) {
-        let allocator = player.allocator();
+    fn read(&mut self, replayer: &mut Replayer) {
+        let allocator = replayer.allocator();
         let peaks = [allocator.peak_allocated(), allocator.peak_reserved()];
         for (highest, peak) in self.script.iter_mut().zip(peaks) {
             *highest = (*highest).max(peak);
@@ -131,14 +131,14 @@ impl Meter {
             *figure = (*figure).max(peaks[0]);
             self.reserved = self.reserved.max(peaks[1]);
         }
-        player.reset_peaks();
+        replayer.reset_peaks();
     }
 
-    fn cue(&mut self, cue: Cue, player: &mut Player) {
-        let allocator = player.allocator();
+    fn cue(&mut self, cue: Cue, replayer: &mut Replayer) {
+        let allocator = replayer.allocator();
         let held = [allocator.allocated(), allocator.reserved()];
         match cue {
-            Cue::EmptyCache => player.empty_cache(),
+            Cue::EmptyCache => replayer.empty_cache(),
             Cue::ResetPeak => self.script = held,
             Cue::Ask(question) => self.asked.push(match question {
                 Question::Allocated => Some(held[0]),
@@ -163,7 +163,7 @@ impl Meter {
 /// Replays a run in a process that is `used` or fresh, with segments placed by `source`.
 fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Replay, Reserved), OutOfMemory> {
     let allocator = CachingAllocator::with_source(run.options.clone(), source);
-    let mut player = Player::new(run.log.births.requests_from(0), &run.streams, allocator);
+    let mut replayer = Replayer::new(run.log.allocations.requests_from(0), &run.streams, allocator);
     let mut meter = Meter {
         steps: vec![StepBytes::default(); run.steps.len()],
         now: None,
@@ -177,22 +177,22 @@ fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Repl
         let at = at.min(run.events.len());
         if used && done == 0 && at > 0 {
             // Fills the cache that the process holds when the script allocates its first tensor.
-            player.leave_behind(&workspaces(run))?;
-            player.reset_peaks();
+            replayer.leave_behind(&workspaces(run))?;
+            replayer.reset_peaks();
         }
-        player.play(&run.events[done..at])?;
+        replayer.play(&run.events[done..at])?;
         done = at;
-        meter.read(&mut player);
-        let now = player.allocator().allocated();
+        meter.read(&mut replayer);
+        let now = replayer.allocator().allocated();
         match stop {
             Stop::StepBegins(number) => {
-                player.restart();
+                replayer.restart();
                 meter.now = Some((number, Phase::Forward));
                 if number == 0 {
-                    after_model = now.saturating_sub(inputs(run, &player));
+                    after_model = now.saturating_sub(inputs(run, &replayer));
                 }
                 if number == last {
-                    initial = player.lasting().storages();
+                    initial = replayer.lasting().storages();
                 }
             }
             Stop::Stretch(number, phase) => meter.now = Some((number, phase)),
@@ -201,20 +201,20 @@ fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Repl
                 meter.steps[number].end = now;
                 meter.now = None;
                 if number == last {
-                    peak = player.peak();
+                    peak = replayer.peak();
                 }
             }
-            Stop::Cue(cue) => meter.cue(cue, &mut player),
+            Stop::Cue(cue) => meter.cue(cue, &mut replayer),
         }
     }
-    let segments = [PoolKind::Small, PoolKind::Large].map(|kind| player.segments(kind).collect::<Vec<_>>());
+    let segments = [PoolKind::Small, PoolKind::Large].map(|kind| replayer.segments(kind).collect::<Vec<_>>());
     let mut reserved = Reserved::new(SegmentLayout::FreshProcess, segments.into_iter().flatten());
     reserved.bytes = meter.reserved;
     let replay = Replay {
         after_model,
         steps: meter.steps,
         reserved: Vec::new(),
-        block_bytes: player.block_bytes(),
+        block_bytes: replayer.block_bytes(),
         initial,
         peak,
         asked: meter.asked,
@@ -223,18 +223,20 @@ fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Repl
 }
 
 /// Returns the bytes of live batch tensors.
-fn inputs(run: &Run, player: &Player) -> Bytes {
-    let live = player.lasting().storages().into_iter();
-    let inputs = live.filter(|&id| run.log.births[id as usize].kind == Kind::Input);
-    let blocks = player.block_bytes();
+fn inputs(run: &Run, replayer: &Replayer) -> Bytes {
+    let live = replayer.lasting().storages().into_iter();
+    let inputs = live.filter(|&id| run.log.allocations[id as usize].kind == Kind::Input);
+    let blocks = replayer.block_bytes();
     inputs.map(|id| Bytes::new(blocks.of(id))).sum()
 }
 
 /// Returns the large-pool workspaces of libraries, which an earlier run leaves cached.
 fn workspaces(run: &Run) -> Vec<StorageId> {
-    let births = run.log.births.iter().enumerate();
-    births
-        .filter(|(_, birth)| birth.kind == Kind::Workspace && PoolKind::of(birth.bytes) == PoolKind::Large)
+    let allocations = run.log.allocations.iter().enumerate();
+    allocations
+        .filter(|(_, allocation)| {
+            allocation.kind == Kind::Workspace && PoolKind::of(allocation.bytes) == PoolKind::Large
+        })
         .map(|(id, _)| id as StorageId)
         .collect()
 }

@@ -204,7 +204,7 @@ impl Run {
             let next = self.steps.iter().find(|step| step.begin > begin);
             let (end, until) = next.map_or((last.end, last.end), |step| (step.begin, step.end));
             // Storages left by this step that the next one frees.
-            let dead: BTreeSet<StorageId> = self.deaths(end, until).collect();
+            let dead: BTreeSet<StorageId> = self.frees(end, until).collect();
             let freed: Vec<StorageId> = self
                 .left(begin, end)
                 .into_iter()
@@ -222,24 +222,24 @@ impl Run {
 
     /// Returns storages allocated between two events and live at the second, in order of allocation.
     fn left(&self, begin: usize, end: usize) -> Vec<StorageId> {
-        let dead: BTreeSet<StorageId> = self.deaths(begin, end).collect();
-        let born = self.events[begin..end].iter().filter(|event| event.is_birth());
+        let dead: BTreeSet<StorageId> = self.frees(begin, end).collect();
+        let born = self.events[begin..end].iter().filter(|event| event.is_alloc());
         born.map(|event| event.storage())
             .filter(|id| !dead.contains(id))
             .collect()
     }
 
     /// Returns storages freed between two events.
-    fn deaths(&self, begin: usize, end: usize) -> impl Iterator<Item = StorageId> {
+    fn frees(&self, begin: usize, end: usize) -> impl Iterator<Item = StorageId> {
         let events = self.events[begin..end].iter();
-        events.filter(|event| !event.is_birth()).map(|event| event.storage())
+        events.filter(|event| !event.is_alloc()).map(|event| event.storage())
     }
 
     /// Maps storages of one step to those of another with the same bytes, operation and module.
     fn matched(&self, ids: &[StorageId], others: &[StorageId]) -> BTreeMap<StorageId, StorageId> {
         let key = |id: StorageId| {
-            let birth = &self.log.births[id as usize];
-            (birth.bytes, birth.name, birth.scope)
+            let allocation = &self.log.allocations[id as usize];
+            (allocation.bytes, allocation.name, allocation.scope)
         };
         let mut known: BTreeMap<_, VecDeque<StorageId>> = BTreeMap::new();
         for &other in others {

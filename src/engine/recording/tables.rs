@@ -103,7 +103,7 @@ impl Tables {
     }
 
     /// Adds a line `line`.
-    pub fn place(&mut self, line: &lines::Place) -> Result<(), Fault> {
+    pub fn place(&mut self, line: &lines::SourceLine) -> Result<(), Fault> {
         next("line", line.id, usize::try_from(self.places).unwrap_or(usize::MAX))?;
         self.places += 1;
         Ok(())

@@ -7,7 +7,7 @@ use crate::setup::Precision;
 use crate::simulate::{Recording, Step, StepMarks};
 use crate::tape::Kind;
 use crate::tape::log::Log;
-use crate::tape::work::{Class, Item};
+use crate::tape::work::{Class, WorkItem};
 use crate::units::Bytes;
 
 impl Run {
@@ -41,11 +41,16 @@ impl Run {
     /// Returns the part of a setup that determines samples and tokens per second: extents of the batch, micro-batches
     /// and the type of products.
     pub fn setup(&self) -> Setup {
-        let inputs = || self.log.births.iter().filter(|birth| birth.kind == Kind::Input);
+        let inputs = || {
+            self.log
+                .allocations
+                .iter()
+                .filter(|allocation| allocation.kind == Kind::Input)
+        };
         let ids = inputs()
-            .find(|birth| birth.name == "input_ids")
-            .map(|birth| birth.shape);
-        let first = ids.or_else(|| inputs().next().map(|birth| birth.shape));
+            .find(|allocation| allocation.name == "input_ids")
+            .map(|allocation| allocation.shape);
+        let first = ids.or_else(|| inputs().next().map(|allocation| allocation.shape));
         let extent = |at: usize| first.as_ref().and_then(|shape| shape.get(at)).copied();
         let size = |name: &str| {
             let at = self.about.at.as_ref()?;
@@ -67,7 +72,7 @@ impl Run {
     fn precision(&self) -> Precision {
         let mut most = (0u128, DType::Bf16);
         for item in self.work.forward() {
-            if let Item::Launch(launch) = item
+            if let WorkItem::Launch(launch) = item
                 && matches!(launch.class, Class::Matmul(_) | Class::Convolution)
             {
                 let work = launch.extents.iter().map(|&n| u128::from(n.max(1))).product();

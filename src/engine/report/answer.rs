@@ -10,7 +10,7 @@ use crate::{Model, Setup};
 /// Full result of one setup as a JSON document: a prediction's figures, the model and setup they belong to, and their
 /// breakdown.
 #[derive(Debug, Clone, Serialize)]
-pub struct Answer<'a> {
+pub struct EstimateDocument<'a> {
     model: &'a str,
     setup: &'a Setup,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,8 +46,8 @@ impl Report {
         (model, setup): (&'a Model, &'a Setup),
         target: Option<(&'a str, &'a Fit)>,
         outside: Bytes,
-    ) -> Answer<'a> {
-        Answer {
+    ) -> EstimateDocument<'a> {
+        EstimateDocument {
             model: &model.name,
             setup,
             target: target.map(|(name, fit)| JudgedTarget::new(name, fit)),

@@ -116,20 +116,20 @@ struct Group {
 fn groups(live: &Live<'_>) -> Vec<Group> {
     let mut scopes: Vec<Vec<Group>> = Vec::new();
     scopes.resize_with(live.log().scopes.len(), Vec::new);
-    for held in live.together() {
-        let (birth, kind) = (held.birth, held.kind());
-        let groups = &mut scopes[birth.scope as usize];
+    for held in live.by_description() {
+        let (allocation, kind) = (held.allocation, held.kind());
+        let groups = &mut scopes[allocation.scope as usize];
         // Equal text at two addresses makes two groups here, which are merged into one node in the end.
         match groups
             .iter_mut()
-            .find(|g| g.kind == kind && std::ptr::eq(g.name, birth.name))
+            .find(|g| g.kind == kind && std::ptr::eq(g.name, allocation.name))
         {
             Some(group) => group.bytes += held.bytes,
             None => groups.push(Group {
-                scope: birth.scope,
+                scope: allocation.scope,
                 component: held.component,
                 kind,
-                name: birth.name,
+                name: allocation.name,
                 bytes: held.bytes,
             }),
         }

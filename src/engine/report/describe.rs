@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::timeline::LiveTensor;
-use crate::tape::log::{Birth, Log, StorageId};
+use crate::tape::log::{Allocation, Log, StorageId};
 use crate::tape::{Kind, Why};
 use crate::units::Bytes;
 
@@ -24,23 +24,23 @@ impl<'a> Describe<'a> {
 
     /// Describes a storage with a block of `bytes`.
     pub fn tensor(&mut self, id: StorageId, bytes: Bytes) -> LiveTensor {
-        let (log, birth) = (self.log, &self.log.births[id as usize]);
-        let layer = self.layers[birth.scope as usize].get_or_insert_with(|| log.path(birth.scope).into());
+        let (log, allocation) = (self.log, &self.log.allocations[id as usize]);
+        let layer = self.layers[allocation.scope as usize].get_or_insert_with(|| log.path(allocation.scope).into());
         LiveTensor {
-            name: birth.name.into(),
+            name: allocation.name.into(),
             layer: layer.clone(),
-            component: log.scopes[birth.scope as usize].component,
-            kind: birth.kind,
-            shape: birth.shape,
-            dtype: birth.dtype,
+            component: log.scopes[allocation.scope as usize].component,
+            kind: allocation.kind,
+            shape: allocation.shape,
+            dtype: allocation.dtype,
             bytes,
-            why: why(birth),
+            why: why(allocation),
         }
     }
 }
 
-fn why(birth: &Birth) -> Why {
-    match (birth.why, birth.kind) {
+fn why(allocation: &Allocation) -> Why {
+    match (allocation.why, allocation.kind) {
         (Why::InUse, Kind::Input) => Why::Batch,
         (why, _) => why,
     }

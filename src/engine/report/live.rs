@@ -2,7 +2,7 @@
 
 use super::BlockBytes;
 use super::timeline::{Instant, Timeline};
-use crate::tape::log::{Birth, Log, StorageId};
+use crate::tape::log::{Allocation, Log, StorageId};
 use crate::tape::{Component, Kind};
 use crate::units::Bytes;
 
@@ -18,7 +18,7 @@ pub struct Live<'a> {
 /// One live storage, or several with one description.
 pub struct Held<'a> {
     /// Description of the allocation.
-    pub birth: &'a Birth,
+    pub allocation: &'a Allocation,
     /// The part of the model that made it.
     pub component: Component,
     /// Bytes of the allocator's block.
@@ -28,7 +28,7 @@ pub struct Held<'a> {
 impl Held<'_> {
     /// Purpose of the memory.
     pub fn kind(&self) -> Kind {
-        self.birth.kind
+        self.allocation.kind
     }
 }
 
@@ -36,11 +36,11 @@ impl Timeline {
     /// Storages live at an instant, in order of allocation.
     pub fn live(&self, instant: Instant) -> Live<'_> {
         let recorded = self.recorded();
-        let births = &recorded.log.births;
+        let allocations = &recorded.log.allocations;
         let ids = self.live_ids(instant);
-        let mut sums = vec![0; births.descriptions().len()];
+        let mut sums = vec![0; allocations.descriptions().len()];
         for &id in &ids {
-            sums[births.description_of(id)] += recorded.block_bytes.of(id);
+            sums[allocations.description_of(id)] += recorded.block_bytes.of(id);
         }
         Live {
             log: &recorded.log,
@@ -60,29 +60,32 @@ impl<'a> Live<'a> {
     /// Iterates over all live storages.
     pub fn iter(&self) -> impl Iterator<Item = Held<'a>> {
         self.ids.iter().map(|&id| {
-            let birth = &self.log.births[id as usize];
-            self.held(birth, self.block_bytes.of(id))
+            let allocation = &self.log.allocations[id as usize];
+            self.held(allocation, self.block_bytes.of(id))
         })
     }
 
     /// Iterates over all live storages, with those of one description summed.
-    pub fn together(&self) -> impl Iterator<Item = Held<'a>> {
-        let descriptions = self.log.births.descriptions().iter().zip(&self.sums);
+    pub fn by_description(&self) -> impl Iterator<Item = Held<'a>> {
+        let descriptions = self.log.allocations.descriptions().iter().zip(&self.sums);
         descriptions
             .filter(|(_, bytes)| **bytes > 0)
-            .map(|(birth, &bytes)| self.held(birth, bytes))
+            .map(|(allocation, &bytes)| self.held(allocation, bytes))
     }
 
-    fn held(&self, birth: &'a Birth, bytes: u64) -> Held<'a> {
+    fn held(&self, allocation: &'a Allocation, bytes: u64) -> Held<'a> {
         Held {
-            birth,
-            component: self.log.scopes[birth.scope as usize].component,
+            allocation,
+            component: self.log.scopes[allocation.scope as usize].component,
             bytes: Bytes::new(bytes),
         }
     }
 
     /// Bytes of the storages for which `of` returns true.
     pub fn sum(&self, of: impl Fn(&Held<'_>) -> bool) -> Bytes {
-        self.together().filter(|held| of(held)).map(|held| held.bytes).sum()
+        self.by_description()
+            .filter(|held| of(held))
+            .map(|held| held.bytes)
+            .sum()
     }
 }

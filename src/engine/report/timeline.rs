@@ -111,8 +111,8 @@ impl Timeline {
     /// Tensors allocated in the step, in order, whose block size satisfies `of`.
     pub fn born(&self, of: impl Fn(Bytes) -> bool) -> impl Iterator<Item = LiveTensor> {
         let mut describe = Describe::new(&self.0.log);
-        let births = self.0.events.iter().filter(|event| event.is_birth());
-        let ids = births.map(|event| event.storage());
+        let allocations = self.0.events.iter().filter(|event| event.is_alloc());
+        let ids = allocations.map(|event| event.storage());
         ids.filter(move |&id| of(self.bytes(id)))
             .map(move |id| describe.tensor(id, self.bytes(id)))
     }
@@ -146,7 +146,7 @@ impl Timeline {
     }
 
     fn kind(&self, id: StorageId) -> Kind {
-        self.0.log.births[id as usize].kind
+        self.0.log.allocations[id as usize].kind
     }
 
     fn bytes(&self, id: StorageId) -> Bytes {
@@ -163,7 +163,7 @@ impl Timeline {
             let id = event.storage();
             let slot = &mut totals[self.kind(id) as usize];
             let bytes = self.bytes(id).get();
-            *slot = if event.is_birth() { *slot + bytes } else { *slot - bytes };
+            *slot = if event.is_alloc() { *slot + bytes } else { *slot - bytes };
             visit(i + 1, &totals);
         }
     }
@@ -174,12 +174,12 @@ impl Timeline {
 
     pub(super) fn live_ids(&self, instant: Instant) -> Vec<StorageId> {
         // A state that is made anew is live twice for a moment.
-        let mut live = vec![0i8; self.0.log.births.len()];
+        let mut live = vec![0i8; self.0.log.allocations.len()];
         for &id in &self.0.initial {
             live[id as usize] += 1;
         }
         for event in &self.0.events[..instant.min(self.len())] {
-            live[event.storage() as usize] += if event.is_birth() { 1 } else { -1 };
+            live[event.storage() as usize] += if event.is_alloc() { 1 } else { -1 };
         }
         (0..live.len() as StorageId).filter(|&i| live[i as usize] > 0).collect()
     }

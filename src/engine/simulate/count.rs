@@ -26,9 +26,9 @@ pub fn count(recording: &Recording) -> Counted {
     let mut live = Live {
         sizes: recording
             .log
-            .births
+            .allocations
             .iter()
-            .map(|birth| birth.bytes.next_multiple_of(MIN_BLOCK))
+            .map(|allocation| allocation.bytes.next_multiple_of(MIN_BLOCK))
             .collect(),
         total: 0,
         highest: 0,
@@ -58,7 +58,7 @@ impl Live {
         self.highest = self.total;
         for event in events {
             let size = self.sizes[event.storage() as usize];
-            if event.is_birth() {
+            if event.is_alloc() {
                 self.total += size;
                 self.highest = self.highest.max(self.total);
             } else {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::SimulateError;
 use super::build::{Built, build, elements};
 use super::check::check;
-use super::player::Player;
+use super::replayer::Replayer;
 use super::steps::autocast_dtype;
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::dtype::DType;
@@ -173,7 +173,7 @@ fn run(
     let mut events = std::mem::take(&mut log.events);
     events.truncate(last);
     let pass = events.split_off(after_model);
-    let replay = replay([&events, &pass], end.held - after_model, log.births.requests())?;
+    let replay = replay([&events, &pass], end.held - after_model, log.allocations.requests())?;
     let bytes = |(shape, dtype): &(Dims, DType)| Bytes::new(shape.numel() * dtype.width());
     let figures = Inference {
         params: total,
@@ -281,24 +281,24 @@ struct Replay {
 
 /// Replays making the model, emptying the cache, and the pass, whose outputs are held up to event `held`.
 fn replay([build, pass]: [&[Event]; 2], held: usize, requests: Vec<u64>) -> Result<Replay, OutOfMemory> {
-    let mut player = Player::new(requests.into_iter(), &[], CachingAllocator::new(Options::default()));
-    player.build(build)?;
-    let after_model = player.allocator().allocated();
-    let initial = player.lasting().storages();
-    player.restart();
-    player.play(&pass[..held])?;
-    let with_outputs = player.allocator().allocated();
-    player.play(&pass[held..])?;
-    let segments = [PoolKind::Small, PoolKind::Large].map(|kind| player.segments(kind));
+    let mut replayer = Replayer::new(requests.into_iter(), &[], CachingAllocator::new(Options::default()));
+    replayer.build(build)?;
+    let after_model = replayer.allocator().allocated();
+    let initial = replayer.lasting().storages();
+    replayer.restart();
+    replayer.play(&pass[..held])?;
+    let with_outputs = replayer.allocator().allocated();
+    replayer.play(&pass[held..])?;
+    let segments = [PoolKind::Small, PoolKind::Large].map(|kind| replayer.segments(kind));
     // Without a limit nothing is released, so the reserved bytes at the end are the peak.
     let reserved = Reserved::new(SegmentLayout::FreshProcess, segments.into_iter().flatten());
     Ok(Replay {
         after_model,
         with_outputs,
-        peak: player.allocator().peak_allocated(),
-        peak_instant: player.peak(),
+        peak: replayer.allocator().peak_allocated(),
+        peak_instant: replayer.peak(),
         reserved,
         initial,
-        block_bytes: player.block_bytes(),
+        block_bytes: replayer.block_bytes(),
     })
 }

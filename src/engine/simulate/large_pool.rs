@@ -1,6 +1,6 @@
 //! The part of a recorded run that the large pool serves.
 
-use super::player::Player;
+use super::replayer::Replayer;
 use super::steps::Recording;
 use crate::allocator::{CachingAllocator, Options, PoolKind, SegmentSource};
 use crate::tape::log::{Event, StorageId};
@@ -40,7 +40,12 @@ impl LargePool {
             }
         };
         let mut seen = Self {
-            numbers: recording.log.births.iter().map(|birth| number(birth.bytes)).collect(),
+            numbers: recording
+                .log
+                .allocations
+                .iter()
+                .map(|allocation| number(allocation.bytes))
+                .collect(),
             requests: large,
             streams: Vec::new(),
             build: Vec::new(),
@@ -73,8 +78,8 @@ impl LargePool {
     }
 
     /// Makes a replay without live storages, whose segments get their addresses from `source`.
-    pub fn player(&self, options: &Options, source: Box<dyn SegmentSource>) -> Player {
+    pub fn replayer(&self, options: &Options, source: Box<dyn SegmentSource>) -> Replayer {
         let allocator = CachingAllocator::with_source(options.clone(), source);
-        Player::new(self.requests.iter().copied(), &self.streams, allocator)
+        Replayer::new(self.requests.iter().copied(), &self.streams, allocator)
     }
 }

@@ -3,9 +3,9 @@
 mod batching;
 mod build;
 mod check;
+mod concurrent;
 mod count;
 mod error;
-mod fresh;
 mod grid;
 mod inference;
 mod large_pool;
@@ -14,15 +14,15 @@ mod parallel;
 mod parts;
 mod pass;
 mod peaks;
-mod player;
+mod process_replay;
 mod repeated;
 mod replay;
+mod replayer;
 mod report;
 mod schedule;
 mod side_by_side;
 mod steps;
 mod storages;
-mod together;
 mod trial;
 mod warnings;
 mod work;
@@ -43,10 +43,10 @@ pub use parallel::{
     share, tensor_parts, work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
-pub use pass::{Ground, Pass, PassWork, Update};
-pub use pass::{PassRecorder, Place, record_ground, record_update};
+pub use pass::{ModelShare, PassRecorder, record_update, record_update_input};
+pub use pass::{Pass, PassWork, Update, UpdateInput};
 pub use peaks::steady_bytes;
-pub(crate) use player::Player;
+pub(crate) use replayer::Replayer;
 pub use steps::Share;
 pub use steps::{Notes, Recording, Step, StepMarks, record, record_notes, record_work};
 pub use trial::{
@@ -82,7 +82,7 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Report, SimulateError> {
 /// # Errors
 /// Returns the errors of [`simulate`].
 pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, SimulateError> {
-    let (recording, replay) = together::record_and_replay(model, setup, gpu)?;
+    let (recording, replay) = concurrent::record_and_replay(model, setup, gpu)?;
     Ok(reported(model, setup, recording, replay))
 }
 

@@ -41,15 +41,15 @@ pub(super) enum Parts {
 }
 
 impl Parts {
-    /// Renames states that an update after the first makes anew to one id, in the events of a run with `births`
+    /// Renames states that an update after the first makes anew to one id, in the events of a run with `allocations`
     /// storages.
-    pub fn name_states(&self, events: &mut [Event], births: usize) {
+    pub fn name_states(&self, events: &mut [Event], allocations: usize) {
         match self {
             Self::Shared {
                 passes,
                 ends: [first, second, _],
-            } => rename(events, passes.end, *first..*second, births),
-            Self::Separate([first, second]) => rename(events, first.0.start, second.0.start..second.1, births),
+            } => rename(events, passes.end, *first..*second, allocations),
+            Self::Separate([first, second]) => rename(events, first.0.start, second.0.start..second.1, allocations),
         }
     }
 
@@ -81,19 +81,19 @@ const DIES: Fate = 2;
 /// Notes allocations and frees of storages in these events.
 fn note<'a>(fates: &mut [Fate], events: impl IntoIterator<Item = &'a Event>) {
     for event in events {
-        fates[event.storage() as usize] |= if event.is_birth() { BORN } else { DIES };
+        fates[event.storage() as usize] |= if event.is_alloc() { BORN } else { DIES };
     }
 }
 
 /// Gives a state that the second update makes anew, dropping the first update's, a single id, so that each step after
 /// it replaces its own. `from` is the position at which such states were first made.
-fn rename(events: &mut [Event], from: usize, second: Range<usize>, births: usize) {
+fn rename(events: &mut [Event], from: usize, second: Range<usize>, allocations: usize) {
     let end = second.end;
     let second = &events[second];
-    let mut fates = vec![0; births];
+    let mut fates = vec![0; allocations];
     note(&mut fates, second);
     let only = |fate: Fate| {
-        let is_it = move |event: &&Event| event.is_birth() == (fate == BORN);
+        let is_it = move |event: &&Event| event.is_alloc() == (fate == BORN);
         let ids = second.iter().filter(is_it).map(|event| event.storage());
         let fates = &fates;
         ids.filter(move |&id| fates[id as usize] == fate)
@@ -102,7 +102,7 @@ fn rename(events: &mut [Event], from: usize, second: Range<usize>, births: usize
     if replaced.is_empty() {
         return;
     }
-    let mut names: Vec<StorageId> = (0..births as StorageId).collect();
+    let mut names: Vec<StorageId> = (0..allocations as StorageId).collect();
     for (old, new) in replaced {
         names[old as usize] = new;
     }

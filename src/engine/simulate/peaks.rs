@@ -45,12 +45,12 @@ struct Pools {
 
 impl Pools {
     fn new(recording: &Recording) -> Self {
-        let births = recording.log.births.iter();
-        let storages: Vec<(u64, bool)> = births
-            .map(|birth| {
-                let is_counted = birth.is_lump() || PoolKind::of(birth.bytes) == PoolKind::Small;
-                let counted = birth.bytes.next_multiple_of(MIN_BLOCK);
-                (if is_counted { counted } else { birth.bytes }, is_counted)
+        let allocations = recording.log.allocations.iter();
+        let storages: Vec<(u64, bool)> = allocations
+            .map(|allocation| {
+                let is_counted = allocation.is_lump() || PoolKind::of(allocation.bytes) == PoolKind::Small;
+                let counted = allocation.bytes.next_multiple_of(MIN_BLOCK);
+                (if is_counted { counted } else { allocation.bytes }, is_counted)
             })
             .collect();
         Self {
@@ -96,7 +96,7 @@ impl Pools {
         for event in events {
             let id = event.storage() as usize;
             let (bytes, is_counted) = self.storages[id];
-            match (event.is_birth(), is_counted) {
+            match (event.is_alloc(), is_counted) {
                 (true, true) => {
                     self.live[id] += 1;
                     self.counted += bytes;

@@ -13,7 +13,7 @@ pub(super) struct Repeated {
     /// The first storage allocated in these events.
     first: Option<StorageId>,
     /// By storage from `first` on: the index of its allocation in `events`, or [`DEAD`].
-    births: Vec<u32>,
+    allocations: Vec<u32>,
 }
 
 /// Marks a storage that was freed.
@@ -25,7 +25,7 @@ impl Repeated {
         Self {
             events: Vec::with_capacity(events),
             // Most events are pairs of an allocation and a free.
-            births: Vec::with_capacity(events / 2),
+            allocations: Vec::with_capacity(events / 2),
             ..Self::default()
         }
     }
@@ -33,13 +33,13 @@ impl Repeated {
     /// Takes in the next events.
     pub fn hear(&mut self, events: &[Event]) {
         for &event in events {
-            if event.is_birth() {
+            if event.is_alloc() {
                 let first = *self.first.get_or_insert(event.storage());
                 // Storages are numbered in the order of allocation.
-                debug_assert_eq!((event.storage() - first) as usize, self.births.len());
-                self.births.push(self.events.len() as u32);
-            } else if let Some(birth) = self.birth(event) {
-                *birth = DEAD;
+                debug_assert_eq!((event.storage() - first) as usize, self.allocations.len());
+                self.allocations.push(self.events.len() as u32);
+            } else if let Some(alloc) = self.alloc(event) {
+                *alloc = DEAD;
             } else {
                 // The storage is from before the step.
                 continue;
@@ -49,9 +49,9 @@ impl Repeated {
     }
 
     /// Entry of the event's storage, if it was allocated in these events.
-    fn birth(&mut self, event: Event) -> Option<&mut u32> {
+    fn alloc(&mut self, event: Event) -> Option<&mut u32> {
         let number = event.storage().checked_sub(self.first?)?;
-        self.births.get_mut(number as usize)
+        self.allocations.get_mut(number as usize)
     }
 
     /// Notes a mark.
@@ -68,12 +68,12 @@ impl Repeated {
     /// Makes a step after the first, ending with this update and the events that drop the gradients.
     pub fn step(mut self, update: &[Event], zero_grad: &[Event]) -> Step {
         for &event in zero_grad {
-            if let Some(birth) = self.birth(event) {
-                *birth = DEAD;
+            if let Some(alloc) = self.alloc(event) {
+                *alloc = DEAD;
             }
         }
-        self.births.retain(|&birth| birth != DEAD);
-        self.leave_out_births();
+        self.allocations.retain(|&alloc| alloc != DEAD);
+        self.leave_out_allocations();
         let Self {
             mut events, mut marks, ..
         } = self;
@@ -84,13 +84,13 @@ impl Repeated {
     }
 
     /// Drops allocations that are never freed.
-    fn leave_out_births(&mut self) {
+    fn leave_out_allocations(&mut self) {
         let n = self.events.len();
-        for (before, &at) in self.births.iter().enumerate() {
-            let next = self.births.get(before + 1).map_or(n, |&next| next as usize);
+        for (before, &at) in self.allocations.iter().enumerate() {
+            let next = self.allocations.get(before + 1).map_or(n, |&next| next as usize);
             self.events.copy_within(at as usize + 1..next, at as usize - before);
         }
-        self.events.truncate(n - self.births.len());
+        self.events.truncate(n - self.allocations.len());
         let StepMarks {
             before_forward,
             after_forward,
@@ -98,7 +98,7 @@ impl Repeated {
             ..
         } = &mut self.marks;
         for mark in [before_forward, after_forward, after_backward] {
-            *mark -= self.births.partition_point(|&at| (at as usize) < *mark);
+            *mark -= self.allocations.partition_point(|&at| (at as usize) < *mark);
         }
     }
 }
@@ -110,18 +110,18 @@ mod tests {
     #[test]
     fn what_outlives_a_step_or_was_there_before_it_is_not_repeated() {
         let [old, workspace, input, gradient, state] = [3, 7, 8, 9, 10];
-        let (birth, death) = (Event::birth, Event::death);
+        let (alloc, free) = (Event::alloc, Event::free);
         let mut repeated = Repeated::default();
-        repeated.hear(&[death(old), birth(workspace), birth(input)]);
+        repeated.hear(&[free(old), alloc(workspace), alloc(input)]);
         repeated.reach(Mark::BeforeForward);
-        repeated.hear(&[birth(gradient)]);
+        repeated.hear(&[alloc(gradient)]);
         repeated.reach(Mark::AfterForward);
-        repeated.hear(&[birth(state), death(input)]);
+        repeated.hear(&[alloc(state), free(input)]);
         repeated.reach(Mark::AfterBackward);
-        let update = [birth(20), death(20)];
-        let step = repeated.step(&update, &[death(gradient)]);
-        let passes = [birth(input), birth(gradient), death(input)];
-        let whole = [&passes[..], &update, &[death(gradient)]].concat();
+        let update = [alloc(20), free(20)];
+        let step = repeated.step(&update, &[free(gradient)]);
+        let passes = [alloc(input), alloc(gradient), free(input)];
+        let whole = [&passes[..], &update, &[free(gradient)]].concat();
         assert_eq!(step.events, whole);
         let marks = step.marks;
         assert_eq!((marks.before_forward, marks.after_forward), (1, 2));

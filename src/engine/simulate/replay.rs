@@ -1,7 +1,7 @@
 //! Drives the allocator with a recorded run.
 
-use super::fresh::Fresh;
 use super::large_pool::LargePool;
+use super::process_replay::ProcessReplay;
 use super::side_by_side::both;
 use super::steps::Recording;
 use crate::allocator::{AscendingAddresses, Options, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses};
@@ -33,7 +33,7 @@ pub struct Replay {
 /// When the allocator's limit is too small for the run.
 pub fn replay(recording: &Recording, options: &Options) -> Result<Replay, OutOfMemory> {
     let (fresh, used) = both(
-        || Fresh::recorded(recording, options).finish(recording),
+        || ProcessReplay::recorded(recording, options).finish(recording),
         || replay_used(recording, options),
     );
     Ok(joined(fresh?, used?))
@@ -60,12 +60,12 @@ pub(super) fn replay_used(
         return Ok(Vec::new());
     }
     let large = LargePool::of(recording);
-    let births = &recording.log.births;
-    let left_behind: Vec<StorageId> = (0..births.len())
+    let allocations = &recording.log.allocations;
+    let left_behind: Vec<StorageId> = (0..allocations.len())
         .filter_map(|id| {
             large
                 .number(id as StorageId)
-                .filter(|_| births[id].kind == Kind::Workspace)
+                .filter(|_| allocations[id].kind == Kind::Workspace)
         })
         .collect();
     let play = |source| play_used(&large, &left_behind, options, source);
@@ -84,14 +84,14 @@ fn play_used(
     options: &Options,
     source: Box<dyn SegmentSource>,
 ) -> Result<Vec<Bytes>, OutOfMemory> {
-    let mut player = large.player(options, source);
-    player.leave_behind(left_behind)?;
-    player.build(&large.build)?;
-    player.play(&large.first)?;
-    let before = player.lasting();
-    player.play(&large.steady)?;
-    if !player.settle(&before) {
-        player.play(&large.steady)?;
+    let mut replayer = large.replayer(options, source);
+    replayer.leave_behind(left_behind)?;
+    replayer.build(&large.build)?;
+    replayer.play(&large.first)?;
+    let before = replayer.lasting();
+    replayer.play(&large.steady)?;
+    if !replayer.settle(&before) {
+        replayer.play(&large.steady)?;
     }
-    Ok(player.segments(PoolKind::Large).collect())
+    Ok(replayer.segments(PoolKind::Large).collect())
 }

@@ -284,7 +284,8 @@ impl Trainer {
                 Parts::Separate([self.step(), self.step()])
             }
         };
-        self.tape.revise(|events, births| parts.name_states(events, births));
+        self.tape
+            .revise(|events, allocations| parts.name_states(events, allocations));
         self.tape.tell_rest(parts.ends());
         parts
     }

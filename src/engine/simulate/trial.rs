@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::SimulateError;
 use super::check::check;
 use super::large_pool::LargePool;
-use super::player::Player;
+use super::replayer::Replayer;
 use super::side_by_side::first_answer;
 use super::steps::{Recording, Step, record};
 use crate::allocator::{
@@ -54,7 +54,7 @@ pub struct Stopped {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
     /// The order in recorded traces of fresh processes.
-    Fresh,
+    NewProcess,
     /// The order in which segments were made.
     Ascending,
     /// One of [`ORDERS`] random orders.
@@ -92,10 +92,10 @@ pub fn attempt(model: &Model, setup: &Setup, gpu: Gpu, options: &Options, steps:
 pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) -> Trial {
     let run = Run {
         recording,
-        requests: recording.log.births.requests(),
+        requests: recording.log.allocations.requests(),
         steps,
     };
-    let fresh = run.play(options, DriverAddresses::default(), SegmentOrder::Fresh);
+    let fresh = run.play(options, DriverAddresses::default(), SegmentOrder::NewProcess);
     // With expandable segments the order of segments does not matter.
     if fresh.stopped.is_some() || options.expandable_segments {
         return fresh;
@@ -121,14 +121,14 @@ pub fn stops_in_some_order(recording: &Recording, options: &Options, steps: u64)
 pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, orders: Range<u64>) -> Option<Trial> {
     let run = Run {
         recording,
-        requests: recording.log.births.requests(),
+        requests: recording.log.allocations.requests(),
         steps,
     };
     if options.expandable_segments {
         return None;
     }
     let large = LargePool::of(recording);
-    let mut fresh = run.player(options, Box::new(DriverAddresses::default()));
+    let mut fresh = run.replayer(options, Box::new(DriverAddresses::default()));
     let small = match run.steps(&mut fresh, run.whole()) {
         Ok(()) => fresh.allocator().reserved_of(PoolKind::Small),
         Err(_) => options.limit.unwrap_or_default(),
@@ -139,8 +139,8 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
     };
     first_answer(orders, |number| {
         let source = ShuffledAddresses::new(number);
-        let mut player = large.player(&rest, Box::new(source.clone()));
-        let alone = run.steps(&mut player, [&large.build, &large.first, &large.steady]);
+        let mut replayer = large.replayer(&rest, Box::new(source.clone()));
+        let alone = run.steps(&mut replayer, [&large.build, &large.first, &large.steady]);
         let whole = alone
             .is_err()
             .then(|| run.play(options, source, SegmentOrder::Drawn(number)));
@@ -156,15 +156,15 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn play(&self, options: &Options, source: impl SegmentSource + 'static, order: SegmentOrder) -> Trial {
-        let mut player = self.player(options, Box::new(source));
-        let stopped = self.steps(&mut player, self.whole()).err();
-        let allocator = player.allocator();
+        let mut replayer = self.replayer(options, Box::new(source));
+        let stopped = self.steps(&mut replayer, self.whole()).err();
+        let allocator = replayer.allocator();
         Trial {
             peak_allocated: allocator.peak_allocated(),
             peak_reserved: allocator.peak_reserved(),
             retries: allocator.num_alloc_retries(),
             stopped: stopped.map(|(step, error)| {
-                let (at, id) = player.missed().unwrap_or_default();
+                let (at, id) = replayer.missed().unwrap_or_default();
                 Stopped {
                     step,
                     phase: self.step(step).map(|step| phase(step, at)),
@@ -176,9 +176,9 @@ impl Run<'_> {
         }
     }
 
-    fn player(&self, options: &Options, source: Box<dyn SegmentSource>) -> Player {
+    fn replayer(&self, options: &Options, source: Box<dyn SegmentSource>) -> Replayer {
         let allocator = CachingAllocator::with_source(options.clone(), source);
-        Player::new(self.requests.iter().copied(), &self.recording.streams, allocator)
+        Replayer::new(self.requests.iter().copied(), &self.recording.streams, allocator)
     }
 
     /// Events of making the model, of the first step, and of every step after it.
@@ -190,12 +190,12 @@ impl Run<'_> {
     }
 
     /// Makes the model and runs the steps; an error carries the number of the failing step, 0 for making the model.
-    fn steps(&self, player: &mut Player, [build, first, steady]: [&[Event]; 3]) -> Result<(), (u64, OutOfMemory)> {
-        player.play(build).map_err(|error| (0, error))?;
-        player
+    fn steps(&self, replayer: &mut Replayer, [build, first, steady]: [&[Event]; 3]) -> Result<(), (u64, OutOfMemory)> {
+        replayer.play(build).map_err(|error| (0, error))?;
+        replayer
             .repeat(first, self.steps.min(1))
             .map_err(|(_, error)| (1, error))?;
-        let later = player.repeat(steady, self.steps.saturating_sub(1));
+        let later = replayer.repeat(steady, self.steps.saturating_sub(1));
         later.map_err(|(number, error)| (number + 2, error))
     }
 
@@ -209,12 +209,12 @@ impl Run<'_> {
 
     fn name(&self, id: StorageId) -> String {
         let log = &self.recording.log;
-        let birth = &log.births[id as usize];
-        let module = log.path(birth.scope);
+        let allocation = &log.allocations[id as usize];
+        let module = log.path(allocation.scope);
         if module.is_empty() {
-            birth.name.to_owned()
+            allocation.name.to_owned()
         } else {
-            format!("{module}: {}", birth.name)
+            format!("{module}: {}", allocation.name)
         }
     }
 }
@@ -235,14 +235,14 @@ mod tests {
 
     /// Replays every step, none left out.
     fn played(run: &Run<'_>, options: &Options, source: impl SegmentSource + 'static) -> (bool, u64, Bytes) {
-        let mut player = run.player(options, Box::new(source));
+        let mut replayer = run.replayer(options, Box::new(source));
         let [build, first, steady] = run.whole();
         let later = std::iter::repeat_n(steady, run.steps as usize - 1);
         let trains = [build, first]
             .into_iter()
             .chain(later)
-            .all(|events| player.play(events).is_ok());
-        let allocator = player.allocator();
+            .all(|events| replayer.play(events).is_ok());
+        let allocator = replayer.allocator();
         (trains, allocator.num_alloc_retries(), allocator.peak_reserved())
     }
 
@@ -258,10 +258,14 @@ mod tests {
             let recording = record(&model, &setup, Gpu::H200);
             let run = Run {
                 recording: &recording,
-                requests: recording.log.births.requests(),
+                requests: recording.log.allocations.requests(),
                 steps: 7,
             };
-            let roomy = run.play(&Options::default(), DriverAddresses::default(), SegmentOrder::Fresh);
+            let roomy = run.play(
+                &Options::default(),
+                DriverAddresses::default(),
+                SegmentOrder::NewProcess,
+            );
             // From more memory than it needs to less, through the range in which the cache is released again and again.
             for thousandth in (955..=1005).step_by(5) {
                 let options = Options {

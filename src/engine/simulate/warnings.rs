@@ -135,7 +135,7 @@ impl Run<'_> {
             return None;
         }
         let square = |shape: &[u64]| matches!(shape, [_, .., rows, columns] if rows == columns);
-        let bytes = self.sum(|t| matches!(t.kind(), Kind::Activation | Kind::Temporary) && square(&t.birth.shape));
+        let bytes = self.sum(|t| matches!(t.kind(), Kind::Activation | Kind::Temporary) && square(&t.allocation.shape));
         self.is_a_fifth(bytes).then(|| Warning {
             code: "attention-matrices".into(),
             severity: Severity::Warning,
@@ -151,7 +151,7 @@ impl Run<'_> {
         if !matches!(self.setup.precision, Precision::AmpBf16 | Precision::AmpFp16) {
             return None;
         }
-        let bytes = self.sum(|t| t.birth.why == Why::AutocastCopy);
+        let bytes = self.sum(|t| t.allocation.why == Why::AutocastCopy);
         self.is_a_fifth(bytes).then(|| Warning {
             code: "autocast-copies".into(),
             severity: Severity::Note,

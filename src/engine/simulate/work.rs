@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use crate::tape::work::Item;
+use crate::tape::work::WorkItem;
 
 /// Kernels and host ops of a step, in order; empty unless requested.
 #[derive(Default)]
 pub struct Work {
-    items: Vec<Item>,
+    items: Vec<WorkItem>,
     /// Forward of the last micro-batch.
     forward: Range<usize>,
     /// Backward of the last micro-batch.
@@ -18,7 +18,7 @@ pub struct Work {
 
 impl Work {
     /// Items, of which forward, backward and update begin at the first three of these, and the update ends at the last.
-    pub(crate) fn of(items: Vec<Item>, [forward, backward, update, end]: [usize; 4]) -> Self {
+    pub(crate) fn of(items: Vec<WorkItem>, [forward, backward, update, end]: [usize; 4]) -> Self {
         let marks = WorkMarks {
             before_forward: forward,
             after_forward: backward,
@@ -30,27 +30,27 @@ impl Work {
     }
 
     /// Forward of the last micro-batch.
-    pub fn forward(&self) -> &[Item] {
+    pub fn forward(&self) -> &[WorkItem] {
         &self.items[self.forward.clone()]
     }
 
     /// Backward of the last micro-batch.
-    pub fn backward(&self) -> &[Item] {
+    pub fn backward(&self) -> &[WorkItem] {
         &self.items[self.backward.clone()]
     }
 
     /// Clipping, scaler and optimizer.
-    pub fn optimizer(&self) -> &[Item] {
+    pub fn optimizer(&self) -> &[WorkItem] {
         &self.items[self.optimizer.clone()]
     }
 
     /// Forward and backward, in the form of [`PassWork`](super::PassWork).
-    pub fn phases(&self) -> [impl Iterator<Item = (&[Item], u64)>; 2] {
+    pub fn phases(&self) -> [impl Iterator<Item = (&[WorkItem], u64)>; 2] {
         [self.forward(), self.backward()].map(|items| std::iter::once((items, 1)))
     }
 
     /// Returns all items, and the ranges of forward and backward in them.
-    pub(super) fn into_passes(self) -> (Vec<Item>, [Range<usize>; 2]) {
+    pub(super) fn into_passes(self) -> (Vec<WorkItem>, [Range<usize>; 2]) {
         (self.items, [self.forward, self.backward])
     }
 }
@@ -67,7 +67,7 @@ pub(super) struct WorkMarks {
 
 impl WorkMarks {
     /// Divides the items into the step's phases; the list may be empty.
-    pub fn divide(&self, items: Vec<Item>) -> Work {
+    pub fn divide(&self, items: Vec<WorkItem>) -> Work {
         let part = |from: usize, to: usize| from.min(items.len())..to.min(items.len());
         Work {
             forward: part(self.before_forward, self.after_forward),

@@ -13,7 +13,7 @@ use super::kind::Kind;
 use super::log::ScopeId;
 use super::tensor::{Leaf, Tensor};
 use super::why::Why;
-use super::work::{Chore, Class, bytes_of};
+use super::work::{Class, HostOp, bytes_of};
 use crate::dtype::DType;
 
 /// Gradients, one for each input of an operation; `None` for inputs that need none.
@@ -214,7 +214,7 @@ impl Tape {
     pub fn record(&self, name: &'static str, inputs: &[&Tensor]) -> Recording {
         let on = self.0.grad_enabled.get() && inputs.iter().any(|t| t.requires_grad());
         if on {
-            self.chore(Chore::Record);
+            self.host_op(HostOp::Record);
         }
         let active = on.then(|| Active {
             name,
@@ -229,7 +229,7 @@ impl Tape {
     /// # Panics
     /// When the loss does not require grad.
     pub fn backward(&self, loss: &Tensor) {
-        self.chore(Chore::Backward);
+        self.host_op(HostOp::Backward);
         let seed = self.empty_like(loss, loss.dtype(), "ones_like");
         self.backward_from(loss, seed);
     }
@@ -286,14 +286,14 @@ impl Tape {
         }
         let apply = match &mut *node.action.borrow_mut() {
             Action::Accumulate(leaf) => {
-                self.chore(Chore::Accumulate(leaf.storage().id()));
+                self.host_op(HostOp::Accumulate(leaf.storage().id()));
                 self.accumulate_grad(leaf, grads);
                 return Grads::new();
             }
             Action::Apply(apply) => apply.take(),
         };
         self.set_scope(node.scope);
-        self.chore(Chore::Node);
+        self.host_op(HostOp::Node);
         let saved = node.saved.borrow().iter().map(|s| self.unpack(s)).collect();
         let next = std::mem::take(&mut *node.next.borrow_mut());
         let mut backward = Backward {

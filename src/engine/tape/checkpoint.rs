@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::core::Tape;
 use super::tensor::Tensor;
 use super::why::Why;
-use super::work::Chore;
+use super::work::HostOp;
 use crate::dtype::DType;
 
 /// Saved tensor of a node: kept, or promised to be recomputed.
@@ -90,7 +90,7 @@ impl Tape {
                 Saved::Kept(t.detach())
             }
             Some(Hook::Promise(frame)) => {
-                self.chore(Chore::Pack);
+                self.host_op(HostOp::Pack);
                 let index = frame.promised.get();
                 frame.promised.set(index + 1);
                 Saved::Promised(frame, index)
@@ -119,7 +119,7 @@ impl Tape {
         match saved {
             Saved::Kept(t) => t.clone(),
             Saved::Promised(frame, index) => {
-                self.chore(Chore::Unpack);
+                self.host_op(HostOp::Unpack);
                 if frame.recomputed.borrow().is_none() {
                     self.recompute(frame);
                 }

@@ -11,15 +11,15 @@ use super::failure::Failure;
 use super::follow::Follower;
 use super::gpu::Gpu;
 use super::kind::{Component, Kind};
-use super::log::{Birth, Event, Log, Scope, ScopeId, StorageId};
+use super::log::{Allocation, Event, Log, Scope, ScopeId, StorageId};
 use super::recorded::WorkspaceSizes;
 use super::script::{Cast, Described, Script};
-use super::stack::Light;
+use super::stack::Deduplication;
 use super::stage::Stage;
 use super::storage::Storage;
 use super::tensor::Tensor;
 use super::why::Why;
-use super::work::{Chore, Class, Item};
+use super::work::{Class, HostOp, WorkItem};
 use crate::dtype::DType;
 
 /// Records one run as eager PyTorch would execute it. A cheap handle: clones share the log.
@@ -52,10 +52,10 @@ pub(super) struct Core {
     /// Sizes of workspaces that the environment sets, if any.
     pub(super) workspace_sizes: Cell<WorkspaceSizes>,
     /// Kernels and host ops; `None` if they are not recorded.
-    pub(super) work: RefCell<Option<Vec<Item>>>,
+    pub(super) work: RefCell<Option<Vec<WorkItem>>>,
     pub(super) working: Cell<bool>,
     /// Layer deduplication, for runs that are only counted.
-    pub(super) light: RefCell<Option<Light>>,
+    pub(super) deduplication: RefCell<Option<Deduplication>>,
     #[cfg(not(target_family = "wasm"))]
     pub(super) follower: RefCell<Option<Follower>>,
     failure: RefCell<Option<Failure>>,
@@ -113,7 +113,7 @@ impl Tape {
             workspace_sizes: Cell::default(),
             work: RefCell::new(None),
             working: Cell::new(false),
-            light: RefCell::new(None),
+            deduplication: RefCell::new(None),
             #[cfg(not(target_family = "wasm"))]
             follower: RefCell::new(None),
             failure: RefCell::new(None),
@@ -145,7 +145,7 @@ impl Tape {
             self.launch(self.kernel(name, Class::Pointwise, dtype, [bytes, bytes]));
         }
         let id = (bytes > 0 && !self.0.stopped.get()).then(|| {
-            self.0.log.borrow_mut().born(Birth {
+            self.0.log.borrow_mut().born(Allocation {
                 bytes,
                 shape: *shape,
                 dtype,
@@ -161,7 +161,7 @@ impl Tape {
     /// Bytes of the memory behind a tensor.
     pub(super) fn bytes_of_storage(&self, x: &Tensor) -> u64 {
         let id = x.storage().id();
-        id.map_or(0, |id| self.0.log.borrow().births[id as usize].bytes)
+        id.map_or(0, |id| self.0.log.borrow().allocations[id as usize].bytes)
     }
 
     /// Makes an empty bundle: a storage of many pieces.
@@ -242,12 +242,12 @@ impl Tape {
     /// Rewrites the log; `f` gets all events, and the number of storages.
     pub fn revise(&self, f: impl FnOnce(&mut [Event], usize)) {
         let log = &mut *self.0.log.borrow_mut();
-        f(&mut log.events, log.births.len());
+        f(&mut log.events, log.allocations.len());
     }
 
     /// Number of storages so far.
-    pub(super) fn births(&self) -> usize {
-        self.0.log.borrow().births.len()
+    pub(super) fn allocations(&self) -> usize {
+        self.0.log.borrow().allocations.len()
     }
 
     /// Runs `f`, with its allocations counted as `kind`.
@@ -287,14 +287,14 @@ impl Tape {
     /// Dotted path of the module and operation that allocated a tensor's memory.
     pub(crate) fn path_of(&self, x: &super::tensor::Tensor) -> String {
         let log = self.0.log.borrow();
-        let Some(birth) = x.storage().id().map(|id| &log.births[id as usize]) else {
+        let Some(allocation) = x.storage().id().map(|id| &log.allocations[id as usize]) else {
             return String::new();
         };
-        let module = log.path(birth.scope);
+        let module = log.path(allocation.scope);
         if module.is_empty() {
-            birth.name.to_owned()
+            allocation.name.to_owned()
         } else {
-            module + "." + birth.name
+            module + "." + allocation.name
         }
     }
 
@@ -302,7 +302,7 @@ impl Tape {
     pub fn scope_of(&self, t: &Tensor) -> ScopeId {
         t.storage()
             .id()
-            .map_or(0, |id| self.0.log.borrow().births[id as usize].scope)
+            .map_or(0, |id| self.0.log.borrow().allocations[id as usize].scope)
     }
 
     /// Dotted path of a module.
@@ -341,7 +341,7 @@ impl Tape {
         f: impl FnOnce() -> R,
     ) -> R {
         let parent = self.open(name, index, component);
-        self.chore(Chore::Module);
+        self.host_op(HostOp::Module);
         let result = f();
         self.0.scope.set(parent);
         result

@@ -88,9 +88,9 @@ impl Follower {
 
     /// Sends the events before `to`, and all new storages.
     fn send(&mut self, log: &Log, to: usize, then: Then) {
-        let (events, births) = std::mem::replace(&mut self.heard, (to, log.births.len()));
+        let (events, allocations) = std::mem::replace(&mut self.heard, (to, log.allocations.len()));
         let part = Written {
-            requests: log.births.requests_from(births).collect(),
+            requests: log.allocations.requests_from(allocations).collect(),
             events: log.events[events..to].to_vec(),
             then,
         };
@@ -103,7 +103,7 @@ impl Follower {
 impl Tape {
     /// Sends events to `to` from now on, in batches.
     pub fn follow(&self, to: std::sync::mpsc::Sender<Written>) {
-        let heard = (self.mark(), self.births());
+        let heard = (self.mark(), self.allocations());
         *self.0.follower.borrow_mut() = Some(Follower {
             to,
             heard,

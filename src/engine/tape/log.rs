@@ -1,6 +1,6 @@
 //! The tape's log: allocations and frees of storages, and their descriptions.
 
-use super::births::Births;
+use super::allocations::Allocations;
 use super::dims::Dims;
 use super::kind::{Component, Kind};
 use super::why::Why;
@@ -18,12 +18,12 @@ pub struct Event(u32);
 
 impl Event {
     /// Allocation of the storage.
-    pub const fn birth(id: StorageId) -> Self {
+    pub const fn alloc(id: StorageId) -> Self {
         Self(id << 1)
     }
 
     /// Free of the storage.
-    pub const fn death(id: StorageId) -> Self {
+    pub const fn free(id: StorageId) -> Self {
         Self(id << 1 | 1)
     }
 
@@ -38,14 +38,14 @@ impl Event {
     }
 
     /// Returns true for an allocation, false for a free.
-    pub const fn is_birth(self) -> bool {
+    pub const fn is_alloc(self) -> bool {
         self.0 & 1 == 0
     }
 }
 
 /// Description of a storage, as its first tensor sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Birth {
+pub struct Allocation {
     /// Bytes requested from the allocator.
     pub bytes: u64,
     /// Shape in elements.
@@ -65,7 +65,7 @@ pub struct Birth {
 /// Name of a storage that stands for those of many tensors.
 pub(super) const LUMP: &str = "segments";
 
-impl Birth {
+impl Allocation {
     /// Returns true if the storage stands for many tensors, each of the small pool.
     pub fn is_lump(&self) -> bool {
         self.name == LUMP
@@ -97,7 +97,7 @@ pub struct Log {
     /// Allocations and frees, in order.
     pub events: Vec<Event>,
     /// Descriptions of the storages.
-    pub births: Births,
+    pub allocations: Allocations,
     /// Modules; the first is the root.
     pub scopes: Vec<Scope>,
 }
@@ -106,7 +106,7 @@ pub struct Log {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogMark {
     events: usize,
-    births: [usize; 2],
+    allocations: [usize; 2],
     scopes: usize,
 }
 
@@ -114,14 +114,14 @@ impl Log {
     /// Reserves memory for [`ROOM`] storages.
     pub(super) fn make_room(&mut self) {
         self.events.reserve(2 * ROOM);
-        self.births.make_room(ROOM);
+        self.allocations.make_room(ROOM);
     }
 
     /// Current position.
     pub(super) fn mark(&self) -> LogMark {
         LogMark {
             events: self.events.len(),
-            births: self.births.mark(),
+            allocations: self.allocations.mark(),
             scopes: self.scopes.len(),
         }
     }
@@ -129,14 +129,14 @@ impl Log {
     /// Removes everything after a mark.
     pub(super) fn rewind(&mut self, mark: &LogMark) {
         self.events.truncate(mark.events);
-        self.births.rewind(mark.births);
+        self.allocations.rewind(mark.allocations);
         self.scopes.truncate(mark.scopes);
     }
 
     /// Adds an allocation.
-    pub(super) fn born(&mut self, birth: Birth) -> StorageId {
-        let id = self.births.push(birth);
-        self.events.push(Event::birth(id));
+    pub(super) fn born(&mut self, allocation: Allocation) -> StorageId {
+        let id = self.allocations.push(allocation);
+        self.events.push(Event::alloc(id));
         id
     }
 

@@ -54,7 +54,7 @@ mod tests {
     use crate::tape::{Component, Gpu};
 
     /// An operation on two tensors.
-    type Run = fn(&Tape, &Tensor, &Tensor);
+    type Operation = fn(&Tape, &Tensor, &Tensor);
 
     fn failed(run: impl FnOnce(&Tape)) -> String {
         let t = Tape::new(Gpu::H200);
@@ -70,7 +70,7 @@ mod tests {
             said.contains("in model.layers.3, add does not fit shapes [2, 3] and [2, 4]"),
             "{said}"
         );
-        let runs: [(&str, Run); 8] = [
+        let runs: [(&str, Operation); 8] = [
             ("view", |t, x, _| drop(t.view(x, [2, 7]))),
             ("expand", |t, x, _| drop(t.expand(x, [2, 7]))),
             ("linear", |t, x, y| drop(t.linear(x, y, None))),

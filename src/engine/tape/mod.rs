@@ -4,9 +4,9 @@
 //! backward, and frees the tensors that nobody holds. The result is a [`log::Log`] of allocations and frees that the
 //! allocator replays.
 
+mod allocations;
 mod autocast;
 mod autograd;
-mod births;
 mod checkpoint;
 mod core;
 pub mod dims;
@@ -28,8 +28,8 @@ mod why;
 pub mod work;
 
 pub use self::core::Tape;
+pub use allocations::Allocations;
 pub use autograd::{Backward, Grads, Recording};
-pub use births::Births;
 pub use failure::Failure;
 pub use follow::{Mark, Rest, Then, Written};
 pub use gpu::Gpu;
@@ -38,7 +38,7 @@ pub use ops::{Cuts, Mask, SdpaBackend, SdpaInputs};
 pub(crate) use ops::{FlashCaller, MOST_IN_PLACE, promote};
 pub(crate) use recorded::WorkspaceSizes;
 pub use rewind::Ready;
-pub use stack::{Light, Piece};
+pub use stack::{Deduplication, Piece};
 pub use stage::Stage;
 pub use storage::Storage;
 pub use tensor::Tensor;

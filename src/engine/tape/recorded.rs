@@ -62,15 +62,15 @@ impl Tape {
 
     /// Number of storages so far.
     pub(crate) fn count_born(&self) -> usize {
-        self.births()
+        self.allocations()
     }
 
     /// Renames a storage, as a part of a module.
     pub(crate) fn rename(&self, storage: &Storage, name: &'static str, scope: ScopeId) {
         if let Some(id) = storage.id() {
             let mut log = self.0.log.borrow_mut();
-            let birth = log.births.own(id);
-            (birth.name, birth.scope) = (name, scope);
+            let allocation = log.allocations.own(id);
+            (allocation.name, allocation.scope) = (name, scope);
         }
     }
 
@@ -78,7 +78,7 @@ impl Tape {
     pub(crate) fn kind_of(&self, storage: &Storage) -> Option<(Kind, Why)> {
         let id = storage.id()?;
         let log = self.0.log.borrow();
-        let birth = &log.births[id as usize];
-        Some((birth.kind, birth.why))
+        let allocation = &log.allocations[id as usize];
+        Some((allocation.kind, allocation.why))
     }
 }

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::kind::Kind;
-use super::log::{Birth, Event, Log, ScopeId, StorageId};
+use super::log::{Allocation, Event, Log, ScopeId, StorageId};
 use super::why::Why;
 use crate::allocator::{MIN_BLOCK, PoolKind};
 
 /// Allocations and frees of storages that are numbered from 0: first the known ones, then the new ones, in order.
 #[derive(Default)]
 pub(super) struct Script {
-    births: Vec<Birth>,
+    allocations: Vec<Allocation>,
     events: Vec<Event>,
     /// Storage of the log behind each number.
     pub storages: Vec<StorageId>,
@@ -23,24 +23,24 @@ impl Script {
     /// are library workspaces and `ignored`.
     pub fn of(log: &Log, range: Range<usize>, known: &[StorageId], ignored: Option<StorageId>) -> Self {
         let mut script = Self {
-            births: Vec::new(),
+            allocations: Vec::new(),
             events: Vec::new(),
             storages: known.to_vec(),
             alive: (0..known.len() as u32).collect(),
         };
         for event in &log.events[range] {
             let id = event.storage();
-            let birth = &log.births[id as usize];
-            if Some(id) == ignored || birth.kind == Kind::Workspace {
+            let allocation = &log.allocations[id as usize];
+            if Some(id) == ignored || allocation.kind == Kind::Workspace {
                 continue;
             }
-            if event.is_birth() {
+            if event.is_alloc() {
                 script.alive.push(script.storages.len() as u32);
                 script.storages.push(id);
-                script.births.push(*birth);
+                script.allocations.push(*allocation);
             }
             let Some(number) = script.number_of(id) else { continue };
-            if !event.is_birth() {
+            if !event.is_alloc() {
                 script.alive.retain(|&n| n != number);
             }
             script.events.push(event.renamed(number));
@@ -56,15 +56,18 @@ impl Script {
 
     /// Bytes of the allocator's block for each number, given the sizes of the known storages.
     pub fn sizes(&self, known: &[u64]) -> Vec<u64> {
-        let born = self.births.iter().map(|birth| birth.bytes.next_multiple_of(MIN_BLOCK));
+        let born = self
+            .allocations
+            .iter()
+            .map(|allocation| allocation.bytes.next_multiple_of(MIN_BLOCK));
         known.iter().copied().chain(born).collect()
     }
 
     /// Returns true if all new storages belong to the allocator's small pool.
     pub fn is_small(&self) -> bool {
-        self.births
+        self.allocations
             .iter()
-            .all(|birth| PoolKind::of(birth.bytes) == PoolKind::Small)
+            .all(|allocation| PoolKind::of(allocation.bytes) == PoolKind::Small)
     }
 
     /// Change of live bytes over the script.
@@ -72,7 +75,7 @@ impl Script {
         let mut swing = Swing::default();
         for event in &self.events {
             let size = sizes[event.storage() as usize].cast_signed();
-            swing.then(if event.is_birth() {
+            swing.then(if event.is_alloc() {
                 Swing { high: size, net: size }
             } else {
                 Swing { high: 0, net: -size }
@@ -83,8 +86,8 @@ impl Script {
 
     /// Returns the script with all new storages as temporaries.
     pub fn of_temporaries(mut self) -> Self {
-        for birth in &mut self.births {
-            (birth.kind, birth.why) = (Kind::Temporary, Why::default());
+        for allocation in &mut self.allocations {
+            (allocation.kind, allocation.why) = (Kind::Temporary, Why::default());
         }
         self
     }
@@ -92,14 +95,17 @@ impl Script {
     /// Adds descriptions of the new storages in the module `scope`; pass the result to [`Self::perform`].
     pub fn describe(&self, log: &mut Log, scope: ScopeId) -> Described {
         Described(
-            log.births
-                .describe(self.births.iter().map(|&birth| Birth { scope, ..birth })),
+            log.allocations.describe(
+                self.allocations
+                    .iter()
+                    .map(|&allocation| Allocation { scope, ..allocation }),
+            ),
         )
     }
 
     /// Appends the script to the log, with `known` as the known storages.
     pub fn perform(&self, log: &mut Log, described: Described, known: &[StorageId]) -> Cast {
-        let first = log.births.share(described.0, self.births.len() as u32);
+        let first = log.allocations.share(described.0, self.allocations.len() as u32);
         let cast = Cast(first.wrapping_sub(known.len() as u32));
         let events = self.events.iter().map(|e| e.renamed(cast.of(e.storage(), known)));
         log.events.extend(events);

@@ -1,7 +1,7 @@
 //! Layer deduplication: of a stack's equal blocks, one runs for all if the run is only counted.
 //!
 //! The events of a block follow from its kind and its neighbours': its tensors live until the next block has run, and
-//! backward comes from there. So of blocks with the same kinds before and after them one is run, and [`Light::pieces`]
+//! backward comes from there. So of blocks with the same kinds before and after them one is run, and [`Deduplication::pieces`]
 //! returns the number of repetitions of each part of the recording. `simulate/pass.rs` checks the sums against what
 //! must be left at the end.
 
@@ -13,7 +13,7 @@ use super::tensor::Tensor;
 
 /// A position in the recording: among events, and among work items.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place {
+pub struct Position {
     /// Number of events so far.
     pub event: usize,
     /// Number of work items so far.
@@ -26,16 +26,16 @@ struct Stack {
     /// For each block, the index of the one that ran in its place.
     stands: Vec<usize>,
     /// Start of each block that ran in forward, then the end of the last one.
-    forward: Vec<Place>,
+    forward: Vec<Position>,
     /// Positions at which backward, which begins at the end, has passed each of these.
-    backward: Vec<Place>,
+    backward: Vec<Position>,
     /// Number of the graph's nodes at each of them.
     nodes: Vec<u64>,
 }
 
 /// Layer deduplication of a recording: the blocks left out, and the multiplicities that make up for them.
 #[derive(Debug, Default)]
-pub struct Light {
+pub struct Deduplication {
     stacks: Vec<Stack>,
     /// True if every block is run.
     whole: bool,
@@ -57,7 +57,7 @@ pub struct Piece {
     pub is_block: bool,
 }
 
-impl Light {
+impl Deduplication {
     /// Makes an empty recording of one micro-batch; `whole` runs every block, `held` adds to gradients from before.
     pub fn new(whole: bool, held: bool) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Light {
 
     /// Splits the recording of a pass from `from` to `to` into parts, in order; `at` selects the coordinate of a
     /// position.
-    pub fn pieces(&self, from: usize, to: usize, at: impl Fn(&Place) -> usize) -> Vec<Piece> {
+    pub fn pieces(&self, from: usize, to: usize, at: impl Fn(&Position) -> usize) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut now = from;
         let mut add = |range: Range<usize>, is_block| match pieces.last_mut() {
@@ -107,7 +107,7 @@ impl Light {
     }
 
     /// Notes the position of backward once it has left a block: it reaches node `node`, or its end.
-    fn comes_to(&mut self, node: Option<u64>, place: impl Fn() -> Place) {
+    fn comes_to(&mut self, node: Option<u64>, place: impl Fn() -> Position) {
         for stack in self.stacks.iter_mut().rev() {
             let ends = stack.nodes.len();
             while stack.backward.len() < ends
@@ -144,20 +144,23 @@ fn stands(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
 }
 
 impl Tape {
-    /// Deduplicates layers from here on, as `light` configures.
-    pub fn lighten(&self, light: Light) {
-        let before = self.births();
-        *self.0.light.borrow_mut() = Some(Light { before, ..light });
+    /// Deduplicates layers from here on, as `deduplication` configures.
+    pub fn lighten(&self, deduplication: Deduplication) {
+        let before = self.allocations();
+        *self.0.deduplication.borrow_mut() = Some(Deduplication {
+            before,
+            ..deduplication
+        });
     }
 
     /// Ends layer deduplication and returns its state.
-    pub fn take_light(&self) -> Light {
-        self.0.light.take().unwrap_or_default()
+    pub fn take_deduplication(&self) -> Deduplication {
+        self.0.deduplication.take().unwrap_or_default()
     }
 
     /// Current position in the recording.
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn place(&self) -> Position {
+        Position {
             event: self.mark(),
             item: self.work_mark(),
         }
@@ -166,7 +169,12 @@ impl Tape {
     /// Runs the blocks of a stack, one after the other, by index. Blocks of one of `kinds` are alike; if the run is
     /// only counted, one of them may run for others.
     pub fn stack(&self, kinds: &[u64], run: &mut dyn FnMut(usize)) {
-        let whole = self.0.light.borrow().as_ref().is_none_or(|light| light.whole);
+        let whole = self
+            .0
+            .deduplication
+            .borrow()
+            .as_ref()
+            .is_none_or(|deduplication| deduplication.whole);
         if whole {
             return (0..kinds.len()).for_each(run);
         }
@@ -184,15 +192,15 @@ impl Tape {
             run(block);
         }
         note(&mut stack);
-        if let Some(light) = &mut *self.0.light.borrow_mut() {
-            light.stacks.push(stack);
+        if let Some(deduplication) = &mut *self.0.deduplication.borrow_mut() {
+            deduplication.stacks.push(stack);
         }
     }
 
     /// Notes that backward reaches node `node`, or its end.
     pub(super) fn comes_to(&self, node: Option<u64>) {
-        if let Some(light) = &mut *self.0.light.borrow_mut() {
-            light.comes_to(node, || self.place());
+        if let Some(deduplication) = &mut *self.0.deduplication.borrow_mut() {
+            deduplication.comes_to(node, || self.place());
         }
     }
 
@@ -200,10 +208,15 @@ impl Tape {
     /// that of `like`.
     pub(super) fn holds_gradient(&self, leaf: &Tensor, like: &Tensor) -> bool {
         let place = self.mark();
-        let mut light = self.0.light.borrow_mut();
-        let Some(light) = light.as_mut() else { return false };
-        let is_of_before = leaf.storage().id().is_some_and(|id| (id as usize) < light.before);
-        let (Some(held), true, Some(id)) = (light.held.as_mut(), is_of_before, like.storage().id()) else {
+        let mut deduplication = self.0.deduplication.borrow_mut();
+        let Some(deduplication) = deduplication.as_mut() else {
+            return false;
+        };
+        let is_of_before = leaf
+            .storage()
+            .id()
+            .is_some_and(|id| (id as usize) < deduplication.before);
+        let (Some(held), true, Some(id)) = (deduplication.held.as_mut(), is_of_before, like.storage().id()) else {
             return false;
         };
         held.push((place, id));

@@ -22,11 +22,11 @@ struct Owned {
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.core.log.borrow_mut().events.push(Event::death(id));
+            self.core.log.borrow_mut().events.push(Event::free(id));
         }
         if let Some(pieces) = &mut self.pieces {
-            let deaths = pieces.get_mut().drain(..).map(Event::death);
-            self.core.log.borrow_mut().events.extend(deaths);
+            let frees = pieces.get_mut().drain(..).map(Event::free);
+            self.core.log.borrow_mut().events.extend(frees);
         }
     }
 }
@@ -86,9 +86,9 @@ impl Storage {
     pub fn classify(&self, kind: Kind, why: Why) {
         if let Some(id) = self.0.id {
             let mut log = self.0.core.log.borrow_mut();
-            let birth = log.births.own(id);
-            birth.kind = kind;
-            birth.why = why;
+            let allocation = log.allocations.own(id);
+            allocation.kind = kind;
+            allocation.why = why;
         }
     }
 
@@ -96,10 +96,10 @@ impl Storage {
     pub fn keep_for_backward(&self, why: Why) {
         if let Some(id) = self.0.id {
             let mut log = self.0.core.log.borrow_mut();
-            let birth = log.births.own(id);
-            if birth.kind == Kind::Temporary {
-                birth.kind = Kind::Activation;
-                birth.why = why;
+            let allocation = log.allocations.own(id);
+            if allocation.kind == Kind::Temporary {
+                allocation.kind = Kind::Activation;
+                allocation.why = why;
             }
         }
     }

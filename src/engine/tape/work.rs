@@ -138,7 +138,7 @@ pub enum Shared {
 
 /// Host ops other than launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Chore {
+pub enum HostOp {
     /// An operation that only makes a view.
     View,
     /// An operation whose operands require grad makes a node of the graph.
@@ -174,22 +174,22 @@ pub enum Chore {
 
 /// One item of work.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Item {
+pub enum WorkItem {
     /// The host launches a kernel.
     Launch(Launch),
     /// The host does something else.
-    Chore(Chore),
+    HostOp(HostOp),
     /// These items in order, repeated. An image has hundreds of equal windows.
-    Repeat(Arc<[Item]>, u64),
+    Repeat(Arc<[WorkItem]>, u64),
 }
 
-impl Item {
+impl WorkItem {
     /// Returns the item with each launch replaced by `of`.
     #[must_use]
     pub fn map(&self, of: &dyn Fn(&Launch) -> Launch) -> Self {
         match self {
             Self::Launch(launch) => Self::Launch(of(launch)),
-            Self::Chore(chore) => Self::Chore(*chore),
+            Self::HostOp(host_op) => Self::HostOp(*host_op),
             Self::Repeat(items, times) => Self::Repeat(items.iter().map(|item| item.map(of)).collect(), *times),
         }
     }
@@ -198,7 +198,7 @@ impl Item {
     pub fn launches(&self, counts: &dyn Fn(&Launch) -> bool) -> u64 {
         match self {
             Self::Launch(launch) => u64::from(counts(launch)),
-            Self::Chore(_) => 0,
+            Self::HostOp(_) => 0,
             Self::Repeat(items, times) => times * items.iter().map(|item| item.launches(counts)).sum::<u64>(),
         }
     }
@@ -267,12 +267,12 @@ impl Tape {
     }
 
     /// Takes the recorded items.
-    pub fn take_work(&self) -> Vec<Item> {
+    pub fn take_work(&self) -> Vec<WorkItem> {
         self.0.working.set(false);
         self.0.work.borrow_mut().take().unwrap_or_default()
     }
 
-    pub(super) fn items<R>(&self, f: impl FnOnce(&mut Vec<Item>) -> R) -> Option<R> {
+    pub(super) fn items<R>(&self, f: impl FnOnce(&mut Vec<WorkItem>) -> R) -> Option<R> {
         if !self.works() {
             return None;
         }
@@ -280,8 +280,8 @@ impl Tape {
     }
 
     /// Records a host op.
-    pub(crate) fn chore(&self, chore: Chore) {
-        self.items(|items| items.push(Item::Chore(chore)));
+    pub(crate) fn host_op(&self, host_op: HostOp) {
+        self.items(|items| items.push(WorkItem::HostOp(host_op)));
     }
 
     /// Makes a kernel of an operation `name` that reads and writes this many bytes.
@@ -306,15 +306,15 @@ impl Tape {
 
     /// Adds a kernel.
     pub(crate) fn launch(&self, launch: Launch) {
-        self.items(|items| items.push(Item::Launch(launch)));
+        self.items(|items| items.push(WorkItem::Launch(launch)));
     }
 
     /// Replaces the kernels that stand for allocations since `mark` by those that really run.
     pub(crate) fn ran(&self, mark: usize, launches: impl IntoIterator<Item = Launch>) {
         self.items(|items| {
-            let after: Vec<Item> = items.drain(mark.min(items.len())..).collect();
-            items.extend(after.into_iter().filter(|item| matches!(item, Item::Chore(_))));
-            items.extend(launches.into_iter().map(Item::Launch));
+            let after: Vec<WorkItem> = items.drain(mark.min(items.len())..).collect();
+            items.extend(after.into_iter().filter(|item| matches!(item, WorkItem::HostOp(_))));
+            items.extend(launches.into_iter().map(WorkItem::Launch));
         });
     }
 
@@ -335,14 +335,14 @@ impl Tape {
 
     /// Records that the host waits for a value from the GPU.
     pub(crate) fn wait(&self) {
-        self.chore(Chore::Wait);
+        self.host_op(HostOp::Wait);
     }
 
     /// Sets the tensors that the last kernel reads, in place of the assumed one; the kernel is strided if one of them
     /// has another layout than the result.
     pub(super) fn reads(&self, out: &Tensor, inputs: &[&Tensor]) {
         self.items(|items| {
-            let Some(Item::Launch(last)) = items.last_mut() else {
+            let Some(WorkItem::Launch(last)) = items.last_mut() else {
                 return;
             };
             last.read = inputs.iter().map(|x| bytes_of(x)).sum();

@@ -31,10 +31,10 @@ fn run(config: &str, setup: &str) -> Report {
 fn activations(setup: &Setup) -> u64 {
     let run = record(&Model::from_config(LLAVA).unwrap(), setup, Gpu::H200);
     let bytes = |event: &Event| {
-        let birth = &run.log.births[event.storage() as usize];
-        match (birth.kind, event.is_birth()) {
-            (Kind::Activation, true) => birth.bytes as i64,
-            (Kind::Activation, false) => -(birth.bytes as i64),
+        let allocation = &run.log.allocations[event.storage() as usize];
+        match (allocation.kind, event.is_alloc()) {
+            (Kind::Activation, true) => allocation.bytes as i64,
+            (Kind::Activation, false) => -(allocation.bytes as i64),
             _ => 0,
         }
     };
@@ -111,7 +111,7 @@ fn a_fused_loss_never_makes_all_logits() {
     let largest = |loss: &str| {
         let setup = setup(&format!(r#""optim":"sgd","loss":"{loss}""#));
         let run = record(&Model::from_config(LLAMA).unwrap(), &setup, Gpu::H200);
-        let passing = run.log.births.iter().filter(|b| b.kind != Kind::Workspace);
+        let passing = run.log.allocations.iter().filter(|b| b.kind != Kind::Workspace);
         passing.map(|b| b.bytes).max().unwrap_or(0)
     };
     assert_eq!(largest("full"), in_fp32);

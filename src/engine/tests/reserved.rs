@@ -22,8 +22,8 @@ fn played_whole(run: &Recording) -> u64 {
         for event in events {
             let id = event.storage();
             let blocks = live.entry(id).or_default();
-            if event.is_birth() {
-                blocks.push(allocator.alloc(run.log.births[id as usize].bytes, 0).unwrap());
+            if event.is_alloc() {
+                blocks.push(allocator.alloc(run.log.allocations[id as usize].bytes, 0).unwrap());
             } else if !blocks.is_empty() {
                 allocator.free(blocks.remove(0));
             }

@@ -25,11 +25,11 @@ fn run(config: &str, setup: &str) -> Recording {
 
 /// Highest sum of requested bytes within a steady step.
 fn peak(run: &Recording) -> u64 {
-    let bytes = |id: u32| run.log.births[id as usize].bytes;
+    let bytes = |id: u32| run.log.allocations[id as usize].bytes;
     let mut now: u64 = live_before(run).into_iter().map(bytes).sum();
     let mut peak = now;
     for event in &run.steady.events {
-        now = if event.is_birth() {
+        now = if event.is_alloc() {
             now + bytes(event.storage())
         } else {
             now - bytes(event.storage())
@@ -43,9 +43,9 @@ fn peak(run: &Recording) -> u64 {
 fn activations(run: &Recording) -> u64 {
     let mut live = HashSet::new();
     play(&mut live, &run.steady.events[..run.steady.marks.after_forward]);
-    let births = &run.log.births;
+    let allocations = &run.log.allocations;
     live.iter()
-        .map(|&id| births[id as usize])
+        .map(|&id| allocations[id as usize])
         .filter(|b| b.kind == Kind::Activation)
         .map(|b| b.bytes)
         .sum()
@@ -63,14 +63,14 @@ fn live_before(run: &Recording) -> HashSet<u32> {
 fn play(live: &mut HashSet<u32>, events: &[vramscope_engine::tape::log::Event]) {
     let mut replaced = HashSet::new();
     for event in events {
-        if event.is_birth() && live.contains(&event.storage()) {
+        if event.is_alloc() && live.contains(&event.storage()) {
             replaced.insert(event.storage());
             continue;
         }
-        if !event.is_birth() && replaced.remove(&event.storage()) {
+        if !event.is_alloc() && replaced.remove(&event.storage()) {
             continue;
         }
-        let known = if event.is_birth() {
+        let known = if event.is_alloc() {
             live.insert(event.storage())
         } else {
             live.remove(&event.storage())
@@ -129,8 +129,8 @@ proptest! {
         prop_assert_eq!(&run.failure, &None);
         let lasting = [Kind::Weight, Kind::OptimizerState, Kind::Workspace];
         for id in live_before(&run) {
-            let birth = &run.log.births[id as usize];
-            prop_assert!(lasting.contains(&birth.kind), "{} ({:?}) outlives the first step", birth.name, birth.kind);
+            let allocation = &run.log.allocations[id as usize];
+            prop_assert!(lasting.contains(&allocation.kind), "{} ({:?}) outlives the first step", allocation.name, allocation.kind);
         }
         balanced(&run);
     }

@@ -24,7 +24,7 @@ fn searched(limit: u64, of: [u64; 3]) -> (u64, usize) {
                 reserved: Bytes::ZERO,
                 limit: Bytes::new(limit),
             },
-            order: vramscope_engine::simulate::SegmentOrder::Fresh,
+            order: vramscope_engine::simulate::SegmentOrder::NewProcess,
         });
         let trial = Trial {
             peak_allocated: Bytes::new(peak.min(limit)),

@@ -27,7 +27,7 @@ use vramscope_engine::Setup;
 use vramscope_engine::device::Device;
 use vramscope_engine::order::sort_by_key;
 use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision};
-use vramscope_engine::simulate::{Ground, SimulateError};
+use vramscope_engine::simulate::{SimulateError, UpdateInput};
 use vramscope_engine::units::Bytes;
 use vramscope_time::Costs;
 
@@ -69,7 +69,7 @@ pub struct Search<'a> {
     next: usize,
     updates: Vec<(UpdateKey, Option<Update>)>,
     bare: Vec<(UpdateKey, Bytes)>,
-    grounds: Vec<(UpdateKey, Ground)>,
+    update_inputs: Vec<(UpdateKey, UpdateInput)>,
     /// Index of the largest micro-batch of the previous similar class, by the settings that affect it most and the
     /// optimizer.
     hints: Vec<((Checkpointing, Loss, Optimizer), usize)>,
@@ -140,7 +140,7 @@ impl<'a> Search<'a> {
             next: 0,
             updates: Vec::new(),
             bare: Vec::new(),
-            grounds: Vec::new(),
+            update_inputs: Vec::new(),
             hints: Vec::new(),
             peaks: Vec::new(),
             beyond: Vec::new(),

@@ -5,7 +5,7 @@ use super::staged::{most, stages};
 use super::{Class, Peak, Search, UpdateKey};
 use vramscope_engine::Setup;
 use vramscope_engine::setup::{Checkpointing, Loss, Optimizer, Parallel};
-use vramscope_engine::simulate::{Ground, Pass, SimulateError};
+use vramscope_engine::simulate::{Pass, SimulateError, UpdateInput};
 use vramscope_engine::units::Bytes;
 
 impl Search<'_> {
@@ -79,9 +79,9 @@ impl Search<'_> {
             return all.fold(first, |known, stage| Ok(most(known?, stage?)));
         }
         let Some(parallel) = parallel.as_ref().filter(|parallel| !has_parts(parallel)) else {
-            let ground = self.ground(key)?;
+            let update_input = self.update_input(key)?;
             let model = &self.space.inputs[*input].model;
-            return self.recorder.update(model, (setup, parallel.as_ref()), &ground);
+            return self.recorder.update(model, (setup, parallel.as_ref()), &update_input);
         };
         let bare = self.bare(key, parallel)?;
         let model = &self.space.inputs[*input].model;
@@ -89,15 +89,15 @@ impl Search<'_> {
     }
 
     /// Records the live memory that every optimizer's update starts from.
-    fn ground(&mut self, (setup, parallel, input): &UpdateKey) -> Result<Ground, SimulateError> {
+    fn update_input(&mut self, (setup, parallel, input): &UpdateKey) -> Result<UpdateInput, SimulateError> {
         let key = (without_optimizer(setup), *parallel, *input);
-        if let Some((_, known)) = self.grounds.iter().find(|(known, _)| *known == key) {
+        if let Some((_, known)) = self.update_inputs.iter().find(|(known, _)| *known == key) {
             return Ok(known.clone());
         }
         let model = &self.space.inputs[*input].model;
-        let ground = self.recorder.ground(model, &key.0, parallel.as_ref())?;
-        self.grounds.push((key, ground.clone()));
-        Ok(ground)
+        let update_input = self.recorder.update_input(model, &key.0, parallel.as_ref())?;
+        self.update_inputs.push((key, update_input.clone()));
+        Ok(update_input)
     }
 
     fn bare(&mut self, (setup, shared, input): &UpdateKey, parallel: &Parallel) -> Result<Bytes, SimulateError> {

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use vramscope_engine::setup::{Optimizer, Parallel};
 use vramscope_engine::simulate::{
-    Counted, Ground, Notes, Pass, PassRecorder, Place, Recording, Share, SimulateError, base_of_parts, count,
-    record_ground, record_notes, record_parallel_notes, record_update, share,
+    Counted, ModelShare, Notes, Pass, PassRecorder, Recording, Share, SimulateError, UpdateInput, base_of_parts, count,
+    record_notes, record_parallel_notes, record_update, record_update_input, share,
 };
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::tape::work::Item;
+use vramscope_engine::tape::work::WorkItem;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Setup};
 use vramscope_time::{Costs, Pace, Passes, seconds};
@@ -28,7 +28,7 @@ pub(crate) struct Update {
     /// end of the update to the later of these two, so an update that is no slower in both is no slower after any pass.
     pub time: Option<[f64; 2]>,
     /// Work of GPU and host in the update on one GPU; its time depends on what runs before it.
-    pub work: Rc<[Item]>,
+    pub work: Rc<[WorkItem]>,
     /// Bytes of trained parameters, which are also the bytes of gradients sent between GPUs.
     pub trained: Bytes,
 }
@@ -150,14 +150,14 @@ impl<'a> Recorder<'a> {
         model: &Model,
         setup: &Setup,
         parallel: Option<&Parallel>,
-    ) -> Result<(Place, Setup), SimulateError> {
+    ) -> Result<(ModelShare, Setup), SimulateError> {
         let parts = parallel.filter(|parallel| has_parts(parallel));
         let setup = match parts {
             Some(parallel) => base_of_parts(model, &enough(setup, parallel), parallel)?,
             None => setup.clone(),
         };
         let share = parallel.map_or(Share::ALONE, share);
-        Ok((Place { gpu: self.gpu, share }, setup))
+        Ok((ModelShare { gpu: self.gpu, share }, setup))
     }
 
     /// Records a whole step of a setup.
@@ -175,15 +175,15 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records the live memory that every update of a setup starts from.
-    pub fn ground(
+    pub fn update_input(
         &mut self,
         model: &Model,
         setup: &Setup,
         parallel: Option<&Parallel>,
-    ) -> Result<Ground, SimulateError> {
+    ) -> Result<UpdateInput, SimulateError> {
         let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        record_ground(model, &setup, place)
+        record_update_input(model, &setup, place)
     }
 
     /// Records the update of a setup, which depends on the trained parameters and their dtypes, not on samples.
@@ -191,11 +191,11 @@ impl<'a> Recorder<'a> {
         &mut self,
         model: &Model,
         (setup, parallel): (&Setup, Option<&Parallel>),
-        ground: &Ground,
+        update_input: &UpdateInput,
     ) -> Result<Update, SimulateError> {
         let (place, setup) = self.place(model, setup, parallel)?;
         self.recorded += 1;
-        let update = record_update(model, &setup, place, (ground, self.costs.is_some()))?;
+        let update = record_update(model, &setup, place, (update_input, self.costs.is_some()))?;
         Ok(Update {
             states: update.states,
             peak: update.peak,
@@ -256,7 +256,7 @@ impl<'a> Recorder<'a> {
             });
         let trained = run.parameters.iter().filter(|(_, trained)| *trained);
         let trained = trained
-            .map(|&(id, _)| Bytes::new(run.log.births[id as usize].bytes))
+            .map(|&(id, _)| Bytes::new(run.log.allocations[id as usize].bytes))
             .sum();
         Ok((counted, time, [run.paged, trained]))
     }

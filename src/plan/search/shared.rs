@@ -3,7 +3,7 @@
 use super::staged::recorded;
 use vramscope_engine::device::Device;
 use vramscope_engine::setup::{Parallel, Strategy};
-use vramscope_engine::tape::work::{Chore, Item};
+use vramscope_engine::tape::work::{HostOp, WorkItem};
 use vramscope_engine::units::Bytes;
 use vramscope_time::collective;
 use vramscope_time::communication::{Collective, Link};
@@ -31,14 +31,15 @@ impl Shared {
 
     /// Seconds of communication (all-reduce, all-gather, point to point) in forward and in backward, for GPUs that each
     /// hold a part of the model. Nothing overlaps it. `None` if the GPUs have no interconnect.
-    pub fn between<'w, P: Iterator<Item = (&'w [Item], u64)>>(
+    pub fn between<'w, P: Iterator<Item = (&'w [WorkItem], u64)>>(
         &self,
         parts: Option<&Parallel>,
         phases: [P; 2],
     ) -> Option<[f64; 2]> {
         let Some(parallel) = parts else { return Some([0.0; 2]) };
         let link = self.link?;
-        let seconds = |(items, times): (&[Item], u64)| times as f64 * together(items, &link, parallel.world);
+        let seconds =
+            |(items, times): (&[WorkItem], u64)| times as f64 * collective_seconds(items, &link, parallel.world);
         Some(phases.map(|parts| parts.map(seconds).sum()))
     }
 
@@ -98,10 +99,10 @@ impl Shared {
 }
 
 /// Seconds of collective operations.
-fn together(items: &[Item], link: &Link, gpus: u64) -> f64 {
-    let seconds = |item: &Item| match item {
-        Item::Chore(Chore::Shared(what, bytes)) => link.seconds(collective(*what), *bytes as f64, gpus),
-        Item::Repeat(items, times) => *times as f64 * together(items, link, gpus),
+fn collective_seconds(items: &[WorkItem], link: &Link, gpus: u64) -> f64 {
+    let seconds = |item: &WorkItem| match item {
+        WorkItem::HostOp(HostOp::Shared(what, bytes)) => link.seconds(collective(*what), *bytes as f64, gpus),
+        WorkItem::Repeat(items, times) => *times as f64 * collective_seconds(items, link, gpus),
         _ => 0.0,
     };
     items.iter().map(seconds).sum()

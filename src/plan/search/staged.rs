@@ -44,8 +44,12 @@ impl Recorder<'_> {
         };
         self.recorded += 1;
         let run = record_parallel_notes(model, &recorded, stage, self.gpu, self.notes())?;
-        let inputs = run.log.births.iter().filter(|birth| birth.kind == Kind::Input);
-        let each = inputs.map(|birth| birth.bytes).sum::<u64>() / few;
+        let inputs = run
+            .log
+            .allocations
+            .iter()
+            .filter(|allocation| allocation.kind == Kind::Input);
+        let each = inputs.map(|allocation| allocation.bytes).sum::<u64>() / few;
         Ok(Stage {
             run,
             more: Bytes::new(each * setup.accum.saturating_sub(few)),

@@ -2,12 +2,12 @@
 
 use super::super::communication::Collective;
 use super::super::timeline::Phase;
-use super::player::Player;
+use super::replayer::Replayer;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::setup::{Parallel, Strategy};
 use vramscope_engine::simulate::Recording;
 use vramscope_engine::tape::log::StorageId;
-use vramscope_engine::tape::work::{Chore, Item};
+use vramscope_engine::tape::work::{HostOp, WorkItem};
 
 /// Bytes at which the first bucket is closed, so that communication starts early (`dist._DEFAULT_FIRST_BUCKET_BYTES`).
 const FIRST: u64 = 1 << 20;
@@ -45,15 +45,15 @@ impl Gradient {
 /// buckets are all-reduced. After backward, gradients that are not views of the buckets are copied back
 /// (`finalize_backward`).
 pub(super) fn passes(
-    player: &mut Player<'_, '_>,
+    replayer: &mut Replayer<'_, '_>,
     recording: &Recording,
     parallel: &Parallel,
     compression: Compression,
 ) {
-    player.begin(Phase::Forward);
-    player.host("ddp forward", 1);
-    recording.work.forward().iter().for_each(|item| player.item(item));
-    player.begin(Phase::Backward);
+    replayer.begin(Phase::Forward);
+    replayer.host("ddp forward", 1);
+    recording.work.forward().iter().for_each(|item| replayer.item(item));
+    replayer.begin(Phase::Backward);
     let mut buckets = Buckets {
         cap: parallel.bucket << 20,
         compression,
@@ -61,40 +61,40 @@ pub(super) fn passes(
         closed: Vec::new(),
     };
     for item in recording.work.backward() {
-        player.item(item);
-        if let Item::Chore(Chore::Accumulate(Some(id))) = item {
-            buckets.ready(player, gradient(recording, *id));
+        replayer.item(item);
+        if let WorkItem::HostOp(HostOp::Accumulate(Some(id))) = item {
+            buckets.ready(replayer, gradient(recording, *id));
         }
     }
     while let Some(bucket) = buckets.open.pop() {
-        buckets.close(player, bucket);
+        buckets.close(replayer, bucket);
     }
     for (done, gradients) in buckets.closed {
-        player.join(done);
+        replayer.join(done);
         if compression == Compression::Half {
             let (wide, half) = halves(&gradients);
-            player.copy("gradients out of 2 bytes", DType::F32, [half, wide]);
+            replayer.copy("gradients out of 2 bytes", DType::F32, [half, wide]);
         }
         if parallel.strategy == Strategy::Ddp {
             for Gradient { dtype, bytes, .. } in gradients {
-                player.host("ddp copy", 1);
-                player.copy("gradients from a bucket", dtype, [bytes, bytes]);
+                replayer.host("ddp copy", 1);
+                replayer.copy("gradients from a bucket", dtype, [bytes, bytes]);
             }
         }
     }
 }
 
 fn gradient(recording: &Recording, id: StorageId) -> Gradient {
-    let birth = &recording.log.births[id as usize];
-    let elements = birth.shape.numel();
-    let first = if birth.shape.len() < 2 {
+    let allocation = &recording.log.allocations[id as usize];
+    let elements = allocation.shape.numel();
+    let first = if allocation.shape.len() < 2 {
         elements
     } else {
-        birth.shape[0]
+        allocation.shape[0]
     };
     Gradient {
-        dtype: birth.dtype,
-        bytes: elements * birth.dtype.width(),
+        dtype: allocation.dtype,
+        bytes: elements * allocation.dtype.width(),
         matrix: [first, elements / first.max(1)],
     }
 }
@@ -117,9 +117,9 @@ struct Buckets {
 }
 
 impl Buckets {
-    fn ready(&mut self, player: &mut Player<'_, '_>, gradient: Gradient) {
-        player.host("ddp parameter", 1);
-        player.copy("gradient into a bucket", gradient.dtype, [gradient.bytes; 2]);
+    fn ready(&mut self, replayer: &mut Replayer<'_, '_>, gradient: Gradient) {
+        replayer.host("ddp parameter", 1);
+        replayer.copy("gradient into a bucket", gradient.dtype, [gradient.bytes; 2]);
         let same = |bucket: &Vec<Gradient>| bucket.first().is_some_and(|g| g.dtype == gradient.dtype);
         let at = self.open.iter().position(same).unwrap_or_else(|| {
             self.open.push(Vec::new());
@@ -133,36 +133,36 @@ impl Buckets {
         };
         if bytes(&self.open[at]) >= cap {
             let bucket = self.open.remove(at);
-            self.close(player, bucket);
+            self.close(replayer, bucket);
         }
     }
 
-    fn close(&mut self, player: &mut Player<'_, '_>, bucket: Vec<Gradient>) {
+    fn close(&mut self, replayer: &mut Replayer<'_, '_>, bucket: Vec<Gradient>) {
         let done = match self.compression {
-            Compression::None => sum(player, bytes(&bucket)),
+            Compression::None => sum(replayer, bytes(&bucket)),
             Compression::Half => {
                 let (wide, half) = halves(&bucket);
-                player.copy("gradients into 2 bytes", DType::F32, [wide, half]);
-                sum(player, bytes(&bucket) - wide + half)
+                replayer.copy("gradients into 2 bytes", DType::F32, [wide, half]);
+                sum(replayer, bytes(&bucket) - wide + half)
             }
-            Compression::PowerSgd(rank) => power_sgd(player, &bucket, rank),
+            Compression::PowerSgd(rank) => power_sgd(replayer, &bucket, rank),
         };
         self.closed.push((done, bucket));
     }
 }
 
 /// All-reduces `bytes` and returns the time when it is done.
-fn sum(player: &mut Player<'_, '_>, bytes: u64) -> f64 {
-    let ready = player.computed();
-    let done = player.collective(Collective::AllReduce, bytes as f64, ready);
-    player.host("all_reduce call", 1);
+fn sum(replayer: &mut Replayer<'_, '_>, bytes: u64) -> f64 {
+    let ready = replayer.computed();
+    let done = replayer.collective(Collective::AllReduce, bytes as f64, ready);
+    replayer.host("all_reduce call", 1);
     done
 }
 
 /// Simulates PowerSGD: adds the error of the last step, all-reduces the left factor together with the non-matrices,
 /// then the right factor; their product is the gradient, and its error is kept. The products are narrow, so their time
 /// depends on the gradient's bytes.
-fn power_sgd(player: &mut Player<'_, '_>, bucket: &[Gradient], rank: u64) -> f64 {
+fn power_sgd(replayer: &mut Replayer<'_, '_>, bucket: &[Gradient], rank: u64) -> f64 {
     let (mut whole, mut left, mut right, mut plain) = (0, 0, 0, 0);
     for gradient in bucket {
         match gradient.factors(rank) {
@@ -171,16 +171,16 @@ fn power_sgd(player: &mut Player<'_, '_>, bucket: &[Gradient], rank: u64) -> f64
         }
     }
     let dtype = bucket.first().map_or(DType::F32, |gradient| gradient.dtype);
-    player.copy("error of the last step", dtype, [2 * whole, whole]);
-    player.copy("left factors", dtype, [whole, left]);
-    let summed = sum(player, plain + left);
-    player.join(summed);
-    player.copy("right factors", dtype, [whole, right]);
-    let summed = sum(player, right);
-    player.join(summed);
-    player.copy("gradients of factors", dtype, [left + right, whole]);
-    player.copy("error of this step", dtype, [2 * whole, whole]);
-    player.computed()
+    replayer.copy("error of the last step", dtype, [2 * whole, whole]);
+    replayer.copy("left factors", dtype, [whole, left]);
+    let summed = sum(replayer, plain + left);
+    replayer.join(summed);
+    replayer.copy("right factors", dtype, [whole, right]);
+    let summed = sum(replayer, right);
+    replayer.join(summed);
+    replayer.copy("gradients of factors", dtype, [left + right, whole]);
+    replayer.copy("error of this step", dtype, [2 * whole, whole]);
+    replayer.computed()
 }
 
 fn bytes(bucket: &[Gradient]) -> u64 {

@@ -4,36 +4,36 @@
 use super::super::communication::Collective;
 use super::super::cost::Costs;
 use super::super::timeline::Phase;
-use super::player::{Player, Way};
+use super::replayer::{Replayer, Way};
 use super::zero::part;
 use vramscope_engine::Setup;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::setup::{Optimizer, Parallel, Precision, Strategy};
 use vramscope_engine::simulate::{ROOT, Recording, Unit, Units, shard};
-use vramscope_engine::tape::work::{Item, Launch};
+use vramscope_engine::tape::work::{Launch, WorkItem};
 
 /// Simulates a step: forward, backward, and the update of the shards at the host's pace for `DTensor`s.
 pub(super) fn step(
-    player: &mut Player<'_, '_>,
+    replayer: &mut Replayer<'_, '_>,
     recording: &Recording,
     (setup, parallel): (&Setup, &Parallel),
     sharded: &Costs<'_>,
 ) {
     let mut pass = Pass::new(recording, setup, parallel);
-    player.begin(Phase::Forward);
-    pass.forward(player, recording.work.forward());
-    player.begin(Phase::Backward);
-    pass.backward(player, recording.work.backward());
-    player.begin(Phase::Optimizer);
+    replayer.begin(Phase::Forward);
+    pass.forward(replayer, recording.work.forward());
+    replayer.begin(Phase::Backward);
+    pass.backward(replayer, recording.work.backward());
+    replayer.begin(Phase::Optimizer);
     if parallel.offload {
         let elements = pass.units.iter().map(Group::trained_shards).sum::<u64>();
-        player.host_seconds(elements as f64 * host_update(setup.optim, pass.own, sharded));
+        replayer.host_seconds(elements as f64 * host_update(setup.optim, pass.own, sharded));
         return;
     }
     for item in recording.work.optimizer() {
         match item {
-            Item::Launch(launch) => player.item_by(&Item::Launch(pass.of_shards(launch)), sharded),
-            _ => player.item_by(item, sharded),
+            WorkItem::Launch(launch) => replayer.item_by(&WorkItem::Launch(pass.of_shards(launch)), sharded),
+            _ => replayer.item_by(item, sharded),
         }
     }
 }
@@ -93,9 +93,9 @@ impl<'a> Pass<'a> {
         let modules = Units::of(&recording.log);
         let mut units: Vec<Group> = (0..modules.count).map(|_| Group::default()).collect();
         for &(id, trained) in &recording.parameters {
-            let birth = &recording.log.births[id as usize];
-            let elements = shard(&birth.shape, parallel.world);
-            units[modules.unit(birth.scope)].shards.push((elements, trained));
+            let allocation = &recording.log.allocations[id as usize];
+            let elements = shard(&allocation.shape, parallel.world);
+            units[modules.unit(allocation.scope)].shards.push((elements, trained));
         }
         let own = match setup.precision {
             Precision::Bf16 => DType::Bf16,
@@ -120,26 +120,26 @@ impl<'a> Pass<'a> {
     }
 
     /// The unit whose module launches a kernel.
-    fn unit_of(&self, item: &Item) -> Option<Unit> {
+    fn unit_of(&self, item: &WorkItem) -> Option<Unit> {
         match item {
-            Item::Launch(launch) => Some(self.modules.unit(launch.scope)),
-            Item::Repeat(items, _) => items.iter().find_map(|item| self.unit_of(item)),
-            Item::Chore(_) => None,
+            WorkItem::Launch(launch) => Some(self.modules.unit(launch.scope)),
+            WorkItem::Repeat(items, _) => items.iter().find_map(|item| self.unit_of(item)),
+            WorkItem::HostOp(_) => None,
         }
     }
 
-    fn forward(&mut self, player: &mut Player<'_, '_>, items: &[Item]) {
-        self.enter_forward(player, ROOT);
+    fn forward(&mut self, replayer: &mut Replayer<'_, '_>, items: &[WorkItem]) {
+        self.enter_forward(replayer, ROOT);
         let mut now = ROOT;
         for item in items {
             if let Some(unit) = self.unit_of(item).filter(|unit| *unit != now) {
                 self.leave_forward(now);
                 if unit != ROOT {
-                    self.enter_forward(player, unit);
+                    self.enter_forward(replayer, unit);
                 }
                 now = unit;
             }
-            player.item(item);
+            replayer.item(item);
         }
         self.leave_forward(now);
         self.units[ROOT].gathered &= !self.reshards();
@@ -154,70 +154,70 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn enter_forward(&mut self, player: &mut Player<'_, '_>, unit: Unit) {
+    fn enter_forward(&mut self, replayer: &mut Replayer<'_, '_>, unit: Unit) {
         let mixed = if self.parallel.mp { " mp" } else { "" };
-        player.host(&format!("fsdp{mixed} unit forward"), 1);
-        player.host("fsdp parameter forward", self.units[unit].shards.len() as u64);
+        replayer.host(&format!("fsdp{mixed} unit forward"), 1);
+        replayer.host("fsdp parameter forward", self.units[unit].shards.len() as u64);
         if !self.units[unit].gathered {
-            let done = self.gather(player, unit);
-            self.copy_out(player, unit, done);
+            let done = self.gather(replayer, unit);
+            self.copy_out(replayer, unit, done);
         }
     }
 
-    fn backward(&mut self, player: &mut Player<'_, '_>, items: &[Item]) {
-        self.enter_backward(player, ROOT);
+    fn backward(&mut self, replayer: &mut Replayer<'_, '_>, items: &[WorkItem]) {
+        self.enter_backward(replayer, ROOT);
         let mut now = ROOT;
         for item in items {
             if let Some(unit) = self.unit_of(item).filter(|unit| *unit != now) {
-                self.leave_backward(player, now);
+                self.leave_backward(replayer, now);
                 if unit != ROOT {
-                    self.enter_backward(player, unit);
+                    self.enter_backward(replayer, unit);
                 }
                 now = unit;
             }
-            player.item(item);
+            replayer.item(item);
         }
-        self.leave_backward(player, now);
-        self.reduce(player, ROOT);
-        player.join(self.reduced);
+        self.leave_backward(replayer, now);
+        self.reduce(replayer, ROOT);
+        replayer.join(self.reduced);
         if self.parallel.offload {
             // The host waits for the copies before it updates.
-            player.host_join(self.offloaded);
+            replayer.host_join(self.offloaded);
         }
     }
 
-    fn enter_backward(&mut self, player: &mut Player<'_, '_>, unit: Unit) {
+    fn enter_backward(&mut self, replayer: &mut Replayer<'_, '_>, unit: Unit) {
         if !self.units[unit].gathered {
             let done = match self.units[unit].ahead.take() {
                 Some(done) => done,
-                None => self.gather_again(player, unit),
+                None => self.gather_again(replayer, unit),
             };
-            self.copy_out(player, unit, done);
+            self.copy_out(replayer, unit, done);
         }
         let at = self.order.iter().rposition(|&other| other == unit);
         if let Some(before) = at.and_then(|at| at.checked_sub(1)).map(|at| self.order[at]) {
             let group = &self.units[before];
             if !group.gathered && group.ahead.is_none() && !group.reduced {
-                self.units[before].ahead = Some(self.gather_again(player, before));
+                self.units[before].ahead = Some(self.gather_again(replayer, before));
             }
         }
     }
 
-    fn leave_backward(&mut self, player: &mut Player<'_, '_>, unit: Unit) {
+    fn leave_backward(&mut self, replayer: &mut Replayer<'_, '_>, unit: Unit) {
         if unit != ROOT {
-            self.reduce(player, unit);
+            self.reduce(replayer, unit);
         }
     }
 
-    fn gather_again(&mut self, player: &mut Player<'_, '_>, unit: Unit) -> f64 {
-        player.host("fsdp unit gathered again", 1);
-        player.host("fsdp parameter gathered again", self.units[unit].shards.len() as u64);
-        self.gather(player, unit)
+    fn gather_again(&mut self, replayer: &mut Replayer<'_, '_>, unit: Unit) -> f64 {
+        replayer.host("fsdp unit gathered again", 1);
+        replayer.host("fsdp parameter gathered again", self.units[unit].shards.len() as u64);
+        self.gather(replayer, unit)
     }
 
     /// Copies this GPU's shards into a buffer, from the host's memory if they are offloaded, and gathers those of all
     /// GPUs. It first waits for the copy out of the buffer before the last.
-    fn gather(&mut self, player: &mut Player<'_, '_>, unit: Unit) -> f64 {
+    fn gather(&mut self, replayer: &mut Replayer<'_, '_>, unit: Unit) -> f64 {
         let group = &self.units[unit];
         let shards = group.shards();
         if shards == 0 {
@@ -226,31 +226,31 @@ impl<'a> Pass<'a> {
         let mut ready = self.copied[0];
         if self.parallel.offload {
             let pieces = group.shards.iter().map(|(n, _)| n * self.own.width());
-            ready = player.transfer(Way::ToDevice, pieces, ready);
+            ready = replayer.transfer(Way::ToDevice, pieces, ready);
         }
         let bytes = [shards * self.own.width(), shards * self.computed.width()];
-        ready = ready.max(player.issued()) + player.copy_beside("shards into a buffer", self.computed, bytes);
+        ready = ready.max(replayer.issued()) + replayer.copy_beside("shards into a buffer", self.computed, bytes);
         let whole = shards * self.parallel.world * self.computed.width();
-        let done = player.collective(Collective::AllGather, whole as f64, ready);
-        player.host("all_gather call", 1);
+        let done = replayer.collective(Collective::AllGather, whole as f64, ready);
+        replayer.host("all_gather call", 1);
         done
     }
 
     /// Copies gathered parameters out of the buffer, in which they are ordered by GPU.
-    fn copy_out(&mut self, player: &mut Player<'_, '_>, unit: Unit, done: f64) {
+    fn copy_out(&mut self, replayer: &mut Replayer<'_, '_>, unit: Unit, done: f64) {
         let group = &mut self.units[unit];
         group.gathered = true;
         let whole = group.shards() * self.parallel.world * self.computed.width();
         if whole > 0 {
-            player.join(done);
-            player.copy("parameters out of a buffer", self.computed, [whole, whole]);
-            self.copied = [self.copied[1], player.computed()];
+            replayer.join(done);
+            replayer.copy("parameters out of a buffer", self.computed, [whole, whole]);
+            self.copied = [self.copied[1], replayer.computed()];
         }
     }
 
     /// Copies gradients into a buffer once the previous reduction has released its own, reduces them, and frees the
     /// parameters.
-    fn reduce(&mut self, player: &mut Player<'_, '_>, unit: Unit) {
+    fn reduce(&mut self, replayer: &mut Replayer<'_, '_>, unit: Unit) {
         let group = &mut self.units[unit];
         group.gathered = false;
         let shards = group.trained_shards();
@@ -259,17 +259,17 @@ impl<'a> Pass<'a> {
         }
         let trained = group.shards.iter().filter(|(_, trained)| *trained);
         let pieces: Vec<u64> = trained.map(|(n, _)| n * self.own.width()).collect();
-        player.host("fsdp unit backward", 1);
-        player.host("fsdp parameter backward", pieces.len() as u64);
-        player.join(self.reduced);
+        replayer.host("fsdp unit backward", 1);
+        replayer.host("fsdp parameter backward", pieces.len() as u64);
+        replayer.join(self.reduced);
         let whole = shards * self.parallel.world;
         let bytes = [whole * self.computed.width(), whole * self.summed.width()];
-        let ready = player.computed() + player.copy_beside("gradients into a buffer", self.summed, bytes);
+        let ready = replayer.computed() + replayer.copy_beside("gradients into a buffer", self.summed, bytes);
         let bytes = (whole * self.summed.width()) as f64;
-        self.reduced = player.collective(Collective::ReduceScatter, bytes, ready);
-        player.host("reduce_scatter call", 1);
+        self.reduced = replayer.collective(Collective::ReduceScatter, bytes, ready);
+        replayer.host("reduce_scatter call", 1);
         if self.parallel.offload {
-            self.offloaded = player.transfer(Way::ToHost, pieces.into_iter(), self.reduced);
+            self.offloaded = replayer.transfer(Way::ToHost, pieces.into_iter(), self.reduced);
         }
     }
 

@@ -9,7 +9,7 @@
 
 mod ddp;
 mod fsdp;
-mod player;
+mod replayer;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -21,8 +21,8 @@ use super::milliseconds::Milliseconds;
 use super::network::Network;
 use super::step::{StepTime, step};
 use ddp::Compression;
-use player::Player;
-pub use player::Traffic;
+use replayer::Replayer;
+pub use replayer::Traffic;
 pub use tensor::collective;
 use vramscope_engine::setup::{Parallel, Strategy};
 use vramscope_engine::simulate::{Recording, SimulateError, parallel_work};
@@ -32,7 +32,7 @@ pub use ways::{Way, ways};
 
 /// Time of a step on one of several GPUs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Together {
+pub struct ParallelTime {
     /// The last micro-batch and the update.
     pub last: StepTime,
     /// The micro-batches before, which do not communicate (`no_sync`); `None` if there is only one.
@@ -46,7 +46,7 @@ pub struct Together {
     pub waiting: f64,
 }
 
-impl Together {
+impl ParallelTime {
     /// A step on a single GPU without communication.
     pub(super) fn alone(setup: &Setup, step: StepTime) -> Self {
         Self {
@@ -85,13 +85,13 @@ impl Together {
 ///
 /// # Errors
 /// Those of [`simulate_parallel`](vramscope_engine::simulate::simulate_parallel).
-pub fn estimate_together(
+pub fn estimate_parallel(
     model: &Model,
     setup: &Setup,
     parallel: &Parallel,
     gpu: Gpu,
     (costs, network): (&Costs<'_>, &Network<'_>),
-) -> Result<Together, SimulateError> {
+) -> Result<ParallelTime, SimulateError> {
     let recording = parallel_work(model, setup, parallel, gpu)?;
     Ok(together(&recording, setup, parallel, (costs, network)))
 }
@@ -102,7 +102,7 @@ pub(super) fn together(
     setup: &Setup,
     parallel: &Parallel,
     (costs, network): (&Costs<'_>, &Network<'_>),
-) -> Together {
+) -> ParallelTime {
     compressed(recording, setup, (parallel, Compression::None), (costs, network))
 }
 
@@ -112,7 +112,7 @@ fn compressed(
     setup: &Setup,
     shared: (&Parallel, Compression),
     (costs, network): (&Costs<'_>, &Network<'_>),
-) -> Together {
+) -> ParallelTime {
     let (last, traffic) = play(recording, setup, shared, (costs, network));
     let (instant, _) = play(recording, setup, shared, (costs, &network.instant()));
     let parallel = shared.0;
@@ -122,7 +122,7 @@ fn compressed(
     } else {
         0.0
     };
-    Together {
+    ParallelTime {
         exposed: (last.total() - instant.total()).max(0.0),
         waiting: waits * last.without_update(),
         before: (setup.accum > 1 && !is_pipeline).then(|| match parallel.strategy {
@@ -141,25 +141,25 @@ fn play(
     (costs, network): (&Costs<'_>, &Network<'_>),
 ) -> (StepTime, Traffic) {
     let sharded = costs.pace.sharded();
-    let mut player = Player::new(&recording.log, costs, network, parallel.world);
+    let mut replayer = Replayer::new(&recording.log, costs, network, parallel.world);
     match parallel.strategy {
         Strategy::Ddp | Strategy::DdpView => {
-            ddp::passes(&mut player, recording, parallel, compression);
-            player.update(recording.work.optimizer(), costs);
+            ddp::passes(&mut replayer, recording, parallel, compression);
+            replayer.update(recording.work.optimizer(), costs);
         }
         Strategy::Zero1 => {
-            ddp::passes(&mut player, recording, parallel, compression);
-            zero::update(&mut player, recording, parallel);
+            ddp::passes(&mut replayer, recording, parallel, compression);
+            zero::update(&mut replayer, recording, parallel);
         }
         Strategy::Fsdp | Strategy::FsdpNoReshard => {
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
-            fsdp::step(&mut player, recording, (setup, parallel), &sharded);
+            fsdp::step(&mut replayer, recording, (setup, parallel), &sharded);
         }
-        Strategy::Pipeline | Strategy::PipelineGpipe => tensor::step(&mut player, recording, costs),
+        Strategy::Pipeline | Strategy::PipelineGpipe => tensor::step(&mut replayer, recording, costs),
         Strategy::Tensor => {
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
-            tensor::step(&mut player, recording, &sharded);
+            tensor::step(&mut replayer, recording, &sharded);
         }
     }
-    player.done()
+    replayer.done()
 }

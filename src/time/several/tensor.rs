@@ -4,31 +4,31 @@
 use super::super::communication::Collective;
 use super::super::cost::Costs;
 use super::super::timeline::Phase;
-use super::player::Player;
+use super::replayer::Replayer;
 use vramscope_engine::simulate::Recording;
-use vramscope_engine::tape::work::{Chore, Item, Shared};
+use vramscope_engine::tape::work::{HostOp, Shared, WorkItem};
 
 /// Simulates a step: forward, backward, and the update of this GPU's part, at the host's pace for `DTensor`s if it has
 /// any.
-pub(super) fn step(player: &mut Player<'_, '_>, recording: &Recording, of_update: &Costs<'_>) {
+pub(super) fn step(replayer: &mut Replayer<'_, '_>, recording: &Recording, of_update: &Costs<'_>) {
     for (phase, items) in [
         (Phase::Forward, recording.work.forward()),
         (Phase::Backward, recording.work.backward()),
     ] {
-        player.begin(phase);
-        items.iter().for_each(|item| play(player, item));
+        replayer.begin(phase);
+        items.iter().for_each(|item| play(replayer, item));
     }
-    player.update(recording.work.optimizer(), of_update);
+    replayer.update(recording.work.optimizer(), of_update);
 }
 
 /// Runs an item; it waits for a collective whose result it needs.
-fn play(player: &mut Player<'_, '_>, item: &Item) {
-    let Item::Chore(Chore::Shared(what, bytes)) = item else {
-        return player.item(item);
+fn play(replayer: &mut Replayer<'_, '_>, item: &WorkItem) {
+    let WorkItem::HostOp(HostOp::Shared(what, bytes)) = item else {
+        return replayer.item(item);
     };
-    let ready = player.computed();
-    let done = player.collective(collective(*what), *bytes as f64, ready);
-    player.join(done);
+    let ready = replayer.computed();
+    let done = replayer.collective(collective(*what), *bytes as f64, ready);
+    replayer.join(done);
 }
 
 /// The collective that sums, gathers or passes on a tensor of a distributed model.

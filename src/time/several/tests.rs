@@ -16,7 +16,7 @@ fn case(json: &str) -> (Model, Setup, Parallel) {
     )
 }
 
-fn together(json: &str, bytes_per_s: f64) -> Together {
+fn together(json: &str, bytes_per_s: f64) -> ParallelTime {
     let own = Measured::read(H200).expect("it comes with the program");
     let costs = Costs::new(Rates::REFERENCE, Some(&own.kernels), &own.pace);
     let link = Link {
@@ -25,7 +25,7 @@ fn together(json: &str, bytes_per_s: f64) -> Together {
     };
     let network = Network::new(link, None);
     let (model, setup, parallel) = case(json);
-    estimate_together(&model, &setup, &parallel, Gpu::H200, (&costs, &network)).expect("it trains")
+    estimate_parallel(&model, &setup, &parallel, Gpu::H200, (&costs, &network)).expect("it trains")
 }
 
 const NVLINK: f64 = 370e9;

@@ -13,7 +13,7 @@ use vramscope_engine::Setup;
 use vramscope_engine::order::sort_by;
 use vramscope_engine::setup::{Parallel, Precision, Strategy};
 use vramscope_engine::simulate::{ROOT, Recording, Units, can_share};
-use vramscope_engine::tape::work::{Class, Item, Launch};
+use vramscope_engine::tape::work::{Class, Launch, WorkItem};
 
 /// One parallel strategy and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -119,7 +119,7 @@ impl Blocks {
         let modules = Units::of(&recording.log);
         let mut inputs = vec![0_u64; modules.count];
         for item in recording.work.forward() {
-            if let Item::Launch(launch) = item {
+            if let WorkItem::Launch(launch) = item {
                 let input = &mut inputs[modules.unit(launch.scope)];
                 if *input == 0 && matches!(launch.class, Class::LayerNorm | Class::ReduceRows) {
                     *input = launch.extents[0] * launch.extents[1] * width;
@@ -143,8 +143,8 @@ fn tensor(
 ) -> Way {
     let work = &recording.work;
     let mut lines = Lines::default();
-    let mut phase = |phase, items: &[Item]| {
-        let parts: Vec<Item> = items
+    let mut phase = |phase, items: &[WorkItem]| {
+        let parts: Vec<WorkItem> = items
             .iter()
             .map(|item| {
                 item.map(

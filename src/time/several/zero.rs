@@ -2,49 +2,49 @@
 
 use super::super::communication::Collective;
 use super::super::timeline::Phase;
-use super::player::Player;
+use super::replayer::Replayer;
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::{Recording, own_parameters};
-use vramscope_engine::tape::work::{Chore, Class, Item, Launch};
+use vramscope_engine::tape::work::{Class, HostOp, Launch, WorkItem};
 
 /// Simulates the update of the first rank's parameters, then a broadcast of every parameter from its owner, one by one
 /// (`_sync_params`).
-pub(super) fn update(player: &mut Player<'_, '_>, recording: &Recording, parallel: &Parallel) {
+pub(super) fn update(replayer: &mut Replayer<'_, '_>, recording: &Recording, parallel: &Parallel) {
     let own = own_parameters(recording, parallel.world);
     let trained: Vec<u64> = recording
         .parameters
         .iter()
         .filter(|(_, trained)| *trained)
         .map(|&(id, _)| {
-            let birth = &recording.log.births[id as usize];
-            birth.shape.numel() * birth.dtype.width()
+            let allocation = &recording.log.allocations[id as usize];
+            allocation.shape.numel() * allocation.dtype.width()
         })
         .collect();
     let all: u64 = trained.iter().sum();
     let mine: u64 = trained.iter().zip(&own).filter(|(_, own)| **own).map(|(n, _)| n).sum();
     let share = mine as f64 / all.max(1) as f64;
-    player.begin(Phase::Optimizer);
+    replayer.begin(Phase::Optimizer);
     let mut turns = 0;
     for item in recording.work.optimizer() {
         match item {
-            Item::Launch(launch) => player.item(&Item::Launch(part(launch, share))),
+            WorkItem::Launch(launch) => replayer.item(&WorkItem::Launch(part(launch, share))),
             // The host iterates over its own parameters only, but every rank clears all gradients.
-            Item::Chore(Chore::Parameter(name, _)) if *name != "zero_grad" => {
+            WorkItem::HostOp(HostOp::Parameter(name, _)) if *name != "zero_grad" => {
                 if own.get(turns % own.len().max(1)).copied().unwrap_or(true) {
-                    player.item(item);
+                    replayer.item(item);
                 }
                 turns += 1;
             }
-            _ => player.item(item),
+            _ => replayer.item(item),
         }
     }
-    let updated = player.computed();
+    let updated = replayer.computed();
     let mut done = updated;
     for bytes in trained {
-        done = player.collective(Collective::Broadcast, bytes as f64, updated);
-        player.host("zero parameter", 1);
+        done = replayer.collective(Collective::Broadcast, bytes as f64, updated);
+        replayer.host("zero parameter", 1);
     }
-    player.join(done);
+    replayer.join(done);
 }
 
 /// A kernel of an update on a share of its elements.

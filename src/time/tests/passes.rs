@@ -3,10 +3,10 @@
 use vramscope_engine::device::Device;
 use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision, ZeroGrad};
 use vramscope_engine::simulate::{
-    Counted, Notes, Pass, PassRecorder, count, record_ground, record_notes, record_update,
+    Counted, Notes, Pass, PassRecorder, count, record_notes, record_update, record_update_input,
 };
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::tape::work::Item;
+use vramscope_engine::tape::work::WorkItem;
 use vramscope_engine::{Model, Setup};
 use vramscope_time::{Costs, H200, Measured, Passes, Rates};
 
@@ -149,12 +149,12 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
         let ([pass_peak, _, end], work) = counted(&bare);
         let pass = recorder.record(model, setup, Gpu::H200.into(), true).unwrap();
         assert_eq!(pass.peak, pass_peak, "{told}");
-        let launches = |items: &[Item]| items.iter().map(|item| item.launches(&|_| true)).sum::<u64>();
-        let all = |part: (&[Item], u64)| launches(part.0) * part.1;
+        let launches = |items: &[WorkItem]| items.iter().map(|item| item.launches(&|_| true)).sum::<u64>();
+        let all = |part: (&[WorkItem], u64)| launches(part.0) * part.1;
         let [forward, backward] = pass.work.phases().map(|parts| parts.map(all).sum::<u64>());
         assert_eq!(forward, launches(work.forward()), "{told}");
         assert_eq!(backward, launches(work.backward()), "{told}");
-        let ground = record_ground(
+        let update_input = record_update_input(
             model,
             &Setup {
                 batch: 1,
@@ -183,7 +183,7 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
                     ..repeated.clone()
                 },
                 Gpu::H200.into(),
-                (&ground, true),
+                (&update_input, true),
             )
             .unwrap();
             assert_eq!(update.states, after.saturating_sub(end), "{optim:?}, {told}");

@@ -22,6 +22,6 @@ pub fn for_each(files: &[PathBuf], work: impl Fn(&PathBuf) -> Result<(), Failure
     thread::scope(|scope| {
         let all: Vec<_> = (0..threads).map(|_| scope.spawn(share)).collect();
         let failed = |_| Err(Failure::new("a thread panicked"));
-        all.into_iter().map(|one| one.join().unwrap_or_else(failed)).collect()
+        all.into_iter().try_for_each(|one| one.join().unwrap_or_else(failed))
     })
 }

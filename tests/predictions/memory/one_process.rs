@@ -119,7 +119,7 @@ impl<S: SegmentSource> Process<S> {
 
     /// Drops the run, empties the cache, and only then frees the workspaces.
     fn leave(&mut self, log: &Log) {
-        let is_workspace = |id: &StorageId| log.births[*id as usize].kind == Kind::Workspace;
+        let is_workspace = |id: &StorageId| log.allocations[*id as usize].kind == Kind::Workspace;
         self.free(|id| !is_workspace(id));
         self.allocator.empty_cache();
         self.free(is_workspace);
@@ -129,8 +129,8 @@ impl<S: SegmentSource> Process<S> {
         for event in events {
             let id = event.storage();
             let blocks = self.live.entry(id).or_default();
-            if event.is_birth() {
-                blocks.push(self.allocator.alloc(log.births[id as usize].bytes, 0).unwrap());
+            if event.is_alloc() {
+                blocks.push(self.allocator.alloc(log.allocations[id as usize].bytes, 0).unwrap());
             } else if !blocks.is_empty() {
                 self.allocator.free(blocks.remove(0));
             }

@@ -74,16 +74,16 @@ impl Process {
     fn play(&mut self, run: &Recording, events: &[Event], workspaces: &Workspaces) -> Result<(), OutOfMemory> {
         for event in events {
             let id = event.storage();
-            let bytes = run.log.births[id as usize].bytes;
+            let bytes = run.log.allocations[id as usize].bytes;
             if let Some(key) = workspaces.get(&id) {
-                if event.is_birth() && !self.workspaces.contains_key(key) {
+                if event.is_alloc() && !self.workspaces.contains_key(key) {
                     let block = self.allocator.alloc(bytes, 0)?;
                     self.workspaces.insert(*key, block);
                 }
                 continue;
             }
             let blocks = self.live.entry(id).or_default();
-            if event.is_birth() {
+            if event.is_alloc() {
                 blocks.push(self.allocator.alloc(bytes, 0)?);
             } else if !blocks.is_empty() {
                 self.allocator.free(blocks.remove(0));
@@ -95,13 +95,13 @@ impl Process {
 
 fn workspaces(run: &Recording) -> Workspaces {
     let mut made: HashMap<&'static str, usize> = HashMap::new();
-    let births = run.log.births.iter().enumerate();
-    births
-        .filter(|(_, birth)| birth.kind == Kind::Workspace)
-        .map(|(id, birth)| {
-            let before = made.entry(birth.name).or_default();
+    let allocations = run.log.allocations.iter().enumerate();
+    allocations
+        .filter(|(_, allocation)| allocation.kind == Kind::Workspace)
+        .map(|(id, allocation)| {
+            let before = made.entry(allocation.name).or_default();
             *before += 1;
-            (id as StorageId, (birth.name, *before - 1))
+            (id as StorageId, (allocation.name, *before - 1))
         })
         .collect()
 }

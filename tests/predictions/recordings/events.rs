@@ -129,8 +129,9 @@ fn leave_rope_deltas_out(sizes: &mut Vec<i64>, case: &Case) {
 
 fn check(name: &str, phase: &str, ours: &[i64], theirs: &[i64]) -> Option<String> {
     let (ours, theirs) = (frees_in_order(ours), frees_in_order(theirs));
-    let births = |sizes: &[i64]| -> Vec<i64> { sizes.iter().copied().filter(|size| *size > 0).collect() };
-    let explained = FREES.iter().any(|(n, p, _)| (*n, *p) == (name, phase)) && births(&ours) == births(&theirs);
+    let allocations = |sizes: &[i64]| -> Vec<i64> { sizes.iter().copied().filter(|size| *size > 0).collect() };
+    let explained =
+        FREES.iter().any(|(n, p, _)| (*n, *p) == (name, phase)) && allocations(&ours) == allocations(&theirs);
     match (ours == theirs, explained) {
         (true, false) | (false, true) => None,
         (true, true) => Some(format!("{name} {phase}: no longer differs; take it off the list")),

@@ -103,7 +103,13 @@ fn all_sizes_are_their_own_recordings() {
         let at = format!("batch {batch}, seq {seq}");
         assert_eq!(run.build(), own.build(), "{at}");
         assert_eq!(run.last_step().events, own.last_step().events, "{at}");
-        let bytes = |run: &Run| run.log().births.iter().map(|birth| birth.bytes).collect::<Vec<u64>>();
+        let bytes = |run: &Run| {
+            run.log()
+                .allocations
+                .iter()
+                .map(|allocation| allocation.bytes)
+                .collect::<Vec<u64>>()
+        };
         assert_eq!(bytes(&run), bytes(&own), "{at}");
         let (told, own) = (
             recording::report(run).unwrap().report,

@@ -12,7 +12,7 @@ use vramscope_engine::{Case, Model};
 use vramscope_tests::kept;
 use vramscope_tests::measured::Statistics;
 use vramscope_time::communication::{Collective, Link};
-use vramscope_time::{Costs, H200, Measured, Milliseconds, Network, Rates, Together, estimate_together};
+use vramscope_time::{Costs, H200, Measured, Milliseconds, Network, ParallelTime, Rates, estimate_parallel};
 
 const TABLE: &str = "tests/data/data_parallel_time_vs_predicted.md";
 
@@ -76,7 +76,7 @@ struct Row {
     case: Case,
     words: String,
     measured: Milliseconds,
-    together: Together,
+    together: ParallelTime,
 }
 
 impl Row {
@@ -88,7 +88,7 @@ impl Row {
         let model = Model::from_case(&case).expect("the model is known");
         let costs = Costs::new(Rates::REFERENCE, Some(&OWN.kernels), &OWN.pace);
         let network = Network::new(link(), Some(&OWN.collectives));
-        let together = estimate_together(&model, &case.setup, &parallel, Gpu::H200, (&costs, &network));
+        let together = estimate_parallel(&model, &case.setup, &parallel, Gpu::H200, (&costs, &network));
         let told = |given: bool, word: &str| if given { format!(" {word}") } else { String::new() };
         Some(Self {
             words: format!(

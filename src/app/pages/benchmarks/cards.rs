@@ -4,9 +4,9 @@ use leptos::prelude::*;
 use vramscope_benchmark::{Precision, Reach, Record};
 use vramscope_engine::device::Device;
 
-use super::desk::{Desk, Held, Shown};
 use super::list::day;
 use super::mine::Choose;
+use super::page::{BenchmarksState, Held, Shown};
 use crate::charts::{LineSwatch, Unit};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
@@ -26,9 +26,9 @@ struct Line {
 #[component]
 pub fn Cards() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let table = move || {
-        let shown = desk.shown.get();
+        let shown = page.shown.get();
         let columns = shown.records.len();
         let heads: Vec<_> = (0..columns).map(|i| view! { <Head shown=shown.clone() i /> }).collect();
         let rows: Vec<_> = lines(i18n, &shown).into_iter().map(row).collect();

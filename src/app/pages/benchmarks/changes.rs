@@ -5,8 +5,8 @@ use vramscope_benchmark::{Change, Comparison, Outcome, Part, Record};
 use vramscope_engine::units::Bytes;
 
 use super::curves::Menu;
-use super::desk::{Desk, Held, Shown};
 use super::list::day;
+use super::page::{BenchmarksState, Held, Shown};
 use crate::charts::Unit;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
@@ -18,12 +18,12 @@ const SHOWN: usize = 12;
 #[component]
 pub fn Changes() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let (old, new) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let all = RwSignal::new(false);
-    let sides = Memo::new(move |_| desk.shown.with(|shown| sides(shown, &old.get(), &new.get())));
+    let sides = Memo::new(move |_| page.shown.with(|shown| sides(shown, &old.get(), &new.get())));
     let menu = move |testid: &'static str, label: Signal<String>, side: usize, set: RwSignal<String>| {
-        let choices = move || desk.shown.with(choices);
+        let choices = move || page.shown.with(choices);
         let used = move || sides.get().map_or_else(String::new, |sides| sides[side].id.clone());
         view! {
             <Menu

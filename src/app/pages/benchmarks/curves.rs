@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use vramscope_benchmark::{Family, Point, Topic, families};
 use vramscope_engine::order::sort_by_key;
 
-use super::desk::{Desk, Shown};
+use super::page::{BenchmarksState, Shown};
 use crate::charts::{Axis, ChartFrame, Figure, LineChart, LineSwatch, Lines, Measured, Palette, Series, Table, Unit};
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::part::part;
@@ -67,9 +67,9 @@ pub fn FamilyChart(
     topics: &'static [Topic],
 ) -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let all = Memo::new(move |_| {
-        let mut all = desk.shown.with(|shown| families(&shown.plain()));
+        let mut all = page.shown.with(|shown| families(&shown.plain()));
         all.retain(|family| topics.contains(&family.topic));
         all
     });
@@ -84,14 +84,14 @@ pub fn FamilyChart(
         })
     });
     let chart = Memo::new(move |_| {
-        desk.shown
+        page.shown
             .with(|shown| family.with(|family| chart(i18n, shown, family.as_ref(), height.get())))
     });
     let (pointed, picked) = (RwSignal::new(None), RwSignal::new(None));
     let here = Signal::derive(move || pointed.get().or(picked.get()));
     let title = Signal::derive(move || title(i18n, id).to_owned());
     let rows = move |words: fn(Unit, f64) -> String| {
-        desk.shown
+        page.shown
             .with(|shown| family.with(|family| table(i18n, shown, family.as_ref(), height.get(), words)))
     };
     let figure = Figure {

@@ -3,7 +3,7 @@
 use gloo_file::File;
 use leptos::prelude::*;
 
-use super::desk::Desk;
+use super::page::BenchmarksState;
 use crate::i18n::{t, use_i18n};
 use crate::widgets::{OpenFiles, dropped, read_text};
 
@@ -11,13 +11,13 @@ use crate::widgets::{OpenFiles, dropped, read_text};
 #[component]
 pub fn Disk(children: Children) -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let take = Callback::new(move |files: Vec<File>| {
-        desk.failed.set(Vec::new());
+        page.failed.set(Vec::new());
         for file in files {
             read_text(&file, {
                 let name = file.name();
-                move |text| desk.take(name, &text)
+                move |text| page.take(name, &text)
             });
         }
     });
@@ -42,9 +42,9 @@ pub fn Disk(children: Children) -> impl IntoView {
 /// Lists the files and records that could not be read or fetched, with the reason.
 #[component]
 fn Failed() -> impl IntoView {
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let lines = crate::part::part(move || {
-        let all = desk.failed.get();
+        let all = page.failed.get();
         let lines: Vec<_> = all
             .into_iter()
             .map(|(name, why)| view! { <p class="field-error">{format!("{name}: {why}")}</p> })

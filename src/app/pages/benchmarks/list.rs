@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 use vramscope_benchmark::Entry;
 
-use super::desk::{Desk, Published};
 use super::disk::Disk;
+use super::page::{BenchmarksState, Published};
 use super::states::State;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
@@ -20,9 +20,9 @@ struct Line {
 #[component]
 pub fn Records() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let filter = RwSignal::new(String::new());
-    let lines = Memo::new(move |_| lines(desk));
+    let lines = Memo::new(move |_| lines(page));
     let found = Memo::new(move |_| {
         let words = filter.get().to_lowercase();
         lines.with(|all| {
@@ -38,7 +38,7 @@ pub fn Records() -> impl IntoView {
         (!rows.is_empty()).then(|| rows.into_any())
     });
     let has_lines = move || lines.with(|all| !all.is_empty());
-    let next = move || matches!(desk.published.get(), Published::Here(list) if list.next.is_some());
+    let next = move || matches!(page.published.get(), Published::Here(list) if list.next.is_some());
     view! {
         <Disk>
             <div class="chart-head">
@@ -76,8 +76,8 @@ pub fn Records() -> impl IntoView {
                     type="button"
                     class="tool"
                     data-testid="bench-more"
-                    disabled=desk.is_growing
-                    on:click=move |_| desk.grow()
+                    disabled=page.is_growing
+                    on:click=move |_| page.grow()
                 >
                     {t!(i18n, benchmarks.more)}
                 </button>
@@ -86,13 +86,13 @@ pub fn Records() -> impl IntoView {
     }
 }
 
-fn lines(desk: Desk) -> Vec<Line> {
-    let local = desk.local().into_iter().map(|(held, _)| Line {
+fn lines(page: BenchmarksState) -> Vec<Line> {
+    let local = page.local().into_iter().map(|(held, _)| Line {
         entry: Entry::of(&held.id, &held.record, 0),
         is_local: true,
     });
     let mut lines: Vec<Line> = local.collect();
-    if let Published::Here(list) = desk.published.get() {
+    if let Published::Here(list) = page.published.get() {
         lines.extend(list.records.into_iter().map(|entry| Line { entry, is_local: false }));
     }
     lines
@@ -113,10 +113,10 @@ fn is_found(line: &Line, words: &str) -> bool {
 #[component]
 fn Row(line: Line) -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let Line { entry, is_local } = line;
     let (id, shown_id) = (entry.id.clone(), entry.id.clone());
-    let on = Memo::new(move |_| desk.wanted.with(|ids| ids.contains(&shown_id)));
+    let on = Memo::new(move |_| page.wanted.with(|ids| ids.contains(&shown_id)));
     let date = entry.date.as_deref().map_or_else(|| "—".into(), day);
     let (measured, results) = (entry.measured, entry.results);
     let notes = text(move || notes(i18n, is_local, entry.quick, entry.complete));
@@ -129,7 +129,7 @@ fn Row(line: Line) -> impl IntoView {
                         type="checkbox"
                         data-testid="bench-pick"
                         prop:checked=on
-                        on:change=move |_| desk.toggle(&toggled)
+                        on:change=move |_| page.toggle(&toggled)
                     />
                     <span>{entry.device.clone()} <span class="muted small">{notes}</span></span>
                 </label>
@@ -148,14 +148,14 @@ fn Row(line: Line) -> impl IntoView {
 #[component]
 fn Remove(id: String) -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     view! {
         <button
             type="button"
             class="bench-remove"
             aria-label=move || t_string!(i18n, benchmarks.remove)
             title=move || t_string!(i18n, benchmarks.remove)
-            on:click=move |_| desk.remove(&id)
+            on:click=move |_| page.remove(&id)
         >
             "×"
         </button>

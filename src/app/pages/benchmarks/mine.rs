@@ -6,8 +6,8 @@ use vramscope_benchmark::{Class, Record};
 use vramscope_engine::device::Device;
 use vramscope_time::CardKernels;
 
-use super::desk::{Desk, Held};
 use super::list::day;
+use super::page::{BenchmarksState, Held};
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::{MyCard, Store};
@@ -91,7 +91,7 @@ pub fn Choose(held: Held) -> impl IntoView {
     let can = held.record.results.iter().any(|result| result.time().is_some());
     let choose = move |_| {
         let Some(kernels) = CardKernels::text(&held.id, &held.record) else {
-            Desk::get()
+            BenchmarksState::get()
                 .failed
                 .update(|all| all.push((held.id.clone(), t_string!(i18n, benchmarks.no_kernels).into())));
             return;

@@ -3,10 +3,10 @@
 mod cards;
 mod changes;
 mod curves;
-mod desk;
 mod disk;
 mod list;
 mod mine;
+mod page;
 mod roofline;
 mod states;
 
@@ -17,9 +17,9 @@ use crate::part::part;
 use cards::Cards;
 use changes::Changes;
 use curves::FamilyChart;
-use desk::Desk;
 use list::Records;
 use mine::Mine;
+use page::BenchmarksState;
 use roofline::Roofline;
 use vramscope_benchmark::Topic;
 
@@ -27,8 +27,8 @@ use vramscope_benchmark::Topic;
 #[component]
 pub fn BenchmarksPage() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::provide();
-    let has_records = Memo::new(move |_| !desk.shown.get().is_empty());
+    let page = BenchmarksState::provide();
+    let has_records = Memo::new(move |_| !page.shown.get().is_empty());
     let figures = move || {
         has_records.get().then(|| {
             view! {

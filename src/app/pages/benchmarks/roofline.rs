@@ -7,7 +7,7 @@ use vramscope_engine::order::sort_by;
 
 use super::cards::PRECISIONS;
 use super::curves::{Menu, Readout};
-use super::desk::{Desk, Shown};
+use super::page::{BenchmarksState, Shown};
 use crate::charts::{Axis, ChartFrame, Figure, Limit, LineChart, Lines, Measured, Palette, Series, Table, Unit};
 use crate::i18n::{Words, t, t_string, use_i18n};
 
@@ -20,9 +20,9 @@ const STEP: f64 = 1.189_207_115_002_721;
 #[component]
 pub fn Roofline() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let wanted = RwSignal::new(String::new());
-    let precisions = Memo::new(move |_| desk.shown.with(precisions));
+    let precisions = Memo::new(move |_| page.shown.with(precisions));
     let precision = Memo::new(move |_| {
         let (all, wanted) = (precisions.get(), wanted.get());
         all.iter()
@@ -30,7 +30,7 @@ pub fn Roofline() -> impl IntoView {
             .find(|p| p.name() == wanted)
             .or(all.first().copied())
     });
-    let chart = Memo::new(move |_| desk.shown.with(|shown| chart(i18n, shown, precision.get())));
+    let chart = Memo::new(move |_| page.shown.with(|shown| chart(i18n, shown, precision.get())));
     let (pointed, picked) = (RwSignal::new(None), RwSignal::new(None));
     let title = Signal::derive(move || t_string!(i18n, benchmarks.roofline).to_string());
     let figure = Figure {
@@ -39,11 +39,11 @@ pub fn Roofline() -> impl IntoView {
         stem: Signal::stored("vramscope-roofline".to_owned()),
         draw: Callback::new(move |surface| chart.with(|chart| chart.draw(surface, &Palette::read()))),
         shown: Callback::new(move |()| {
-            desk.shown
+            page.shown
                 .with(|shown| table(i18n, shown, precision.get(), Unit::words))
         }),
         data: Callback::new(move |()| {
-            desk.shown
+            page.shown
                 .with(|shown| table(i18n, shown, precision.get(), Unit::exact))
         }),
     };

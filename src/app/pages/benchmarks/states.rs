@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::desk::{Desk, Published};
-use crate::benchmarks::Answer;
+use super::page::{BenchmarksState, Published};
+use crate::benchmarks::Fetched;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 
@@ -11,9 +11,9 @@ use crate::part::part;
 #[component]
 pub fn State() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     part(move || {
-        let (name, words, again) = said(i18n, &desk.published.get())?;
+        let (name, words, again) = said(i18n, &page.published.get())?;
         let locked = name == "closed";
         let state = view! {
             <div class="bench-state" role="status" data-testid="bench-state" data-value=name>
@@ -23,7 +23,7 @@ pub fn State() -> impl IntoView {
                 {again
                     .then(|| {
                         view! {
-                            <button type="button" class="tool" data-testid="bench-again" on:click=move |_| desk.ask()>
+                            <button type="button" class="tool" data-testid="bench-again" on:click=move |_| page.ask()>
                                 {t!(i18n, benchmarks.again)}
                             </button>
                         }
@@ -42,14 +42,14 @@ fn said(i18n: Words, published: &Published) -> Option<(&'static str, String, boo
         Published::Loading => ("loading", fixed(t_string!(i18n, benchmarks.loading)), false),
         Published::Here(_) => ("empty", fixed(t_string!(i18n, benchmarks.empty)), true),
         Published::OfFile => ("file", fixed(t_string!(i18n, benchmarks.of_file)), false),
-        Published::Not(Answer::NothingHere | Answer::Here(())) => {
+        Published::Not(Fetched::NothingHere | Fetched::Here(())) => {
             ("none", fixed(t_string!(i18n, benchmarks.nothing_here)), false)
         }
-        Published::Not(Answer::Closed(false)) => ("closed", fixed(t_string!(i18n, benchmarks.closed)), false),
-        Published::Not(Answer::Closed(true)) => ("closed", fixed(t_string!(i18n, benchmarks.wrong_token)), false),
-        Published::Not(Answer::Unreachable) => ("offline", fixed(t_string!(i18n, benchmarks.offline)), true),
-        Published::Not(Answer::Busy) => ("busy", fixed(t_string!(i18n, benchmarks.busy)), true),
-        Published::Not(Answer::Odd(why)) => {
+        Published::Not(Fetched::Closed(false)) => ("closed", fixed(t_string!(i18n, benchmarks.closed)), false),
+        Published::Not(Fetched::Closed(true)) => ("closed", fixed(t_string!(i18n, benchmarks.wrong_token)), false),
+        Published::Not(Fetched::Unreachable) => ("offline", fixed(t_string!(i18n, benchmarks.offline)), true),
+        Published::Not(Fetched::Busy) => ("busy", fixed(t_string!(i18n, benchmarks.busy)), true),
+        Published::Not(Fetched::Odd(why)) => {
             let words = t_string!(i18n, benchmarks.odd, why = why.clone()).to_string();
             ("odd", words, true)
         }
@@ -71,14 +71,14 @@ fn commands(state: &str) -> Option<AnyView> {
 #[component]
 fn Unlock() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = BenchmarksState::get();
     let token = RwSignal::new(String::new());
     view! {
         <form
             class="record-tools"
             on:submit=move |event: leptos::ev::SubmitEvent| {
                 event.prevent_default();
-                desk.unlock(token.get_untracked());
+                page.unlock(token.get_untracked());
             }
         >
             <input

@@ -5,7 +5,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, HtmlElement, HtmlInputElement, KeyboardEvent, MouseEvent, SubmitEvent};
 
 use super::closest;
-use super::desk::{Desk, KEPT};
+use super::page::{CourseState, KEPT};
 use crate::charts::save_text;
 use crate::course::{Given, Marks, Page};
 use crate::shell::{copy_text, preferences};
@@ -19,7 +19,7 @@ struct Found {
     name: String,
 }
 
-impl Desk {
+impl CourseState {
     fn found(event: &Event) -> Option<Found> {
         let element = closest(event, "[data-block]")?;
         let row = closest(event, "[data-row]")?.get_attribute("data-row")?;

@@ -4,7 +4,7 @@ use leptos::task::spawn_local;
 
 use leptos::prelude::*;
 
-use super::desk::Desk;
+use super::page::CourseState;
 use crate::course::Book;
 use crate::fetched::published;
 use crate::i18n::Locale;
@@ -20,14 +20,14 @@ pub async fn load(locale: Locale) -> Option<Book> {
 }
 
 /// Shows the course in a language once it is loaded.
-pub fn follow(desk: Desk, locale: Locale) {
-    desk.wanted.set_value(Some(locale));
+pub fn follow(page: CourseState, locale: Locale) {
+    page.wanted.set_value(Some(locale));
     spawn_local(async move {
         let book = load(locale).await;
         // The reader may have left or chosen another language in the meantime.
-        if desk.wanted.try_get_value().flatten() == Some(locale) {
-            desk.failed.set(book.is_none());
-            desk.book.set(book.map(std::sync::Arc::new));
+        if page.wanted.try_get_value().flatten() == Some(locale) {
+            page.failed.set(book.is_none());
+            page.book.set(book.map(std::sync::Arc::new));
         }
     });
 }

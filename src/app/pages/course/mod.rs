@@ -4,8 +4,8 @@
 //! their fields and buttons by event delegation, and asks the engine for their setups.
 
 mod acts;
-mod desk;
 mod fetched;
+mod page;
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -17,29 +17,29 @@ use crate::part::part;
 use crate::shell::Store;
 use crate::state::Key;
 use crate::worker::{Engine, Slot};
-use desk::Desk;
+use page::CourseState;
 
-pub use desk::KEPT;
 pub use fetched::load;
+pub use page::KEPT;
 
 /// Page with the contents at the left and the row at the right; embedded, a single figure.
 #[component]
 pub fn CoursePage() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let desk = Desk::new(store, i18n);
-    Effect::new(move || fetched::follow(desk, i18n.locale()));
-    listen_first(&window(), "keydown", move |event| desk.key(event.unchecked_ref()));
+    let page = CourseState::new(store, i18n);
+    Effect::new(move || fetched::follow(page, i18n.locale()));
+    listen_first(&window(), "keydown", move |event| page.key(event.unchecked_ref()));
     on_cleanup(move || {
         Engine::get().cancel(Slot::Setups);
-        desk::set_presenting(false);
+        page::set_presenting(false);
     });
-    Effect::new(move || desk::set_presenting(!store.text(Key::Present).is_empty()));
+    Effect::new(move || page::set_presenting(!store.text(Key::Present).is_empty()));
     // Only these keys re-render the page, so that fields keep their text and focus while the user types.
     let shown = Memo::new(move |_| {
         [Key::Row, Key::Figure, Key::Seed, Key::Present, Key::Lang, Key::Theme].map(|key| store.text(key))
     });
-    let contents = Memo::new(move |_| desk.contents());
+    let contents = Memo::new(move |_| page.contents());
     Effect::new(move |before: Option<String>| {
         let [id, ..] = shown.get();
         if before.is_some_and(|before| before != id)
@@ -51,24 +51,24 @@ pub fn CoursePage() -> impl IntoView {
     });
     Effect::new(move || {
         shown.track();
-        desk.book.track();
+        page.book.track();
         // Runs after the page is inserted into the document.
-        request_animation_frame(move || desk.ask());
+        request_animation_frame(move || page.ask());
     });
     let page = part(move || {
         shown.track();
-        if desk.failed.get() {
-            return Some(view! { <p class="course-wait" role="alert">{desk::FAILED}</p> }.into_any());
+        if page.failed.get() {
+            return Some(view! { <p class="course-wait" role="alert">{page::FAILED}</p> }.into_any());
         }
-        let html = desk.html()?;
+        let html = page.html()?;
         let page = view! {
             <div
                 class="course-page"
                 inner_html=html
-                on:input=move |event| desk.entered(&event)
-                on:change=move |event| desk.changed(&event)
-                on:click=move |event| desk.clicked(&event)
-                on:submit=move |event| desk.answered(&event)
+                on:input=move |event| page.entered(&event)
+                on:change=move |event| page.changed(&event)
+                on:click=move |event| page.clicked(&event)
+                on:submit=move |event| page.answered(&event)
             ></div>
         };
         Some(page.into_any())

@@ -6,7 +6,7 @@ use super::phrases::Said;
 
 /// Diagnosis of all files together.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Answer {
+pub struct Diagnosis {
     /// Name, line and kind of each piece of evidence.
     pub read: Vec<(String, u32, String)>,
     /// Name of each file that was not understood, and the reason.

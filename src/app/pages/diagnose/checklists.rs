@@ -48,7 +48,7 @@ pub fn Checklists() -> impl IntoView {
                     .map(|name| {
                         let items: Vec<_> = row
                             .checklist(name)
-                            .map(|(tick, html)| view! { <Item tick html marks /> })
+                            .map(|(tick, html)| view! { <ChecklistItem tick html marks /> })
                             .collect();
                         view! {
                             <h4 inner_html=row.line(name)></h4>
@@ -81,7 +81,7 @@ pub fn Checklists() -> impl IntoView {
 
 /// A checklist item, ticked by the evidence or by hand.
 #[component]
-fn Item(tick: String, html: String, marks: RwSignal<Marks>) -> impl IntoView {
+fn ChecklistItem(tick: String, html: String, marks: RwSignal<Marks>) -> impl IntoView {
     let reader = Reader::get();
     let name = tick.clone();
     let check = Memo::new(move |_| {

@@ -7,7 +7,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::answer_data::{Answer, Climbed, Fix, Recording};
+use super::answer_data::{Climbed, Diagnosis, Fix, Recording};
 use super::phrases::Phrases;
 
 #[wasm_bindgen]
@@ -39,7 +39,7 @@ pub struct Reader {
     /// Phrases in the user's language.
     pub phrases: RwSignal<Phrases>,
     /// Diagnosis; replaced when the run changes.
-    pub answer: RwSignal<Option<Arc<Answer>>>,
+    pub answer: RwSignal<Option<Arc<Diagnosis>>>,
     /// Recordings, which do not depend on the run.
     pub recordings: RwSignal<Arc<Vec<Recording>>>,
     /// Changes tried for the run, and the number still to try.
@@ -123,7 +123,7 @@ impl Reader {
                     self.state.set(State::Reading(done, of));
                 }
             }
-            "answer" => match serde_json::from_str::<Answer>(&text) {
+            "answer" => match serde_json::from_str::<Diagnosis>(&text) {
                 Ok(answer) => {
                     let is_first = !matches!(self.state.get_untracked(), State::Answered);
                     self.fixes.set((Vec::new(), 0));

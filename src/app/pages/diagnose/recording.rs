@@ -13,7 +13,7 @@ use super::reader::Reader;
 use super::segments::Segments;
 use super::stack::{SIDES, paths};
 use crate::i18n::{t_string, use_i18n};
-use crate::part::{part, text};
+use crate::part::part;
 
 /// Number of columns of the curve; more would not be visible on any screen.
 const COLUMNS: u32 = 800;

@@ -2,12 +2,12 @@
 
 mod chart;
 mod entries;
+mod explained;
 mod figures;
 mod follow;
 mod kernels;
 mod panel;
 mod source;
-mod told;
 mod waits;
 
 use leptos::html;

@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 use vramscope_plan::search::Entry as Of;
 
-use super::desk::Desk;
 use super::entries::name;
+use super::page::PlansState;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::pages::plan::{CardChoice, ModelSource};
 use crate::shell::Store;
@@ -16,14 +16,14 @@ use crate::worker::plans::open;
 #[component]
 pub fn Controls() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = PlansState::get();
     let any = Signal::derive(move || t_string!(i18n, recommend.as_many).to_string());
     view! {
         <form
             class="controls"
             on:submit=move |event| {
                 event.prevent_default();
-                desk.search();
+                page.search();
             }
             aria-label=move || t_string!(i18n, nav.recommend)
         >

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use vramscope_plan::Plan;
 use vramscope_plan::export::Form;
 
-use super::desk::Desk;
+use super::page::PlansState;
 use crate::charts::save_text;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
@@ -29,7 +29,7 @@ const fn names(form: Form) -> (&'static str, &'static str) {
 #[component]
 pub fn Exports() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = PlansState::get();
     let form = RwSignal::new(None::<String>);
     // Until the user selects a tool, show the first one that supports the setup.
     let taking = Memo::new(move |_| {
@@ -37,7 +37,7 @@ pub fn Exports() -> impl IntoView {
             let best = plan.recommended.as_ref()?;
             Form::ALL.into_iter().find(|form| form.write(plan, best).is_ok())
         };
-        desk.plan(first).flatten().unwrap_or(Form::HfPython)
+        page.plan(first).flatten().unwrap_or(Form::HfPython)
     });
     let chosen = move || match form.get() {
         Some(name) => Form::ALL.into_iter().find(|known| known.name() == name),
@@ -46,7 +46,7 @@ pub fn Exports() -> impl IntoView {
     let name = move || chosen().map(Form::name);
     let written = Memo::new(move |_| {
         let form = chosen()?;
-        desk.plan(|plan| plan.recommended.as_ref().map(|best| form.write(plan, best)))?
+        page.plan(|plan| plan.recommended.as_ref().map(|best| form.write(plan, best)))?
     });
     let text = move || written.get_untracked().and_then(Result::ok).unwrap_or_default();
     let save = move |_| {

@@ -6,8 +6,8 @@ use vramscope_engine::order::sort_by;
 use vramscope_engine::units::Bytes;
 use vramscope_plan::{Choice, Plan};
 
-use super::desk::Desk;
 use super::entries::{differing, planner};
+use super::page::PlansState;
 use crate::charts::{Axis, ChartFrame, Figure, LineChart, Lines, Palette, Series, Table, Unit};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::pages::stem;
@@ -18,13 +18,13 @@ use crate::shell::Store;
 #[component]
 pub fn Front() -> impl IntoView {
     let i18n = use_i18n();
-    let (desk, store) = (Desk::get(), Store::get());
-    let choices = Memo::new(move |_| desk.plan(|plan| plan.front.clone()).unwrap_or_default());
+    let (page, store) = (PlansState::get(), Store::get());
+    let choices = Memo::new(move |_| page.plan(|plan| plan.front.clone()).unwrap_or_default());
     let chart = Memo::new(move |_| chart(i18n, &choices.get()));
     let (pointed, picked) = (RwSignal::new(None), RwSignal::new(None));
     let here = Memo::new(move |_| pointed.get().or(picked.get()));
     let title = Signal::derive(move || t_string!(i18n, recommend.front).to_string());
-    let rows = move |exact: bool| desk.plan(|plan| table(i18n, plan, exact)).unwrap_or_default();
+    let rows = move |exact: bool| page.plan(|plan| table(i18n, plan, exact)).unwrap_or_default();
     let figure = Figure {
         id: "plan-front",
         title,
@@ -38,14 +38,14 @@ pub fn Front() -> impl IntoView {
         choices.with(|all| {
             let choice = all.iter().find(|choice| Some(memory(choice)) == at);
             choice
-                .zip(desk.plan(Plan::clone))
+                .zip(page.plan(Plan::clone))
                 .map_or_else(String::new, |(choice, plan)| words(i18n, &plan, choice))
         })
     });
     let has_times = Memo::new(move |_| choices.with(|all| all.iter().any(|choice| choice.samples_per_s.is_some())));
     let list = move || {
         part(move || {
-            let plan = desk.plan(Plan::clone)?;
+            let plan = page.plan(Plan::clone)?;
             let rows: Vec<_> = choices
                 .get()
                 .into_iter()

@@ -5,8 +5,8 @@ use vramscope_engine::format::{difference, gib};
 use vramscope_engine::units::Bytes;
 use vramscope_plan::{Plan, Step};
 
-use super::desk::Desk;
 use super::entries::{name, value};
+use super::page::PlansState;
 use super::recommended::Room;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
@@ -16,9 +16,9 @@ use crate::words;
 #[component]
 pub fn Ladder() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = PlansState::get();
     part(move || {
-        let plan = desk.plan(Plan::clone).filter(|plan| plan.ladder.len() > 1)?;
+        let plan = page.plan(Plan::clone).filter(|plan| plan.ladder.len() > 1)?;
         let highest = plan
             .ladder
             .iter()

@@ -2,12 +2,12 @@
 
 mod controls;
 mod course_cards;
-mod desk;
 mod entries;
 mod exports;
 mod front;
 mod ladder;
 mod nearest;
+mod page;
 mod ready;
 mod recommended;
 mod refused;
@@ -21,11 +21,11 @@ use crate::shell::Store;
 use crate::simulation::Simulation;
 use controls::Controls;
 use course_cards::CourseCards;
-use desk::Desk;
 use exports::Exports;
 use front::Front;
 use ladder::Ladder;
 use nearest::NearestCard;
+use page::PlansState;
 use ready::Ready;
 use recommended::Recommended;
 use refused::refused;
@@ -37,9 +37,9 @@ pub fn PlansPage() -> impl IntoView {
     let i18n = use_i18n();
     // Provides the error messages of model and card.
     Simulation::provide(Store::get());
-    let desk = Desk::provide();
+    let page = PlansState::provide();
     let refusal = part(move || {
-        let why = desk.news.get()?.refused.clone()?;
+        let why = page.news.get()?.refused.clone()?;
         Some(
             view! {
                 <section class="card refusal" role="alert" data-testid="plan-refused">
@@ -49,11 +49,11 @@ pub fn PlansPage() -> impl IntoView {
             .into_any(),
         )
     });
-    let has_plan = Memo::new(move |_| desk.plan(|_| ()).is_some());
+    let has_plan = Memo::new(move |_| page.plan(|_| ()).is_some());
     let plan = part(move || {
         has_plan.get().then(|| {
             view! {
-                <div class="plans-told" aria-busy=move || desk.is_stale().to_string()>
+                <div class="plans-told" aria-busy=move || page.is_stale().to_string()>
                     <Recommended />
                     <NearestCard />
                     <Front />

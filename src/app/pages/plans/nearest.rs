@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use vramscope_engine::format::gib;
 use vramscope_engine::tape::Kind;
 
-use super::desk::Desk;
 use super::entries::{planner, summary};
+use super::page::PlansState;
 use super::recommended::Room;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
@@ -16,9 +16,9 @@ use crate::words;
 #[component]
 pub fn NearestCard() -> impl IntoView {
     let i18n = use_i18n();
-    let (desk, store) = (Desk::get(), Store::get());
+    let (page, store) = (PlansState::get(), Store::get());
     part(move || {
-        let news = desk.news.get()?;
+        let news = page.news.get()?;
         let plan = news.plan.as_ref()?;
         let nearest = plan.nearest.as_ref().filter(|_| plan.recommended.is_none())?;
         let pairs: Vec<_> = summary(i18n, &nearest.choice)

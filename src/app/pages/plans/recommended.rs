@@ -5,8 +5,8 @@ use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::units::{Bytes, Seconds};
 use vramscope_plan::{Choice, Plan, Reason};
 
-use super::desk::Desk;
 use super::entries::{name, planner, summary, value};
+use super::page::PlansState;
 use crate::charts::{Bar, Segment};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
@@ -16,9 +16,9 @@ use crate::shell::Store;
 #[component]
 pub fn Recommended() -> impl IntoView {
     let i18n = use_i18n();
-    let (desk, store) = (Desk::get(), Store::get());
+    let (page, store) = (PlansState::get(), Store::get());
     part(move || {
-        let news = desk.news.get()?;
+        let news = page.news.get()?;
         let plan = news.plan.as_ref()?;
         let best = plan.recommended.as_ref()?;
         let pairs: Vec<_> = summary(i18n, best)

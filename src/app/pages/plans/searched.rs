@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use vramscope_engine::format::grouped;
 
-use super::desk::Desk;
+use super::page::PlansState;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 
@@ -11,15 +11,15 @@ use crate::part::part;
 #[component]
 pub fn Progress() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
-    let now = move || desk.news.with(|news| news.as_ref().map_or([0, 0], |news| news.setups));
-    let is_checking = move || desk.plan(|_| ()).is_some();
+    let page = PlansState::get();
+    let now = move || page.news.with(|news| news.as_ref().map_or([0, 0], |news| news.setups));
+    let is_checking = move || page.plan(|_| ()).is_some();
     let words = move || {
         let [done, of] = now();
         if is_checking() {
             return t_string!(i18n, recommend.checking).to_string();
         }
-        let fitting = desk.news.with(|news| news.as_ref().map_or(0, |news| news.fitting));
+        let fitting = page.news.with(|news| news.as_ref().map_or(0, |news| news.fitting));
         t_string!(
             i18n,
             recommend.searching,
@@ -30,9 +30,9 @@ pub fn Progress() -> impl IntoView {
         .to_string()
     };
     view! {
-        <div role="status" data-testid="plan-status" data-value=move || desk.at_work.get().to_string()>
+        <div role="status" data-testid="plan-status" data-value=move || page.at_work.get().to_string()>
             {part(move || {
-                desk.at_work.get().then(|| {
+                page.at_work.get().then(|| {
                     view! {
                         <div class="progress" data-testid="plan-progress" data-value=move || now()[0].to_string()>
                             <progress
@@ -41,7 +41,7 @@ pub fn Progress() -> impl IntoView {
                                 aria-label=words
                             ></progress>
                             <span class="muted small">{words}</span>
-                            <button type="button" class="tool" data-testid="plan-stop" on:click=move |_| desk.stop()>
+                            <button type="button" class="tool" data-testid="plan-stop" on:click=move |_| page.stop()>
                                 {t!(i18n, progress.stop)}
                             </button>
                         </div>
@@ -57,9 +57,9 @@ pub fn Progress() -> impl IntoView {
 #[component]
 pub fn Searched() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = PlansState::get();
     part(move || {
-        let news = desk.news.get()?;
+        let news = page.news.get()?;
         let plan = news.plan.as_ref()?;
         let decided = plan.searched;
         let count = |n: usize| grouped(n as u64);

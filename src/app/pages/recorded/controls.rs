@@ -3,8 +3,8 @@
 use gloo_file::File;
 use leptos::prelude::*;
 
-use super::desk::{Desk, State};
 use super::facts::FactList;
+use super::page::{RecordedState, State};
 use crate::i18n::{t, use_i18n};
 use crate::pages::plan::{CardChoice, Folded, FoldedName, ModelTabs, taken};
 use crate::part::{part, text};
@@ -16,8 +16,8 @@ use crate::widgets::{Entry, OpenFiles, Select};
 #[component]
 pub fn Controls() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
-    let is_ready = Memo::new(move |_| desk.state.with(|state| *state == State::Ready));
+    let page = RecordedState::get();
+    let is_ready = Memo::new(move |_| page.state.with(|state| *state == State::Ready));
     view! {
         <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=t!(i18n, plan.controls)>
             <section class="group group-single">
@@ -52,19 +52,19 @@ pub fn Controls() -> impl IntoView {
 #[component]
 fn Chosen() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = RecordedState::get();
     let (store, given) = (Store::get(), Given::get());
     let take: Callback<Vec<File>> = taken();
     let leave = move |_| {
         given.file.set(None);
         store.set(Key::Recording, "");
     };
-    let is_any = Memo::new(move |_| desk.state.with(|state| *state != State::Nothing));
+    let is_any = Memo::new(move |_| page.state.with(|state| *state != State::Nothing));
     let name = part(move || {
         is_any.get().then(|| {
             view! {
                 <p class="recorded-name" data-testid="recording-name">
-                    {text(move || desk.name.get())}
+                    {text(move || page.name.get())}
                 </p>
             }
             .into_any()

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::desk::Desk;
+use super::page::RecordedState;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::pages::plan::SaveButtons;
 use crate::shell::{CopyButton, Store};
@@ -13,11 +13,11 @@ use crate::worker::{Ask, Export, TimeEntries};
 #[component]
 pub fn ExportCard() -> impl IntoView {
     let i18n = use_i18n();
-    let (desk, store) = (Desk::get(), Store::get());
+    let (page, store) = (RecordedState::get(), Store::get());
     let command = Memo::new(move |_| {
-        let file = match desk.item() {
+        let file = match page.item() {
             Some(item) => format!("{}.vram.gz", item.id),
-            None => desk.name.get(),
+            None => page.name.get(),
         };
         let limit = match store.text(Key::LimitGib).as_str() {
             "" => String::new(),
@@ -30,7 +30,7 @@ pub fn ExportCard() -> impl IntoView {
     });
     // The command line replays the allocator as recorded.
     let has_command = Memo::new(move |_| {
-        let recorded = desk
+        let recorded = page
             .facts
             .with(|facts| facts.as_ref().map(|facts| facts.expandable_segments));
         let chosen = store.text(Key::ExpandableSegments);

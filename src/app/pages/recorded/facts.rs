@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 use vramscope_engine::format::grouped;
 
-use super::desk::Desk;
 use super::gallery::sizes;
+use super::page::RecordedState;
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::part::part;
 use crate::worker::recorded::Facts;
@@ -24,10 +24,10 @@ const LIBRARIES: [(&str, &str); 7] = [
 #[component]
 pub fn FactList() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = RecordedState::get();
     part(move || {
-        let facts = desk.facts.get()?;
-        let item = desk.item();
+        let facts = page.facts.get()?;
+        let item = page.item();
         let mut rows = rows(i18n, &facts);
         if let Some(item) = item {
             let sample = sizes(i18n, &item);

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::units::Bytes;
 
-use super::desk::Desk;
-use super::items::Item;
+use super::gallery_file::Entry;
+use super::page::RecordedState;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
 use crate::shell::{CopyButton, Store};
@@ -48,34 +48,34 @@ fn Command(text: &'static str, testid: &'static str) -> impl IntoView {
 #[component]
 fn List() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = RecordedState::get();
     let wanted = RwSignal::new(String::new());
     let found = Memo::new(move |_| {
-        let gallery = desk.gallery.get();
+        let gallery = page.gallery.get();
         let all = gallery.iter().flat_map(|gallery| &gallery.models);
         wanted.with(|wanted| all.filter(|item| item.matches(wanted)).cloned().collect::<Vec<_>>())
     });
     let number = Memo::new(move |_| found.with(Vec::len));
     let is_there = Memo::new(move |_| {
-        desk.gallery
+        page.gallery
             .with(|gallery| gallery.as_ref().map(|g| !g.models.is_empty()))
     });
     let list = part(move || {
-        let items = found.get();
-        let mut groups: Vec<(String, Vec<Item>)> = Vec::new();
-        for item in items {
+        let gallery_file = found.get();
+        let mut groups: Vec<(String, Vec<Entry>)> = Vec::new();
+        for item in gallery_file {
             match groups.iter_mut().find(|(name, _)| *name == item.group) {
-                Some((_, items)) => items.push(item),
+                Some((_, gallery_file)) => gallery_file.push(item),
                 None => groups.push((item.group.clone(), vec![item])),
             }
         }
         let groups: Vec<_> = groups
             .into_iter()
-            .map(|(name, items)| {
-                let items: Vec<_> = items.into_iter().map(|item| row(i18n, item)).collect();
+            .map(|(name, gallery_file)| {
+                let gallery_file: Vec<_> = gallery_file.into_iter().map(|item| row(i18n, item)).collect();
                 view! {
                     <h3>{text(move || group(i18n, &name))}</h3>
-                    <ul class="gallery">{items}</ul>
+                    <ul class="gallery">{gallery_file}</ul>
                 }
             })
             .collect();
@@ -120,7 +120,7 @@ fn List() -> impl IntoView {
 }
 
 /// Samples of a step, and how large each is.
-pub fn sizes(i18n: Words, item: &Item) -> String {
+pub fn sizes(i18n: Words, item: &Entry) -> String {
     let batch = item.batch.to_string();
     let sample = match (item.seq, &item.sample) {
         (Some(seq), _) => t_string!(i18n, recorded.tokens, count = grouped(seq)),
@@ -131,7 +131,7 @@ pub fn sizes(i18n: Words, item: &Item) -> String {
 }
 
 /// A link to a recording: the model, how large it is, what its step takes.
-fn row(i18n: Words, item: Item) -> AnyView {
+fn row(i18n: Words, item: Entry) -> AnyView {
     let store = Store::get();
     let id = item.id.clone();
     let address = move || {

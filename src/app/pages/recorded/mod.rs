@@ -1,11 +1,11 @@
 //! `/recorded`: what a training step takes that PyTorch ran without a GPU, and a gallery of such recordings.
 
 mod controls;
-mod desk;
 mod export;
 mod facts;
 mod gallery;
-mod items;
+mod gallery_file;
+mod page;
 mod results;
 mod words;
 
@@ -14,13 +14,13 @@ use leptos::prelude::*;
 use crate::pages::plan::taken;
 use crate::widgets::dropped;
 use controls::Controls;
-use desk::Desk;
+use page::RecordedState;
 use results::Results;
 
 /// The recording and what may change under it at the left, what it takes at the right, like any model.
 #[component]
 pub fn RecordedPage() -> impl IntoView {
-    Desk::provide();
+    RecordedState::provide();
     view! {
         <div class="plan recorded" {..dropped(taken())}>
             <Controls />

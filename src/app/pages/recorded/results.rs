@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 
-use super::desk::{Desk, State};
 use super::export::ExportCard;
 use super::gallery::Gallery;
+use super::page::{RecordedState, State};
 use super::words;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::pages::plan::{BreakdownCard, Figures, MemoryBar, Peak, TimelinePanel, VerdictLine, Warnings};
@@ -15,11 +15,11 @@ use crate::simulation::Simulation;
 #[component]
 pub fn Results() -> impl IntoView {
     let i18n = use_i18n();
-    let desk = Desk::get();
+    let page = RecordedState::get();
     let simulation = Simulation::get();
     let has_run = Memo::new(move |_| simulation.id().is_some());
     let shown = part(move || {
-        let state = desk.state.get();
+        let state = page.state.get();
         Some(match (state, has_run.get()) {
             (State::Nothing, _) => view! { <Gallery /> }.into_any(),
             (State::Fault(fault), _) => view! {
@@ -39,7 +39,7 @@ pub fn Results() -> impl IntoView {
             id="results"
             tabindex="-1"
             aria-label=move || t_string!(i18n, plan.results)
-            aria-busy=text(move || desk.state.with(|state| *state == State::Coming).to_string())
+            aria-busy=text(move || page.state.with(|state| *state == State::Coming).to_string())
         >
             {shown}
         </main>

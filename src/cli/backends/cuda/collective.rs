@@ -15,7 +15,7 @@ use super::job::{fill, numbers};
 use super::memory::Buffer;
 use super::peer::{copy, timed};
 use crate::backends::{Prepared, Refusal};
-use crate::kernels::reference::{Place, Reader};
+use crate::kernels::reference::{Reader, TensorIndex};
 use crate::kernels::work::{Element, Work};
 
 /// Function that returns the text for a status.
@@ -198,8 +198,8 @@ impl Collective<'_> {
 }
 
 impl Reader for Collective<'_> {
-    fn read(&mut self, place: Place, start: u64, count: u64) -> Result<Vec<f32>, String> {
-        let (Place::Input(i) | Place::Output(i)) = place;
+    fn read(&mut self, place: TensorIndex, start: u64, count: u64) -> Result<Vec<f32>, String> {
+        let (TensorIndex::Input(i) | TensorIndex::Output(i)) = place;
         let width = self.precision.width();
         let bytes = self.members[i].got.read(start * width, count * width)?;
         Ok(numbers(&bytes, Element::Own.precision(self.precision)))

@@ -9,7 +9,7 @@ use super::job::{fill, numbers};
 use super::memory::{Buffer, HostBuffer};
 use crate::backends::{Prepared, Refusal};
 use crate::kernels::random;
-use crate::kernels::reference::{Place, Reader};
+use crate::kernels::reference::{Reader, TensorIndex};
 use crate::kernels::work::{Fill, Work};
 
 struct HostCopy<'a> {
@@ -68,7 +68,7 @@ impl HostCopy<'_> {
 }
 
 impl Reader for HostCopy<'_> {
-    fn read(&mut self, _: Place, start: u64, count: u64) -> Result<Vec<f32>, String> {
+    fn read(&mut self, _: TensorIndex, start: u64, count: u64) -> Result<Vec<f32>, String> {
         if self.to_card {
             let bytes = self.card.read(start * 4, count * 4)?;
             return Ok(numbers(&bytes, Some(Precision::Fp32)));

@@ -8,7 +8,7 @@ use super::memory::Buffer;
 use super::{Cuda, attention, own};
 use crate::backends::{Prepared, Refusal};
 use crate::kernels::random;
-use crate::kernels::reference::{Place, Reader};
+use crate::kernels::reference::{Reader, TensorIndex};
 use crate::kernels::work::{Element, Fill, Input, Work};
 
 /// One copy of a kernel's tensors.
@@ -163,11 +163,11 @@ fn product<'a>(cuda: &'a Cuda, kernel: &Kernel, precision: Precision, sets: &[Te
 }
 
 impl Reader for Job<'_> {
-    fn read(&mut self, place: Place, start: u64, count: u64) -> Result<Vec<f32>, String> {
+    fn read(&mut self, place: TensorIndex, start: u64, count: u64) -> Result<Vec<f32>, String> {
         let set = &self.sets[0];
         let (buffer, element) = match place {
-            Place::Input(i) => (&set.inputs[i], self.work.inputs[i].element),
-            Place::Output(i) => (&set.outputs[i], self.work.outputs[i].element),
+            TensorIndex::Input(i) => (&set.inputs[i], self.work.inputs[i].element),
+            TensorIndex::Output(i) => (&set.outputs[i], self.work.outputs[i].element),
         };
         let width = element.width(self.precision);
         let bytes = buffer.read(start * width, count * width)?;

@@ -9,7 +9,7 @@ use super::device::Card;
 use super::job::{fill, numbers};
 use super::memory::Buffer;
 use crate::backends::{Prepared, Refusal};
-use crate::kernels::reference::{Place, Reader};
+use crate::kernels::reference::{Reader, TensorIndex};
 use crate::kernels::work::Work;
 
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED` and `CUDA_ERROR_PEER_ACCESS_NOT_ENABLED`.
@@ -105,8 +105,8 @@ pub fn copy(from: &Card, source: &Buffer, to: &Card, target: &Buffer) -> Result<
 }
 
 impl Reader for PeerCopy<'_> {
-    fn read(&mut self, place: Place, start: u64, count: u64) -> Result<Vec<f32>, String> {
-        let (Place::Input(i) | Place::Output(i)) = place;
+    fn read(&mut self, place: TensorIndex, start: u64, count: u64) -> Result<Vec<f32>, String> {
+        let (TensorIndex::Input(i) | TensorIndex::Output(i)) = place;
         let bytes = self.ways[i].target.read(start * 4, count * 4)?;
         Ok(numbers(&bytes, Some(Precision::Fp32)))
     }

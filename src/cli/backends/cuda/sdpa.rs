@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use vramscope_benchmark::Precision;
 
-use super::cudnn::{Graph, Kind, Library, Place, Plan, Pointwise, Reduce, Tensor, packed};
+use super::cudnn::{Graph, Kind, Library, Plan, Pointwise, Reduce, Tensor, TensorStorage, packed};
 use crate::backends::Refusal;
 use crate::kernels::work::Extents;
 
@@ -62,7 +62,7 @@ impl Attention {
         let e = &self.extents;
         let extents = [e.batch as i64, heads as i64, e.length as i64, e.width as i64];
         self.graph
-            .tensor(Place::Memory(number), self.kind, extents, packed(extents))
+            .tensor(TensorStorage::Memory(number), self.kind, extents, packed(extents))
     }
 
     /// A tensor in memory with its last two axes exchanged.
@@ -70,11 +70,12 @@ impl Attention {
         let e = &self.extents;
         let extents = [e.batch as i64, heads as i64, e.length as i64, e.width as i64];
         let [extents, steps] = Tensor::turned(extents, packed(extents));
-        self.graph.tensor(Place::Memory(number), self.kind, extents, steps)
+        self.graph
+            .tensor(TensorStorage::Memory(number), self.kind, extents, steps)
     }
 
     /// A tensor with one number per query.
-    fn per_query(&mut self, place: Place) -> Result<Tensor, Refusal> {
+    fn per_query(&mut self, place: TensorStorage) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, e.heads as i64, e.length as i64, 1];
         self.graph.tensor(place, Kind::Float, extents, packed(extents))
@@ -84,7 +85,8 @@ impl Attention {
     fn pairs(&mut self, kind: Kind) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, e.heads as i64, e.length as i64, e.length as i64];
-        self.graph.tensor(Place::Virtual, kind, extents, packed(extents))
+        self.graph
+            .tensor(TensorStorage::Virtual, kind, extents, packed(extents))
     }
 
     /// A transposed intermediate tensor of pairs in the kernel's type, for a product.
@@ -92,7 +94,7 @@ impl Attention {
         let e = &self.extents;
         let extents = [e.batch as i64, e.heads as i64, e.length as i64, e.length as i64];
         let [extents, steps] = Tensor::turned(extents, packed(extents));
-        self.graph.tensor(Place::Virtual, self.kind, extents, steps)
+        self.graph.tensor(TensorStorage::Virtual, self.kind, extents, steps)
     }
 
     fn scaled(&mut self, scores: Tensor) -> Result<Tensor, Refusal> {
@@ -137,17 +139,21 @@ pub fn forward(
     let scores = a.scaled(scores)?;
     let scores = a.masked(scores)?;
 
-    let highest = a.per_query(Place::Virtual)?;
+    let highest = a.per_query(TensorStorage::Virtual)?;
     let highest = a.graph.reduce(Reduce::Highest, scores, highest)?;
     let below = a.pairs(Kind::Float)?;
     let below = a.graph.pointwise(Pointwise::Subtract, &[scores, highest], below)?;
     let power = a.pairs(Kind::Float)?;
     let power = a.graph.pointwise(Pointwise::Exponential, &[below], power)?;
-    let sum = a.per_query(Place::Virtual)?;
+    let sum = a.per_query(TensorStorage::Virtual)?;
     let sum = a.graph.reduce(Reduce::Sum, power, sum)?;
-    let logarithm = a.per_query(Place::Virtual)?;
+    let logarithm = a.per_query(TensorStorage::Virtual)?;
     let logarithm = a.graph.pointwise(Pointwise::Logarithm, &[sum], logarithm)?;
-    let sums = a.per_query(if with_sums { Place::Memory(SUMS) } else { Place::Virtual })?;
+    let sums = a.per_query(if with_sums {
+        TensorStorage::Memory(SUMS)
+    } else {
+        TensorStorage::Virtual
+    })?;
     a.graph.pointwise(Pointwise::Add, &[highest, logarithm], sums)?;
     let probability = a.pairs(a.kind)?;
     let probability = a.graph.pointwise(Pointwise::Divide, &[power, sum], probability)?;
@@ -172,7 +178,7 @@ pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -
     let value = a.columns(VALUE, heads)?;
     let output = a.rows(OUTPUT, heads)?;
     let upstream = a.rows(OUTPUT_GRADIENT, heads)?;
-    let sums = a.per_query(Place::Memory(SUMS))?;
+    let sums = a.per_query(TensorStorage::Memory(SUMS))?;
 
     // Dot product of result and gradient for each query.
     let e = &extents;
@@ -183,12 +189,12 @@ pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -
         shape[1] * shape[3],
         1,
     ];
-    let product = a.graph.tensor(Place::Virtual, Kind::Float, shape, wide)?;
+    let product = a.graph.tensor(TensorStorage::Virtual, Kind::Float, shape, wide)?;
     let product = a.graph.pointwise(Pointwise::Multiply, &[upstream, output], product)?;
-    let per_query = a.per_query(Place::Virtual)?;
+    let per_query = a.per_query(TensorStorage::Virtual)?;
     let per_query = a.graph.reduce(Reduce::Sum, product, per_query)?;
     let one = a.graph.value(1.0)?;
-    let products = a.per_query(Place::Memory(PRODUCTS))?;
+    let products = a.per_query(TensorStorage::Memory(PRODUCTS))?;
     let products = a.graph.pointwise(Pointwise::Multiply, &[per_query, one], products)?;
 
     // Recompute the probabilities, then the gradient of the values.
@@ -225,11 +231,13 @@ pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -
     a.graph.product(turned, query, key_gradient)?;
 
     // Gradient of the queries, accumulated in fp32.
-    let key_rows = a.graph.tensor(Place::Virtual, Kind::Float, shape, packed(shape))?;
+    let key_rows = a
+        .graph
+        .tensor(TensorStorage::Virtual, Kind::Float, shape, packed(shape))?;
     let key_rows = a.graph.reshape(key, key_rows)?;
     let sum = a
         .graph
-        .tensor(Place::Memory(QUERY_SUMS), Kind::Float, shape, packed(shape))?;
+        .tensor(TensorStorage::Memory(QUERY_SUMS), Kind::Float, shape, packed(shape))?;
     let sum = a.graph.product(of_score, key_rows, sum)?;
     let query_gradient = a.rows(QUERY_GRADIENT, heads)?;
     a.graph.pointwise(Pointwise::Identity, &[sum], query_gradient)?;

@@ -3,7 +3,7 @@
 use vramscope_benchmark::{Kernel, Layout, Pass};
 use vramscope_engine::attention::Algorithm;
 
-use super::gpu::{Source, Step};
+use super::gpu::{EnqueuedKernel, Source};
 use super::job::{Job, grid, numbers};
 use super::steps::{PRODUCT, tiles, turned};
 use crate::backends::Refusal;
@@ -47,7 +47,7 @@ impl Job<'_> {
         let (scores, shares) = (pairs()?, pairs()?);
         let spare = self.spare()?;
         let [query, key, value] = [0, 1, 2].map(|i| &self.inputs[i]);
-        let product = |layout, [m, n, k]: [u64; 3], buffers: [&wgpu::Buffer; 3]| -> Result<Step, Refusal> {
+        let product = |layout, [m, n, k]: [u64; 3], buffers: [&wgpu::Buffer; 3]| -> Result<EnqueuedKernel, Refusal> {
             let [left, right, result] = buffers;
             gpu.step(
                 PRODUCT,

@@ -67,7 +67,7 @@ pub struct Given {
 }
 
 /// A kernel that can be enqueued.
-pub struct Step {
+pub struct EnqueuedKernel {
     pub(super) pipeline: wgpu::ComputePipeline,
     pub(super) bindings: wgpu::BindGroup,
     pub(super) groups: [u32; 3],
@@ -156,7 +156,7 @@ impl Gpu {
         buffers: [&wgpu::Buffer; 4],
         numbers: Given,
         groups: [u32; 3],
-    ) -> Result<Step, Refusal> {
+    ) -> Result<EnqueuedKernel, Refusal> {
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let kind = wgpu::BindingType::Buffer {
             ty: wgpu::BufferBindingType::Storage { read_only: false },
@@ -212,7 +212,7 @@ impl Gpu {
             entries: &bound,
         });
         match pollster::block_on(scope.pop()) {
-            None => Ok(Step {
+            None => Ok(EnqueuedKernel {
                 pipeline,
                 bindings,
                 groups,

@@ -7,7 +7,7 @@ use vramscope_benchmark::{Class, Implementation, Kernel, Precision, Timer};
 use super::gpu::Gpu;
 use crate::backends::{Prepared, Refusal};
 use crate::kernels::random;
-use crate::kernels::reference::{Place, Reader};
+use crate::kernels::reference::{Reader, TensorIndex};
 use crate::kernels::work::{Fill, Work};
 
 struct HostCopy<'a> {
@@ -103,7 +103,7 @@ impl HostCopy<'_> {
 }
 
 impl Reader for HostCopy<'_> {
-    fn read(&mut self, _: Place, start: u64, count: u64) -> Result<Vec<f32>, String> {
+    fn read(&mut self, _: TensorIndex, start: u64, count: u64) -> Result<Vec<f32>, String> {
         let bytes = match (self.to_adapter, self.pinned) {
             (true, _) => self.gpu.read(&self.adapter, start * 4, count * 4)?,
             (false, pinned) => {

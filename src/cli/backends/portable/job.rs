@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use vramscope_benchmark::{Class, Implementation, Kernel, Precision, Timer};
 
-use super::gpu::{Given, Gpu, Source, Step};
+use super::gpu::{EnqueuedKernel, Given, Gpu, Source};
 use crate::backends::{Prepared, Refusal};
 use crate::kernels::random;
-use crate::kernels::reference::{Place, Reader};
+use crate::kernels::reference::{Reader, TensorIndex};
 use crate::kernels::work::{Fill, Work};
 
 /// Largest number of workgroups along one dimension, which every adapter supports.
@@ -25,7 +25,7 @@ pub(super) struct Job<'a> {
     pub(super) outputs: Vec<wgpu::Buffer>,
     /// Bytes of allocations beyond inputs and outputs.
     pub(super) extra: u64,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<EnqueuedKernel>,
     pub(super) name: String,
     kernel: Kernel,
 }
@@ -142,7 +142,7 @@ impl Job<'_> {
     }
 
     /// Submits the steps `launches` times and waits, between two timestamps if there is a clock.
-    fn submit(&self, steps: &[Step], launches: u32, clock: Option<&wgpu::QuerySet>) -> Result<(), Refusal> {
+    fn submit(&self, steps: &[EnqueuedKernel], launches: u32, clock: Option<&wgpu::QuerySet>) -> Result<(), Refusal> {
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
             label: None,
@@ -190,10 +190,10 @@ impl Job<'_> {
 }
 
 impl Reader for Job<'_> {
-    fn read(&mut self, place: Place, start: u64, count: u64) -> Result<Vec<f32>, String> {
+    fn read(&mut self, place: TensorIndex, start: u64, count: u64) -> Result<Vec<f32>, String> {
         let (buffer, element) = match place {
-            Place::Input(i) => (&self.inputs[i], self.work.inputs[i].element),
-            Place::Output(i) => (&self.outputs[i], self.work.outputs[i].element),
+            TensorIndex::Input(i) => (&self.inputs[i], self.work.inputs[i].element),
+            TensorIndex::Output(i) => (&self.outputs[i], self.work.outputs[i].element),
         };
         let precision = element.precision(self.precision).unwrap_or(Precision::Fp32);
         let width = precision.width();

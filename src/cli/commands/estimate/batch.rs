@@ -56,14 +56,14 @@ fn predict_row(row: &Row, card: &Card) -> Result<(Report, Option<Milliseconds>),
 pub struct Line<'a> {
     i: usize,
     #[serde(flatten)]
-    answer: Answer<'a>,
+    answer: CaseOutcome<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<Milliseconds>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answer<'a> {
+enum CaseOutcome<'a> {
     Predicted(Prediction<'a>),
     Failed { error: &'a str },
 }
@@ -77,8 +77,8 @@ impl<'a> Line<'a> {
         ms: Option<Milliseconds>,
     ) -> Self {
         let answer = match report {
-            Ok(report) => Answer::Predicted(report.borrow().prediction(outside)),
-            Err(error) => Answer::Failed { error },
+            Ok(report) => CaseOutcome::Predicted(report.borrow().prediction(outside)),
+            Err(error) => CaseOutcome::Failed { error },
         };
         Self { i, answer, ms }
     }

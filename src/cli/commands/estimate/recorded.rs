@@ -115,7 +115,7 @@ fn play(source: &Source, run: Run) -> Result<Played, Failure> {
 #[derive(Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]
-    memory: recording::Answer<'a>,
+    memory: recording::RecordedDocument<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<Milliseconds>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! `vramscope estimate` for one setup.
 
 use vramscope_engine::verdict::Fit;
-use vramscope_time::{Asked, Estimate as Answer, Run};
+use vramscope_time::{Asked, Estimate as EstimateDocument, Run};
 
 use super::Estimate;
 use super::batch::Line;
@@ -50,7 +50,7 @@ impl Estimate {
                 let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
                 let (ms, time) = time.unzip();
                 let memory = report.answer((&model, &setup), target, outside);
-                output::print_json(&Answer { memory, ms, time })
+                output::print_json(&EstimateDocument { memory, ms, time })
             }
             Format::Jsonl => output::print_line(&Line::new(0, &Ok(report), outside, time.map(|(ms, _)| ms))),
         }

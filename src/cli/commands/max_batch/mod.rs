@@ -129,7 +129,7 @@ impl MaxBatch {
                 };
                 output::print(&answer.render(terminal::width()))
             }
-            Format::Json => output::print_json(&Answer::new(&asked, &found, self.steps)),
+            Format::Json => output::print_json(&MaxBatchDocument::new(&asked, &found, self.steps)),
             Format::Jsonl => output::print_line(&Line::new(0, &Ok(found.max_batch))),
         }
     }
@@ -224,7 +224,7 @@ impl<'a> Line<'a> {
 
 /// The whole answer for one setup.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct MaxBatchDocument<'a> {
     model: &'a str,
     setup: &'a Setup,
     limit: Bytes,
@@ -246,7 +246,7 @@ struct Try {
     stopped: Option<String>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> MaxBatchDocument<'a> {
     fn new(asked: &'a Asked<'_>, found: &'a Found, steps: u64) -> Self {
         Self {
             model: &asked.model.name,

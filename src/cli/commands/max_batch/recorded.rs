@@ -20,7 +20,7 @@ const BATCH: &str = "batch";
 
 /// Answer as JSON.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct RecordedMaxBatch<'a> {
     model: &'a str,
     sizes: Vec<(String, u64)>,
     limit: Bytes,
@@ -108,7 +108,7 @@ impl MaxBatch {
                 };
                 output::print(&answer.render(terminal::width()))
             }
-            Format::Json => output::print_json(&Answer {
+            Format::Json => output::print_json(&RecordedMaxBatch {
                 model,
                 sizes,
                 limit,

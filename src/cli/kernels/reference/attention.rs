@@ -4,7 +4,7 @@ use vramscope_benchmark::{Check, Kernel, Pass};
 use vramscope_engine::attention::Algorithm;
 
 use super::rows::{seen, softmax};
-use super::{And, Given, Pairs, Place, Reader, places, rounding};
+use super::{And, Given, Pairs, Reader, TensorIndex, places, rounding};
 use crate::kernels::random;
 use crate::kernels::work::Extents;
 
@@ -136,7 +136,7 @@ impl Reference<'_> {
         pairs: &mut Pairs,
     ) -> Result<(), String> {
         let width = self.extents.width;
-        let results = reader.read(Place::Output(output), row * width, width)?;
+        let results = reader.read(TensorIndex::Output(output), row * width, width)?;
         results
             .into_iter()
             .zip(expected)
@@ -190,7 +190,7 @@ impl Reference<'_> {
                 self.sum_of_value_gradients(head, &upstream, reader, &mut pairs)?;
                 continue;
             };
-            let results = reader.read(Place::Output(0), head * e.length * e.width, e.length * e.width)?;
+            let results = reader.read(TensorIndex::Output(0), head * e.length * e.width, e.length * e.width)?;
             for key in places(e.length, 4) {
                 let (of_key, of_value) = (self.row(KEY, head, key), self.row(VALUE, head, key));
                 let width = e.width as usize;
@@ -240,7 +240,7 @@ impl Reference<'_> {
                 Ok(Some((0..length).map(computed).collect()))
             }
             _ => {
-                let sums = reader.read(Place::Output(1), head * length, length)?;
+                let sums = reader.read(TensorIndex::Output(1), head * length, length)?;
                 Ok(Some(sums.into_iter().map(|sum| Row::Sum(f64::from(sum))).collect()))
             }
         }
@@ -256,7 +256,11 @@ impl Reference<'_> {
         pairs: &mut Pairs,
     ) -> Result<(), String> {
         let (length, width) = (self.extents.length, self.extents.width as usize);
-        let rows = reader.read(Place::Output(4), head * length * width as u64, length * width as u64)?;
+        let rows = reader.read(
+            TensorIndex::Output(4),
+            head * length * width as u64,
+            length * width as u64,
+        )?;
         let mut sums = vec![0.0; width];
         for row in rows.chunks(width) {
             sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += f64::from(*x));

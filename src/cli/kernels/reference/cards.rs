@@ -2,7 +2,7 @@
 
 use vramscope_benchmark::{Check, Class, Kernel};
 
-use super::{Given, Pairs, Place, Reader, places, rounding};
+use super::{Given, Pairs, Reader, TensorIndex, places, rounding};
 
 /// Number of ranges that are compared on each card, and their length in elements.
 const RUNS: u64 = 24;
@@ -15,7 +15,7 @@ pub(super) fn cards(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader)
         // One more range if the output consists of parts, so that each part is checked.
         for start in places(output.elements.saturating_sub(RUN - 1), RUNS) {
             let count = output.elements.min(RUN);
-            let results = reader.read(Place::Output(card), start, count)?;
+            let results = reader.read(TensorIndex::Output(card), start, count)?;
             for (place, result) in (start..).zip(results) {
                 pairs.push(result, expected(kernel, given, cards, card as u64, place));
             }

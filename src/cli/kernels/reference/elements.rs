@@ -2,7 +2,7 @@
 
 use vramscope_benchmark::{Check, Class, Kernel, Pass, Precision};
 
-use super::{And, Given, Pairs, Place, Reader, places, rounding};
+use super::{And, Given, Pairs, Reader, TensorIndex, places, rounding};
 use crate::kernels::random;
 use crate::kernels::work::Element;
 
@@ -46,10 +46,10 @@ pub(super) fn tolerance(precision: Precision) -> f64 {
 }
 
 /// Expected elements at index `i` of each tensor that the kernel writes.
-fn expected(kernel: &Kernel, given: &Given<'_>, i: u64) -> Vec<(Place, f64)> {
+fn expected(kernel: &Kernel, given: &Given<'_>, i: u64) -> Vec<(TensorIndex, f64)> {
     let x = |input: usize| given.at(input, i);
     let backward = kernel.pass == Some(Pass::Backward);
-    let one = |value: f64| vec![(Place::Output(0), value)];
+    let one = |value: f64| vec![(TensorIndex::Output(0), value)];
     match kernel.class {
         Class::Gelu if backward => one(x(0) * gelu(x(1))[1]),
         Class::Gelu => one(gelu(x(0))[0]),
@@ -61,8 +61,8 @@ fn expected(kernel: &Kernel, given: &Given<'_>, i: u64) -> Vec<(Place, f64)> {
             // Inputs: gradient of the result, gate, up.
             let [value, slope] = silu(x(1));
             vec![
-                (Place::Output(0), x(0) * x(2) * slope),
-                (Place::Output(1), x(0) * value),
+                (TensorIndex::Output(0), x(0) * x(2) * slope),
+                (TensorIndex::Output(1), x(0) * value),
             ]
         }
         Class::SiluMul => one(silu(x(0))[0] * x(1)),
@@ -80,24 +80,24 @@ fn expected(kernel: &Kernel, given: &Given<'_>, i: u64) -> Vec<(Place, f64)> {
             let drawn = (random::draw(i, Numbers::DROPOUT_SEED) + 1.0) * 0.5;
             let kept = if drawn >= Numbers::DROPPED { 1.0 } else { 0.0 };
             let value = x(0) * kept / f64::from(1.0 - Numbers::DROPPED);
-            vec![(Place::Output(0), value), (Place::Output(1), kept)]
+            vec![(TensorIndex::Output(0), value), (TensorIndex::Output(1), kept)]
         }
         Class::TransposeCopy => one(given.at(0, transposed(kernel, i))),
-        Class::ForeachScale => vec![(Place::Input(0), x(0) * f64::from(Numbers::FACTOR))],
+        Class::ForeachScale => vec![(TensorIndex::Input(0), x(0) * f64::from(Numbers::FACTOR))],
         Class::ForeachLerp => {
             let value = x(0) + f64::from(Numbers::WEIGHT) * (x(1) - x(0));
-            vec![(Place::Input(0), value)]
+            vec![(TensorIndex::Input(0), value)]
         }
         Class::ForeachAddcdiv => {
             let value = x(0) + f64::from(Numbers::VALUE) * x(1) / x(2);
-            vec![(Place::Input(0), value)]
+            vec![(TensorIndex::Input(0), value)]
         }
         _ => {
             let after = adamw([0, 1, 2, 3].map(x));
             [0, 2, 3]
                 .into_iter()
                 .zip(after)
-                .map(|(input, value)| (Place::Input(input), value))
+                .map(|(input, value)| (TensorIndex::Input(input), value))
                 .collect()
         }
     }
@@ -124,7 +124,7 @@ pub(super) fn elements(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Read
         _ => own,
     };
     // Outputs may differ in magnitude from tensor to tensor, so each is compared separately.
-    let mut written: Vec<(Place, Pairs)> = Vec::new();
+    let mut written: Vec<(TensorIndex, Pairs)> = Vec::new();
     for start in places(elements.saturating_sub(63), 64) {
         let count = elements.min(64);
         let expected: Vec<_> = (start..start + count).map(|i| expected(kernel, given, i)).collect();
@@ -152,7 +152,7 @@ pub(super) fn norms(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader)
     let mut pairs = Pairs::default();
     for tensor in places(tensors, if elements > 1 << 20 { 2 } else { 6 }) {
         let squares = (tensor * elements..(tensor + 1) * elements).map(|i| given.at(0, i) * given.at(0, i));
-        let result = reader.read(Place::Output(0), tensor, 1)?[0];
+        let result = reader.read(TensorIndex::Output(0), tensor, 1)?[0];
         pairs.push(result, squares.sum::<f64>().sqrt());
     }
     Ok(pairs.check(HOW, 1e-5))

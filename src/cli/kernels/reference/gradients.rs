@@ -4,7 +4,7 @@ use vramscope_benchmark::{Check, Class, Kernel, Pass};
 
 use super::elements::tolerance;
 use super::rows::{ROWS, subnormal};
-use super::{And, Given, Pairs, Place, Reader, places, rounding};
+use super::{And, Given, Pairs, Reader, TensorIndex, places, rounding};
 
 const COLUMNS: &str = "fp64 on the CPU, rows and columns drawn at random";
 
@@ -25,7 +25,7 @@ pub(super) fn rows_backward(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn
             }
             class => norm_backward(class, given, row, &gradient, &left),
         };
-        let results = reader.read(Place::Output(0), row * columns, columns)?;
+        let results = reader.read(TensorIndex::Output(0), row * columns, columns)?;
         results
             .into_iter()
             .zip(expected)
@@ -85,9 +85,9 @@ fn weights(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Resul
             weight += gradient * (given.at(1, row * columns + column) - mean) * scale;
             bias += gradient;
         }
-        of_weight.push(reader.read(Place::Output(1), column, 1)?[0], weight);
+        of_weight.push(reader.read(TensorIndex::Output(1), column, 1)?[0], weight);
         if made == 3 {
-            of_bias.push(reader.read(Place::Output(2), column, 1)?[0], bias);
+            of_bias.push(reader.read(TensorIndex::Output(2), column, 1)?[0], bias);
         }
     }
     // Sums of many terms of either sign: the result may be small compared with the terms.
@@ -104,7 +104,7 @@ pub(super) fn choices(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reade
     let mut pairs = Pairs::default();
     if (kernel.class, backward) == (Class::Nll, false) {
         let sum: f64 = (0..rows).map(|row| -given.at(1, row * columns + label(row))).sum();
-        pairs.push(reader.read(Place::Output(0), 0, 1)?[0], sum / rows as f64);
+        pairs.push(reader.read(TensorIndex::Output(0), 0, 1)?[0], sum / rows as f64);
         return Ok(pairs.check("fp64 on the CPU, all rows", 1e-5));
     }
     let mut added: u64 = 1;
@@ -127,7 +127,7 @@ pub(super) fn choices(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reade
                 (label(row) * columns, (0..columns).map(of).collect())
             }
         };
-        let results = reader.read(Place::Output(0), start, columns)?;
+        let results = reader.read(TensorIndex::Output(0), start, columns)?;
         results
             .into_iter()
             .zip(expected)

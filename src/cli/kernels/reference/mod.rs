@@ -16,7 +16,7 @@ use super::work::{Fill, Work};
 
 /// A tensor of a kernel, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TensorIndex {
     /// An input, in its state after the kernel ran.
     Input(usize),
     /// An output.
@@ -29,7 +29,7 @@ pub trait Reader {
     ///
     /// # Errors
     /// The driver's message.
-    fn read(&mut self, place: Place, start: u64, count: u64) -> Result<Vec<f32>, String>;
+    fn read(&mut self, place: TensorIndex, start: u64, count: u64) -> Result<Vec<f32>, String>;
 }
 
 /// Compares a kernel's results with the reference; `None` if the kernel has no results.
@@ -160,7 +160,7 @@ fn copied(given: &Given<'_>, reader: &mut dyn Reader) -> Result<Check, String> {
     // Compare runs of 64 elements, so that few reads compare many elements.
     for start in places(elements.saturating_sub(63), 64) {
         let count = elements.min(64);
-        for (i, value) in (start..).zip(reader.read(Place::Output(0), start, count)?) {
+        for (i, value) in (start..).zip(reader.read(TensorIndex::Output(0), start, count)?) {
             pairs.push(value, given.at(0, i));
         }
     }
@@ -191,7 +191,7 @@ fn product(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) -> Resul
             let line: Vec<f64> = (0..k).map(|i| left(matrix, row, i)).collect();
             for (&column, values) in columns.iter().zip(&drawn) {
                 let sum = line.iter().zip(values).map(|(a, b)| a * b).sum();
-                let result = reader.read(Place::Output(0), (matrix * m + row) * n + column, 1)?;
+                let result = reader.read(TensorIndex::Output(0), (matrix * m + row) * n + column, 1)?;
                 pairs.push(result[0], sum);
             }
         }

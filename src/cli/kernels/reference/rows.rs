@@ -3,7 +3,7 @@
 use vramscope_benchmark::{Check, Class, Kernel, Precision};
 
 use super::elements::{HOW, tolerance};
-use super::{Given, Pairs, Place, Reader, places};
+use super::{Given, Pairs, Reader, TensorIndex, places};
 use crate::kernels::work::Extents;
 
 /// Epsilon that both norms add to the variance.
@@ -18,10 +18,10 @@ pub(super) fn rows(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) 
     for row in places(rows, 12) {
         let given_row: Vec<f64> = (0..columns).map(|i| given.at(0, row * columns + i)).collect();
         if kernel.class == Class::SumRows {
-            pairs.push(reader.read(Place::Output(0), row, 1)?[0], given_row.iter().sum());
+            pairs.push(reader.read(TensorIndex::Output(0), row, 1)?[0], given_row.iter().sum());
             continue;
         }
-        let results = reader.read(Place::Output(0), row * columns, columns)?;
+        let results = reader.read(TensorIndex::Output(0), row * columns, columns)?;
         let expected = match kernel.class {
             Class::LayerNorm | Class::RmsNorm => normed(kernel.class, given, &given_row),
             Class::Softmax => softmax(&given_row),
@@ -34,7 +34,7 @@ pub(super) fn rows(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn Reader) 
             _ => {
                 let label = given.at(1, row) as usize;
                 let mut gradient = softmax(&given_row);
-                losses.push(reader.read(Place::Output(1), row, 1)?[0], -gradient[label].ln());
+                losses.push(reader.read(TensorIndex::Output(1), row, 1)?[0], -gradient[label].ln());
                 gradient[label] -= 1.0;
                 // Gradient of the mean over rows, scaled back so that the label's element does not dominate the others.
                 gradient.iter().map(|g| g / rows as f64).collect()
@@ -70,7 +70,7 @@ pub(super) fn column_sums(kernel: &Kernel, given: &Given<'_>, reader: &mut dyn R
     let mut pairs = Pairs::default();
     for column in places(columns, 6) {
         let sum = (0..rows).map(|row| given.at(0, row * columns + column)).sum();
-        pairs.push(reader.read(Place::Output(0), column, 1)?[0], sum);
+        pairs.push(reader.read(TensorIndex::Output(0), column, 1)?[0], sum);
     }
     Ok(pairs.check("fp64 on the CPU, columns drawn at random", tolerance(given.precision)))
 }

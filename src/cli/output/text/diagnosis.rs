@@ -1,7 +1,7 @@
 //! Formats a diagnosis as text.
 
 use vramscope_diagnose::snapshot::Summary;
-use vramscope_diagnose::{Evidence, Finding, Fixes, Piece, Standing, Step, words};
+use vramscope_diagnose::{Action, Confidence, Evidence, Finding, Fixes, Piece, words};
 use vramscope_engine::Report;
 use vramscope_engine::format::{difference, share};
 use vramscope_engine::units::Bytes;
@@ -144,7 +144,7 @@ fn about(evidence: &Evidence) -> String {
 }
 
 /// Formats a finding; actions of earlier findings are not repeated.
-fn render(finding: &Finding, told: &mut Vec<Step>, width: usize) -> String {
+fn render(finding: &Finding, told: &mut Vec<Action>, width: usize) -> String {
     let style = paint::standing(finding.standing);
     let label = finding.standing.label().to_uppercase();
     let row = format!("course {}", finding.row());
@@ -172,7 +172,7 @@ fn render(finding: &Finding, told: &mut Vec<Step>, width: usize) -> String {
     for line in words::evidence(&finding.cause) {
         out += &lines(&english.say(&line), &indent, "", room);
     }
-    if finding.standing != Standing::RuledOut {
+    if finding.standing != Confidence::RuledOut {
         for step in finding.steps.iter().filter(|step| !told.contains(step)) {
             out += &lines(&english.say(&words::step(*step)), &indent, "→ ", room);
         }

@@ -2,7 +2,7 @@
 //! information is conveyed by colour alone.
 
 use anstyle::{AnsiColor, Style};
-use vramscope_diagnose::Standing;
+use vramscope_diagnose::Confidence;
 use vramscope_engine::report::Severity;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::verdict::Verdict;
@@ -44,13 +44,13 @@ pub fn severity(severity: Severity) -> Style {
 }
 
 /// Colour of a finding's confidence.
-pub fn standing(standing: Standing) -> Style {
+pub fn standing(standing: Confidence) -> Style {
     match standing {
-        Standing::Cause => color(AnsiColor::Red).bold(),
-        Standing::Likely => color(AnsiColor::Yellow).bold(),
-        Standing::Possible => color(AnsiColor::Cyan).bold(),
-        Standing::Note => STRONG,
-        Standing::RuledOut => color(AnsiColor::Green),
+        Confidence::Cause => color(AnsiColor::Red).bold(),
+        Confidence::Likely => color(AnsiColor::Yellow).bold(),
+        Confidence::Possible => color(AnsiColor::Cyan).bold(),
+        Confidence::Note => STRONG,
+        Confidence::RuledOut => color(AnsiColor::Green),
     }
 }
 

@@ -23,7 +23,7 @@ fn a_paste_of_everything_is_taken_apart() {
     let findings = diagnose(&pieces, &Context::default());
     assert!(findings.is_sorted_by_key(|finding| finding.standing));
     // A run that grew until it failed did start with enough memory.
-    assert_eq!(find(&findings, "out-of-capacity").standing, Standing::Possible);
+    assert_eq!(find(&findings, "out-of-capacity").standing, Confidence::Possible);
     let Cause::Leak(growth) = &find(&findings, "leak").cause else {
         panic!()
     };

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use evidence::evidence;
 pub use steps::step;
 
-use super::{Cause, Standing};
+use super::{Cause, Confidence};
 use crate::oom::{Asker, Backend, Site};
 use crate::snapshot::Category;
 use vramscope_engine::format::gib;
@@ -71,8 +71,8 @@ pub(super) fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
 }
 
 /// A finding in one sentence. Causes that are ruled out have a sentence that denies them.
-pub fn title(cause: &Cause, standing: Standing) -> Said {
-    let is_ruled_out = standing == Standing::RuledOut;
+pub fn title(cause: &Cause, standing: Confidence) -> Said {
+    let is_ruled_out = standing == Confidence::RuledOut;
     let key = match cause {
         Cause::OutOfCapacity { .. } => "t_out_of_capacity",
         Cause::OtherProcesses { .. } => "t_other_processes",
@@ -111,7 +111,7 @@ pub fn title(cause: &Cause, standing: Standing) -> Said {
         Cause::ExpandableSegments { serves: Some(true), .. } => "t_expandable_saves",
         Cause::ExpandableSegments { .. } if is_ruled_out => "t_expandable_no",
         Cause::ExpandableSegments { .. } => "t_expandable",
-        Cause::Unforeseen { .. } if standing == Standing::Likely => "t_unforeseen",
+        Cause::Unforeseen { .. } if standing == Confidence::Likely => "t_unforeseen",
         Cause::Unforeseen { .. } => "t_simulated",
     };
     say(key, [])

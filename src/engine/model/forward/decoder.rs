@@ -34,7 +34,7 @@ pub struct Decoder {
 /// A block of a decoder.
 pub trait Block {
     /// Runs the block, [batch, seq, hidden] → [batch, seq, hidden].
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor;
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor;
 }
 
 /// Llama's block: attention and a gated MLP, each after a norm and with a residual connection.
@@ -68,7 +68,7 @@ pub struct Mlp {
 
 /// State that all blocks of one forward share.
 #[derive(Clone)]
-pub struct Shared {
+pub struct BlockContext {
     pub attn: Attention,
     pub mask: Option<Mask>,
     pub cos: Tensor,
@@ -269,7 +269,7 @@ impl Decoder {
         cache: Option<KvCache>,
     ) -> Tensor {
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
-        let shared = Shared {
+        let shared = BlockContext {
             attn: run.attn,
             mask,
             cos,
@@ -296,7 +296,7 @@ impl Decoder {
         let (cos, sin) = t.scope("rotary_emb", || {
             self.rotary.multimodal(t, &embeds, position_ids, layout)
         });
-        let shared = Shared {
+        let shared = BlockContext {
             attn: run.attn,
             mask,
             cos,
@@ -336,10 +336,10 @@ impl Decoder {
         t: &Tape,
         run: &Run,
         embeds: Tensor,
-        (shared, sliding_mask): (Shared, Option<Mask>),
+        (shared, sliding_mask): (BlockContext, Option<Mask>),
         (changed, after): (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
     ) -> Tensor {
-        let sliding = Rc::new(Shared {
+        let sliding = Rc::new(BlockContext {
             mask: sliding_mask,
             ..shared.clone()
         });
@@ -404,7 +404,7 @@ impl Layer {
 }
 
 impl Block for Layer {
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
         drop(x);
@@ -442,7 +442,7 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> (Tensor, Option<Tensor>) {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq] = [x.size(0), x.size(1)];
         let heads = |x: Tensor, norm: Option<usize>| {
             let mut split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);

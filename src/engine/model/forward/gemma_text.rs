@@ -69,7 +69,7 @@ struct SelfAttention {
 }
 
 /// State that all blocks of one kind share in one forward.
-struct Shared {
+struct BlockContext {
     attn: Attention,
     mask: Option<Mask>,
     cos: Tensor,
@@ -192,7 +192,7 @@ impl GemmaText {
             .collect();
         let shared = |slides: bool, mask: &Option<Mask>| {
             let (cos, sin) = &turns[usize::from(slides).min(turns.len() - 1)];
-            Rc::new(Shared {
+            Rc::new(BlockContext {
                 attn: run.attn,
                 mask: mask.clone(),
                 cos: cos.clone(),
@@ -244,7 +244,7 @@ impl Layer {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
         drop(x);
@@ -287,7 +287,7 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> (Tensor, Option<Tensor>) {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq] = [x.size(0), x.size(1)];
         let heads = |x: Tensor| {
             let split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);

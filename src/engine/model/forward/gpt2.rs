@@ -35,7 +35,7 @@ struct SelfAttention {
 }
 
 /// State that all blocks of one forward share.
-struct Shared {
+struct BlockContext {
     attn: Attention,
     mask: Option<Mask>,
     cache: Option<KvCache>,
@@ -82,7 +82,7 @@ impl Gpt2 {
         let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
         let positions = t.scope("wpe", || self.wpe.forward(t, &position_ids));
         let mut h = t.add(&embeds, &positions);
-        let shared = Rc::new(Shared {
+        let shared = Rc::new(BlockContext {
             attn: run.attn,
             mask: nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal),
             cache,
@@ -147,7 +147,7 @@ impl Block {
         Self { ln_1, attn, ln_2, mlp }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("ln_1", || self.ln_1.forward(t, &x));
         let (out, _weights) = t.scope("attn", || self.attn.forward(t, shared, &h));
@@ -160,7 +160,7 @@ impl Block {
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
         let (attn, mask) = (shared.attn, shared.mask.as_ref());
         let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
         let qkv = self.c_attn.forward(t, x);

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::Run;
-use super::decoder::{Block, Layer, Mlp, Shared};
+use super::decoder::{Block, BlockContext, Layer, Mlp};
 use crate::dtype::DType;
 use crate::model::config::{DecoderConfig, MllamaConfig};
 use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, RmsNorm, Rotary};
@@ -60,7 +60,7 @@ pub struct ImageStates {
 
 /// State that all blocks of one forward share.
 struct Context {
-    own: Shared,
+    own: BlockContext,
     image: Option<ImageStates>,
 }
 
@@ -96,7 +96,7 @@ impl MllamaText {
         let position_ids = nn::position_ids(t, &embeds);
         let mask = nn::causal_mask(t, run.attn, &embeds);
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
-        let own = Shared {
+        let own = BlockContext {
             attn: run.attn,
             mask,
             cos,

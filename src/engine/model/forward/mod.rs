@@ -6,7 +6,6 @@ mod clip;
 mod clip_vision;
 pub(crate) mod decoder;
 mod encoder;
-pub(crate) mod further;
 mod gemma3;
 mod gemma_text;
 mod gpt2;
@@ -14,6 +13,7 @@ mod idefics3;
 mod idefics3_vision;
 mod internvl;
 mod internvl_vision;
+pub(crate) mod lazy;
 mod llava;
 mod llava_next;
 mod llava_vision;
@@ -303,7 +303,7 @@ impl Model {
             ModelConfig::Llava(c) if !gemma_text::is_gemma(&c.text) => {
                 Box::new(llava::Llava::<decoder::Decoder>::new(b, c))
             }
-            _ => further::make()(self, b),
+            _ => lazy::make()(self, b),
         }
     }
 

@@ -47,7 +47,7 @@ struct SelfAttention {
 }
 
 /// State that all blocks of one forward share.
-struct Shared {
+struct BlockContext {
     attn: Attention,
     mask: Option<Mask>,
     cache: Option<KvCache>,
@@ -147,7 +147,7 @@ impl OptDecoder {
             inputs = t.scope("project_in", || project_in.forward(t, &inputs));
         }
         let mut h = t.add(&inputs, &positions);
-        let shared = Rc::new(Shared {
+        let shared = Rc::new(BlockContext {
             attn: run.attn,
             mask,
             cache,
@@ -208,7 +208,7 @@ impl Layer {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let shape = *x.shape();
         let attention_norm = |h: &Tensor| t.scope("self_attn_layer_norm", || self.self_attn_layer_norm.forward(t, h));
         let final_norm = |h: &Tensor| t.scope("final_layer_norm", || self.final_layer_norm.forward(t, h));
@@ -253,7 +253,7 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> (Tensor, Option<Tensor>) {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
         let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
         let q = heads(t.scale(&t.scope("q_proj", || self.q_proj.forward(t, &x))));

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::decoder::{Shared, last_logits, logits_and_loss};
+use super::decoder::{BlockContext, last_logits, logits_and_loss};
 use super::{Batch, Forward, Output, Run};
 use crate::dtype::DType;
 use crate::model::config::{Activation, PhiConfig};
@@ -82,7 +82,7 @@ impl Phi {
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         embeds = t.dropout(&embeds, self.embedding_dropout);
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
-        let shared = Rc::new(Shared {
+        let shared = Rc::new(BlockContext {
             attn: run.attn,
             mask,
             cos,
@@ -145,7 +145,7 @@ impl Layer {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
         drop(x);
@@ -173,7 +173,7 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq] = [x.size(0), x.size(1)];
         let project = |name, proj: &Linear| {
             let flat = t.scope(name, || proj.forward(t, x));

@@ -1,7 +1,7 @@
 //! Phi-3's block: fused projections, positions on a part of each head
 //! (`transformers/models/phi3/modeling_phi3.py`).
 
-use super::decoder::{Block, Shared};
+use super::decoder::{Block, BlockContext};
 use crate::dtype::DType;
 use crate::model::config::{Activation, DecoderConfig};
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
@@ -49,7 +49,7 @@ impl Layer {
 }
 
 impl Block for Layer {
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
         drop(x);
@@ -78,7 +78,7 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq] = [x.size(0), x.size(1)];
         let [mut q, mut k, mut v] = {
             let qkv = t.scope("qkv_proj", || self.qkv_proj.forward(t, x));

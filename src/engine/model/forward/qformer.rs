@@ -47,7 +47,7 @@ struct Output {
 }
 
 /// State that all blocks of one forward share.
-struct Shared {
+struct BlockContext {
     attn: Attention,
     image: Tensor,
 }
@@ -72,7 +72,7 @@ impl QFormer {
         let mut embedding = t.scope("layernorm", || self.layernorm.forward(t, queries));
         embedding = t.dropout(&embedding, self.dropout);
         nothing_padded(t, image_mask);
-        let shared = Rc::new(Shared {
+        let shared = Rc::new(BlockContext {
             attn: run.attn,
             image: t.to_dtype(image, queries.dtype()),
         });
@@ -119,7 +119,7 @@ impl Layer {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let attended = t.scope("attention", || self.attention.forward(t, shared.attn, &x, &x));
         let queries = match &self.crossattention {
             Some(cross) => t.scope("crossattention", || {

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use super::super::layout::Layout;
 use super::super::limits::MOST_ELEMENTS;
 use super::super::lines::Op;
-use super::super::player::{NOTHING, Slot};
 use super::super::tables::Tables;
+use super::super::tape_builder::{NOTHING, Slot};
 use super::super::value::{TensorRef, Value};
 use super::title;
 use crate::dtype::DType;
@@ -15,7 +15,7 @@ use crate::tape::dims::Dims;
 use crate::tape::{Storage, Tape, Tensor};
 
 /// Memory that an operation allocates.
-pub(in super::super) struct Fresh {
+pub(in super::super) struct NewMemory {
     pub bytes: u64,
     /// Layout of the first result in this memory.
     pub layout: Option<Layout>,
@@ -30,7 +30,7 @@ pub(in super::super) struct Call<'a> {
     line: &'a Op<'a>,
     tables: &'a Tables,
     storages: &'a [Slot],
-    fresh: Vec<Fresh>,
+    fresh: Vec<NewMemory>,
     made: RefCell<Vec<Option<Storage>>>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Call<'a> {
         line: &'a Op<'a>,
         tables: &'a Tables,
         storages: &'a [Slot],
-        fresh: Vec<Fresh>,
+        fresh: Vec<NewMemory>,
     ) -> Self {
         let made = RefCell::new(vec![None; fresh.len()]);
         Self {
@@ -81,7 +81,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn born(&self, fresh: &Fresh) -> Storage {
+    fn born(&self, fresh: &NewMemory) -> Storage {
         let seen = match fresh.layout {
             Some(layout) => (layout.shape, layout.dtype),
             None => (Dims::new(&[fresh.bytes]), DType::U8),

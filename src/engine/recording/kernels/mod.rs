@@ -12,7 +12,7 @@ mod products;
 mod reductions;
 mod scans;
 
-pub(super) use call::{Call, Fresh};
+pub(super) use call::{Call, NewMemory};
 
 use crate::names::Name;
 

@@ -71,7 +71,7 @@ fn next(text: &str, structures: &mut Vec<Structure>, (names, number): (&[String]
         _ => {}
     }
     let Some(structure) = structures.last_mut() else {
-        return Err(Fault::Place);
+        return Err(Fault::SourceLine);
     };
     if structure.lines.len() >= MOST_STRUCTURE_LINES {
         return Err(Fault::TooMuch("lines in a structure"));
@@ -87,7 +87,7 @@ fn next(text: &str, structures: &mut Vec<Structure>, (names, number): (&[String]
                 param.m = Reference::Number(structure.spelled.layout(layout)?);
             }
         }
-        Line::Meta(_) | Line::Function(_) | Line::Header => return Err(Fault::Place),
+        Line::Meta(_) | Line::Function(_) | Line::Header => return Err(Fault::SourceLine),
         _ => {}
     }
     structure.lines.push(line);

@@ -65,7 +65,7 @@ impl Structure {
             let fault = Fault::Json(format!("has polynomial {k}, whose value is not whole at these sizes"));
             RecordingError::at(self.begin - 1, fault)
         })?;
-        let tables = &mut reader.player.tables;
+        let tables = &mut reader.builder.tables;
         let layouts = self.spelled.layouts.iter().map(|layout| layout.at(&numbers));
         tables.layouts = layouts
             .collect::<Result<_, _>>()

@@ -27,8 +27,8 @@ fn refused(text: &str) -> RecordingError {
 /// Returns the bytes of the last step's allocations, in order.
 fn born(run: &Run) -> Vec<u64> {
     let step = run.steps.last().expect("a step");
-    let births = run.events[step.begin..step.end].iter().filter(|event| event.is_birth());
-    births
-        .map(|event| run.log.births[event.storage() as usize].bytes)
+    let allocations = run.events[step.begin..step.end].iter().filter(|event| event.is_alloc());
+    allocations
+        .map(|event| run.log.allocations[event.storage() as usize].bytes)
         .collect()
 }

@@ -12,7 +12,7 @@ use super::value::{TensorRef, Value};
 use crate::names::Name;
 use crate::tape::Tape;
 use crate::tape::log::ScopeId;
-use crate::tape::work::{Chore, Class, Launch};
+use crate::tape::work::{Class, HostOp, Launch};
 
 /// State of the host between operations.
 #[derive(Default)]
@@ -59,11 +59,11 @@ impl Host {
     pub fn before(&mut self, tape: &Tape, line: &Op<'_>) {
         if line.b == 1 {
             if line.v.is_some() && line.v != self.node {
-                tape.chore(Chore::Node);
+                tape.host_op(HostOp::Node);
             }
             self.node = line.v;
         } else if line.module.is_some() && line.module != self.module {
-            tape.chore(Chore::Module);
+            tape.host_op(HostOp::Module);
         }
         self.module = line.module;
     }
@@ -83,11 +83,11 @@ impl Host {
         let changes = !line.n.is_empty() || name.ends_with('_') || writes_host(line) || name == "_local_scalar_dense";
         if !changes {
             call.tape.ran(mark, []);
-            return call.tape.chore(Chore::View);
+            return call.tape.host_op(HostOp::View);
         }
         let forward = line.b == 0 && line.module.is_some();
         if forward && tables.params.iter().any(|param| param.trainable) {
-            call.tape.chore(Chore::Record);
+            call.tape.host_op(HostOp::Record);
         }
         let (class, dtype, extents, shared) = classes::of(name, call, line, tables);
         if !call.name.starts_with("aten.") {
@@ -111,7 +111,7 @@ impl Host {
         };
         call.tape.ran(mark, [launch]);
         if class == Class::HostCopy && line.o.iter().any(|value| !on_gpu(value)) {
-            call.tape.chore(Chore::Wait);
+            call.tape.host_op(HostOp::Wait);
         }
     }
 

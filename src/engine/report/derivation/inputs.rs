@@ -45,8 +45,8 @@ impl Subject<'_> {
     pub fn logits(self) -> Option<Derivation> {
         let recorded = self.report.timeline.recorded();
         let id = self.report.timeline.logits()?;
-        let (birth, block) = (&recorded.log.births[id as usize], recorded.block_bytes.of(id));
-        let formula = tensors::block(&birth.shape, birth.dtype, [birth.bytes, block]);
+        let (allocation, block) = (&recorded.log.allocations[id as usize], recorded.block_bytes.of(id));
+        let formula = tensors::block(&allocation.shape, allocation.dtype, [allocation.bytes, block]);
         Some(Derivation::bytes(formula, Source::Blocks))
     }
 }
@@ -58,11 +58,11 @@ impl crate::report::Timeline {
         let begin = |phase| recorded.phases.iter().find(|(p, _)| *p == phase).map(|(_, at)| *at);
         let end = begin(Phase::Backward).unwrap_or(recorded.events.len());
         let forward = begin(Phase::Forward)?..end;
-        let born = recorded.events[forward].iter().filter(|event| event.is_birth());
+        let born = recorded.events[forward].iter().filter(|event| event.is_alloc());
         born.map(|event| event.storage()).find(|&id| {
-            let birth = &recorded.log.births[id as usize];
-            let scope = recorded.log.scopes[birth.scope as usize];
-            scope.name == "lm_head" && matches!(birth.name, "mm" | "addmm")
+            let allocation = &recorded.log.allocations[id as usize];
+            let scope = recorded.log.scopes[allocation.scope as usize];
+            scope.name == "lm_head" && matches!(allocation.name, "mm" | "addmm")
         })
     }
 }

@@ -36,18 +36,18 @@ impl Subject<'_> {
         let log = &self.report.timeline.recorded().log;
         let mut alike: Vec<(StorageId, String, Dims, u64)> = Vec::new();
         for id in self.weights(part, trained) {
-            let birth = &log.births[id as usize];
-            let scope = log.scopes[birth.scope as usize];
+            let allocation = &log.allocations[id as usize];
+            let scope = log.scopes[allocation.scope as usize];
             let known = alike.iter_mut().find(|(first, _, shape, _)| {
-                let other = &log.births[*first as usize];
-                *shape == birth.shape
-                    && other.name == birth.name
-                    && other.dtype == birth.dtype
+                let other = &log.allocations[*first as usize];
+                *shape == allocation.shape
+                    && other.name == allocation.name
+                    && other.dtype == allocation.dtype
                     && log.scopes[other.scope as usize].name == scope.name
             });
             match known {
                 Some((.., count)) => *count += 1,
-                None => alike.push((id, name(scope.name, birth.name), birth.shape, 1)),
+                None => alike.push((id, name(scope.name, allocation.name), allocation.shape, 1)),
             }
         }
         let terms = alike.into_iter().map(|(id, name, _, count)| {
@@ -60,8 +60,8 @@ impl Subject<'_> {
     fn weights(self, part: Component, trained: bool) -> impl Iterator<Item = StorageId> {
         let recorded = self.report.timeline.recorded();
         let component = |id: StorageId| {
-            let birth = &recorded.log.births[id as usize];
-            recorded.log.scopes[birth.scope as usize].component
+            let allocation = &recorded.log.allocations[id as usize];
+            recorded.log.scopes[allocation.scope as usize].component
         };
         recorded
             .parameters
@@ -72,9 +72,9 @@ impl Subject<'_> {
 
     /// Weights of one tensor: the product of its extents, times two if a byte holds two.
     fn elements(self, id: StorageId) -> Formula {
-        let birth = &self.report.timeline.recorded().log.births[id as usize];
-        let extents = birth.shape.iter().map(|&n| Formula::Number(Term::Extent, n));
-        let packed = (birth.dtype == DType::U8).then_some(Formula::Number(Term::PerByte, 2));
+        let allocation = &self.report.timeline.recorded().log.allocations[id as usize];
+        let extents = allocation.shape.iter().map(|&n| Formula::Number(Term::Extent, n));
+        let packed = (allocation.dtype == DType::U8).then_some(Formula::Number(Term::PerByte, 2));
         Formula::Product(extents.chain(packed).collect())
     }
 }

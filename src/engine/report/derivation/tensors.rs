@@ -55,10 +55,10 @@ impl Subject<'_> {
         let log = live.log();
         let mut alike: Vec<(Alike, u64)> = Vec::new();
         for held in live.iter().filter(|held| {
-            held.birth.name == name
+            held.allocation.name == name
                 && held.kind().label() == kind
                 && held.component.label() == component
-                && log.path(held.birth.scope) == layer
+                && log.path(held.allocation.scope) == layer
         }) {
             let of = Alike::of(&held);
             match alike.iter_mut().find(|(known, _)| *known == of) {
@@ -88,9 +88,9 @@ struct Alike {
 impl Alike {
     fn of(held: &Held<'_>) -> Self {
         Self {
-            shape: held.birth.shape,
-            dtype: held.birth.dtype,
-            asked: held.birth.bytes,
+            shape: held.allocation.shape,
+            dtype: held.allocation.dtype,
+            asked: held.allocation.bytes,
             block: held.bytes.get(),
         }
     }

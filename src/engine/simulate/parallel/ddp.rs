@@ -1,7 +1,7 @@
 //! Rewrites a recording for `DistributedDataParallel`: buckets of gradients.
 
 use super::super::steps::{Recording, Step, StepMarks};
-use super::rewrite::{Piece, births};
+use super::rewrite::{Piece, allocations};
 use crate::dtype::DType;
 use crate::setup::Parallel;
 use crate::tape::Kind;
@@ -14,7 +14,7 @@ use crate::tape::log::{Event, Log, StorageId};
 /// both take the same bytes in total. While NCCL's work holds the old one, both are live; that depends on its watchdog.
 pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel, view: bool) -> Recording {
     let buckets = buckets(&mut recording, parallel.bucket << 20);
-    recording.build.extend(births(&buckets));
+    recording.build.extend(allocations(&buckets));
     if view {
         for step in [&mut recording.first, &mut recording.steady] {
             move_gradients(&recording.log, step);
@@ -29,8 +29,8 @@ fn buckets(recording: &mut Recording, cap: u64) -> Vec<StorageId> {
     let trained = recording.parameters.iter().rev().filter(|(_, trained)| *trained);
     let sizes: Vec<(DType, u64)> = trained
         .map(|&(id, _)| {
-            let birth = &recording.log.births[id as usize];
-            (birth.dtype, birth.shape.numel())
+            let allocation = &recording.log.allocations[id as usize];
+            (allocation.dtype, allocation.shape.numel())
         })
         .collect();
     let mut open: Vec<(DType, u64)> = Vec::new();
@@ -61,8 +61,8 @@ fn buckets(recording: &mut Recording, cap: u64) -> Vec<StorageId> {
 /// Copies each gradient into its bucket and frees it once the operation that made it is done, which is when that
 /// operation's inputs are freed.
 fn move_gradients(log: &Log, step: &mut Step) {
-    let is_gradient = |event: &Event| log.births[event.storage() as usize].kind == Kind::Gradient;
-    let mut moved = vec![false; log.births.len()];
+    let is_gradient = |event: &Event| log.allocations[event.storage() as usize].kind == Kind::Gradient;
+    let mut moved = vec![false; log.allocations.len()];
     let mut waiting: Vec<StorageId> = Vec::new();
     let mut settled = false;
     let mut events = Vec::with_capacity(step.events.len());
@@ -80,7 +80,7 @@ fn move_gradients(log: &Log, step: &mut Step) {
             flush(&mut waiting, &mut events);
             *mark = events.len();
         }
-        if event.is_birth() {
+        if event.is_alloc() {
             if settled {
                 flush(&mut waiting, &mut events);
             }
@@ -102,5 +102,5 @@ fn move_gradients(log: &Log, step: &mut Step) {
 }
 
 fn flush(waiting: &mut Vec<StorageId>, events: &mut Vec<Event>) {
-    events.extend(waiting.drain(..).map(Event::death));
+    events.extend(waiting.drain(..).map(Event::free));
 }

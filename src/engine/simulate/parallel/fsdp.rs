@@ -1,7 +1,7 @@
 //! Rewrites a recording for FSDP2: `fully_shard` of each block and of the root.
 
 use super::super::steps::{Recording, Step, StepMarks};
-use super::rewrite::{Piece, births, deaths, shard};
+use super::rewrite::{Piece, allocations, frees, shard};
 use super::units::{ROOT, Unit, Units};
 use crate::dtype::DType;
 use crate::setup::{Parallel, Precision, Strategy};
@@ -68,20 +68,20 @@ impl Sharded {
         let mut of_unit = vec![(Vec::new(), Vec::new()); self.units.count];
         for (id, _) in &mut recording.parameters {
             let whole = *id;
-            let birth = log.births[*id as usize];
+            let allocation = log.allocations[*id as usize];
             let parameter = Parameter {
-                shard: shard(&birth.shape, self.parallel.world),
-                dtype: birth.dtype,
-                scope: birth.scope,
+                shard: shard(&allocation.shape, self.parallel.world),
+                dtype: allocation.dtype,
+                scope: allocation.scope,
             };
-            let unit = self.units.unit(birth.scope);
+            let unit = self.units.unit(allocation.scope);
             self.parameters[unit].push(parameter);
             let shard = Piece {
                 elements: parameter.shard,
                 dtype: self.own,
-                name: birth.name,
+                name: allocation.name,
                 kind: Kind::Weight,
-                scope: birth.scope,
+                scope: allocation.scope,
             };
             *id = shard.describe(log);
             of_unit[unit].0.push(*id);
@@ -91,12 +91,12 @@ impl Sharded {
         of_unit.rotate_left(1);
         for (shards, whole) in of_unit {
             if self.parallel.offload {
-                let copied = shards.iter().flat_map(|&id| [Event::birth(id), Event::death(id)]);
+                let copied = shards.iter().flat_map(|&id| [Event::alloc(id), Event::free(id)]);
                 recording.build.extend(copied);
             } else {
-                recording.build.extend(births(&shards));
+                recording.build.extend(allocations(&shards));
             }
-            recording.build.extend(deaths(&whole));
+            recording.build.extend(frees(&whole));
         }
         if self.parallel.offload {
             recording.parameters.clear();
@@ -105,17 +105,17 @@ impl Sharded {
 
     /// Shrinks the states and temporaries of updates to shards, in the shards' type.
     fn shard_updates(&self, log: &mut Log, steps: [&Step; 2]) {
-        let mut done = vec![false; log.births.len()];
+        let mut done = vec![false; log.allocations.len()];
         for step in steps {
             for event in &step.events[step.marks.after_backward..step.marks.after_optimizer] {
                 let id = event.storage();
-                if !event.is_birth() || std::mem::replace(&mut done[id as usize], true) {
+                if !event.is_alloc() || std::mem::replace(&mut done[id as usize], true) {
                     continue;
                 }
-                let birth = log.births.own(id);
-                if !birth.shape.is_empty() {
-                    birth.dtype = self.own;
-                    birth.bytes = shard(&birth.shape, self.parallel.world) * self.own.width();
+                let allocation = log.allocations.own(id);
+                if !allocation.shape.is_empty() {
+                    allocation.dtype = self.own;
+                    allocation.bytes = shard(&allocation.shape, self.parallel.world) * self.own.width();
                 }
             }
         }
@@ -177,7 +177,7 @@ impl<'a> Pass<'a> {
         let units = sharded.units.count;
         Self {
             sharded,
-            is_gradient: vec![false; log.births.len()],
+            is_gradient: vec![false; log.allocations.len()],
             log,
             events: Vec::new(),
             gathered: vec![Vec::new(); units],
@@ -209,7 +209,7 @@ impl<'a> Pass<'a> {
             self.give_up(ROOT);
         }
         self.order.push(ROOT);
-        self.events.extend(self.copied.take().map(Event::death));
+        self.events.extend(self.copied.take().map(Event::free));
     }
 
     /// Ends a block's forward, freeing its parameters if the strategy reshards. The root's forward ends once, after all
@@ -226,7 +226,7 @@ impl<'a> Pass<'a> {
 
     fn enter_forward(&mut self, unit: Unit) {
         let buffer = self.gather(unit);
-        self.events.extend(self.copied.take().map(Event::death));
+        self.events.extend(self.copied.take().map(Event::free));
         self.copy_out(unit);
         self.copied = Some(buffer);
     }
@@ -249,9 +249,9 @@ impl<'a> Pass<'a> {
         self.reduce(ROOT);
         for unit in 0..self.gathered.len() {
             self.give_up(unit);
-            self.events.extend(self.ahead[unit].take().map(Event::death));
+            self.events.extend(self.ahead[unit].take().map(Event::free));
         }
-        self.events.extend(self.reducing.take().map(Event::death));
+        self.events.extend(self.reducing.take().map(Event::free));
     }
 
     fn leave_backward(&mut self, unit: Unit) {
@@ -267,7 +267,7 @@ impl<'a> Pass<'a> {
                 None => self.gather(unit),
             };
             self.copy_out(unit);
-            self.events.push(Event::death(buffer));
+            self.events.push(Event::free(buffer));
         }
         let at = self.order.iter().rposition(|&other| other == unit);
         if let Some(before) = at.and_then(|at| at.checked_sub(1)).map(|at| self.order[at]) {
@@ -280,17 +280,17 @@ impl<'a> Pass<'a> {
 
     /// Unit whose code makes a storage; a library's workspace belongs to none.
     fn unit_of(&self, event: Event) -> Option<Unit> {
-        let birth = &self.log.births[event.storage() as usize];
-        let counts = event.is_birth() && birth.kind != Kind::Workspace;
-        counts.then(|| self.sharded.units.unit(birth.scope))
+        let allocation = &self.log.allocations[event.storage() as usize];
+        let counts = event.is_alloc() && allocation.kind != Kind::Workspace;
+        counts.then(|| self.sharded.units.unit(allocation.scope))
     }
 
     fn note_gradient(&mut self, event: Event) {
         let id = event.storage();
-        let birth = &self.log.births[id as usize];
-        if event.is_birth() && birth.kind == Kind::Gradient {
+        let allocation = &self.log.allocations[id as usize];
+        if event.is_alloc() && allocation.kind == Kind::Gradient {
             self.is_gradient[id as usize] = true;
-            self.gradients[self.sharded.units.unit(birth.scope)].push(id);
+            self.gradients[self.sharded.units.unit(allocation.scope)].push(id);
         }
     }
 
@@ -315,9 +315,9 @@ impl<'a> Pass<'a> {
         let buffer = self.temporary(elements * parallel.world, dtype, "all-gather buffer");
         self.streams
             .extend(copies.iter().chain([&buffer]).map(|&id| (id, GATHER)));
-        self.events.extend(births(&copies));
-        self.events.push(Event::birth(buffer));
-        self.events.extend(deaths(&copies));
+        self.events.extend(allocations(&copies));
+        self.events.push(Event::alloc(buffer));
+        self.events.extend(frees(&copies));
         buffer
     }
 
@@ -343,13 +343,13 @@ impl<'a> Pass<'a> {
                 scope: p.scope,
             };
             let id = whole.describe(self.log);
-            self.events.push(Event::birth(id));
+            self.events.push(Event::alloc(id));
             self.gathered[unit].push(id);
         }
     }
 
     fn give_up(&mut self, unit: Unit) {
-        self.events.extend(self.gathered[unit].drain(..).map(Event::death));
+        self.events.extend(self.gathered[unit].drain(..).map(Event::free));
     }
 
     /// Frees the unit's parameters and reduces its gradients.
@@ -358,28 +358,28 @@ impl<'a> Pass<'a> {
         let gradients = std::mem::take(&mut self.gradients[unit]);
         let Some(&first) = gradients.first() else { return };
         let Sharded { parallel, own, .. } = *self.sharded;
-        let whole = self.log.births[first as usize].dtype;
+        let whole = self.log.allocations[first as usize].dtype;
         let dtype = if parallel.mp { DType::F32 } else { whole };
         let shards: u64 = gradients
             .iter()
-            .map(|&id| shard(&self.log.births[id as usize].shape, parallel.world))
+            .map(|&id| shard(&self.log.allocations[id as usize].shape, parallel.world))
             .sum();
-        self.events.extend(self.reducing.take().map(Event::death));
+        self.events.extend(self.reducing.take().map(Event::free));
         let input = self.temporary(shards * parallel.world, dtype, "reduce-scatter input");
-        self.events.push(Event::birth(input));
-        self.events.extend(deaths(&gradients));
+        self.events.push(Event::alloc(input));
+        self.events.extend(frees(&gradients));
         self.reducing = Some(input);
         let output = self.gradient_shards(shards, dtype, unit);
-        self.events.push(Event::birth(output));
+        self.events.push(Event::alloc(output));
         let output = if dtype == own {
             output
         } else {
             let cast = self.gradient_shards(shards, own, unit);
-            self.events.extend([Event::birth(cast), Event::death(output)]);
+            self.events.extend([Event::alloc(cast), Event::free(output)]);
             cast
         };
         if parallel.offload {
-            self.events.push(Event::death(output));
+            self.events.push(Event::free(output));
         } else {
             self.reduced.push(output);
         }
@@ -401,7 +401,7 @@ impl<'a> Pass<'a> {
     /// Frees the shards of gradients instead of whole gradients.
     fn zero_grad(&mut self, events: &[Event]) {
         let reduced = std::mem::take(&mut self.reduced);
-        self.events.extend(deaths(&reduced));
+        self.events.extend(frees(&reduced));
         let whole = |event: &&Event| self.is_gradient[event.storage() as usize];
         let others: Vec<Event> = events.iter().filter(|event| !whole(event)).copied().collect();
         self.events.extend(others);

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::tape::dims::Dims;
-use crate::tape::log::{Birth, Event, Log, ScopeId, StorageId};
+use crate::tape::log::{Allocation, Event, Log, ScopeId, StorageId};
 use crate::tape::{Kind, Why};
 
 /// A tensor that a strategy keeps and a single GPU does not.
@@ -18,7 +18,7 @@ pub(super) struct Piece {
 impl Piece {
     /// Adds the tensor to the log without allocating it yet.
     pub fn describe(&self, log: &mut Log) -> StorageId {
-        log.births.push(Birth {
+        log.allocations.push(Allocation {
             bytes: self.elements * self.dtype.width(),
             shape: Dims::new(&[self.elements]),
             dtype: self.dtype,
@@ -44,11 +44,11 @@ pub fn shard(shape: &Dims, world: u64) -> u64 {
 }
 
 /// Allocations of all these storages.
-pub(super) fn births(ids: &[StorageId]) -> impl Iterator<Item = Event> + '_ {
-    ids.iter().map(|&id| Event::birth(id))
+pub(super) fn allocations(ids: &[StorageId]) -> impl Iterator<Item = Event> + '_ {
+    ids.iter().map(|&id| Event::alloc(id))
 }
 
 /// Frees of all these storages.
-pub(super) fn deaths(ids: &[StorageId]) -> impl Iterator<Item = Event> + '_ {
-    ids.iter().map(|&id| Event::death(id))
+pub(super) fn frees(ids: &[StorageId]) -> impl Iterator<Item = Event> + '_ {
+    ids.iter().map(|&id| Event::free(id))
 }

@@ -9,7 +9,7 @@ use crate::tape::log::{Event, StorageId};
 /// Drops states, and temporaries of the update, of parameters that another rank updates.
 pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recording {
     let own = own(&recording, parallel.world);
-    let mut is_foreign = vec![false; recording.log.births.len()];
+    let mut is_foreign = vec![false; recording.log.allocations.len()];
     for step in [&recording.first, &recording.steady] {
         for id in foreign_of(&recording, step, &own) {
             is_foreign[id as usize] = true;
@@ -32,7 +32,7 @@ pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recordin
 pub fn own(recording: &Recording, world: u64) -> Vec<bool> {
     let trained = recording.parameters.iter().filter(|(_, trained)| *trained);
     let sizes: Vec<u64> = trained
-        .map(|&(id, _)| recording.log.births[id as usize].shape.numel())
+        .map(|&(id, _)| recording.log.allocations[id as usize].shape.numel())
         .collect();
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     sort_by_key(&mut order, |&at| std::cmp::Reverse(sizes[at]));
@@ -52,10 +52,10 @@ fn foreign_of(recording: &Recording, step: &Step, own: &[bool]) -> Vec<StorageId
     let update = &step.events[step.marks.after_backward..step.marks.after_optimizer];
     let mut foreign = Vec::new();
     for kind in [Kind::OptimizerState, Kind::Temporary] {
-        let born = update.iter().filter(|event| event.is_birth());
+        let born = update.iter().filter(|event| event.is_alloc());
         let ids = born.map(|event| event.storage());
         let ids: Vec<StorageId> = ids
-            .filter(|&id| recording.log.births[id as usize].kind == kind)
+            .filter(|&id| recording.log.allocations[id as usize].kind == kind)
             .collect();
         if !own.is_empty() && ids.len().is_multiple_of(own.len()) {
             let each = ids.len() / own.len();

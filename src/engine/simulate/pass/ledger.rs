@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::block;
 use crate::tape::log::{Event, Log};
-use crate::tape::{Kind, Light, Piece};
+use crate::tape::{Deduplication, Kind, Piece};
 
 /// Bytes and multiplicities of the storages of a pass.
 pub(super) struct Ledger<'a> {
@@ -24,38 +24,42 @@ pub(super) struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     /// Counts the part `range` of a log with deduplicated layers.
-    pub fn new(log: &'a Log, light: &Light, range: Range<usize>) -> Self {
-        let births = log.births.len();
-        let mut sizes: Vec<u64> = log.births.iter().map(|birth| block(birth.bytes)).collect();
-        let pieces = light.pieces(range.start, range.end, |place| place.event);
+    pub fn new(log: &'a Log, deduplication: &Deduplication, range: Range<usize>) -> Self {
+        let allocations = log.allocations.len();
+        let mut sizes: Vec<u64> = log
+            .allocations
+            .iter()
+            .map(|allocation| block(allocation.bytes))
+            .collect();
+        let pieces = deduplication.pieces(range.start, range.end, |place| place.event);
         let mut blocks: HashMap<usize, (usize, u64)> = HashMap::new();
         for piece in pieces.iter().filter(|piece| piece.is_block) {
             blocks.entry(piece.range.start).or_insert((piece.range.end, 0)).1 += piece.times;
         }
-        let mut times = vec![None; births];
+        let mut times = vec![None; allocations];
         for (&start, &(end, n)) in &blocks {
-            let born = log.events[start..end].iter().filter(|event| event.is_birth());
+            let born = log.events[start..end].iter().filter(|event| event.is_alloc());
             born.for_each(|event| times[event.storage() as usize] = Some(n));
         }
         let comes = |place: usize| {
             let of = blocks.iter().find(|(start, (end, _))| (**start..*end).contains(&place));
             of.map_or(1, |(_, (_, n))| *n)
         };
-        let held = light
+        let held = deduplication
             .held()
             .iter()
             .map(|&(place, id)| sizes[id as usize] * comes(place));
         let held: u64 = held.sum();
         // Storages that are allocated and freed in the pass belong to it.
-        let (mut born, mut dies) = (vec![false; births], vec![false; births]);
+        let (mut born, mut dies) = (vec![false; allocations], vec![false; allocations]);
         let mut model = 0;
         for event in &log.events[..range.start] {
             let size = sizes[event.storage() as usize];
-            model = if event.is_birth() { model + size } else { model - size };
+            model = if event.is_alloc() { model + size } else { model - size };
         }
         for (place, event) in range.clone().zip(&log.events[range]) {
             let id = event.storage() as usize;
-            if event.is_birth() {
+            if event.is_alloc() {
                 born[id] = true;
             } else if born[id] {
                 dies[id] = true;
@@ -68,7 +72,7 @@ impl<'a> Ledger<'a> {
         for (id, size) in sizes.iter_mut().enumerate() {
             if born[id] && !dies[id] {
                 // A library has one workspace, no matter which block uses it first.
-                let once = log.births[id].kind == Kind::Workspace;
+                let once = log.allocations[id].kind == Kind::Workspace;
                 left += *size * if once { 1 } else { times[id].unwrap_or(1) };
             }
             if !(born[id] && dies[id]) {
@@ -142,7 +146,7 @@ impl Ledger<'_> {
         for event in &self.events[piece.range.clone()] {
             let id = event.storage() as usize;
             let size = self.sizes[id].cast_signed();
-            let move_by = match (event.is_birth(), self.times[id]) {
+            let move_by = match (event.is_alloc(), self.times[id]) {
                 (true, _) => size,
                 // Each repetition frees the tensors that the block before it made.
                 (false, Some(_)) if piece.is_block => -size,

@@ -1,17 +1,17 @@
 //! Records single micro-batches and single updates, from which searches combine many setups.
 //!
 //! Nothing is replayed through an allocator here. Live bytes are counted in blocks of 512, and of a model's equal
-//! blocks only one is run ([`Light`], layer deduplication). The count must balance: a pass frees everything that it
+//! blocks only one is run ([`Deduplication`], layer deduplication). The count must balance: a pass frees everything that it
 //! makes by its end, otherwise it is recorded again with every block.
 
 mod ledger;
-mod standing;
+mod ready_model;
 mod work;
 
 use std::ops::Range;
 
 use ledger::{Ledger, Live};
-use standing::Standing;
+use ready_model::ReadyModel;
 pub use work::PassWork;
 
 use super::SimulateError;
@@ -20,21 +20,21 @@ use super::steps::{Share, Trainer};
 use crate::allocator::MIN_BLOCK;
 use crate::setup::ZeroGrad;
 use crate::tape::log::Event;
-use crate::tape::work::Item;
-use crate::tape::{Gpu, Kind, Light, Tape, Tensor};
+use crate::tape::work::WorkItem;
+use crate::tape::{Deduplication, Gpu, Kind, Tape, Tensor};
 use crate::units::Bytes;
 use crate::{Model, Setup};
 
 /// GPU, and share of the model on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ModelShare {
     /// The GPU.
     pub gpu: Gpu,
     /// The part of the model that it holds.
     pub share: Share,
 }
 
-impl From<Gpu> for Place {
+impl From<Gpu> for ModelShare {
     fn from(gpu: Gpu) -> Self {
         Self {
             gpu,
@@ -53,7 +53,7 @@ pub struct Pass {
 
 /// State that a pass leaves for the update, whichever optimizer runs it.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct UpdateInput {
     /// For each trained parameter, true if it has a gradient.
     has_gradient: Vec<bool>,
     /// Bytes that a pass leaves for good: workspaces of libraries.
@@ -73,13 +73,13 @@ pub struct Update {
     /// Bytes of the trained parameters.
     pub trained: Bytes,
     /// Kernels and host ops; empty unless requested.
-    pub work: Vec<Item>,
+    pub work: Vec<WorkItem>,
 }
 
 /// Records passes, one setup after the other, keeping the model from one to the next if both make the same model.
 #[derive(Default)]
 pub struct PassRecorder {
-    standing: Option<Standing>,
+    ready_model: Option<ReadyModel>,
     /// Number of work items of the last pass, by which room is reserved for the next.
     items: usize,
 }
@@ -89,7 +89,13 @@ impl PassRecorder {
     ///
     /// # Errors
     /// When the setup does not fit the model, or the run itself would fail; the message says what to change.
-    pub fn record(&mut self, model: &Model, setup: &Setup, place: Place, work: bool) -> Result<Pass, SimulateError> {
+    pub fn record(
+        &mut self,
+        model: &Model,
+        setup: &Setup,
+        place: ModelShare,
+        work: bool,
+    ) -> Result<Pass, SimulateError> {
         check(model, setup)?;
         match self.pass(model, setup, place, (work, false))? {
             (pass, 0) => Ok(pass),
@@ -105,7 +111,7 @@ impl PassRecorder {
         &mut self,
         model: &Model,
         setup: &Setup,
-        place: Place,
+        place: ModelShare,
         (work, whole): (bool, bool),
     ) -> Result<(Pass, i64), SimulateError> {
         let held = setup.accum > 1 || setup.zero_grad == ZeroGrad::ToZero;
@@ -113,23 +119,23 @@ impl PassRecorder {
             accum: 1,
             ..setup.clone()
         };
-        let mut standing = Standing::turned_to(self.standing.take(), model, &one, place);
-        let Standing { tape, trainer, .. } = &mut standing;
+        let mut ready_model = ReadyModel::turned_to(self.ready_model.take(), model, &one, place);
+        let ReadyModel { tape, trainer, .. } = &mut ready_model;
         if work {
             tape.expect_work(self.items);
         }
         let start = tape.mark();
-        tape.lighten(Light::new(whole, held));
+        tape.lighten(Deduplication::new(whole, held));
         let passes = trainer.micro_batches(tape);
         trainer.optimizer.zero_grad();
         let end = tape.mark();
-        let light = tape.take_light();
+        let deduplication = tape.take_deduplication();
         let items = tape.take_work();
         succeeds(tape)?;
         self.items = items.len();
         let marks = std::mem::take(&mut trainer.work);
         let (peak, left) = tape.read(|log| {
-            let ledger = Ledger::new(log, &light, start..end);
+            let ledger = Ledger::new(log, &deduplication, start..end);
             let (before, after) = ledger.split(passes.after_backward);
             let mut live = Live::default();
             live.play(&ledger, &before);
@@ -137,9 +143,9 @@ impl PassRecorder {
             live.play(&ledger, &after);
             (peak, live.now)
         });
-        let pieces = light.pieces(marks.before_forward, marks.after_backward, |place| place.item);
+        let pieces = deduplication.pieces(marks.before_forward, marks.after_backward, |place| place.item);
         let work = PassWork::new(items, pieces, marks.after_forward);
-        self.standing = Some(standing);
+        self.ready_model = Some(ready_model);
         Ok((Pass { peak, work }, left))
     }
 }
@@ -148,7 +154,7 @@ impl PassRecorder {
 ///
 /// # Errors
 /// Returns the errors of [`PassRecorder::record`].
-pub fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Ground, SimulateError> {
+pub fn record_update_input(model: &Model, setup: &Setup, place: ModelShare) -> Result<UpdateInput, SimulateError> {
     check(model, setup)?;
     let tape = tape(place, false);
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
@@ -161,12 +167,12 @@ pub fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Groun
     succeeds(&tape)?;
     drop(trainer);
     let log = tape.finish();
-    let ledger = Ledger::new(&log, &Light::new(true, false), start..end);
-    let births = (0..log.births.len()).map(|id| &log.births[id]);
-    let libraries = births
-        .filter(|birth| birth.kind == Kind::Workspace)
-        .map(|birth| birth.name);
-    Ok(Ground {
+    let ledger = Ledger::new(&log, &Deduplication::new(true, false), start..end);
+    let allocations = (0..log.allocations.len()).map(|id| &log.allocations[id]);
+    let libraries = allocations
+        .filter(|allocation| allocation.kind == Kind::Workspace)
+        .map(|allocation| allocation.name);
+    Ok(UpdateInput {
         has_gradient,
         left: ledger.left,
         libraries: libraries.collect(),
@@ -180,8 +186,8 @@ pub fn record_ground(model: &Model, setup: &Setup, place: Place) -> Result<Groun
 pub fn record_update(
     model: &Model,
     setup: &Setup,
-    place: Place,
-    (ground, work): (&Ground, bool),
+    place: ModelShare,
+    (update_input, work): (&UpdateInput, bool),
 ) -> Result<Update, SimulateError> {
     check(model, setup)?;
     let tape = tape(place, work);
@@ -192,7 +198,7 @@ pub fn record_update(
         .filter_map(|p| p.storage().id())
         .collect();
     drop(params);
-    let graded = trainer.optimizer.params().iter().zip(&ground.has_gradient);
+    let graded = trainer.optimizer.params().iter().zip(&update_input.has_gradient);
     graded
         .filter(|(_, has)| **has)
         .for_each(|(p, _): (&Tensor, _)| p.hold_gradient(&tape));
@@ -208,14 +214,18 @@ pub fn record_update(
     drop(trainer);
     let log = tape.finish();
     let size = |event: &Event| {
-        let birth = &log.births[event.storage() as usize];
+        let allocation = &log.allocations[event.storage() as usize];
         // Workspaces that the pass has made are there already.
-        let is_there = birth.kind == Kind::Workspace && ground.libraries.contains(&birth.name);
-        let bytes = if is_there { 0 } else { block(birth.bytes).cast_signed() };
-        if event.is_birth() { bytes } else { -bytes }
+        let is_there = allocation.kind == Kind::Workspace && update_input.libraries.contains(&allocation.name);
+        let bytes = if is_there {
+            0
+        } else {
+            block(allocation.bytes).cast_signed()
+        };
+        if event.is_alloc() { bytes } else { -bytes }
     };
     let sum = |range: Range<usize>| log.events[range].iter().map(size).sum::<i64>();
-    let base = sum(0..start) + ground.left.cast_signed();
+    let base = sum(0..start) + update_input.left.cast_signed();
     let mut now = base + sum(start..first);
     let mut high = now;
     for event in &log.events[first..second] {
@@ -229,16 +239,16 @@ pub fn record_update(
         paged,
         trained: trained
             .iter()
-            .map(|&id| Bytes::new(log.births[id as usize].bytes))
+            .map(|&id| Bytes::new(log.allocations[id as usize].bytes))
             .sum(),
         work: items
             .get(marks.update..marks.end)
-            .map(<[Item]>::to_vec)
+            .map(<[WorkItem]>::to_vec)
             .unwrap_or_default(),
     })
 }
 
-fn tape(place: Place, work: bool) -> Tape {
+fn tape(place: ModelShare, work: bool) -> Tape {
     let tape = Tape::new(place.gpu);
     place.share.set(&tape);
     if work {

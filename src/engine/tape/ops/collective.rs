@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use super::super::core::Tape;
 use super::super::tensor::Tensor;
-use super::super::work::{Chore, Shared};
+use super::super::work::{HostOp, Shared};
 use crate::dtype::DType;
 
 impl Tape {
@@ -15,9 +15,9 @@ impl Tape {
     /// (`DTensor.from_local(x, [Replicate()])`).
     pub fn share(&self, x: &Tensor) -> Tensor {
         let rec = self.record("FromTorchTensorBackward", &[x]);
-        self.chore(Chore::SharedMap { gradient: false });
+        self.host_op(HostOp::SharedMap { gradient: false });
         rec.finish(self, x.alias(*x.shape(), *x.strides()), |t, b| {
-            t.chore(Chore::SharedMap { gradient: true });
+            t.host_op(HostOp::SharedMap { gradient: true });
             smallvec![Some(t.all_reduce(b.grad()))]
         })
     }
@@ -25,10 +25,10 @@ impl Tape {
     /// Sums over all GPUs (`Partial` to `Replicate`).
     pub fn sum_shared(&self, x: &Tensor) -> Tensor {
         let rec = self.record("RedistributeBackward", &[x]);
-        self.chore(Chore::SharedMap { gradient: false });
+        self.host_op(HostOp::SharedMap { gradient: false });
         let out = self.all_reduce(x);
         rec.finish(self, out, |t, b| {
-            t.chore(Chore::SharedMap { gradient: true });
+            t.host_op(HostOp::SharedMap { gradient: true });
             smallvec![Some(b.grad().clone())]
         })
     }
@@ -84,7 +84,7 @@ impl Tape {
     fn shared(&self, what: Shared, whole: &Tensor) {
         if self.works() {
             let bytes = whole.numel() * whole.dtype().width();
-            self.chore(Chore::Shared(what, bytes));
+            self.host_op(HostOp::Shared(what, bytes));
         }
     }
 }

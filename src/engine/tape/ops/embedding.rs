@@ -112,10 +112,10 @@ mod tests {
         let t = Tape::new(Gpu::H200);
         let rows = Dims::new(&[2304, 1024]);
         drop(t.in_embedding_backward(4 * 2304, rows, || t.empty(rows, DType::Bf16, "gradient")));
-        let births: Vec<u64> = t.finish().births.iter().map(|b| b.bytes).collect();
+        let allocations: Vec<u64> = t.finish().allocations.iter().map(|b| b.bytes).collect();
         let sorting = [73_728, 73_728, 73_728, 166_399];
         let runs = [4_718_592, 73_728, 8, 73_728, 1279];
         let partials = [18_432, 18_432, 1279, 8, 25_800, 13_209_600];
-        assert_eq!(births, [&sorting[..], &runs, &partials].concat());
+        assert_eq!(allocations, [&sorting[..], &runs, &partials].concat());
     }
 }

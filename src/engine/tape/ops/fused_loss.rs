@@ -141,7 +141,7 @@ mod tests {
     }
 
     /// Bytes requested by forward, after hidden states, head and labels.
-    fn births(dtype: DType, trained: bool, low: Option<DType>) -> Vec<u64> {
+    fn allocations(dtype: DType, trained: bool, low: Option<DType>) -> Vec<u64> {
         let tape = Tape::new(Gpu::H200);
         let x = tape.parameter([96, 64], dtype, "x");
         let weight = tape.empty([256, 64], dtype, "weight");
@@ -150,28 +150,28 @@ mod tests {
         let loss = tape.autocast(low, || tape.fused_linear_cross_entropy(&x, &weight, &target));
         drop((loss, x, weight, target));
         let log = tape.finish();
-        let small = |b: &&crate::tape::log::Birth| !b.name.starts_with("cuBLAS");
-        log.births.iter().skip(3).filter(small).map(|b| b.bytes).collect()
+        let small = |b: &&crate::tape::log::Allocation| !b.name.starts_with("cuBLAS");
+        log.allocations.iter().skip(3).filter(small).map(|b| b.bytes).collect()
     }
 
     #[test]
     fn half_precision_makes_one_chunk_of_logits() {
         let [input, head, losses] = [96 * 64 * 2, 256 * 64 * 2, 96 * 4];
         let expected = [input, head, losses, 96, 8, 96 * 8, 32 * 256 * 2, 4];
-        assert_eq!(births(DType::Bf16, true, None), expected);
+        assert_eq!(allocations(DType::Bf16, true, None), expected);
     }
 
     #[test]
     fn a_frozen_head_has_no_gradient() {
-        let all = births(DType::Bf16, true, None);
-        let frozen = births(DType::Bf16, false, None);
+        let all = allocations(DType::Bf16, true, None);
+        let frozen = allocations(DType::Bf16, false, None);
         assert_eq!(frozen.len() + 1, all.len());
         assert!(!frozen.contains(&(256 * 64 * 2)));
     }
 
     #[test]
     fn autocast_casts_the_head_for_each_chunk_and_keeps_one_copy() {
-        let sizes = births(DType::F32, true, Some(DType::Bf16));
+        let sizes = allocations(DType::F32, true, Some(DType::Bf16));
         let copies = sizes.iter().filter(|&&b| b == 256 * 64 * 2).count();
         // Three chunks cast the transposed head; the head itself is cached.
         assert_eq!(copies, 3 + 1);

@@ -102,12 +102,14 @@ mod tests {
         t.backward(&rows);
         drop((rows, x, mask));
         let log = t.finish();
-        let births = log.events[start..].iter().filter(|e| e.is_birth());
-        let births: Vec<u64> = births.map(|e| log.births[e.storage() as usize].bytes).collect();
+        let allocations = log.events[start..].iter().filter(|e| e.is_alloc());
+        let allocations: Vec<u64> = allocations
+            .map(|e| log.allocations[e.storage() as usize].bytes)
+            .collect();
         let forward = [4, 1, 9216, 1023, 2_359_296];
         let seed = [2_359_296];
         let places = [8_388_608, 4, 1, 9216, 1023];
         let sorting = [4608, 4608, 4608, 4608, 4608, 4608, 4608, 1];
-        assert_eq!(births, [&forward[..], &seed, &places, &sorting].concat());
+        assert_eq!(allocations, [&forward[..], &seed, &places, &sorting].concat());
     }
 }

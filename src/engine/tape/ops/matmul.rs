@@ -6,7 +6,7 @@ use super::super::autograd::Recording;
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
-use super::super::work::{Class, Item, Layout};
+use super::super::work::{Class, Layout, WorkItem};
 use crate::dtype::DType;
 
 /// cuBLAS workspace of one handle and stream: 32 MiB on Hopper, 8.125 MiB before
@@ -215,8 +215,8 @@ impl Tape {
     /// Records that the last allocation is the result of this product.
     fn multiplied(&self, product: &Product, dtype: DType) {
         self.items(|items| {
-            let birth = items.iter().rposition(|item| matches!(item, Item::Launch(_)));
-            let Some(Item::Launch(last)) = birth.map(|at| &mut items[at]) else {
+            let allocation = items.iter().rposition(|item| matches!(item, WorkItem::Launch(_)));
+            let Some(WorkItem::Launch(last)) = allocation.map(|at| &mut items[at]) else {
                 return;
             };
             let [m, n, k, batch] = product.extents;

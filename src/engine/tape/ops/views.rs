@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::{self, Dims};
 use super::super::tensor::Tensor;
-use super::super::work::{Chore, Class, bytes_of};
+use super::super::work::{Class, HostOp, bytes_of};
 use crate::dtype::DType;
 
 impl Tensor {
@@ -254,7 +254,7 @@ impl Tape {
             let zeros = self.kernel("zeros", Class::Pointwise, part.dtype(), [0, whole]);
             let copy = self.kernel("copy into a part", Class::Strided, part.dtype(), [some, some]);
             self.ran(mark, [zeros, copy]);
-            self.chore(Chore::View);
+            self.host_op(HostOp::View);
         }
         out
     }
@@ -275,7 +275,7 @@ impl Tape {
         back: impl FnOnce(&Self, &Tensor, Dims) -> Tensor + 'static,
     ) -> Tensor {
         let rec = self.record(name, &[x]);
-        self.chore(Chore::View);
+        self.host_op(HostOp::View);
         let from = *x.shape();
         rec.finish(self, out, move |t, b| {
             let g = b.grad().clone();

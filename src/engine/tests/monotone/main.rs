@@ -60,12 +60,12 @@ impl Keys {
     fn peak(&self, family: &Family) -> u64 {
         let (model, setup) = self.model_and_setup(family);
         let run = record(&model, &setup, Gpu::H200);
-        let bytes = |event: &Event| run.log.births[event.storage() as usize].bytes;
+        let bytes = |event: &Event| run.log.allocations[event.storage() as usize].bytes;
         let (mut now, mut peak) = (0, 0);
         let before = run.build.len() + run.first.events.len();
         let events = run.build.iter().chain(&run.first.events).chain(&run.steady.events);
         for (i, event) in events.enumerate() {
-            if event.is_birth() {
+            if event.is_alloc() {
                 now += bytes(event);
             } else {
                 now -= bytes(event);

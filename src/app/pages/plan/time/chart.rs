@@ -5,8 +5,8 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use vramscope_time::Phase;
 
+use super::explained::{Explained, Number, span};
 use super::source;
-use super::told::{Number, Told, span};
 use crate::charts::{Bar, Segment};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::worker::timing::Timing;
@@ -44,7 +44,7 @@ pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
         .iter()
         .map(|row| row.3.iter().sum::<f64>())
         .fold(timing.interval_ms, f64::max);
-    let rows = rows.into_iter().map(|(name, told, testid, of, decides)| {
+    let rows = rows.into_iter().map(|(name, explained, testid, of, decides)| {
         let is_step = testid == "step-ms";
         let value = if is_step {
             timing.step_ms
@@ -66,19 +66,19 @@ pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
                     <Bar segments />
                 </td>
                 <td class="time-value">
-                    <Number told testid value />
+                    <Number explained testid value />
                     {decides.then(|| view! { <span class="offscreen">{t!(i18n, time.decides)}</span> })}
                 </td>
             </tr>
         }
     });
     let parts = Phase::ALL.into_iter().zip(phases).enumerate().map(|(at, (phase, ms))| {
-        let told = phase_told(i18n, &timing, at, phase_name(i18n, phase), ms);
-        view! { <Part class=class(phase) name=phase_name(i18n, phase) told key=key(phase) ms=exact(&timing, phase) /> }
+        let explained = phase_told(i18n, &timing, at, phase_name(i18n, phase), ms);
+        view! { <Part class=class(phase) name=phase_name(i18n, phase) explained key=key(phase) ms=exact(&timing, phase) /> }
     });
     let waits = (wait > 0.0).then(|| {
-        let told = wait_told(i18n, &timing);
-        view! { <Part class="time-wait" name=t_string!(i18n, time.wait) told key="wait" ms=wait /> }
+        let explained = wait_told(i18n, &timing);
+        view! { <Part class="time-wait" name=t_string!(i18n, time.wait) explained key="wait" ms=wait /> }
     });
     let share = format!(
         "{:.0}",
@@ -111,13 +111,13 @@ pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
 
 /// A phase, or the wait for data, with its time.
 #[component]
-fn Part(class: &'static str, name: &'static str, told: Told, key: &'static str, ms: f64) -> impl IntoView {
+fn Part(class: &'static str, name: &'static str, explained: Explained, key: &'static str, ms: f64) -> impl IntoView {
     view! {
         <li data-testid="time-part" data-name=key data-value=ms.to_string()>
             <span class=format!("swatch {class}") aria-hidden="true"></span>
             <span class="legend-name">{name}</span>
             <span class="legend-value">
-                <Number told />
+                <Number explained />
             </span>
         </li>
     }
@@ -164,9 +164,9 @@ const fn exact(timing: &Timing, phase: Phase) -> f64 {
     }
 }
 
-fn step(i18n: Words, timing: &Timing) -> Told {
+fn step(i18n: Words, timing: &Timing) -> Explained {
     let [forward, backward, optimizer] = [timing.ms.forward, timing.ms.backward, timing.ms.optimizer].map(span);
-    Told {
+    Explained {
         name: t_string!(i18n, time.step).to_owned(),
         result: span(timing.step_ms),
         formula: t_string!(i18n, time.f_step).to_owned(),
@@ -176,7 +176,7 @@ fn step(i18n: Words, timing: &Timing) -> Told {
 }
 
 /// Explains the GPU's time or the host's.
-fn line(i18n: Words, timing: &Timing, is_gpu: bool) -> Told {
+fn line(i18n: Words, timing: &Timing, is_gpu: bool) -> Explained {
     let of = if is_gpu { timing.busy() } else { timing.host_line() };
     let [name, formula, source] = match is_gpu {
         true => [
@@ -190,7 +190,7 @@ fn line(i18n: Words, timing: &Timing, is_gpu: bool) -> Told {
             source::host(i18n, timing),
         ],
     };
-    Told {
+    Explained {
         name,
         result: span(of.iter().sum()),
         formula,
@@ -199,9 +199,9 @@ fn line(i18n: Words, timing: &Timing, is_gpu: bool) -> Told {
     }
 }
 
-fn phase_told(i18n: Words, timing: &Timing, at: usize, name: &str, ms: f64) -> Told {
+fn phase_told(i18n: Words, timing: &Timing, at: usize, name: &str, ms: f64) -> Explained {
     let busy = timing.busy()[at];
-    Told {
+    Explained {
         name: name.to_owned(),
         result: span(ms),
         formula: t_string!(i18n, time.f_phase).to_owned(),
@@ -210,8 +210,8 @@ fn phase_told(i18n: Words, timing: &Timing, at: usize, name: &str, ms: f64) -> T
     }
 }
 
-fn wait_told(i18n: Words, timing: &Timing) -> Told {
-    Told {
+fn wait_told(i18n: Words, timing: &Timing) -> Explained {
+    Explained {
         name: t_string!(i18n, time.wait).to_owned(),
         result: span(timing.wait_ms()),
         formula: t_string!(i18n, time.f_wait).to_owned(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use vramscope_engine::format::grouped;
 
-use super::told::{Number, Told, span};
+use super::explained::{Explained, Number, span};
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::worker::timing::{RunBill, Timing};
 
@@ -19,13 +19,13 @@ pub fn Figures(timing: Arc<Timing>) -> impl IntoView {
     if let Some(bill) = timing.bill {
         all.extend(run(i18n, &timing, bill));
     }
-    let rows = all.into_iter().map(|(testid, value, told)| {
+    let rows = all.into_iter().map(|(testid, value, explained)| {
         view! {
             <div class="figure">
-                <dt>{told.name.clone()}</dt>
+                <dt>{explained.name.clone()}</dt>
                 <dd>
                     <strong>
-                        <Number told testid value />
+                        <Number explained testid value />
                     </strong>
                 </dd>
             </div>
@@ -35,53 +35,53 @@ pub fn Figures(timing: Arc<Timing>) -> impl IntoView {
 }
 
 /// Name in tests, exact value and derivation of a figure.
-type Figure = (&'static str, f64, Told);
+type Figure = (&'static str, f64, Explained);
 
 fn samples(i18n: Words, timing: &Timing) -> Figure {
-    let told = Told {
+    let explained = Explained {
         name: t_string!(i18n, time.samples_per_s).to_owned(),
         result: rate(timing.samples_per_s),
         formula: t_string!(i18n, time.f_samples).to_owned(),
         numbers: format!("{} ÷ {}", grouped(timing.samples), span(timing.interval_ms)),
         source: t_string!(i18n, time.s_lines).to_owned(),
     };
-    ("samples-per-s", timing.samples_per_s, told)
+    ("samples-per-s", timing.samples_per_s, explained)
 }
 
 fn tokens(i18n: Words, timing: &Timing) -> Option<Figure> {
     let tokens = timing.tokens_per_s?;
-    let told = Told {
+    let explained = Explained {
         name: t_string!(i18n, time.tokens_per_s).to_owned(),
         result: grouped(tokens as u64),
         formula: t_string!(i18n, time.f_tokens).to_owned(),
         numbers: format!("{} × {}", rate(timing.samples_per_s), grouped(timing.positions)),
         source: t_string!(i18n, time.s_lines).to_owned(),
     };
-    Some(("tokens-per-s", tokens, told))
+    Some(("tokens-per-s", tokens, explained))
 }
 
 fn utilisation(i18n: Words, timing: &Timing) -> Figure {
     let (flops, peak) = (timing.flops / 1e12, timing.peak / 1e12);
-    let told = Told {
+    let explained = Explained {
         name: t_string!(i18n, time.utilisation).to_owned(),
         result: format!("{:.1}%", 100.0 * timing.flops_utilisation),
         formula: t_string!(i18n, time.f_utilisation).to_owned(),
         numbers: format!("{flops:.2} TFLOP ÷ ({} × {peak:.0} TFLOP/s)", span(timing.interval_ms)),
         source: t_string!(i18n, time.s_rate).to_owned(),
     };
-    ("flops-utilisation", timing.flops_utilisation, told)
+    ("flops-utilisation", timing.flops_utilisation, explained)
 }
 
 fn run(i18n: Words, timing: &Timing, bill: RunBill) -> Vec<Figure> {
     let hours = |n: f64| t_string!(i18n, time.hours, n = format!("{n:.1}"));
-    let told = |name: &str, result: String, formula: &str, numbers: String| Told {
+    let explained = |name: &str, result: String, formula: &str, numbers: String| Explained {
         name: name.to_owned(),
         result,
         formula: formula.to_owned(),
         numbers,
         source: t_string!(i18n, time.s_entered).to_owned(),
     };
-    let duration = told(
+    let duration = explained(
         t_string!(i18n, time.duration),
         hours(bill.hours),
         t_string!(i18n, time.f_duration),
@@ -89,7 +89,7 @@ fn run(i18n: Words, timing: &Timing, bill: RunBill) -> Vec<Figure> {
     );
     let mut all = vec![("run-hours", bill.hours, duration)];
     if let (Some(cost), Some(price)) = (bill.cost, timing.price_per_hour) {
-        let cost_told = told(
+        let cost_told = explained(
             t_string!(i18n, time.cost),
             format!("{cost:.2}"),
             t_string!(i18n, time.f_cost),
@@ -98,7 +98,7 @@ fn run(i18n: Words, timing: &Timing, bill: RunBill) -> Vec<Figure> {
         all.push(("run-cost", cost, cost_told));
     }
     if let (Some(kwh), Some(watts)) = (bill.kwh_at_most, timing.watts) {
-        let energy = told(
+        let energy = explained(
             t_string!(i18n, time.energy),
             format!("{kwh:.1} kWh"),
             t_string!(i18n, time.f_energy),

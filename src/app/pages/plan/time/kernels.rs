@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use vramscope_engine::format::grouped;
 
-use super::told::span;
+use super::explained::span;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::worker::timing::Timing;
 

@@ -6,11 +6,11 @@ use leptos::prelude::*;
 
 use super::chart::Lines;
 use super::entries::RunEntries;
+use super::explained::{Explanation, ToldPanel};
 use super::figures::Figures;
 use super::follow::Times;
 use super::kernels::Kernels;
 use super::source::Sources;
-use super::told::{Telling, ToldPanel};
 use super::waits::Waits;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
@@ -25,7 +25,7 @@ pub struct Shown(pub Memo<Option<Arc<Timing>>>);
 pub fn TimePanel() -> impl IntoView {
     let i18n = use_i18n();
     let times = Times::follow();
-    Telling::provide();
+    Explanation::provide();
     provide_context(Shown(Memo::new(move |_| times.now.get().and_then(Result::ok))));
     let body = part(move || {
         Some(match times.now.get() {

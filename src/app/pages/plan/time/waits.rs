@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use vramscope_time::{Bottleneck, Resource};
 
-use super::told::{Number, Told, span};
+use super::explained::{Explained, Number, span};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::worker::timing::Timing;
 
@@ -41,14 +41,14 @@ fn waits(i18n: Words, timing: &Timing) -> Option<AnyView> {
 
 /// Time of the step without a bottleneck, with its derivation.
 fn number(i18n: Words, of: Bottleneck) -> AnyView {
-    let told = Told {
+    let explained = Explained {
         name: t_string!(i18n, time.one_without, what = name(i18n, of.resource)),
         result: span(of.step_ms_without),
         formula: t_string!(i18n, time.f_without).to_owned(),
         numbers: format!("{} × {:.3}", span(of.step_ms_without), of.speedup),
         source: t_string!(i18n, time.s_lines).to_owned(),
     };
-    view! { <Number told value=of.step_ms_without /> }.into_any()
+    view! { <Number explained value=of.step_ms_without /> }.into_any()
 }
 
 const fn key(resource: Resource) -> &'static str {

@@ -61,7 +61,7 @@ pub enum Reduce {
 
 /// Storage of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Place {
+pub enum TensorStorage {
     /// An intermediate result that is never stored.
     Virtual,
     /// Memory that is bound to this number.
@@ -124,12 +124,18 @@ impl Graph {
     ///
     /// # Errors
     /// cuDNN's message, as for all methods below.
-    pub fn tensor(&mut self, place: Place, kind: Kind, extents: [i64; 4], steps: [i64; 4]) -> Result<Tensor, Refusal> {
+    pub fn tensor(
+        &mut self,
+        place: TensorStorage,
+        kind: Kind,
+        extents: [i64; 4],
+        steps: [i64; 4],
+    ) -> Result<Tensor, Refusal> {
         // CUDNN_BACKEND_TENSOR_DESCRIPTOR.
         let tensor = self.library.descriptor(17)?;
         self.next += 1;
         let number = match place {
-            Place::Memory(number) => number,
+            TensorStorage::Memory(number) => number,
             _ => self.next,
         };
         tensor.set(901, DATA_TYPE, &[kind as c_int])?;
@@ -138,12 +144,12 @@ impl Graph {
         tensor.set(906, INT64, &[number])?;
         tensor.set(900, INT64, &[16_i64])?;
         match place {
-            Place::Virtual => tensor.set(907, BOOLEAN, &[1_u8])?,
-            Place::Value(value) => {
+            TensorStorage::Virtual => tensor.set(907, BOOLEAN, &[1_u8])?,
+            TensorStorage::Value(value) => {
                 tensor.set(908, BOOLEAN, &[1_u8])?;
                 self.values.push((number, value));
             }
-            Place::Memory(_) => {}
+            TensorStorage::Memory(_) => {}
         }
         let handle = self.keep(tensor.finish("a tensor")?);
         Ok(Tensor { handle, extents, steps })
@@ -151,12 +157,12 @@ impl Graph {
 
     /// Adds an intermediate tensor with the shape of another.
     pub fn between(&mut self, kind: Kind, like: Tensor) -> Result<Tensor, Refusal> {
-        self.tensor(Place::Virtual, kind, like.extents, like.steps)
+        self.tensor(TensorStorage::Virtual, kind, like.extents, like.steps)
     }
 
     /// Adds a number.
     pub fn value(&mut self, value: f32) -> Result<Tensor, Refusal> {
-        self.tensor(Place::Value(value), Kind::Float, [1; 4], [1; 4])
+        self.tensor(TensorStorage::Value(value), Kind::Float, [1; 4], [1; 4])
     }
 
     /// Adds an elementwise operation with one, two or three inputs.

@@ -3,7 +3,7 @@
 mod graph;
 mod plan;
 
-pub use graph::{Graph, Kind, Place, Pointwise, Reduce, Tensor, packed};
+pub use graph::{Graph, Kind, Pointwise, Reduce, Tensor, TensorStorage, packed};
 pub use plan::{Bound, Plan};
 
 use std::ffi::{c_int, c_void};

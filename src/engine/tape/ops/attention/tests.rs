@@ -111,11 +111,11 @@ fn simulated(row: &Row<'_>) -> Vec<i64> {
     let of_loss: Vec<_> = of_loss.collect();
     let counts = |e: &&Event| {
         let id = e.storage();
-        log.births[id as usize].kind != Kind::Workspace && !of_loss.contains(&id)
+        log.allocations[id as usize].kind != Kind::Workspace && !of_loss.contains(&id)
     };
     let signed = |e: &Event| {
-        let bytes = log.births[e.storage() as usize].bytes as i64;
-        if e.is_birth() { bytes } else { -bytes }
+        let bytes = log.allocations[e.storage() as usize].bytes as i64;
+        if e.is_alloc() { bytes } else { -bytes }
     };
     log.events[start..end].iter().filter(counts).map(signed).collect()
 }
@@ -149,8 +149,10 @@ fn bytes_of(attend: impl FnOnce(&Tape, [&Tensor; 3]) -> Tensor) -> Vec<u64> {
     t.backward(&out);
     drop((q, k, v, out));
     let log = t.finish();
-    let births = log.events[start..].iter().filter(|e| e.is_birth());
-    births.map(|e| log.births[e.storage() as usize].bytes).collect()
+    let allocations = log.events[start..].iter().filter(|e| e.is_alloc());
+    allocations
+        .map(|e| log.allocations[e.storage() as usize].bytes)
+        .collect()
 }
 
 #[test]

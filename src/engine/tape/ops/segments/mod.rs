@@ -20,7 +20,7 @@ use super::super::core::Tape;
 use super::super::script::{Described, Script};
 use super::super::storage::Storage;
 use super::super::tensor::Tensor;
-use super::super::work::{Item, Launch};
+use super::super::work::{Launch, WorkItem};
 use rehearsal::{Conditions, Rehearsal};
 
 /// An attention in one operation: queries, keys and values, [1, heads, positions, width] each → [1,
@@ -148,7 +148,7 @@ impl Tape {
         &self,
         lengths: impl Iterator<Item = &'a u64>,
         times: u64,
-        work: impl Fn(u64) -> Option<&'r Vec<Item>>,
+        work: impl Fn(u64) -> Option<&'r Vec<WorkItem>>,
     ) {
         let scope = self.scope_id();
         let gradient = self.is_gradient();
@@ -167,9 +167,9 @@ impl Tape {
             };
             let run = |(n, run): (u64, u64)| {
                 let segment = work(n)?.iter().map(|item| item.map(&here)).collect();
-                Some(Item::Repeat(segment, run))
+                Some(WorkItem::Repeat(segment, run))
             };
-            items.push(Item::Repeat(runs.into_iter().filter_map(run).collect(), times));
+            items.push(WorkItem::Repeat(runs.into_iter().filter_map(run).collect(), times));
         });
     }
 

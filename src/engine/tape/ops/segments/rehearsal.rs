@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::super::super::core::Tape;
 use super::super::super::script::Script;
 use super::super::super::tensor::Tensor;
-use super::super::super::work::{Chore, Item};
+use super::super::super::work::{HostOp, WorkItem};
 use super::Attend;
 use crate::dtype::DType;
 
@@ -37,7 +37,7 @@ pub(super) struct Conditions {
 pub(super) struct Rehearsal {
     pub forward: Script,
     /// Kernels and host ops of forward and backward; empty unless requested.
-    pub work: [Vec<Item>; 2],
+    pub work: [Vec<WorkItem>; 2],
     /// Numbers of forward's storages that the graph keeps.
     pub kept: Vec<u32>,
     /// Numbers of forward's storages that only the list of outputs keeps.
@@ -117,7 +117,7 @@ impl Tape {
         let backward = work
             .iter()
             .skip(work_end)
-            .position(|item| matches!(item, Item::Chore(Chore::Node)));
+            .position(|item| matches!(item, WorkItem::HostOp(HostOp::Node)));
         rehearsal.work[1] = backward.map_or_else(Vec::new, |at| work.split_off(work_end + at));
         rehearsal.work[0] = work[work_start.min(work.len())..work_end.min(work.len())].to_vec();
         if let Some(failure) = t.failure() {

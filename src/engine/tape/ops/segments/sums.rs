@@ -6,7 +6,7 @@
 use super::super::super::core::Tape;
 use super::super::super::dims::Dims;
 use super::super::super::kind::Kind;
-use super::super::super::log::{Birth, Event, LUMP, StorageId};
+use super::super::super::log::{Allocation, Event, LUMP, StorageId};
 use super::super::super::script::Swing;
 use super::super::super::storage::Storage;
 use super::super::super::why::Why;
@@ -25,7 +25,7 @@ impl Tape {
     /// [`Self::dies`], or with the bundle that they are put into.
     fn lump(&self, bytes: u64) -> Option<StorageId> {
         (bytes > 0 && !self.0.stopped.get()).then(|| {
-            self.0.log.borrow_mut().born(Birth {
+            self.0.log.borrow_mut().born(Allocation {
                 bytes,
                 shape: Dims::new(&[bytes]),
                 dtype: DType::U8,
@@ -39,7 +39,7 @@ impl Tape {
 
     /// Frees storages without an owner.
     fn dies(&self, ids: impl IntoIterator<Item = StorageId>) {
-        self.0.log.borrow_mut().events.extend(ids.into_iter().map(Event::death));
+        self.0.log.borrow_mut().events.extend(ids.into_iter().map(Event::free));
     }
 
     /// Returns true if segments are recorded as sums: when counting, and if all their storages are of the small pool,

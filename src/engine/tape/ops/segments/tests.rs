@@ -43,14 +43,14 @@ fn attend(t: &Tape, [q, k, v]: [&Tensor; 3]) -> Tensor {
 /// Bytes of each allocation, with the bytes freed since the one before, in order of size.
 fn history(log: &Log) -> Vec<(Vec<u64>, u64)> {
     let mut all = Vec::new();
-    let mut deaths = Vec::new();
+    let mut frees = Vec::new();
     for event in &log.events {
-        let bytes = log.births[event.storage() as usize].bytes;
-        if event.is_birth() {
-            deaths.sort_unstable();
-            all.push((std::mem::take(&mut deaths), bytes));
+        let bytes = log.allocations[event.storage() as usize].bytes;
+        if event.is_alloc() {
+            frees.sort_unstable();
+            all.push((std::mem::take(&mut frees), bytes));
         } else {
-            deaths.push(bytes);
+            frees.push(bytes);
         }
     }
     all

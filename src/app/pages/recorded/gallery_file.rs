@@ -6,12 +6,12 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 pub struct Gallery {
     /// In the order in which they are listed.
-    pub models: Vec<Item>,
+    pub models: Vec<Entry>,
 }
 
 /// A recording of the gallery.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Item {
+pub struct Entry {
     /// Its name in addresses.
     pub id: String,
     /// Name of the model for people.
@@ -41,7 +41,7 @@ pub struct Item {
     pub file: Option<String>,
 }
 
-impl Item {
+impl Entry {
     /// True if every word is somewhere in what is shown of it.
     pub fn matches(&self, words: &str) -> bool {
         let like = self.like.as_deref().unwrap_or_default();

@@ -27,7 +27,7 @@ mod at_once {
     use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
     use super::super::check::check;
-    use super::super::fresh::Fresh;
+    use super::super::process_replay::ProcessReplay;
     use super::super::repeated::Repeated;
     use super::super::replay::{joined, replay_used};
     use super::super::steps::record_on;
@@ -64,7 +64,7 @@ mod at_once {
             }
         };
         let play = || {
-            let mut fresh = Fresh::unknown(&options);
+            let mut fresh = ProcessReplay::unknown(&options);
             // Events of the first step that the steps after it repeat, once the model is made.
             let mut repeated: Option<Repeated> = None;
             while let Some(Written { requests, events, then }) = next(&written) {

@@ -4,7 +4,7 @@ use crate::order::sort_short_by_key;
 
 /// Returns the names nearest to `given`, nearest first, at most five: those that contain it or are contained in it, and
 /// those within two edits or a third of its length.
-pub fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
+pub fn suggest<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 5;
     let wanted: Vec<char> = given.to_ascii_lowercase().chars().take(100).collect();
     if wanted.is_empty() {
@@ -20,7 +20,7 @@ pub fn near<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
             ranked.push((distance, name));
         }
     }
-    sort_short_by_key(&mut ranked, |&near| near);
+    sort_short_by_key(&mut ranked, |&suggest| suggest);
     ranked.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
@@ -53,8 +53,8 @@ mod tests {
     #[test]
     fn nearest_comes_first() {
         let names = ["gpt2-medium", "gpt2", "llama3.2-1b"];
-        assert_eq!(near("gtp2", &names), ["gpt2"]);
-        assert_eq!(near("gpt2-medum", &names), ["gpt2-medium", "gpt2"]);
-        assert!(near("zzzzzz", &names).is_empty());
+        assert_eq!(suggest("gtp2", &names), ["gpt2"]);
+        assert_eq!(suggest("gpt2-medum", &names), ["gpt2-medium", "gpt2"]);
+        assert!(suggest("zzzzzz", &names).is_empty());
     }
 }

@@ -14,36 +14,36 @@ pub(super) struct Peak {
 /// Replays a log whose events up to `warm` are the first run, and the rest a second run, which is replayed twice, as
 /// benchmarks warm up. `None` if the device's address space cannot hold it.
 pub(super) fn peak(log: &Log, warm: usize) -> Option<Peak> {
-    let mut player = Player {
+    let mut replayer = Replayer {
         log,
         allocator: CachingAllocator::new(Options::default()),
-        blocks: vec![None; log.births.len()],
+        blocks: vec![None; log.allocations.len()],
     };
     let (first, run) = log.events.split_at(warm);
-    player.play(first)?;
-    player.play(run)?;
-    let before = player.allocator.allocated().get();
-    let highest = player.play(run)?;
+    replayer.play(first)?;
+    replayer.play(run)?;
+    let before = replayer.allocator.allocated().get();
+    let highest = replayer.play(run)?;
     Some(Peak {
         bytes: highest.0.saturating_sub(before),
         live: live_after(&run[..highest.1]),
     })
 }
 
-struct Player<'a> {
+struct Replayer<'a> {
     log: &'a Log,
     allocator: CachingAllocator,
     blocks: Vec<Option<Block>>,
 }
 
-impl Player<'_> {
+impl Replayer<'_> {
     /// Replays events, and returns the highest total and the number of events before it.
     fn play(&mut self, events: &[Event]) -> Option<(u64, usize)> {
         let mut highest = (self.allocator.allocated().get(), 0);
         for (i, event) in events.iter().enumerate() {
             let id = event.storage() as usize;
-            if event.is_birth() {
-                let block = self.allocator.alloc(self.log.births[id].bytes, 0).ok()?;
+            if event.is_alloc() {
+                let block = self.allocator.alloc(self.log.allocations[id].bytes, 0).ok()?;
                 self.blocks[id] = Some(block);
                 let now = self.allocator.allocated().get();
                 if now > highest.0 {
@@ -62,7 +62,7 @@ fn live_after(events: &[Event]) -> Vec<StorageId> {
     // Allocations come in ascending order of id, so the remaining ones are sorted too.
     let mut live = Vec::new();
     for event in events {
-        if event.is_birth() {
+        if event.is_alloc() {
             live.push(event.storage());
         } else if let Ok(at) = live.binary_search(&event.storage()) {
             live.remove(at);

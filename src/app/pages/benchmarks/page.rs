@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use vramscope_benchmark::{Entry, List, Record};
 
-use crate::benchmarks::{Answer, Asked, is_id, list_after, record_at, short_names};
+use crate::benchmarks::{Asked, Fetched, is_id, list_after, record_at, short_names};
 use crate::fetched::{Got, get};
 use crate::shell::Store;
 use crate::state::Key;
@@ -25,8 +25,8 @@ pub enum Published {
     Loading,
     /// The records loaded so far, and the position at which the list continues.
     Here(List),
-    /// No list, for this reason; never [`Answer::Here`].
-    Not(Answer<()>),
+    /// No list, for this reason; never [`Fetched::Here`].
+    Not(Fetched<()>),
     /// The page was opened as a single file, which has no server to ask.
     OfFile,
 }
@@ -42,7 +42,7 @@ pub struct Held {
 
 /// State of the benchmarks page.
 #[derive(Clone, Copy)]
-pub struct Desk {
+pub struct BenchmarksState {
     /// List of published records.
     pub published: RwSignal<Published>,
     /// True while more of the list is being loaded.
@@ -87,7 +87,7 @@ impl Shown {
     }
 }
 
-impl Desk {
+impl BenchmarksState {
     /// Provides the state to all components below, and requests the published records.
     pub fn provide() -> Self {
         let (published, fetched) = (RwSignal::new(Published::Loading), RwSignal::new(Vec::<Held>::new()));
@@ -114,7 +114,7 @@ impl Desk {
                 records,
             }
         });
-        let desk = Self {
+        let page = Self {
             published,
             is_growing: RwSignal::new(false),
             wanted,
@@ -125,10 +125,10 @@ impl Desk {
             asked: StoredValue::default(),
             token: StoredValue::default(),
         };
-        provide_context(desk);
-        desk.ask();
-        Effect::new(move || desk.fetch(&desk.wanted.get()));
-        desk
+        provide_context(page);
+        page.ask();
+        Effect::new(move || page.fetch(&page.wanted.get()));
+        page
     }
 
     /// Returns the state that the page provides.
@@ -149,7 +149,7 @@ impl Desk {
             let answer = self.get_text(&list_after(None)).await;
             // `try_set`, here and below, because the user may have left the page in the meantime.
             self.published.try_set(match answer.as_asked().list() {
-                Answer::Here(list) => Published::Here(list),
+                Fetched::Here(list) => Published::Here(list),
                 other => Published::Not(other.without()),
             });
         });
@@ -175,7 +175,7 @@ impl Desk {
             let answer = self.get_text(&list_after(Some(next))).await;
             self.is_growing.try_set(false);
             match answer.as_asked().list() {
-                Answer::Here(more) => {
+                Fetched::Here(more) => {
                     self.published.try_update(|published| {
                         if let Published::Here(list) = published {
                             list.records.extend(more.records);
@@ -243,10 +243,10 @@ impl Desk {
         });
     }
 
-    fn fail(self, name: String, answer: Answer<()>) {
+    fn fail(self, name: String, answer: Fetched<()>) {
         let why = match answer {
-            Answer::NothingHere => "404".into(),
-            Answer::Odd(why) => why,
+            Fetched::NothingHere => "404".into(),
+            Fetched::Odd(why) => why,
             other => format!("{other:?}").to_lowercase(),
         };
         self.say(name, why);
@@ -264,7 +264,7 @@ impl Desk {
                 spawn_local(async move {
                     let answer = self.get_text(&record_at(&id)).await;
                     match answer.as_asked().record() {
-                        Answer::Here(record) => {
+                        Fetched::Here(record) => {
                             let record = Arc::new(record);
                             self.fetched.try_update(|all| all.push(Held { id, record }));
                         }

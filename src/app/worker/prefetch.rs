@@ -7,23 +7,23 @@ use super::view::Run;
 use crate::state::Draft;
 
 /// Prefetched runs of likely next entries, one simulation each; the host keeps none of them.
-pub struct NearWork(std::vec::IntoIter<Draft>);
+pub struct PrefetchWork(std::vec::IntoIter<Draft>);
 
-impl NearWork {
+impl PrefetchWork {
     /// Queues runs of these entries, in order.
     pub fn of(all: Vec<Draft>) -> Self {
         Self(all.into_iter())
     }
 }
 
-impl Parts for NearWork {
+impl Parts for PrefetchWork {
     fn left(&self) -> u32 {
         self.0.len() as u32
     }
 
     fn next(&mut self) -> Option<Answer> {
         let entries = self.0.next()?;
-        Some(Answer::Near(run(&entries).map(Box::new)))
+        Some(Answer::Prefetch(run(&entries).map(Box::new)))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Lazily loaded families: all but LLaVA and decoders like Llama's. A frontend that is split into parts, as the page
-//! is, can load them on demand: with the feature `models-later` only [`FurtherModels`] refers to their code.
+//! is, can load them on demand: with the feature `lazy-models` only [`LazyModels`] refers to their code.
 
 use super::decoder::Decoder;
 use super::gemma_text::GemmaText;
@@ -8,47 +8,47 @@ use super::*;
 /// Function that makes the parameters of a model of these families.
 pub(super) type Make = fn(&Model, &Builder) -> Box<dyn Forward>;
 
-#[cfg(feature = "models-later")]
+#[cfg(feature = "lazy-models")]
 static PROVIDED: std::sync::OnceLock<Make> = std::sync::OnceLock::new();
 
 /// Returns the function that makes them, which is linked in.
-#[cfg(not(feature = "models-later"))]
+#[cfg(not(feature = "lazy-models"))]
 pub(super) fn make() -> Make {
-    further
+    lazy
 }
 
 /// Returns the function that makes them, which must have been provided.
 ///
 /// # Panics
-/// If they were not provided: the frontend must check [`Model::is_further`] first.
-#[cfg(feature = "models-later")]
+/// If they were not provided: the frontend must check [`Model::is_lazy`] first.
+#[cfg(feature = "lazy-models")]
 pub(super) fn make() -> Make {
     *PROVIDED
         .get()
-        .expect("the face provides further models before it runs one")
+        .expect("the face provides lazy models before it runs one")
 }
 
 /// Handle to the forwards of these families.
 #[derive(Debug, Clone, Copy)]
-pub struct FurtherModels(#[cfg_attr(not(feature = "models-later"), expect(dead_code))] Make);
+pub struct LazyModels(#[cfg_attr(not(feature = "lazy-models"), expect(dead_code))] Make);
 
-impl FurtherModels {
+impl LazyModels {
     /// Returns all of them. The caller's part of the program contains their code.
     pub fn all() -> Self {
-        Self(further)
+        Self(lazy)
     }
 
     /// Makes these families available from now on.
     pub fn provide(self) {
-        #[cfg(feature = "models-later")]
+        #[cfg(feature = "lazy-models")]
         // A second call provides the same function, so its error is ignored.
         PROVIDED.set(self.0).ok();
     }
 }
 
 impl Model {
-    /// Returns true if the model is of one of the families that [`FurtherModels`] provides.
-    pub fn is_further(&self) -> bool {
+    /// Returns true if the model is of one of the families that [`LazyModels`] provides.
+    pub fn is_lazy(&self) -> bool {
         match &self.config {
             ModelConfig::Decoder(c) => gemma_text::is_gemma(c),
             ModelConfig::Llava(c) => gemma_text::is_gemma(&c.text),
@@ -57,7 +57,7 @@ impl Model {
     }
 }
 
-fn further(model: &Model, b: &Builder) -> Box<dyn Forward> {
+fn lazy(model: &Model, b: &Builder) -> Box<dyn Forward> {
     match &model.config {
         ModelConfig::Gpt2(c) => Box::new(gpt2::Gpt2::new(b, c)),
         ModelConfig::Decoder(c) if gemma_text::is_gemma(c) => Box::new(gemma_text::GemmaLm::new(b, c)),

@@ -7,19 +7,19 @@ use leptos::prelude::*;
 use leptos::wasm_bindgen::JsCast;
 use web_sys::HtmlInputElement;
 
-use crate::shell::{Near, Store};
+use crate::shell::{Prefetch, Store};
 use crate::state::Key;
 
 /// Texts that one click or key press would change an entry to.
 pub type Texts = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 
-/// Announces through [`Store::near`] that an entry may change soon, because it has the focus or the pointer, so that
+/// Announces through [`Store::prefetch`] that an entry may change soon, because it has the focus or the pointer, so that
 /// the answer can be prefetched.
 pub fn tells(key: Key, texts: Texts) -> impl Attribute {
-    let near = Store::get().near();
+    let prefetch = Store::get().prefetch();
     let tell = move || {
         let texts = texts.clone();
-        near.set(Some(Near { key, texts }));
+        prefetch.set(Some(Prefetch { key, texts }));
     };
     let (entered, clicked) = (tell.clone(), tell.clone());
     // A click moves the caret after the focus event.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::fault::Fault;
-use super::kernels::{self, Call, Fresh};
+use super::kernels::{self, Call, NewMemory};
 use super::limits::{MOST_BORN, MOST_STORED};
 use super::lines;
 use super::marks::Marks;
@@ -14,11 +14,11 @@ use super::value::{TensorRef, Value};
 use super::work::Host;
 use crate::names::Name;
 use crate::tape::log::StorageId;
-use crate::tape::work::Chore;
+use crate::tape::work::HostOp;
 use crate::tape::{Kind, Storage, Tape, Why};
 
 /// Tape, and the recording's declarations and storages on it.
-pub(super) struct Player {
+pub(super) struct TapeBuilder {
     pub tape: Tape,
     pub tables: Tables,
     pub marks: Marks,
@@ -38,7 +38,7 @@ pub(super) struct Slot {
     id: Option<StorageId>,
 }
 
-impl Player {
+impl TapeBuilder {
     pub fn new(tape: Tape) -> Self {
         Self {
             tape,
@@ -82,7 +82,7 @@ impl Player {
         // Activations that checkpointing recomputes are not gradients.
         let gradient = line.b == 1 && node.is_some_and(|node| !node.contains("Checkpoint"));
         self.tables.knows_place(line.l)?;
-        let fresh = self.fresh(line)?;
+        let fresh = self.new_memory(line)?;
         self.check(line, &fresh)?;
         let at = self.at();
         self.marks.operation(at, self.is_of_loss(line));
@@ -132,7 +132,7 @@ impl Player {
     }
 
     /// Returns the memory that an operation allocates, in the order of its results.
-    fn fresh(&self, line: &lines::Op<'_>) -> Result<Vec<Fresh>, Fault> {
+    fn new_memory(&self, line: &lines::Op<'_>) -> Result<Vec<NewMemory>, Fault> {
         let first = self.count();
         let mut outputs: BTreeMap<u64, (usize, u32)> = BTreeMap::new();
         for (number, value) in line.o.iter().enumerate() {
@@ -157,7 +157,7 @@ impl Player {
                 Some((_, meta)) => Some(*declared(&self.tables.layouts, "meta", meta.into())?),
                 None => None,
             };
-            all.push(Fresh {
+            all.push(NewMemory {
                 bytes,
                 layout,
                 output: output.map(|(at, _)| at),
@@ -167,7 +167,7 @@ impl Player {
     }
 
     /// Checks that everything an operation refers to exists.
-    fn check(&self, line: &lines::Op<'_>, fresh: &[Fresh]) -> Result<(), Fault> {
+    fn check(&self, line: &lines::Op<'_>, fresh: &[NewMemory]) -> Result<(), Fault> {
         let known = self.count();
         let after = known + fresh.len() as u64;
         let mut fault = Ok(());
@@ -269,7 +269,7 @@ impl Player {
         match (&*line.is, node) {
             ("saved", Some(node)) => storage.keep_for_backward(Why::NeededBy(node)),
             ("gradient", _) => {
-                self.tape.chore(Chore::Accumulate(storage.id()));
+                self.tape.host_op(HostOp::Accumulate(storage.id()));
                 storage.classify(Kind::Gradient, Why::Gradient);
             }
             ("state", _) => {
@@ -322,7 +322,7 @@ impl Player {
     /// Replays a line `mark`.
     pub fn mark(&mut self, line: &lines::Mark<'_>) -> Result<(), Fault> {
         if line.at == "backward" {
-            self.tape.chore(Chore::Backward);
+            self.tape.host_op(HostOp::Backward);
         }
         let at = self.at();
         self.marks.mark(&line.at, at)

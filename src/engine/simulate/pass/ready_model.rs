@@ -2,26 +2,26 @@
 
 use super::super::build::Making;
 use super::super::steps::Trainer;
-use super::Place;
+use super::ModelShare;
 use crate::model::ModelConfig;
 use crate::nn::Builder;
 use crate::tape::{Ready, Tape};
 use crate::{Model, Setup};
 
 /// A model, and the tape on which it was made.
-pub(super) struct Standing {
+pub(super) struct ReadyModel {
     config: ModelConfig,
     making: Making,
-    place: Place,
+    place: ModelShare,
     pub tape: Tape,
     pub trainer: Trainer,
     /// State of the tape at which the model is ready to run.
     ready: Ready,
 }
 
-impl Standing {
+impl ReadyModel {
     /// Makes the model of a setup, in the state after its first forward.
-    fn of(model: &Model, setup: &Setup, place: Place) -> Self {
+    fn of(model: &Model, setup: &Setup, place: ModelShare) -> Self {
         let tape = super::tape(place, false);
         tape.settle();
         // The order of parameters does not matter, since no optimizer loops over them here.
@@ -38,18 +38,18 @@ impl Standing {
     }
 
     /// Returns the kept model, reset for this setup, if it is the setup's model; otherwise makes a new one.
-    pub fn turned_to(standing: Option<Self>, model: &Model, setup: &Setup, place: Place) -> Self {
-        match standing {
-            Some(mut standing) if standing.is_of(model, setup, place) => {
-                standing.trainer.turn_to(model, setup);
-                standing.tape.rewind(&standing.ready);
-                standing
+    pub fn turned_to(ready_model: Option<Self>, model: &Model, setup: &Setup, place: ModelShare) -> Self {
+        match ready_model {
+            Some(mut ready_model) if ready_model.is_of(model, setup, place) => {
+                ready_model.trainer.turn_to(model, setup);
+                ready_model.tape.rewind(&ready_model.ready);
+                ready_model
             }
             _ => Self::of(model, setup, place),
         }
     }
 
-    fn is_of(&self, model: &Model, setup: &Setup, place: Place) -> bool {
+    fn is_of(&self, model: &Model, setup: &Setup, place: ModelShare) -> bool {
         self.place == place && self.making == Making::of(setup) && self.config == model.config
     }
 }

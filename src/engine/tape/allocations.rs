@@ -2,17 +2,17 @@
 
 use std::ops::Index;
 
-use super::log::{Birth, StorageId};
+use super::log::{Allocation, StorageId};
 
 /// Descriptions of storages, in the order of allocation. Thousands of equal storages share one description.
 #[derive(Debug, Default)]
-pub struct Births {
-    descriptions: Vec<Birth>,
+pub struct Allocations {
+    descriptions: Vec<Allocation>,
     /// Index of each storage's description.
     of: Vec<u32>,
 }
 
-impl Births {
+impl Allocations {
     /// Reserves room for this many storages, of which every other one has a description of its own.
     pub(super) fn make_room(&mut self, storages: usize) {
         self.of.reserve(storages);
@@ -30,7 +30,7 @@ impl Births {
     }
 
     /// Iterates over the storages' descriptions, in the order of allocation.
-    pub fn iter(&self) -> impl Iterator<Item = &Birth> {
+    pub fn iter(&self) -> impl Iterator<Item = &Allocation> {
         self.of.iter().map(|&at| &self.descriptions[at as usize])
     }
 
@@ -46,7 +46,7 @@ impl Births {
     }
 
     /// Descriptions of storages, each once.
-    pub(crate) fn descriptions(&self) -> &[Birth] {
+    pub(crate) fn descriptions(&self) -> &[Allocation] {
         &self.descriptions
     }
 
@@ -57,9 +57,9 @@ impl Births {
     }
 
     /// Adds a storage with a description of its own.
-    pub(crate) fn push(&mut self, birth: Birth) -> StorageId {
+    pub(crate) fn push(&mut self, allocation: Allocation) -> StorageId {
         self.of.push(self.descriptions.len() as u32);
-        self.descriptions.push(birth);
+        self.descriptions.push(allocation);
         (self.of.len() - 1) as StorageId
     }
 
@@ -75,9 +75,9 @@ impl Births {
     }
 
     /// Adds descriptions that storages will share, and returns the index of the first.
-    pub(super) fn describe(&mut self, births: impl Iterator<Item = Birth>) -> u32 {
+    pub(super) fn describe(&mut self, allocations: impl Iterator<Item = Allocation>) -> u32 {
         let first = self.descriptions.len() as u32;
-        self.descriptions.extend(births);
+        self.descriptions.extend(allocations);
         first
     }
 
@@ -89,15 +89,15 @@ impl Births {
     }
 
     /// Description of a storage that does not share it.
-    pub(crate) fn own(&mut self, id: StorageId) -> &mut Birth {
+    pub(crate) fn own(&mut self, id: StorageId) -> &mut Allocation {
         &mut self.descriptions[self.of[id as usize] as usize]
     }
 }
 
-impl Index<usize> for Births {
-    type Output = Birth;
+impl Index<usize> for Allocations {
+    type Output = Allocation;
     #[inline]
-    fn index(&self, id: usize) -> &Birth {
+    fn index(&self, id: usize) -> &Allocation {
         &self.descriptions[self.of[id] as usize]
     }
 }

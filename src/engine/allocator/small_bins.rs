@@ -1,8 +1,8 @@
 //! Bins of cached blocks of a small pool.
 
 use super::arena::NONE;
+use super::bin::Bin;
 use super::bitmap::Bitmap;
-use super::shelf::Shelf;
 use super::small_pools::{SmallBlock, UNITS};
 
 /// Bits of a word.
@@ -11,9 +11,9 @@ const _: () = assert!(UNITS.is_power_of_two());
 
 /// The cached blocks of one stream by size, then address.
 #[derive(Debug)]
-pub(super) struct SmallShelves {
+pub(super) struct SmallBins {
     /// One bin for each number of units, from 1.
-    shelves: Box<[Shelf; UNITS]>,
+    bins: Box<[Bin; UNITS]>,
     /// Bins that are not empty.
     occupied: Bitmap<{ UNITS / WORD }, 1>,
     /// The block that arrived last, in no bin yet, or [`NONE`]: it is often split or merged again before another
@@ -21,10 +21,10 @@ pub(super) struct SmallShelves {
     pub loose: u32,
 }
 
-impl Default for SmallShelves {
+impl Default for SmallBins {
     fn default() -> Self {
         Self {
-            shelves: Box::new([Shelf::EMPTY; UNITS]),
+            bins: Box::new([Bin::EMPTY; UNITS]),
             occupied: Bitmap::default(),
             loose: NONE,
         }
@@ -33,30 +33,30 @@ impl Default for SmallShelves {
 
 /// Index of the bin for blocks of this many units, masked so that the compiler drops the bounds check.
 #[inline(always)]
-const fn shelf(units: u16) -> usize {
+const fn bin(units: u16) -> usize {
     (units as usize).wrapping_sub(1) & (UNITS - 1)
 }
 
-impl SmallShelves {
+impl SmallBins {
     /// Finds the smallest block of at least `units` units; of equals, the lowest.
     #[inline(always)]
     pub fn best_fit(&self, blocks: &[SmallBlock], units: u16) -> Option<u32> {
-        let shelved = self.occupied.next(shelf(units));
+        let shelved = self.occupied.next(bin(units));
         let Some(loose) = blocks.get(self.loose as usize).filter(|loose| loose.units >= units) else {
-            return Some(self.shelves[shelved?].first);
+            return Some(self.bins[shelved?].first);
         };
         let Some(shelved) = shelved else {
             return Some(self.loose);
         };
-        let own = shelf(loose.units);
-        let first = self.shelves[shelved].first;
+        let own = bin(loose.units);
+        let first = self.bins[shelved].first;
         let is_loose_better = own < shelved || own == shelved && loose.address < blocks[first as usize].address;
         Some(if is_loose_better { self.loose } else { first })
     }
 
     /// Inserts a block.
     #[inline(always)]
-    pub fn lay(&mut self, blocks: &mut [SmallBlock], id: u32) {
+    pub fn insert(&mut self, blocks: &mut [SmallBlock], id: u32) {
         let last = std::mem::replace(&mut self.loose, id);
         if last != NONE {
             self.shelve(blocks, last);
@@ -76,23 +76,23 @@ impl SmallShelves {
     #[inline(never)]
     fn shelve(&mut self, blocks: &mut [SmallBlock], id: u32) {
         let SmallBlock { units, address, .. } = blocks[id as usize];
-        let number = shelf(units);
-        let shelf = &mut self.shelves[number];
-        let near = std::mem::replace(&mut shelf.near, id);
-        let first = shelf.first;
+        let number = bin(units);
+        let bin = &mut self.bins[number];
+        let hint = std::mem::replace(&mut bin.hint, id);
+        let first = bin.first;
         let (before, after) = match blocks.get_mut(first as usize) {
             None => {
                 self.occupied.insert(number);
-                shelf.first = id;
+                bin.first = id;
                 (NONE, NONE)
             }
             Some(block) if address < block.address => {
                 block.before = id;
-                shelf.first = id;
+                bin.first = id;
                 (NONE, first)
             }
             Some(_) => {
-                let before = place(blocks, address, near);
+                let before = place(blocks, address, hint);
                 let after = std::mem::replace(&mut blocks[before as usize].after, id);
                 if let Some(after) = blocks.get_mut(after as usize) {
                     after.before = id;
@@ -109,15 +109,15 @@ impl SmallShelves {
         let SmallBlock {
             before, after, units, ..
         } = blocks[id as usize];
-        let number = shelf(units);
-        let shelf = &mut self.shelves[number];
-        if shelf.near == id {
-            shelf.near = if before == NONE { after } else { before };
+        let number = bin(units);
+        let bin = &mut self.bins[number];
+        if bin.hint == id {
+            bin.hint = if before == NONE { after } else { before };
         }
         if let Some(before) = blocks.get_mut(before as usize) {
             before.after = after;
         } else {
-            shelf.first = after;
+            bin.first = after;
             if after == NONE {
                 self.occupied.remove(number);
             }
@@ -129,10 +129,10 @@ impl SmallShelves {
 }
 
 /// Finds the block of a bin behind which an address belongs, which is not before all of them; the search begins at
-/// `near`.
+/// `hint`.
 #[inline(never)]
-fn place(blocks: &[SmallBlock], address: u64, near: u32) -> u32 {
-    let mut at = near;
+fn place(blocks: &[SmallBlock], address: u64, hint: u32) -> u32 {
+    let mut at = hint;
     while blocks[at as usize].address > address {
         at = blocks[at as usize].before;
     }

@@ -9,7 +9,7 @@ use gloo_net::http::Request;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use super::items::{Gallery, Item};
+use super::gallery_file::{Entry, Gallery};
 use crate::fetched::published;
 use crate::shell::{Given, Store};
 use crate::simulation::{Outcome, Simulation};
@@ -33,7 +33,7 @@ pub enum State {
 
 /// The page's state, as components reach it.
 #[derive(Debug, Clone, Copy)]
-pub struct Desk {
+pub struct RecordedState {
     /// Gallery, progress, fault or run on screen.
     pub state: RwSignal<State>,
     /// Facts that the recording fixes. They stay until the next recording has loaded, so that the list does not flicker.
@@ -49,12 +49,12 @@ pub struct Desk {
     seen: StoredValue<u32>,
 }
 
-impl Desk {
+impl RecordedState {
     /// Follows what is chosen, and gives it to every component below.
     pub fn provide() {
         let (store, given) = (Store::get(), Given::get());
         let simulation = Simulation::provide_recorded();
-        let desk = Self {
+        let page = Self {
             state: RwSignal::default(),
             facts: RwSignal::new(None),
             name: RwSignal::default(),
@@ -63,20 +63,20 @@ impl Desk {
             asked: StoredValue::new(0),
             seen: StoredValue::new(0),
         };
-        provide_context(desk);
+        provide_context(page);
         spawn_local(async move {
             let text = published("gallery").await.unwrap_or_default();
             let read = serde_json::from_str(&text).unwrap_or_default();
             // The page may have been left.
-            desk.gallery.try_set(Some(Arc::new(read)));
+            page.gallery.try_set(Some(Arc::new(read)));
         });
         let named = Memo::new(move |_| store.text(Key::Recording));
         Effect::new(move || {
             let (name, file) = (named.get(), given.file.get());
             match (name.as_str(), file) {
-                ("", Some(file)) => desk.open(file),
-                ("", None) => desk.close(),
-                (name, _) => desk.look_up(name),
+                ("", Some(file)) => page.open(file),
+                ("", None) => page.close(),
+                (name, _) => page.look_up(name),
             }
         });
         let engine = Engine::get();
@@ -84,8 +84,8 @@ impl Desk {
         let entries = Memo::new(move |_| reading.with(|r| r.good.only(decides)));
         Effect::new(move || {
             let entries = entries.get();
-            if let Some(file) = desk.file.get() {
-                desk.ask((engine, store), simulation, file, entries);
+            if let Some(file) = page.file.get() {
+                page.ask((engine, store), simulation, file, entries);
             }
         });
         on_cleanup(move || engine.cancel(Slot::Run));
@@ -97,7 +97,7 @@ impl Desk {
     }
 
     /// The gallery's entry that is shown.
-    pub fn item(self) -> Option<Item> {
+    pub fn item(self) -> Option<Entry> {
         let name = Store::get().text(Key::Recording);
         let gallery = self.gallery.get()?;
         gallery.models.iter().find(|item| item.id == name).cloned()

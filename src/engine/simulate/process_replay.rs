@@ -1,7 +1,7 @@
 //! Replays a run in a fresh process, from its recording or while it is being recorded.
 
-use super::player::Player;
 use super::replay::Replay;
+use super::replayer::Replayer;
 use super::steps::{Recording, Step};
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::report::{Reserved, SegmentLayout, StepBytes};
@@ -11,8 +11,8 @@ use crate::tape::{Rest, log::Event};
 use crate::units::Bytes;
 
 /// Three steps in a fresh process, as far as they have been replayed.
-pub(super) struct Fresh {
-    player: Player,
+pub(super) struct ProcessReplay {
+    replayer: Replayer,
     after_model: Bytes,
     first: StepBytes,
     /// Last mark reached, of the first step at most.
@@ -21,27 +21,27 @@ pub(super) struct Fresh {
     played: usize,
 }
 
-impl Fresh {
+impl ProcessReplay {
     /// Starts the replay of a run that is still to be recorded, on one stream.
     #[cfg(not(target_family = "wasm"))]
     pub fn unknown(options: &Options) -> Self {
         let allocator = CachingAllocator::new(options.clone());
-        Self::new(Player::new(std::iter::empty(), &[], allocator))
+        Self::new(Replayer::new(std::iter::empty(), &[], allocator))
     }
 
     /// Starts the replay of a recorded run.
     pub fn recorded(recording: &Recording, options: &Options) -> Self {
         let allocator = CachingAllocator::new(options.clone());
-        Self::new(Player::new(
-            recording.log.births.requests_from(0),
+        Self::new(Replayer::new(
+            recording.log.allocations.requests_from(0),
             &recording.streams,
             allocator,
         ))
     }
 
-    fn new(player: Player) -> Self {
+    fn new(replayer: Replayer) -> Self {
         Self {
-            player,
+            replayer,
             after_model: Bytes::ZERO,
             first: StepBytes::default(),
             reached: None,
@@ -52,20 +52,20 @@ impl Fresh {
     /// Replays the next recorded events; `requests` are the bytes of their new storages.
     #[cfg(not(target_family = "wasm"))]
     pub fn hear(&mut self, requests: Vec<u64>, events: &[Event]) -> Result<(), OutOfMemory> {
-        self.player.know(requests.into_iter());
-        self.player.play(events)?;
+        self.replayer.know(requests.into_iter());
+        self.replayer.play(events)?;
         self.played += events.len();
         Ok(())
     }
 
     /// Notes the figures at a mark.
     pub fn reach(&mut self, mark: Mark) {
-        self.player.reach(mark, &mut self.first);
+        self.replayer.reach(mark, &mut self.first);
         self.reached = Some(mark);
         if mark == Mark::Model {
-            self.after_model = self.player.allocator().allocated();
+            self.after_model = self.replayer.allocator().allocated();
             self.played = 0;
-            self.player.restart();
+            self.replayer.restart();
         }
     }
 
@@ -74,49 +74,49 @@ impl Fresh {
     #[cfg(not(target_family = "wasm"))]
     pub fn finish_heard(mut self, rest: &Rest, steady: &Step) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
         for (events, mark) in [(&rest.updates[0], Mark::AfterOptimizer), (&rest.zero_grad, Mark::End)] {
-            self.player.play(events)?;
-            self.player.reach(mark, &mut self.first);
+            self.replayer.play(events)?;
+            self.replayer.reach(mark, &mut self.first);
         }
         self.repeat(steady)
     }
 
     /// Replays the rest of a recorded run. Returns the segments of the small pool too.
     pub fn finish(mut self, recording: &Recording) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
-        let births = &recording.log.births;
-        self.player.know(births.requests_from(self.player.known()));
+        let allocations = &recording.log.allocations;
+        self.replayer.know(allocations.requests_from(self.replayer.known()));
         if self.reached.is_none() {
-            self.player.play(&recording.build[self.played..])?;
+            self.replayer.play(&recording.build[self.played..])?;
             self.reach(Mark::Model);
         }
         let so_far = (self.reached, self.played);
-        self.player.rest_of_step(&recording.first, so_far, &mut self.first)?;
+        self.replayer.rest_of_step(&recording.first, so_far, &mut self.first)?;
         self.repeat(&recording.steady)
     }
 
     /// Replays the second step, and the third.
     fn repeat(self, steady: &Step) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
         let Self {
-            mut player,
+            mut replayer,
             after_model,
             first,
             ..
         } = self;
-        let before = player.lasting();
-        let second = player.step(steady)?;
-        let third = if player.settle(&before) {
+        let before = replayer.lasting();
+        let second = replayer.step(steady)?;
+        let third = if replayer.settle(&before) {
             second
         } else {
-            player.step(steady)?
+            replayer.step(steady)?
         };
-        let small: Vec<Bytes> = player.segments(PoolKind::Small).collect();
-        let segments = small.iter().copied().chain(player.segments(PoolKind::Large));
+        let small: Vec<Bytes> = replayer.segments(PoolKind::Small).collect();
+        let segments = small.iter().copied().chain(replayer.segments(PoolKind::Large));
         let reserved = vec![Reserved::new(SegmentLayout::FreshProcess, segments)];
         let replay = Replay {
             after_model,
             steps: [first, second, third],
             reserved,
-            peak: player.peak(),
-            block_bytes: player.block_bytes(),
+            peak: replayer.peak(),
+            block_bytes: replayer.block_bytes(),
             initial: before.storages(),
         };
         Ok((replay, small))

@@ -21,7 +21,7 @@ pub const FAILED: &str = "The course could not be loaded. Is the page's folder c
 
 /// State of the course page: the course, the open rows, and the reader's entries.
 #[derive(Clone, Copy)]
-pub struct Desk {
+pub struct CourseState {
     /// The course in the page's language.
     pub book: RwSignal<Option<Arc<Book>>>,
     /// True if the course could not be loaded.
@@ -35,7 +35,7 @@ pub struct Desk {
     i18n: Words,
 }
 
-impl Desk {
+impl CourseState {
     /// Creates the state with the ticks stored by the browser.
     pub fn new(store: Store, i18n: Words) -> Self {
         let kept = preferences::read(KEPT).unwrap_or_default();

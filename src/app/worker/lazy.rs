@@ -124,17 +124,17 @@ impl Need {
             Ask::Sweep(entries) | Ask::Batches(entries) | Ask::Plan(entries) | Ask::WhatIf { entries, .. } => {
                 std::slice::from_ref(entries)
             }
-            Ask::Setups(all) | Ask::Near(all) => all,
+            Ask::Setups(all) | Ask::Prefetch(all) => all,
             _ => &[],
         };
         own.filter(|need| !here.has(*need))
-            .or_else(|| (!here.models && runs.iter().any(is_further)).then_some(Self::Models))
+            .or_else(|| (!here.models && runs.iter().any(is_lazy)).then_some(Self::Models))
     }
 }
 
 /// Returns true if the entries' model belongs to a family outside the first download.
-fn is_further(entries: &Draft) -> bool {
-    model(&Reading::of(entries, &Draft::default())).is_ok_and(|model| model.is_further())
+fn is_lazy(entries: &Draft) -> bool {
+    model(&Reading::of(entries, &Draft::default())).is_ok_and(|model| model.is_lazy())
 }
 
 /// Chunks that are loaded.

@@ -8,7 +8,7 @@ use super::super::tally::Tally;
 use super::super::timeline::{Lines, Phase, PhaseTime};
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::log::Log;
-use vramscope_engine::tape::work::{Class, Item, Launch};
+use vramscope_engine::tape::work::{Class, Launch, WorkItem};
 
 /// Communication of a GPU in one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -31,7 +31,7 @@ pub(super) enum Way {
 }
 
 /// Replays a step.
-pub(super) struct Player<'a, 'c> {
+pub(super) struct Replayer<'a, 'c> {
     pub costs: &'a Costs<'c>,
     log: &'a Log,
     network: &'a Network<'a>,
@@ -48,7 +48,7 @@ pub(super) struct Player<'a, 'c> {
     traffic: Traffic,
 }
 
-impl<'a, 'c> Player<'a, 'c> {
+impl<'a, 'c> Replayer<'a, 'c> {
     pub fn new(log: &'a Log, costs: &'a Costs<'c>, network: &'a Network<'a>, world: u64) -> Self {
         Self {
             costs,
@@ -88,12 +88,12 @@ impl<'a, 'c> Player<'a, 'c> {
     }
 
     /// Runs the next item of the single GPU's step.
-    pub fn item(&mut self, item: &Item) {
+    pub fn item(&mut self, item: &WorkItem) {
         self.item_by(item, self.costs);
     }
 
     /// Runs an item with other costs, for another pace of the host.
-    pub fn item_by(&mut self, item: &Item, costs: &Costs<'_>) {
+    pub fn item_by(&mut self, item: &WorkItem, costs: &Costs<'_>) {
         let (tally, log, phase) = (&mut self.tally, self.log, self.phase);
         self.lines
             .item(item, costs, &mut self.time, &mut |launch, seconds, times| {
@@ -102,7 +102,7 @@ impl<'a, 'c> Player<'a, 'c> {
     }
 
     /// Runs an optimizer's step.
-    pub fn update(&mut self, items: &[Item], costs: &Costs<'_>) {
+    pub fn update(&mut self, items: &[WorkItem], costs: &Costs<'_>) {
         self.begin(Phase::Optimizer);
         items.iter().for_each(|item| self.item_by(item, costs));
     }

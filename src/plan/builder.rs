@@ -13,7 +13,7 @@ use vramscope_engine::{Report, Setup};
 /// Builds a plan while the found setups are replayed one by one, so that a caller can show what is known so far and can
 /// stop early.
 #[derive(Debug)]
-pub struct Telling {
+pub struct PlanBuilder {
     plan: Plan,
     /// Results of the search, consumed by the first step.
     found: Option<Found>,
@@ -24,7 +24,7 @@ pub struct Telling {
     has_climbed: bool,
 }
 
-impl Telling {
+impl PlanBuilder {
     /// Creates an empty plan.
     pub fn new(judge: &Judge<'_>, found: Found, target: &Target<'_>) -> Self {
         let space = judge.space;
@@ -170,7 +170,7 @@ fn nearest(judge: &Judge<'_>, candidate: &Candidate) -> Result<Nearest, Simulate
     };
     let live = report.timeline.live(report.timeline.peak_instant());
     let mut parts: Vec<(String, Bytes)> = Vec::new();
-    for held in live.together() {
+    for held in live.by_description() {
         let name = held.kind().label();
         match parts.iter_mut().find(|(known, _)| known == name) {
             Some((_, bytes)) => *bytes += held.bytes,

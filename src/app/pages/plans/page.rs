@@ -12,7 +12,7 @@ use crate::worker::{Answer, Ask, Engine, Slot};
 
 /// State of the search for a plan.
 #[derive(Debug, Clone, Copy)]
-pub struct Desk {
+pub struct PlansState {
     /// Latest news of the search.
     pub news: RwSignal<Option<Arc<PlanNews>>>,
     /// True while the search is running.
@@ -24,20 +24,20 @@ pub struct Desk {
     engine: Engine,
 }
 
-impl Desk {
+impl PlansState {
     /// Provides the state to all components below; the search starts only on request.
     pub fn provide() -> Self {
         let reading = Store::get().reading();
-        let desk = Self {
+        let page = Self {
             news: RwSignal::new(None),
             at_work: RwSignal::new(false),
             asked: RwSignal::default(),
             entries: Memo::new(move |_| reading.with(Reading::of_plan)),
             engine: Engine::get(),
         };
-        on_cleanup(move || desk.engine.cancel(Slot::Plan));
-        provide_context(desk);
-        desk
+        on_cleanup(move || page.engine.cancel(Slot::Plan));
+        provide_context(page);
+        page
     }
 
     /// Returns the state that the page provides.

@@ -11,7 +11,7 @@ use crate::units::Bytes;
 const KINDS: [PoolKind; 2] = [PoolKind::Small, PoolKind::Large];
 
 /// A replay: an allocator, and the block of each storage.
-pub(crate) struct Player {
+pub(crate) struct Replayer {
     storages: Storages,
     allocator: CachingAllocator,
     /// Stream of each storage; empty if all are on the first.
@@ -49,7 +49,7 @@ impl Lasting {
     }
 }
 
-impl Player {
+impl Replayer {
     /// Makes a replay without live storages; `requests` are the storages' bytes, and `streams` the storages that are
     /// not on the first stream.
     pub fn new(
@@ -118,8 +118,8 @@ impl Player {
 
     /// Allocates these storages and frees them all, so that their memory stays cached.
     pub fn leave_behind(&mut self, ids: &[StorageId]) -> Result<(), OutOfMemory> {
-        self.play(&ids.iter().map(|&id| Event::birth(id)).collect::<Vec<_>>())?;
-        self.play(&ids.iter().map(|&id| Event::death(id)).collect::<Vec<_>>())
+        self.play(&ids.iter().map(|&id| Event::alloc(id)).collect::<Vec<_>>())?;
+        self.play(&ids.iter().map(|&id| Event::free(id)).collect::<Vec<_>>())
     }
 
     /// Replays making the model, then `torch.cuda.empty_cache()`.
@@ -253,9 +253,9 @@ impl Player {
             at += 1;
             if may_count && self.is_settled(id) {
                 self.count(event, id, at);
-            } else if !event.is_birth() {
+            } else if !event.is_alloc() {
                 self.free(id);
-            } else if events.get(at) == Some(&Event::death(event.storage())) && self.storages.block(id).is_none() {
+            } else if events.get(at) == Some(&Event::free(event.storage())) && self.storages.block(id).is_none() {
                 let total = self.scratch(id).inspect_err(|_| self.note_missed(id, at))?;
                 self.note_total(total, at);
                 at += 1;
@@ -277,7 +277,7 @@ impl Player {
     /// Counts an event whose block is known from the step before.
     fn count(&mut self, event: Event, id: usize, at: usize) {
         let bytes = self.bytes(id);
-        if event.is_birth() {
+        if event.is_alloc() {
             self.allocator.count_allocated(bytes);
             self.note_total(self.allocator.allocated().get(), at);
         } else {

@@ -11,7 +11,7 @@ use crate::pages::plan::explain::{CloseButton, show};
 
 /// Derivation of a number, as text.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
+pub struct Explained {
     /// Name of the quantity.
     pub name: String,
     /// Formatted result.
@@ -26,12 +26,12 @@ pub struct Told {
 
 /// State of the panel that explains a time.
 #[derive(Clone, Copy)]
-pub struct Telling {
-    now: RwSignal<Told>,
+pub struct Explanation {
+    now: RwSignal<Explained>,
     panel: NodeRef<html::Div>,
 }
 
-impl Telling {
+impl Explanation {
     /// Provides the state to all components below.
     pub fn provide() {
         provide_context(Self {
@@ -44,8 +44,8 @@ impl Telling {
         expect_context()
     }
 
-    fn open(self, told: Told, beside: &HtmlElement) {
-        self.now.set(told);
+    fn open(self, explained: Explained, beside: &HtmlElement) {
+        self.now.set(explained);
         if let Some(panel) = self.panel.get_untracked() {
             show(&panel, beside);
         }
@@ -61,7 +61,7 @@ pub fn span(ms: f64) -> String {
 #[component]
 pub fn Number(
     /// Derivation of the number.
-    told: Told,
+    explained: Explained,
     /// Id by which tests and scripts find it.
     #[prop(optional, into)]
     testid: Option<&'static str>,
@@ -70,12 +70,12 @@ pub fn Number(
     value: Option<f64>,
 ) -> impl IntoView {
     let i18n = use_i18n();
-    let telling = Telling::get();
-    let text = told.result.clone();
+    let explanation = Explanation::get();
+    let text = explained.result.clone();
     let open = move |event: leptos::ev::MouseEvent| {
         let element = event.current_target().and_then(|target| target.dyn_into().ok());
         if let Some(element) = element {
-            telling.open(told.clone(), &element);
+            explanation.open(explained.clone(), &element);
         }
     };
     view! {
@@ -97,34 +97,34 @@ pub fn Number(
 #[component]
 pub fn ToldPanel() -> impl IntoView {
     let i18n = use_i18n();
-    let Telling { now, panel } = Telling::get();
-    let of = move |part: fn(&Told) -> &String| move || now.with(|told| part(told).clone());
+    let Explanation { now, panel } = Explanation::get();
+    let of = move |part: fn(&Explained) -> &String| move || now.with(|explained| part(explained).clone());
     view! {
         <div
             node_ref=panel
             class="derivation"
             popover="auto"
             role="dialog"
-            aria-labelledby="told-name"
+            aria-labelledby="explained-name"
             tabindex="-1"
             autofocus
-            data-testid="told"
+            data-testid="explained"
         >
             <div class="derivation-head">
-                <h2 id="told-name">{of(|told| &told.name)}</h2>
+                <h2 id="explained-name">{of(|explained| &explained.name)}</h2>
                 <CloseButton panel />
             </div>
             <p class="derivation-result">
-                <strong data-testid="told-result">{of(|told| &told.result)}</strong>
+                <strong data-testid="explained-result">{of(|explained| &explained.result)}</strong>
                 <span class="basis">{t!(i18n, time.estimated)}</span>
             </p>
             <dl class="derivation-body">
                 <dt>{t!(i18n, derivation.formula)}</dt>
-                <dd>{of(|told| &told.formula)}</dd>
+                <dd>{of(|explained| &explained.formula)}</dd>
                 <dt>{t!(i18n, derivation.numbers)}</dt>
-                <dd data-testid="told-numbers">{of(|told| &told.numbers)}</dd>
+                <dd data-testid="explained-numbers">{of(|explained| &explained.numbers)}</dd>
                 <dt>{t!(i18n, derivation.source)}</dt>
-                <dd>{of(|told| &told.source)}</dd>
+                <dd>{of(|explained| &explained.source)}</dd>
             </dl>
         </div>
     }
