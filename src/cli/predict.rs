@@ -64,6 +64,6 @@ pub fn predict_case(case: &Case, gpu: Gpu, clock: Option<&Clock>) -> Result<(Rep
         return Ok((predict(&model, setup, parallel, gpu)?, None));
     };
     predict_timed(&model, (setup, parallel), (clock, gpu), |run| {
-        Some(run.time(&clock.costs()).together.milliseconds())
+        Some(run.time(&clock.costs()).parallel_time.milliseconds())
     })
 }

@@ -25,7 +25,7 @@ fn feed(bytes: &[u8]) {
         ..Context::default()
     };
     for finding in diagnose(&pieces, &context) {
-        assert!(!words::title(&finding.cause, finding.standing).key.is_empty());
+        assert!(!words::title(&finding.cause, finding.confidence).key.is_empty());
         words::evidence(&finding.cause);
     }
 }

@@ -29,7 +29,7 @@ pub struct Diagnosis<'a> {
 #[derive(Serialize)]
 struct WordedFinding {
     code: &'static str,
-    standing: Confidence,
+    confidence: Confidence,
     row: &'static str,
     title: Said,
     numbers: Vec<Said>,
@@ -107,14 +107,14 @@ impl<'a> Diagnosis<'a> {
 
 impl WordedFinding {
     fn of(finding: &Finding, is_run_named: bool) -> Self {
-        let is_ruled_out = finding.standing == Confidence::RuledOut;
+        let is_ruled_out = finding.confidence == Confidence::RuledOut;
         let steps = finding.steps.iter().copied().filter(|_| !is_ruled_out);
         let steps = steps.filter(|step| !(is_run_named && *step == Action::NameSetup));
         Self {
             code: finding.cause.code(),
-            standing: finding.standing,
+            confidence: finding.confidence,
             row: finding.row(),
-            title: words::title(&finding.cause, finding.standing),
+            title: words::title(&finding.cause, finding.confidence),
             numbers: words::evidence(&finding.cause),
             next: steps.map(|step| (step, said(step))).collect(),
             gauge: finding.cause.gauge(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// Storages that are this much older than the newest, or less, are told by their age.
-const NEAR: i64 = 16;
+const CLOSE: i64 = 16;
 
 /// A storage's number as a packed line has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Chains {
         let age = self.newest - storage;
         if self.parameters.contains(&storage) {
             Reference::Parameter(step(&mut self.parameter, storage))
-        } else if age < NEAR {
+        } else if age < CLOSE {
             Reference::Near(age)
         } else {
             Reference::Far(step(&mut self.far, storage))

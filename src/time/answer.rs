@@ -191,7 +191,7 @@ impl Run<'_> {
             samples_per_s,
             tokens_per_s,
             flops_utilisation,
-            gpu_idle_share: time.together.idle_share(),
+            gpu_idle_share: time.parallel_time.idle_share(),
             bound: step.bound(),
             step_ms_without_host: step.whole(setup, |phase| step.phase(phase).busy) * 1e3,
             step_ms_without_gpu: step.whole(setup, |phase| step.phase(phase).host) * 1e3,
@@ -243,14 +243,14 @@ impl Run<'_> {
 const MOST_WORKERS: u64 = 32;
 
 fn communication(time: &RunTime) -> CommunicationAnswer {
-    let ParallelTime { traffic, exposed, .. } = &time.together;
+    let ParallelTime { traffic, exposed, .. } = &time.parallel_time;
     CommunicationAnswer {
         exposed_ms: exposed * 1e3,
         total_ms: traffic.seconds * 1e3,
         calls: traffic.calls,
         bytes_sent: traffic.bytes as u64,
         bytes_to_and_from_host: traffic.host_bytes as u64,
-        filling_ms: time.together.waiting * 1e3,
+        filling_ms: time.parallel_time.waiting * 1e3,
     }
 }
 

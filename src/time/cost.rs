@@ -35,7 +35,7 @@ pub struct Costs<'a> {
     /// Kernels that are bound by this resource take no time.
     without: Option<Resource>,
     known: RefCell<HashMap<Key, Price, Mixed>>,
-    chores: RefCell<HashMap<HostOp, f64, Mixed>>,
+    host_ops: RefCell<HashMap<HostOp, f64, Mixed>>,
 }
 
 /// A fast hasher for the few words of a key; keys do not come from an attacker, so it need not resist collisions.
@@ -85,7 +85,7 @@ impl<'a> Costs<'a> {
             pace,
             without: None,
             known: RefCell::default(),
-            chores: RefCell::default(),
+            host_ops: RefCell::default(),
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> Costs<'a> {
             host_op => host_op,
         };
         *self
-            .chores
+            .host_ops
             .borrow_mut()
             .entry(key)
             .or_insert_with(|| self.pace.host_op(host_op))

@@ -5,7 +5,7 @@ use super::cost::Costs;
 use super::network::Network;
 use super::pace::Pace;
 use super::pipeline::{Flow, Pipeline};
-use super::several::{ParallelTime, Way, together, ways};
+use super::several::{ParallelTime, Way, parallel_time, ways};
 use super::step::{StepTime, step};
 use vramscope_engine::dtype::DType;
 use vramscope_engine::setup::{Parallel, Precision};
@@ -26,7 +26,7 @@ pub struct Run<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunTime {
     /// The step on one GPU, including communication with others.
-    pub together: ParallelTime,
+    pub parallel_time: ParallelTime,
     /// Seconds of a whole step with all micro-batches, without waiting for data.
     pub step: f64,
     /// Steady state of data loading, if it was described.
@@ -176,11 +176,11 @@ impl<'a> Run<'a> {
     }
 
     fn over(&self, costs: &Costs<'_>, network: &Network<'_>) -> RunTime {
-        let together = match self.parallel {
-            Some(parallel) => together(&self.recording, self.setup, parallel, (costs, network)),
+        let parallel_time = match self.parallel {
+            Some(parallel) => parallel_time(&self.recording, self.setup, parallel, (costs, network)),
             None => ParallelTime::alone(self.setup, step(&self.recording, costs)),
         };
-        let seconds = together.step_seconds(self.setup);
+        let seconds = parallel_time.step_seconds(self.setup);
         let flow = self.data.as_ref().map(|data| {
             let data = Pipeline {
                 step: seconds / self.micro_batches() as f64,
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
         RunTime {
             micro_batches: self.micro_batches(),
             step: seconds,
-            together,
+            parallel_time,
             flow,
         }
     }
@@ -207,6 +207,6 @@ impl<'a> Run<'a> {
 
     /// Work of the last micro-batch and the update, for which kernels were counted.
     pub fn counted<'t>(&self, time: &'t RunTime) -> &'t StepTime {
-        &time.together.last
+        &time.parallel_time.last
     }
 }

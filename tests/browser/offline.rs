@@ -20,7 +20,7 @@ async fn answer<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> We
     page.driver.execute(script, vec![]).await?.convert()
 }
 
-async fn later<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> WebDriverResult<T> {
+async fn evaluated<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> WebDriverResult<T> {
     let script = format!("const done = arguments[0]; ({script}).then(done, (e) => done(String(e)))");
     page.driver.execute_async(&script, vec![]).await?.convert()
 }
@@ -42,7 +42,7 @@ async fn after_one_visit_the_page_works_without_its_host() {
         assert!(page.value("phase-row").await?.is_some());
         assert_eq!(page.errors().await?, Vec::<String>::new());
 
-        let gone: String = later(page, "fetch('not-kept').then(() => 'answered', () => 'gone')").await?;
+        let gone: String = evaluated(page, "fetch('not-kept').then(() => 'answered', () => 'gone')").await?;
         assert_eq!(gone, "gone", "the host still answers, so nothing was shown");
         Ok(())
     })
@@ -108,7 +108,7 @@ async fn a_newer_version_is_announced_and_taken_when_asked() {
         let entered = page.find("batch").await?.prop("value").await?;
         assert_eq!(entered.as_deref(), Some("5"), "what was entered stays");
 
-        let caches = || later::<usize>(page, "caches.keys().then((names) => names.length)");
+        let caches = || evaluated::<usize>(page, "caches.keys().then((names) => names.length)");
         page.until("older caches are gone", caches, |count| *count == 1).await?;
         assert_eq!(page.text("update").await?, "");
         Ok(())
@@ -130,7 +130,7 @@ async fn the_page_can_be_installed() {
             }));
             return { display: manifest.display, start: new URL(manifest.start_url, link).href, measured };
         })()";
-        let manifest: serde_json::Value = later(page, script).await?;
+        let manifest: serde_json::Value = evaluated(page, script).await?;
         assert_eq!(manifest["display"], "standalone");
         assert_eq!(manifest["start"], page.origin);
         let icons: Vec<[String; 3]> = serde_json::from_value(manifest["measured"].clone()).expect("a list of icons");

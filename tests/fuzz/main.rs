@@ -130,7 +130,7 @@ fn feed(reader: &str, input: &[u8]) -> bool {
         ..Context::default()
     };
     for finding in diagnose(&pieces, &context) {
-        let said = words::title(&finding.cause, finding.standing).key.len() + words::evidence(&finding.cause).len();
+        let said = words::title(&finding.cause, finding.confidence).key.len() + words::evidence(&finding.cause).len();
         assert!(said > 0 && !finding.row().is_empty());
     }
     true

@@ -8,12 +8,12 @@ use super::sources;
 
 /// Names that no type, function, module or field has, in the case of modules.
 const BANNED: [&str; 25] = [
-    "allocation",
-    "allocations",
+    "birth",
+    "births",
     "chore",
     "chores",
-    "free",
-    "frees",
+    "death",
+    "deaths",
     "desk",
     "face",
     "fresh",

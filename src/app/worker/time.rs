@@ -171,7 +171,7 @@ impl TimeWork {
             let data = run.data(&time);
             Timing {
                 run: id,
-                ms: time.together.milliseconds(),
+                ms: time.parallel_time.milliseconds(),
                 micro_batches: run.setup().accum.max(1),
                 samples: run.samples(),
                 positions: run.setup().seq,

@@ -224,7 +224,7 @@ impl<'a> WordedFinding<'a> {
         Self {
             code: finding.cause.code(),
             row: finding.row(),
-            title: english.say(&words::title(&finding.cause, finding.standing)),
+            title: english.say(&words::title(&finding.cause, finding.confidence)),
             numbers: numbers.iter().map(|said| english.say(said)).collect(),
             next: finding
                 .steps

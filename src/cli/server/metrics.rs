@@ -45,7 +45,7 @@ struct All {
     requests: Family<Request_, Counter>,
     seconds: Family<Route, Histogram>,
     uploads: Family<Outcome, Counter>,
-    together: Histogram,
+    batch_sizes: Histogram,
     records: Gauge,
     quarantined: Gauge,
 }
@@ -68,8 +68,12 @@ impl Metrics {
             "Records acknowledged, by what became of them",
             uploads.clone(),
         );
-        let together = Histogram::new(BATCH_SIZES);
-        registry.register("commit_records", "Records written in one transaction", together.clone());
+        let batch_sizes = Histogram::new(BATCH_SIZES);
+        registry.register(
+            "commit_records",
+            "Records written in one transaction",
+            batch_sizes.clone(),
+        );
         let records = Gauge::default();
         registry.register("records", "Records in the database", records.clone());
         let quarantined = Gauge::default();
@@ -79,7 +83,7 @@ impl Metrics {
             requests,
             seconds,
             uploads,
-            together,
+            batch_sizes,
             records,
             quarantined,
         }))
@@ -87,7 +91,7 @@ impl Metrics {
 
     /// Counts the start of a transaction.
     pub fn committing(&self, records: usize) {
-        self.0.together.observe(records as f64);
+        self.0.batch_sizes.observe(records as f64);
     }
 
     /// Counts a record that has been committed.

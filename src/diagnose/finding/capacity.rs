@@ -43,7 +43,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     let others = case.others();
     let held_by_others = others
         .as_ref()
-        .is_some_and(|finding| finding.standing == Confidence::Cause);
+        .is_some_and(|finding| finding.confidence == Confidence::Cause);
     let mut found: Vec<Finding> = [case.limit(), others, case.refused(), case.fragmentation(held_by_others)]
         .into_iter()
         .flatten()
@@ -82,7 +82,7 @@ impl Case<'_> {
         let allowed = message.allowed?.bytes;
         let is_mps = message.asker == Asker::Allocator(Backend::Mps);
         let was_room = matches!((self.request, self.free()), (Some(request), Some(free)) if free >= request);
-        let standing = if is_mps || was_room {
+        let confidence = if is_mps || was_room {
             Confidence::Cause
         } else {
             Confidence::Note
@@ -97,7 +97,7 @@ impl Case<'_> {
             is_mps,
         };
         Some(Finding::new(
-            standing,
+            confidence,
             cause,
             &[Action::RaiseLimit, Action::SmallerBatch, Action::Checkpoint],
         ))
@@ -129,7 +129,7 @@ impl Case<'_> {
         };
         let would_do = self.missing().is_some_and(|missing| held >= missing);
         let is_much = held.get() >= self.total()?.get() / 4;
-        let standing = match (is_sure, would_do, is_much) {
+        let confidence = match (is_sure, would_do, is_much) {
             (true, true, true) => Confidence::Cause,
             (true, true, false) | (false, true, true) => Confidence::Likely,
             (false, true, false) => Confidence::Possible,
@@ -142,7 +142,7 @@ impl Case<'_> {
             processes,
         };
         Some(Finding::new(
-            standing,
+            confidence,
             cause,
             &[Action::StopOthers, Action::OtherDevice],
         ))
@@ -168,7 +168,7 @@ impl Case<'_> {
         let free = self.free();
         // With expandable segments, unallocated pages and free memory could serve the request together.
         let would_serve = matches!((self.request, free), (Some(request), Some(free)) if unallocated + free >= request && free < request);
-        let standing = match (share >= ACT, would_serve) {
+        let confidence = match (share >= ACT, would_serve) {
             (true, true) => Confidence::Cause,
             (false, true) if held_by_others => Confidence::RuledOut,
             (false, true) => Confidence::Likely,
@@ -182,21 +182,21 @@ impl Case<'_> {
             request: self.request.filter(|_| !held_by_others),
             free,
         };
-        let steps: &[Action] = match standing {
+        let steps: &[Action] = match confidence {
             Confidence::RuledOut => &[],
             _ => &[Action::ExpandableSegments, Action::GroupByLength, Action::EmptyCache],
         };
-        Some(Finding::new(standing, cause, steps))
+        Some(Finding::new(confidence, cause, steps))
     }
 
     fn capacity(&self, found: &[Finding]) -> Option<Finding> {
         self.total()?;
-        let is_explained = |standing| found.iter().any(|finding| finding.standing == standing);
-        let standing = if is_explained(Confidence::Cause) {
+        let is_explained = |confidence| found.iter().any(|finding| finding.confidence == confidence);
+        let confidence = if is_explained(Confidence::Cause) {
             let other = |finding: &Finding| matches!(finding.cause, Cause::Fragmentation { .. } | Cause::Limit { .. });
             if !found
                 .iter()
-                .any(|finding| finding.standing == Confidence::Cause && other(finding))
+                .any(|finding| finding.confidence == Confidence::Cause && other(finding))
             {
                 return None;
             }
@@ -223,21 +223,21 @@ impl Case<'_> {
             _ => {}
         }
         steps.push(Action::NameSetup);
-        Some(Finding::new(standing, cause, &steps))
+        Some(Finding::new(confidence, cause, &steps))
     }
 
     fn private_pools(&self) -> Option<Finding> {
         let bytes = self.message.private_pools?.bytes;
         let allocated = self.message.allocated.map(|amount| amount.bytes);
         let is_much = allocated.is_none_or(|allocated| bytes.get() >= allocated.get() / 10);
-        let standing = if is_much {
+        let confidence = if is_much {
             Confidence::Possible
         } else {
             Confidence::Note
         };
         (bytes > Bytes::mib(64)).then(|| {
             Finding::new(
-                standing,
+                confidence,
                 Cause::PrivatePools { bytes, allocated },
                 &[Action::FewerGraphs],
             )

@@ -108,7 +108,7 @@ impl Case<'_> {
     /// The title of the first finding whose cause matches, which answers the question.
     fn title_of(&self, of: impl Fn(&Cause) -> bool) -> Told {
         let finding = self.findings.iter().find(|finding| of(&finding.cause))?;
-        Some((true, title(&finding.cause, finding.standing)))
+        Some((true, title(&finding.cause, finding.confidence)))
     }
 
     fn others(&self) -> Told {
@@ -165,8 +165,8 @@ impl Case<'_> {
     fn steady(&self) -> Told {
         let growth = |finding: &&Finding| matches!(finding.cause, Cause::Leak(_) | Cause::NoLeak { .. });
         let finding = self.findings.iter().find(growth)?;
-        let is_kept = finding.standing == Confidence::RuledOut;
-        Some((is_kept, title(&finding.cause, finding.standing)))
+        let is_kept = finding.confidence == Confidence::RuledOut;
+        Some((is_kept, title(&finding.cause, finding.confidence)))
     }
 
     fn phase(&self) -> Told {

@@ -17,7 +17,7 @@ fn fragmentation(counters: &Counters) -> Option<Finding> {
     let reserved = counters.reserved.current?.bytes;
     let unallocated = reserved.saturating_sub(allocated);
     let share = share(unallocated, reserved);
-    let (standing, steps): (_, &[Action]) = match share {
+    let (confidence, steps): (_, &[Action]) = match share {
         share if share > EMPTY => (
             Confidence::Likely,
             &[Action::ExpandableSegments, Action::EmptyCache, Action::GroupByLength],
@@ -35,7 +35,7 @@ fn fragmentation(counters: &Counters) -> Option<Finding> {
         request: None,
         free: None,
     };
-    Some(Finding::new(standing, cause, steps))
+    Some(Finding::new(confidence, cause, steps))
 }
 
 fn retries(counters: &Counters) -> Option<Finding> {

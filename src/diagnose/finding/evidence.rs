@@ -18,14 +18,14 @@ pub fn capacity(all: &[&Evidence]) -> Option<Bytes> {
 pub fn reconcile(findings: &mut Vec<Finding>) {
     let is_leaking = findings
         .iter()
-        .any(|finding| matches!(finding.cause, Cause::Leak(_)) && finding.standing <= Confidence::Likely);
+        .any(|finding| matches!(finding.cause, Cause::Leak(_)) && finding.confidence <= Confidence::Likely);
     let is_explained = findings
         .iter()
         .any(|finding| !matches!(finding.cause, Cause::NoNumbers));
     for finding in findings.iter_mut() {
         // A run that grew until it failed did start with enough memory.
         if is_leaking && matches!(finding.cause, Cause::OutOfCapacity { .. }) {
-            finding.standing = finding.standing.max(Confidence::Possible);
+            finding.confidence = finding.confidence.max(Confidence::Possible);
         }
     }
     // An error without numbers adds nothing once another finding explains it.

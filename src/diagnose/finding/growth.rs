@@ -149,7 +149,7 @@ fn long_sample(points: &[Point]) -> Option<Finding> {
         .length
         .zip(lengths.get(lengths.len() / 2))
         .is_some_and(|(length, usual)| length > *usual);
-    let standing = if is_long {
+    let confidence = if is_long {
         Confidence::Likely
     } else {
         Confidence::Possible
@@ -160,5 +160,9 @@ fn long_sample(points: &[Point]) -> Option<Finding> {
         usual,
         length: highest.length,
     };
-    Some(Finding::new(standing, cause, &[Action::GroupByLength, Action::Shorter]))
+    Some(Finding::new(
+        confidence,
+        cause,
+        &[Action::GroupByLength, Action::Shorter],
+    ))
 }

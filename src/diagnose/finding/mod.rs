@@ -58,7 +58,8 @@ impl Confidence {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Confidence in the finding.
-    pub standing: Confidence,
+    #[serde(rename = "standing")]
+    pub confidence: Confidence,
     /// The cause, with the numbers that support it.
     pub cause: Cause,
     /// Recommended actions, the most important first.
@@ -66,9 +67,9 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(standing: Confidence, cause: Cause, steps: &[Action]) -> Self {
+    fn new(confidence: Confidence, cause: Cause, steps: &[Action]) -> Self {
         Self {
-            standing,
+            confidence,
             cause,
             steps: steps.to_vec(),
         }
@@ -96,6 +97,6 @@ pub fn diagnose(pieces: &[Piece], context: &Context) -> Vec<Finding> {
         }
     }
     evidence::reconcile(&mut findings);
-    findings.sort_by_key(|finding| finding.standing);
+    findings.sort_by_key(|finding| finding.confidence);
     findings
 }

@@ -31,12 +31,12 @@ pub fn findings(profile: &Profile, capacity: Option<Bytes>) -> Vec<Finding> {
 }
 
 fn bound(share: f64, cause: Cause, steps: &[Action]) -> Option<(f64, Finding)> {
-    let standing = match share {
+    let confidence = match share {
         share if share >= BOUND => Confidence::Cause,
         share if share >= WORTH => Confidence::Possible,
         _ => return None,
     };
-    Some((share, Finding::new(standing, cause, steps)))
+    Some((share, Finding::new(confidence, cause, steps)))
 }
 
 fn data(profile: &Profile) -> Option<(f64, Finding)> {
@@ -64,12 +64,12 @@ fn copies(profile: &Profile) -> Option<(f64, Finding)> {
 
 fn idle(profile: &Profile) -> Option<Finding> {
     let busy = profile.busy?;
-    let (standing, steps): (_, &[Action]) = match busy {
+    let (confidence, steps): (_, &[Action]) = match busy {
         busy if busy < 0.7 => (Confidence::Likely, &[Action::FeedFaster, Action::FillTheDevice]),
         busy if busy < 0.85 => (Confidence::Possible, &[Action::FillTheDevice]),
         _ => (Confidence::Note, &[]),
     };
-    Some(Finding::new(standing, Cause::Idle { busy }, steps))
+    Some(Finding::new(confidence, Cause::Idle { busy }, steps))
 }
 
 fn attention(profile: &Profile) -> Option<Finding> {

@@ -51,7 +51,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let standing = |site: Site| {
+    let confidence = |site: Site| {
         if message.site == Some(site) {
             Confidence::Likely
         } else {
@@ -67,7 +67,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     if !shapes.is_empty() && !elsewhere(Site::Attention) {
         let cause = Cause::AttentionMatrix { request: bytes, shapes };
         found.push(Finding::new(
-            standing(Site::Attention),
+            confidence(Site::Attention),
             cause,
             &[Action::FusedAttention, Action::Shorter, Action::NameSetup],
         ));
@@ -76,7 +76,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     if !shapes.is_empty() && !elsewhere(Site::Loss) {
         let cause = Cause::Logits { request: bytes, shapes };
         found.push(Finding::new(
-            standing(Site::Loss),
+            confidence(Site::Loss),
             cause,
             &[Action::FusedLoss, Action::Shorter, Action::NameSetup],
         ));

@@ -37,11 +37,11 @@ pub fn findings(summary: &Summary, capacity: Option<Bytes>, context: &Context) -
     .flatten()
     .collect();
     let would_do = found.iter().any(|finding| {
-        finding.standing == Confidence::Cause && matches!(finding.cause, Cause::ExpandableSegments { .. })
+        finding.confidence == Confidence::Cause && matches!(finding.cause, Cause::ExpandableSegments { .. })
     });
     for finding in &mut found {
         if would_do && matches!(finding.cause, Cause::OutOfCapacity { .. }) {
-            finding.standing = Confidence::Possible;
+            finding.confidence = Confidence::Possible;
         }
     }
     found
@@ -72,7 +72,7 @@ fn peak(summary: &Summary) -> Finding {
 fn expandable(summary: &Summary) -> Option<Finding> {
     let played = summary.expandable?;
     let saved = played.reserved.saturating_sub(played.expandable);
-    let standing = match played.serves {
+    let confidence = match played.serves {
         Some(true) => Confidence::Cause,
         _ if saved.get() >= played.reserved.get() / 10 => Confidence::Likely,
         _ if saved > WORTH => Confidence::Possible,
@@ -83,12 +83,12 @@ fn expandable(summary: &Summary) -> Option<Finding> {
         expandable: played.expandable,
         serves: played.serves,
     };
-    let steps: &[Action] = if standing == Confidence::RuledOut {
+    let steps: &[Action] = if confidence == Confidence::RuledOut {
         &[]
     } else {
         &[Action::ExpandableSegments]
     };
-    Some(Finding::new(standing, cause, steps))
+    Some(Finding::new(confidence, cause, steps))
 }
 
 /// Finds fragmentation: free memory inside segments that tensors partly occupy.
@@ -102,14 +102,14 @@ fn holes(summary: &Summary) -> Option<Finding> {
         request: summary.failure.map(|failure| failure.request),
         free: summary.failure.map(|failure| failure.free),
     };
-    let (standing, steps): (_, &[Action]) = match share {
+    let (confidence, steps): (_, &[Action]) = match share {
         share if share > ACT => (
             Confidence::Possible,
             &[Action::ExpandableSegments, Action::GroupByLength],
         ),
         _ => (Confidence::RuledOut, &[]),
     };
-    (holes.reserved > Bytes::ZERO).then(|| Finding::new(standing, cause, steps))
+    (holes.reserved > Bytes::ZERO).then(|| Finding::new(confidence, cause, steps))
 }
 
 fn leak(summary: &Summary, capacity: Option<Bytes>) -> Option<Finding> {
@@ -135,7 +135,7 @@ fn never_freed(summary: &Summary) -> Option<Finding> {
         .collect();
     let bytes: Bytes = groups.iter().map(|group| group.bytes).sum();
     // A run that failed in the middle of a step still holds that step's tensors, so they prove no leak.
-    let standing = if summary.failure.is_some() {
+    let confidence = if summary.failure.is_some() {
         Confidence::Note
     } else {
         Confidence::Possible
@@ -143,7 +143,7 @@ fn never_freed(summary: &Summary) -> Option<Finding> {
     let cause = Cause::NeverFreed { bytes, groups };
     (bytes > WORTH).then(|| {
         Finding::new(
-            standing,
+            confidence,
             cause,
             &[Action::DetachLoss, Action::NoLists, Action::RemoveHooks],
         )
@@ -158,10 +158,10 @@ fn unforeseen(summary: &Summary, context: &Context) -> Option<Finding> {
         simulated,
     };
     let more = summary.peak.saturating_sub(simulated);
-    let standing = if more.get() >= simulated.get() / 20 {
+    let confidence = if more.get() >= simulated.get() / 20 {
         Confidence::Likely
     } else {
         Confidence::Note
     };
-    Some(Finding::new(standing, cause, &[]))
+    Some(Finding::new(confidence, cause, &[]))
 }

@@ -33,9 +33,9 @@ const FULL: &str = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69
 fn a_full_card_is_not_fragmented() {
     let findings = of(FULL);
     assert_eq!(findings[0].cause.code(), "out-of-capacity");
-    assert_eq!(findings[0].standing, Confidence::Cause);
+    assert_eq!(findings[0].confidence, Confidence::Cause);
     let fragmentation = find(&findings, "fragmentation");
-    assert_eq!(fragmentation.standing, Confidence::RuledOut);
+    assert_eq!(fragmentation.confidence, Confidence::RuledOut);
     assert!(matches!(fragmentation.cause, Cause::Fragmentation { share, .. } if (share - 0.0023).abs() < 0.0001));
     let Cause::AttentionMatrix { shapes, .. } = &find(&findings, "attention-matrix").cause else {
         panic!()
@@ -60,7 +60,7 @@ fn other_processes_hold_the_card() {
         "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 26.00 MiB. GPU 0 has a total capacity of 15.57 GiB of which 23.06 MiB is free. Process 1001 has 12.57 GiB memory in use. Process 1002 has 2.10 GiB memory in use. Including non-PyTorch memory, this process has 510.00 MiB memory in use. Of the allocated memory 413.55 MiB is allocated by PyTorch, and 12.45 MiB is reserved by PyTorch but unallocated.",
     );
     assert_eq!(
-        (findings[0].cause.code(), findings[0].standing),
+        (findings[0].cause.code(), findings[0].confidence),
         ("other-processes", Confidence::Cause)
     );
     let Cause::OtherProcesses {
@@ -85,7 +85,7 @@ const LEAK: &str = "Action 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB
 fn a_leak_accelerates() {
     let findings = of(&format!("{LEAK}Action 1000: RuntimeError: CUDA out of memory\n"));
     let leak = &findings[0];
-    assert_eq!(leak.standing, Confidence::Cause);
+    assert_eq!(leak.confidence, Confidence::Cause);
     let Cause::Leak(growth) = &leak.cause else {
         panic!("{findings:#?}")
     };
@@ -140,7 +140,7 @@ fn the_risk_is_that_of_the_regression() {
                 );
                 assert!(!growth.is_accelerating);
             }
-            None => assert_eq!(find(&findings, "no-leak").standing, Confidence::RuledOut),
+            None => assert_eq!(find(&findings, "no-leak").confidence, Confidence::RuledOut),
         }
     }
     let Cause::Leak(growth) = &find(&with(&log(0.4), &context), "leak").cause.clone() else {
@@ -172,7 +172,7 @@ fn a_long_sample_stands_out() {
         })
         .collect();
     let findings = of(&log);
-    assert_eq!(find(&findings, "long-sample").standing, Confidence::Likely);
+    assert_eq!(find(&findings, "long-sample").confidence, Confidence::Likely);
     assert!(matches!(
         find(&findings, "long-sample").cause,
         Cause::LongSample {
@@ -190,11 +190,11 @@ fn data_loading_comes_before_communication() {
         "Name  CPU %  CUDA %\naten::matmul  45.2%  52.1%\naten::softmax  12.3%  15.2%\nDataLoader  25.1%  0.0%\nnccl:all_reduce  8.5%  18.3%\n",
     );
     assert_eq!(
-        (findings[0].cause.code(), findings[0].standing),
+        (findings[0].cause.code(), findings[0].confidence),
         ("data-loading", Confidence::Cause)
     );
     assert_eq!(
-        (findings[1].cause.code(), findings[1].standing),
+        (findings[1].cause.code(), findings[1].confidence),
         ("communication", Confidence::Cause)
     );
     assert!(matches!(findings[0].cause, Cause::DataLoading { share } if (share - 0.251).abs() < 1e-9));
@@ -206,11 +206,11 @@ fn fragmentation_is_the_cause_where_the_bytes_were_there() {
         "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.91 GiB is free. Including non-PyTorch memory, this process has 77.00 GiB memory in use. Of the allocated memory 56.00 GiB is allocated by PyTorch, and 20.05 GiB is reserved by PyTorch but unallocated.",
     );
     assert_eq!(
-        (findings[0].cause.code(), findings[0].standing),
+        (findings[0].cause.code(), findings[0].confidence),
         ("fragmentation", Confidence::Cause)
     );
     assert_eq!(findings[0].steps[0], Action::ExpandableSegments);
-    assert_eq!(find(&findings, "out-of-capacity").standing, Confidence::Possible);
+    assert_eq!(find(&findings, "out-of-capacity").confidence, Confidence::Possible);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_limit_is_not_the_card() {
         "CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 23.69 GiB total capacity; 9.45 GiB already allocated; 12.89 GiB free; 10.00 GiB allowed; 9.50 GiB reserved in total by PyTorch)",
     );
     assert_eq!(
-        (findings[0].cause.code(), findings[0].standing),
+        (findings[0].cause.code(), findings[0].confidence),
         ("limit", Confidence::Cause)
     );
     assert!(!has(&findings, "refused-though-free"));
@@ -273,7 +273,7 @@ fn logits_are_recognised() {
         "Traceback (most recent call last):\n  File \"loss_utils.py\", line 40, in fixed_cross_entropy\nCUDA out of memory. Tried to allocate 1.95 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.09 GiB free; 21.50 GiB reserved in total by PyTorch)",
     );
     let logits = find(&findings, "logits");
-    assert_eq!(logits.standing, Confidence::Likely);
+    assert_eq!(logits.confidence, Confidence::Likely);
     let Cause::Logits { shapes, .. } = &logits.cause else {
         panic!()
     };
@@ -295,12 +295,12 @@ fn counters_give_the_thresholds_of_the_course() {
             "{{'allocated_bytes.all.current': {allocated}, 'reserved_bytes.all.current': 1000, 'num_ooms': 1, 'num_alloc_retries': 2}}"
         )
     };
-    for (allocated, standing) in [
+    for (allocated, confidence) in [
         (900, Confidence::RuledOut),
         (750, Confidence::Possible),
         (650, Confidence::Likely),
     ] {
-        assert_eq!(find(&of(&stats(allocated)), "fragmentation").standing, standing);
+        assert_eq!(find(&of(&stats(allocated)), "fragmentation").confidence, confidence);
     }
     assert!(has(&of(&stats(900)), "retries"));
 }
@@ -311,7 +311,7 @@ fn utilization_comes_in_bands() {
         let rows: String = (0..5).map(|_| format!("{percent} %, 20000 MiB, 24576 MiB\n")).collect();
         format!("utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n{rows}")
     };
-    assert_eq!(find(&of(&log(40)), "utilization").standing, Confidence::Likely);
-    assert_eq!(find(&of(&log(97)), "utilization").standing, Confidence::Note);
+    assert_eq!(find(&of(&log(40)), "utilization").confidence, Confidence::Likely);
+    assert_eq!(find(&of(&log(97)), "utilization").confidence, Confidence::Note);
     assert!(!has(&of(&log(97)), "nearly-full"));
 }

@@ -64,7 +64,7 @@ fn others(smi: &Smi, device: &SmiDevice) -> Option<Finding> {
     if held.get() < total.get() / 20 {
         return None;
     }
-    let standing = if held.get() >= total.get() / 4 {
+    let confidence = if held.get() >= total.get() / 4 {
         Confidence::Likely
     } else {
         Confidence::Possible
@@ -76,7 +76,7 @@ fn others(smi: &Smi, device: &SmiDevice) -> Option<Finding> {
         processes,
     };
     Some(Finding::new(
-        standing,
+        confidence,
         cause,
         &[Action::StopOthers, Action::OtherDevice],
     ))
@@ -91,7 +91,7 @@ fn utilization(device: &SmiDevice) -> Option<Finding> {
         mean,
         readings: readings.len() as u64,
     };
-    let (standing, steps): (_, &[Action]) = match mean {
+    let (confidence, steps): (_, &[Action]) = match mean {
         // A few readings say little about a run whose load comes and goes.
         mean if mean < LOW && readings.len() > 2 => (
             Confidence::Likely,
@@ -101,7 +101,7 @@ fn utilization(device: &SmiDevice) -> Option<Finding> {
         mean if mean < 0.85 => (Confidence::Possible, &[Action::FillTheDevice, Action::Trace]),
         _ => (Confidence::Note, &[]),
     };
-    (!readings.is_empty()).then(|| Finding::new(standing, cause, steps))
+    (!readings.is_empty()).then(|| Finding::new(confidence, cause, steps))
 }
 
 /// Finds growth of a device's used memory. This figure includes PyTorch's cache, which hides small growth; growth that

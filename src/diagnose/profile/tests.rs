@@ -11,7 +11,7 @@ fn profile(pieces: Vec<Piece>) -> Profile {
     }
 }
 
-fn near(a: f64, b: f64) -> bool {
+fn close(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9
 }
 
@@ -31,9 +31,9 @@ Self CUDA time total: 800.000ms
 fn the_table_of_pytorch_is_read() {
     let profile = profile(find_table(TORCH));
     assert_eq!(profile.ops.len(), 3);
-    assert!(near(profile.host(Work::Data), 0.4), "{profile:?}");
-    assert!(near(profile.device(Work::Communication), 0.3));
-    assert!(near(profile.device(Work::Matmul), 0.5));
+    assert!(close(profile.host(Work::Data), 0.4), "{profile:?}");
+    assert!(close(profile.device(Work::Communication), 0.3));
+    assert!(close(profile.device(Work::Matmul), 0.5));
     assert_eq!(profile.busy, Some(0.8));
 }
 
@@ -46,8 +46,8 @@ fn tables_of_other_shapes_are_read() {
         "Name  CPU %  CUDA %\naten::matmul 45.2 52.1\nDataLoader 25.1 0",
     ] {
         let profile = profile(find_table(text));
-        assert!(near(profile.host(Work::Data), 0.251), "{text}\n{profile:?}");
-        assert!(near(profile.device(Work::Matmul), 0.521), "{text}\n{profile:?}");
+        assert!(close(profile.host(Work::Data), 0.251), "{text}\n{profile:?}");
+        assert!(close(profile.device(Work::Matmul), 0.521), "{text}\n{profile:?}");
     }
 }
 
@@ -75,8 +75,8 @@ const TRACE: &str = r#"{"schemaVersion": 1, "deviceProperties": [{"id": 0}], "tr
 fn a_trace_adds_up() {
     let of_object = read_trace(TRACE.as_bytes()).expect("a trace");
     assert_eq!(of_object.busy, Some(30.0 / 200.0));
-    assert!(near(of_object.host(Work::Data), 0.3));
-    assert!(near(of_object.device(Work::Communication), 0.5));
+    assert!(close(of_object.host(Work::Data), 0.3));
+    assert!(close(of_object.device(Work::Communication), 0.5));
     let memory: Vec<_> = of_object.memory.iter().map(|p| (p.step, p.bytes.get())).collect();
     assert_eq!(memory, [(7, 4096), (8, 8192)]);
     let (begin, end) = (

@@ -1,5 +1,7 @@
 //! The tape: records allocations and frees, and holds the state that PyTorch keeps per thread.
 
+mod scopes;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -268,100 +270,6 @@ impl Tape {
         let result = f();
         self.0.grad_enabled.set(before);
         result
-    }
-
-    /// Current module.
-    pub fn scope_id(&self) -> ScopeId {
-        self.0.scope.get()
-    }
-
-    pub(super) fn set_scope(&self, scope: ScopeId) -> ScopeId {
-        self.0.scope.replace(scope)
-    }
-
-    /// Current part of the model.
-    pub fn component_now(&self) -> Component {
-        self.0.log.borrow().scopes[self.0.scope.get() as usize].component
-    }
-
-    /// Dotted path of the module and operation that allocated a tensor's memory.
-    pub(crate) fn path_of(&self, x: &super::tensor::Tensor) -> String {
-        let log = self.0.log.borrow();
-        let Some(allocation) = x.storage().id().map(|id| &log.allocations[id as usize]) else {
-            return String::new();
-        };
-        let module = log.path(allocation.scope);
-        if module.is_empty() {
-            allocation.name.to_owned()
-        } else {
-            module + "." + allocation.name
-        }
-    }
-
-    /// Module that allocated a tensor's memory.
-    pub fn scope_of(&self, t: &Tensor) -> ScopeId {
-        t.storage()
-            .id()
-            .map_or(0, |id| self.0.log.borrow().allocations[id as usize].scope)
-    }
-
-    /// Dotted path of a module.
-    pub(crate) fn path_of_scope(&self, scope: ScopeId) -> String {
-        self.0.log.borrow().path(scope)
-    }
-
-    /// Runs `f` in a module that was entered before.
-    pub fn in_scope<R>(&self, scope: ScopeId, f: impl FnOnce() -> R) -> R {
-        let before = self.set_scope(scope);
-        let result = f();
-        self.set_scope(before);
-        result
-    }
-
-    /// Runs `f` as the submodule `name` of the current module.
-    pub fn scope<R>(&self, name: &'static str, f: impl FnOnce() -> R) -> R {
-        self.enter(name, None, None, f)
-    }
-
-    /// Runs `f` as the module `name.index`.
-    pub fn layer<R>(&self, name: &'static str, index: usize, f: impl FnOnce() -> R) -> R {
-        self.enter(name, Some(index as u32), None, f)
-    }
-
-    /// Runs `f` as a submodule that is a named part of the model.
-    pub fn component<R>(&self, name: &'static str, component: Component, f: impl FnOnce() -> R) -> R {
-        self.enter(name, None, Some(component), f)
-    }
-
-    fn enter<R>(
-        &self,
-        name: &'static str,
-        index: Option<u32>,
-        component: Option<Component>,
-        f: impl FnOnce() -> R,
-    ) -> R {
-        let parent = self.open(name, index, component);
-        self.host_op(HostOp::Module);
-        let result = f();
-        self.0.scope.set(parent);
-        result
-    }
-
-    /// Enters a new module, of the current part of the model unless one is given, and returns the module that it was
-    /// entered from. Not inlined, because models call it at hundreds of places.
-    #[inline(never)]
-    fn open(&self, name: &'static str, index: Option<u32>, component: Option<Component>) -> ScopeId {
-        self.tell();
-        let parent = self.0.scope.get();
-        let mut log = self.0.log.borrow_mut();
-        let component = component.unwrap_or(log.scopes[parent as usize].component);
-        log.scopes.push(Scope {
-            parent,
-            name,
-            index,
-            component,
-        });
-        self.0.scope.replace((log.scopes.len() - 1) as ScopeId)
     }
 
     /// Notes an error that the run would raise; only the first one is kept.

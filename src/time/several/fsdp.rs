@@ -32,8 +32,8 @@ pub(super) fn step(
     }
     for item in recording.work.optimizer() {
         match item {
-            WorkItem::Launch(launch) => replayer.item_by(&WorkItem::Launch(pass.of_shards(launch)), sharded),
-            _ => replayer.item_by(item, sharded),
+            WorkItem::Launch(launch) => replayer.item_with(&WorkItem::Launch(pass.of_shards(launch)), sharded),
+            _ => replayer.item_with(item, sharded),
         }
     }
 }

@@ -93,11 +93,11 @@ pub fn estimate_parallel(
     (costs, network): (&Costs<'_>, &Network<'_>),
 ) -> Result<ParallelTime, SimulateError> {
     let recording = parallel_work(model, setup, parallel, gpu)?;
-    Ok(together(&recording, setup, parallel, (costs, network)))
+    Ok(parallel_time(&recording, setup, parallel, (costs, network)))
 }
 
 /// Time of a recorded step.
-pub(super) fn together(
+pub(super) fn parallel_time(
     recording: &Recording,
     setup: &Setup,
     parallel: &Parallel,

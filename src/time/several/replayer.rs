@@ -89,11 +89,11 @@ impl<'a, 'c> Replayer<'a, 'c> {
 
     /// Runs the next item of the single GPU's step.
     pub fn item(&mut self, item: &WorkItem) {
-        self.item_by(item, self.costs);
+        self.item_with(item, self.costs);
     }
 
     /// Runs an item with other costs, for another pace of the host.
-    pub fn item_by(&mut self, item: &WorkItem, costs: &Costs<'_>) {
+    pub fn item_with(&mut self, item: &WorkItem, costs: &Costs<'_>) {
         let (tally, log, phase) = (&mut self.tally, self.log, self.phase);
         self.lines
             .item(item, costs, &mut self.time, &mut |launch, seconds, times| {
@@ -104,7 +104,7 @@ impl<'a, 'c> Replayer<'a, 'c> {
     /// Runs an optimizer's step.
     pub fn update(&mut self, items: &[WorkItem], costs: &Costs<'_>) {
         self.begin(Phase::Optimizer);
-        items.iter().for_each(|item| self.item_by(item, costs));
+        items.iter().for_each(|item| self.item_with(item, costs));
     }
 
     /// Runs the host operation with this name several times.

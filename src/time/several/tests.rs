@@ -16,7 +16,7 @@ fn case(json: &str) -> (Model, Setup, Parallel) {
     )
 }
 
-fn together(json: &str, bytes_per_s: f64) -> ParallelTime {
+fn parallel_time(json: &str, bytes_per_s: f64) -> ParallelTime {
     let own = Measured::read(H200).expect("it comes with the program");
     let costs = Costs::new(Rates::REFERENCE, Some(&own.kernels), &own.pace);
     let link = Link {
@@ -47,7 +47,7 @@ fn each_strategy_sends_what_its_formula_says() {
         (r#""strategy": "fsdp""#, 1.5),
         (r#""strategy": "fsdp_no_reshard""#, 1.0),
     ] {
-        let traffic = together(&llama(strategy), NVLINK).traffic;
+        let traffic = parallel_time(&llama(strategy), NVLINK).traffic;
         let sent = traffic.bytes / all;
         assert!((sent / times - 1.0).abs() < 0.01, "{strategy}: {sent}");
         assert!(traffic.calls > 10 && traffic.seconds > 0.0);
@@ -57,7 +57,7 @@ fn each_strategy_sends_what_its_formula_says() {
 #[test]
 fn backward_hides_what_a_fast_link_takes_and_waits_for_a_slow_one() {
     let ddp = llama(r#""strategy": "ddp""#);
-    let (fast, slow) = (together(&ddp, NVLINK), together(&ddp, 10e9));
+    let (fast, slow) = (parallel_time(&ddp, NVLINK), parallel_time(&ddp, 10e9));
     assert!(fast.exposed < 0.5 * fast.traffic.seconds, "{fast:?}");
     assert!(slow.exposed > 0.8 * slow.traffic.seconds, "{:?}", slow.traffic);
     let slower = slow.last.total() - fast.last.total();
@@ -66,8 +66,8 @@ fn backward_hides_what_a_fast_link_takes_and_waits_for_a_slow_one() {
 
 #[test]
 fn one_bucket_hides_nothing() {
-    let many = together(&llama(r#""strategy": "ddp", "bucket": 25"#), 100e9);
-    let one = together(&llama(r#""strategy": "ddp", "bucket": 60000"#), 100e9);
+    let many = parallel_time(&llama(r#""strategy": "ddp", "bucket": 25"#), 100e9);
+    let one = parallel_time(&llama(r#""strategy": "ddp", "bucket": 60000"#), 100e9);
     assert!(one.traffic.calls <= 2 && many.traffic.calls > 20);
     assert!(one.exposed > many.exposed, "{} {}", one.exposed, many.exposed);
 }
@@ -75,7 +75,7 @@ fn one_bucket_hides_nothing() {
 #[test]
 fn micro_batches_before_the_last_do_not_communicate() {
     let (_, setup, _) = case(&llama(r#""strategy": "ddp", "accum": 4"#));
-    let four = together(&llama(r#""strategy": "ddp", "accum": 4"#), NVLINK);
+    let four = parallel_time(&llama(r#""strategy": "ddp", "accum": 4"#), NVLINK);
     let quiet = four.before.as_ref().expect("there are some").without_update();
     assert!((four.step_seconds(&setup) - (3.0 * quiet + four.last.total())).abs() < 1e-12);
     assert!(quiet < four.last.without_update());
@@ -83,8 +83,8 @@ fn micro_batches_before_the_last_do_not_communicate() {
 
 #[test]
 fn an_update_by_the_host_takes_longer_than_the_step() {
-    let here = together(&llama(r#""strategy": "fsdp""#), NVLINK);
-    let offloaded = together(&llama(r#""strategy": "fsdp", "offload": true"#), NVLINK);
+    let here = parallel_time(&llama(r#""strategy": "fsdp""#), NVLINK);
+    let offloaded = parallel_time(&llama(r#""strategy": "fsdp", "offload": true"#), NVLINK);
     // Shards are copied to the GPU twice, gradients back once.
     let shards = 1_235_814_400.0 * 2.0 / 2.0;
     let moved = offloaded.traffic.host_bytes / shards;

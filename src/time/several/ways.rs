@@ -51,15 +51,15 @@ pub fn ways(
     (costs, network): (&Costs<'_>, &Network<'_>),
 ) -> Vec<Way> {
     let simulated = |name, parallel: &Parallel, compression| {
-        let together = compressed(recording, setup, (parallel, compression), (costs, network));
-        let seconds = together.step_seconds(setup);
+        let parallel_time = compressed(recording, setup, (parallel, compression), (costs, network));
+        let seconds = parallel_time.step_seconds(setup);
         Way {
             name,
             step_ms: seconds * 1e3,
             samples_per_s: samples(setup, parallel.replicas()) / seconds,
-            bytes_sent: together.traffic.bytes as u64,
-            exposed_ms: together.exposed * 1e3,
-            bubble: together.waiting / (together.waiting + together.last.without_update()),
+            bytes_sent: parallel_time.traffic.bytes as u64,
+            exposed_ms: parallel_time.exposed * 1e3,
+            bubble: parallel_time.waiting / (parallel_time.waiting + parallel_time.last.without_update()),
         }
     };
     // The recording covers one GPU's part of the model, so other strategies cannot be derived from it.

@@ -76,7 +76,7 @@ struct Row {
     case: Case,
     words: String,
     measured: Milliseconds,
-    together: ParallelTime,
+    parallel_time: ParallelTime,
 }
 
 impl Row {
@@ -88,7 +88,7 @@ impl Row {
         let model = Model::from_case(&case).expect("the model is known");
         let costs = Costs::new(Rates::REFERENCE, Some(&OWN.kernels), &OWN.pace);
         let network = Network::new(link(), Some(&OWN.collectives));
-        let together = estimate_parallel(&model, &case.setup, &parallel, Gpu::H200, (&costs, &network));
+        let parallel_time = estimate_parallel(&model, &case.setup, &parallel, Gpu::H200, (&costs, &network));
         let told = |given: bool, word: &str| if given { format!(" {word}") } else { String::new() };
         Some(Self {
             words: format!(
@@ -111,7 +111,7 @@ impl Row {
                 backward: ms("backward")?,
                 optimizer: ms("optimizer")?,
             },
-            together: together.expect("its memory is predicted"),
+            parallel_time: parallel_time.expect("its memory is predicted"),
             case,
         })
     }
@@ -122,7 +122,7 @@ impl Row {
 
     /// Estimated time, including the pipeline's time to fill and drain.
     fn milliseconds(&self) -> f64 {
-        total(self.together.milliseconds()) + self.together.waiting * 1e3
+        total(self.parallel_time.milliseconds()) + self.parallel_time.waiting * 1e3
     }
 
     fn error(&self) -> f64 {
@@ -189,7 +189,7 @@ fn steps_table(head: &str, rows: &[Row]) -> String {
     out += "| case | measured: forward, backward, optimizer (ms) | predicted | communication, exposed (ms) | error |\n";
     out += "| --- | --- | --- | --- | --- |\n";
     for row in rows {
-        let (setup, together) = (&row.case.setup, &row.together);
+        let (setup, parallel_time) = (&row.case.setup, &row.parallel_time);
         let _ = writeln!(
             out,
             "| **{}** {} batch={} seq={} {:?} {:?} | {} | {} | {:.1}, {:.1} | {:+.0}% |",
@@ -200,9 +200,9 @@ fn steps_table(head: &str, rows: &[Row]) -> String {
             setup.precision,
             setup.optim,
             phases(row.measured),
-            phases(together.milliseconds()),
-            together.traffic.seconds * 1e3,
-            together.exposed * 1e3,
+            phases(parallel_time.milliseconds()),
+            parallel_time.traffic.seconds * 1e3,
+            parallel_time.exposed * 1e3,
             100.0 * row.error(),
         );
     }

@@ -29,7 +29,7 @@ pub struct Finding {
     /// Stable name.
     pub code: String,
     /// Certainty: cause, likely, possible, note or ruled out.
-    pub standing: String,
+    pub confidence: String,
     /// Row of the course that explains it.
     pub row: String,
     /// Conclusion in one sentence.

@@ -20,7 +20,7 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
     let reader = Reader::get();
     let Finding {
         code,
-        standing,
+        confidence,
         row,
         title,
         numbers,
@@ -34,9 +34,9 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
         .map(|(step, said)| view! { <li>{say(said)} <Saving step /></li> })
         .collect();
     let label = {
-        let standing = standing.clone();
+        let confidence = confidence.clone();
         move || {
-            match standing.as_str() {
+            match confidence.as_str() {
                 "cause" => t_string!(i18n, diagnose.cause),
                 "likely" => t_string!(i18n, diagnose.likely),
                 "possible" => t_string!(i18n, diagnose.possible),
@@ -51,7 +51,7 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
         view! { <meter class="diagnose-gauge" aria-hidden="true" min="0" max="1" value=share.to_string()></meter> }
     });
     view! {
-        <section class="card diagnose-finding" data-testid="finding" data-name=code data-value=standing>
+        <section class="card diagnose-finding" data-testid="finding" data-name=code data-value=confidence>
             <h2>
                 <span class="diagnose-standing">{label}</span>
                 " "

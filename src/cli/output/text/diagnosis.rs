@@ -145,12 +145,12 @@ fn about(evidence: &Evidence) -> String {
 
 /// Formats a finding; actions of earlier findings are not repeated.
 fn render(finding: &Finding, told: &mut Vec<Action>, width: usize) -> String {
-    let style = paint::standing(finding.standing);
-    let label = finding.standing.label().to_uppercase();
+    let style = paint::confidence(finding.confidence);
+    let label = finding.confidence.label().to_uppercase();
     let row = format!("course {}", finding.row());
     let room = width.saturating_sub(STANDING);
     let english = words::english();
-    let title = english.say(&words::title(&finding.cause, finding.standing));
+    let title = english.say(&words::title(&finding.cause, finding.confidence));
     let indent = " ".repeat(STANDING);
     let mut out = String::new();
     for (i, line) in wrap(&title, room).iter().enumerate() {
@@ -172,7 +172,7 @@ fn render(finding: &Finding, told: &mut Vec<Action>, width: usize) -> String {
     for line in words::evidence(&finding.cause) {
         out += &lines(&english.say(&line), &indent, "", room);
     }
-    if finding.standing != Confidence::RuledOut {
+    if finding.confidence != Confidence::RuledOut {
         for step in finding.steps.iter().filter(|step| !told.contains(step)) {
             out += &lines(&english.say(&words::step(*step)), &indent, "→ ", room);
         }

@@ -44,8 +44,8 @@ pub fn severity(severity: Severity) -> Style {
 }
 
 /// Colour of a finding's confidence.
-pub fn standing(standing: Confidence) -> Style {
-    match standing {
+pub fn confidence(confidence: Confidence) -> Style {
+    match confidence {
         Confidence::Cause => color(AnsiColor::Red).bold(),
         Confidence::Likely => color(AnsiColor::Yellow).bold(),
         Confidence::Possible => color(AnsiColor::Cyan).bold(),

@@ -21,9 +21,9 @@ fn a_paste_of_everything_is_taken_apart() {
     );
     assert_eq!(pieces[0].line, 2);
     let findings = diagnose(&pieces, &Context::default());
-    assert!(findings.is_sorted_by_key(|finding| finding.standing));
+    assert!(findings.is_sorted_by_key(|finding| finding.confidence));
     // A run that grew until it failed did start with enough memory.
-    assert_eq!(find(&findings, "out-of-capacity").standing, Confidence::Possible);
+    assert_eq!(find(&findings, "out-of-capacity").confidence, Confidence::Possible);
     let Cause::Leak(growth) = &find(&findings, "leak").cause else {
         panic!()
     };
@@ -36,7 +36,7 @@ fn every_finding_has_words_and_numbers() {
     let english = words::english();
     let is_filled = |text: &str| text.contains(' ') && !text.contains("{{");
     for finding in of(&text) {
-        let title = english.say(&words::title(&finding.cause, finding.standing));
+        let title = english.say(&words::title(&finding.cause, finding.confidence));
         assert!(is_filled(&title), "{title}");
         let evidence = words::evidence(&finding.cause);
         let evidence: Vec<String> = evidence.iter().map(|said| english.say(said)).collect();

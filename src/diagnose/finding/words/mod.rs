@@ -71,8 +71,8 @@ pub(super) fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
 }
 
 /// A finding in one sentence. Causes that are ruled out have a sentence that denies them.
-pub fn title(cause: &Cause, standing: Confidence) -> Said {
-    let is_ruled_out = standing == Confidence::RuledOut;
+pub fn title(cause: &Cause, confidence: Confidence) -> Said {
+    let is_ruled_out = confidence == Confidence::RuledOut;
     let key = match cause {
         Cause::OutOfCapacity { .. } => "t_out_of_capacity",
         Cause::OtherProcesses { .. } => "t_other_processes",
@@ -111,7 +111,7 @@ pub fn title(cause: &Cause, standing: Confidence) -> Said {
         Cause::ExpandableSegments { serves: Some(true), .. } => "t_expandable_saves",
         Cause::ExpandableSegments { .. } if is_ruled_out => "t_expandable_no",
         Cause::ExpandableSegments { .. } => "t_expandable",
-        Cause::Unforeseen { .. } if standing == Confidence::Likely => "t_unforeseen",
+        Cause::Unforeseen { .. } if confidence == Confidence::Likely => "t_unforeseen",
         Cause::Unforeseen { .. } => "t_simulated",
     };
     say(key, [])

@@ -30,7 +30,7 @@ pub(in super::super) struct Call<'a> {
     line: &'a Op<'a>,
     tables: &'a Tables,
     storages: &'a [Slot],
-    fresh: Vec<NewMemory>,
+    new_memory: Vec<NewMemory>,
     made: RefCell<Vec<Option<Storage>>>,
 }
 
@@ -42,16 +42,16 @@ impl<'a> Call<'a> {
         line: &'a Op<'a>,
         tables: &'a Tables,
         storages: &'a [Slot],
-        fresh: Vec<NewMemory>,
+        new_memory: Vec<NewMemory>,
     ) -> Self {
-        let made = RefCell::new(vec![None; fresh.len()]);
+        let made = RefCell::new(vec![None; new_memory.len()]);
         Self {
             tape,
             name,
             line,
             tables,
             storages,
-            fresh,
+            new_memory,
             made,
         }
     }
@@ -65,8 +65,8 @@ impl<'a> Call<'a> {
     pub fn make_in(&self, first: &[usize]) {
         self.make_only(first);
         let mut made = self.made.borrow_mut();
-        for (fresh, made) in self.fresh.iter().zip(made.iter_mut()) {
-            made.get_or_insert_with(|| self.born(fresh));
+        for (new_memory, made) in self.new_memory.iter().zip(made.iter_mut()) {
+            made.get_or_insert_with(|| self.born(new_memory));
         }
     }
 
@@ -74,19 +74,19 @@ impl<'a> Call<'a> {
     pub fn make_only(&self, outputs: &[usize]) {
         let mut made = self.made.borrow_mut();
         for output in outputs {
-            let of = self.fresh.iter().zip(made.iter_mut());
-            for (fresh, made) in of.filter(|(fresh, _)| fresh.output == Some(*output)) {
-                made.get_or_insert_with(|| self.born(fresh));
+            let of = self.new_memory.iter().zip(made.iter_mut());
+            for (new_memory, made) in of.filter(|(new_memory, _)| new_memory.output == Some(*output)) {
+                made.get_or_insert_with(|| self.born(new_memory));
             }
         }
     }
 
-    fn born(&self, fresh: &NewMemory) -> Storage {
-        let seen = match fresh.layout {
+    fn born(&self, new_memory: &NewMemory) -> Storage {
+        let seen = match new_memory.layout {
             Some(layout) => (layout.shape, layout.dtype),
-            None => (Dims::new(&[fresh.bytes]), DType::U8),
+            None => (Dims::new(&[new_memory.bytes]), DType::U8),
         };
-        self.tape.born(fresh.bytes, seen, title(self.name))
+        self.tape.born(new_memory.bytes, seen, title(self.name))
     }
 
     /// Returns the allocated storages, by number.

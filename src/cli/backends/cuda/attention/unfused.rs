@@ -23,7 +23,7 @@ pub(super) struct Unfused {
     scale: Function,
     hide: Function,
     keep: Function,
-    together: Function,
+    combine: Function,
     memory: Memory,
     extents: Extents,
     precision: Precision,
@@ -100,7 +100,7 @@ impl Unfused {
             scale: function(Source::Elements, "scale")?,
             hide: function(Source::Attention, "hide_later")?,
             keep: function(Source::Attention, "keep_highest")?,
-            together: function(Source::Attention, "put_together")?,
+            combine: function(Source::Attention, "put_together")?,
             memory,
             extents,
             precision,
@@ -264,7 +264,7 @@ impl Unfused {
             self.block(block, rows, &self.room(index, block, set))?;
         }
         match &self.memory {
-            Memory::Parts(sets) => self.put_together(sets[index].address, set.outputs[0].address),
+            Memory::Parts(sets) => self.combined(sets[index].address, set.outputs[0].address),
             Memory::Whole(_) => Ok(()),
         }
     }
@@ -313,7 +313,7 @@ impl Unfused {
     }
 
     /// Concatenates `[block][matrix][query][width]` to `[matrix][query][width]`.
-    fn put_together(&self, parts: Address, output: Address) -> Result<(), Refusal> {
+    fn combined(&self, parts: Address, output: Address) -> Result<(), Refusal> {
         let row = vectors(self.extents.width, self.precision)?;
         let matrices = self.extents.batch * self.extents.heads;
         let count = matrices * self.extents.length * row;
@@ -324,7 +324,7 @@ impl Unfused {
             .narrow(row as u32)
             .narrow(self.blocks[0].queries as u32);
         let blocks = count.div_ceil(256).min(u64::from(self.multiprocessors) * 32).max(1);
-        self.together.launch(blocks, 256, &arguments)
+        self.combine.launch(blocks, 256, &arguments)
     }
 }
 

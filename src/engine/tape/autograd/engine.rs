@@ -1,0 +1,243 @@
+//! The autograd engine: runs the graph backward, node by node, in the order of PyTorch's.
+
+use super::*;
+
+impl Tape {
+    /// `loss.backward()`.
+    ///
+    /// # Panics
+    /// When the loss does not require grad.
+    pub fn backward(&self, loss: &Tensor) {
+        self.host_op(HostOp::Backward);
+        let seed = self.empty_like(loss, loss.dtype(), "ones_like");
+        self.backward_from(loss, seed);
+    }
+
+    /// Runs backward from a tensor with a given gradient (`torch.autograd.backward(output, grad_tensors=grad)`).
+    ///
+    /// # Panics
+    /// Panics as [`Tape::backward`] does.
+    pub fn backward_from(&self, output: &Tensor, grad: Tensor) {
+        let root = output.edge().expect("backward of a loss that nothing trained led to");
+        let scope = self.set_scope(0);
+        self.0.in_backward.set(true);
+        self.with_grad(false, || self.run_graph(root, grad));
+        self.0.in_backward.set(false);
+        self.set_scope(scope);
+    }
+
+    fn run_graph(&self, root: Edge, seed: Tensor) {
+        let task = self.0.graph_task.get() + 1;
+        self.0.graph_task.set(task);
+        count_dependencies(&root.node, task);
+        // The caller of backward holds the seed until backward returns.
+        receive(self, &root, seed.clone());
+        let mut ready = BinaryHeap::new();
+        ready.push(Ready(root.node));
+        while let Some(Ready(node)) = ready.pop() {
+            self.tell();
+            self.comes_to(Some(node.sequence));
+            let outputs = self.evaluate(&node);
+            let next = std::mem::take(&mut *node.next.borrow_mut());
+            for (output, edge) in outputs.into_iter().zip(next.iter()) {
+                let Some(edge) = edge else { continue };
+                if let Some(output) = output {
+                    receive(self, edge, output);
+                }
+                let left = edge.node.waits_for.get() - 1;
+                edge.node.waits_for.set(left);
+                if left == 0 {
+                    ready.push(Ready(edge.node.clone()));
+                }
+            }
+            *node.next.borrow_mut() = next;
+        }
+        self.comes_to(None);
+        drop(seed);
+    }
+
+    /// Runs one node, then releases its gradients, then its saved tensors.
+    fn evaluate(&self, node: &Rc<Node>) -> Grads {
+        let grads: SmallVec<[Option<Tensor>; 2]> = node.buffer.borrow_mut().drain(..).collect();
+        if grads.iter().all(Option::is_none) {
+            node.saved.borrow_mut().clear();
+            return node.next.borrow().iter().map(|_| None).collect();
+        }
+        let apply = match &mut *node.action.borrow_mut() {
+            Action::Accumulate(leaf) => {
+                self.host_op(HostOp::Accumulate(leaf.storage().id()));
+                self.accumulate_grad(leaf, grads);
+                return Grads::new();
+            }
+            Action::Apply(apply) => apply.take(),
+        };
+        self.set_scope(node.scope);
+        self.host_op(HostOp::Node);
+        let saved = node.saved.borrow().iter().map(|s| self.unpack(s)).collect();
+        let next = std::mem::take(&mut *node.next.borrow_mut());
+        let mut backward = Backward {
+            grads,
+            saved,
+            wanted: &next,
+        };
+        let mut outputs = match apply {
+            Some(apply) => apply(self, &mut backward),
+            None => next.iter().map(|_| None).collect(),
+        };
+        // Recomputed tensors are freed when the operation's own code returns; saved tensors still belong to the node.
+        backward.saved.clear();
+        for (output, edge) in outputs.iter_mut().zip(next.iter()) {
+            match edge {
+                Some(edge) => *output = output.take().map(|g| self.validate(g, edge)),
+                None => *output = None,
+            }
+        }
+        // The incoming gradients live until the outgoing ones have their final shape and type.
+        drop(backward);
+        *node.next.borrow_mut() = next;
+        node.saved.borrow_mut().clear();
+        outputs
+    }
+
+    /// Brings a gradient to the shape and dtype of its tensor (`validate_outputs`).
+    fn validate(&self, grad: Tensor, edge: &Edge) -> Tensor {
+        let (shape, dtype) = edge.node.outputs[edge.slot];
+        let grad = if *grad.shape() == shape {
+            grad
+        } else {
+            let summed = self.sum_to(&grad, &shape);
+            drop(grad);
+            summed
+        };
+        if grad.dtype() == dtype {
+            grad
+        } else {
+            self.to_dtype_raw(&grad, dtype)
+        }
+    }
+
+    /// `AccumulateGrad`: takes over the first gradient if nobody else holds it and its layout is the parameter's; adds
+    /// the others in place.
+    fn accumulate_grad(&self, leaf: &Tensor, mut grads: SmallVec<[Option<Tensor>; 2]>) {
+        let (Some(new), Some(state)) = (grads[0].take(), leaf.0.leaf.as_ref()) else {
+            return;
+        };
+        let mut slot = state.grad.borrow_mut();
+        if let Some(held) = slot.as_ref() {
+            self.add_in_place(held, &new);
+            return;
+        }
+        let obeys = if leaf.is_dense() {
+            same_layout(&new, leaf)
+        } else {
+            new.is_contiguous()
+        };
+        let is_taken_over = new.handles() == 1 && obeys;
+        if self.holds_gradient(leaf, if is_taken_over { &new } else { leaf }) {
+            // Has the layout of the parameter.
+            self.add_in_place(leaf, &new);
+            return;
+        }
+        let grad = if is_taken_over {
+            new.detach()
+        } else {
+            self.empty_strided(*leaf.shape(), *leaf.strides(), new.dtype(), "clone of gradient")
+        };
+        grad.storage().classify(Kind::Gradient, Why::Gradient);
+        *slot = Some(grad);
+    }
+}
+
+impl Tape {
+    /// Returns true if the gradient of a parameter that GPUs share is a part of the whole parameter's gradient in
+    /// memory.
+    fn is_part_of_whole(&self, edge: &Edge, grad: &Tensor) -> bool {
+        self.group() > 1
+            && matches!(*edge.node.action.borrow(), Action::Accumulate(_))
+            && self.bytes_of_storage(grad) > grad.numel() * grad.dtype().width()
+    }
+
+    /// Adds `x` to `held` in place, as `held += x`.
+    pub(in crate::tape) fn add_in_place(&self, held: &Tensor, x: &Tensor) {
+        if self.works() {
+            let written = bytes_of(held);
+            let launch = self.kernel("add_", Class::Pointwise, held.dtype(), [0, written]);
+            self.launch(launch);
+            self.reads(held, &[held, x]);
+        }
+    }
+}
+
+fn same_layout(a: &Tensor, b: &Tensor) -> bool {
+    a.shape() == b.shape() && (0..a.dim()).all(|i| a.size(i) == 1 || a.strides()[i] == b.strides()[i])
+}
+
+/// Puts a gradient into the buffer of its node; adds a second one to the first, in place if nobody else holds that
+/// (`InputBuffer::accumulate`).
+fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
+    let mut buffer = edge.node.buffer.borrow_mut();
+    if buffer.len() < edge.node.outputs.len() {
+        buffer.resize(edge.node.outputs.len(), None);
+    }
+    let slot = &mut buffer[edge.slot];
+    *slot = Some(match slot.take() {
+        None => grad,
+        Some(old) if old.is_ours_alone() => {
+            tape.add_in_place(&old, &grad);
+            old
+        }
+        Some(old) => {
+            // Each GPU adds a copy of its part of a whole table's gradient (`Replicate` to `Shard`).
+            let _part = tape
+                .is_part_of_whole(edge, &grad)
+                .then(|| tape.empty(*grad.shape(), grad.dtype(), "part of a gradient"));
+            let strides = dims::dense_strides_like(old.shape(), old.strides());
+            let sum = tape.empty_strided(*old.shape(), strides, old.dtype(), "sum of gradients");
+            if tape.works() {
+                tape.reads(&sum, &[&old, &grad]);
+            }
+            sum
+        }
+    });
+}
+
+/// Counts, for each node reachable from the root, how many nodes feed it.
+fn count_dependencies(root: &Rc<Node>, task: u32) {
+    root.task.set(task);
+    root.waits_for.set(0);
+    let mut stack = vec![root.clone()];
+    while let Some(node) = stack.pop() {
+        for edge in node.next.borrow().iter().flatten() {
+            let next = &edge.node;
+            if next.task.replace(task) != task {
+                next.waits_for.set(0);
+                next.buffer.borrow_mut().clear();
+                stack.push(next.clone());
+            }
+            next.waits_for.set(next.waits_for.get() + 1);
+        }
+    }
+}
+
+/// A node whose gradients have all arrived; nodes recorded last come first.
+struct Ready(Rc<Node>);
+
+impl Ord for Ready {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.sequence.cmp(&other.0.sequence)
+    }
+}
+
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ready {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.sequence == other.0.sequence
+    }
+}
+
+impl Eq for Ready {}
