@@ -110,6 +110,7 @@ pub fn label(i18n: Words, key: Key) -> String {
         Key::Config => t_string!(i18n, setup.config).to_string(),
         Key::Gpu => t_string!(i18n, setup.gpu).to_string(),
         Key::Recording => t_string!(i18n, nav.recorded).to_string(),
+        Key::Sizes => t_string!(i18n, recorded.sizes_title).to_string(),
         Key::ExpandableSegments => t_string!(i18n, setup.expandable_segments).to_string(),
         Key::LimitGib => t_string!(i18n, setup.limit_gib).to_string(),
         Key::Phase => t_string!(i18n, setup.phase).to_string(),
@@ -255,6 +256,7 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotLengths => t_string!(i18n, problem.not_lengths, given = given, used = used).to_string(),
         Problem::NotSizes => t_string!(i18n, problem.not_sizes, given = given, used = used).to_string(),
         Problem::NotProbability => t_string!(i18n, problem.not_probability, given = given, used = used).to_string(),
+        Problem::NotNamedCounts => t_string!(i18n, problem.not_named_counts, given = given, used = used).to_string(),
         Problem::NotAmount => t_string!(i18n, problem.not_amount, given = given, used = used).to_string(),
         Problem::NotGib => t_string!(i18n, problem.not_gib, given = given, used = used).to_string(),
         Problem::NotSetups => t_string!(i18n, problem.not_setups, given = given, used = used).to_string(),
@@ -326,6 +328,16 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
             t_string!(
                 i18n,
                 warning.recording_unknown_workspace,
+                message = m,
+                operations = operations,
+                count = count
+            )
+        }
+        "recording-untimed" => {
+            let (operations, count) = (arg("operations"), arg("count"));
+            t_string!(
+                i18n,
+                warning.recording_untimed,
                 message = m,
                 operations = operations,
                 count = count

@@ -22,7 +22,7 @@ pub use builder::PlanBuilder;
 pub use change::Change;
 pub use ladder::{Ladder, Offer, Rung, ladder};
 pub use largest::largest;
-pub use largest_recorded::{Largest, largest_recorded};
+pub use largest_recorded::{Largest, RecordedLimits, RecordedSearch, largest_recorded};
 pub use max_batch::{Batches, End, MOST as MOST_SAMPLES, MaxBatch, max_batch};
 pub use recommend::{Judge, Recommended, Settled};
 pub use sweep::{Needed, Point, Refusal, Sweep};

@@ -88,7 +88,7 @@ struct Best {
 }
 
 /// Number of random orders that one step of [`Batches`] tries, small enough to keep the caller responsive.
-const ORDERS_A_STEP: u64 = 6;
+pub(crate) const ORDERS_A_STEP: u64 = 6;
 
 impl Batches {
     /// Starts a search; `limit` and `steps` are those of [`max_batch`].

@@ -68,7 +68,10 @@ impl WhatIf {
     pub fn try_next(&mut self) -> Option<(Tried, Option<Report>)> {
         let change = self.changes.next()?;
         let (effect, report) = match simulate_on(&self.model, &change.apply(&self.setup), self.gpu) {
-            Ok(report) => (Ok(self.now.to(&report, self.room)), Some(report)),
+            Ok(report) => {
+                let verdict = self.room.map(|room| Fit::of(&report, room).verdict);
+                (Ok(self.now.effect(&report, verdict)), Some(report))
+            }
             Err(why) => (Err(why), None),
         };
         Some((Tried { change, effect }, report))
@@ -98,15 +101,15 @@ impl Now {
         }
     }
 
-    /// Effect of going from this run to another.
-    fn to(&self, then: &Report, room: Option<Room>) -> Effect {
+    /// Effect of going from this run to another, whose verdict is given if its card is known.
+    pub fn effect(&self, then: &Report, verdict: Option<Verdict>) -> Effect {
         let (before, after) = (&self.steady, &then.steady);
         Effect {
             difference: then.peak_reserved.difference_to(self.reserved),
             phases: [Phase::Forward, Phase::Backward, Phase::Optimizer]
                 .map(|phase| (phase, after.peak_of(phase).difference_to(before.peak_of(phase)))),
             peak_phase: then.peak_phase,
-            verdict: room.map(|room| Fit::of(then, room).verdict),
+            verdict,
         }
     }
 }

@@ -12,8 +12,8 @@ use super::run::{Run, RunTime};
 use super::several::{ParallelTime, Way};
 use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
+use vramscope_engine::Setup;
 use vramscope_engine::order::sort_by;
-use vramscope_engine::{Setup, report};
 
 /// Breakdown of the time of a step.
 #[derive(Debug, Clone, Serialize)]
@@ -63,12 +63,13 @@ pub struct TimeAnswer<'a> {
     pub roofline: Vec<Point>,
 }
 
-/// Memory and time of a setup in one document.
+/// Memory and time of a step in one document. `M` is the answer about its memory: that of a simulated setup
+/// ([`report::EstimateDocument`](vramscope_engine::report::Answer)) or of a recorded step ([`recording::RecordedDocument`](vramscope_engine::recording::Answer)).
 #[derive(Debug, Clone, Serialize)]
-pub struct Estimate<'a> {
-    /// Memory of the setup, and the verdict on it.
+pub struct Estimate<'a, M> {
+    /// Memory of the step, and the verdict on it.
     #[serde(flatten)]
-    pub memory: report::EstimateDocument<'a>,
+    pub memory: M,
     /// Milliseconds of each phase; `None` if the card's rates are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms: Option<Milliseconds>,

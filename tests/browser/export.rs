@@ -1,5 +1,6 @@
 //! Tests exports: commands and files that leave the page agree with what it shows.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -11,6 +12,11 @@ use crate::same_bytes::binary;
 
 /// Runs a copied command in a shell, with the binary under test first on the search path.
 fn run(command: &str, format: &str) -> Value {
+    run_in(Path::new("."), command, format)
+}
+
+/// Runs a copied command like [`run`], in a folder.
+pub fn run_in(folder: &Path, command: &str, format: &str) -> Value {
     let (head, rest) = command
         .split_once('\n')
         .map_or((command, ""), |(head, rest)| (head, rest));
@@ -20,14 +26,15 @@ fn run(command: &str, format: &str) -> Value {
         None => format!("{command} --format {format}\n"),
     };
     let binary = binary();
-    let folder = binary.parent().expect("it lies in a folder");
+    let beside = binary.parent().expect("it lies in a folder");
     let path = format!(
         "{}:{}",
-        folder.display(),
+        beside.display(),
         std::env::var("PATH").expect("there is a search path")
     );
     let output = Command::new("sh")
         .args(["-c", &script])
+        .current_dir(folder)
         .env("PATH", path)
         .output()
         .expect("the shell starts");
@@ -98,7 +105,7 @@ async fn the_command_of_a_pasted_configuration_and_of_generation_gives_the_same_
 }
 
 /// Returns the text of a file as it would be saved.
-async fn saved(page: &Page, testid: &str) -> WebDriverResult<String> {
+pub async fn saved(page: &Page, testid: &str) -> WebDriverResult<String> {
     let catch = "window.saved = null;
         const make = URL.createObjectURL;
         URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text }); return make.call(URL, blob) }";
@@ -115,7 +122,7 @@ async fn saved(page: &Page, testid: &str) -> WebDriverResult<String> {
 
 /// Asserts equal keys and bytes. Times may differ in the last bits, because the page parses decimals less precisely
 /// than the command line.
-fn alike(ours: &Value, theirs: &Value, at: &str) {
+pub fn alike(ours: &Value, theirs: &Value, at: &str) {
     match (ours, theirs) {
         (Value::Object(a), Value::Object(b)) => {
             assert!(a.keys().eq(b.keys()), "{at}: {:?} {:?}", a.keys(), b.keys());

@@ -25,6 +25,7 @@ mod page;
 mod reading;
 mod recommend;
 mod recorded;
+mod recorded_controls;
 mod room;
 mod same_bytes;
 mod saved;

@@ -20,7 +20,7 @@ use crate::same_bytes::binary;
 /// A recording that the gallery has.
 const OF_GALLERY: &str = "r3d-18";
 /// One that the gallery has not.
-const OF_TESTS: &str = "tests/data/recordings/qwen2-4layers-bf16-b2-s256.vram.gz";
+pub const OF_TESTS: &str = "tests/data/recordings/qwen2-4layers-bf16-b2-s256.vram.gz";
 
 /// Drops a file of these bytes, given as Base64, onto an element.
 const DROP: &str = "const bytes = Uint8Array.from(atob(arguments[2]), (c) => c.charCodeAt(0)); \
@@ -28,22 +28,29 @@ const DROP: &str = "const bytes = Uint8Array.from(atob(arguments[2]), (c) => c.c
     document.querySelector(arguments[0]).dispatchEvent( \
         new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))";
 
-async fn drop_bytes(page: &Page, area: &str, name: &str, bytes: &[u8]) -> WebDriverResult<()> {
+/// Drops a file onto an element.
+pub async fn drop_bytes(page: &Page, area: &str, name: &str, bytes: &[u8]) -> WebDriverResult<()> {
     let args = vec![area.into(), name.into(), STANDARD.encode(bytes).into()];
     page.driver.execute(DROP, args).await?;
     Ok(())
 }
 
 /// The command line's answer to a recording on a card.
-fn estimate(recording: &[u8], gpu: &str) -> Value {
-    let path = std::env::temp_dir().join(format!("vramscope-{}-{}.vram.gz", std::process::id(), recording.len()));
+pub fn estimate(recording: &[u8], gpu: &str) -> Value {
+    said("estimate", recording, &["--gpu", gpu])
+}
+
+/// The answer of a command to a recording.
+pub fn said(command: &str, recording: &[u8], flags: &[&str]) -> Value {
+    let folder = tempfile::tempdir().expect("a folder of the test's own");
+    let path = folder.path().join("run.vram.gz");
     std::fs::write(&path, recording).expect("a file of the test's own");
     let output = Command::new(binary())
-        .args(["estimate", "--format", "json", "--gpu", gpu, "--recording"])
+        .args([command, "--format", "json", "--recording"])
         .arg(&path)
+        .args(flags)
         .output()
         .expect("the binary starts");
-    std::fs::remove_file(&path).expect("it is there");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
 }
 
@@ -55,7 +62,8 @@ const FIGURES: [(&str, &str); 4] = [
     ("trainable", "trainable"),
 ];
 
-async fn shows(page: &Page, answer: &Value) -> WebDriverResult<()> {
+/// Waits until the page shows the figures of an answer.
+pub async fn shows(page: &Page, answer: &Value) -> WebDriverResult<()> {
     for (testid, key) in FIGURES {
         let wanted = answer[key].to_string();
         page.until(
@@ -71,7 +79,7 @@ async fn shows(page: &Page, answer: &Value) -> WebDriverResult<()> {
 }
 
 /// A recording of the gallery as the recorder wrote it.
-fn unpacked(id: &str) -> Vec<u8> {
+pub fn unpacked(id: &str) -> Vec<u8> {
     let file = std::fs::File::open(root().join(gallery_folder()).join(format!("{id}.vram"))).expect("it is committed");
     let mut packed = Vec::new();
     GzDecoder::new(file).read_to_end(&mut packed).expect("gzip");

@@ -23,7 +23,8 @@ fn said(flags: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("it prints JSON")
 }
 
-async fn ask(page: &Page) -> WebDriverResult<()> {
+/// Asks for the time, and waits until it is complete.
+pub async fn ask(page: &Page) -> WebDriverResult<()> {
     page.find("peak-allocated").await?;
     page.click("estimate-time").await?;
     come(page).await
@@ -56,7 +57,7 @@ fn same(shown: f64, said: &Value) {
 }
 
 /// Asserts that every figure equals the command line's.
-async fn as_said(page: &Page, said: &Value) -> WebDriverResult<()> {
+pub async fn as_said(page: &Page, said: &Value) -> WebDriverResult<()> {
     let time = &said["time"];
     same(number(page, "step-ms").await?, &time["step_ms"]);
     same(number(page, "samples-per-s").await?, &time["samples_per_s"]);

@@ -1,11 +1,13 @@
 //! `cargo xtask measure`: measures a visit to the built page in Chromium, over the loopback interface and over a slow
-//! network. Prints tables; a KB is 1000 bytes. With a file name, `cargo run -p vramscope-tests --example measure --
-//! FILE` measures how the page of diagnoses reads that file; `large.py` creates large ones.
+//! network, and how recordings open. Prints tables; a KB is 1000 bytes. `cargo run -p vramscope-tests --example measure --
+//! gallery` measures only the recordings; with a file name, how the page of diagnoses reads that file; `large.py` creates
+//! large ones.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 #[path = "../browser/chromedriver.rs"]
 mod chromedriver;
+mod gallery;
 mod opened;
 #[path = "../browser/page.rs"]
 #[allow(dead_code, reason = "the browser tests use all of it")]
@@ -36,11 +38,20 @@ const VISITS: usize = 7;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    if let Some(file) = std::env::args_os().nth(1) {
-        let file = std::path::absolute(file).expect("a file's name");
-        return opened::print(&file, &page::built()).await;
-    }
     let folder = page::built();
+    let asked = std::env::args_os().nth(1);
+    if asked.as_deref().is_some_and(|asked| asked == "gallery") {
+        let server = Server::start(folder, 0).expect("a port is free");
+        return with_browser(&server.origin(), async |page| {
+            page.keep_nothing().await?;
+            gallery::print(page).await
+        })
+        .await;
+    }
+    if let Some(file) = asked {
+        let file = std::path::absolute(file).expect("a file's name");
+        return opened::print(&file, &folder).await;
+    }
     let mut first = Vec::new();
     let mut again = Vec::new();
     let mut slow = Vec::new();
@@ -85,7 +96,7 @@ async fn main() {
             println!("{:<34}{searched:>9.0}", format!("100,800 setups searched, {card}"));
             println!("{:<34}{told:>9.0}", "  and the plan told");
         }
-        Ok(())
+        gallery::print(page).await
     })
     .await;
 }

@@ -1,6 +1,7 @@
 //! Context that every page reads: the address, the theme, the language, preferences, the chosen card, and the crash panel.
 
 mod clipboard;
+mod command_line;
 mod copy_button;
 pub mod fault;
 mod given;
@@ -11,6 +12,7 @@ mod store;
 pub mod theme;
 
 pub use clipboard::copy as copy_text;
+pub use command_line::CommandLine;
 pub use copy_button::CopyButton;
 pub use given::Given;
 pub use my_card::MyCard;

@@ -14,16 +14,29 @@ pub fn command(good: &Draft) -> String {
         _ => words.push("--config -".into()),
     }
     words.push(format!("--gpu {}", quoted(good.get(Key::Gpu))));
-    let flags = Key::ALL
-        .into_iter()
-        .filter(|key| key.in_setup() || key.of_time() || matches!(key, Key::LimitGib | Key::Phase | Key::NewTokens));
-    let changed = flags.filter(|key| good.has(*key) && key.is_meant(good));
-    words.extend(changed.filter_map(|key| flag(key, good.get(key))));
+    let is_flag = |key: Key| key.in_setup() || matches!(key, Key::LimitGib | Key::Phase | Key::NewTokens);
+    words.extend(flags(good, is_flag));
     let command = words.join(" ");
     match config {
         "" => command,
         text => format!("{command} <<'CONFIG'\n{}\nCONFIG", text.trim_end()),
     }
+}
+
+/// Returns the command that replays a recording, for a draft without errors and any POSIX shell.
+pub fn recorded_command(good: &Draft, file: &str) -> String {
+    let mut words = vec![format!("vramscope estimate --recording {}", quoted(file))];
+    words.push(format!("--gpu {}", quoted(good.get(Key::Gpu))));
+    let is_flag = |key: Key| matches!(key, Key::Sizes | Key::LimitGib | Key::ExpandableSegments);
+    words.extend(flags(good, is_flag));
+    words.join(" ")
+}
+
+/// Formats the entries that differ from their defaults: those that match, and those of the time.
+fn flags(good: &Draft, is_flag: impl Fn(Key) -> bool) -> impl Iterator<Item = String> {
+    let keys = Key::ALL.into_iter().filter(move |&key| is_flag(key) || key.of_time());
+    let changed = keys.filter(|key| good.has(*key) && key.is_meant(good));
+    changed.filter_map(|key| flag(key, good.get(key)))
 }
 
 impl Key {
@@ -39,7 +52,10 @@ impl Key {
 
 /// Formats a flag such as `--lora-rank 8`; `None` if the value is absent.
 fn flag(key: Key, text: &str) -> Option<String> {
-    let name = key.name().replace('_', "-");
+    let name = match key {
+        Key::Sizes => "at".to_owned(),
+        key => key.name().replace('_', "-"),
+    };
     let value = match key.form().read(text).ok()? {
         Value::Null => return None,
         Value::String(text) => quoted(&text),
@@ -48,7 +64,7 @@ fn flag(key: Key, text: &str) -> Option<String> {
         other => other.to_string(),
     };
     // Boolean flags may stand alone, so their value must be attached with `=`.
-    let tied = matches!(key.form(), Form::Switch | Form::ModelSwitch);
+    let tied = matches!(key.form(), Form::Switch | Form::ModelSwitch) || key == Key::ExpandableSegments;
     let sign = if tied { '=' } else { ' ' };
     Some(format!("--{name}{sign}{value}"))
 }
@@ -114,6 +130,26 @@ mod tests {
         assert!(of(&priced).ends_with(flags), "{}", of(&priced));
         assert!(!of(&[(Key::Watts, "700")]).contains("watts"), "it needs the samples");
         assert!(of(&[(Key::LimitGib, "23.50")]).ends_with("--gpu 'H100 SXM' --limit-gib 23.5"));
+    }
+
+    #[test]
+    fn a_recording_is_replayed_at_the_chosen_sizes() {
+        let mut draft = Draft::default();
+        draft.set(Key::Batch, "8");
+        let base = "vramscope estimate --recording 'my run.sizes.gz' --gpu 'H100 SXM'";
+        assert_eq!(recorded_command(&draft, "my run.sizes.gz"), base);
+        for (key, text) in [
+            (Key::Sizes, "batch=4, seq=512"),
+            (Key::ExpandableSegments, "true"),
+            (Key::LimitGib, "24"),
+            (Key::Samples, "1,000"),
+        ] {
+            draft.set(key, text);
+        }
+        assert_eq!(
+            recorded_command(&draft, "my run.sizes.gz"),
+            format!("{base} --at 'batch=4,seq=512' --expandable-segments=true --limit-gib 24.0 --samples 1000")
+        );
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub enum Form {
     Lengths,
     /// Heights by widths, such as `480x640, 300x200`; may be empty.
     Sizes,
+    /// Whole numbers by name, such as `batch=4,seq=512`; may be empty.
+    NamedCounts,
     /// A number from 0 to 1.
     Probability,
     /// A number of at least 0; may be empty.
@@ -48,7 +50,13 @@ impl Form {
         let text = text.trim();
         match self {
             Self::Text => Ok(text.into()),
-            Self::OptionalCount | Self::Grid | Self::Lengths | Self::Sizes | Self::Amount | Self::Gib
+            Self::OptionalCount
+            | Self::Grid
+            | Self::Lengths
+            | Self::Sizes
+            | Self::NamedCounts
+            | Self::Amount
+            | Self::Gib
                 if text.is_empty() =>
             {
                 Ok(Value::Null)
@@ -57,6 +65,7 @@ impl Form {
             Self::Grid => grid(text),
             Self::Lengths => lengths(text),
             Self::Sizes => sizes(text),
+            Self::NamedCounts => named_counts(text).map(|counts| named_text(&counts).into()),
             Self::Probability => probability(text),
             Self::Amount => read_number(text).map_or(Err(Problem::NotAmount), |n| Ok(Value::from(n))),
             Self::Gib => gib(text),
@@ -125,6 +134,30 @@ fn sizes(text: &str) -> Result<Value, Problem> {
     }
 }
 
+/// Splits `batch=4,seq=512` into names and texts, valid or not.
+pub fn named_texts(text: &str) -> Vec<(String, String)> {
+    let parts = text.split(COMMAS).filter(|part| !part.trim().is_empty());
+    let split = parts.map(|part| part.split_once('=').unwrap_or((part, "")));
+    split
+        .map(|(name, text)| (name.trim().to_owned(), text.trim().to_owned()))
+        .collect()
+}
+
+/// Parses whole numbers by name, such as `batch=4,seq=512`.
+pub fn named_counts(text: &str) -> Result<Vec<(String, u64)>, Problem> {
+    let one = |(name, text): (String, String)| match (name.is_empty(), count(&text)) {
+        (false, Ok(value)) => Ok((name, value)),
+        _ => Err(Problem::NotNamedCounts),
+    };
+    named_texts(text).into_iter().map(one).collect()
+}
+
+/// Formats texts by name, such as `batch=4,seq=512`.
+pub fn named_text(texts: &[(String, impl std::fmt::Display)]) -> String {
+    let words: Vec<String> = texts.iter().map(|(name, text)| format!("{name}={text}")).collect();
+    words.join(",")
+}
+
 /// Parses a list of whole numbers. Spaces separate too, so thousands separators are not allowed here.
 fn lengths(text: &str) -> Result<Value, Problem> {
     let parts = text.split(COMMAS).flat_map(str::split_whitespace);
@@ -167,6 +200,11 @@ mod tests {
             Ok(json!([[480, 640], [300, 200]]))
         );
         assert_eq!(Form::Sizes.read(""), Ok(Value::Null));
+        assert_eq!(
+            Form::NamedCounts.read("batch = ４， seq=512,"),
+            Ok(json!("batch=4,seq=512"))
+        );
+        assert_eq!(Form::NamedCounts.read(" "), Ok(Value::Null));
         assert_eq!(Form::Amount.read("2.5"), Ok(json!(2.5)));
         assert_eq!(Form::Amount.read(""), Ok(Value::Null));
         assert_eq!(Form::ModelSwitch.read("model"), Ok(Value::Null));
@@ -188,6 +226,9 @@ mod tests {
         assert_eq!(Form::Lengths.read(","), Err(Problem::NotLengths));
         assert_eq!(Form::Sizes.read("480x640 300"), Err(Problem::NotSizes));
         assert_eq!(Form::Sizes.read("480, 640"), Err(Problem::NotSizes));
+        for text in ["batch", "batch=", "=4", "batch=four", "4"] {
+            assert_eq!(Form::NamedCounts.read(text), Err(Problem::NotNamedCounts), "{text}");
+        }
         assert_eq!(Form::ModelSwitch.read("maybe"), Err(Problem::NotSwitch));
         for text in ["NaN", "1.1", "-0.5", "+0.5", "0.1.1", ".", "1e-1"] {
             assert_eq!(Form::Probability.read(text), Err(Problem::NotProbability), "{text}");

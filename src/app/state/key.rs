@@ -13,6 +13,8 @@ pub enum Key {
     Config,
     /// A recording: a name of the gallery, or a file beside the page.
     Recording,
+    /// Sizes of a recording that covers several, by name.
+    Sizes,
     /// The segments of the allocator under a recording.
     ExpandableSegments,
     /// The card.
@@ -149,10 +151,11 @@ pub enum Key {
 
 impl Key {
     /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 69] = [
+    pub const ALL: [Self; 70] = [
         Self::Model,
         Self::Config,
         Self::Recording,
+        Self::Sizes,
         Self::ExpandableSegments,
         Self::Gpu,
         Self::LimitGib,
@@ -230,6 +233,7 @@ impl Key {
             Self::Model => "model",
             Self::Config => "config",
             Self::Recording => "recording",
+            Self::Sizes => "sizes",
             Self::ExpandableSegments => "expandable_segments",
             Self::Gpu => "gpu",
             Self::LimitGib => "limit_gib",
@@ -320,6 +324,7 @@ impl Key {
             Self::Gpus => Form::Count,
             Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum | Self::NewTokens => Form::Count,
             Self::LimitGib => Form::Gib,
+            Self::Sizes => Form::NamedCounts,
             Self::ExpandableSegments => Form::Choice(&["recorded", "true", "false"]),
             Self::Lengths => Form::Lengths,
             Self::Packing => Form::Choice(&["padded", "packed"]),
@@ -383,6 +388,7 @@ impl Key {
             Self::Model
                 | Self::Config
                 | Self::Recording
+                | Self::Sizes
                 | Self::ExpandableSegments
                 | Self::Gpu
                 | Self::LimitGib
@@ -447,12 +453,20 @@ impl Key {
             )
     }
 
+    /// Returns true if the value affects the memory of a recorded step or its fit, besides the recording itself.
+    pub const fn decides_recorded(self) -> bool {
+        matches!(
+            self,
+            Self::Sizes | Self::ExpandableSegments | Self::Gpu | Self::LimitGib
+        )
+    }
+
     /// Text that applies if nothing is entered.
     pub const fn default_text(self) -> &'static str {
         match self {
             Self::Model => "llava-1.5-7b",
             Self::Gpu => "H100 SXM",
-            Self::Recording => "",
+            Self::Recording | Self::Sizes => "",
             Self::ExpandableSegments => "recorded",
             Self::Batch | Self::Images | Self::Accum | Self::Gpus => "1",
             Self::Margin => "5",

@@ -11,9 +11,9 @@ mod route;
 mod url;
 mod widget;
 
-pub use command::command;
+pub use command::{command, recorded_command};
 pub use draft::Draft;
-pub use form::Form;
+pub use form::{Form, named_counts, named_text, named_texts};
 pub use key::Key;
 pub use pins::Pins;
 pub use reading::{FieldError, Problem, Reading, Source, Task};

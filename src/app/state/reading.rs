@@ -20,6 +20,8 @@ pub enum Problem {
     NotLengths,
     /// Not a list of heights by widths.
     NotSizes,
+    /// Not a list of whole numbers by name.
+    NotNamedCounts,
     /// Not a number from 0 to 1.
     NotProbability,
     /// Not a number of at least 0.
@@ -123,6 +125,11 @@ impl Reading {
     /// Returns the entries that affect a run.
     pub fn entries(&self) -> Draft {
         self.good.only(Key::decides_run)
+    }
+
+    /// Returns the entries that affect the memory of a recorded step or its fit.
+    pub fn of_recorded(&self) -> Draft {
+        self.good.only(Key::decides_recorded)
     }
 
     /// Returns the entries that affect only the time or price of a run.

@@ -61,7 +61,12 @@ pub fn Field(
 
 /// Error message beside a control.
 #[component]
-pub fn ErrorText(key: Key, error: Signal<Option<String>>) -> impl IntoView {
+pub fn ErrorText(
+    /// Key of the entry.
+    key: Key,
+    /// The message, if the entry is invalid.
+    error: Signal<Option<String>>,
+) -> impl IntoView {
     view! {
         <p class="field-error" id=error_id(key) role="alert" data-testid=error_id(key)>
             {text(move || error.get().unwrap_or_default())}

@@ -12,10 +12,10 @@ mod switch;
 
 pub use choice::{Segments, Select};
 pub use combobox::{ComboOption, Combobox};
-pub use field::error_of;
+pub use field::{ErrorText, error_of};
 pub use files::{OpenFiles, dropped, read_text};
 pub use help::{Help, HelpButton};
-pub use number::{Entry, Number};
+pub use number::{Entry, Number, stepped};
 pub use prefetch::is_typing;
 pub use progress::ProgressLine;
 pub use switch::Switch;

@@ -101,7 +101,7 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
 }
 
 /// Returns the next multiple of `step` in a direction, but at least `least`.
-fn stepped(text: &str, step: u64, least: u64, up: bool) -> Option<String> {
+pub fn stepped(text: &str, step: u64, least: u64, up: bool) -> Option<String> {
     let now: u64 = match text.trim() {
         "" => 0,
         text => text.replace([',', ' '], "").parse().ok()?,

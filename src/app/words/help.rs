@@ -11,6 +11,7 @@ pub fn help(i18n: Words, key: Key) -> Option<String> {
         Key::Gpu => t_string!(i18n, help.gpu),
         Key::ExpandableSegments => t_string!(i18n, help.expandable_segments),
         Key::Recording => t_string!(i18n, help.recording),
+        Key::Sizes => t_string!(i18n, help.sizes),
         Key::LimitGib => t_string!(i18n, help.limit_gib),
         Key::Phase => t_string!(i18n, help.phase),
         Key::NewTokens => t_string!(i18n, help.new_tokens),

@@ -15,7 +15,7 @@ use super::slices::Parts;
 use crate::state::{Draft, Task};
 
 /// Steps that must complete; the default of `vramscope max-batch`.
-const STEPS: u64 = 2;
+pub const STEPS: u64 = 2;
 
 /// Progress and result of the search for the largest micro-batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,17 @@ pub struct FoundBatch {
     pub stop: Option<Stop>,
     /// Limit other than memory that rules out one more sample.
     pub end: Option<End>,
+    /// Batches that were recorded, for a recording.
+    pub recorded: Option<Beyond>,
+}
+
+/// Batches that a recording covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beyond {
+    /// Least and greatest batch.
+    pub range: [u64; 2],
+    /// Command that records batches beyond, if the answer lies at the end of the range.
+    pub command: Option<String>,
 }
 
 /// Point at which a run runs out of memory.
@@ -105,11 +116,13 @@ impl BatchWork {
             reserved: trial(found.max_batch).map(|trial| trial.peak_reserved),
             stop: trial(found.max_batch + 1).and_then(stop),
             end: found.end.clone(),
+            recorded: None,
         }
     }
 }
 
-fn stop(trial: &Trial) -> Option<Stop> {
+/// Returns the point at which a trial stopped.
+pub fn stop(trial: &Trial) -> Option<Stop> {
     let stopped = trial.stopped.as_ref()?;
     Some(Stop {
         step: stopped.step,

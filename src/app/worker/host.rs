@@ -1,13 +1,14 @@
 //! Answers questions one slice at a time. Pure: the caller decides when the next slice runs.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use vramscope_engine::report::Instant;
 
 use super::lazy::{Here, Need};
 use super::prefetch::PrefetchWork;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
-use super::recorded::{Packed, Unpacked};
+use super::recorded::{Packed, Replay};
 use super::run::Subject;
 use super::setups::SetupsWork;
 use super::slices::{Kept, Parts};
@@ -20,8 +21,8 @@ pub struct Host {
     /// Ordered by urgency, most urgent first.
     jobs: BTreeMap<Slot, Job>,
     kept: Option<Kept>,
-    /// The last recording.
-    unpacked: Option<(u32, Unpacked)>,
+    /// The last recording, with its number.
+    recording: Option<(u32, Rc<dyn Replay>)>,
     here: Here,
 }
 
@@ -44,10 +45,18 @@ enum Work {
 }
 
 impl Work {
-    /// Starts work that comes in several parts.
-    fn begun(self, here: Here, kept: Option<&Kept>) -> Self {
+    /// Starts work that comes in several parts. `recording` finds the recording of a number.
+    fn begun(self, here: Here, kept: Option<&Kept>, recording: impl Fn(u32) -> Option<Rc<dyn Replay>>) -> Self {
         let Self::Asked(ask) = self else { return self };
         Self::Parts(match (ask, here) {
+            (Ask::RecordedChanges { number, entries, now }, _) => match recording(number) {
+                Some(recording) => recording.changes(&entries, now),
+                None => Box::new(Nothing),
+            },
+            (Ask::RecordedBatches { number, entries }, _) => match recording(number) {
+                Some(recording) => recording.batches(&entries),
+                None => Box::new(Nothing),
+            },
             (ask, Here { timer: Some(begin), .. }) if ask.is_timed() => {
                 begin(kept.filter(|kept| ask.run() == Some(kept.id)), &ask)
             }
@@ -70,6 +79,19 @@ impl Work {
             (Ask::Plan(entries), Here { plan: Some(begin), .. }) => begin(&entries),
             (ask, _) => return Self::Asked(ask),
         })
+    }
+}
+
+/// Work without an answer.
+struct Nothing;
+
+impl Parts for Nothing {
+    fn left(&self) -> u32 {
+        0
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        None
     }
 }
 
@@ -127,8 +149,8 @@ impl Host {
     }
 
     /// A recording is unpacked: the question about it can begin.
-    pub fn receive_unpacked(&mut self, number: u32, unpacked: Unpacked) {
-        self.unpacked = Some((number, unpacked));
+    pub fn receive_recording(&mut self, number: u32, recording: Rc<dyn Replay>) {
+        self.recording = Some((number, recording));
         self.receive(self.here);
     }
 
@@ -148,7 +170,9 @@ impl Host {
     pub fn step(&mut self) -> Option<Reply> {
         let (slot, mut job) = self.pop_first(|job| job.need.is_none())?;
         let id = job.id;
-        job.work = job.work.begun(self.here, self.kept.as_ref());
+        job.work = job
+            .work
+            .begun(self.here, self.kept.as_ref(), |number| self.recording(number));
         let (answer, left) = match &mut job.work {
             Work::Asked(ask) => match self.answer(id, ask) {
                 Ok(answer) => (answer, 0),
@@ -187,11 +211,9 @@ impl Host {
                 }
             }
             Ask::Recorded { file, entries, first } => {
-                let recorder = self.here.recorder.ok_or(Need::Recorder)?;
-                let unpacked = self.unpacked.as_ref().filter(|(number, _)| *number == file.number);
-                let (_, unpacked) = unpacked.ok_or(Need::Unpacked)?;
+                let recording = self.recording(file.number).ok_or(Need::Unpacked)?;
                 self.kept = None;
-                let (answer, kept) = (recorder.play)(id, unpacked, entries, *first);
+                let (answer, kept) = recording.play(id, entries, *first);
                 self.kept = kept;
                 Ok(Some(answer))
             }
@@ -208,10 +230,11 @@ impl Host {
             }
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
-            Ask::RecordedJson { run } => (self.here.recorder?.json)(self.kept(*run)?),
             // Not questions about a kept run.
             Ask::Run(_)
             | Ask::Recorded { .. }
+            | Ask::RecordedChanges { .. }
+            | Ask::RecordedBatches { .. }
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
             | Ask::Prefetch(_)
@@ -240,6 +263,11 @@ impl Host {
 
     fn live(&self, run: u32, instant: Instant) -> Option<Live> {
         Some(Live::of(&self.kept(run)?.ran.report.timeline, instant))
+    }
+
+    fn recording(&self, number: u32) -> Option<Rc<dyn Replay>> {
+        let of_number = self.recording.as_ref().filter(|(known, _)| *known == number);
+        of_number.map(|(_, recording)| recording.clone())
     }
 
     fn kept(&self, run: u32) -> Option<&Kept> {

@@ -117,7 +117,7 @@ impl Need {
             Ask::Plan(_) => Some(Self::Plan),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
-            Ask::Recorded { .. } | Ask::RecordedJson { .. } => Some(Self::Recorder),
+            Ask::Recorded { .. } => Some(Self::Recorder),
             _ => None,
         };
         let runs = match ask {

@@ -9,7 +9,7 @@ use vramscope_plan::{Needed, Now, Point, Tried};
 use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
-use super::recorded::{Fault, Packed, RecordedRun};
+use super::recorded::{Changed, Packed, RecordedAnswer};
 use super::timing::{NoTime, Timing};
 use super::view::{Details, Live, Run, Summary};
 use crate::state::Draft;
@@ -60,11 +60,23 @@ pub enum Ask {
         /// True where it is seen first: then it may be held against the card that it was made for.
         first: bool,
     },
-    /// The answer to a recording that the host still keeps, as the command line's `--format json` has it:
-    /// [`Answer::File`]; else no answer.
-    RecordedJson {
-        /// [`Run::id`].
-        run: u32,
+    /// Effects of single changes to the recording of this number: one [`Answer::RecordedChange`] each; no answer if the
+    /// host has another one.
+    RecordedChanges {
+        /// [`Packed::number`].
+        number: u32,
+        /// Sizes, card and allocator to change.
+        entries: Draft,
+        /// Figures of the unchanged run.
+        now: Now,
+    },
+    /// Search for the largest batch of the recording of this number: repeated [`Answer::Batches`] until it is found; no
+    /// answer if the host has another one.
+    RecordedBatches {
+        /// [`Packed::number`].
+        number: u32,
+        /// Other sizes, card and allocator.
+        entries: Draft,
     },
     /// Details of a kept run: [`Answer::Details`], or no answer if the run is gone.
     Details {
@@ -130,7 +142,6 @@ impl Ask {
     pub const fn run(&self) -> Option<u32> {
         match self {
             Self::Details { run }
-            | Self::RecordedJson { run }
             | Self::Live { run, .. }
             | Self::Export { run, .. }
             | Self::Time { run, .. }
@@ -193,7 +204,9 @@ pub enum Answer {
     /// The run, or the reason for having none.
     Run(Result<Box<Run>, Refusal>),
     /// Memory of a recording, or the fault in it.
-    Recorded(Coded<Result<RecordedRun, Fault>>),
+    Recorded(Coded<RecordedAnswer>),
+    /// Effect of one change to a recorded step.
+    RecordedChange(Coded<Changed>),
     /// The details of a run.
     Details(Box<Details>),
     /// Tensors live at an instant.

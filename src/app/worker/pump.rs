@@ -89,8 +89,8 @@ impl Pump {
             (host.packed(), host.here().recorder)
         };
         if let Some((packed, recorder)) = packed.zip(recorder) {
-            let unpacked = (recorder.unpack)(packed.bytes).await;
-            self.host.borrow_mut().receive_unpacked(packed.number, unpacked);
+            let recording = (recorder.unpack)(packed.bytes).await;
+            self.host.borrow_mut().receive_recording(packed.number, recording);
         }
         self.fetching.set(false);
         self.go_on();

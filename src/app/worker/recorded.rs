@@ -1,11 +1,17 @@
 //! Messages about recordings between page and worker: the file, its run, or a fault.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vramscope_engine::recording::RecordingError;
+use vramscope_engine::recording::{Ranges, RecordingError};
+use vramscope_engine::units::Bytes;
+use vramscope_plan::{Effect, Now};
 
+use super::protocol::Answer;
+use super::slices::{Kept, Parts};
 use super::view::Run;
+use crate::state::{Draft, Key, named_text, named_texts};
 
 /// A recording as it was given, mostly gzip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +19,7 @@ pub struct Packed {
     /// Of the page's choosing: another file has another number.
     pub number: u32,
     /// The file.
-    pub bytes: Rc<Vec<u8>>,
+    pub bytes: Arc<Vec<u8>>,
 }
 
 /// The lines of a recording, or why there are none.
@@ -25,13 +31,78 @@ pub const MOST_PACKED: f64 = 64.0 * (1 << 20) as f64;
 /// Most bytes of a recording that the page unpacks: its program has four gibibytes for everything.
 pub const MOST_UNPACKED: usize = 1 << 29;
 
-/// A recorded run held against a card.
+/// A recording that the host keeps, ready to be replayed.
+pub trait Replay {
+    /// Replays it for a card and an allocator; returns the answer and the run to keep. `first` is true where it is seen
+    /// first: then it may be held against the card that it was made for.
+    fn play(&self, id: u32, entries: &Draft, first: bool) -> (Answer, Option<Kept>);
+
+    /// Starts single changes of these entries, whose run has the figures in `now`.
+    fn changes(self: Rc<Self>, entries: &Draft, now: Now) -> Box<dyn Parts>;
+
+    /// Starts a search for the largest batch.
+    fn batches(self: Rc<Self>, entries: &Draft) -> Box<dyn Parts>;
+}
+
+/// Answer to a question about a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RecordedRun {
-    /// Figures that the page shows for any run.
-    pub run: Run,
-    /// Facts that the recording fixes.
-    pub facts: Facts,
+pub struct RecordedAnswer {
+    /// Facts that the recording fixes; `None` if it cannot be read.
+    pub facts: Option<Facts>,
+    /// Figures that the page shows for any run, or the reason why there are none.
+    pub run: Result<Run, Fault>,
+}
+
+/// Single change to a recorded step that needs no other recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// Value of a size.
+    Size(String, u64),
+    /// Segments of the allocator that grow, or not.
+    ExpandableSegments(bool),
+    /// Another card of the same compute capability.
+    Card(String),
+}
+
+impl Change {
+    /// Applies the change to the page's entries.
+    pub fn apply(&self, entries: &mut Draft) {
+        match self {
+            Self::Size(name, value) => set_size(entries, name, &value.to_string()),
+            Self::ExpandableSegments(on) => entries.set(Key::ExpandableSegments, on.to_string()),
+            Self::Card(name) => entries.set(Key::Gpu, name),
+        }
+    }
+
+    /// Formats the change as an entry with its value, such as `batch=4`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Size(name, value) => format!("{name}={value}"),
+            Self::ExpandableSegments(on) => format!("{}={on}", Key::ExpandableSegments.name()),
+            Self::Card(name) => format!("{}={name}", Key::Gpu.name()),
+        }
+    }
+}
+
+/// Sets the text of one size among the page's entries.
+pub fn set_size(entries: &mut Draft, name: &str, text: &str) {
+    let mut sizes = named_texts(entries.get(Key::Sizes));
+    match sizes.iter_mut().find(|(known, _)| known == name) {
+        Some((_, known)) => *known = text.to_owned(),
+        None => sizes.push((name.to_owned(), text.to_owned())),
+    }
+    entries.set(Key::Sizes, named_text(&sizes));
+}
+
+/// A single change to a recorded step, after its replay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// The change.
+    pub change: Change,
+    /// Effect on the memory, or the reason why there is none.
+    pub effect: Result<Effect, Fault>,
+    /// Bytes needed of those that the card has, if it is known.
+    pub fit: Option<[Bytes; 2]>,
 }
 
 /// Facts that a recording states about itself.
@@ -43,12 +114,8 @@ pub struct Facts {
     pub card: String,
     /// Compute capability of that card.
     pub capability: [u32; 2],
-    /// The catalogue's name of that card, if it has one.
-    pub known_card: Option<String>,
-    /// Steps that ran to their end.
-    pub steps: usize,
-    /// Operations of the whole recording.
-    pub operations: u64,
+    /// Steps that ran to their end, and operations of the whole recording; `None` until it was replayed.
+    pub ran: Option<(usize, u64)>,
     /// Libraries and their versions.
     pub versions: Vec<(String, String)>,
     /// The script and its arguments; empty where a program recorded itself.
@@ -57,6 +124,21 @@ pub struct Facts {
     pub rank: [u64; 2],
     /// True if its allocator had `expandable_segments`.
     pub expandable_segments: bool,
+    /// Sizes that can be chosen.
+    pub sizes: Vec<Size>,
+}
+
+/// Size of a recorded step that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    /// Its name.
+    pub name: String,
+    /// Value where none is chosen: that of the first recording.
+    pub first: u64,
+    /// Recorded values, in ascending order.
+    pub recorded: Vec<u64>,
+    /// True if values between recorded ones can be chosen too.
+    pub between: bool,
 }
 
 /// Reason why a recording cannot be shown.
@@ -76,6 +158,19 @@ pub enum Fault {
     NoStep,
     /// It was made for a card of this capability.
     OtherCard(String, [u32; 2]),
+    /// No recorded structure is valid at the chosen sizes.
+    OutOfRange {
+        /// Chosen sizes, by name.
+        asked: Vec<(String, u64)>,
+        /// Least and greatest value of each size, for each structure.
+        valid: Vec<Ranges>,
+        /// True if two structures surround the sizes.
+        between: bool,
+        /// Command that records at these sizes.
+        command: String,
+    },
+    /// The recording has no size of this name, but these.
+    UnknownSize(String, String),
     /// A setting of the allocator is not simulated, or the file covers several sizes; the engine's words.
     Engine(String),
     /// It cannot be fetched from this address.
@@ -96,10 +191,19 @@ impl From<RecordingError> for Fault {
             E::Line { .. } => Self::Line(words),
             E::NoStep => Self::NoStep,
             E::OtherCard { recorded, has, .. } => Self::OtherCard(recorded, has),
-            // Sizes are chosen in a terminal; the engine's words say so.
-            E::Setting(_) | E::AllSizes | E::NoStructure | E::UnknownSize { .. } | E::OutOfRange { .. } => {
-                Self::Engine(words)
-            }
+            E::UnknownSize { asked, known } => Self::UnknownSize(asked, known),
+            E::OutOfRange {
+                asked,
+                valid,
+                between,
+                command,
+            } => Self::OutOfRange {
+                asked,
+                valid,
+                between,
+                command,
+            },
+            E::Setting(_) | E::AllSizes | E::NoStructure => Self::Engine(words),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Work that is answered in slices, and the run that questions are asked about.
 
+use vramscope_engine::Setup;
 use vramscope_engine::recording::{About, Asked};
+use vramscope_engine::simulate::Recording;
 
 use super::protocol::Answer;
 use super::run::{Ran, Subject};
@@ -12,12 +14,24 @@ pub struct Kept {
     pub id: u32,
     /// Model, setup and card that were simulated; `None` for a recording.
     pub subject: Option<Subject>,
-    /// Recording, and the answers to what its script asked the allocator; `None` for a simulation.
-    pub recorded: Option<Box<(About, Vec<Asked>)>>,
+    /// Recorded step apart from its memory; `None` for a simulation.
+    pub recorded: Option<Box<Recorded>>,
     /// Result of the simulation.
     pub ran: Ran,
     /// Fit of the run on the card.
     pub card: Option<Card>,
+}
+
+/// Recorded step apart from its memory.
+pub struct Recorded {
+    /// Description of the recording.
+    pub about: About,
+    /// Answers to what its script asked the allocator.
+    pub asked: Vec<Asked>,
+    /// Number of samples and positions, for the time.
+    pub setup: Setup,
+    /// Work of GPU and host, for the time.
+    pub work: Recording,
 }
 
 /// Work split into slices.

@@ -4,30 +4,38 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use vramscope_engine::device::Device;
+use vramscope_engine::recording::Played;
+use vramscope_engine::report::outside;
 use vramscope_engine::simulate::Recording;
 use vramscope_engine::tape::Gpu;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
-use vramscope_time::{Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, Measured, Origin, Phase, Run, RunTime};
+use vramscope_time::{
+    Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, Measured, Origin, Phase, Run, RunTime, time_recorded,
+};
 
 use super::coded::Coded;
 use super::export::pretty;
 use super::protocol::{Answer, Ask, TimeEntries};
 use super::run::Subject;
-use super::slices::{Kept, Parts};
+use super::slices::{Kept, Parts, Recorded};
 use super::timing::{Basis, KernelTime, Line, NoTime, RunBill, Timing};
 use crate::state::{Draft, Key};
 
 /// Starts answering a question that needs a run's time; yields no answer if the run is no longer kept.
 pub fn begin(kept: Option<&Kept>, ask: &Ask) -> Box<dyn Parts> {
     match (kept, ask) {
-        (Some(kept), Ask::Time { entries, .. }) if kept.ran.pass.is_none() => match &kept.subject {
-            Some(subject) => Box::new(TimeWork::of(kept.id, subject, entries)),
-            None => Box::new(Once(None)),
+        (Some(kept), Ask::Time { entries, .. }) if kept.ran.pass.is_none() => match (&kept.subject, &kept.recorded) {
+            (Some(subject), _) => Box::new(TimeWork::of(kept.id, subject, entries)),
+            (None, Some(recorded)) => Box::new(TimeWork::of_recorded(kept, recorded, entries)),
+            (None, None) => Box::new(Once(None)),
         },
-        (Some(kept), Ask::Export { entries, .. }) => {
-            let subject = kept.subject.as_ref();
-            Box::new(Once(subject.map(|subject| document(kept, subject, entries))))
-        }
+        (Some(kept), Ask::Export { entries, .. }) => Box::new(Once(match (&kept.subject, &kept.recorded) {
+            (Some(subject), _) => Some(document(kept, subject, entries)),
+            (None, Some(recorded)) => Some(recorded_document(kept, recorded, entries)),
+            (None, None) => None,
+        })),
         _ => Box::new(Once(None)),
     }
 }
@@ -119,10 +127,14 @@ fn chosen(device: &'static Device, mine: Option<&str>) -> Option<Rc<Chosen>> {
 /// Computes a run's time in three slices: recording, time, bottlenecks.
 struct TimeWork {
     run: u32,
-    subject: (Model, Setup, Gpu),
+    setup: Setup,
+    /// Model and card that are simulated; `None` for a recording.
+    simulated: Option<(Model, Gpu)>,
     question: Question,
     clock: Result<Rc<Chosen>, NoTime>,
     recording: Option<Recording>,
+    /// Kernels of a recording that are timed only by the memory that they read and write.
+    untimed: Vec<(String, u64)>,
     timing: Option<Timing>,
     left: u32,
 }
@@ -136,25 +148,43 @@ impl TimeWork {
             .and_then(|device| chosen(device, entries.card.as_deref()));
         Self {
             run,
-            subject: (subject.model.clone(), subject.reading.setup.clone(), subject.gpu()),
+            setup: subject.reading.setup.clone(),
+            simulated: Some((subject.model.clone(), subject.gpu())),
             question: Question::of(&entries.entered),
             left: if clock.is_some() { 3 } else { 1 },
             clock: clock.ok_or(NoTime(subject.reading.gpu.clone())),
             recording: None,
+            untimed: Vec::new(),
+            timing: None,
+        }
+    }
+
+    fn of_recorded(kept: &Kept, recorded: &Recorded, entries: &TimeEntries) -> Self {
+        let clock = recorded_clock(kept, entries);
+        let untimed = recorded.about.untimed.iter();
+        Self {
+            run: kept.id,
+            setup: recorded.setup.clone(),
+            simulated: None,
+            question: Question::of(&entries.entered),
+            left: if clock.is_some() { 2 } else { 1 },
+            clock: clock.ok_or_else(|| NoTime(recorded.about.header.gpu.name.clone())),
+            recording: Some(recorded.work.clone()),
+            untimed: untimed.map(|(name, count)| ((*name).to_owned(), *count)).collect(),
             timing: None,
         }
     }
 
     fn record(&self, chosen: &Chosen) -> Option<Recording> {
-        let (model, setup, gpu) = &self.subject;
+        let (model, gpu) = self.simulated.as_ref()?;
         // The setup was simulated before, so nothing is refused now.
-        let run = Run::record(model, setup, None, *gpu, chosen.clock.network()).ok()?;
+        let run = Run::record(model, &self.setup, None, *gpu, chosen.clock.network()).ok()?;
         Some(run.into_recording())
     }
 
     /// Runs a query on the recording.
     fn ask<T>(&mut self, chosen: &Chosen, ask: impl FnOnce(&Run<'_>) -> T) -> Option<T> {
-        let setup = &self.subject.1;
+        let setup = &self.setup;
         let mut run = Run::of(self.recording.take()?, (setup, None), chosen.clock.network());
         run.feed(self.question.feed.as_ref().map(|feed| feed.of_batch(setup.batch)));
         let told = ask(&run);
@@ -165,6 +195,7 @@ impl TimeWork {
     fn timing(&mut self, chosen: &Chosen) -> Option<Timing> {
         let costs = chosen.clock.costs();
         let (id, expense, wrong) = (self.run, self.question.expense, self.question.wrong.clone());
+        let untimed = self.untimed.clone();
         self.ask(chosen, |run| {
             let time = run.time(&costs);
             let throughput = run.throughput(&time, &costs);
@@ -185,6 +216,7 @@ impl TimeWork {
                 peak: throughput.peak,
                 flops_utilisation: throughput.flops_utilisation,
                 by_kernel: by_kernel(run, &time),
+                untimed,
                 workers: data.map(|data| [data.workers, data.best_workers]),
                 wrong_data: wrong,
                 bill: expense.bill(throughput.samples_per_s, run.gpus()).map(RunBill::from),
@@ -271,6 +303,40 @@ impl Parts for TimeWork {
         }
         self.timing.clone().map(|timing| Answer::Time(Coded::of(&Ok(timing))))
     }
+}
+
+/// Returns the clock of the card that a recorded step is held against.
+fn recorded_clock(kept: &Kept, entries: &TimeEntries) -> Option<Rc<Chosen>> {
+    let device = Device::by_name(&kept.card.as_ref()?.name).ok()?;
+    chosen(device, entries.card.as_deref())
+}
+
+/// The full answer to a recording as JSON, same as the command line's `--format json`.
+fn recorded_document(kept: &Kept, recorded: &Recorded, entries: &TimeEntries) -> String {
+    let question = Question::of(&entries.entered);
+    let chosen = recorded_clock(kept, entries);
+    let time = chosen.as_ref().map(|chosen| {
+        let step = (&recorded.setup, recorded.work.clone());
+        let feed = |batch| Some(question.feed.as_ref()?.of_batch(batch));
+        time_recorded(step, &chosen.clock, question.expense, feed)
+    });
+    let played = Played {
+        about: recorded.about.clone(),
+        report: kept.ran.report.clone(),
+        asked: recorded.asked.clone(),
+    };
+    let card = kept.card.as_ref();
+    let device = card.and_then(|card| Device::by_name(&card.name).ok());
+    let target = device.zip(card).map(|(device, card)| {
+        let room = Room::limited(device, card.limit);
+        (room.name(), &card.fit)
+    });
+    let (ms, time) = time.unzip();
+    pretty(&Estimate {
+        memory: played.answer(target, device.map_or(Bytes::ZERO, outside::total)),
+        ms,
+        time,
+    })
 }
 
 /// The full answer as JSON, same as the command line's `--format json`.

@@ -36,6 +36,8 @@ pub struct Timing {
     pub flops_utilisation: f64,
     /// GPU time of a micro-batch and the update by kind of kernel, longest first.
     pub by_kernel: Vec<KernelTime>,
+    /// Kernels of a recording that are timed only by the memory that they read and write, with their launches.
+    pub untimed: Vec<(String, u64)>,
     /// Data workers in use, and the fewest that would sustain the same rate.
     pub workers: Option<[u64; 2]>,
     /// Error in the entered data pipeline, in English.

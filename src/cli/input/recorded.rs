@@ -2,11 +2,37 @@
 
 use std::io::BufReader;
 
-use vramscope_engine::recording::{self, Opened, RecordingError};
+use clap::Args;
+use vramscope_engine::recording::{self, Opened, Overrides, RecordingError};
 use vramscope_engine::tape::Gpu;
 
 use super::source::Source;
 use crate::failure::Failure;
+
+/// Settings that replace those of a recording.
+#[derive(Debug, Args)]
+pub struct OverrideFlags {
+    /// Replays the recording as if PYTORCH_CUDA_ALLOC_CONF set expandable_segments so [default: as recorded]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        requires = "recording",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        hide_possible_values = true
+    )]
+    expandable_segments: Option<bool>,
+}
+
+impl OverrideFlags {
+    /// Returns the settings that were given.
+    pub const fn of(&self) -> Overrides {
+        Overrides {
+            expandable_segments: self.expandable_segments,
+        }
+    }
+}
 
 /// Sizes by name, such as `batch=4,seq=1024`.
 #[derive(Debug, Clone, PartialEq, Eq)]

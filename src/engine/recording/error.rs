@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::fault::Fault;
 
+/// Least and greatest value of each size, by name.
+pub type Ranges = Vec<(String, [u64; 2])>;
+
 /// Error of reading or replaying a recording: the cause, its place, and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordingError {
@@ -61,10 +64,10 @@ pub enum RecordingError {
     },
     /// No recorded structure is valid at the requested sizes.
     OutOfRange {
-        /// Requested sizes.
-        asked: String,
-        /// Sizes at which structures are valid.
-        valid: String,
+        /// Requested sizes, by name.
+        asked: Vec<(String, u64)>,
+        /// Least and greatest value of each size, for each structure.
+        valid: Vec<Ranges>,
         /// True if two structures surround the requested sizes.
         between: bool,
         /// Command that records at the requested sizes.
@@ -139,8 +142,29 @@ impl fmt::Display for RecordingError {
                     true => "steps of two structures were recorded around",
                     false => "no recording tells",
                 };
+                let (asked, valid) = (sizes(asked), ranges(valid));
                 write!(f, "{why} {asked}: valid is {valid}; record it with `{command}`")
             }
         }
     }
+}
+
+/// Maximum number of structures whose ranges a message lists.
+const MOST_LISTED: usize = 8;
+
+/// Formats sizes: `batch 2, seq 256`.
+fn sizes(sizes: &[(String, u64)]) -> String {
+    let words: Vec<String> = sizes.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    words.join(", ")
+}
+
+/// Formats the ranges of each structure: `batch 2 to 4 and seq 256 to 640`.
+fn ranges(all: &[Ranges]) -> String {
+    let range = |(name, range): &(String, [u64; 2])| match range {
+        [least, most] if least == most => format!("{name} {least}"),
+        [least, most] => format!("{name} {least} to {most}"),
+    };
+    let of = |ranges: &Ranges| ranges.iter().map(range).collect::<Vec<_>>().join(" and ");
+    let all: Vec<String> = all.iter().take(MOST_LISTED).map(of).collect();
+    all.join("; ")
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::error::RecordingError;
 use super::limits::MOST_SMS;
+use super::settings;
 use crate::device::ComputeCapability;
 use crate::tape::Gpu;
 
@@ -129,6 +130,11 @@ impl Header {
     /// Returns the content of the file.
     pub(super) fn format(&self) -> Result<Format, RecordingError> {
         Format::named(&self.format).ok_or(RecordingError::NotARecording)
+    }
+
+    /// Returns true if the allocator's segments could grow (`expandable_segments`) when the recording began.
+    pub fn expandable_segments(&self) -> bool {
+        settings::options(&self.settings.alloc_conf).is_ok_and(|options| options.expandable_segments)
     }
 
     /// Returns the properties of the card.

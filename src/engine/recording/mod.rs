@@ -35,12 +35,12 @@ mod warnings;
 mod work;
 
 pub use answer::RecordedDocument;
-pub use error::RecordingError;
+pub use error::{Ranges, RecordingError};
 pub use header::{Card, Header};
 pub use limits::MOST_BYTES;
 pub use opened::{Opened, open};
 pub use reader::read;
 pub use replay::Asked;
 pub use report::{Played, report};
-pub use run::{About, Assumed, Point, Run};
-pub use sizes::Sizes;
+pub use run::{About, Assumed, Overrides, Point, Run};
+pub use sizes::{Axis, Sizes};

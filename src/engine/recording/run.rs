@@ -44,6 +44,7 @@ pub struct Point {
 }
 
 /// Recorded run including kernels' internal memory, ready to be replayed through the allocator.
+#[derive(Clone)]
 pub struct Run {
     /// Description of the run.
     pub about: About,
@@ -58,6 +59,13 @@ pub struct Run {
     pub(super) params: u64,
     pub(super) trainable: u64,
     pub(super) parameters: Vec<(StorageId, bool)>,
+}
+
+/// Settings that replace recorded ones without another recording.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Sets whether the allocator's segments grow (`expandable_segments`).
+    pub expandable_segments: Option<bool>,
 }
 
 /// Assumption about a result that depends on unknown floats.
@@ -112,9 +120,12 @@ impl Run {
         self.options.expandable_segments
     }
 
-    /// Sets whether the allocator's segments grow.
-    pub fn with_expandable_segments(mut self, on: bool) -> Self {
-        self.options.expandable_segments = on;
+    /// Replaces recorded settings.
+    #[must_use]
+    pub fn with(mut self, overrides: Overrides) -> Self {
+        if let Some(on) = overrides.expandable_segments {
+            self.options.expandable_segments = on;
+        }
         self
     }
 

@@ -11,7 +11,7 @@ use crate::tape::work::{Class, WorkItem};
 use crate::units::Bytes;
 
 impl Run {
-    /// Takes the work and the log out of the run, as a recording of one step without events.
+    /// Takes the work out of the run, as a recording of one step without events and storages.
     pub fn take_work(&mut self) -> Recording {
         let nothing = || Step {
             events: Vec::new(),
@@ -19,7 +19,10 @@ impl Run {
         };
         Recording {
             work: std::mem::take(&mut self.work),
-            log: std::mem::take(&mut self.log),
+            log: Log {
+                scopes: self.log.scopes.clone(),
+                ..Log::default()
+            },
             build: Vec::new(),
             first: nothing(),
             steady: nothing(),
@@ -31,11 +34,6 @@ impl Run {
             paged: Bytes::ZERO,
             failure: None,
         }
-    }
-
-    /// Puts the log from [`Self::take_work`] back.
-    pub fn put_log(&mut self, log: Log) {
-        self.log = log;
     }
 
     /// Returns the part of a setup that determines samples and tokens per second: extents of the batch, micro-batches

@@ -30,6 +30,7 @@ pub struct StepMarks {
 }
 
 /// One step: its events, and the positions of its phases.
+#[derive(Clone)]
 pub struct Step {
     /// Allocations and frees, in order.
     pub events: Vec<Event>,
@@ -54,6 +55,7 @@ impl Step {
 ///
 /// Forward and backward of every step are alike, except for storages that the first one makes to stay: library
 /// workspaces, the scaler's state. So they are recorded once, and the optimizer twice.
+#[derive(Clone)]
 pub struct Recording {
     /// Descriptions of the storages.
     pub log: Log,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::tape::work::WorkItem;
 
 /// Kernels and host ops of a step, in order; empty unless requested.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Work {
     items: Vec<WorkItem>,
     /// Forward of the last micro-batch.

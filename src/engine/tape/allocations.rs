@@ -5,7 +5,7 @@ use std::ops::Index;
 use super::log::{Allocation, StorageId};
 
 /// Descriptions of storages, in the order of allocation. Thousands of equal storages share one description.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Allocations {
     descriptions: Vec<Allocation>,
     /// Index of each storage's description.

@@ -92,7 +92,7 @@ pub const ROOM: usize = 1 << 17;
 const LONG_PATH: usize = 64;
 
 /// Log of a tape.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Log {
     /// Allocations and frees, in order.
     pub events: Vec<Event>,

@@ -70,9 +70,14 @@ impl Search {
         self.good
     }
 
+    /// The smallest batch known not to train, or one more than the largest that is tried.
+    pub const fn bad(&self) -> u64 {
+        self.bad
+    }
+
     /// Batches that were tried, in rising order.
-    pub fn into_tries(self) -> Vec<(u64, Trial)> {
-        self.tries
+    pub fn tries(&self) -> &[(u64, Trial)] {
+        &self.tries
     }
 
     pub fn note(&mut self, batch: u64, trial: Trial) {

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use vramscope_engine::allocator::Options;
-use vramscope_engine::recording::{self, Opened, Run, Sizes};
+use vramscope_engine::recording::{self, Opened, Overrides, Run, Sizes};
 use vramscope_engine::simulate::{attempt_recorded, record, stops_in_some_order};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Case, Model, simulate};
-use vramscope_plan::largest_recorded;
+use vramscope_plan::{RecordedLimits, largest_recorded};
 use vramscope_tests::events::{difference, frees_in_order, phases};
 
 fn folder() -> PathBuf {
@@ -156,7 +156,13 @@ fn the_largest_recorded_batch_is_that_of_trying_all() {
     for mib in [3_000, 5_000, 6_500, 8_000, 20_000] {
         let limit = Bytes::mib(mib);
         let expected = (2..=4).take_while(|&batch| trains(batch, limit)).last();
-        let largest = largest_recorded(&all, (0, &[2, 512]), None, (limit, 2)).unwrap();
+        let limits = RecordedLimits {
+            gpu: None,
+            overrides: Overrides::default(),
+            limit,
+            steps: 2,
+        };
+        let largest = largest_recorded(&all, (0, &[2, 512]), limits).unwrap();
         assert_eq!(largest.value, expected, "{mib} MiB");
         assert_eq!(largest.range, [2, 4]);
         assert_eq!(

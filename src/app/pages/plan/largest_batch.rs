@@ -10,10 +10,10 @@ use vramscope_plan::{End, MOST_SAMPLES};
 use crate::events::Pending;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
-use crate::shell::Store;
-use crate::state::{Draft, Key, Reading};
+use crate::shell::{CommandLine, Store};
+use crate::state::{Key, Reading};
 use crate::words;
-use crate::worker::batches::{FoundBatch, LargestBatch, Stop};
+use crate::worker::batches::{Beyond, FoundBatch, LargestBatch as News, Stop};
 use crate::worker::{Answer, Ask, Engine, Slot};
 
 /// Delay after the last entry before the search starts: its simulations would delay the run's own.
@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_millis(600);
 /// Search for the largest micro-batch of the current entries.
 #[derive(Clone, Copy)]
 struct Following {
-    news: RwSignal<Option<LargestBatch>>,
+    news: RwSignal<Option<News>>,
     /// True while the search is running.
     at_work: RwSignal<bool>,
     /// True if the user stopped the search.
@@ -44,18 +44,18 @@ impl Following {
         following
     }
 
-    /// Starts a search for new entries after a delay.
-    fn ask(self, entries: Draft) {
+    /// Starts a search after a delay.
+    fn ask(self, ask: Option<Ask>) {
         self.stop();
         let begin = move || {
+            let Some(ask) = ask else { return };
             self.at_work.try_set(true);
-            self.engine
-                .ask(Slot::Batches, Ask::Batches(entries.clone()), move |answer, progress| {
-                    if let Some(Answer::Batches(news)) = answer {
-                        self.news.try_set(news.open());
-                    }
-                    self.at_work.try_set(!progress.is_complete());
-                });
+            self.engine.ask(Slot::Batches, ask, move |answer, progress| {
+                if let Some(Answer::Batches(news)) = answer {
+                    self.news.try_set(news.open());
+                }
+                self.at_work.try_set(!progress.is_complete());
+            });
         };
         self.news.set(None);
         self.stopped.set(false);
@@ -69,21 +69,36 @@ impl Following {
     }
 }
 
-/// Shows the largest micro-batch that trains on the card or under the limit, and what stops the next one.
+/// Shows the largest micro-batch of the setup.
 #[component]
 pub fn LargestBatchCard() -> impl IntoView {
-    let i18n = use_i18n();
     let store = Store::get();
     let reading = store.reading();
-    let following = Following::new();
     // The entered batch does not matter: it is what the search varies.
-    let entries = Memo::new(move |_| {
+    let ask = Memo::new(move |_| {
         let mut entries = reading.with(Reading::entries);
         entries.set(Key::Batch, "");
-        entries
+        Some(Ask::Batches(entries))
     });
-    Effect::new(move || following.ask(entries.get()));
-    let said = part(move || following.news.get().map(|news| told(i18n, &news, store)));
+    let chosen = Memo::new(move |_| reading.with(|reading| reading.setup.batch));
+    let pick = Callback::new(move |batch: u64| store.set(Key::Batch, batch.to_string()));
+    view! { <LargestBatch ask chosen pick /> }
+}
+
+/// Shows the largest micro-batch that trains on the card or under the limit, and what stops the next one.
+#[component]
+pub fn LargestBatch(
+    /// Question about it; none is asked yet if there is none.
+    ask: Memo<Option<Ask>>,
+    /// The current batch.
+    chosen: Memo<u64>,
+    /// Chooses a batch.
+    pick: Callback<u64>,
+) -> impl IntoView {
+    let i18n = use_i18n();
+    let following = Following::new();
+    Effect::new(move || following.ask(ask.get()));
+    let said = part(move || following.news.get().map(|news| told(i18n, &news, (chosen, pick))));
     let stop = move |_| {
         following.stop();
         following.stopped.set(true);
@@ -103,7 +118,7 @@ pub fn LargestBatchCard() -> impl IntoView {
                     type="button"
                     class="tool"
                     data-testid="largest-batch-again"
-                    on:click=move |_| following.ask(entries.get_untracked())
+                    on:click=move |_| following.ask(ask.get_untracked())
                 >
                     {t!(i18n, sweep.again)}
                 </button>
@@ -112,49 +127,53 @@ pub fn LargestBatchCard() -> impl IntoView {
     }
 }
 
-fn told(i18n: Words, news: &LargestBatch, store: Store) -> AnyView {
+fn told(i18n: Words, news: &News, (chosen, pick): (Memo<u64>, Callback<u64>)) -> AnyView {
     match news {
-        LargestBatch::Between([good, bad]) => {
+        News::Between([good, bad]) => {
+            let is_begun = *good > 0;
             let good = grouped(*good);
-            let words = if *bad > MOST_SAMPLES {
+            let words = if !is_begun {
+                t_string!(i18n, sweep.batch_begins).to_string()
+            } else if *bad > MOST_SAMPLES {
                 t_string!(i18n, sweep.batch_working, good = good).to_string()
             } else {
                 t_string!(i18n, sweep.batch_trying, good = good, bad = grouped(*bad)).to_string()
             };
             view! { <p class="muted" role="status">{words}</p> }.into_any()
         }
-        LargestBatch::Refused(why) => {
+        News::Refused(why) => {
             let words = match why {
                 SimulateError::LengthsDecide => t_string!(i18n, sweep.batch_lengths).to_string(),
                 why => words::setup_refusal(i18n, why),
             };
             view! { <p data-testid="largest-batch-refused">{words}</p> }.into_any()
         }
-        LargestBatch::Found(found) => {
+        News::Found(found) => {
             let batch = found.batch;
             let of = found.batch.to_string();
             let next =
                 next(i18n, found).map(|words| view! { <p class="muted" data-testid="largest-batch-next">{words}</p> });
             let label = t_string!(i18n, sweep.batch_use, batch = grouped(batch)).to_string();
-            let used = move || store.reading().with(|reading| reading.setup.batch == batch);
             let choose = (batch > 0).then(|| {
                 view! {
                     <button
                         type="button"
                         class="tool"
                         data-testid="largest-batch-use"
-                        disabled=used
-                        on:click=move |_| store.set(Key::Batch, batch.to_string())
+                        disabled=move || chosen.get() == batch
+                        on:click=move |_| pick.run(batch)
                     >
                         {label}
                     </button>
                 }
             });
+            let beyond = found.recorded.as_ref().and_then(|recorded| beyond(i18n, recorded));
             view! {
                 <p role="status" data-testid="largest-batch" data-value=of>
                     {headline(i18n, found)}
                 </p>
                 {next}
+                {beyond}
                 {choose}
             }
             .into_any()
@@ -164,9 +183,11 @@ fn told(i18n: Words, news: &LargestBatch, store: Store) -> AnyView {
 
 fn headline(i18n: Words, found: &FoundBatch) -> String {
     let limit = gib(found.limit);
-    match found.reserved.filter(|_| found.batch > 0) {
-        None => t_string!(i18n, sweep.batch_none, limit = limit).to_string(),
-        Some(reserved) => t_string!(
+    let least = found.recorded.as_ref().map(|recorded| grouped(recorded.range[0]));
+    match (found.reserved.filter(|_| found.batch > 0), least) {
+        (None, Some(least)) => t_string!(i18n, recorded.batch_none, batch = least, limit = limit),
+        (None, None) => t_string!(i18n, sweep.batch_none, limit = limit).to_string(),
+        (Some(reserved), _) => t_string!(
             i18n,
             sweep.batch_trains,
             batch = grouped(found.batch),
@@ -177,9 +198,21 @@ fn headline(i18n: Words, found: &FoundBatch) -> String {
     }
 }
 
+/// Shows which batches were recorded, and the command that records others.
+fn beyond(i18n: Words, recorded: &Beyond) -> Option<AnyView> {
+    let [least, most] = recorded.range.map(grouped);
+    let command = recorded.command.clone()?;
+    let beyond = view! {
+        <p class="muted">{t_string!(i18n, recorded.batch_beyond, least = least, most = most)}</p>
+        <CommandLine text=command testid="copy-batch-command" />
+    };
+    Some(beyond.into_any())
+}
+
 /// Explains why one sample more does not train.
 fn next(i18n: Words, found: &FoundBatch) -> Option<String> {
-    let batch = grouped(found.batch + 1);
+    let least = found.recorded.as_ref().map_or(0, |recorded| recorded.range[0]);
+    let batch = grouped((found.batch + 1).max(least));
     match (&found.stop, &found.end) {
         (Some(stop), _) => Some(stopped(i18n, batch, stop)),
         (None, Some(End::Most)) => Some(t_string!(i18n, sweep.batch_most, batch = grouped(MOST_SAMPLES)).to_string()),

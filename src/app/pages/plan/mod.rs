@@ -40,6 +40,7 @@ pub use controls::{CardChoice, Controls, Folded, FoldedName};
 pub use explain::ExplanationPanel;
 use explain::{Explanation, ExplanationPlace};
 pub use export::SaveButtons;
+pub use largest_batch::LargestBatch;
 pub use memory_bar::MemoryBar;
 pub use model_source::{ModelSource, ModelTabs};
 pub use peak::Peak;
@@ -47,10 +48,11 @@ use results::Results;
 pub use results::{BreakdownCard, Figures};
 
 pub use sweep::SweepPanel;
-pub use time::TimePanel;
+pub use time::{TimeCard, TimePanel, time_entries};
 pub use timeline::TimelinePanel;
 pub use verdict::VerdictLine;
 pub use warnings::Warnings;
+pub use what_if::{Changed, Group, Trials, listed};
 pub use widget::PlanWidget;
 
 /// Takes a file that is dropped anywhere: a `config.json`, or else a recording.
@@ -65,7 +67,10 @@ pub fn taken() -> Callback<Vec<File>> {
             });
         }
         given.file.set(Some(file));
-        store.set(Key::Recording, "");
+        store.edit(|draft| {
+            draft.set(Key::Recording, "");
+            draft.set(Key::Sizes, "");
+        });
         store.route().set(Route::Recorded);
     })
 }

@@ -8,6 +8,7 @@ mod follow;
 mod kernels;
 mod panel;
 mod source;
+mod untimed;
 mod waits;
 
 use leptos::html;

@@ -1,29 +1,38 @@
-//! Single changes to the setup with their effects, before any is applied.
+//! Single changes to the setup, or to a recorded step, with their effects before any is applied.
 
+mod changed;
 mod group;
-mod row;
 mod trials;
 
 use leptos::prelude::*;
 
 use crate::i18n::{t, use_i18n};
-use crate::part::text;
+use crate::part::{part, text};
 use crate::widgets::ProgressLine;
-use group::Group;
-use trials::Trials;
+pub use changed::Changed;
+pub use group::Group;
+use group::of_entry;
+pub use trials::Trials;
+use trials::{Row, of_setup};
 
 /// Lists the changes by entry, the group with the largest saving first.
 #[component]
 pub fn WhatIf() -> impl IntoView {
-    let i18n = use_i18n();
-    let trials = Trials::follow();
+    let trials = of_setup();
     let groups = move || {
-        let groups = trials.groups();
-        groups
-            .into_iter()
-            .map(|(key, rows)| view! { <Group key rows /> })
-            .collect_view()
+        let groups = trials.groups(|row| row.key, Row::cost).into_iter();
+        Some(groups.map(|(key, rows)| of_entry(key, rows)).collect_view().into_any())
     };
+    listed(trials, groups)
+}
+
+/// Shows the progress of trying changes, and their groups.
+pub fn listed<R: Clone + Send + Sync>(
+    trials: Trials<R>,
+    groups: impl FnMut() -> Option<AnyView> + Send + 'static,
+) -> AnyView {
+    let i18n = use_i18n();
+    let groups = part(groups);
     view! {
         <p class="muted small">{t!(i18n, what_if.explain)}</p>
         <ProgressLine progress=trials.progress stop=move || trials.end() />
@@ -36,4 +45,5 @@ pub fn WhatIf() -> impl IntoView {
             {groups}
         </div>
     }
+    .into_any()
 }

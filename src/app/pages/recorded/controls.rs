@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use super::facts::FactList;
 use super::page::{RecordedState, State};
+use super::sizes::Sizes;
 use crate::i18n::{t, use_i18n};
 use crate::pages::plan::{CardChoice, Folded, FoldedName, ModelTabs, taken};
 use crate::part::{part, text};
@@ -17,7 +18,10 @@ use crate::widgets::{Entry, OpenFiles, Select};
 pub fn Controls() -> impl IntoView {
     let i18n = use_i18n();
     let page = RecordedState::get();
-    let is_ready = Memo::new(move |_| page.state.with(|state| *state == State::Ready));
+    let is_read = Memo::new(move |_| {
+        let is_there = page.facts.with(Option::is_some);
+        is_there && page.state.with(|state| matches!(state, State::Ready | State::Fault(_)))
+    });
     view! {
         <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=t!(i18n, plan.controls)>
             <section class="group group-single">
@@ -25,7 +29,8 @@ pub fn Controls() -> impl IntoView {
                 <ModelTabs />
                 <Chosen />
             </section>
-            <Show when=move || is_ready.get()>
+            <Show when=move || is_read.get()>
+                <Sizes />
                 <CardChoice>
                     <Folded name=FoldedName::Limit keys=&[Key::LimitGib]>
                         <Entry key=Key::LimitGib placeholder="23.5" />

@@ -72,10 +72,13 @@ fn rows(i18n: Words, facts: &Facts) -> Vec<(String, String)> {
             format!("{} ({major}.{minor})", facts.card),
         ),
         (t_string!(i18n, recorded.process).to_string(), rank),
-        (t_string!(i18n, recorded.steps).to_string(), facts.steps.to_string()),
+        (
+            t_string!(i18n, recorded.steps).to_string(),
+            facts.ran.map(|(steps, _)| steps.to_string()).unwrap_or_default(),
+        ),
         (
             t_string!(i18n, recorded.operations).to_string(),
-            grouped(facts.operations),
+            facts.ran.map(|(_, operations)| grouped(operations)).unwrap_or_default(),
         ),
         (
             t_string!(i18n, recorded.versions).to_string(),

@@ -8,7 +8,7 @@ use super::gallery_file::Entry;
 use super::page::RecordedState;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
-use crate::shell::{CopyButton, Store};
+use crate::shell::{CommandLine, Store};
 use crate::state::{Key, Route};
 use crate::words::count;
 
@@ -25,23 +25,10 @@ pub fn Gallery() -> impl IntoView {
         <section class="card" data-testid="recorded-intro">
             <h2>{t!(i18n, recorded.title)}</h2>
             <p class="muted">{t!(i18n, recorded.explain)}</p>
-            <Command text=SCRIPT testid="copy-record-script" />
-            <Command text=COMMAND testid="copy-record-model" />
+            <CommandLine text=SCRIPT testid="copy-record-script" />
+            <CommandLine text=COMMAND testid="copy-record-model" />
         </section>
         <List />
-    }
-}
-
-#[component]
-fn Command(text: &'static str, testid: &'static str) -> impl IntoView {
-    let i18n = use_i18n();
-    view! {
-        <div class="recorded-command">
-            <pre class="command" tabindex="0" aria-label=t!(i18n, export.command)>
-                <code>{text}</code>
-            </pre>
-            <CopyButton text=move || text.to_owned() label=|i18n| t_string!(i18n, export.copy) testid />
-        </div>
     }
 }
 
@@ -137,6 +124,7 @@ fn row(i18n: Words, item: Entry) -> AnyView {
     let address = move || {
         let mut draft = store.address().draft;
         draft.set(Key::Recording, id.clone());
+        draft.set(Key::Sizes, "");
         Route::Recorded.fragment(&draft.to_query())
     };
     let told = item.clone();

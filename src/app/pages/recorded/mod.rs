@@ -1,5 +1,6 @@
 //! `/recorded`: what a training step takes that PyTorch ran without a GPU, and a gallery of such recordings.
 
+mod changes;
 mod controls;
 mod export;
 mod facts;
@@ -7,6 +8,7 @@ mod gallery;
 mod gallery_file;
 mod page;
 mod results;
+mod sizes;
 mod words;
 
 use leptos::prelude::*;

@@ -1,7 +1,7 @@
 //! The recording that is shown: fetched or opened, handed to the worker, and what comes back.
 
-use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gloo_file::File;
 use gloo_file::futures::read_as_bytes;
@@ -10,12 +10,22 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::gallery_file::{Entry, Gallery};
+use crate::events::Pending;
 use crate::fetched::published;
 use crate::shell::{Given, Store};
 use crate::simulation::{Outcome, Simulation};
-use crate::state::{Draft, Key};
-use crate::worker::recorded::{Facts, Fault, MOST_PACKED, Packed, RecordedRun};
+use crate::state::{Draft, Key, Reading};
+use crate::widgets::is_typing;
+use crate::worker::recorded::{Facts, Fault, MOST_PACKED, Packed, RecordedAnswer};
+use crate::worker::view::Run;
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot};
+
+/// Delay after which a replay that is still running marks the shown figures as outdated.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Delay before the last figures disappear when the user types sizes that were not recorded: the first digits of a
+/// number rarely were.
+const REST: Duration = Duration::from_millis(600);
 
 /// State of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,6 +48,8 @@ pub struct RecordedState {
     pub state: RwSignal<State>,
     /// Facts that the recording fixes. They stay until the next recording has loaded, so that the list does not flicker.
     pub facts: RwSignal<Option<Arc<Facts>>>,
+    /// Number of the recording that `facts` describe, in questions about it.
+    pub number: RwSignal<Option<u32>>,
     /// Title or file name of the recording.
     pub name: RwSignal<String>,
     /// The gallery, once it is there; empty where it cannot be had.
@@ -47,6 +59,10 @@ pub struct RecordedState {
     asked: StoredValue<u32>,
     /// The number of the file whose answer was seen.
     seen: StoredValue<u32>,
+    /// Timer that marks the shown figures as outdated.
+    patience: Pending,
+    /// Timer that removes the figures of the last sizes.
+    resting: Pending,
 }
 
 impl RecordedState {
@@ -57,11 +73,14 @@ impl RecordedState {
         let page = Self {
             state: RwSignal::default(),
             facts: RwSignal::new(None),
+            number: RwSignal::new(None),
             name: RwSignal::default(),
             gallery: RwSignal::new(None),
             file: RwSignal::new_local(None),
             asked: StoredValue::new(0),
             seen: StoredValue::new(0),
+            patience: Pending::new(),
+            resting: Pending::new(),
         };
         provide_context(page);
         spawn_local(async move {
@@ -81,7 +100,7 @@ impl RecordedState {
         });
         let engine = Engine::get();
         let reading = store.reading();
-        let entries = Memo::new(move |_| reading.with(|r| r.good.only(decides)));
+        let entries = Memo::new(move |_| reading.with(Reading::of_recorded));
         Effect::new(move || {
             let entries = entries.get();
             if let Some(file) = page.file.get() {
@@ -114,20 +133,27 @@ impl RecordedState {
     fn close(self) {
         self.begin(String::new());
         self.file.set(None);
-        self.facts.set(None);
+        self.forget();
         self.state.set(State::Nothing);
+    }
+
+    /// Forgets the facts of the last recording.
+    fn forget(self) {
+        self.facts.set(None);
+        self.number.set(None);
     }
 
     fn fail(self, number: u32, fault: Fault) {
         if self.asked.try_get_value() == Some(number) {
             self.file.set(None);
+            self.forget();
             self.state.set(State::Fault(fault));
         }
     }
 
     fn have(self, number: u32, bytes: Vec<u8>) {
         if self.asked.try_get_value() == Some(number) {
-            let bytes = Rc::new(bytes);
+            let bytes = Arc::new(bytes);
             self.file.set(Some(Packed { number, bytes }));
         }
     }
@@ -170,32 +196,56 @@ impl RecordedState {
     fn ask(self, (engine, store): (Engine, Store), simulation: Simulation, file: Packed, entries: Draft) {
         let number = file.number;
         let first = self.seen.get_value() != number;
-        let ask = Ask::Recorded { file, entries, first };
+        let ask = Ask::Recorded {
+            file,
+            entries: entries.clone(),
+            first,
+        };
+        self.resting.stop();
+        self.patience
+            .begin(PATIENCE, move || _ = simulation.stale.try_set(true));
         engine.ask(Slot::Run, ask, move |answer, _| {
+            self.patience.stop();
             let Some(Answer::Recorded(answer)) = answer else { return };
+            let Some(RecordedAnswer { facts, run }) = answer.open() else {
+                return;
+            };
             self.seen.set_value(number);
-            match answer.open() {
-                Some(Ok(RecordedRun { run, facts })) => {
-                    if let (true, Ok(card)) = (first, &run.card) {
-                        store.set(Key::Gpu, card.name.clone());
-                    }
+            match facts {
+                Some(facts) => {
                     self.facts.set(Some(Arc::new(facts)));
-                    simulation.tell(engine, Outcome::Ready(Arc::new(run)));
-                    self.state.set(State::Ready);
+                    self.number.set(Some(number));
                 }
-                Some(Err(fault)) => {
-                    simulation.tell(engine, Outcome::Refused(Refusal::Model(String::new())));
-                    self.state.set(State::Fault(fault));
-                }
+                // Another card may be refused, which leaves the facts as they are.
+                None if first => self.forget(),
                 None => {}
+            }
+            simulation.entries.set_value(entries.clone());
+            let card = run.as_ref().ok().and_then(|run| run.card.as_ref().ok());
+            if let Some(card) = card.filter(|_| first) {
+                store.set(Key::Gpu, card.name.clone());
+            }
+            let is_shown = self.state.with_untracked(|state| *state == State::Ready);
+            match run {
+                Err(fault) if is_shown && is_typing() => {
+                    simulation.stale.set(true);
+                    self.resting
+                        .begin(REST, move || self.show(engine, simulation, Err(fault)));
+                }
+                run => self.show(engine, simulation, run),
             }
         });
     }
-}
 
-/// The entries that matter to a recording.
-const fn decides(key: Key) -> bool {
-    matches!(key, Key::Gpu | Key::LimitGib | Key::ExpandableSegments)
+    /// Shows a run, or why there is none.
+    fn show(self, engine: Engine, simulation: Simulation, run: Result<Run, Fault>) {
+        let (outcome, state) = match run {
+            Ok(run) => (Outcome::Ready(Arc::new(run)), State::Ready),
+            Err(fault) => (Outcome::Refused(Refusal::Model(String::new())), State::Fault(fault)),
+        };
+        simulation.tell(engine, outcome);
+        self.state.set(state);
+    }
 }
 
 async fn fetch(address: &str) -> Option<Vec<u8>> {

@@ -2,14 +2,18 @@
 
 use leptos::prelude::*;
 
+use super::changes::Changes;
 use super::export::ExportCard;
 use super::gallery::Gallery;
 use super::page::{RecordedState, State};
+use super::sizes::LargestBatchCard;
 use super::words;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::pages::plan::{BreakdownCard, Figures, MemoryBar, Peak, TimelinePanel, VerdictLine, Warnings};
+use crate::pages::plan::{BreakdownCard, Figures, MemoryBar, Peak, TimeCard, TimelinePanel, VerdictLine, Warnings};
 use crate::part::{part, text};
+use crate::shell::CommandLine;
 use crate::simulation::Simulation;
+use crate::worker::recorded::Fault;
 
 /// The gallery; or what the chosen recording takes, or why it cannot be shown.
 #[component]
@@ -22,13 +26,7 @@ pub fn Results() -> impl IntoView {
         let state = page.state.get();
         Some(match (state, has_run.get()) {
             (State::Nothing, _) => view! { <Gallery /> }.into_any(),
-            (State::Fault(fault), _) => view! {
-                <section class="card refusal" role="alert" data-testid="refusal">
-                    <h2>{t!(i18n, recorded.refused)}</h2>
-                    <p class="refusal-message">{text(move || words::fault(i18n, &fault))}</p>
-                </section>
-            }
-            .into_any(),
+            (State::Fault(fault), _) => view! { <Refused fault /> }.into_any(),
             (State::Ready, true) => view! { <Ran /> }.into_any(),
             _ => view! { <p class="muted" role="status">{t!(i18n, page.loading)}</p> }.into_any(),
         })
@@ -39,10 +37,36 @@ pub fn Results() -> impl IntoView {
             id="results"
             tabindex="-1"
             aria-label=move || t_string!(i18n, plan.results)
-            aria-busy=text(move || page.state.with(|state| *state == State::Coming).to_string())
+            aria-busy=text(move || {
+                let is_coming = page.state.with(|state| *state == State::Coming);
+                (is_coming || simulation.stale.get()).to_string()
+            })
         >
             {shown}
         </main>
+    }
+}
+
+/// Explains why there is no run; at sizes that were not recorded, shows the command that records them.
+#[component]
+fn Refused(fault: Fault) -> impl IntoView {
+    let i18n = use_i18n();
+    let command = match &fault {
+        Fault::OutOfRange { command, .. } => Some(command.clone()),
+        _ => None,
+    };
+    let kind = command.is_some().then_some("out-of-range");
+    view! {
+        <section class="card refusal" role="alert" data-testid="refusal" data-value=kind>
+            <h2>
+                {match kind {
+                    Some(_) => t_string!(i18n, recorded.not_recorded),
+                    None => t_string!(i18n, recorded.refused),
+                }}
+            </h2>
+            <p class="refusal-message">{text(move || words::fault(i18n, &fault))}</p>
+            {command.map(|command| view! { <CommandLine text=command testid="copy-sizes-command" /> })}
+        </section>
     }
 }
 
@@ -58,9 +82,12 @@ fn Ran() -> impl IntoView {
             <MemoryBar />
         </section>
         <Figures trains=true />
+        <TimeCard />
         <Warnings />
+        <Changes />
         <TimelinePanel />
         <BreakdownCard />
+        <LargestBatchCard />
         <ExportCard />
     }
 }

@@ -1,13 +1,13 @@
 //! Unpacks a file to the lines of a recording, in the browser.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use js_sys::Uint8Array;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
-use super::{Fault, MOST_UNPACKED, Unpacked};
+use crate::worker::recorded::{Fault, MOST_UNPACKED, Unpacked};
 
 #[wasm_bindgen]
 extern "C" {
@@ -18,7 +18,7 @@ extern "C" {
 }
 
 /// Returns the lines of a recording.
-pub async fn unpack(packed: Rc<Vec<u8>>) -> Unpacked {
+pub async fn unpack(packed: Arc<Vec<u8>>) -> Unpacked {
     let mut lines = match packed.starts_with(&[0x1f, 0x8b]) {
         true => {
             let inflated = JsFuture::from(inflate(&Uint8Array::from(&packed[..]), MOST_UNPACKED as f64)).await;

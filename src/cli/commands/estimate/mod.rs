@@ -13,7 +13,7 @@ use crate::clock::clock_of;
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::parallel_flags::ParallelFlags;
-use crate::input::recorded::Sizes;
+use crate::input::recorded::{OverrideFlags, Sizes};
 use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
@@ -46,6 +46,8 @@ pub struct Estimate {
     /// --seq and --images do where sizes have these names [default: those of its first recording]
     #[arg(long, value_name = "NAME=N,..", requires = "recording", value_parser = Sizes::parse)]
     at: Vec<Sizes>,
+    #[command(flatten)]
+    overrides: OverrideFlags,
     #[command(flatten)]
     room: RoomFlags,
     /// Form of the result [default: text; jsonl with --cases]

@@ -1,13 +1,12 @@
 //! `vramscope estimate --recording`: replays a training script's own steps, recorded without a GPU.
 
-use serde::Serialize;
 use vramscope_engine::device::Device;
-use vramscope_engine::recording::{self, Header, Opened, Played, Run, Sizes};
+use vramscope_engine::recording::{self, Header, Opened, Overrides, Played, Run, Sizes};
 use vramscope_engine::report::outside;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;
-use vramscope_time::{Clock, Milliseconds, TimeAnswer, time_recorded};
+use vramscope_time::{Clock, Estimate as Answer, time_recorded};
 
 use super::Estimate;
 use super::batch::Line;
@@ -69,12 +68,17 @@ impl Estimate {
             return Err(holds_one(source));
         }
         let gpu = self.room.names_card().then(|| self.room.gpu()).transpose()?;
+        let overrides = self.overrides.of();
         let mut points: Vec<Vec<(String, u64)>> = self.at.iter().map(|at| at.0.clone()).collect();
         match open(source, gpu)? {
             Opened::Run(_) if !sizes.is_empty() || !points.is_empty() => Err(holds_one(source)),
             Opened::Run(run) => {
                 let against = Against::of((&self.room, &self.time), &run.about.header)?;
-                show((source, *run), self.format.unwrap_or(Format::Text), &against)
+                show(
+                    (source, run.with(overrides)),
+                    self.format.unwrap_or(Format::Text),
+                    &against,
+                )
             }
             Opened::Sizes(all) => {
                 let against = Against::of((&self.room, &self.time), all.header())?;
@@ -82,7 +86,12 @@ impl Estimate {
                     points.push(Vec::new());
                 }
                 points.iter_mut().for_each(|point| point.extend(sizes.iter().cloned()));
-                let asked = Asked { source, all: &all, gpu };
+                let asked = Asked {
+                    source,
+                    all: &all,
+                    gpu,
+                    overrides,
+                };
                 match &points[..] {
                     [only] => show((source, asked.at(only)?), self.format.unwrap_or(Format::Text), &against),
                     _ => sweep(&asked, &points, self.format.unwrap_or(Format::Jsonl), &against),
@@ -97,13 +106,17 @@ struct Asked<'a> {
     source: &'a Source,
     all: &'a Sizes,
     gpu: Option<Gpu>,
+    overrides: Overrides,
 }
 
 impl Asked<'_> {
     fn at(&self, named: &[(String, u64)]) -> Result<Run, Failure> {
         let point = self.all.point(named).map_err(|error| failed(self.source, &error))?;
-        let run = self.all.at(&point, self.gpu);
-        run.map_err(|error| failed(self.source, &error))
+        let run = self
+            .all
+            .at(&point, self.gpu)
+            .map_err(|error| failed(self.source, &error))?;
+        Ok(run.with(self.overrides))
     }
 }
 
@@ -111,27 +124,12 @@ fn play(source: &Source, run: Run) -> Result<Played, Failure> {
     recording::report(run).map_err(|error| failed(source, &error))
 }
 
-/// Memory and time of a recorded step as one document.
-#[derive(Serialize)]
-struct Answer<'a> {
-    #[serde(flatten)]
-    memory: recording::RecordedDocument<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ms: Option<Milliseconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<TimeAnswer<'a>>,
-}
-
 /// Plays a run, and writes what came out.
-fn show((source, run): (&Source, Run), format: Format, against: &Against<'_>) -> Result<(), Failure> {
+fn show((source, mut run): (&Source, Run), format: Format, against: &Against<'_>) -> Result<(), Failure> {
     let expense = against.time.expense()?;
-    let (run, time) = match &against.clock {
-        Some(clock) => {
-            let (run, ms, time) = time_recorded(run, clock, expense, |batch| against.time.data(batch));
-            (run, Some((ms, time)))
-        }
-        None => (run, None),
-    };
+    let step = (&run.setup(), run.take_work());
+    let clock = against.clock.as_ref();
+    let time = clock.map(|clock| time_recorded(step, clock, expense, |batch| against.time.data(batch)));
     let played = &play(source, run)?;
     let (target, outside) = (against.fit(played), against.outside);
     match format {

@@ -14,7 +14,7 @@ use crate::commands::examples;
 use crate::failure::Failure;
 use crate::in_order::in_order;
 use crate::input::cases::{Cases, Row};
-use crate::input::recorded::Sizes;
+use crate::input::recorded::{OverrideFlags, Sizes};
 use crate::input::room::{self, RoomFlags};
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
@@ -48,6 +48,8 @@ pub struct MaxBatch {
     /// recording]
     #[arg(long, value_name = "NAME=N,..", requires = "recording", value_parser = Sizes::parse)]
     at: Option<Sizes>,
+    #[command(flatten)]
+    overrides: OverrideFlags,
     #[command(flatten)]
     room: RoomFlags,
     /// Steps that have to run. The first makes the optimizer's states, the second finds them there; a

@@ -5,7 +5,7 @@ use vramscope_engine::device::Device;
 use vramscope_engine::recording::{Opened, Sizes};
 use vramscope_engine::report::outside;
 use vramscope_engine::units::Bytes;
-use vramscope_plan::{Largest, MaxBatch as Found, largest_recorded};
+use vramscope_plan::{Largest, MaxBatch as Found, RecordedLimits, largest_recorded};
 
 use super::{Line, MaxBatch, Try, no_limit};
 use crate::failure::Failure;
@@ -56,7 +56,7 @@ impl MaxBatch {
         };
         let named = self.room.target()?;
         let own = Device::by_name(&all.header().gpu.name).ok();
-        let limit = match (self.room.for_allocator()?, own) {
+        let limit = match (self.room.for_allocator_of(all.header().world)?, own) {
             (Some(limit), _) => limit,
             (None, Some(own)) => outside::for_allocator(own, all.header().world),
             (None, None) => return Err(no_limit()),
@@ -67,7 +67,13 @@ impl MaxBatch {
             .filter(|t| matches!(t, Target::Card(_)))
             .map(Target::name);
         let (at, point) = point(&all, &sizes, source)?;
-        let largest = largest_recorded(&all, (at, &point), gpu, (limit, self.steps));
+        let limits = RecordedLimits {
+            gpu,
+            overrides: self.overrides.of(),
+            limit,
+            steps: self.steps,
+        };
+        let largest = largest_recorded(&all, (at, &point), limits);
         let largest = largest.map_err(|error| failed(source, &error))?;
         let sizes = all
             .names()

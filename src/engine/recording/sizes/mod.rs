@@ -8,12 +8,23 @@ mod structure;
 use std::ops::RangeInclusive;
 
 use self::structure::Structure;
-use super::error::RecordingError;
+use super::error::{Ranges, RecordingError};
 use super::header::Header;
 use super::run::{Point, Run};
 use crate::tape::Gpu;
 
 pub(super) use read::read_rest;
+
+/// Values that one size of a recording can take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// Name of the size.
+    pub name: String,
+    /// Recorded values, in ascending order, each once.
+    pub recorded: Vec<u64>,
+    /// True if values between recorded ones are valid too, at some values of the other sizes.
+    pub between: bool,
+}
 
 /// Training steps at all sizes between the recorded ones.
 pub struct Sizes {
@@ -53,6 +64,28 @@ impl Sizes {
         (0..self.names().len()).map(of).collect()
     }
 
+    /// Returns the values that each size can take.
+    pub fn axes(&self) -> Vec<Axis> {
+        let of = |(i, name): (usize, &String)| Axis {
+            name: name.clone(),
+            recorded: self.recorded(i, None),
+            between: self.structures.iter().any(|found| {
+                let range = &found.ranges()[i];
+                range.start() < range.end()
+            }),
+        };
+        self.names().iter().enumerate().map(of).collect()
+    }
+
+    /// Returns the recorded values of a size, and another one if given, in ascending order, each once.
+    fn recorded(&self, size: usize, also: Option<u64>) -> Vec<u64> {
+        let recorded = self.structures.iter().flat_map(|found| found.values(size));
+        let mut values: Vec<u64> = recorded.chain(also).collect();
+        crate::order::sort_by_key(&mut values, |value| *value);
+        values.dedup();
+        values
+    }
+
     /// Builds a point from named sizes; the others are those of the first recording.
     ///
     /// # Errors
@@ -77,12 +110,9 @@ impl Sizes {
     pub fn at(&self, point: &[u64], gpu: Option<Gpu>) -> Result<Run, RecordingError> {
         let structure = self.structure(point)?;
         let mut run = structure.play(&self.header, point, gpu)?;
-        let names = self.names().iter().cloned();
         run.about.at = Some(Point {
-            sizes: names.clone().zip(point.iter().copied()).collect(),
-            exact: names
-                .zip(structure.ranges().iter().map(|range| [*range.start(), *range.end()]))
-                .collect(),
+            sizes: self.names().iter().cloned().zip(point.iter().copied()).collect(),
+            exact: self.named(structure),
         });
         Ok(run)
     }
@@ -104,7 +134,7 @@ impl Sizes {
         match (around.next(), around.next()) {
             (Some(only), None) => Ok(only),
             (found, _) => Err(RecordingError::OutOfRange {
-                asked: self.words(point),
+                asked: self.names().iter().cloned().zip(point.iter().copied()).collect(),
                 valid: self.valid(),
                 between: found.is_some(),
                 command: self.command(point),
@@ -112,41 +142,24 @@ impl Sizes {
         }
     }
 
-    /// Formats a point: `batch 2, seq 256`.
-    fn words(&self, point: &[u64]) -> String {
-        let words = self
-            .names()
-            .iter()
-            .zip(point)
-            .map(|(name, value)| format!("{name} {value}"));
-        words.collect::<Vec<_>>().join(", ")
+    /// Returns the ranges of each structure, by name, each once.
+    fn valid(&self) -> Vec<Ranges> {
+        let mut all: Vec<Ranges> = self.structures.iter().map(|found| self.named(found)).collect();
+        all.dedup();
+        all
     }
 
-    /// Formats the ranges of each structure: `batch 2 to 4 and seq 256 to 640`.
-    fn valid(&self) -> String {
-        let of = |structure: &Structure| {
-            let ranges = self.names().iter().zip(structure.ranges());
-            let words = ranges.map(|(name, range)| match (range.start(), range.end()) {
-                (least, most) if least == most => format!("{name} {least}"),
-                (least, most) => format!("{name} {least} to {most}"),
-            });
-            words.collect::<Vec<_>>().join(" and ")
-        };
-        let mut all: Vec<String> = self.structures.iter().map(of).collect();
-        all.dedup();
-        all.truncate(8);
-        all.join("; ")
+    /// Returns the ranges of a structure, by name.
+    fn named(&self, structure: &Structure) -> Ranges {
+        let ranges = structure.ranges().iter().map(|range| [*range.start(), *range.end()]);
+        self.names().iter().cloned().zip(ranges).collect()
     }
 
     /// Returns the command that also records at these sizes.
     pub fn command(&self, point: &[u64]) -> String {
         let mut words = vec!["vramscope record".to_owned()];
         for (i, (name, asked)) in self.names().iter().zip(point).enumerate() {
-            let recorded = self.structures.iter().flat_map(|structure| structure.values(i));
-            let mut values: Vec<u64> = recorded.chain([*asked]).collect();
-            crate::order::sort_by_key(&mut values, |value| *value);
-            values.dedup();
-            let values: Vec<String> = values.iter().map(u64::to_string).collect();
+            let values: Vec<String> = self.recorded(i, Some(*asked)).iter().map(u64::to_string).collect();
             // Takes `batch=--batch-size:1,2` without its values, if the recorder provides it.
             let told = self
                 .header

@@ -47,7 +47,7 @@ impl Times {
             pending: Pending::new(),
         };
         let reading = Store::get().reading();
-        let setup = Memo::new(move |_| reading.with(Reading::entries));
+        let setup = Memo::new(move |_| reading.with(|reading| (reading.entries(), reading.of_recorded())));
         Effect::new(move || {
             // Frees the worker for the new run.
             setup.track();

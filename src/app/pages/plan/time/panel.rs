@@ -11,6 +11,7 @@ use super::figures::Figures;
 use super::follow::Times;
 use super::kernels::Kernels;
 use super::source::Sources;
+use super::untimed::Untimed;
 use super::waits::Waits;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
@@ -39,6 +40,7 @@ pub fn TimePanel() -> impl IntoView {
                 <Figures timing=timing.clone() />
                 <Waits timing=timing.clone() />
                 <Kernels timing=timing.clone() />
+                <Untimed timing=timing.clone() />
                 <Sources timing />
             }
             .into_any(),

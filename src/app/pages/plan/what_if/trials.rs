@@ -1,4 +1,4 @@
-//! Tries single changes to the current setup.
+//! Tries single changes to the current run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,15 @@ use crate::worker::{Answer, Ask, Engine, Progress, Slot, Tested};
 /// Delay after the last entry before changes are tried.
 const PAUSE: Duration = Duration::from_millis(400);
 
+/// Question about all changes to a run, and the row that each answer becomes.
+pub type Question<R> = (Ask, Box<dyn FnMut(Answer) -> Option<R>>);
+
+/// Makes the question about the run on screen; `None` if there is none.
+type Asking<R> = Arc<dyn Fn() -> Option<Question<R>> + Send + Sync>;
+
 /// Results of the latest changes tried.
-#[derive(Clone, Copy)]
-pub struct Trials {
-    tried: RwSignal<Vec<Row>>,
+pub struct Trials<R: Send + Sync + 'static> {
+    tried: RwSignal<Vec<R>>,
     /// Progress; `None` if nothing is being tried.
     pub progress: RwSignal<Option<Progress>>,
     /// True once nothing more follows for this run: all changes are tried, or the user stopped.
@@ -29,7 +34,92 @@ pub struct Trials {
     engine: Engine,
 }
 
-/// A change and the run that it applies to.
+impl<R: Send + Sync> Clone for Trials<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Send + Sync> Copy for Trials<R> {}
+
+impl<R: Clone + Send + Sync> Trials<R> {
+    /// Tries the changes again after each run; a change of the entries stops them.
+    pub fn follow(entries: Memo<Draft>, question: impl Fn() -> Option<Question<R>> + Send + Sync + 'static) -> Self {
+        let simulation = Simulation::get();
+        let trials = Self {
+            tried: RwSignal::default(),
+            progress: RwSignal::new(None),
+            over: RwSignal::new(false),
+            pending: Pending::new(),
+            engine: Engine::get(),
+        };
+        Effect::new(move || {
+            // Frees the worker for the new run.
+            entries.track();
+            trials.stop();
+        });
+        let question: Asking<R> = Arc::new(question);
+        Effect::new(move || {
+            simulation.outcome.track();
+            trials.again(question.clone());
+        });
+        on_cleanup(move || trials.stop());
+        trials
+    }
+
+    fn again(self, question: Asking<R>) {
+        self.stop();
+        self.over.set(false);
+        let later = move || untrack(|| self.ask(question()));
+        self.pending.begin(PAUSE, later);
+    }
+
+    fn ask(self, question: Option<Question<R>>) {
+        let Some((ask, mut row)) = question else { return };
+        let mut rows = Vec::new();
+        self.progress.set(Some(Progress::default()));
+        self.engine.ask(Slot::WhatIf, ask, move |answer, progress| {
+            rows.extend(answer.and_then(&mut row));
+            // Earlier results stay on screen until all changes are tried for the new run.
+            if progress.is_complete() {
+                self.tried.set(std::mem::take(&mut rows));
+                self.over.set(true);
+            }
+            self.progress.set((!progress.is_complete()).then_some(progress));
+        });
+    }
+
+    /// Stops on the user's request; earlier results stay.
+    pub fn end(self) {
+        self.stop();
+        self.over.set(true);
+    }
+
+    fn stop(self) {
+        self.engine.cancel(Slot::WhatIf);
+        self.progress.try_set(None);
+        self.pending.stop();
+    }
+
+    /// Results in groups of equal keys; groups and rows with the largest saving come first.
+    pub fn groups<K: PartialEq>(self, key: impl Fn(&R) -> K, cost: impl Fn(&R) -> i64) -> Vec<(K, Vec<R>)> {
+        let mut groups: Vec<(K, Vec<R>)> = Vec::new();
+        for row in self.tried.get() {
+            let key = key(&row);
+            match groups.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((key, vec![row])),
+            }
+        }
+        for (_, rows) in &mut groups {
+            sort_by_key(rows, &cost);
+        }
+        sort_by_key(&mut groups, |(_, rows)| rows.first().map_or(i64::MAX, &cost));
+        groups
+    }
+}
+
+/// A change to a setup, and the run that it applies to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Key of the entry to change.
@@ -46,105 +136,38 @@ pub struct Row {
 
 impl Row {
     /// Sort key: the memory difference; a change that cannot run sorts last.
-    fn cost(&self) -> i64 {
+    pub fn cost(&self) -> i64 {
         self.tried.effect.as_ref().map_or(i64::MAX, |effect| effect.difference)
     }
 }
 
-impl Trials {
-    /// Tries the changes again after each run.
-    pub fn follow() -> Self {
-        let simulation = Simulation::get();
-        let trials = Self {
-            tried: RwSignal::default(),
-            progress: RwSignal::new(None),
-            over: RwSignal::new(false),
-            pending: Pending::new(),
-            engine: Engine::get(),
-        };
-        let reading = Store::get().reading();
-        let entries = Memo::new(move |_| reading.with(Reading::entries));
-        Effect::new(move || {
-            // Frees the worker for the new run.
-            entries.track();
-            trials.stop();
-        });
-        Effect::new(move || {
-            simulation.outcome.track();
-            trials.again(simulation);
-        });
-        on_cleanup(move || trials.stop());
-        trials
-    }
-
-    fn again(self, simulation: Simulation) {
-        self.stop();
-        self.over.set(false);
-        let later = move || untrack(|| self.ask(simulation));
-        self.pending.begin(PAUSE, later);
-    }
-
-    fn ask(self, simulation: Simulation) {
-        let Some(run) = simulation.run() else { return };
+/// Tries the changes to the page's setup.
+pub fn of_setup() -> Trials<Row> {
+    let simulation = Simulation::get();
+    let reading = Store::get().reading();
+    let entries = Memo::new(move |_| reading.with(Reading::entries));
+    Trials::follow(entries, move || {
+        let run = simulation.run()?;
         let (now, holder) = (run.figures.now(), run.figures.peak_phase);
-        let entries = simulation.entries.get_value();
-        let mut rows = Vec::new();
-        let base = entries.clone();
-        self.progress.set(Some(Progress::default()));
-        self.engine
-            .ask(Slot::WhatIf, Ask::WhatIf { entries, now }, move |answer, progress| {
-                if let Some(Answer::Tried(tested)) = answer {
-                    let Tested { tried, run } = *tested;
-                    let key = Key::named(tried.change.key());
-                    rows.extend(key.map(|key| {
-                        let mut entries = base.clone();
-                        entries.set(key, tried.change.value());
-                        if let Some(run) = run {
-                            simulation.remember(entries.clone(), Arc::new(run));
-                        }
-                        Row {
-                            key,
-                            tried,
-                            now: base.get(key).to_owned(),
-                            entries,
-                            holder,
-                        }
-                    }));
-                }
-                // Earlier results stay on screen until all changes are tried for the new setup.
-                if progress.is_complete() {
-                    self.tried.set(std::mem::take(&mut rows));
-                    self.over.set(true);
-                }
-                self.progress.set((!progress.is_complete()).then_some(progress));
-            });
-    }
-
-    /// Stops on the user's request; earlier results stay.
-    pub fn end(self) {
-        self.stop();
-        self.over.set(true);
-    }
-
-    fn stop(self) {
-        self.engine.cancel(Slot::WhatIf);
-        self.progress.try_set(None);
-        self.pending.stop();
-    }
-
-    /// Results grouped by entry; groups and rows with the largest saving come first.
-    pub fn groups(self) -> Vec<(Key, Vec<Row>)> {
-        let mut groups: Vec<(Key, Vec<Row>)> = Vec::new();
-        for row in self.tried.get() {
-            match groups.iter_mut().find(|(key, _)| *key == row.key) {
-                Some((_, rows)) => rows.push(row),
-                None => groups.push((row.key, vec![row])),
+        let base = simulation.entries.get_value();
+        let entries = base.clone();
+        let row = move |answer| {
+            let Answer::Tried(tested) = answer else { return None };
+            let Tested { tried, run } = *tested;
+            let key = Key::named(tried.change.key())?;
+            let mut entries = base.clone();
+            entries.set(key, tried.change.value());
+            if let Some(run) = run {
+                simulation.remember(entries.clone(), Arc::new(run));
             }
-        }
-        for (_, rows) in &mut groups {
-            sort_by_key(rows, Row::cost);
-        }
-        sort_by_key(&mut groups, |(_, rows)| rows.first().map_or(i64::MAX, Row::cost));
-        groups
-    }
+            Some(Row {
+                key,
+                tried,
+                now: base.get(key).to_owned(),
+                entries,
+                holder,
+            })
+        };
+        Some((Ask::WhatIf { entries, now }, Box::new(row)))
+    })
 }

@@ -1,4 +1,4 @@
-//! A single change.
+//! A single change, of a setup or of a recorded step.
 
 use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib, rounds_to_nothing};
@@ -8,25 +8,34 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
 use vramscope_plan::Effect;
 
-use super::trials::Row;
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::pages::plan::explain::Explained;
-use crate::pages::plan::shown::shown;
-use crate::shell::Store;
+use crate::state::Draft;
 use crate::words;
 
-/// A change: a button that applies its value, its effect on the memory with a derivation, and the verdict afterwards.
+/// A change: a button that applies it, its effect on the memory with a derivation, and the verdict afterwards.
 #[component]
-pub fn Line(row: Row) -> impl IntoView {
+pub fn Changed(
+    /// Entry and value, such as `ckpt=full`.
+    name: String,
+    /// Value in the words of the controls.
+    label: String,
+    /// Effect of the change, or the reason why it is not possible.
+    effect: Result<Effect, String>,
+    /// Phase that holds the peak before the change.
+    holder: Phase,
+    /// Words beside the value, in place of those about the effect on the peak.
+    #[prop(optional_no_strip)]
+    note: Option<String>,
+    /// Entries after the change.
+    entries: Draft,
+    /// Applies the change.
+    pick: Callback<()>,
+) -> impl IntoView {
     let i18n = use_i18n();
-    let store = Store::get();
-    let (key, change) = (row.key, row.tried.change);
-    let value = change.value();
-    let name = format!("{}={value}", key.name());
-    let label = shown(i18n, key, value.clone());
-    let effect = row.tried.effect.as_ref().ok();
-    let bytes = effect.map(|effect| effect.difference);
-    let verdict = effect.and_then(|effect| effect.verdict);
+    let bytes = effect.as_ref().ok().map(|effect| effect.difference);
+    let verdict = effect.as_ref().ok().and_then(|effect| effect.verdict);
+    let note = note.or_else(|| self::note(i18n, &effect, holder));
     view! {
         <li class=format!("what-if-line {}", class(bytes))>
             <button
@@ -36,15 +45,15 @@ pub fn Line(row: Row) -> impl IntoView {
                 data-name=name
                 data-value=bytes.map(|b| b.to_string())
                 disabled=bytes.is_none()
-                on:click=move |_| store.set(key, value.clone())
+                on:click=move |_| pick.run(())
             >
                 <Sign bytes />
                 <span class="what-if-value">{label}</span>
-                <span class="what-if-note">{note(i18n, &row)}</span>
+                <span class="what-if-note">{note}</span>
             </button>
             {bytes
                 .map(|bytes| {
-                    let changed = Some(row.entries.clone());
+                    let changed = Some(entries.clone());
                     view! {
                         <span class="what-if-bytes">
                             <Explained quantity=Quantity::Change changed text=difference(bytes) />
@@ -94,17 +103,14 @@ fn Then(verdict: Verdict) -> impl IntoView {
 }
 
 /// Explains why nothing is saved, or what else changes.
-fn note(i18n: Words, row: &Row) -> Option<String> {
-    let effect = match &row.tried.effect {
+fn note(i18n: Words, effect: &Result<Effect, String>, holding: Phase) -> Option<String> {
+    let effect = match effect {
         Ok(effect) => effect,
-        Err(why) => {
-            let reason = words::setup_refusal(i18n, why);
-            return Some(t_string!(i18n, what_if.impossible, reason = reason));
-        }
+        Err(reason) => return Some(t_string!(i18n, what_if.impossible, reason = reason.clone())),
     };
-    let holder = words::phase(i18n, row.holder);
+    let holder = words::phase(i18n, holding);
     if rounds_to_nothing(effect.difference) {
-        return Some(match lowered_elsewhere(effect, row.holder) {
+        return Some(match lowered_elsewhere(effect, holding) {
             Some((phase, bytes)) => {
                 let other = words::phase(i18n, phase);
                 t_string!(
@@ -119,7 +125,7 @@ fn note(i18n: Words, row: &Row) -> Option<String> {
             None => t_string!(i18n, what_if.untouched, phase = holder).to_string(),
         });
     }
-    let moves = effect.peak_phase != row.holder;
+    let moves = effect.peak_phase != holding;
     moves.then(|| t_string!(i18n, what_if.moves, phase = words::phase(i18n, effect.peak_phase)).to_string())
 }
 
