@@ -1,22 +1,13 @@
 //! Parses and checks the text of a record.
 
-use std::fmt;
-
 use serde::Deserialize;
 
 use super::{Outcome, Record, SCHEMA_VERSION, older};
 
 /// Error for a text that is not a record; it says what was found, where, and what is expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ReadError(pub String);
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 /// The field of a record that states its version.
 #[derive(Deserialize)]

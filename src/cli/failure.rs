@@ -7,15 +7,19 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 
 /// Error that ends a command, which determines its exit code.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The input is wrong; the text says what was given, what is allowed, and what to do. Exit code 2.
+    #[error("{0}")]
     Input(String),
     /// Something failed that is not the input's fault. Exit code 1.
+    #[error("{0}")]
     Broken(String),
     /// A program that ran on behalf of this one failed and has printed why. Exit code: its own.
+    #[error("a program ended with exit code {0}")]
     Told(u8),
     /// The reader of standard output closed it (`| head`), so there is nothing to report. Exit code 0.
+    #[error("the reader of standard output went away")]
     ReaderGone,
 }
 
@@ -41,16 +45,6 @@ impl Failure {
         let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();
         anstream::eprintln!("{red}error:{red:#} {text}");
         ExitCode::from(code)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input(text) | Self::Broken(text) => f.write_str(text),
-            Self::Told(code) => write!(f, "a program ended with exit code {code}"),
-            Self::ReaderGone => f.write_str("the reader of standard output went away"),
-        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Passes a file or a paste to every reader and collects the evidence that each one recognises.
 
-use std::fmt;
-
 use super::evidence::{Evidence, Piece};
 use super::pickle::Pickle;
 use super::snapshot::{Read, Recording, Snapshot, SnapshotError};
@@ -111,15 +109,22 @@ fn packed(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Reason why nothing was recognised.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unrecognised {
     /// The input is a pickle but not a memory snapshot.
+    #[error("{0}")]
     Snapshot(SnapshotError),
     /// The snapshot has neither events nor segments.
+    #[error(
+        "the snapshot has no events and no segments; call torch.cuda.memory._record_memory_history() before the model is \
+         made, and torch.cuda.memory._dump_snapshot(path) after the step or the crash"
+    )]
     EmptySnapshot,
     /// The input is compressed; the field is the name of the format.
+    #[error("packed as {0}: unpack it first")]
     Packed(&'static str),
     /// No reader recognised anything.
+    #[error("nothing in it is understood; understood are {UNDERSTOOD}")]
     Nothing,
 }
 
@@ -128,19 +133,3 @@ pub const UNDERSTOOD: &str = "out-of-memory errors of PyTorch 1.0 and later, tor
                               memory_stats(), nvidia-smi tables and CSV logs, training logs with memory in them, \
                               profiler tables and Chrome traces, and memory snapshots \
                               (torch.cuda.memory._dump_snapshot); traces and snapshots also gzipped";
-
-impl fmt::Display for Unrecognised {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Snapshot(error) => error.fmt(f),
-            Self::EmptySnapshot => f.write_str(
-                "the snapshot has no events and no segments; call torch.cuda.memory._record_memory_history() before \
-                 the model is made, and torch.cuda.memory._dump_snapshot(path) after the step or the crash",
-            ),
-            Self::Packed(form) => write!(f, "packed as {form}: unpack it first"),
-            Self::Nothing => write!(f, "nothing in it is understood; understood are {UNDERSTOOD}"),
-        }
-    }
-}
-
-impl std::error::Error for Unrecognised {}

@@ -4,8 +4,6 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use vramscope_engine::allocator::Options;
@@ -30,21 +28,14 @@ pub struct MaxBatch {
 }
 
 /// Reason, other than memory, why no larger batch was tried.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum End {
     /// The next larger batch cannot run with any amount of memory.
+    #[error("{0}")]
     Refused(SimulateError),
     /// The search ends at [`MOST`] samples.
+    #[error("no more than {MOST} samples are tried")]
     Most,
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(error) => error.fmt(f),
-            Self::Most => write!(f, "no more than {MOST} samples are tried"),
-        }
-    }
 }
 
 /// Largest number of samples per micro-batch that is tried.

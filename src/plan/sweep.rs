@@ -1,7 +1,5 @@
 //! Sweeps one numeric setting and simulates each value.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::axis::Axis;
@@ -30,11 +28,13 @@ pub struct Point {
 }
 
 /// Reason why a value cannot run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
     /// The model cannot be read; the message says what to change.
+    #[error("{0}")]
     Model(String),
     /// The setup does not fit the model.
+    #[error("{0}")]
     Setup(SimulateError),
 }
 
@@ -47,15 +47,6 @@ impl From<ModelError> for Refusal {
 impl From<SimulateError> for Refusal {
     fn from(why: SimulateError) -> Self {
         Self::Setup(why)
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Model(why) => f.write_str(why),
-            Self::Setup(why) => why.fmt(f),
-        }
     }
 }
 

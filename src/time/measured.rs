@@ -1,7 +1,6 @@
 //! Reads measured kernel times of a card and its host's pace from a file.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Deserialize;
 
@@ -34,16 +33,9 @@ pub struct Measured {
 }
 
 /// Error for a file that is not a measurement; the text says what was found and what is expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct MeasuredError(pub String);
-
-impl fmt::Display for MeasuredError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for MeasuredError {}
 
 #[derive(Deserialize)]
 struct File {

@@ -29,16 +29,9 @@ enum Pen {
 }
 
 /// Error of a surface that cannot be drawn on.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct SurfaceError(String);
-
-impl fmt::Display for SurfaceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SurfaceError {}
 
 type Done = Result<(), DrawingErrorKind<SurfaceError>>;
 

@@ -2,6 +2,8 @@
 
 use plotters_backend::BackendColor;
 
+use crate::state::quote;
+
 /// SVG units per CSS pixel: plotters uses integer coordinates, which would be too coarse when a file is enlarged.
 pub const RATIO: f64 = 8.0;
 
@@ -14,21 +16,9 @@ pub fn rgba(color: BackendColor) -> String {
     format!("rgba({r},{g},{b},{:.3})", color.alpha)
 }
 
-/// Escapes text for XML.
+/// Escapes text for XML, which does not allow control characters.
 pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            // XML does not allow other control characters.
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
+    quote(&text.replace(char::is_control, " ")).replace('>', "&gt;")
 }
 
 /// Builds a complete file: `body`, drawn with [`RATIO`], on a background of `width` × `height` CSS pixels.

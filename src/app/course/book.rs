@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use super::html::{self, escape};
-
 /// The course in one language, as built by `cargo xtask build`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Book {
@@ -14,12 +12,27 @@ pub struct Book {
 /// A row of the course: one page.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
+    /// The course.
+    pub book: &'a Book,
     /// Id, such as `9.attn`.
     pub id: &'a str,
-    /// Blocks of the page.
-    pub blocks: &'a [Value],
-    /// Texts of the page.
+    blocks: &'a [Value],
     texts: &'a Value,
+}
+
+/// A block of a row, such as a figure or a checklist.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a> {
+    /// Row of the block.
+    pub row: Row<'a>,
+    /// Index within the row.
+    pub place: usize,
+    /// Kind, such as `figure`.
+    pub kind: &'a str,
+    /// Name within the row.
+    pub name: &'a str,
+    /// Everything about the block that does not depend on the language.
+    pub data: &'a Value,
 }
 
 /// Returns a string of an object; empty if it has none.
@@ -30,6 +43,11 @@ pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 /// Returns the items of a list; empty if it is not a list.
 pub fn items(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the strings of a list.
+fn strings(values: &[Value]) -> impl ExactSizeIterator<Item = &str> {
+    values.iter().map(|value| value.as_str().unwrap_or_default())
 }
 
 impl Book {
@@ -59,100 +77,155 @@ impl Book {
         self.rows().find(|row| row.id == id)
     }
 
+    /// Returns the previous and the next row.
+    pub fn neighbours(&self, id: &str) -> [Option<Row<'_>>; 2] {
+        let place = self.rows().position(|row| row.id == id);
+        let before = place.and_then(|place| self.rows().take(place).last());
+        let after = place.and_then(|place| self.rows().nth(place + 1));
+        [before, after]
+    }
+
     fn row_of<'a>(&'a self, row: &'a Value) -> Row<'a> {
         let id = text(row, "id");
         Row {
+            book: self,
             id,
             blocks: items(row.get("blocks")),
             texts: self.texts.get(id).unwrap_or(&Value::Null),
         }
     }
 
-    /// Returns a text shared by all pages, as HTML.
-    pub fn word(&self, key: &str) -> String {
-        escape(self.plain_word(key))
-    }
-
-    /// Returns a text shared by all pages, unescaped.
-    pub fn plain_word(&self, key: &str) -> &str {
+    /// Returns a text shared by all pages.
+    pub fn word(&self, key: &str) -> &str {
         self.texts.get("words").map_or("", |words| text(words, key))
     }
 
-    /// Returns a text shared by all pages as HTML, with `{}` replaced.
+    /// Returns a text shared by all pages, with `{}` replaced.
     pub fn word_with(&self, key: &str, inside: &str) -> String {
-        self.word(key).replace("{}", &escape(inside))
+        self.word(key).replace("{}", inside)
     }
 
-    /// Title of a part, as HTML.
-    pub fn part_title(&self, part: &str) -> String {
+    /// Title of a part.
+    pub fn part_title(&self, part: &str) -> &str {
         self.word(&format!("part_{part}"))
-    }
-
-    /// Label of a name in a formula: the row's own, or else the shared one.
-    pub fn label<'a>(&'a self, row: Row<'a>, name: &str) -> &'a str {
-        let own = text(row.texts, &format!("n.{name}"));
-        let shared = self.texts.get("labels").map_or("", |labels| text(labels, name));
-        if own.is_empty() { shared } else { own }
     }
 }
 
 impl<'a> Row<'a> {
-    /// Title, as HTML.
-    pub fn title(self) -> String {
-        escape(text(self.texts, "title"))
+    /// Title.
+    pub fn title(self) -> &'a str {
+        self.text("title")
     }
 
-    /// Returns one of the row's texts as HTML; empty if it has none.
-    pub fn line(self, key: &str) -> String {
-        html::inline(text(self.texts, key))
-    }
-
-    /// Returns one of the row's texts unescaped.
-    pub fn plain(self, key: &str) -> &'a str {
+    /// Returns one of the row's texts; empty if it has none.
+    pub fn text(self, key: &str) -> &'a str {
         text(self.texts, key)
     }
 
+    /// Returns one of the row's lists of texts.
+    pub fn texts(self, key: &str) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
+        strings(self.list(key))
+    }
+
+    /// Returns the paragraphs of a text, which is a text or a list of texts.
+    pub fn paragraphs(self, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+        let one = self.text(key);
+        self.texts(key).chain((!one.is_empty()).then_some(one))
+    }
+
     /// Returns one of the row's lists.
-    pub fn list(self, key: &str) -> &'a [Value] {
+    fn list(self, key: &str) -> &'a [Value] {
         items(self.texts.get(key))
     }
 
-    /// Renders a text, or a list of texts, as paragraphs.
-    pub fn paragraphs(self, key: &str) -> String {
-        let one = text(self.texts, key);
-        let all = self.list(key).iter().filter_map(Value::as_str);
-        let all = all.chain((!one.is_empty()).then_some(one));
-        all.map(|text| format!("<p>{}</p>", html::inline(text))).collect()
-    }
-
-    /// Names of the row's checklists, in order.
-    pub fn checklists(self) -> impl Iterator<Item = &'a str> {
-        self.blocks
-            .iter()
-            .map(name_of)
-            .filter_map(|(kind, name)| (kind == "checklist").then_some(name))
-    }
-
-    /// Items of a checklist: the id of each tick, and its text as HTML.
-    pub fn checklist(self, name: &str) -> impl Iterator<Item = (String, String)> {
-        let tick = format!("{}/{name}", self.id);
-        let all = self.list(&format!("{name}.items")).iter().enumerate();
-        all.map(move |(place, item)| {
-            (
-                format!("{tick}/{place}"),
-                html::inline(item.as_str().unwrap_or_default()),
-            )
+    /// Iterates over the blocks, in order.
+    pub fn blocks(self) -> impl Iterator<Item = Block<'a>> {
+        self.blocks.iter().enumerate().map(move |(place, data)| {
+            let (kind, name) = name_of(data);
+            Block {
+                row: self,
+                place,
+                kind,
+                name,
+                data,
+            }
         })
     }
 
-    /// Index of the block with this name.
-    pub fn place(self, name: &str) -> Option<usize> {
-        self.blocks.iter().position(|block| name_of(block).1 == name)
+    /// Finds a block by its name.
+    pub fn block(self, name: &str) -> Option<Block<'a>> {
+        self.blocks().find(|block| block.name == name)
+    }
+
+    /// Iterates over the checklists, in order.
+    pub fn checklists(self) -> impl Iterator<Item = Block<'a>> {
+        self.blocks().filter(|block| block.kind == "checklist")
+    }
+}
+
+impl<'a> Block<'a> {
+    /// Title.
+    pub fn title(self) -> &'a str {
+        self.row.text(self.name)
+    }
+
+    /// Returns one of the block's texts; empty if it has none.
+    pub fn text(self, key: &str) -> &'a str {
+        self.row.text(&self.key(key))
+    }
+
+    /// Returns one of the block's lists of texts.
+    pub fn texts(self, key: &str) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
+        self.row.texts(&self.key(key))
+    }
+
+    /// Returns the paragraphs of one of the block's texts.
+    pub fn paragraphs(self, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.row.paragraphs(&self.key(key))
+    }
+
+    /// Returns the texts of each item of one of the block's lists of lists.
+    pub fn tuples(self, key: &str) -> impl Iterator<Item = impl ExactSizeIterator<Item = &'a str> + use<'a>> + use<'a> {
+        let all = self.row.list(&self.key(key)).iter();
+        all.map(|item| strings(items(Some(item))))
+    }
+
+    /// Items of a checklist: the id of each tick, and its text.
+    pub fn checks(self) -> impl Iterator<Item = (String, &'a str)> {
+        let (id, name) = (self.row.id, self.name);
+        let all = self.texts("items").enumerate();
+        all.map(move |(place, item)| (format!("{id}/{name}/{place}"), item))
+    }
+
+    /// Label of a name in a formula: the row's own, or else the shared one.
+    pub fn label(self, name: &str) -> &'a str {
+        let own = self.row.text(&format!("n.{name}"));
+        let shared = self
+            .row
+            .book
+            .texts
+            .get("labels")
+            .map_or("", |labels| text(labels, name));
+        if own.is_empty() { shared } else { own }
+    }
+
+    /// Lines of the block's sheet, as data.
+    pub fn line_data(self) -> &'a [Value] {
+        items(self.data.get("lines"))
+    }
+
+    /// Returns the line of the block's sheet with this name, as data.
+    pub fn line_named(self, name: &str) -> Option<&'a Value> {
+        self.line_data().iter().find(|line| text(line, "name") == name)
+    }
+
+    fn key(self, key: &str) -> String {
+        format!("{}.{key}", self.name)
     }
 }
 
 /// Returns the kind of a block and its name within the row, which are the first entry of its object.
-pub fn name_of(block: &Value) -> (&str, &str) {
+fn name_of(block: &Value) -> (&str, &str) {
     let first = block.as_object().and_then(|entries| entries.iter().next());
     first.map_or(("", ""), |(kind, name)| {
         (kind.as_str(), name.as_str().unwrap_or_default())

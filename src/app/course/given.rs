@@ -3,7 +3,7 @@
 use serde_json::Value;
 use vramscope_course::{List, Unit, draw, read_number, write_number};
 
-use super::book::{items, text};
+use super::book::{Block, items, text};
 
 /// Values entered in the fields of a page. The URL encodes them as `figure.input:value`, separated by `;`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -57,7 +57,12 @@ pub struct Input {
 }
 
 /// Returns the inputs of a block; with a seed, an exercise draws its numbers.
-pub fn inputs(block: &Value, name: &str, given: &Given, seed: Option<u64>) -> Vec<Input> {
+pub fn inputs(block: Block, given: &Given, seed: Option<u64>) -> Vec<Input> {
+    let seed = seed.filter(|_| block.kind == "exercise");
+    read_inputs(block.data, block.name, given, seed)
+}
+
+fn read_inputs(block: &Value, name: &str, given: &Given, seed: Option<u64>) -> Vec<Input> {
     let all = items(block.get("inputs")).iter().enumerate();
     let input = |(place, input): (usize, &Value)| {
         let own = text(input, "value");
@@ -123,13 +128,13 @@ mod tests {
     fn a_seed_draws_and_an_entry_counts_more() {
         let block = serde_json::json!({"exercise": "e", "inputs": [
             {"name": "n", "value": "7", "unit": "GB", "draw": ["7", "8", "9"]}]});
-        let of = |given: &str, seed| inputs(&block, "e", &Given::read(given), seed)[0].text.clone();
+        let of = |given: &str, seed| read_inputs(&block, "e", &Given::read(given), seed)[0].text.clone();
         assert_eq!(of("", None), "7");
         let drawn: Vec<_> = (0..20).map(|seed| of("", Some(seed))).collect();
         assert!(["7", "8", "9"].iter().all(|n| drawn.contains(&(*n).to_owned())));
         assert_eq!(of("e.n:5", Some(1)), "5");
         assert_eq!(of("e.n:much", None), "7", "what cannot be used is as if not entered");
-        let bytes = &inputs(&block, "e", &Given::default(), None)[0].value;
+        let bytes = &read_inputs(&block, "e", &Given::default(), None)[0].value;
         assert_eq!(*bytes, List(vec![7e9]));
     }
 }

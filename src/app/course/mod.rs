@@ -1,28 +1,31 @@
-//! The course: pages defined by data and rendered as HTML from a few kinds of block.
+//! The course: pages defined by data, with a few kinds of block.
 //!
 //! `parts/PART.json` holds what does not depend on the language: rows, their blocks, formulas, setups and the course's
 //! figures. `LANGUAGE/PART.json` holds the texts of each row, `LANGUAGE/words.json` the texts shared by all pages.
 //! `cargo xtask build` merges both into one file per language.
 //!
-//! Everything here is pure: [`Page`] renders HTML, and `pages/course` inserts it into the document and asks the engine
-//! for the setups.
+//! Everything here is pure: it computes what a block shows. `pages/course` draws it, and asks the engine for the setups.
 
-mod blocks;
 mod book;
 mod cases;
 mod chart;
 mod exercise;
 mod figure;
 mod given;
-mod html;
+mod links;
 mod marks;
-mod page;
+mod rich;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub use book::Book;
-pub use cases::Names;
-pub use given::Given;
+pub use book::{Block, Book, Row, items, text};
+pub use cases::{Case, Columns, Known, Outcome, cases};
+pub use chart::{Drawing, Shape, WIDTH};
+pub use exercise::{Verdict, asked, check, task};
+pub use figure::{Line, drawings, is_printed, lines, sheet};
+pub use given::{Given, Input, inputs};
+pub use links::Links;
 pub use marks::Marks;
-pub use page::{Known, Page};
+pub use rich::{Span, spans};
+pub use tree::{START, Tree};

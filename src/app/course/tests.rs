@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use vramscope_course::{Unit, read_number};
 use vramscope_engine::Case;
+use vramscope_engine::units::Bytes;
 
-use super::book::{Row, items, name_of, text};
-use super::figure::{sheet, shown_in};
-use super::given::{Input, amount, inputs};
-use super::{Book, Given, Known, Marks, Names, Page, cases};
+use super::figure::shown_in;
+use super::given::amount;
+use super::{
+    Block, Book, Case as Example, Given, Input, Row, START, Tree, cases, check, inputs, items, lines, sheet, task, text,
+};
 use crate::state::{Address, Draft, Key, Reading};
 use crate::worker::view::Summary;
 use crate::worker::{Refusal, summary};
@@ -46,29 +48,12 @@ fn book(language: &str) -> Book {
     Book::read(&json!({ "parts": parts, "texts": texts(language) }).to_string()).expect("the course")
 }
 
-fn with_page<T>(book: &Book, id: &str, seed: Option<u64>, look: impl FnOnce(&Page) -> T) -> T {
-    look(&Page {
-        book,
-        row: book.row(id).unwrap_or_else(|| panic!("no row {id}")),
-        given: &Given::default(),
-        seed,
-        marks: &Marks::default(),
-        known: &Known::default(),
-        names: Names {
-            phase: &|phase| format!("{phase:?}"),
-            part: &|part| format!("{part:?}"),
-            class: &|_| "",
-        },
-    })
+fn blocks<'a>(row: Row<'a>, kind: &'static str) -> impl Iterator<Item = Block<'a>> {
+    row.blocks().filter(move |block| block.kind == kind)
 }
 
-fn blocks<'a>(row: Row<'a>, kind: &'static str) -> impl Iterator<Item = (&'a Value, &'a str)> {
-    let of_kind = move |block: &'a Value| (name_of(block).0 == kind).then(|| (block, name_of(block).1));
-    row.blocks.iter().filter_map(of_kind)
-}
-
-fn own_inputs(block: &Value, seed: Option<u64>) -> Vec<Input> {
-    inputs(block, name_of(block).1, &Given::default(), seed)
+fn own_inputs(block: Block, seed: Option<u64>) -> Vec<Input> {
+    inputs(block, &Given::default(), seed)
 }
 
 #[test]
@@ -77,26 +62,46 @@ fn every_row_of_the_course_has_its_page_in_every_language() {
         let book = book(language);
         let pages: Vec<_> = book.rows().map(|row| row.id).collect();
         assert_eq!(pages, ROWS.lines().collect::<Vec<_>>(), "{language}");
-        let contents = book.contents("", &Marks::default());
-        for id in pages {
-            assert!(
-                contents.contains(&format!("href=\"#/course?row={id}\"")),
-                "{language} {id}"
-            );
-            let html = with_page(&book, id, None, |page| page.whole());
-            assert!(
-                !html.contains("<h2></h2>") && !html.contains("<h3><a"),
-                "{language} {id}: a title is missing"
-            );
-            assert!(
-                !html.contains(&book.word("no_result")),
-                "{language} {id}: a formula gives nothing"
-            );
-            assert!(
-                !html.contains("<th scope=\"row\"></th>"),
-                "{language} {id}: a label is missing"
-            );
+        for row in book.rows() {
+            assert!(!row.title().is_empty(), "{language} {}: a title is missing", row.id);
+            for block in row.blocks() {
+                let at = format!("{language} {} {}", row.id, block.name);
+                is_complete(block, &at);
+            }
         }
+    }
+}
+
+/// Checks that everything that a block shows is there.
+fn is_complete(block: Block, at: &str) {
+    match block.kind {
+        "text" => assert!(block.row.paragraphs(block.name).count() > 0, "{at}: no text"),
+        "figure" | "exercise" | "checklist" | "notes" | "quiz" | "table" | "sample" | "tree" | "link" => {
+            assert!(!block.title().is_empty(), "{at}: a title is missing");
+        }
+        kind => panic!("{at}: nothing draws a {kind}"),
+    }
+    let inputs = own_inputs(block, None);
+    let sheet = sheet(block, &inputs).unwrap_or_else(|e| panic!("{at}: a formula gives nothing: {e:?}"));
+    for line in lines(block, &inputs, &sheet) {
+        assert!(!line.label.is_empty(), "{at}: a label is missing");
+        assert!(!line.result.is_empty(), "{at}: {} has no result", line.name);
+    }
+    for case in cases(block, &inputs) {
+        assert!(!case.label.is_empty(), "{at}: the label of {} is missing", case.query);
+    }
+    for input in &inputs {
+        assert!(
+            !block.label(&input.name).is_empty(),
+            "{at}: the label of {} is missing",
+            input.name
+        );
+    }
+    for mut row in block.tuples("rows") {
+        assert!(
+            row.next().is_some_and(|head| !head.is_empty()),
+            "{at}: the head of a row is missing"
+        );
     }
 }
 
@@ -157,10 +162,10 @@ fn each_formula_gives_the_courses_figure_or_says_why_not() {
     let book = book("en");
     let mut compared = 0;
     for row in book.rows() {
-        for block in row.blocks {
-            let name = name_of(block).1;
+        for block in row.blocks() {
+            let name = block.name;
             let sheet = sheet(block, &own_inputs(block, None)).unwrap_or_else(|e| panic!("{} {name}: {e:?}", row.id));
-            for (line, result) in items(block.get("lines")).iter().zip(&sheet.lines) {
+            for (line, result) in block.line_data().iter().zip(&sheet.lines) {
                 let course = text(line, "course");
                 let unit_name = text(line, "unit");
                 assert!(Unit::named(unit_name).is_some(), "{} {name}: `{unit_name}`", row.id);
@@ -183,8 +188,8 @@ fn each_formula_gives_the_courses_figure_or_says_why_not() {
                     row.id, result.name
                 );
                 if slips {
-                    let why = row.paragraphs(&format!("{name}.gap")) + &row.paragraphs(&format!("{name}.end"));
-                    assert!(!why.is_empty(), "{} {name}: nothing says why", row.id);
+                    let mut why = block.paragraphs("gap").chain(block.paragraphs("end"));
+                    assert!(why.any(|text| !text.is_empty()), "{} {name}: nothing says why", row.id);
                 }
                 compared += 1;
             }
@@ -198,24 +203,19 @@ fn exercises_take_right_answers_and_answer_wrong_ones() {
     for language in LANGUAGES {
         let book = book(language);
         for row in book.rows() {
-            for (block, name) in blocks(row, "exercise") {
-                let place = row.place(name).expect("it is there");
-                assert!(
-                    row.list(&format!("{name}.hints")).len() >= 2,
-                    "{} has no hints in steps",
-                    row.id
-                );
+            for block in blocks(row, "exercise") {
+                let name = block.name;
+                assert!(block.texts("hints").len() >= 2, "{} has no hints in steps", row.id);
                 for seed in (0..24).map(Some).chain([None]) {
                     let inputs = own_inputs(block, seed);
                     let sheet = sheet(block, &inputs).expect("it is well formed");
-                    let ask = text(block, "ask");
+                    let ask = text(block.data, "ask");
                     let right = sheet.value(ask).and_then(|value| value.single()).expect("one number");
-                    let line = items(block.get("lines")).iter().find(|line| text(line, "name") == ask);
-                    let (unit, decimals) = line.map(shown_in).expect("the line that is asked");
+                    let (unit, decimals) = block.line_named(ask).map(shown_in).expect("the line that is asked");
                     let shown = amount(&right.into(), unit, decimals.max(2));
-                    let say = |typed: &str| with_page(&book, row.id, seed, |page| page.check(place, typed));
-                    let task = with_page(&book, row.id, seed, |page| page.results(place));
-                    assert!(!task.contains('{'), "{} {name}: {task}", row.id);
+                    let say = |typed: &str| check(block, &inputs, typed);
+                    let task = task(block, &inputs);
+                    assert!(!task.is_empty() && !task.contains('{'), "{} {name}: {task}", row.id);
                     assert!(right > 0.0, "{} {name} {seed:?}: {right}", row.id);
                     let comma = shown.replace(',', "").replace('.', ",");
                     for typed in [&shown, &comma] {
@@ -239,15 +239,13 @@ fn exercises_take_right_answers_and_answer_wrong_ones() {
 fn a_mistake_that_is_known_is_named() {
     let book = book("en");
     for row in book.rows() {
-        for (block, name) in blocks(row, "exercise") {
-            let sheet = sheet(block, &own_inputs(block, None)).expect("it is well formed");
-            let place = row.place(name).expect("it is there");
-            let line = items(block.get("lines"))
-                .iter()
-                .find(|line| text(line, "name") == text(block, "ask"));
+        for block in blocks(row, "exercise") {
+            let inputs = own_inputs(block, None);
+            let sheet = sheet(block, &inputs).expect("it is well formed");
+            let line = block.line_named(text(block.data, "ask"));
             let (unit, _) = line.map(shown_in).expect("the line that is asked");
-            let hints = row.list(&format!("{name}.slips"));
-            for (formula, hint) in items(block.get("slips")).iter().filter_map(Value::as_str).zip(hints) {
+            let slips = items(block.data.get("slips")).iter().filter_map(Value::as_str);
+            for (formula, hint) in slips.zip(block.texts("slips")) {
                 let value = sheet
                     .evaluate(formula)
                     .unwrap_or_else(|e| panic!("{} {formula}: {e:?}", row.id));
@@ -255,13 +253,13 @@ fn a_mistake_that_is_known_is_named() {
                     continue;
                 }
                 let typed = amount(&value, unit, 8);
-                let verdict = with_page(&book, row.id, None, |page| page.check(place, &typed));
-                let hint = super::html::inline(hint.as_str().expect("a text"));
+                let verdict = check(block, &inputs, &typed);
                 assert_eq!(
-                    (verdict.is_right, verdict.message),
+                    (verdict.is_right, verdict.message.as_str()),
                     (false, hint),
-                    "{} {name}: {typed}",
-                    row.id
+                    "{} {}: {typed}",
+                    row.id,
+                    block.name
                 );
             }
         }
@@ -278,24 +276,34 @@ fn links_and_trees_lead_somewhere() {
         assert!(of_row.is_empty() || book.row(of_row).is_some(), "{row}: {to}");
     };
     for row in book.rows() {
-        for (block, _) in blocks(row, "link") {
-            goes(row.id, text(block, "to"));
+        for block in blocks(row, "link") {
+            goes(row.id, text(block.data, "to"));
         }
-        for (block, name) in blocks(row, "tree") {
-            let nodes = block.get("nodes").and_then(Value::as_object).expect("nodes");
-            let mut seen = vec!["start"];
+        for block in blocks(row, "tree") {
+            let nodes = block.data.get("nodes").and_then(Value::as_object).expect("nodes");
+            let tree = Tree::of(block);
+            let mut seen = vec![START];
             let mut next = 0;
             while let Some(node) = seen.get(next).copied() {
-                match &nodes[node] {
-                    Value::String(to) => goes(row.id, to),
-                    to => seen.extend(items(Some(to)).iter().filter_map(Value::as_str)),
+                let at = format!("{} {} {node}", row.id, block.name);
+                assert!(!tree.words(node).is_empty(), "{at}: no words");
+                let choices = tree.choices(node);
+                match tree.address(node) {
+                    Some(to) => goes(row.id, to),
+                    None => assert!(!choices.is_empty(), "{at}: no way on"),
+                }
+                for choice in choices {
+                    assert!(!choice.words.is_empty(), "{at}: no words for {}", choice.to);
+                    assert_eq!(tree.answered(&[node, choice.to]), [(tree.words(node), choice.words)]);
+                    seen.push(choice.to);
                 }
                 next += 1;
             }
             assert!(
                 nodes.keys().all(|node| seen.contains(&node.as_str())),
-                "{} {name}: a node nobody reaches",
-                row.id
+                "{} {}: a node nobody reaches",
+                row.id,
+                block.name
             );
         }
     }
@@ -311,20 +319,16 @@ fn simulated(query: &str) -> Result<Summary, Refusal> {
     summary(&draft(query))
 }
 
-/// Cases of the course without duplicates, each with its measured bytes, if any.
-fn all_cases(book: &Book) -> Vec<(String, Option<u64>)> {
-    let mut all: Vec<(String, Option<u64>)> = Vec::new();
-    for row in book.rows() {
-        for block in row.blocks {
-            let inputs = own_inputs(block, None);
-            for case in items(block.get("cases")) {
-                let found = (
-                    cases::query(case, &inputs),
-                    case.get("measured").and_then(Value::as_u64),
-                );
-                if !all.contains(&found) {
-                    all.push(found);
-                }
+/// Setups of the course without duplicates.
+fn all_cases(book: &Book) -> Vec<Example<'_>> {
+    let mut all: Vec<Example> = Vec::new();
+    for block in book.rows().flat_map(Row::blocks) {
+        for case in cases(block, &own_inputs(block, None)) {
+            if !all
+                .iter()
+                .any(|known| (&known.query, known.measured) == (&case.query, case.measured))
+            {
+                all.push(case);
             }
         }
     }
@@ -333,7 +337,7 @@ fn all_cases(book: &Book) -> Vec<(String, Option<u64>)> {
 
 #[test]
 fn every_setup_of_the_course_is_simulated() {
-    for (query, _) in all_cases(&book("en")) {
+    for Example { query, .. } in all_cases(&book("en")) {
         let outcome = simulated(&query);
         let summary = outcome.unwrap_or_else(|refusal| panic!("{query}: {refusal:?}"));
         assert!(summary.card.is_ok(), "{query}: {:?}", summary.card);
@@ -354,7 +358,8 @@ const TOLERANCE: f64 = 0.015;
 
 #[test]
 fn every_measured_example_stands_beside_its_simulation() {
-    let cases = all_cases(&book("en"));
+    let book = book("en");
+    let cases = all_cases(&book);
     let settled: Vec<Value> = measurements("settled_fp16.jsonl");
     let mut shown = 0;
     for row in measurements("course.jsonl") {
@@ -375,8 +380,8 @@ fn every_measured_example_stands_beside_its_simulation() {
         };
         let found = cases
             .iter()
-            .find(|(query, bytes)| *bytes == Some(measured) && same(query));
-        let (query, _) = found.unwrap_or_else(|| panic!("no page shows {case}"));
+            .find(|case| case.measured == Some(Bytes::new(measured)) && same(&case.query));
+        let query = &found.unwrap_or_else(|| panic!("no page shows {case}")).query;
         shown += 1;
         let predicted = simulated(query).expect(query).figures.peak_allocated.get();
         let error = (predicted as f64 / measured as f64 - 1.0).abs();

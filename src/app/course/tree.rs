@@ -1,108 +1,60 @@
-//! Decision trees: the current question, and the whole tree as a diagram.
-
-use std::iter::once;
+//! Decision trees: questions that lead to questions, and at last to the address of a page.
 
 use serde_json::Value;
 
-use super::blocks::anchor;
-use super::book::{Book, Row, items};
-use super::html::inline;
+use super::book::{Block, items};
 
-/// A tree of a row's questions. Each node leads to one node per answer, or is the address of a page.
-struct Tree<'a> {
-    row: Row<'a>,
-    name: &'a str,
-    nodes: Option<&'a Value>,
-}
+/// Name of the first question.
+pub const START: &str = "start";
 
-/// Renders a decision tree after walking `path`, which includes the root.
-pub fn tree(book: &Book, row: Row, (block, name): (&Value, &str), path: &[&str]) -> String {
-    let nodes = block.get("nodes");
-    let tree = Tree { row, name, nodes };
-    let mut out = String::from("<ol class=\"course-path\">");
-    for pair in path.windows(2) {
-        let place = tree.next(pair[0]).position(|next| next == pair[1]);
-        let answer = tree.answer(pair[0], place.unwrap_or_default());
-        out += &format!("<li>{} <strong>{answer}</strong></li>", tree.words(pair[0]));
-    }
-    let last = path.last().copied().unwrap_or("start");
-    out += &format!("<li class=\"course-here\"><p>{}</p>", tree.words(last));
-    out += &tree.address(last).map_or_else(
-        || tree.answers(last),
-        |to| anchor("course-leaf", to, &book.word("go_there")),
-    );
-    out += "</li></ol>";
-    if path.len() > 1 {
-        out += &format!(
-            "<button type=\"button\" class=\"tool\" data-act=\"restart\">{}</button>",
-            book.word("restart")
-        );
-    }
-    out + "<ul class=\"course-tree\">" + &tree.branch(&["start"], "", path) + "</ul>"
+/// A decision tree of a block. Each node leads to one node per answer, or is the address of a page.
+#[derive(Debug, Clone, Copy)]
+pub struct Tree<'a>(Block<'a>);
+
+/// A choice at a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice<'a> {
+    /// Words of the answer.
+    pub words: &'a str,
+    /// Node that the answer leads to.
+    pub to: &'a str,
 }
 
 impl<'a> Tree<'a> {
-    fn node(&self, node: &str) -> Option<&'a Value> {
-        self.nodes?.get(node)
+    /// The tree of a block.
+    pub fn of(block: Block<'a>) -> Self {
+        Self(block)
     }
 
     /// Text of a node.
-    fn words(&self, node: &str) -> String {
-        self.row.line(&format!("{}.{node}", self.name))
+    pub fn words(self, node: &str) -> &'a str {
+        self.0.text(node)
     }
 
-    /// Nodes that it leads to.
-    fn next(&self, node: &str) -> impl Iterator<Item = &'a str> {
-        items(self.node(node)).iter().filter_map(Value::as_str)
+    /// Answers to a question, in order; none at a node that ends the tree.
+    pub fn choices(self, node: &str) -> Vec<Choice<'a>> {
+        let next = items(self.node(node)).iter().filter_map(Value::as_str);
+        let words = self.0.texts(&format!("{node}.to"));
+        let words = words.chain(std::iter::repeat(""));
+        next.zip(words).map(|(to, words)| Choice { words, to }).collect()
     }
 
-    /// Address of the page that it ends at.
-    fn address(&self, node: &str) -> Option<&'a str> {
+    /// Address of the page that a node ends at.
+    pub fn address(self, node: &str) -> Option<&'a str> {
         self.node(node).and_then(Value::as_str)
     }
 
-    /// Answer that leads to the child at this index.
-    fn answer(&self, node: &str, place: usize) -> String {
-        let answers = self.row.list(&format!("{}.{node}.to", self.name));
-        inline(answers.get(place).and_then(Value::as_str).unwrap_or_default())
+    /// Questions on the way along `path`, each with the answer that was given.
+    pub fn answered(self, path: &[&str]) -> Vec<(&'a str, &'a str)> {
+        let step = |pair: &[&str]| {
+            let choices = self.choices(pair[0]);
+            let choice = choices.iter().find(|choice| choice.to == pair[1]);
+            (self.words(pair[0]), choice.map_or("", |choice| choice.words))
+        };
+        path.windows(2).map(step).collect()
     }
 
-    /// Renders a button for each answer.
-    fn answers(&self, node: &str) -> String {
-        let button = |(place, to)| {
-            let answer = self.answer(node, place);
-            format!("<button type=\"button\" class=\"tool\" data-act=\"go\" data-to=\"{to}\">{answer}</button>")
-        };
-        self.next(node).enumerate().map(button).collect()
-    }
-
-    /// Renders the diagram below the last node of `way`, reached by `answer`; nodes on the walked path are marked.
-    fn branch(&self, way: &[&str], answer: &str, path: &[&str]) -> String {
-        let last = way.last().copied().unwrap_or_default();
-        let (on, here) = (path.starts_with(way), path == way);
-        let class = if on { " class=\"on-path\"" } else { "" };
-        let current = if here { " aria-current=\"step\"" } else { "" };
-        let led = if answer.is_empty() {
-            String::new()
-        } else {
-            format!("<b>{answer}</b> ")
-        };
-        let mut out = format!(
-            "<li{class}><button type=\"button\" data-act=\"go\" data-path=\"{}\"{current}>{led}{}</button>",
-            way.join(" "),
-            self.words(last)
-        );
-        let below: String = self
-            .next(last)
-            .enumerate()
-            .map(|(place, next)| {
-                let way: Vec<&str> = way.iter().copied().chain(once(next)).collect();
-                self.branch(&way, &self.answer(last, place), path)
-            })
-            .collect();
-        if !below.is_empty() {
-            out += &format!("<ul>{below}</ul>");
-        }
-        out + "</li>"
+    fn node(self, node: &str) -> Option<&'a Value> {
+        self.0.data.get("nodes")?.get(node)
     }
 }

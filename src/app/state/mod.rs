@@ -13,6 +13,7 @@ mod widget;
 
 pub use command::{command, recorded_command};
 pub use draft::Draft;
+pub use escape::quote;
 pub use form::{Form, named_counts, named_text, named_texts};
 pub use key::Key;
 pub use pins::Pins;

@@ -1,7 +1,5 @@
 //! Validates records and computes their IDs.
 
-use std::fmt;
-
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 use vramscope_benchmark::{Entry, Record, unknown_fields};
@@ -19,19 +17,13 @@ pub struct Checked {
 }
 
 /// Reason why a text is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub enum Refused {
     /// The text is not JSON, or nested more deeply than any record.
     NotJson(String),
     /// The JSON is not a record of a version that this program reads.
     NoRecord(String),
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::NotJson(why) | Self::NoRecord(why)) = self;
-        f.write_str(why)
-    }
 }
 
 impl Checked {
@@ -128,7 +120,7 @@ fn ambiguous(value: &serde_json::Value) -> Option<String> {
 /// Formats bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        use fmt::Write;
+        use std::fmt::Write;
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text

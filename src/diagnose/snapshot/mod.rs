@@ -11,8 +11,6 @@ mod summary;
 mod tests;
 mod what_if;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 pub use allocations::{Allocation, Allocations};
@@ -56,15 +54,22 @@ pub struct Settings {
 }
 
 /// Error for bytes that are not a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The input is not a pickle of plain data.
+    #[error("not a memory snapshot: {0}")]
     Pickle(PickleError),
     /// The pickle contains something else.
+    #[error(
+        "not a memory snapshot: the pickle has no `device_traces`; expected what torch.cuda.memory._dump_snapshot writes \
+         after torch.cuda.memory._record_memory_history"
+    )]
     NoTraces,
     /// There are more events than stored values, since one list occurs in many places.
+    #[error("not a memory snapshot: one list of events stands in many places")]
     Repeated,
     /// An event cannot be read.
+    #[error("not a memory snapshot: event {index} {fault}")]
     Event {
         /// Index among the events of its device, from 0.
         index: usize,
@@ -74,15 +79,19 @@ pub enum SnapshotError {
 }
 
 /// Fault of an event in a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventFault {
     /// The event is not a dictionary.
+    #[error("is not a dictionary")]
     NotDict,
     /// A key is missing, or its value has the wrong type.
+    #[error("has no `{0}` of the expected type")]
     Lacks(&'static str),
     /// The size exceeds the memory of any device.
+    #[error("has a size that no device holds")]
     TooLarge,
     /// PyTorch's allocator does not record this action.
+    #[error("has the unknown action `{0}`")]
     UnknownAction(String),
 }
 
@@ -91,31 +100,3 @@ impl From<PickleError> for SnapshotError {
         Self::Pickle(error)
     }
 }
-
-impl fmt::Display for SnapshotError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a memory snapshot: ")?;
-        match self {
-            Self::Pickle(error) => error.fmt(f),
-            Self::NoTraces => f.write_str(
-                "the pickle has no `device_traces`; expected what torch.cuda.memory._dump_snapshot writes after \
-                 torch.cuda.memory._record_memory_history",
-            ),
-            Self::Repeated => f.write_str("one list of events stands in many places"),
-            Self::Event { index, fault } => write!(f, "event {index} {fault}"),
-        }
-    }
-}
-
-impl fmt::Display for EventFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotDict => f.write_str("is not a dictionary"),
-            Self::Lacks(key) => write!(f, "has no `{key}` of the expected type"),
-            Self::TooLarge => f.write_str("has a size that no device holds"),
-            Self::UnknownAction(name) => write!(f, "has the unknown action `{name}`"),
-        }
-    }
-}
-
-impl std::error::Error for SnapshotError {}

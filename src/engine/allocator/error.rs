@@ -1,11 +1,14 @@
 //! The out-of-memory error.
 
-use std::fmt;
-
 use crate::units::Bytes;
 
 /// `torch.OutOfMemoryError`: nothing cached serves the request and nothing more may be reserved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "out of memory: tried to allocate {requested}, of {limit} that may be reserved {allocated} are allocated and {} are \
+     reserved but unallocated",
+    self.unallocated()
+)]
 pub struct OutOfMemory {
     /// Bytes asked of the driver; PyTorch prints them after "Tried to allocate".
     pub requested: Bytes,
@@ -23,18 +26,3 @@ impl OutOfMemory {
         self.reserved.saturating_sub(self.allocated)
     }
 }
-
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "out of memory: tried to allocate {}, of {} that may be reserved {} are allocated and {} are reserved but unallocated",
-            self.requested,
-            self.limit,
-            self.allocated,
-            self.unallocated(),
-        )
-    }
-}
-
-impl std::error::Error for OutOfMemory {}

@@ -1,7 +1,5 @@
 //! Recorded allocator events: `torch.cuda.memory._record_memory_history`.
 
-use std::fmt;
-
 use serde::Deserialize;
 
 use super::options::Options;
@@ -102,17 +100,8 @@ impl Trace {
 }
 
 /// Reason that a trace cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not an allocator trace: {0}; expected a JSON object with `events`, a list of [action, address, bytes, stream]"
+)]
 pub struct TraceError(String);
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "not an allocator trace: {}; expected a JSON object with `events`, a list of [action, address, bytes, stream]",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for TraceError {}

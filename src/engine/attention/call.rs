@@ -1,7 +1,5 @@
 //! One attention call: its sizes, its algorithms, and the calls that are refused.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
@@ -89,16 +87,9 @@ pub struct Call {
 }
 
 /// Reason that a call cannot run: the value given and the values allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Refused(pub String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// Limit on blocks of queries: each makes a dozen tensors.
 const MOST_BLOCKS: u64 = 8192;

@@ -1,21 +1,12 @@
 //! Finds a card by the name that a person or a driver gives it.
 
-use std::fmt;
-
 use super::Device;
 use crate::suggest::suggest;
 
 /// No card, or several, have the given name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct DeviceError(pub String);
-
-impl fmt::Display for DeviceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for DeviceError {}
 
 /// Words that people leave out of card names.
 const OPTIONAL: [&str; 8] = [

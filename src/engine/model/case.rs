@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::fmt;
 
 use super::Model;
 use crate::python_json;
@@ -25,16 +24,9 @@ pub struct Case {
 }
 
 /// Reason that a case could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct CaseError(pub String);
-
-impl fmt::Display for CaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for CaseError {}
 
 /// Keys of a case that describe the model's shape, not the setup.
 const SHAPE_KEYS: [&str; 3] = ["layers", "cross", "patch"];

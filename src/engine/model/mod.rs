@@ -14,8 +14,6 @@ mod positions;
 mod stages;
 mod takes;
 
-use std::fmt;
-
 use serde_json::{Map, Value};
 
 use crate::python_json;
@@ -42,16 +40,9 @@ pub struct Model {
 }
 
 /// Reason that a configuration cannot be simulated: the value given, the values allowed, and the next step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ModelError(pub String);
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ModelError {}
 
 impl Model {
     /// Reads a Hugging Face `config.json`. Unknown keys are ignored.

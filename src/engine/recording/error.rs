@@ -1,25 +1,32 @@
 //! Errors of reading or replaying a recording.
 
-use std::fmt;
-
 use super::fault::Fault;
 
 /// Least and greatest value of each size, by name.
 pub type Ranges = Vec<(String, [u64; 2])>;
 
 /// Error of reading or replaying a recording: the cause, its place, and a remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordingError {
     /// The file is empty, or not gzipped JSON lines.
+    #[error("this is not a recording: its first line is no header; make one with `vramscope record train.py`")]
     NotARecording,
     /// The version of the format is unknown.
+    #[error(
+        "the recording has format version {0}, and this program reads version 1; update VRAMscope, or record again \
+         with the recorder of this version"
+    )]
     Version(String),
     /// The last line is not `end`.
+    #[error(
+        "the recording is cut: it stops after line {lines} without its `end`; copy the whole file, or record again"
+    )]
     Cut {
         /// Number of lines present.
         lines: u64,
     },
     /// Reading or unpacking failed.
+    #[error("the recording cannot be unpacked beyond line {lines} ({why}); copy the whole file, or record again")]
     Unreadable {
         /// Number of lines read before the failure.
         lines: u64,
@@ -27,11 +34,13 @@ pub enum RecordingError {
         why: String,
     },
     /// The unpacked file exceeds the limit in bytes.
+    #[error("the recording unpacks to more than {} MiB, which no training step does; record fewer steps", .most >> 20)]
     TooLarge {
         /// Limit in bytes.
         most: u64,
     },
     /// A line does not follow the format.
+    #[error("line {number} of the recording {why}")]
     Line {
         /// Number of the line, from 1.
         number: u64,
@@ -39,8 +48,20 @@ pub enum RecordingError {
         why: String,
     },
     /// No step ran from its first to its last operation.
+    #[error(
+        "the recording holds no whole step; record at least one, to the end of its optimizer's update, or two to see \
+         what later ones hold"
+    )]
     NoStep,
     /// The recording was made for a card with other kernels.
+    #[error(
+        "the recording was made for {recorded} (compute capability {}.{}); a card of {}.{} runs other kernels, so \
+         record again with `--gpu` and its name",
+        .has[0],
+        .has[1],
+        .asked[0],
+        .asked[1]
+    )]
     OtherCard {
         /// Card of the recording.
         recorded: String,
@@ -50,12 +71,19 @@ pub enum RecordingError {
         asked: [u32; 2],
     },
     /// A setting of the allocator is not supported.
+    #[error("{0}")]
     Setting(String),
     /// The file covers all sizes, but a single run was requested.
+    #[error("this file tells all sizes, and one run is needed; name the recording of one size, which ends in .vram.gz")]
     AllSizes,
     /// The file covers all sizes, but has no structure.
+    #[error(
+        "the file holds no structure that several sizes share; record more sizes with `--vary`, so that one is left \
+         to check"
+    )]
     NoStructure,
     /// The requested size does not vary.
+    #[error("the recording has no size \"{asked}\"; it varies {known}")]
     UnknownSize {
         /// Name of the requested size.
         asked: String,
@@ -63,6 +91,7 @@ pub enum RecordingError {
         known: String,
     },
     /// No recorded structure is valid at the requested sizes.
+    #[error("{} {}: valid is {}; record it with `{command}`", uncovered(*.between), sizes(.asked), ranges(.valid))]
     OutOfRange {
         /// Requested sizes, by name.
         asked: Vec<(String, u64)>,
@@ -84,68 +113,11 @@ impl RecordingError {
     }
 }
 
-impl std::error::Error for RecordingError {}
-
-impl fmt::Display for RecordingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotARecording => f.write_str(
-                "this is not a recording: its first line is no header; make one with `vramscope record train.py`",
-            ),
-            Self::Version(version) => write!(
-                f,
-                "the recording has format version {version}, and this program reads version 1; update VRAMscope, or record \
-                 again with the recorder of this version"
-            ),
-            Self::Cut { lines } => write!(
-                f,
-                "the recording is cut: it stops after line {lines} without its `end`; copy the whole file, or record again"
-            ),
-            Self::Unreadable { lines, why } => write!(
-                f,
-                "the recording cannot be unpacked beyond line {lines} ({why}); copy the whole file, or record again"
-            ),
-            Self::TooLarge { most } => write!(
-                f,
-                "the recording unpacks to more than {} MiB, which no training step does; record fewer steps",
-                most >> 20
-            ),
-            Self::Line { number, why } => write!(f, "line {number} of the recording {why}"),
-            Self::NoStep => f.write_str(
-                "the recording holds no whole step; record at least one, to the end of its optimizer's update, or two to \
-                 see what later ones hold",
-            ),
-            Self::OtherCard { recorded, has, asked } => write!(
-                f,
-                "the recording was made for {recorded} (compute capability {}.{}); a card of {}.{} runs other kernels, so \
-                 record again with `--gpu` and its name",
-                has[0], has[1], asked[0], asked[1]
-            ),
-            Self::Setting(why) => f.write_str(why),
-            Self::AllSizes => f.write_str(
-                "this file tells all sizes, and one run is needed; name the recording of one size, which ends in .vram.gz",
-            ),
-            Self::NoStructure => f.write_str(
-                "the file holds no structure that several sizes share; record more sizes with `--vary`, so that one is left \
-                 to check",
-            ),
-            Self::UnknownSize { asked, known } => {
-                write!(f, "the recording has no size \"{asked}\"; it varies {known}")
-            }
-            Self::OutOfRange {
-                asked,
-                valid,
-                between,
-                command,
-            } => {
-                let why = match between {
-                    true => "steps of two structures were recorded around",
-                    false => "no recording tells",
-                };
-                let (asked, valid) = (sizes(asked), ranges(valid));
-                write!(f, "{why} {asked}: valid is {valid}; record it with `{command}`")
-            }
-        }
+/// Start of the message about sizes at which no structure is valid.
+const fn uncovered(between: bool) -> &'static str {
+    match between {
+        true => "steps of two structures were recorded around",
+        false => "no recording tells",
     }
 }
 

@@ -1,39 +1,30 @@
 //! Faults of single lines.
 
-use std::fmt;
-
 /// Fault of a line, displayed as the end of a sentence about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
     /// The line is not a JSON object of its type's form.
+    #[error("is not as the format says: {0}")]
     Json(String),
     /// The line uses an id that no earlier line declares.
+    #[error("uses {0} {1}, which no line before it declares")]
     Undeclared(&'static str, u64),
     /// The line declares an id that is not the next one.
+    #[error("declares {0} {1} where {2} comes next")]
     OutOfOrder(&'static str, u64, u64),
     /// The line uses or frees memory that was freed before.
+    #[error("uses storage {0} after it was freed")]
     Freed(u64),
     /// The line exceeds a limit.
+    #[error("has more {0} than a recording can hold")]
     TooMuch(&'static str),
     /// The number of strides differs from the number of dimensions.
+    #[error("has another number of strides than of extents")]
     Strides,
     /// The line ends a step or a phase that did not begin.
+    #[error("marks \"{0}\" where that cannot be")]
     Mark(String),
     /// The line comes after `end`, or is a second header.
+    #[error("stands where no such line can")]
     SourceLine,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Json(why) => write!(f, "is not as the format says: {why}"),
-            Self::Undeclared(what, id) => write!(f, "uses {what} {id}, which no line before it declares"),
-            Self::OutOfOrder(what, id, next) => write!(f, "declares {what} {id} where {next} comes next"),
-            Self::Freed(id) => write!(f, "uses storage {id} after it was freed"),
-            Self::TooMuch(what) => write!(f, "has more {what} than a recording can hold"),
-            Self::Strides => f.write_str("has another number of strides than of extents"),
-            Self::Mark(at) => write!(f, "marks \"{at}\" where that cannot be"),
-            Self::SourceLine => f.write_str("stands where no such line can"),
-        }
-    }
 }

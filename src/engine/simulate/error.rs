@@ -1,7 +1,6 @@
 //! Reasons that a setup cannot be simulated, with their English messages.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +9,16 @@ use crate::tape::Failure;
 
 /// Reason that a setup cannot be simulated. Its `Display` is English: the value given, the values allowed, and the next
 /// step. Frontends in other languages have texts of their own for each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum SimulateError {
     /// The model's configuration can be read, but its forward cannot be simulated.
+    #[error("the configuration of {model} is read, but this version does not simulate its forward")]
     NoForward {
         /// The model's name.
         model: String,
     },
     /// A number is too small or too large.
+    #[error("`{entry}` is {value}; it must be between {least} and {most}")]
     OutOfRange {
         /// The entry, by its name in a case.
         entry: Cow<'static, str>,
@@ -29,16 +30,19 @@ pub enum SimulateError {
         most: u64,
     },
     /// A dropout that is not a probability below 1.
+    #[error("`lora_dropout` is {given}; it is a probability below 1, such as 0.05")]
     Dropout {
         /// Value given.
         given: String,
     },
     /// Sizes of images, for a model that takes none beside text.
+    #[error("`image_sizes` are of images beside text, and {model} takes none; leave them out")]
     NoImages {
         /// The model's name.
         model: String,
     },
     /// Several sizes of images, for a model that takes one image.
+    #[error("`image_sizes` has {images} images, but {model} takes one for each sample")]
     OneImage {
         /// The model's name.
         model: String,
@@ -46,6 +50,12 @@ pub enum SimulateError {
         images: usize,
     },
     /// An image with sides that no photograph has.
+    #[error(
+        "`image_sizes` holds [{}, {}]; a side has 1 to {most} pixels, and the longer one at most 200 times the \
+         shorter",
+        .size[0],
+        .size[1]
+    )]
     ImageSize {
         /// Height and width (pixels).
         size: [u64; 2],
@@ -53,6 +63,7 @@ pub enum SimulateError {
         most: u64,
     },
     /// A patch grid that is not made of whole tokens.
+    #[error("`grid` is [{}, {}]; both are patches a side, multiples of {multiple} up to {most}", .grid[0], .grid[1])]
     Grid {
         /// Rows and columns of patches.
         grid: [u64; 2],
@@ -62,6 +73,10 @@ pub enum SimulateError {
         most: u64,
     },
     /// More patches than are simulated.
+    #[error(
+        "{samples} samples of {each} patches each are more than is simulated ({most} patches, {attentions} runs of \
+         attention in the vision tower); lower `batch`, `images` or `grid`"
+    )]
     Patches {
         /// Samples of the micro-batch.
         samples: u64,
@@ -73,6 +88,10 @@ pub enum SimulateError {
         attentions: u64,
     },
     /// The image tokens do not fit the sequence.
+    #[error(
+        "{images} images take {tokens} of the sequence's positions, but `seq` is {seq}; raise `seq` to at least \
+         {tokens} or lower `images`"
+    )]
     TooShort {
         /// Images of a sample.
         images: u64,
@@ -82,6 +101,10 @@ pub enum SimulateError {
         seq: u64,
     },
     /// The sequence is longer than the table of learned positions.
+    #[error(
+        "`seq` is {seq}, but the model has learned positions for {learned} tokens, and a run stops with an index \
+         error; set `seq` to {learned} or less"
+    )]
     BeyondPositions {
         /// Entries of the table.
         learned: u64,
@@ -89,26 +112,37 @@ pub enum SimulateError {
         seq: u64,
     },
     /// `flash_attention_2` cannot run.
+    #[error("`attn` is flash_attention_2, but {}; set `attn` to sdpa", .0.label())]
     NoFlash(NoFlash),
     /// Lengths of texts, for a model without text.
+    #[error("`lengths` are of texts, and {model} takes none; set `batch`")]
     NoText {
         /// The model's name.
         model: String,
     },
     /// A sample without a position.
+    #[error("`lengths` holds 0; each sample has at least one position")]
     EmptySample,
     /// A search for the batch size of a setup whose batch follows from lengths of samples.
+    #[error("`lengths` decide the batch; leave them out and set `seq` to the longest sample")]
     LengthsDecide,
     /// Samples of different lengths under `flash_attention_2`.
+    #[error("samples of different lengths are simulated for `attn` sdpa and eager, not flash_attention_2")]
     RaggedFlash,
     /// Packed samples of a model that takes images.
+    #[error("`packing` packed is simulated for models of text alone; {model} takes images too, use padded")]
     PackedImages {
         /// The model's name.
         model: String,
     },
     /// Packed samples in a run that keeps keys and values.
+    #[error(
+        "`packing` is packed, but with `use_cache` transformers does not tell packed samples apart; set `use_cache` \
+         to false"
+    )]
     PackedCache,
     /// The model lacks a part that the setup would freeze or train.
+    #[error("`freeze` does not fit {model}, which has no {}; use none", .missing.label())]
     Freeze {
         /// The model's name.
         model: String,
@@ -116,21 +150,25 @@ pub enum SimulateError {
         missing: Missing,
     },
     /// 4-bit weights outside language models.
+    #[error("`freeze` qlora is simulated for language models; {model} is none, use lora or none")]
     NotQuantised {
         /// The model's name.
         model: String,
     },
     /// Liger's forward of the model fails.
+    #[error("Liger 0.8.5's forward of {model} fails in transformers 5.17; set `loss` to full")]
     LigerFails {
         /// The model's name.
         model: String,
     },
     /// Liger does not know the model.
+    #[error("Liger has no fused linear cross-entropy for {model}; set `loss` to full")]
     NoLiger {
         /// The model's name.
         model: String,
     },
     /// Zero new tokens, or more than can be simulated.
+    #[error("{given} new tokens: generation is simulated for 1 to {most}")]
     NewTokens {
         /// Value given.
         given: u64,
@@ -138,15 +176,19 @@ pub enum SimulateError {
         most: u64,
     },
     /// The model generates no text.
+    #[error("{model} does not generate; take a decoder or a vision-language model")]
     NoGeneration {
         /// The model's name.
         model: String,
     },
     /// The run itself fails.
+    #[error("{0}")]
     Fails(Failure),
     /// The run needs more than the allocator's limit.
+    #[error("{0}")]
     OutOfMemory(String),
     /// The GPUs cannot share the run as the setup asks.
+    #[error("{0}")]
     Parallel(String),
 }
 
@@ -195,114 +237,6 @@ impl NoFlash {
         }
     }
 }
-
-impl fmt::Display for SimulateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoForward { model } => write!(
-                f,
-                "the configuration of {model} is read, but this version does not simulate its forward"
-            ),
-            Self::OutOfRange {
-                entry,
-                value,
-                least,
-                most,
-            } => write!(f, "`{entry}` is {value}; it must be between {least} and {most}"),
-            Self::Dropout { given } => write!(
-                f,
-                "`lora_dropout` is {given}; it is a probability below 1, such as 0.05"
-            ),
-            Self::NoImages { model } => write!(
-                f,
-                "`image_sizes` are of images beside text, and {model} takes none; leave them out"
-            ),
-            Self::OneImage { model, images } => write!(
-                f,
-                "`image_sizes` has {images} images, but {model} takes one for each sample"
-            ),
-            Self::ImageSize {
-                size: [height, width],
-                most,
-            } => write!(
-                f,
-                "`image_sizes` holds [{height}, {width}]; a side has 1 to {most} pixels, and the longer one at most 200 times \
-                 the shorter"
-            ),
-            Self::Grid {
-                grid: [rows, columns],
-                multiple,
-                most,
-            } => write!(
-                f,
-                "`grid` is [{rows}, {columns}]; both are patches a side, multiples of {multiple} up to {most}"
-            ),
-            Self::Patches {
-                samples,
-                each,
-                most,
-                attentions,
-            } => write!(
-                f,
-                "{samples} samples of {each} patches each are more than is simulated ({most} patches, {attentions} runs of \
-                 attention in the vision tower); lower `batch`, `images` or `grid`"
-            ),
-            Self::TooShort { images, tokens, seq } => write!(
-                f,
-                "{images} images take {tokens} of the sequence's positions, but `seq` is {seq}; raise `seq` to at least \
-                 {tokens} or lower `images`"
-            ),
-            Self::BeyondPositions { learned, seq } => write!(
-                f,
-                "`seq` is {seq}, but the model has learned positions for {learned} tokens, and a run stops with an index \
-                 error; set `seq` to {learned} or less"
-            ),
-            Self::NoFlash(why) => write!(f, "`attn` is flash_attention_2, but {}; set `attn` to sdpa", why.label()),
-            Self::NoText { model } => write!(f, "`lengths` are of texts, and {model} takes none; set `batch`"),
-            Self::EmptySample => f.write_str("`lengths` holds 0; each sample has at least one position"),
-            Self::LengthsDecide => {
-                f.write_str("`lengths` decide the batch; leave them out and set `seq` to the longest sample")
-            }
-            Self::RaggedFlash => f.write_str(
-                "samples of different lengths are simulated for `attn` sdpa and eager, not flash_attention_2",
-            ),
-            Self::PackedImages { model } => write!(
-                f,
-                "`packing` packed is simulated for models of text alone; {model} takes images too, use padded"
-            ),
-            Self::PackedCache => f.write_str(
-                "`packing` is packed, but with `use_cache` transformers does not tell packed samples apart; set `use_cache` \
-                 to false",
-            ),
-            Self::Freeze { model, missing } => {
-                write!(f, "`freeze` does not fit {model}, which has no {}; use none", missing.label())
-            }
-            Self::NotQuantised { model } => write!(
-                f,
-                "`freeze` qlora is simulated for language models; {model} is none, use lora or none"
-            ),
-            Self::LigerFails { model } => write!(
-                f,
-                "Liger 0.8.5's forward of {model} fails in transformers 5.17; set `loss` to full"
-            ),
-            Self::NoLiger { model } => write!(
-                f,
-                "Liger has no fused linear cross-entropy for {model}; set `loss` to full"
-            ),
-            Self::NewTokens { given, most } => {
-                write!(f, "{given} new tokens: generation is simulated for 1 to {most}")
-            }
-            Self::NoGeneration { model } => write!(
-                f,
-                "{model} does not generate; take a decoder or a vision-language model"
-            ),
-            Self::Fails(failure) => failure.fmt(f),
-            Self::OutOfMemory(why) | Self::Parallel(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for SimulateError {}
 
 impl From<OutOfMemory> for SimulateError {
     fn from(why: OutOfMemory) -> Self {

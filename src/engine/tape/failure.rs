@@ -1,17 +1,17 @@
 //! Errors that a run itself would raise, other than running out of memory.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::dtype::DType;
 
 /// An error that the run itself would raise, other than running out of memory: the failure and the next step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Failure {
     /// The loss depends on no trained parameter.
+    #[error("nothing that is trained leads to the loss: it has no gradient")]
     NoGradient,
     /// No linear map has a name that the adapters target.
+    #[error("`lora_targets` is {targets}, but no linear map of {model} has such a name; use projections or all-linear")]
     NoTargets {
         /// Targets asked for.
         targets: String,
@@ -19,8 +19,16 @@ pub enum Failure {
         model: String,
     },
     /// FlashAttention has no kernel for fp32.
+    #[error("FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention")]
     FlashInFp32,
     /// SmolVLM merges image features of one type into embeddings of another.
+    #[error(
+        "SmolVLM does not train under autocast: transformers 5.17 puts image features in {} among embeddings in {} \
+         (`inputs_merger`), which PyTorch refuses (\"Index put requires the source and destination dtypes match\"); \
+         take precision bf16 or fp32",
+        .features.name(),
+        .embeddings.name()
+    )]
     SmolVlmUnderAutocast {
         /// Type of the image features.
         features: DType,
@@ -28,8 +36,18 @@ pub enum Failure {
         embeddings: DType,
     },
     /// LLaVA-NeXT cannot arrange the class token of a CLIP tower in a grid.
+    #[error(
+        "LLaVA-NeXT does not run with `vision_feature_select_strategy` \"full\" and a CLIP tower: \
+         `pack_image_features` cannot lay the class token out in a grid; take \"default\""
+    )]
     LlavaNextFull,
     /// An operation does not take tensors of these shapes.
+    #[error(
+        "the configuration does not run: in {}, {operation} does not fit shapes {}; transformers would stop there \
+         too, so set the sizes of this part to match",
+        place(.layer),
+        listed(.shapes)
+    )]
     Shapes {
         /// Dotted path of the module that runs it.
         layer: String,
@@ -39,6 +57,11 @@ pub enum Failure {
         shapes: Vec<Vec<u64>>,
     },
     /// A tensor has more than 16 TiB.
+    #[error(
+        "in {}, {tensor} makes a tensor of shape {shape:?}, more than 16 TiB, which no GPU holds; lower `batch`, \
+         `seq` or the sizes of the configuration",
+        place(.layer)
+    )]
     TooLarge {
         /// Dotted path of the module that makes it.
         layer: String,
@@ -49,51 +72,13 @@ pub enum Failure {
     },
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoGradient => f.write_str("nothing that is trained leads to the loss: it has no gradient"),
-            Self::NoTargets { targets, model } => write!(
-                f,
-                "`lora_targets` is {targets}, but no linear map of {model} has such a name; use projections or all-linear"
-            ),
-            Self::FlashInFp32 => {
-                f.write_str("FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention")
-            }
-            Self::SmolVlmUnderAutocast { features, embeddings } => write!(
-                f,
-                "SmolVLM does not train under autocast: transformers 5.17 puts image features in {} among embeddings in {} \
-                 (`inputs_merger`), which PyTorch refuses (\"Index put requires the source and destination dtypes \
-                 match\"); take precision bf16 or fp32",
-                features.name(),
-                embeddings.name()
-            ),
-            Self::Shapes {
-                layer,
-                operation,
-                shapes,
-            } => {
-                let shapes: Vec<String> = shapes.iter().map(|shape| format!("{shape:?}")).collect();
-                let layer = if layer.is_empty() { "the model" } else { layer };
-                write!(
-                    f,
-                    "the configuration does not run: in {layer}, {operation} does not fit shapes {}; transformers would stop \
-                     there too, so set the sizes of this part to match",
-                    shapes.join(" and ")
-                )
-            }
-            Self::TooLarge { layer, tensor, shape } => {
-                let layer = if layer.is_empty() { "the model" } else { layer };
-                write!(
-                    f,
-                    "in {layer}, {tensor} makes a tensor of shape {shape:?}, more than 16 TiB, which no GPU holds; lower \
-                     `batch`, `seq` or the sizes of the configuration"
-                )
-            }
-            Self::LlavaNextFull => f.write_str(
-                "LLaVA-NeXT does not run with `vision_feature_select_strategy` \"full\" and a CLIP tower: \
-                 `pack_image_features` cannot lay the class token out in a grid; take \"default\"",
-            ),
-        }
-    }
+/// Dotted path of a module; the root module has none.
+fn place(layer: &str) -> &str {
+    if layer.is_empty() { "the model" } else { layer }
+}
+
+/// Shapes joined for a sentence.
+fn listed(shapes: &[Vec<u64>]) -> String {
+    let shapes: Vec<String> = shapes.iter().map(|shape| format!("{shape:?}")).collect();
+    shapes.join(" and ")
 }

@@ -1,7 +1,5 @@
 //! The search space: settings that may change, and their values.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::distance::learned_less;
@@ -132,23 +130,16 @@ pub struct Space {
 }
 
 /// Error for a number of samples that no micro-batch divides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error(
+    "no micro-batch makes up {samples} samples a step on {gpus} GPUs in at most {MOST_ACCUMULATED} accumulated ones; \
+     change the samples, the GPUs, or the micro-batch where it stays as it is"
+)]
 pub struct NoBatch {
     /// Samples per step over all GPUs.
     pub samples: u64,
     /// Number of GPUs.
     pub gpus: u64,
-}
-
-impl fmt::Display for NoBatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { samples, gpus } = self;
-        write!(
-            f,
-            "no micro-batch makes up {samples} samples a step on {gpus} GPUs in at most {MOST_ACCUMULATED} accumulated \
-             ones; change the samples, the GPUs, or the micro-batch where it stays as it is"
-        )
-    }
 }
 
 /// Largest number of micro-batches per step, the limit of [`simulate`](vramscope_engine::simulate()).

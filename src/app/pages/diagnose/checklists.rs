@@ -1,7 +1,5 @@
 //! The course's checklists: evidence ticks items automatically, the user ticks the rest.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -9,7 +7,7 @@ use super::answer_data::Check;
 use super::reader::Reader;
 use crate::course::{Book, Marks};
 use crate::i18n::{Locale, t, use_i18n};
-use crate::pages::course::{KEPT, load};
+use crate::pages::course::{KEPT, load, marked};
 use crate::part::part;
 use crate::shell::preferences;
 
@@ -21,7 +19,7 @@ const ROWS: [&str; 3] = ["9.diagnose", "9.lists", "11.lists"];
 pub fn Checklists() -> impl IntoView {
     let i18n = use_i18n();
     let open = RwSignal::new(false);
-    let book = RwSignal::new(None::<Arc<Book>>);
+    let book = RwSignal::new(None::<&'static Book>);
     let wanted = StoredValue::new(None::<Locale>);
     let marks = RwSignal::new(Marks::read(&preferences::read(KEPT).unwrap_or_default()));
     Effect::new(move || {
@@ -33,7 +31,7 @@ pub fn Checklists() -> impl IntoView {
         spawn_local(async move {
             let read = load(locale).await;
             if wanted.try_get_value().flatten() == Some(locale) {
-                book.set(read.map(Arc::new));
+                book.set(read);
             }
         });
     });
@@ -45,20 +43,20 @@ pub fn Checklists() -> impl IntoView {
             .map(|row| {
                 let lists: Vec<_> = row
                     .checklists()
-                    .map(|name| {
-                        let items: Vec<_> = row
-                            .checklist(name)
-                            .map(|(tick, html)| view! { <ChecklistItem tick html marks /> })
+                    .map(|list| {
+                        let items: Vec<_> = list
+                            .checks()
+                            .map(|(tick, words)| view! { <ChecklistItem tick words marks /> })
                             .collect();
                         view! {
-                            <h4 inner_html=row.line(name)></h4>
+                            <h4>{marked(list.title())}</h4>
                             <ul class="course-checklist">{items}</ul>
                         }
                     })
                     .collect();
                 view! {
                     <section class="diagnose-list">
-                        <h3><a href=format!("#/course?row={}", row.id) inner_html=row.title()></a></h3>
+                        <h3><a href=format!("#/course?row={}", row.id)>{row.title()}</a></h3>
                         {lists}
                     </section>
                 }
@@ -81,7 +79,7 @@ pub fn Checklists() -> impl IntoView {
 
 /// A checklist item, ticked by the evidence or by hand.
 #[component]
-fn ChecklistItem(tick: String, html: String, marks: RwSignal<Marks>) -> impl IntoView {
+fn ChecklistItem(tick: String, words: &'static str, marks: RwSignal<Marks>) -> impl IntoView {
     let reader = Reader::get();
     let name = tick.clone();
     let check = Memo::new(move |_| {
@@ -118,7 +116,7 @@ fn ChecklistItem(tick: String, html: String, marks: RwSignal<Marks>) -> impl Int
                     prop:disabled=is_told
                     on:change:target=move |event| set(event.target().checked())
                 />
-                <span><span inner_html=html></span>{said}</span>
+                <span><span>{marked(words)}</span>{said}</span>
             </label>
         </li>
     }

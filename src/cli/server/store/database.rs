@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyPool, Executor};
 
@@ -104,11 +105,9 @@ async fn sqlite_pool(connections: u32, options: &AnyConnectOptions) -> Result<An
 }
 
 fn sqlite(path: &Path) -> Result<AnyConnectOptions, sqlx::Error> {
-    let escape = |c: char| match c {
-        '%' | '?' | '#' => format!("%{:02X}", u32::from(c)),
-        _ => c.to_string(),
-    };
-    let path: String = path.to_string_lossy().chars().map(escape).collect();
+    const DELIMITERS: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
+    let path = path.to_string_lossy();
+    let path = utf8_percent_encode(&path, DELIMITERS);
     AnyConnectOptions::from_str(&format!("sqlite://{path}?mode=rwc"))
 }
 

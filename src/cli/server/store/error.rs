@@ -1,26 +1,15 @@
 //! Errors of the database.
 
-use std::fmt;
-
 /// Error of the database; nothing was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full.
+    #[error("the database is full: {0}")]
     Full(String),
     /// The database cannot be reached, is busy, or failed.
+    #[error("the database does not answer: {0}")]
     Unavailable(String),
 }
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full(why) => write!(f, "the database is full: {why}"),
-            Self::Unavailable(why) => write!(f, "the database does not answer: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}
 
 /// SQLite's SQLITE_FULL, and SQLITE_IOERR_WRITE, which a limit on the file size causes.
 const SQLITE_FULL: [&str; 2] = ["13", "778"];
