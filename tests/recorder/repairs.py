@@ -272,8 +272,15 @@ def _ovis2(c: Any) -> None:
 
 @configures("qwen2_vl")
 def _qwen2_vl(c: Any) -> None:
-    """The vision part's output is not as wide as the default text part."""
-    c.vision_config.hidden_size = c.text_config.hidden_size
+    """The vision part's output is not as wide as the default text part.
+
+    Before transformers 5.9 its rotary embeddings have no sections by default, and the model raises.
+    """
+    text = c.text_config
+    c.vision_config.hidden_size = text.hidden_size
+    name = "rope_parameters" if hasattr(text, "rope_parameters") else "rope_scaling"
+    known = getattr(text, name) or {"rope_type": "default"}
+    setattr(text, name, {**known, "mrope_section": known.get("mrope_section", [16, 24, 24])})
 
 
 @configures("qwen2_5_omni_thinker")
@@ -362,6 +369,8 @@ def _pix2struct_images(m: Making) -> dict[str, torch.Tensor]:
     return dict(flattened_patches=patches, attention_mask=torch.ones(m.batch, 512, device="cuda"))
 
 
+# Text alone, as it was measured: `image_patches`, which transformers 5.24 calls `pixel_values`, were not given.
+IMAGES |= {"fuyu": lambda m: {}}
 IMAGES |= dict.fromkeys(("idefics", "idefics2", "idefics3", "smolvlm"), _tiles(1))
 IMAGES |= dict.fromkeys(("llava_next", "llava_next_video", "llava_onevision", "granite4_vision"), _halves)
 IMAGES |= dict.fromkeys(("paddleocr_vl", "kimi_k25"), _patches)

@@ -210,7 +210,8 @@ def properties(card: Card) -> types.SimpleNamespace:
 
 def install(recorder: Recorder, card: Card, patches: Patches) -> None:
     """Makes `torch.cuda` and `torch.accelerator` answer for this card."""
-    torch._C._ensureCUDADeviceGuardSet()
+    # Absent before PyTorch 2.10, which does without.
+    getattr(torch._C, "_ensureCUDADeviceGuardSet", nothing)()
     cuda = torch.cuda
     questions = QUESTIONS
     questions.recorder, questions.count = recorder, 0
