@@ -79,11 +79,11 @@ fn other_processes_hold_the_card() {
 }
 
 /// The log of row 9.8.
-const LEAK: &str = "Action 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB\nStep 300: GPU memory 18.9 GB\nStep 400: GPU memory 19.4 GB\nStep 500: GPU memory 20.1 GB\nStep 600: GPU memory 20.9 GB\nStep 700: GPU memory 21.8 GB\nStep 800: GPU memory 22.9 GB\nStep 900: GPU memory 24.2 GB\n";
+const LEAK: &str = "Step 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB\nStep 300: GPU memory 18.9 GB\nStep 400: GPU memory 19.4 GB\nStep 500: GPU memory 20.1 GB\nStep 600: GPU memory 20.9 GB\nStep 700: GPU memory 21.8 GB\nStep 800: GPU memory 22.9 GB\nStep 900: GPU memory 24.2 GB\n";
 
 #[test]
 fn a_leak_accelerates() {
-    let findings = of(&format!("{LEAK}Action 1000: RuntimeError: CUDA out of memory\n"));
+    let findings = of(&format!("{LEAK}Step 1000: RuntimeError: CUDA out of memory\n"));
     let leak = &findings[0];
     assert_eq!(leak.confidence, Confidence::Cause);
     let Cause::Leak(growth) = &leak.cause else {

@@ -20,15 +20,15 @@ fn first(text: &str) -> Vec<(u64, f64)> {
 #[test]
 fn every_usual_way_of_writing_memory_is_read() {
     for text in [
-        "Action 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB",
+        "Step 100: GPU memory 18.2 GB\nStep 200: GPU memory 18.5 GB",
         "step 100 | loss 2.31 | mem 18.2GB\nstep 200 | loss 2.30 | mem 18.5GB",
         "[2024-01-01 10:00:00] iteration 100/ 5000 | memory (MB): 18636.8 | x\n[2024-01-01 10:01:00] iteration 200/ 5000 | memory (MB): 18944 | x",
         "{'loss': 2.31, 'grad_norm': 1.5, 'memory(GiB)': 18.2, 'global_step': 100}\n{'loss': 2.3, 'grad_norm': 1.4, 'memory(GiB)': 18.5, 'global_step': 200}",
         "Epoch 0:  10%|█         | 100/1000 [00:10<01:30, 10.00it/s, v_num=0, loss=2.3, gpu_mem=18.2]\nEpoch 0:  20%|██        | 200/1000 [00:20<01:20, 10.00it/s, v_num=0, loss=2.3, gpu_mem=18.5]",
         "100/1000 [00:10<01:30, 9.9it/s, mem=18.2G]\n200/1000 [00:20<01:30, 9.9it/s, mem=18.5G]",
         "step: 100  18.2 GB\nstep: 200  18.5 GB",
-        "Action 100, Allocated: 18.2/24.0 GB\nStep 200, Allocated: 18.5/24.0 GB",
-        "Action=100 max_mem: 18637M\nStep=200 max_mem: 18944M",
+        "Step 100, Allocated: 18.2/24.0 GB\nStep 200, Allocated: 18.5/24.0 GB",
+        "Step=100 max_mem: 18637M\nStep=200 max_mem: 18944M",
         "step 100: torch.cuda.memory_allocated() = 19542101197\nstep 200: torch.cuda.memory_allocated() = 19864223744",
     ] {
         assert_eq!(first(text), [(100, 18.2), (200, 18.5)], "{text}");

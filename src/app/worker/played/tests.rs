@@ -197,8 +197,8 @@ fn the_largest_batch_is_what_the_engine_finds() {
         };
         let wanted = largest_recorded(&all, (0, &[3, 512]), limits).expect("it is valid");
         assert_eq!((found.batch, found.limit), (wanted.value.unwrap_or_default(), limit));
+        assert_eq!(found.stop.is_some(), found.batch < 4, "{found:?}");
         let recorded = found.recorded.expect("it is of a recording");
         assert_eq!((recorded.range, recorded.command), (wanted.range, wanted.beyond));
-        assert_eq!(found.stop.is_some(), found.batch < 4, "{found:?}");
     }
 }
