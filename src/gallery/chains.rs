@@ -9,7 +9,7 @@ const CLOSE: i64 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference {
     /// So much older than the newest storage.
-    Near(i64),
+    Recent(i64),
     /// So much after the last older one that was named: what forward saves, backward takes back in order.
     Far(i64),
     /// So much after the last parameter that was named: layers take theirs in order.
@@ -34,7 +34,7 @@ impl Chains {
         if self.parameters.contains(&storage) {
             Reference::Parameter(step(&mut self.parameter, storage))
         } else if age < CLOSE {
-            Reference::Near(age)
+            Reference::Recent(age)
         } else {
             Reference::Far(step(&mut self.far, storage))
         }
@@ -43,7 +43,7 @@ impl Chains {
     /// The storage of a packed line's reference; none if there can be none of that number.
     pub fn unpack(&mut self, reference: Reference) -> Option<i64> {
         let storage = match reference {
-            Reference::Near(age) => self.newest.checked_sub(age)?,
+            Reference::Recent(age) => self.newest.checked_sub(age)?,
             Reference::Far(by) => advance(&mut self.far, by)?,
             Reference::Parameter(by) => advance(&mut self.parameter, by)?,
         };

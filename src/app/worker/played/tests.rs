@@ -1,5 +1,7 @@
 //! Tests of recordings in the host: replays, single changes, and the largest batch.
 
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
 use std::fs::File;
 use std::io::Read;
 use std::rc::Rc;
