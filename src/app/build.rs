@@ -21,6 +21,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Subjects whose phrases are found by the names of what is declared: entries, their values, and routes.
+const FOUND_BY_NAME: [&str; 4] = ["choice", "help", "nav", "setup"];
+
 /// Generates a module per subject with a place per phrase; a phrase with placeholders becomes a type that names them.
 fn code(phrases: &[Phrase]) -> String {
     let mut code = format!("pub const COUNT: usize = {};\n", phrases.len());
@@ -29,7 +32,16 @@ fn code(phrases: &[Phrase]) -> String {
         if phrase.subject != subject {
             code += if subject.is_empty() { "" } else { "}\n" };
             subject = &phrase.subject;
-            code += &format!("#[allow(unused_imports)] pub mod {subject} {{ use super::*;\n");
+            let is_found = FOUND_BY_NAME.contains(&subject);
+            let unused = if is_found {
+                "unused_imports, dead_code"
+            } else {
+                "unused_imports"
+            };
+            code += &format!("#[allow({unused})] pub mod {subject} {{ use super::*;\n");
+            if is_found {
+                code += &search(&phrases[place..], place);
+            }
         }
         let (key, gaps) = (&phrase.key, &phrase.gaps);
         if gaps.is_empty() {
@@ -46,4 +58,16 @@ fn code(phrases: &[Phrase]) -> String {
         );
     }
     code + "}\n"
+}
+
+/// Generates a function that finds a phrase of a subject by its key. The phrases of a subject are sorted and lie in a row.
+fn search(phrases: &[Phrase], first: usize) -> String {
+    let subject = &phrases[0].subject;
+    let keys: Vec<&str> = phrases
+        .iter()
+        .take_while(|phrase| phrase.subject == *subject)
+        .map(|phrase| phrase.key.as_str())
+        .collect();
+    // Phrases are constants, whose names no variable of the function may have.
+    format!("pub fn named(_key: &str) -> Option<PhraseIndex> {{ super::found(_key, &{keys:?}, {first}) }}\n")
 }

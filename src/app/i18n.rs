@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 
+pub use crate::languages::Locale;
 use crate::part::{Text, text};
 
 /// Phrases by subject and key.
@@ -18,13 +19,18 @@ use crate::part::{Text, text};
     reason = "names of phrases"
 )]
 pub mod phrases {
-    use super::{Filled, PhraseIndex};
+    use super::{Filled, PhraseIndex, found};
     include!(concat!(env!("OUT_DIR"), "/phrases.rs"));
 }
 
 /// Index of a phrase.
 #[derive(Debug, Clone, Copy)]
 pub struct PhraseIndex(usize);
+
+/// Finds a phrase among the sorted keys of its subject, the first of which is at `first`.
+fn found(key: &str, keys: &[&str], first: usize) -> Option<PhraseIndex> {
+    keys.binary_search(&key).ok().map(|at| PhraseIndex(first + at))
+}
 
 /// A phrase with values for its placeholders.
 pub trait Filled<T> {
@@ -40,46 +46,6 @@ extern "C" {
     /// Fetches the phrases of a language, one per line; defined in `src/app/js/boot.js`.
     #[wasm_bindgen(js_namespace = vramscope, js_name = phrases)]
     fn fetch(language: &str) -> js_sys::Promise;
-}
-
-/// A language of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Locale {
-    /// English.
-    #[default]
-    En,
-    /// Simplified Chinese, as in mainland China.
-    ZhCn,
-    /// Traditional Chinese, as in Taiwan.
-    ZhTw,
-}
-
-impl Locale {
-    /// All languages, in the order of the menu.
-    pub const ALL: [Self; 3] = [Self::En, Self::ZhCn, Self::ZhTw];
-
-    /// BCP 47 tag of the language.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::En => "en",
-            Self::ZhCn => "zh-CN",
-            Self::ZhTw => "zh-TW",
-        }
-    }
-
-    /// Name of the language in that language.
-    pub const fn own_name(self) -> &'static str {
-        match self {
-            Self::En => "English",
-            Self::ZhCn => "简体中文",
-            Self::ZhTw => "繁體中文",
-        }
-    }
-
-    /// Finds a language by its tag.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|locale| locale.as_str() == name)
-    }
 }
 
 /// A language with its phrases loaded.

@@ -12,6 +12,7 @@ use wasm_split_helpers::SplitLoaderError;
 
 use crate::i18n::{t, use_i18n};
 use crate::part::part;
+use crate::state::Route;
 
 /// A part of a chunk, or an error where the chunk could not be fetched. The browser's console says why.
 pub type Fetched<T> = Result<T, SplitLoaderError>;
@@ -32,18 +33,8 @@ pub fn install(loader: Loader) {
 /// A page, or a part of one, that has a chunk of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lazy {
-    /// The page `/attention`.
-    Attention,
-    /// The page `/benchmarks`.
-    Benchmarks,
-    /// The page `/course`.
-    Course,
-    /// The page `/diagnose`.
-    Diagnose,
-    /// The page `/recorded`.
-    Recorded,
-    /// The page `/recommend`.
-    Recommend,
+    /// The page of a route.
+    Page(Route),
     /// Setups side by side.
     Compare,
     /// Explanation of a number.
@@ -56,9 +47,9 @@ pub enum Lazy {
 
 /// A page, as soon as its chunk is there.
 #[component]
-pub fn LazyPage(of: Lazy) -> impl IntoView {
+pub fn LazyPage(of: Route) -> impl IntoView {
     let i18n = use_i18n();
-    let (fetched, fetch) = follow(of);
+    let (fetched, fetch) = follow(Lazy::Page(of));
     part(move || {
         Some(match fetched.get() {
             None => view! {

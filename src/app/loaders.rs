@@ -11,25 +11,15 @@ use vramscope_engine::model::LazyModels;
 use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
-use crate::pages::attention::AttentionPage;
-use crate::pages::benchmarks::BenchmarksPage;
-use crate::pages::course::CoursePage;
-use crate::pages::diagnose::DiagnosePage;
+use crate::pages;
 use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
-use crate::pages::plans::PlansPage;
-use crate::pages::recorded::RecordedPage;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
 use crate::worker::{Recorder, begin_time, recorder};
 
 /// Fetches the chunk of a part of the page, unless it is there.
 pub fn part(of: Lazy) -> Fetch<MakeView> {
     match of {
-        Lazy::Attention => Box::pin(attention()),
-        Lazy::Benchmarks => Box::pin(benchmarks()),
-        Lazy::Course => Box::pin(course()),
-        Lazy::Diagnose => Box::pin(diagnose()),
-        Lazy::Recorded => Box::pin(recorded()),
-        Lazy::Recommend => Box::pin(recommend()),
+        Lazy::Page(route) => pages::load(route),
         Lazy::Compare => Box::pin(compare()),
         Lazy::Explanation => Box::pin(explanation()),
         Lazy::Sweep => Box::pin(sweep()),
@@ -57,36 +47,6 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
         }
         Some(here)
     })
-}
-
-#[wasm_split(attention, fallible)]
-fn attention() -> Fetched<MakeView> {
-    Ok(|| view! { <AttentionPage /> }.into_any())
-}
-
-#[wasm_split(benchmarks, fallible)]
-fn benchmarks() -> Fetched<MakeView> {
-    Ok(|| view! { <BenchmarksPage /> }.into_any())
-}
-
-#[wasm_split(course, fallible)]
-fn course() -> Fetched<MakeView> {
-    Ok(|| view! { <CoursePage /> }.into_any())
-}
-
-#[wasm_split(diagnose, fallible)]
-fn diagnose() -> Fetched<MakeView> {
-    Ok(|| view! { <DiagnosePage /> }.into_any())
-}
-
-#[wasm_split(recorded, fallible)]
-fn recorded() -> Fetched<MakeView> {
-    Ok(|| view! { <RecordedPage /> }.into_any())
-}
-
-#[wasm_split(recommend, fallible)]
-fn recommend() -> Fetched<MakeView> {
-    Ok(|| view! { <PlansPage /> }.into_any())
 }
 
 #[wasm_split(plan, fallible)]

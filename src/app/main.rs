@@ -16,6 +16,7 @@ mod fetched;
 mod frame;
 #[cfg(target_arch = "wasm32")]
 mod i18n;
+mod languages;
 #[cfg(target_arch = "wasm32")]
 mod lazy;
 #[cfg(target_arch = "wasm32")]

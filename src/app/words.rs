@@ -2,20 +2,19 @@
 
 mod amount;
 mod derivation;
-mod help;
 mod refusal;
 
 pub use amount::{count, tensors};
 pub use derivation::{basis, numbers, quantity, row, source, symbols};
-pub use help::help;
 pub use refusal::{refusal, setup as setup_refusal};
 
 use vramscope_engine::attention::Algorithm;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::{Outside, Part, Phase, SegmentLayout, Warning};
+use vramscope_engine::setup::Kind as Form;
 use vramscope_engine::tape::{Component, Kind, Why};
 
-use crate::i18n::{Words, t_string};
+use crate::i18n::{Words, phrases, t_string};
 use crate::state::{FieldError, Key, Problem};
 use crate::worker::view::Card;
 
@@ -105,128 +104,49 @@ pub fn why(i18n: Words, why: Why) -> String {
 
 /// Label of an entry.
 pub fn label(i18n: Words, key: Key) -> String {
-    match key {
-        Key::Model => t_string!(i18n, setup.model).to_string(),
-        Key::Config => t_string!(i18n, setup.config).to_string(),
-        Key::Gpu => t_string!(i18n, setup.gpu).to_string(),
-        Key::Recording => t_string!(i18n, nav.recorded).to_string(),
-        Key::Sizes => t_string!(i18n, recorded.sizes_title).to_string(),
-        Key::ExpandableSegments => t_string!(i18n, setup.expandable_segments).to_string(),
-        Key::LimitGib => t_string!(i18n, setup.limit_gib).to_string(),
-        Key::Phase => t_string!(i18n, setup.phase).to_string(),
-        Key::NewTokens => t_string!(i18n, setup.new_tokens).to_string(),
-        Key::Batch => t_string!(i18n, setup.batch).to_string(),
-        Key::Lengths => t_string!(i18n, setup.lengths).to_string(),
-        Key::Packing => t_string!(i18n, setup.packing).to_string(),
-        Key::Seq => t_string!(i18n, setup.seq).to_string(),
-        Key::Images => t_string!(i18n, setup.images).to_string(),
-        Key::Image => t_string!(i18n, setup.image).to_string(),
-        Key::Grid => t_string!(i18n, setup.grid).to_string(),
-        Key::ImageSizes => t_string!(i18n, setup.image_sizes).to_string(),
-        Key::Frames => t_string!(i18n, setup.frames).to_string(),
-        Key::Precision => t_string!(i18n, setup.precision).to_string(),
-        Key::Optim => t_string!(i18n, setup.optim).to_string(),
-        Key::Ckpt => t_string!(i18n, setup.ckpt).to_string(),
-        Key::Attn => t_string!(i18n, setup.attn).to_string(),
-        Key::Freeze => t_string!(i18n, setup.freeze).to_string(),
-        Key::Rank => t_string!(i18n, setup.rank).to_string(),
-        Key::LoraDropout => t_string!(i18n, setup.lora_dropout).to_string(),
-        Key::LoraTargets => t_string!(i18n, setup.lora_targets).to_string(),
-        Key::LoraDtype => t_string!(i18n, setup.lora_dtype).to_string(),
-        Key::ZeroGrad => t_string!(i18n, setup.zero_grad).to_string(),
-        Key::AutocastCache => t_string!(i18n, setup.autocast_cache).to_string(),
-        Key::Ema => t_string!(i18n, setup.ema).to_string(),
-        Key::Loss => t_string!(i18n, setup.loss).to_string(),
-        Key::UseCache => t_string!(i18n, setup.use_cache).to_string(),
-        Key::Data => t_string!(i18n, time.data).to_string(),
-        Key::Samples => t_string!(i18n, time.samples).to_string(),
-        Key::PricePerHour => t_string!(i18n, time.price_per_hour).to_string(),
-        Key::Watts => t_string!(i18n, time.watts).to_string(),
-        Key::Accum => t_string!(i18n, setup.accum).to_string(),
-        Key::Clip => t_string!(i18n, setup.clip).to_string(),
-        Key::Compare => t_string!(i18n, compare.title).to_string(),
-        Key::Effective => t_string!(i18n, recommend.effective).to_string(),
-        Key::Gpus => t_string!(i18n, recommend.gpus).to_string(),
-        Key::Margin => t_string!(i18n, recommend.margin).to_string(),
-        Key::Open => t_string!(i18n, recommend.open).to_string(),
-        Key::Heads => t_string!(i18n, attention.heads).to_string(),
-        Key::KvHeads => t_string!(i18n, attention.kv_heads).to_string(),
-        Key::HeadDim => t_string!(i18n, attention.head_dim).to_string(),
-        Key::Dtype => t_string!(i18n, attention.dtype).to_string(),
-        Key::Causal => t_string!(i18n, attention.causal).to_string(),
-        Key::Window => t_string!(i18n, attention.window).to_string(),
-        Key::Topk => t_string!(i18n, attention.topk).to_string(),
-        Key::Chunk => t_string!(i18n, attention.chunk).to_string(),
-        Key::Pass => t_string!(i18n, attention.pass).to_string(),
-        Key::Longest => t_string!(i18n, attention.longest).to_string(),
-        Key::At => t_string!(i18n, attention.at).to_string(),
-        Key::LogX => t_string!(i18n, attention.log_x).to_string(),
-        Key::LogY => t_string!(i18n, attention.log_y).to_string(),
-        Key::Algorithms => t_string!(i18n, attention.algorithms).to_string(),
-        Key::Sweep => t_string!(i18n, sweep.axis).to_string(),
-        Key::Cards => t_string!(i18n, sweep.cards).to_string(),
-        Key::Lang => t_string!(i18n, header.language).to_string(),
-        Key::Theme => t_string!(i18n, header.theme).to_string(),
-        Key::Records | Key::Row | Key::Figure | Key::Given | Key::Seed | Key::Present => key.name().to_owned(),
-        Key::Embed | Key::Widget | Key::Id => key.name().to_owned(),
-    }
+    let place = match key {
+        Key::Recording => phrases::nav::recorded,
+        Key::Sizes => phrases::recorded::sizes_title,
+        Key::Compare => phrases::compare::title,
+        Key::Open => phrases::recommend::open,
+        Key::Cards => phrases::sweep::cards,
+        Key::Lang => phrases::header::language,
+        Key::Theme => phrases::header::theme,
+        key => match phrases::setup::named(key.name()) {
+            Some(place) => place,
+            None => return key.name().to_owned(),
+        },
+    };
+    i18n.phrase(place).to_owned()
 }
 
-/// Label of a choice; falls back to the value itself if it needs no translation.
+/// Explains an entry in one sentence; `None` for the page's own settings.
+pub fn help(i18n: Words, key: Key) -> Option<String> {
+    let place = phrases::help::named(key.name())?;
+    Some(i18n.phrase(place).to_owned())
+}
+
+/// Label of a choice; falls back to its library's name for it, or to the value itself.
 pub fn choice(i18n: Words, key: Key, value: &str) -> String {
-    match (key, value) {
-        (Key::Phase, "train") => t_string!(i18n, choice.phase_train).to_string(),
-        (Key::Phase, "evaluate") => t_string!(i18n, choice.phase_evaluate).to_string(),
-        (Key::Phase, "generate") => t_string!(i18n, choice.phase_generate).to_string(),
-        (Key::ExpandableSegments, "recorded") => t_string!(i18n, recorded.as_recorded).to_string(),
-        (Key::ExpandableSegments, "true") => t_string!(i18n, what_if.on).to_string(),
-        (Key::ExpandableSegments, "false") => t_string!(i18n, what_if.off).to_string(),
-        (Key::Packing, "padded") => t_string!(i18n, choice.padded).to_string(),
-        (Key::Packing, "packed") => t_string!(i18n, choice.packed).to_string(),
-        (Key::Ckpt, "none") => t_string!(i18n, choice.ckpt_none).to_string(),
-        (Key::Ckpt, "full") => t_string!(i18n, choice.ckpt_full).to_string(),
-        (Key::Ckpt, "vision") => t_string!(i18n, choice.ckpt_vision).to_string(),
-        (Key::Ckpt, "language") => t_string!(i18n, choice.ckpt_language).to_string(),
-        (Key::Attn, "sdpa") => "SDPA".into(),
-        (Key::Attn, "flash_attention_2") => "FlashAttention 2".into(),
-        (Key::Precision, "fp32") => t_string!(i18n, choice.fp32).to_string(),
-        (Key::Precision, "bf16") => t_string!(i18n, choice.bf16).to_string(),
-        (Key::Precision, "amp-bf16") => t_string!(i18n, choice.amp_bf16).to_string(),
-        (Key::Precision, "amp-fp16") => t_string!(i18n, choice.amp_fp16).to_string(),
-        (Key::Optim, "adamw") => "AdamW (foreach)".into(),
-        (Key::Optim, "adamw_fused") => "AdamW (fused)".into(),
-        (Key::Optim, "adamw_loop") => "AdamW (for-loop)".into(),
-        (Key::Optim, "sgd") => "SGD".into(),
-        (Key::Optim, "sgdm") => t_string!(i18n, choice.sgdm).to_string(),
-        (Key::Optim, "adafactor") => "Adafactor (transformers)".into(),
-        (Key::Optim, "adafactor_torch") => "Adafactor (torch.optim)".into(),
-        (Key::Optim, "adamw_8bit") => "AdamW 8-bit (bitsandbytes)".into(),
-        (Key::Optim, "paged_adamw_8bit") => t_string!(i18n, choice.paged_adamw_8bit).to_string(),
-        (Key::Optim, "paged_adamw") => t_string!(i18n, choice.paged_adamw).to_string(),
-        (Key::ZeroGrad, "to_none") => t_string!(i18n, choice.to_none).to_string(),
-        (Key::ZeroGrad, "to_zero") => t_string!(i18n, choice.to_zero).to_string(),
-        (Key::Loss, "full") => t_string!(i18n, choice.loss_full).to_string(),
-        (Key::Loss, "fused_linear") => t_string!(i18n, choice.loss_fused).to_string(),
-        (Key::Freeze, "qlora") => t_string!(i18n, choice.freeze_qlora).to_string(),
-        (Key::Freeze, "none") => t_string!(i18n, choice.freeze_none).to_string(),
-        (Key::Freeze, "vision") => t_string!(i18n, choice.freeze_vision).to_string(),
-        (Key::Freeze, "all-but-connector") => t_string!(i18n, choice.freeze_all_but_connector).to_string(),
-        (Key::Freeze, "lora") => t_string!(i18n, choice.freeze_lora).to_string(),
-        (Key::Dtype | Key::Causal | Key::UseCache, "model") => t_string!(i18n, attention.as_model).to_string(),
-        (Key::UseCache, "true") => t_string!(i18n, choice.cache_kept).to_string(),
-        (Key::UseCache, "false") => t_string!(i18n, choice.cache_dropped).to_string(),
-        (Key::Causal, "true") => t_string!(i18n, attention.causal_yes).to_string(),
-        (Key::Causal, "false") => t_string!(i18n, attention.causal_no).to_string(),
-        (Key::Pass, "training") => t_string!(i18n, attention.pass_training).to_string(),
-        (Key::Pass, "forward") => t_string!(i18n, attention.pass_forward).to_string(),
-        (Key::Sweep, name) => axis(i18n, name),
-        (_, other) => other.to_owned(),
+    if key == Key::Sweep {
+        return Key::named(value).map_or_else(|| value.to_owned(), |key| label(i18n, key));
+    }
+    let name = format!("{}_{}", key.name(), value.replace('-', "_"));
+    match phrases::choice::named(&name) {
+        Some(place) => i18n.phrase(place).to_owned(),
+        None => title(key, value).unwrap_or(value).to_owned(),
     }
 }
 
-/// Name of a swept entry.
-fn axis(i18n: Words, name: &str) -> String {
-    Key::named(name).map_or_else(|| name.to_owned(), |key| label(i18n, key))
+/// Name of a choice in its library.
+fn title(key: Key, value: &str) -> Option<&'static str> {
+    match key {
+        Key::Setting(setting) => match setting.declaration().kind {
+            Form::Choice(choices) => choices.title_of(value),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Name of an attention algorithm.

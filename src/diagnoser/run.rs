@@ -130,7 +130,7 @@ impl SimulatedRun {
             .ok()?
             .rungs;
         let rung = |rung: vramscope_plan::Rung| Rung {
-            change: rung.change.map(|change| (change.key(), change.value())),
+            change: rung.change.map(|change| (change.setting().key(), change.text())),
             peak: rung.peak,
             difference: rung.difference,
             phase: rung.phase,
@@ -159,9 +159,9 @@ impl Fix {
     pub fn of(tried: Tried) -> Option<Self> {
         let effect = tried.effect.ok()?;
         Some(Self {
-            key: tried.change.key(),
-            value: tried.change.value(),
-            step: Action::of(tried.change),
+            key: tried.change.setting().key(),
+            value: tried.change.text(),
+            step: Action::of(&tried.change),
             effect,
         })
     }

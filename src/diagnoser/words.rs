@@ -1,29 +1,21 @@
 //! Phrases of findings and of the diagnosis page. They are compiled into this program, so that only visitors of the
 //! page download them.
 
+/// Phrases of findings and of the page, by the tag of their language.
+const WORDS: &[(&str, [&str; 2])] = &include!(concat!(env!("OUT_DIR"), "/words.rs"));
+
 /// Returns the phrases of a language as a list of two objects: those of findings, then those of the page.
 pub fn phrases(language: &str) -> String {
-    let [findings, page] = match language {
-        "zh-CN" => [
-            include_str!("words/finding.zh-CN.json"),
-            include_str!("words/page.zh-CN.json"),
-        ],
-        "zh-TW" => [
-            include_str!("words/finding.zh-TW.json"),
-            include_str!("words/page.zh-TW.json"),
-        ],
-        // The same file as the command line's.
-        _ => [
-            include_str!("../diagnose/finding/words/en.json"),
-            include_str!("words/page.en.json"),
-        ],
-    };
+    let known = WORDS.iter().find(|(tag, _)| *tag == language);
+    let [findings, page] = known.unwrap_or(&WORDS[0]).1;
     format!("[{findings},{page}]")
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use vramscope_phrases::LANGUAGES;
 
     use super::*;
 
@@ -41,7 +33,11 @@ mod tests {
             gaps
         };
         let english = read("en");
-        for language in ["zh-CN", "zh-TW"] {
+        for language in LANGUAGES
+            .iter()
+            .filter(|language| !language.is_partial)
+            .map(|language| language.tag)
+        {
             let other = read(language);
             assert_eq!(english.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
             for (key, text) in &english {

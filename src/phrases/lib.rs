@@ -1,15 +1,65 @@
-//! Reads the phrases in `locales/`: for the build script, which gives each one a Rust name, and for `cargo xtask
-//! build`, which packs each language for download.
+//! The languages of the page, and the phrases in `locales/`: for the build script, which gives each one a Rust name, and
+//! for `cargo xtask build`, which packs each language for download.
 
 #![allow(clippy::disallowed_methods, reason = "a build script and xtask run natively")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-/// Languages by folder name, in the order of a phrase's texts.
-pub const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
+/// A language of the page.
+#[derive(Debug)]
+pub struct Language {
+    /// BCP 47 tag, and name of the folder in `locales/`.
+    pub tag: &'static str,
+    /// Name of the language in itself.
+    pub name: &'static str,
+    /// Subtags in lower case that tell this language from others with the same first subtag; the first language of those
+    /// serves all else.
+    pub subtags: &'static [&'static str],
+    /// Units of large counts, the largest first; those of English if there are none.
+    pub units: &'static [(&'static str, f64)],
+    /// True if it is still being translated: English stands in for what it lacks.
+    pub is_partial: bool,
+}
+
+/// All languages, in the order of the menu. The first one has every phrase.
+pub const LANGUAGES: &[Language] = &[
+    Language::new("en", "English"),
+    Language {
+        subtags: &["hans"],
+        units: &[("亿", 1e8), ("万", 1e4)],
+        ..Language::new("zh-CN", "简体中文")
+    },
+    Language {
+        subtags: &["hant", "tw", "hk", "mo"],
+        units: &[("億", 1e8), ("萬", 1e4)],
+        ..Language::new("zh-TW", "繁體中文")
+    },
+];
+
+impl Language {
+    /// A whole language with English units.
+    const fn new(tag: &'static str, name: &'static str) -> Self {
+        Self {
+            tag,
+            name,
+            subtags: &[],
+            units: &[],
+            is_partial: false,
+        }
+    }
+
+    /// Path of a file of this language in `locales/`; that of English if the language lacks it and may.
+    pub fn file(&self, locales: &Path, name: &str) -> PathBuf {
+        let own = locales.join(self.tag).join(name);
+        if self.is_partial && !own.exists() {
+            return locales.join(LANGUAGES[0].tag).join(name);
+        }
+        own
+    }
+}
 
 /// One phrase, in every language.
 pub struct Phrase {
@@ -20,20 +70,24 @@ pub struct Phrase {
     /// Placeholders in alphabetical order; `{{ name }}` in a text.
     pub gaps: Vec<String>,
     /// Texts in the order of [`LANGUAGES`].
-    pub texts: [String; LANGUAGES.len()],
+    pub texts: Vec<String>,
 }
 
-/// Reads all phrases below a folder, sorted by subject and key.
+/// Reads all phrases below a folder, sorted by subject and key. Folders within a language's hold the words of other
+/// programs.
 ///
 /// # Errors
 /// Fails if a file is not an object of strings, a language lacks a phrase, or a text has a stray brace or a line break.
 pub fn read(locales: &Path) -> Result<Vec<Phrase>, String> {
     let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for (place, language) in LANGUAGES.iter().enumerate() {
-        let folder = locales.join(language);
+        let folder = locales.join(language.tag);
         let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         for entry in entries {
             let path = entry.map_err(|e| e.to_string())?.path();
+            if path.is_dir() {
+                continue;
+            }
             let wrong = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
             let subject = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let text = std::fs::read_to_string(&path).map_err(|e| wrong(&e))?;
@@ -49,11 +103,16 @@ pub fn read(locales: &Path) -> Result<Vec<Phrase>, String> {
     found.into_iter().map(|(name, texts)| phrase(name, texts)).collect()
 }
 
-fn phrase((subject, key): (String, String), texts: Vec<String>) -> Result<Phrase, String> {
+fn phrase((subject, key): (String, String), mut texts: Vec<String>) -> Result<Phrase, String> {
     let wrong = |what: &str| format!("{subject}.{key}: {what}");
-    let texts: [String; LANGUAGES.len()] = texts.try_into().map_err(|_| wrong("a language lacks it"))?;
-    if texts.iter().any(String::is_empty) {
-        return Err(wrong("a language lacks it"));
+    texts.resize(LANGUAGES.len(), String::new());
+    for place in 0..texts.len() {
+        if texts[place].is_empty() && LANGUAGES[place].is_partial {
+            texts[place] = texts[0].clone();
+        }
+        if texts[place].is_empty() {
+            return Err(wrong(&format!("{} lacks it", LANGUAGES[place].tag)));
+        }
     }
     let mut gaps = Vec::new();
     for text in &texts {

@@ -1,62 +1,74 @@
 //! Numeric settings that a sweep can vary, and their values.
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 
 use vramscope_engine::model::ModelConfig;
 use vramscope_engine::order::sort_by_key;
+use vramscope_engine::setup::Setting;
 use vramscope_engine::{Model, Setup};
 
 /// A numeric setting that a sweep varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Axis {
-    /// Micro-batch.
-    Batch,
-    /// Positions per sample.
-    Seq,
-    /// Side length of each image, in pixels.
-    Image,
-    /// Images per sample.
-    Images,
-    /// Frames per video.
-    Frames,
-}
+pub struct Axis(Setting);
 
 impl Axis {
-    /// All axes, in menu order.
-    pub const ALL: [Self; 5] = [Self::Batch, Self::Seq, Self::Image, Self::Images, Self::Frames];
+    /// Micro-batch.
+    pub const BATCH: Self = Self(Setting::Batch);
+    /// Positions per sample.
+    pub const SEQ: Self = Self(Setting::Seq);
+    /// Side length of each image, in pixels.
+    pub const IMAGE: Self = Self(Setting::Image);
+    /// Images per sample.
+    pub const IMAGES: Self = Self(Setting::Images);
+    /// Frames per video.
+    pub const FRAMES: Self = Self(Setting::Frames);
 
-    /// Key of the setting in a setup.
+    /// All settings whose declaration has a sweep.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let all = Setting::ALL.iter().copied();
+        all.filter(|setting| setting.declaration().sweep.is_some()).map(Self)
+    }
+
+    /// Keys of all these settings.
+    pub fn names() -> &'static [&'static str] {
+        static NAMES: OnceLock<Vec<&str>> = OnceLock::new();
+        NAMES.get_or_init(|| Self::all().map(Self::name).collect())
+    }
+
+    /// Setting that is varied.
+    pub const fn setting(self) -> Setting {
+        self.0
+    }
+
+    /// Key of the setting.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Batch => "batch",
-            Self::Seq => "seq",
-            Self::Image => "image",
-            Self::Images => "images",
-            Self::Frames => "frames",
-        }
+        self.0.key()
     }
 
     /// Returns true if the setting applies to a model.
     pub const fn is_of(self, model: &Model) -> bool {
         let takes = model.takes();
-        match self {
-            Self::Batch => true,
-            Self::Seq => takes.text,
-            Self::Image => takes.image || takes.grid,
-            Self::Images => takes.images,
-            Self::Frames => takes.frames,
+        match self.0 {
+            // A patch grid is set by the side of a square image.
+            Setting::Image => takes.image || takes.grid,
+            setting => setting.declaration().needs.met_by(takes),
         }
+    }
+
+    /// Returns true if the setting applies to a model with this setup.
+    pub fn applies(self, model: &Model, setup: &Setup) -> bool {
+        self.is_of(model) && self.0.declaration().depends.met_by(setup)
     }
 
     /// The value in a setup, or the model's default if the setup has none.
     pub fn value(self, model: &Model, setup: &Setup) -> u64 {
-        match self {
-            Self::Batch => setup.batched().batch,
-            Self::Seq => setup.batched().seq,
-            Self::Image => setup.image.unwrap_or_else(|| own_image(&model.config)),
-            Self::Images => model.prepared(setup).images,
-            Self::Frames => setup.frames.unwrap_or_else(|| own_frames(&model.config)),
+        match self.0 {
+            Setting::Image => setup.image.unwrap_or_else(|| own_image(&model.config)),
+            Setting::Images => model.prepared(setup).images,
+            Setting::Frames => setup.frames.unwrap_or_else(|| own_frames(&model.config)),
+            setting => setting.of(&setup.batched()).count().unwrap_or(0),
         }
     }
 
@@ -64,17 +76,17 @@ impl Axis {
     /// image sizes by a square image.
     pub fn set(self, setup: &Setup, value: u64) -> Setup {
         let mut setup = setup.batched();
-        match self {
-            Self::Batch | Self::Seq => setup.lengths.clear(),
-            Self::Image | Self::Images => setup.image_sizes.clear(),
-            Self::Frames => {}
+        match self.0 {
+            Setting::Batch | Setting::Seq => setup.lengths.clear(),
+            Setting::Image => {
+                setup.image_sizes.clear();
+                setup.grid = None;
+            }
+            Setting::Images => setup.image_sizes.clear(),
+            _ => {}
         }
-        match self {
-            Self::Batch => setup.batch = value,
-            Self::Seq => setup.seq = value,
-            Self::Image => (setup.image, setup.grid) = (Some(value), None),
-            Self::Images => setup.images = value,
-            Self::Frames => setup.frames = Some(value),
+        if let Some(change) = self.0.count(value) {
+            change.put(&mut setup);
         }
         setup
     }
@@ -82,14 +94,13 @@ impl Axis {
     /// Step between valid values: whole patches that merge into whole tokens, or whole tubelets.
     pub const fn unit(self, model: &Model) -> u64 {
         use ModelConfig as M;
-        match self {
-            Self::Batch | Self::Images => 1,
-            Self::Seq => 32,
-            Self::Frames => match &model.config {
+        match self.0 {
+            Setting::Seq => 32,
+            Setting::Frames => match &model.config {
                 M::VideoMae(c) => c.tubelet,
                 _ => 1,
             },
-            Self::Image => match &model.config {
+            Setting::Image => match &model.config {
                 M::Llava(c) => c.vision.patch,
                 M::LlavaNext(c) => c.vision.patch,
                 M::PaliGemma(c) => c.vision.grid.patch,
@@ -100,6 +111,7 @@ impl Axis {
                 M::VideoMae(c) => c.grid.patch,
                 _ => 1,
             },
+            _ => 1,
         }
     }
 
@@ -119,13 +131,8 @@ impl Axis {
     }
 
     /// Largest value to try.
-    pub const fn most(self) -> u64 {
-        match self {
-            Self::Batch => 4096,
-            Self::Seq => 1 << 20,
-            Self::Image => 4096,
-            Self::Images | Self::Frames => 512,
-        }
+    pub fn most(self) -> u64 {
+        self.0.declaration().sweep.unwrap_or(0)
     }
 }
 
@@ -163,35 +170,32 @@ mod tests {
     #[test]
     fn values_are_whole_patches_and_tubelets() {
         let llava = model("llava-1.5-7b");
-        assert_eq!(Axis::Image.unit(&llava), 14);
-        assert!(Axis::Image.values(&llava, 336, 700).iter().all(|v| v % 14 == 0));
-        assert_eq!(Axis::Image.unit(&model("qwen2-vl-2b")), 28);
+        assert_eq!(Axis::IMAGE.unit(&llava), 14);
+        assert!(Axis::IMAGE.values(&llava, 336, 700).iter().all(|v| v % 14 == 0));
+        assert_eq!(Axis::IMAGE.unit(&model("qwen2-vl-2b")), 28);
         assert_eq!(
-            Axis::Frames.values(&model("videomae-base"), 16, 32),
+            Axis::FRAMES.values(&model("videomae-base"), 16, 32),
             [2, 4, 6, 8, 12, 16, 24, 32]
         );
-        assert_eq!(Axis::Batch.values(&llava, 5, 8), [1, 2, 3, 4, 5, 6, 8]);
+        assert_eq!(Axis::BATCH.values(&llava, 5, 8), [1, 2, 3, 4, 5, 6, 8]);
     }
 
     #[test]
     fn only_what_means_something_is_varied() {
         let axes = |name| {
             let model = model(name);
-            Axis::ALL
-                .into_iter()
-                .filter(|axis| axis.is_of(&model))
-                .collect::<Vec<_>>()
+            Axis::all().filter(|axis| axis.is_of(&model)).collect::<Vec<_>>()
         };
-        assert_eq!(axes("gpt2"), [Axis::Batch, Axis::Seq]);
-        assert_eq!(axes("vit-large"), [Axis::Batch, Axis::Image]);
-        assert_eq!(axes("videomae-base"), [Axis::Batch, Axis::Image, Axis::Frames]);
-        assert_eq!(axes("qwen2-vl-2b"), [Axis::Batch, Axis::Seq, Axis::Image, Axis::Images]);
+        assert_eq!(axes("gpt2"), [Axis::BATCH, Axis::SEQ]);
+        assert_eq!(axes("vit-large"), [Axis::BATCH, Axis::IMAGE]);
+        assert_eq!(axes("videomae-base"), [Axis::BATCH, Axis::IMAGE, Axis::FRAMES]);
+        assert_eq!(axes("qwen2-vl-2b"), [Axis::BATCH, Axis::SEQ, Axis::IMAGES, Axis::IMAGE]);
     }
 
     #[test]
     fn a_value_that_is_set_is_read_back() {
         let videomae = model("videomae-base");
-        for axis in Axis::ALL {
+        for axis in Axis::all() {
             let setup = axis.set(&Setup::default(), 48);
             assert_eq!(axis.value(&videomae, &setup), 48);
         }

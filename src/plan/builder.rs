@@ -6,6 +6,7 @@ use super::recommend::{Judge, Settled};
 use super::search::{Candidate, Found, Space, front};
 use vramscope_engine::device::Device;
 use vramscope_engine::order::sort_by_key;
+use vramscope_engine::setup::Change;
 use vramscope_engine::simulate::{SimulateError, pipeline_stages, simulate_on, simulate_parallel, tensor_parts};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Report, Setup};
@@ -199,8 +200,8 @@ fn reason(of: &super::reason::Reason) -> Reason {
 
 fn rung(of: &Rung) -> Step {
     Step {
-        key: of.change.map(|change| change.key().to_owned()),
-        to: of.change.map(super::change::Change::value),
+        key: of.change.as_ref().map(|change| change.setting().key().to_owned()),
+        to: of.change.as_ref().map(Change::text),
         peak: of.peak,
         difference: of.difference,
         phase: of.phase,
@@ -211,8 +212,8 @@ fn rung(of: &Rung) -> Step {
 
 fn offered(of: &super::ladder::Offer) -> Step {
     Step {
-        key: Some(of.change.key().to_owned()),
-        to: Some(of.change.value()),
+        key: Some(of.change.setting().key().to_owned()),
+        to: Some(of.change.text()),
         peak: None,
         difference: of.difference,
         phase: None,

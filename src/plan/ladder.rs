@@ -1,10 +1,9 @@
 //! The ladder: memory-saving measures applied in a fixed order until the setup fits.
 
-use super::change::Change;
 use super::search::repeated;
 use vramscope_engine::allocator::Options;
 use vramscope_engine::report::{Phase, StepBytes};
-use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision};
+use vramscope_engine::setup::{Change, Checkpointing, Freeze, Loss, Optimizer, Precision};
 use vramscope_engine::simulate::{SimulateError, attempt, simulate_on, steady_bytes};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
@@ -80,7 +79,7 @@ pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<La
         if rungs.last().is_some_and(|rung| rung.trains) {
             break;
         }
-        let setup = apply(change, &now.0);
+        let setup = apply(&change, &now.0);
         if setup == now.0 {
             continue;
         }
@@ -105,7 +104,7 @@ pub fn ladder(model: &Model, asked: &Setup, gpu: Gpu, limit: Bytes) -> Result<La
     let offer = helpless.then(|| offer(model, asked, gpu, first.peak())).flatten();
     let offer = offer.map(|(change, difference)| {
         let left = Bytes::new(first.peak().get().saturating_add_signed(difference));
-        let trains = trains(&apply(change, asked), left)?;
+        let trains = trains(&apply(&change, asked), left)?;
         Ok::<_, SimulateError>(Offer {
             change,
             difference,
@@ -131,7 +130,7 @@ fn bytes(model: &Model, setup: &Setup, gpu: Gpu, limit: Bytes) -> Result<StepByt
 /// The measure that alone saves most; ties go to the first.
 fn offer(model: &Model, asked: &Setup, gpu: Gpu, peak: Bytes) -> Option<(Change, i64)> {
     let alone = measures(model, asked).into_iter().filter_map(|change| {
-        let bytes = steady_bytes(model, &repeated(&apply(change, asked)), gpu).ok()?;
+        let bytes = steady_bytes(model, &repeated(&apply(&change, asked)), gpu).ok()?;
         Some((change, bytes.peak().difference_to(peak)))
     });
     let best = alone.reduce(|best, next| if next.1 < best.1 { next } else { best })?;
@@ -167,10 +166,10 @@ fn measures(model: &Model, asked: &Setup) -> Vec<Change> {
 }
 
 /// Applies a change; a smaller micro-batch is made up for by more accumulation.
-fn apply(change: Change, setup: &Setup) -> Setup {
+fn apply(change: &Change, setup: &Setup) -> Setup {
     let mut changed = change.apply(setup);
     if let Change::Batch(batch) = change {
-        changed.accum = setup.accum * setup.batch.div_ceil(batch);
+        changed.accum = setup.accum * setup.batch.div_ceil(*batch);
     }
     changed
 }

@@ -1,9 +1,8 @@
 //! Explains each difference between the asked and the recommended setup by simulating without it.
 
-use super::change::Change;
 use super::recommend::Judge;
-use super::search::Candidate;
-use vramscope_engine::setup::Setup;
+use super::search::{Candidate, Entry};
+use vramscope_engine::setup::{Setting, Setup};
 use vramscope_engine::simulate::SimulateError;
 
 /// One difference from the asked setup, compared with the recommended setup without it.
@@ -32,14 +31,10 @@ pub struct Reason {
 pub(super) fn reasons(judge: &Judge<'_>, candidate: &Candidate) -> Result<Vec<Reason>, SimulateError> {
     let now = judge.figures(candidate)?;
     let (asked, setup) = (judge.space.asked(), &candidate.setup);
-    let pairs = [
-        (Change::Precision(asked.precision), Change::Precision(setup.precision)),
-        (Change::Optim(asked.optim), Change::Optim(setup.optim)),
-        (Change::Freeze(asked.freeze), Change::Freeze(setup.freeze)),
-        (Change::Ckpt(asked.ckpt), Change::Ckpt(setup.ckpt)),
-        (Change::Attn(asked.attn), Change::Attn(setup.attn)),
-        (Change::Loss(asked.loss), Change::Loss(setup.loss)),
-    ];
+    let is_choice = |entry: Entry| entry != Entry::Batch && !entry.is_asked_for();
+    let changed = Setting::by_group()
+        .filter(|setting| Entry::of(*setting).is_some_and(is_choice))
+        .filter(|setting| setting.of(asked) != setting.of(setup));
     let reason = |key, from, to, without: Result<Candidate, SimulateError>| {
         let without = without.ok();
         let difference = |without: &Candidate| without.peak.get().cast_signed() - now.peak.get().cast_signed();
@@ -61,10 +56,11 @@ pub(super) fn reasons(judge: &Judge<'_>, candidate: &Candidate) -> Result<Vec<Re
             ..candidate.clone()
         })
     };
-    let mut reasons: Vec<Reason> = pairs
-        .into_iter()
-        .filter(|(from, to)| from != to)
-        .map(|(from, to)| reason(to.key(), from.value(), to.value(), with(from.apply(setup))))
+    let mut reasons: Vec<Reason> = changed
+        .map(|setting| {
+            let (from, to) = (setting.of(asked), setting.of(setup));
+            reason(setting.key(), from.text(), to.text(), with(from.apply(setup)))
+        })
         .collect();
     if candidate.input > 0 {
         let (first, own) = (judge.space.input(0), judge.space.input(candidate.input));
@@ -116,7 +112,7 @@ fn sample(setup: &Setup) -> String {
 }
 
 fn shares(parallel: &vramscope_engine::setup::Parallel) -> String {
-    let mut words = super::change::word(parallel.strategy);
+    let mut words = parallel.strategy.name().to_owned();
     for (on, word) in [(parallel.mp, " mp"), (parallel.offload, " offload")] {
         words += if on { word } else { "" };
     }

@@ -151,9 +151,9 @@ mod tests {
             seq: 64,
             ..Setup::default()
         };
-        let points = sweep("gpt2", &setup, Axis::Batch, vec![1, 3], Bytes::gib(999));
+        let points = sweep("gpt2", &setup, Axis::BATCH, vec![1, 3], Bytes::gib(999));
         for point in points {
-            let alone = Axis::Batch.set(&setup, point.value);
+            let alone = Axis::BATCH.set(&setup, point.value);
             let report = simulate(&Model::from_catalogue("gpt2").expect("it is known"), &alone).expect("it runs");
             assert_eq!(point.outcome.map(|n| n.allocated), Ok(report.peak_allocated));
         }
@@ -165,16 +165,16 @@ mod tests {
             seq: 64,
             ..Setup::default()
         };
-        let one = sweep("gpt2", &setup, Axis::Batch, vec![1, 2, 4], Bytes::mib(1));
+        let one = sweep("gpt2", &setup, Axis::BATCH, vec![1, 2, 4], Bytes::mib(1));
         assert_eq!(one.len(), 1);
-        let refused = sweep("gpt2", &setup, Axis::Batch, vec![1, 100_000, 200_000], Bytes::gib(999));
+        let refused = sweep("gpt2", &setup, Axis::BATCH, vec![1, 100_000, 200_000], Bytes::gib(999));
         assert!(refused.len() == 2 && refused[1].outcome.is_err());
     }
 
     #[test]
     fn values_that_cannot_run_yet_are_told() {
         let setup = Setup::default();
-        let points = sweep("tinyllava-1.5b", &setup, Axis::Seq, vec![64, 640], Bytes::gib(999));
+        let points = sweep("tinyllava-1.5b", &setup, Axis::SEQ, vec![64, 640], Bytes::gib(999));
         assert!(
             points[0]
                 .outcome

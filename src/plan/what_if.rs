@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::change::Change;
+use super::change::changes;
 use vramscope_engine::report::{Phase, StepBytes};
+use vramscope_engine::setup::Change;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room, Verdict};
@@ -32,7 +33,7 @@ pub struct Effect {
 }
 
 /// One change and its effect, or the reason why the changed setup cannot run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
     /// The change.
     pub change: Change,
@@ -53,7 +54,7 @@ pub struct WhatIf {
 impl WhatIf {
     /// Creates the changes of a setup whose run has the memory in `now`, on a GPU with this room.
     pub fn new(model: Model, setup: Setup, gpu: Gpu, room: Option<Room<'static>>, now: Now) -> Self {
-        let changes = Change::all(&model, &setup).into_iter();
+        let changes = changes(&model, &setup).into_iter();
         Self {
             model,
             setup,
@@ -129,8 +130,8 @@ mod tests {
         (now, what_if.collect())
     }
 
-    fn effect(tried: &[Tried], change: Change) -> &Effect {
-        let found = tried.iter().find(|t| t.change == change).unwrap();
+    fn effect<'a>(tried: &'a [Tried], change: &Change) -> &'a Effect {
+        let found = tried.iter().find(|t| t.change == *change).unwrap();
         found.effect.as_ref().unwrap()
     }
 
@@ -166,11 +167,11 @@ mod tests {
         };
         let (now, all) = tried(&setup);
         assert_eq!(now.peak_phase, Phase::Optimizer);
-        let checkpointed = effect(&all, Change::Ckpt(Checkpointing::Full));
+        let checkpointed = effect(&all, &Change::Ckpt(Checkpointing::Full));
         // Blocks at other addresses may change the reserved memory slightly.
         assert!(rounds_to_nothing(checkpointed.phases[2].1), "{checkpointed:?}");
         assert_eq!(checkpointed.peak_phase, Phase::Optimizer);
-        let fused = effect(&all, Change::Optim(Optimizer::AdamwFused));
+        let fused = effect(&all, &Change::Optim(Optimizer::AdamwFused));
         assert!(fused.difference < 0 && fused.phases[2].1 < 0);
     }
 }

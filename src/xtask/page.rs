@@ -42,8 +42,8 @@ const READY_PLANS: &str = "src/app/data/ready_plans.jsonl";
 /// Attribute of the page that names the chunks of its program.
 const CHUNKS: &str = " data-chunks";
 
-/// Scripts that are published as they are.
-const AS_IT_IS: [&str; 6] = ["fault.js", "boot.js", "worker.js", "readers.js", "offline.js", EMBED];
+/// Scripts of the page and of pages that embed it.
+const SCRIPTS: [&str; 6] = ["fault.js", "boot.js", "worker.js", "readers.js", "offline.js", EMBED];
 /// Package of the page's program, followed by that of the readers for `#/diagnose`.
 const APP: &str = "vramscope-app";
 const READERS: &str = "vramscope-diagnoser";
@@ -64,8 +64,9 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     std::fs::write(dist.join(RECORDS.0), RECORDS.1)?;
     let style = root().join("style");
     std::fs::copy(style.join(MANIFEST), dist.join(MANIFEST))?;
-    for name in AS_IT_IS {
-        std::fs::copy(scripts().join(name), dist.join(name))?;
+    for name in SCRIPTS {
+        let script = std::fs::read_to_string(scripts().join(name))?;
+        std::fs::write(dist.join(name), words::with_languages(&script))?;
     }
     for icon in std::fs::read_dir(style.join("icons"))? {
         let icon = icon?;
@@ -87,7 +88,7 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
         let file = page.write(&format!("chunks/{name}.wasm"), wasm)?;
         chunks += &format!(" data-chunk{name}=\"{file}\"");
     }
-    page.html = page.html.replace(CHUNKS, &chunks);
+    page.expand(CHUNKS, &chunks)?;
     std::fs::write(dist.join(PAGE), &page.html)?;
     complete(dist, how)
 }

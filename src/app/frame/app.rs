@@ -8,7 +8,7 @@ use super::install::SingleFileLink;
 use super::notices::Notices;
 use super::update::UpdateNotice;
 use crate::i18n::{Language, Words, t, use_i18n};
-use crate::lazy::{Lazy, LazyPage};
+use crate::lazy::LazyPage;
 use crate::pages::plan::PlanPage;
 use crate::part::part;
 use crate::shell::{Given, MyCard, Store, fault, language, theme};
@@ -61,13 +61,8 @@ pub fn Routed() -> impl IntoView {
     let route = Memo::new(move |_| store.route().get());
     part(move || {
         Some(match route.get() {
-            Route::Attention => view! { <LazyPage of=Lazy::Attention /> }.into_any(),
-            Route::Benchmarks => view! { <LazyPage of=Lazy::Benchmarks /> }.into_any(),
-            Route::Course => view! { <LazyPage of=Lazy::Course /> }.into_any(),
-            Route::Diagnose => view! { <LazyPage of=Lazy::Diagnose /> }.into_any(),
             Route::Plan => view! { <PlanPage /> }.into_any(),
-            Route::Recorded => view! { <LazyPage of=Lazy::Recorded /> }.into_any(),
-            Route::Recommend => view! { <LazyPage of=Lazy::Recommend /> }.into_any(),
+            route => view! { <LazyPage of=route /> }.into_any(),
         })
     })
 }

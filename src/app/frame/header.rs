@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::embed_code::CopyEmbedCode;
 use super::install::InstallButton;
-use crate::i18n::{Locale, Words, t, t_string, use_i18n};
+use crate::i18n::{Locale, Words, phrases, t, t_string, use_i18n};
 use crate::part::text;
 use crate::shell::{CopyButton, CurrentTheme, Store, Theme, language};
 use crate::state::Route;
@@ -49,22 +49,14 @@ fn Pages() -> impl IntoView {
     let link = move |route: Route| {
         let here = move || store.route().get() == route;
         let address = move || query.with(|query| route.fragment(query));
-        let words = move || match route {
-            Route::Attention => t_string!(i18n, nav.attention).to_string(),
-            Route::Course => t_string!(i18n, nav.course).to_string(),
-            Route::Diagnose => t_string!(i18n, nav.diagnose).to_string(),
-            Route::Benchmarks => t_string!(i18n, nav.benchmarks).to_string(),
-            Route::Plan => t_string!(i18n, nav.plan).to_string(),
-            Route::Recorded => t_string!(i18n, nav.recorded).to_string(),
-            Route::Recommend => t_string!(i18n, nav.recommend).to_string(),
-        };
+        let words = move || phrases::nav::named(route.name()).map(|place| i18n.phrase(place));
         view! {
             <a href=address aria-current=move || here().then_some("page") data-testid=format!("nav{}", route.path())>
                 {words}
             </a>
         }
     };
-    let links: Vec<_> = Route::ALL.into_iter().map(link).collect();
+    let links: Vec<_> = Route::ALL.iter().copied().map(link).collect();
     view! {
         <nav class="pages" aria-label=t!(i18n, nav.label)>
             {links}
@@ -139,7 +131,7 @@ fn LanguageMenu() -> impl IntoView {
                 prop:value=text(move || i18n.locale().as_str().to_owned())
                 on:change:target=move |ev| pick(ev.target().value())
             >
-                {Locale::ALL
+                {Locale::all()
                     .map(|locale| {
                         view! {
                             <option
@@ -150,7 +142,8 @@ fn LanguageMenu() -> impl IntoView {
                                 {locale.own_name()}
                             </option>
                         }
-                    })}
+                    })
+                    .collect_view()}
             </select>
         </label>
     }

@@ -34,7 +34,7 @@ pub fn Notices() -> impl IntoView {
 fn describe(i18n: Words, problem: &UrlProblem) -> String {
     match problem {
         UrlProblem::UnknownPage(path) => t_string!(i18n, url.unknown_page, path = shorten(path)).to_string(),
-        UrlProblem::UnknownKey(name) => match suggest(name, &Key::ALL.map(Key::name)).first() {
+        UrlProblem::UnknownKey(name) => match suggest(name, &Key::all().map(Key::name).collect::<Vec<_>>()).first() {
             Some(near) => t_string!(i18n, url.unknown_key_near, name = shorten(name), near = *near).to_string(),
             None => t_string!(i18n, url.unknown_key, name = shorten(name)).to_string(),
         },

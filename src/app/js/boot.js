@@ -1,5 +1,7 @@
 // Starts the page's WebAssembly, here and in a worker: compiled once, run in both. A browser that
 // cannot run it gets a message, never a blank page.
+/** Languages, each with the subtags that tell it from others: `cargo xtask build` fills them in. */
+const LANGUAGES = [];
 const addresses = document.querySelector("script[data-wasm]").dataset;
 const { js, wasm, worker } = addresses;
 const at = (address) => new URL(address, document.baseURI).href;
@@ -73,8 +75,10 @@ async function text(address) {
 /** By the address, an earlier choice, or the browser. */
 function likelyLanguage() {
   const named = /[?&#]lang=([\w-]+)/.exec(location.href)?.[1] ?? chosenLanguage() ?? navigator.language;
-  if (!named.startsWith("zh")) return "en";
-  return /hant|tw|hk|mo/i.test(named) ? "zh-TW" : "zh-CN";
+  const parts = named.toLowerCase().split("-");
+  const alike = LANGUAGES.filter(([tag]) => tag.split("-")[0] === parts[0]);
+  const [tag] = alike.find(([, ...own]) => own.some((part) => parts.includes(part))) ?? alike[0] ?? LANGUAGES[0];
+  return tag;
 }
 
 function chosenLanguage() {

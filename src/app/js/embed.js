@@ -5,7 +5,7 @@
 // `batch`, `seq`, …) and these:
 //   widget  verdict | phases | timeline | breakdown | attention | course | page (default)
 //   theme   light | dark; else the reader's system decides
-//   lang    en | zh-CN | zh-TW; else the language of the text around it
+//   lang    a tag such as en or zh-TW; else the language of the text around it
 //   title   what screen readers call the frame
 //
 // The frame tells its height by postMessage: { type: "vramscope:height", height, id }, with the
@@ -13,13 +13,16 @@
 // listen to the same message.
 (() => {
   const home = new URL(".", document.currentScript.src);
+  /** Languages, each with the subtags that tell it from others: `cargo xtask build` fills them in. */
+  const LANGUAGES = [];
   /** Attributes of any element; all others are keys. */
   const COMMON = ["id", "class", "style", "slot", "title", "hidden", "dir", "role", "part", "tabindex", "lang"];
 
   /** The page's language for a tag such as `zh-Hant-HK`. */
   const language = (tag) => {
-    if (!/^zh\b/i.test(tag)) return /^en\b/i.test(tag) ? "en" : null;
-    return /hant|tw|hk|mo/i.test(tag) && !/hans/i.test(tag) ? "zh-TW" : "zh-CN";
+    const parts = tag.toLowerCase().split("-");
+    const alike = LANGUAGES.filter(([name]) => name.split("-")[0] === parts[0]);
+    return (alike.find(([, ...own]) => own.some((part) => parts.includes(part))) ?? alike[0])?.[0] ?? null;
   };
 
   class VramscopeWidget extends HTMLElement {

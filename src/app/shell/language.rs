@@ -37,7 +37,7 @@ pub fn choose(store: Store, i18n: Words, locale: Locale) {
 fn preferred() -> Locale {
     preferences::read("lang")
         .and_then(|name| Locale::named(&name))
-        .or_else(|| browser_languages().iter().find_map(|tag| closest(tag)))
+        .or_else(|| browser_languages().iter().find_map(|tag| Locale::closest(tag)))
         .unwrap_or_default()
 }
 
@@ -48,17 +48,4 @@ fn browser_languages() -> Vec<String> {
         .iter()
         .filter_map(|tag| tag.as_string())
         .collect()
-}
-
-/// Maps a browser's language tag to a language of the page, by script first and region second.
-fn closest(tag: &str) -> Option<Locale> {
-    let tag = tag.to_ascii_lowercase();
-    let mut parts = tag.split('-');
-    match parts.next()? {
-        "en" => Some(Locale::En),
-        "zh" if tag.contains("hans") => Some(Locale::ZhCn),
-        "zh" if parts.any(|p| matches!(p, "hant" | "tw" | "hk" | "mo")) => Some(Locale::ZhTw),
-        "zh" => Some(Locale::ZhCn),
-        _ => None,
-    }
 }

@@ -82,18 +82,20 @@ impl Store {
     }
 
     /// Text of a key; reactive.
-    pub fn text(self, key: Key) -> String {
+    pub fn text(self, key: impl Into<Key>) -> String {
+        let key = key.into();
         self.draft.with(|d| d.get(key).to_owned())
     }
 
     /// Returns true if the key differs from its default; reactive.
-    pub fn has(self, key: Key) -> bool {
+    pub fn has(self, key: impl Into<Key>) -> bool {
+        let key = key.into();
         self.draft.with(|d| d.has(key))
     }
 
     /// Sets the text of a key.
-    pub fn set(self, key: Key, text: impl Into<String>) {
-        let text = text.into();
+    pub fn set(self, key: impl Into<Key>, text: impl Into<String>) {
+        let (key, text) = (key.into(), text.into());
         if self.draft.with_untracked(|d| d.get(key) != text) {
             self.draft.update(|d| d.set(key, text));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Draft, Form, Key};
+use super::{Draft, Form, Key, Scope};
 
 /// Returns the command for a draft without errors, for any POSIX shell. A pasted configuration is passed through
 /// standard input.
@@ -14,7 +14,10 @@ pub fn command(good: &Draft) -> String {
         _ => words.push("--config -".into()),
     }
     words.push(format!("--gpu {}", quoted(good.get(Key::Gpu))));
-    let is_flag = |key: Key| key.in_setup() || matches!(key, Key::LimitGib | Key::Phase | Key::NewTokens);
+    let is_flag = |key: Key| {
+        let is_other = matches!(key, Key::LimitGib | Key::Phase | Key::NewTokens);
+        key.in_setup() || is_other
+    };
     words.extend(flags(good, is_flag));
     let command = words.join(" ");
     match config {
@@ -34,7 +37,7 @@ pub fn recorded_command(good: &Draft, file: &str) -> String {
 
 /// Formats the entries that differ from their defaults: those that match, and those of the time.
 fn flags(good: &Draft, is_flag: impl Fn(Key) -> bool) -> impl Iterator<Item = String> {
-    let keys = Key::ALL.into_iter().filter(move |&key| is_flag(key) || key.of_time());
+    let keys = Key::all().filter(move |&key| is_flag(key) || key.scope() == Scope::Time);
     let changed = keys.filter(|key| good.has(*key) && key.is_meant(good));
     changed.filter_map(|key| flag(key, good.get(key)))
 }
@@ -90,6 +93,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vramscope_engine::setup::Setting;
 
     fn of(pairs: &[(Key, &str)]) -> String {
         let mut draft = Draft::default();
@@ -105,13 +109,13 @@ mod tests {
         let changed = [
             (Key::Model, "gpt2"),
             (Key::Gpu, "RTX 4090"),
-            (Key::Batch, "1,024"),
-            (Key::Lengths, "512， 300"),
-            (Key::Grid, "24×36"),
-            (Key::ImageSizes, "480x640、 300x200"),
-            (Key::UseCache, "false"),
-            (Key::Clip, "true"),
-            (Key::LoraDropout, "0.05"),
+            (Setting::Batch.into(), "1,024"),
+            (Setting::Lengths.into(), "512， 300"),
+            (Setting::Grid.into(), "24×36"),
+            (Setting::ImageSizes.into(), "480x640、 300x200"),
+            (Setting::UseCache.into(), "false"),
+            (Setting::Clip.into(), "true"),
+            (Setting::LoraDropout.into(), "0.05"),
             (Key::NewTokens, "64"),
         ];
         assert_eq!(
@@ -135,7 +139,7 @@ mod tests {
     #[test]
     fn a_recording_is_replayed_at_the_chosen_sizes() {
         let mut draft = Draft::default();
-        draft.set(Key::Batch, "8");
+        draft.set(Setting::Batch, "8");
         let base = "vramscope estimate --recording 'my run.sizes.gz' --gpu 'H100 SXM'";
         assert_eq!(recorded_command(&draft, "my run.sizes.gz"), base);
         for (key, text) in [

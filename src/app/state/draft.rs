@@ -14,13 +14,14 @@ pub struct Draft(BTreeMap<Key, String>);
 
 impl Draft {
     /// Returns the text of a key, or its default.
-    pub fn get(&self, key: Key) -> &str {
+    pub fn get(&self, key: impl Into<Key>) -> &str {
+        let key = key.into();
         self.0.get(&key).map_or(key.default_text(), String::as_str)
     }
 
     /// Sets the text of a key.
-    pub fn set(&mut self, key: Key, text: impl Into<String>) {
-        let text = text.into();
+    pub fn set(&mut self, key: impl Into<Key>, text: impl Into<String>) {
+        let (key, text) = (key.into(), text.into());
         if text == key.default_text() {
             self.0.remove(&key);
         } else {
@@ -29,8 +30,8 @@ impl Draft {
     }
 
     /// Returns true if the key differs from its default.
-    pub fn has(&self, key: Key) -> bool {
-        self.0.contains_key(&key)
+    pub fn has(&self, key: impl Into<Key>) -> bool {
+        self.0.contains_key(&key.into())
     }
 
     /// Returns a copy with the entries of matching keys only.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use vramscope_course::read_number;
-use vramscope_engine::setup::Targets;
+use vramscope_engine::setup::{Kind, Targets};
 
 use super::{Pins, Problem};
 
@@ -42,6 +42,22 @@ pub enum Form {
 }
 
 impl Form {
+    /// Format of a setting's text.
+    pub const fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Count => Self::Count,
+            Kind::OptionalCount => Self::OptionalCount,
+            Kind::Grid => Self::Grid,
+            Kind::Lengths => Self::Lengths,
+            Kind::Sizes => Self::Sizes,
+            Kind::Probability => Self::Probability,
+            Kind::Switch => Self::Switch,
+            Kind::ModelSwitch => Self::ModelSwitch,
+            Kind::Targets => Self::Targets,
+            Kind::Choice(choices) => Self::Choice(choices.names),
+        }
+    }
+
     /// Parses a text into the value that a case file would hold.
     ///
     /// # Errors

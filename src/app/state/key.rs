@@ -1,456 +1,229 @@
-//! Keys of everything that a URL can hold.
+//! Keys of everything that a URL can hold: the settings that the engine declares, and the page's own entries.
+
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
+use vramscope_engine::Setup;
+use vramscope_engine::setup::Setting;
+use vramscope_plan::Axis;
 
 use super::{Form, Widget};
+use crate::languages::Locale;
 
-/// All entries that a URL can hold, under the names used in case files and on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Key {
-    /// Catalogue name of the model.
-    Model,
-    /// A pasted `config.json`; replaces [`Key::Model`].
-    Config,
-    /// A recording: a name of the gallery, or a file beside the page.
-    Recording,
-    /// Sizes of a recording that covers several, by name.
-    Sizes,
-    /// The segments of the allocator under a recording.
-    ExpandableSegments,
-    /// The card.
-    Gpu,
-    /// Limit of the bytes that the allocator may reserve.
-    LimitGib,
-    /// Task: training, evaluation or generation.
-    Phase,
-    /// Tokens to generate.
-    NewTokens,
-    /// Micro-batch.
-    Batch,
-    /// Positions per sample.
-    Seq,
-    /// Positions of each sample, if they differ.
-    Lengths,
-    /// Padding or packing of samples with different lengths.
-    Packing,
-    /// Images per sample.
-    Images,
-    /// Image size in pixels per side.
-    Image,
-    /// Patch grid, height by width.
-    Grid,
-    /// Pixels of each image of a sample, if they differ.
-    ImageSizes,
-    /// Frames per video.
-    Frames,
-    /// Number format.
-    Precision,
-    /// Optimizer.
-    Optim,
-    /// Activation checkpointing.
-    Ckpt,
-    /// Attention implementation.
-    Attn,
-    /// Frozen parts of the model.
-    Freeze,
-    /// LoRA rank.
-    Rank,
-    /// LoRA dropout.
-    LoraDropout,
-    /// Modules that get LoRA adapters.
-    LoraTargets,
-    /// Data type of the adapters.
-    LoraDtype,
-    /// Micro-batches per optimizer step.
-    Accum,
-    /// Gradient clipping.
-    Clip,
-    /// Mode of `zero_grad`: `to_none` or `to_zero`.
-    ZeroGrad,
-    /// Autocast's weight cache.
-    AutocastCache,
-    /// Exponential moving average of the weights.
-    Ema,
-    /// Loss implementation.
-    Loss,
-    /// Keeps the keys and values of a forward pass (`use_cache`).
-    UseCache,
-    /// Data pipeline, stage by stage.
-    Data,
-    /// Samples of the whole run.
-    Samples,
-    /// Price of a GPU per hour.
-    PricePerHour,
-    /// Maximum power draw of a card in watts.
-    Watts,
-    /// Target samples per optimizer step, over all GPUs of a plan.
-    Effective,
-    /// Number of GPUs of a plan.
-    Gpus,
-    /// Percentage of the memory that a plan leaves free.
-    Margin,
-    /// Entries that a plan may change.
-    Open,
-    /// Setups compared side by side with the current one.
-    Compare,
-    /// Query heads of the attention page.
-    Heads,
-    /// Key and value heads.
-    KvHeads,
-    /// Elements of one head.
-    HeadDim,
-    /// Data type of queries, keys and values.
-    Dtype,
-    /// Causal masking.
-    Causal,
-    /// Sliding window.
-    Window,
-    /// Percent of the keys that top-k keeps.
-    Topk,
-    /// Queries per chunk of chunked attention.
-    Chunk,
-    /// Passes included: training or forward only.
-    Pass,
-    /// Longest sequence of the attention curves.
-    Longest,
-    /// Sequence length used in the formulas.
-    At,
-    /// Attention algorithms shown.
-    Algorithms,
-    /// Logarithmic horizontal axis.
-    LogX,
-    /// Logarithmic vertical axis.
-    LogY,
-    /// The entry that is swept.
+/// What an entry affects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// A run or its fit.
+    Run,
+    /// Only the time or price of a run, never its memory.
+    Time,
+    /// The goal of a plan.
+    Plan,
+    /// The curves of attention.
+    Attention,
+    /// The axes of a chart.
+    Axes,
+    /// A sweep.
     Sweep,
+    /// The replay of a recording.
+    Recording,
+    /// What the page shows, and how.
+    Page,
+}
+
+/// Declares the page's own entries, `Key = "name", Form, "default", Scope`, around the settings. Their order is that of
+/// URLs.
+macro_rules! keys {
+    (
+        $( $(#[doc = $first_doc:literal])+ $First:ident = $first:literal, $first_form:expr, $first_default:literal, $first_scope:ident; )+
+        settings;
+        $( $(#[doc = $doc:literal])+ $Key:ident = $name:literal, $form:expr, $default:literal, $scope:ident; )+
+    ) => {
+        /// All entries that a URL can hold, under the names used in case files and on the command line.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Key {
+            $( $(#[doc = $first_doc])+ $First, )+
+            /// A setting of the run.
+            Setting(Setting),
+            $( $(#[doc = $doc])+ $Key, )+
+        }
+
+        impl Key {
+            /// All keys, in the order in which a URL lists them.
+            pub fn all() -> impl Iterator<Item = Self> {
+                let first = [$( Self::$First ),+].into_iter();
+                let settings = Setting::ALL.iter().map(|setting| Self::Setting(*setting));
+                first.chain(settings).chain([$( Self::$Key ),+])
+            }
+
+            /// Name in the URL.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Self::$First => $first, )+
+                    Self::Setting(setting) => setting.key(),
+                    $( Self::$Key => $name, )+
+                }
+            }
+
+            /// Format of the key's text.
+            pub fn form(self) -> Form {
+                match self {
+                    $( Self::$First => $first_form, )+
+                    Self::Setting(setting) => Form::of(setting.declaration().kind),
+                    $( Self::$Key => $form, )+
+                }
+            }
+
+            /// Text that applies if nothing is entered.
+            pub fn default_text(self) -> &'static str {
+                match self {
+                    $( Self::$First => $first_default, )+
+                    Self::Setting(setting) => &defaults()[setting as usize],
+                    $( Self::$Key => $default, )+
+                }
+            }
+
+            /// What the entry affects.
+            pub const fn scope(self) -> Scope {
+                match self {
+                    $( Self::$First => Scope::$first_scope, )+
+                    Self::Setting(_) => Scope::Run,
+                    $( Self::$Key => Scope::$scope, )+
+                }
+            }
+        }
+    };
+}
+
+keys! {
+    /// Catalogue name of the model.
+    Model = "model", Form::Text, "llava-1.5-7b", Run;
+    /// A pasted `config.json`; replaces [`Key::Model`].
+    Config = "config", Form::Text, "", Run;
+    /// A recording: a name of the gallery, or a file beside the page.
+    Recording = "recording", Form::Text, "", Recording;
+    /// Sizes of a recording that covers several, by name.
+    Sizes = "sizes", Form::NamedCounts, "", Recording;
+    /// The segments of the allocator under a recording.
+    ExpandableSegments = "expandable_segments", Form::Choice(&["recorded", "true", "false"]), "recorded", Recording;
+    /// The card.
+    Gpu = "gpu", Form::Text, "H100 SXM", Run;
+    /// Limit of the bytes that the allocator may reserve.
+    LimitGib = "limit_gib", Form::Gib, "", Run;
+    /// Task: training, evaluation or generation.
+    Phase = "phase", Form::Choice(&["train", "evaluate", "generate"]), "train", Run;
+    /// Tokens to generate.
+    NewTokens = "new_tokens", Form::Count, "128", Run;
+    settings;
+    /// Data pipeline, stage by stage.
+    Data = "data", Form::Text, "", Time;
+    /// Samples of the whole run.
+    Samples = "samples", Form::OptionalCount, "", Time;
+    /// Price of a GPU per hour.
+    PricePerHour = "price_per_hour", Form::Amount, "", Time;
+    /// Maximum power draw of a card in watts.
+    Watts = "watts", Form::Amount, "", Time;
+    /// Target samples per optimizer step, over all GPUs of a plan.
+    Effective = "effective", Form::OptionalCount, "", Plan;
+    /// Number of GPUs of a plan.
+    Gpus = "gpus", Form::Count, "1", Plan;
+    /// Percentage of the memory that a plan leaves free.
+    Margin = "margin", Form::Text, "5", Plan;
+    /// Entries that a plan may change.
+    Open = "open", Form::Text, "", Plan;
+    /// Setups compared side by side with the current one.
+    Compare = "compare", Form::Setups, "", Page;
+    /// Query heads of the attention page.
+    Heads = "heads", Form::OptionalCount, "", Attention;
+    /// Key and value heads.
+    KvHeads = "kv_heads", Form::OptionalCount, "", Attention;
+    /// Elements of one head.
+    HeadDim = "head_dim", Form::OptionalCount, "", Attention;
+    /// Data type of queries, keys and values.
+    Dtype = "dtype", Form::Choice(&["model", "bf16", "fp16", "fp32"]), "model", Attention;
+    /// Causal masking.
+    Causal = "causal", Form::Choice(&["model", "true", "false"]), "model", Attention;
+    /// Sliding window.
+    Window = "window", Form::Count, "512", Attention;
+    /// Percent of the keys that top-k keeps.
+    Topk = "topk", Form::Count, "10", Attention;
+    /// Queries per chunk of chunked attention.
+    Chunk = "chunk", Form::Count, "64", Attention;
+    /// Passes included: training or forward only.
+    Pass = "pass", Form::Choice(&["training", "forward"]), "training", Attention;
+    /// Longest sequence of the attention curves.
+    Longest = "longest", Form::Count, "16384", Attention;
+    /// Sequence length used in the formulas.
+    At = "at", Form::Count, "2048", Attention;
+    /// Attention algorithms shown.
+    Algorithms = "algorithms", Form::Text, "standard,flash,sliding,topk,chunked", Attention;
+    /// Logarithmic horizontal axis.
+    LogX = "log_x", Form::Switch, "true", Axes;
+    /// Logarithmic vertical axis.
+    LogY = "log_y", Form::Switch, "true", Axes;
+    /// The entry that is swept.
+    Sweep = "sweep", Form::Choice(Axis::names()), "batch", Sweep;
     /// Cards that a sweep is compared with.
-    Cards,
+    Cards = "cards", Form::Text, "", Sweep;
     /// Ids of the benchmark records shown.
-    Records,
+    Records = "records", Form::Text, "", Page;
     /// Row of the course.
-    Row,
+    Row = "row", Form::Text, "", Page;
     /// One block of that row.
-    Figure,
+    Figure = "figure", Form::Text, "", Page;
     /// Answers entered in the fields of that row.
-    Given,
+    Given = "given", Form::Text, "", Page;
     /// Seed for the exercises' numbers.
-    Seed,
+    Seed = "seed", Form::OptionalCount, "", Page;
     /// Large type for presentations.
-    Present,
+    Present = "present", Form::Choice(&["1"]), "", Page;
     /// Language of the page.
-    Lang,
+    Lang = "lang", Form::Choice(Locale::TAGS), "", Page;
     /// Light or dark.
-    Theme,
+    Theme = "theme", Form::Choice(&["light", "dark"]), "", Page;
     /// Marks a page that runs inside a frame of another page.
-    Embed,
+    Embed = "embed", Form::Choice(&["1"]), "", Page;
     /// Widget shown in that frame.
-    Widget,
+    Widget = "widget", Form::Choice(&Widget::NAMES), "", Page;
     /// Id by which the embedding page identifies the frame.
-    Id,
+    Id = "id", Form::Text, "", Page;
+}
+
+/// Texts of the settings' defaults, in the order of declaration.
+fn defaults() -> &'static [String] {
+    static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
+    TEXTS.get_or_init(|| {
+        let setup = Setup::default();
+        Setting::ALL.iter().map(|setting| setting.of(&setup).text()).collect()
+    })
 }
 
 impl Key {
-    /// All keys, in the order in which a URL lists them.
-    pub const ALL: [Self; 70] = [
-        Self::Model,
-        Self::Config,
-        Self::Recording,
-        Self::Sizes,
-        Self::ExpandableSegments,
-        Self::Gpu,
-        Self::LimitGib,
-        Self::Phase,
-        Self::NewTokens,
-        Self::Batch,
-        Self::Seq,
-        Self::Lengths,
-        Self::Packing,
-        Self::Images,
-        Self::Image,
-        Self::Grid,
-        Self::ImageSizes,
-        Self::Frames,
-        Self::Precision,
-        Self::Optim,
-        Self::Ckpt,
-        Self::Attn,
-        Self::Freeze,
-        Self::Rank,
-        Self::LoraDropout,
-        Self::LoraTargets,
-        Self::LoraDtype,
-        Self::Accum,
-        Self::Clip,
-        Self::ZeroGrad,
-        Self::AutocastCache,
-        Self::Ema,
-        Self::Loss,
-        Self::UseCache,
-        Self::Data,
-        Self::Samples,
-        Self::PricePerHour,
-        Self::Watts,
-        Self::Effective,
-        Self::Gpus,
-        Self::Margin,
-        Self::Open,
-        Self::Compare,
-        Self::Heads,
-        Self::KvHeads,
-        Self::HeadDim,
-        Self::Dtype,
-        Self::Causal,
-        Self::Window,
-        Self::Topk,
-        Self::Chunk,
-        Self::Pass,
-        Self::Longest,
-        Self::At,
-        Self::Algorithms,
-        Self::LogX,
-        Self::LogY,
-        Self::Sweep,
-        Self::Cards,
-        Self::Records,
-        Self::Row,
-        Self::Figure,
-        Self::Given,
-        Self::Seed,
-        Self::Present,
-        Self::Lang,
-        Self::Theme,
-        Self::Embed,
-        Self::Widget,
-        Self::Id,
-    ];
-
     /// Keys of an embedded page, which are also accepted in the query before the `#`.
     pub const OF_FRAME: [Self; 3] = [Self::Embed, Self::Widget, Self::Id];
 
-    /// Name in the URL.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Config => "config",
-            Self::Recording => "recording",
-            Self::Sizes => "sizes",
-            Self::ExpandableSegments => "expandable_segments",
-            Self::Gpu => "gpu",
-            Self::LimitGib => "limit_gib",
-            Self::Phase => "phase",
-            Self::NewTokens => "new_tokens",
-            Self::Batch => "batch",
-            Self::Seq => "seq",
-            Self::Lengths => "lengths",
-            Self::Packing => "packing",
-            Self::Images => "images",
-            Self::Image => "image",
-            Self::Grid => "grid",
-            Self::ImageSizes => "image_sizes",
-            Self::Frames => "frames",
-            Self::Precision => "precision",
-            Self::Optim => "optim",
-            Self::Ckpt => "ckpt",
-            Self::Attn => "attn",
-            Self::Freeze => "freeze",
-            Self::Rank => "rank",
-            Self::LoraDropout => "lora_dropout",
-            Self::LoraTargets => "lora_targets",
-            Self::LoraDtype => "lora_dtype",
-            Self::Accum => "accum",
-            Self::Clip => "clip",
-            Self::ZeroGrad => "zero_grad",
-            Self::AutocastCache => "autocast_cache",
-            Self::Ema => "ema",
-            Self::Loss => "loss",
-            Self::UseCache => "use_cache",
-            Self::Data => "data",
-            Self::Samples => "samples",
-            Self::PricePerHour => "price_per_hour",
-            Self::Watts => "watts",
-            Self::Effective => "effective",
-            Self::Gpus => "gpus",
-            Self::Margin => "margin",
-            Self::Open => "open",
-            Self::Compare => "compare",
-            Self::Heads => "heads",
-            Self::KvHeads => "kv_heads",
-            Self::HeadDim => "head_dim",
-            Self::Dtype => "dtype",
-            Self::Causal => "causal",
-            Self::Window => "window",
-            Self::Topk => "topk",
-            Self::Chunk => "chunk",
-            Self::Pass => "pass",
-            Self::Longest => "longest",
-            Self::At => "at",
-            Self::Algorithms => "algorithms",
-            Self::LogX => "log_x",
-            Self::LogY => "log_y",
-            Self::Sweep => "sweep",
-            Self::Cards => "cards",
-            Self::Records => "records",
-            Self::Row => "row",
-            Self::Figure => "figure",
-            Self::Given => "given",
-            Self::Seed => "seed",
-            Self::Present => "present",
-            Self::Lang => "lang",
-            Self::Theme => "theme",
-            Self::Embed => "embed",
-            Self::Widget => "widget",
-            Self::Id => "id",
-        }
-    }
-
     /// Finds a key by its name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|k| k.name() == name)
+        Self::all().find(|key| key.name() == name)
     }
 
-    /// Format of the key's text.
-    pub const fn form(self) -> Form {
-        match self {
-            Self::Model
-            | Self::Config
-            | Self::Recording
-            | Self::Gpu
-            | Self::Id
-            | Self::Data
-            | Self::Margin
-            | Self::Open => Form::Text,
-            Self::Samples | Self::Effective => Form::OptionalCount,
-            Self::PricePerHour | Self::Watts => Form::Amount,
-            Self::Gpus => Form::Count,
-            Self::Batch | Self::Seq | Self::Images | Self::Rank | Self::Accum | Self::NewTokens => Form::Count,
-            Self::LimitGib => Form::Gib,
-            Self::Sizes => Form::NamedCounts,
-            Self::ExpandableSegments => Form::Choice(&["recorded", "true", "false"]),
-            Self::Lengths => Form::Lengths,
-            Self::Packing => Form::Choice(&["padded", "packed"]),
-            Self::Phase => Form::Choice(&["train", "evaluate", "generate"]),
-            Self::Image | Self::Frames => Form::OptionalCount,
-            Self::Grid => Form::Grid,
-            Self::ImageSizes => Form::Sizes,
-            Self::UseCache => Form::ModelSwitch,
-            Self::LoraDropout => Form::Probability,
-            Self::LoraTargets => Form::Targets,
-            Self::LoraDtype => Form::Choice(&["fp32", "bf16"]),
-            Self::ZeroGrad => Form::Choice(&["to_none", "to_zero"]),
-            Self::Loss => Form::Choice(&["full", "fused_linear"]),
-            Self::Clip | Self::AutocastCache | Self::Ema => Form::Switch,
-            Self::Precision => Form::Choice(&["fp32", "bf16", "amp-bf16", "amp-fp16"]),
-            Self::Optim => Form::Choice(&[
-                "adamw",
-                "adamw_fused",
-                "adamw_loop",
-                "sgd",
-                "sgdm",
-                "adafactor",
-                "adafactor_torch",
-                "adamw_8bit",
-                "paged_adamw_8bit",
-                "paged_adamw",
-            ]),
-            Self::Ckpt => Form::Choice(&["none", "full", "vision", "language"]),
-            Self::Attn => Form::Choice(&["sdpa", "eager", "flash_attention_2"]),
-            Self::Freeze => Form::Choice(&["none", "vision", "all-but-connector", "lora", "qlora"]),
-            Self::Compare => Form::Setups,
-            Self::Heads => Form::OptionalCount,
-            Self::KvHeads => Form::OptionalCount,
-            Self::HeadDim => Form::OptionalCount,
-            Self::Dtype => Form::Choice(&["model", "bf16", "fp16", "fp32"]),
-            Self::Causal => Form::Choice(&["model", "true", "false"]),
-            Self::Window => Form::Count,
-            Self::Topk => Form::Count,
-            Self::Chunk => Form::Count,
-            Self::Pass => Form::Choice(&["training", "forward"]),
-            Self::Longest => Form::Count,
-            Self::At => Form::Count,
-            Self::Algorithms => Form::Text,
-            Self::LogX => Form::Switch,
-            Self::LogY => Form::Switch,
-            Self::Sweep => Form::Choice(&["batch", "seq", "image", "images", "frames"]),
-            Self::Cards | Self::Records | Self::Row | Self::Figure | Self::Given => Form::Text,
-            Self::Seed => Form::OptionalCount,
-            Self::Present => Form::Choice(&["1"]),
-            Self::Lang => Form::Choice(&["en", "zh-CN", "zh-TW"]),
-            Self::Theme => Form::Choice(&["light", "dark"]),
-            Self::Embed => Form::Choice(&["1"]),
-            Self::Widget => Form::Choice(&Widget::NAMES),
+    /// Allowed words of the key; empty if it is not a choice.
+    pub fn choices(self) -> &'static [&'static str] {
+        match self.form() {
+            Form::Choice(all) => all,
+            Form::ModelSwitch => &["model", "true", "false"],
+            _ => &[],
         }
     }
 
     /// Returns true if the value is part of the training setup, under the same name in a case file.
     pub const fn in_setup(self) -> bool {
-        !matches!(
-            self,
-            Self::Model
-                | Self::Config
-                | Self::Recording
-                | Self::Sizes
-                | Self::ExpandableSegments
-                | Self::Gpu
-                | Self::LimitGib
-                | Self::Phase
-                | Self::NewTokens
-                | Self::Compare
-                | Self::Records
-                | Self::Row
-                | Self::Figure
-                | Self::Given
-                | Self::Seed
-                | Self::Present
-                | Self::Lang
-                | Self::Theme
-                | Self::Embed
-                | Self::Widget
-                | Self::Id
-        ) && !self.of_charts()
-            && !self.of_time()
-            && !self.of_plan()
-    }
-
-    /// Returns true if the value affects only the time or price of a run, never its memory.
-    pub const fn of_time(self) -> bool {
-        matches!(self, Self::Data | Self::Samples | Self::PricePerHour | Self::Watts)
-    }
-
-    /// Returns true if the value states the goal of a plan.
-    pub const fn of_plan(self) -> bool {
-        matches!(self, Self::Effective | Self::Gpus | Self::Margin | Self::Open)
-    }
-
-    /// Returns true if the value selects what charts show rather than what runs.
-    pub const fn of_charts(self) -> bool {
-        matches!(
-            self,
-            Self::Heads
-                | Self::KvHeads
-                | Self::HeadDim
-                | Self::Dtype
-                | Self::Causal
-                | Self::Window
-                | Self::Topk
-                | Self::Chunk
-                | Self::Pass
-                | Self::Longest
-                | Self::At
-                | Self::Algorithms
-                | Self::LogX
-                | Self::LogY
-                | Self::Sweep
-                | Self::Cards
-        )
+        matches!(self, Self::Setting(_))
     }
 
     /// Returns true if the value affects a run or its fit: setup, model, card or task.
-    pub const fn decides_run(self) -> bool {
-        self.in_setup()
-            || matches!(
-                self,
-                Self::Model | Self::Config | Self::Gpu | Self::LimitGib | Self::Phase | Self::NewTokens
-            )
+    pub fn decides_run(self) -> bool {
+        self.scope() == Scope::Run
     }
 
     /// Returns true if the value affects the memory of a recorded step or its fit, besides the recording itself.
@@ -460,74 +233,97 @@ impl Key {
             Self::Sizes | Self::ExpandableSegments | Self::Gpu | Self::LimitGib
         )
     }
+}
 
-    /// Text that applies if nothing is entered.
-    pub const fn default_text(self) -> &'static str {
-        match self {
-            Self::Model => "llava-1.5-7b",
-            Self::Gpu => "H100 SXM",
-            Self::Recording | Self::Sizes => "",
-            Self::ExpandableSegments => "recorded",
-            Self::Batch | Self::Images | Self::Accum | Self::Gpus => "1",
-            Self::Margin => "5",
-            Self::Effective | Self::Open => "",
-            Self::Seq => "2048",
-            Self::Phase => "train",
-            Self::NewTokens => "128",
-            Self::Packing => "padded",
-            Self::Precision => "bf16",
-            Self::Optim => "adamw",
-            Self::Ckpt | Self::Freeze => "none",
-            Self::Attn => "sdpa",
-            Self::Rank => "16",
-            Self::LoraDropout => "0",
-            Self::LoraTargets => "projections",
-            Self::LoraDtype => "fp32",
-            Self::ZeroGrad => "to_none",
-            Self::AutocastCache => "true",
-            Self::Loss => "full",
-            Self::Clip | Self::Ema => "false",
-            Self::Dtype | Self::Causal | Self::UseCache => "model",
-            Self::Window => "512",
-            Self::Topk => "10",
-            Self::Chunk => "64",
-            Self::Pass => "training",
-            Self::Longest => "16384",
-            Self::At => "2048",
-            Self::Algorithms => "standard,flash,sliding,topk,chunked",
-            Self::LogX | Self::LogY => "true",
-            Self::Sweep => "batch",
-            Self::Heads | Self::KvHeads | Self::HeadDim | Self::Cards => "",
-            Self::Compare | Self::Embed | Self::Widget | Self::Id => "",
-            Self::Data | Self::Samples | Self::PricePerHour | Self::Watts => "",
-            Self::Records | Self::Row | Self::Figure | Self::Given | Self::Seed | Self::Present => "",
-            Self::LimitGib
-            | Self::Config
-            | Self::Lengths
-            | Self::Image
-            | Self::Grid
-            | Self::ImageSizes
-            | Self::Frames => "",
-            Self::Lang | Self::Theme => "",
-        }
+impl From<Setting> for Key {
+    fn from(setting: Setting) -> Self {
+        Self::Setting(setting)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use vramscope_engine::setup::Kind;
+
     use super::*;
 
     #[test]
     fn every_key_is_found_by_its_name() {
-        for key in Key::ALL {
+        for key in Key::all() {
             assert_eq!(Key::named(key.name()), Some(key));
         }
     }
 
     #[test]
     fn every_default_has_its_form() {
-        for key in Key::ALL {
+        for key in Key::all() {
             assert!(key.form().read(key.default_text()).is_ok(), "{key:?}");
         }
+    }
+
+    /// A setting needs its declaration and these words: a label, help, and a name for each choice.
+    #[test]
+    fn every_setting_has_its_words() {
+        let locales = Path::new(env!("CARGO_MANIFEST_DIR")).join("locales");
+        let phrases = vramscope_phrases::read(&locales).expect("the page's phrases");
+        let has = |subject: &str, key: &str| {
+            let mut all = phrases.iter();
+            all.any(|phrase| phrase.subject == subject && phrase.key == key)
+        };
+        for setting in Setting::ALL {
+            let key = setting.key();
+            assert!(
+                has("setup", key) && has("help", key),
+                "{key} lacks its label or help in src/app/locales"
+            );
+            if let Kind::Choice(choices) = setting.declaration().kind {
+                for name in choices.names {
+                    let word = format!("{key}_{}", name.replace('-', "_"));
+                    let is_named = has("choice", &word) || choices.title_of(name).is_some();
+                    assert!(is_named, "src/app/locales lacks `{word}` in choice.json");
+                }
+            }
+        }
+    }
+
+    /// Words of entries are found by name, so that the compiler cannot tell which are left over.
+    #[test]
+    fn words_of_entries_are_of_an_entry() {
+        let locales = Path::new(env!("CARGO_MANIFEST_DIR")).join("locales");
+        let phrases = vramscope_phrases::read(&locales).expect("the page's phrases");
+        let is_choice = |word: &str| {
+            let of = |key: Key| {
+                let own = word.strip_prefix(key.name()).and_then(|rest| rest.strip_prefix('_'));
+                own.is_some_and(|own| key.choices().iter().any(|choice| choice.replace('-', "_") == own))
+            };
+            Key::all().any(of)
+        };
+        for phrase in phrases {
+            let is_used = match phrase.subject.as_str() {
+                "setup" | "help" => Key::named(&phrase.key).is_some(),
+                "choice" => is_choice(&phrase.key),
+                _ => true,
+            };
+            assert!(is_used, "{}.{} is of no entry", phrase.subject, phrase.key);
+        }
+    }
+
+    /// Links that exist list their entries in this order, and keep it when they are written again.
+    #[test]
+    fn keys_are_in_the_order_of_links() {
+        let names: Vec<&str> = Key::all().map(Key::name).collect();
+        let mut keys: Vec<Key> = Key::all().collect();
+        keys.sort();
+        assert_eq!(keys.into_iter().map(Key::name).collect::<Vec<_>>(), names);
+        let old = "model config recording expandable_segments gpu limit_gib phase new_tokens batch seq lengths packing \
+                   images image grid image_sizes frames precision optim ckpt attn freeze rank lora_dropout lora_targets \
+                   lora_dtype accum clip zero_grad autocast_cache ema loss use_cache data samples price_per_hour watts \
+                   effective gpus margin open compare heads kv_heads head_dim dtype causal window topk chunk pass longest \
+                   at algorithms log_x log_y sweep cards records row figure given seed present lang theme embed widget id";
+        let old: Vec<&str> = old.split(' ').collect();
+        let kept: Vec<&str> = names.into_iter().filter(|name| old.contains(name)).collect();
+        assert_eq!(kept, old);
     }
 }

@@ -15,7 +15,7 @@ pub use command::{command, recorded_command};
 pub use draft::Draft;
 pub use escape::quote;
 pub use form::{Form, named_counts, named_text, named_texts};
-pub use key::Key;
+pub use key::{Key, Scope};
 pub use pins::Pins;
 pub use reading::{FieldError, Problem, Reading, Source, Task};
 pub use route::Route;

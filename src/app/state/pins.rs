@@ -75,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn setups() -> impl Strategy<Value = Vec<Draft>> {
-        let keys: Vec<_> = Key::ALL.into_iter().filter(|key| key.decides_run()).collect();
+        let keys: Vec<_> = Key::all().filter(|key| key.decides_run()).collect();
         let draft = prop::collection::vec((prop::sample::select(keys), ".*"), 0..6).prop_map(|entries| {
             let mut draft = Draft::default();
             for (key, text) in entries {

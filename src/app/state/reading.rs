@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use vramscope_engine::Setup;
+use vramscope_engine::setup::Setting;
 use vramscope_engine::units::Bytes;
 
-use super::{Draft, Form, Key};
+use super::{Draft, Key, Scope};
 
 /// Reasons why a text does not have the format of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,39 +135,29 @@ impl Reading {
 
     /// Returns the entries that affect only the time or price of a run.
     pub fn of_time(&self) -> Draft {
-        self.good.only(Key::of_time)
+        self.good.only(|key| key.scope() == Scope::Time)
     }
 
     /// Returns the entries that affect the attention curves.
     pub fn of_attention(&self) -> Draft {
-        const OWN: [Key; 12] = [
-            Key::Heads,
-            Key::KvHeads,
-            Key::HeadDim,
-            Key::Dtype,
-            Key::Causal,
-            Key::Window,
-            Key::Topk,
-            Key::Chunk,
-            Key::Pass,
-            Key::Longest,
-            Key::At,
-            Key::Algorithms,
-        ];
-        let model = [Key::Model, Key::Config, Key::Gpu, Key::Batch, Key::Precision];
-        self.good.only(|key| OWN.contains(&key) || model.contains(&key))
+        let is_of_model = |key| match key {
+            Key::Model | Key::Config | Key::Gpu => true,
+            Key::Setting(setting) => matches!(setting, Setting::Batch | Setting::Precision),
+            _ => false,
+        };
+        self.good
+            .only(|key| key.scope() == Scope::Attention || is_of_model(key))
     }
 
     /// Returns the entries that affect a sweep.
     pub fn of_sweep(&self) -> Draft {
         let entries = self.entries();
-        self.good
-            .only(|key| entries.has(key) || matches!(key, Key::Sweep | Key::Cards))
+        self.good.only(|key| entries.has(key) || key.scope() == Scope::Sweep)
     }
 
     /// Returns the entries that affect a plan.
     pub fn of_plan(&self) -> Draft {
-        self.good.only(|key| key.decides_run() || key.of_plan())
+        self.good.only(|key| key.decides_run() || key.scope() == Scope::Plan)
     }
 
     /// Returns the error of a key.
@@ -214,7 +205,7 @@ fn task(good: &Draft) -> Task {
 impl Draft {
     /// Returns the setup's entries as a case file holds them; invalid ones count as not entered.
     pub fn setup_values(&self) -> Map<String, Value> {
-        values(Key::ALL.into_iter().map(|key| (key, self.get(key))))
+        values(Key::all().map(|key| (key, self.get(key))))
     }
 }
 
@@ -235,20 +226,10 @@ fn values<'a>(texts: impl Iterator<Item = (Key, &'a str)>) -> Map<String, Value>
         .collect()
 }
 
-impl Key {
-    /// Allowed words of the key; empty if it is not a choice.
-    pub const fn choices(self) -> &'static [&'static str] {
-        match self.form() {
-            Form::Choice(all) => all,
-            Form::ModelSwitch => &["model", "true", "false"],
-            _ => &[],
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::Form;
     use vramscope_engine::setup::{AdapterType, Loss, Packing, Targets, ZeroGrad};
 
     #[test]
@@ -267,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_engine_takes_every_choice() {
-        for key in Key::ALL.into_iter().filter(|k| k.in_setup()) {
+        for key in Key::all().filter(|k| k.in_setup()) {
             let Form::Choice(choices) = key.form() else {
                 continue;
             };
@@ -283,7 +264,7 @@ mod tests {
     /// On an unknown variant, serde's error lists all accepted ones.
     #[test]
     fn the_page_offers_every_choice_of_the_engine() {
-        for key in Key::ALL.into_iter().filter(|k| k.in_setup()) {
+        for key in Key::all().filter(|k| k.in_setup()) {
             let Form::Choice(choices) = key.form() else {
                 continue;
             };
@@ -302,26 +283,26 @@ mod tests {
         let mut draft = Draft::default();
         for (key, text) in [
             (Key::LimitGib, "23.5"),
-            (Key::Batch, "4"),
-            (Key::Seq, "1,024"),
-            (Key::Lengths, "100, 900"),
-            (Key::Packing, "packed"),
-            (Key::Images, "2"),
-            (Key::Image, "448"),
-            (Key::Grid, "24x36"),
-            (Key::ImageSizes, "480x640, 300x200"),
-            (Key::Frames, "8"),
-            (Key::Rank, "64"),
-            (Key::LoraDropout, "0.05"),
-            (Key::LoraTargets, "q_proj, v_proj"),
-            (Key::LoraDtype, "bf16"),
-            (Key::Accum, "3"),
-            (Key::Clip, "true"),
-            (Key::ZeroGrad, "to_zero"),
-            (Key::AutocastCache, "false"),
-            (Key::Ema, "true"),
-            (Key::Loss, "fused_linear"),
-            (Key::UseCache, "true"),
+            (Setting::Batch.into(), "4"),
+            (Setting::Seq.into(), "1,024"),
+            (Setting::Lengths.into(), "100, 900"),
+            (Setting::Packing.into(), "packed"),
+            (Setting::Images.into(), "2"),
+            (Setting::Image.into(), "448"),
+            (Setting::Grid.into(), "24x36"),
+            (Setting::ImageSizes.into(), "480x640, 300x200"),
+            (Setting::Frames.into(), "8"),
+            (Setting::Rank.into(), "64"),
+            (Setting::LoraDropout.into(), "0.05"),
+            (Setting::LoraTargets.into(), "q_proj, v_proj"),
+            (Setting::LoraDtype.into(), "bf16"),
+            (Setting::Accum.into(), "3"),
+            (Setting::Clip.into(), "true"),
+            (Setting::ZeroGrad.into(), "to_zero"),
+            (Setting::AutocastCache.into(), "false"),
+            (Setting::Ema.into(), "true"),
+            (Setting::Loss.into(), "fused_linear"),
+            (Setting::UseCache.into(), "true"),
         ] {
             draft.set(key, text);
         }
@@ -368,12 +349,12 @@ mod tests {
     #[test]
     fn a_wrong_text_falls_back_to_the_last_good_one() {
         let mut last_good = Draft::default();
-        last_good.set(Key::Batch, "4");
+        last_good.set(Setting::Batch, "4");
         let mut draft = Draft::default();
-        draft.set(Key::Batch, "four");
+        draft.set(Setting::Batch, "four");
         let reading = Reading::of(&draft, &last_good);
         assert_eq!(reading.setup.batch, 4);
-        let error = reading.error(Key::Batch).expect("it is named");
+        let error = reading.error(Setting::Batch.into()).expect("it is named");
         assert_eq!((error.given.as_str(), error.used.as_str()), ("four", "4"));
         assert_eq!(reading.good, last_good);
     }

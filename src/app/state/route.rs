@@ -1,47 +1,53 @@
 //! Routes of the page.
 
-/// Routes of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Route {
+/// Declares the routes in the order of the menu: `Route = "path"`. The phrase `nav.NAME` is its entry in the menu, and
+/// `pages::load` finds its page.
+macro_rules! routes {
+    ($( $(#[$meta:meta])+ $Route:ident = $path:literal; )+) => {
+        /// Routes of the page.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum Route {
+            $( $(#[$meta])+ $Route, )+
+        }
+
+        impl Route {
+            /// All routes in the order of the menu.
+            pub const ALL: &'static [Self] = &[$( Self::$Route ),+];
+
+            /// Path after `#`.
+            pub const fn path(self) -> &'static str {
+                match self {
+                    $( Self::$Route => $path, )+
+                }
+            }
+        }
+    };
+}
+
+routes! {
     /// Memory calculator for a training run.
     #[default]
-    Plan,
+    Plan = "/";
     /// Memory of a recorded step.
-    Recorded,
-    /// Memory and time of attention against length.
-    Attention,
+    Recorded = "/recorded";
     /// Recommended setups for given hardware.
-    Recommend,
+    Recommend = "/recommend";
+    /// Memory and time of attention against length.
+    Attention = "/attention";
     /// Diagnosis of an error message, log or snapshot.
-    Diagnose,
+    Diagnose = "/diagnose";
     /// Benchmark records.
-    Benchmarks,
+    Benchmarks = "/benchmarks";
     /// The course.
-    Course,
+    Course = "/course";
 }
 
 impl Route {
-    /// All routes in the order of the menu.
-    pub const ALL: [Self; 7] = [
-        Self::Plan,
-        Self::Recorded,
-        Self::Recommend,
-        Self::Attention,
-        Self::Diagnose,
-        Self::Benchmarks,
-        Self::Course,
-    ];
-
-    /// Path after `#`.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Plan => "/",
-            Self::Recorded => "/recorded",
-            Self::Recommend => "/recommend",
-            Self::Attention => "/attention",
-            Self::Diagnose => "/diagnose",
-            Self::Benchmarks => "/benchmarks",
-            Self::Course => "/course",
+    /// Name of the route: its path without the slash.
+    pub fn name(self) -> &'static str {
+        match self.path().trim_start_matches('/') {
+            "" => "plan",
+            name => name,
         }
     }
 
@@ -54,6 +60,28 @@ impl Route {
     /// Finds a route by its path; a trailing slash is ignored.
     pub fn of_path(path: &str) -> Option<Self> {
         let path = path.trim_end_matches('/');
-        Self::ALL.into_iter().find(|r| r.path().trim_end_matches('/') == path)
+        let mut all = Self::ALL.iter().copied();
+        all.find(|route| route.path().trim_end_matches('/') == path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_found_by_its_path_and_has_its_words() {
+        let locales = Path::new(env!("CARGO_MANIFEST_DIR")).join("locales");
+        let phrases = vramscope_phrases::read(&locales).expect("the page's phrases");
+        for route in Route::ALL {
+            assert_eq!(Route::of_path(route.path()), Some(*route));
+            let name = route.name();
+            let has_words = phrases
+                .iter()
+                .any(|phrase| phrase.subject == "nav" && phrase.key == name);
+            assert!(has_words, "src/app/locales lacks `{name}` in nav.json");
+        }
     }
 }

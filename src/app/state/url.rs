@@ -121,10 +121,11 @@ impl Draft {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use vramscope_engine::setup::Setting;
 
     fn addresses() -> impl Strategy<Value = Address> {
-        let entries = prop::collection::vec((prop::sample::select(&Key::ALL[..]), ".*"), 0..12);
-        (prop::sample::select(&Route::ALL[..]), entries).prop_map(|(route, entries)| {
+        let entries = prop::collection::vec((prop::sample::select(Key::all().collect::<Vec<_>>()), ".*"), 0..12);
+        (prop::sample::select(Route::ALL), entries).prop_map(|(route, entries)| {
             let mut draft = Draft::default();
             for (key, text) in entries {
                 draft.set(key, text);
@@ -151,15 +152,18 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_named_and_the_rest_kept() {
         let (address, problems) = Address::read("#/nowhere?batch=4&speed=9&seq=%4&config=!&batch=5");
-        assert_eq!(address.draft.entries().collect::<Vec<_>>(), [(Key::Batch, "4")]);
+        assert_eq!(
+            address.draft.entries().collect::<Vec<_>>(),
+            [(Setting::Batch.into(), "4")]
+        );
         assert_eq!(
             problems,
             [
                 UrlProblem::UnknownPage("/nowhere".into()),
                 UrlProblem::UnknownKey("speed".into()),
-                UrlProblem::Garbled(Key::Seq),
+                UrlProblem::Garbled(Setting::Seq.into()),
                 UrlProblem::Garbled(Key::Config),
-                UrlProblem::Repeated(Key::Batch),
+                UrlProblem::Repeated(Setting::Batch.into()),
             ]
         );
     }
@@ -169,7 +173,7 @@ mod tests {
         let (mut address, _) = Address::read("#/?batch=4&widget=phases");
         address.read_query("?embed=1&widget=verdict&seq=8&utm=x&id=a%20b");
         let wanted = [
-            (Key::Batch, "4"),
+            (Setting::Batch.into(), "4"),
             (Key::Embed, "1"),
             (Key::Widget, "phases"),
             (Key::Id, "a b"),
@@ -181,7 +185,7 @@ mod tests {
     fn attributes_name_model_and_card_and_what_differs() {
         let mut draft = Draft::default();
         draft.set(Key::Gpu, "a \"b\" <&>");
-        draft.set(Key::Batch, "4");
+        draft.set(Setting::Batch, "4");
         let mut address = Address {
             draft,
             ..Address::default()
@@ -204,8 +208,8 @@ mod tests {
     #[test]
     fn defaults_leave_the_url_short() {
         let mut draft = Draft::default();
-        draft.set(Key::Batch, "4");
-        draft.set(Key::Batch, "1");
+        draft.set(Setting::Batch, "4");
+        draft.set(Setting::Batch, "1");
         assert_eq!(
             Address {
                 draft,

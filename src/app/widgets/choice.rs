@@ -17,6 +17,7 @@ use crate::words;
 #[component]
 pub fn Select(
     /// Key of the entry.
+    #[prop(into)]
     key: Key,
     /// Choices that currently apply.
     #[prop(into)]
@@ -58,6 +59,7 @@ pub fn Select(
 #[component]
 pub fn Segments(
     /// Key of the entry.
+    #[prop(into)]
     key: Key,
 ) -> impl IntoView {
     let i18n = use_i18n();

@@ -2,6 +2,7 @@
 
 mod choice;
 mod combobox;
+mod control;
 mod field;
 mod files;
 mod help;
@@ -12,6 +13,7 @@ mod switch;
 
 pub use choice::{Segments, Select};
 pub use combobox::{ComboOption, Combobox};
+pub use control::Control;
 pub use field::{ErrorText, error_of};
 pub use files::{OpenFiles, dropped, read_text};
 pub use help::{Help, HelpButton};

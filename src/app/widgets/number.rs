@@ -16,6 +16,7 @@ use crate::words;
 #[component]
 pub fn Entry(
     /// Key of the entry.
+    #[prop(into)]
     key: Key,
     /// Placeholder text.
     #[prop(optional, into)]
@@ -32,6 +33,7 @@ pub fn Entry(
 #[component]
 pub fn Number(
     /// Key of the entry.
+    #[prop(into)]
     key: Key,
     /// Increment of one step.
     #[prop(default = 1)]

@@ -17,6 +17,7 @@ use crate::words;
 #[component]
 pub fn Switch(
     /// Key of the entry.
+    #[prop(into)]
     key: Key,
 ) -> impl IntoView {
     let i18n = use_i18n();

@@ -2,17 +2,15 @@
 
 use vramscope_engine::format;
 
-use crate::i18n::{Locale, Words, t_string};
+use crate::i18n::{Words, t_string};
 
 /// Formats a count with three significant digits, `7.06 B` or `70.6 亿`, like `Intl.NumberFormat` in compact notation.
-/// Chinese uses powers of ten thousand.
+/// Chinese has units of ten thousand.
 pub fn count(i18n: Words, n: u64) -> String {
-    let units = match i18n.locale() {
-        Locale::En => return format::count(n),
-        Locale::ZhCn => [("亿", 1e8), ("万", 1e4)],
-        Locale::ZhTw => [("億", 1e8), ("萬", 1e4)],
-    };
-    format::scaled(n, &units).unwrap_or_else(|| format::grouped(n))
+    match i18n.locale().units() {
+        [] => format::count(n),
+        units => format::scaled(n, units).unwrap_or_else(|| format::grouped(n)),
+    }
 }
 
 /// Formats a number of tensors: `1 tensor`, `12 tensors`.

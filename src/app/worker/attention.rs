@@ -134,6 +134,7 @@ impl Parts for AttentionWork {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vramscope_engine::setup::Setting;
 
     fn reading(pairs: &[(Key, &str)]) -> Reading {
         let mut draft = Draft::default();
@@ -152,7 +153,7 @@ mod tests {
             (Key::Causal, "false"),
             (Key::Dtype, "fp32"),
             (Key::Pass, "forward"),
-            (Key::Batch, "3"),
+            (Setting::Batch.into(), "3"),
         ];
         let call = call(&reading(&entered)).unwrap();
         assert_eq!((call.heads, call.kv_heads, call.width), (16, 16, 64));

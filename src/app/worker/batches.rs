@@ -169,6 +169,7 @@ mod tests {
     use crate::state::{Draft, Key};
     use vramscope_engine::Model;
     use vramscope_engine::device::Device;
+    use vramscope_engine::setup::Setting;
     use vramscope_plan::max_batch;
 
     fn finish(pairs: &[(Key, &str)]) -> Vec<LargestBatch> {
@@ -187,7 +188,11 @@ mod tests {
 
     #[test]
     fn it_is_what_the_engine_finds_and_says_what_stops_the_next() {
-        let all = finish(&[(Key::Model, "gpt2"), (Key::Seq, "1024"), (Key::Gpu, "RTX 4060")]);
+        let all = finish(&[
+            (Key::Model, "gpt2"),
+            (Setting::Seq.into(), "1024"),
+            (Key::Gpu, "RTX 4060"),
+        ]);
         let Some(LargestBatch::Found(found)) = all.last() else {
             panic!("{all:?}")
         };
@@ -217,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_has_no_batch_to_look_for_says_why() {
-        let all = finish(&[(Key::Model, "gpt2"), (Key::Lengths, "100,200")]);
+        let all = finish(&[(Key::Model, "gpt2"), (Setting::Lengths.into(), "100,200")]);
         assert_eq!(all, [LargestBatch::Refused(SimulateError::LengthsDecide)]);
         assert_eq!(finish(&[(Key::Model, "gpt9")]), []);
     }

@@ -267,7 +267,7 @@ impl Asked {
 
 /// Entries that the search may change: those named in the text, or all default ones if the text is empty.
 pub fn open(text: &str) -> Vec<Entry> {
-    let named = |name: &str| Entry::ALL.into_iter().find(|entry| entry.name() == name.trim());
+    let named = |name: &str| Entry::named(name.trim());
     match text.trim() {
         "" => Entry::ALL.into_iter().filter(|entry| !entry.is_asked_for()).collect(),
         text => text.split(',').filter_map(named).collect(),
@@ -277,6 +277,7 @@ pub fn open(text: &str) -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vramscope_engine::setup::Setting;
 
     fn finish(pairs: &[(Key, &str)]) -> Vec<PlanNews> {
         let mut draft = Draft::default();
@@ -296,7 +297,7 @@ mod tests {
     fn a_plan_comes_after_the_search_and_is_whole_at_last() {
         let news = finish(&[
             (Key::Model, "gpt2"),
-            (Key::Seq, "256"),
+            (Setting::Seq.into(), "256"),
             (Key::Gpu, "RTX 4060"),
             (Key::Effective, "16"),
         ]);

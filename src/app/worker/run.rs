@@ -3,6 +3,7 @@
 use vramscope_engine::device::{Device, REFERENCE};
 use vramscope_engine::report::derivation::{self, Derivation};
 use vramscope_engine::report::outside;
+use vramscope_engine::setup::Setting;
 use vramscope_engine::simulate::{Inference, Passed, evaluate, generate};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
@@ -11,7 +12,7 @@ use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
 use super::view::{Card, Inputs, Run};
-use crate::state::{Draft, Key, Reading, Source, Task};
+use crate::state::{Draft, Reading, Source, Task};
 
 /// Result of a simulation.
 pub struct Ran {
@@ -123,7 +124,7 @@ impl Subject {
 
 /// Applies the model's own default sequence length if none is entered.
 pub fn settle_length(reading: &mut Reading, model: &Model) {
-    if !reading.good.has(Key::Seq) {
+    if !reading.good.has(Setting::Seq) {
         reading.setup.seq = model.default_seq();
     }
 }

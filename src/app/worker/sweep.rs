@@ -21,8 +21,9 @@ use crate::state::{Draft, Key, Reading};
 /// The entry to sweep: the selected one if it applies to the model, otherwise the batch size.
 pub fn axis(reading: &Reading, model: &Model) -> Axis {
     let named = |axis: &Axis| axis.name() == reading.good.get(Key::Sweep);
-    let chosen = Axis::ALL.into_iter().find(named).unwrap_or(Axis::Batch);
-    if chosen.is_of(model) { chosen } else { Axis::Batch }
+    let chosen = Axis::all().find(named);
+    let applies = |axis: &Axis| axis.applies(model, &reading.setup);
+    chosen.filter(applies).unwrap_or(Axis::BATCH)
 }
 
 type Remake = Box<dyn FnMut(&Setup) -> Result<Model, vramscope_engine::model::ModelError>>;
@@ -46,7 +47,7 @@ impl SweepWork {
         let cards = cards(&reading);
         let nothing = Self {
             sweep: None,
-            axis: Axis::Batch,
+            axis: Axis::BATCH,
             unit: 1,
             cards: VecDeque::new(),
             ran: Vec::new(),
@@ -180,6 +181,7 @@ impl Parts for SweepWork {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vramscope_engine::setup::Setting;
     use vramscope_engine::simulate_on;
     use vramscope_engine::verdict::Fit;
 
@@ -205,7 +207,7 @@ mod tests {
     fn the_largest_batch_is_what_a_scan_finds() {
         let entries = [
             (Key::Model, "gpt2"),
-            (Key::Seq, "1024"),
+            (Setting::Seq.into(), "1024"),
             (Key::Gpu, "RTX 4060 Ti 16GB"),
             (Key::Cards, "RTX 4060 Ti 16GB,RTX 4070"),
         ];

@@ -55,6 +55,7 @@ mod tests {
     use crate::worker::lazy::Here;
     use crate::worker::protocol::{Order, Reply, Slot};
     use vramscope_engine::report::StepBytes;
+    use vramscope_engine::setup::Setting;
     use vramscope_engine::units::Bytes;
 
     fn answer(entries: Draft) -> Option<Answer> {
@@ -75,7 +76,11 @@ mod tests {
     #[test]
     fn the_run_of_a_change_is_that_of_the_entries_with_it() {
         let mut entries = Draft::default();
-        for (key, text) in [(Key::Model, "qwen2.5-0.5b"), (Key::Seq, "96"), (Key::LimitGib, "3")] {
+        for (key, text) in [
+            (Key::Model, "qwen2.5-0.5b"),
+            (Setting::Seq.into(), "96"),
+            (Key::LimitGib, "3"),
+        ] {
             entries.set(key, text);
         }
         let now = Now {
@@ -87,10 +92,7 @@ mod tests {
         while let Some(Answer::Tried(tested)) = work.next() {
             let Tested { tried, run } = *tested;
             let mut entries = entries.clone();
-            entries.set(
-                Key::named(tried.change.key()).expect("it is an entry"),
-                tried.change.value(),
-            );
+            entries.set(tried.change.setting(), tried.change.text());
             match (answer(entries), run) {
                 (Some(Answer::Run(Ok(fresh))), Some(run)) => {
                     assert_eq!(Run { id: fresh.id, ..run }, *fresh, "{:?}", tried.change);

@@ -8,4 +8,3 @@ pub mod setup_flags;
 pub mod source;
 pub mod subject;
 pub mod time_flags;
-pub mod vocabulary;

@@ -1,9 +1,9 @@
 //! Flags for several GPUs, with the keys and values of a case file.
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vramscope_engine::setup::{Parallel, Strategy};
 
-use super::vocabulary;
 use crate::failure::Failure;
 
 /// How several GPUs share a step, where that was given.
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Several GPUs")]
 pub struct ParallelFlags {
     /// What each GPU holds; the figures are of one of them
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Strategy>())]
+    #[arg(long, value_name = "NAME", value_parser = strategy())]
     strategy: Option<Strategy>,
     /// GPUs [default: 2]
     #[arg(long, value_name = "N")]
@@ -28,6 +28,10 @@ pub struct ParallelFlags {
     /// A pipeline: the stage to look at, from 0 [default: the one that takes the most memory]
     #[arg(long, value_name = "N")]
     stage: Option<u64>,
+}
+
+fn strategy() -> impl TypedValueParser<Value = Strategy> {
+    PossibleValuesParser::new(Strategy::CHOICES.names).try_map(|name| Strategy::named(&name).ok_or("no such strategy"))
 }
 
 impl ParallelFlags {

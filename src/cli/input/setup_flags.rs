@@ -1,211 +1,209 @@
-//! Flags of a training setup, one for each field, with the keys and values of a case file.
+//! Flags of a training setup: one for each setting that the engine declares, with the keys and values of a case file.
 
-use std::fmt::Display;
+use std::sync::OnceLock;
 
-use clap::Args;
+use clap::builder::{BoolValueParser, PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use serde_json::Value;
 use vramscope_engine::Setup;
 use vramscope_engine::model::Takes;
-use vramscope_engine::setup::{
-    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Targets, ZeroGrad,
-};
+use vramscope_engine::setup::{Change, Kind, Setting, Targets};
 use vramscope_plan::search::Entry;
 
-use super::vocabulary;
-
-/// The fields of a [`Setup`] that were given; the others stay as they are.
-#[derive(Debug, Default, PartialEq, Args)]
-#[command(next_help_heading = "Training setup")]
-pub struct SetupFlags {
-    #[arg(long, value_name = "N", help = about("Micro-batch: samples per forward", |s| s.batch))]
-    batch: Option<u64>,
-    #[arg(long, value_name = "N", help = about("Text positions per sample, image tokens included", |s| s.seq))]
-    seq: Option<u64>,
-    #[arg(long, value_name = "N", help = about("Images per sample", |s| s.images))]
-    images: Option<u64>,
-    /// Text positions of each sample where they differ, such as 512,2048,300; batch and seq follow
-    #[arg(long, value_name = "N,N,..", value_delimiter = ',')]
-    lengths: Option<Vec<u64>>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Packing>(), help = about("How samples of different lengths are put together", |s| vocabulary::name(&s.packing)))]
-    packing: Option<Packing>,
-    /// Pixels a side of an image or frame [default: the model's own]
-    #[arg(long, value_name = "PIXELS")]
-    image: Option<u64>,
-    /// Patches of an image before the 2x2 merge (Qwen-VL), such as 24x32 [default: the model's own]
-    #[arg(long, value_name = "HxW", value_parser = parse_grid)]
-    grid: Option<[u64; 2]>,
-    /// Pixels of each image of a sample where they differ, such as 480x640,300x200; images, image and grid follow
-    #[arg(long, value_name = "HxW,HxW,..", value_delimiter = ',', value_parser = parse_size)]
-    image_sizes: Option<Vec<[u64; 2]>>,
-    /// Frames per video (video models) [default: the model's own]
-    #[arg(long, value_name = "N")]
-    frames: Option<u64>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Precision>(), help = about("Number format of weights and compute", |s| vocabulary::name(&s.precision)))]
-    precision: Option<Precision>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Optimizer>(), help = about("Optimizer and the form of its step", |s| vocabulary::name(&s.optim)))]
-    optim: Option<Optimizer>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Checkpointing>(), help = about("Activation (gradient) checkpointing: of all blocks or one part's", |s| vocabulary::name(&s.ckpt)))]
-    ckpt: Option<Checkpointing>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Attention>(), help = about("Attention implementation", |s| vocabulary::name(&s.attn)))]
-    attn: Option<Attention>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Freeze>(), help = about("Which part is frozen, or adapters: `lora`, `qlora` on 4-bit weights", |s| vocabulary::name(&s.freeze)))]
-    freeze: Option<Freeze>,
-    #[arg(long, value_name = "N", help = about("LoRA rank", |s| s.rank))]
-    rank: Option<u64>,
-    #[arg(long, value_name = "P", help = about("LoRA dropout probability", |s| s.lora_dropout))]
-    lora_dropout: Option<f64>,
-    #[arg(long, value_name = "NAMES", value_parser = Targets::parse, help = about("Where adapters go: projections, attention, all-linear, or names such as q_proj,v_proj", |s| String::from(s.lora_targets)))]
-    lora_targets: Option<Targets>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<AdapterType>(), help = about("Type of the adapters' weights", |s| vocabulary::name(&s.lora_dtype)))]
-    lora_dtype: Option<AdapterType>,
-    #[arg(long, value_name = "N", help = about("Micro-batches per optimizer step", |s| s.accum))]
-    accum: Option<u64>,
-    /// Clip gradients at norm 1
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    clip: Option<bool>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<ZeroGrad>(), help = about("What zero_grad leaves of gradients", |s| vocabulary::name(&s.zero_grad)))]
-    zero_grad: Option<ZeroGrad>,
-    /// Autocast keeps its low-precision copies of weights during forward [default: true]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    autocast_cache: Option<bool>,
-    /// Keep an exponential moving average of all weights
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    ema: Option<bool>,
-    #[arg(long, value_name = "NAME", value_parser = vocabulary::of::<Loss>(), help = about("All logits, or Liger's fused linear cross-entropy", |s| vocabulary::name(&s.loss)))]
-    loss: Option<Loss>,
-    /// The language model keeps keys and values of every forward, in training too [default: as its config.json says]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    use_cache: Option<bool>,
-}
+/// The settings that were given; the others stay as they are.
+#[derive(Debug, Default, PartialEq)]
+pub struct SetupFlags(Vec<Change>);
 
 impl SetupFlags {
     /// Returns true if a micro-batch was given.
-    pub const fn names_batch(&self) -> bool {
-        self.batch.is_some()
+    pub fn names_batch(&self) -> bool {
+        self.gives(Setting::Batch)
     }
 
     /// Returns true if a sequence length was given.
-    pub const fn names_seq(&self) -> bool {
-        self.seq.is_some()
+    pub fn names_seq(&self) -> bool {
+        self.gives(Setting::Seq)
     }
 
     /// Takes the sizes that were given, by name, and leaves the rest.
     pub fn take_sizes(&mut self) -> Vec<(String, u64)> {
-        let sizes = [
-            ("batch", self.batch.take()),
-            ("seq", self.seq.take()),
-            ("images", self.images.take()),
-        ];
-        let given = sizes
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        given.collect()
+        let is_size = |change: &Change| matches!(change, Change::Batch(_) | Change::Seq(_) | Change::Images(_));
+        let (sizes, rest) = std::mem::take(&mut self.0).into_iter().partition(is_size);
+        self.0 = rest;
+        let sizes: Vec<Change> = sizes;
+        let named = |size: &Change| Some((size.setting().key().to_owned(), size.count()?));
+        sizes.iter().filter_map(named).collect()
     }
 
     /// Applies the given flags to a setup.
     pub fn apply(&self, setup: &mut Setup) {
-        put(&mut setup.batch, self.batch);
-        put(&mut setup.seq, self.seq);
-        put(&mut setup.lengths, self.lengths.clone());
-        put(&mut setup.packing, self.packing);
-        put(&mut setup.images, self.images);
-        put(&mut setup.image, self.image.map(Some));
-        put(&mut setup.grid, self.grid.map(Some));
-        put(&mut setup.image_sizes, self.image_sizes.clone());
-        put(&mut setup.frames, self.frames.map(Some));
-        put(&mut setup.precision, self.precision);
-        put(&mut setup.optim, self.optim);
-        put(&mut setup.ckpt, self.ckpt);
-        put(&mut setup.attn, self.attn);
-        put(&mut setup.freeze, self.freeze);
-        put(&mut setup.rank, self.rank);
-        put(&mut setup.lora_dropout, self.lora_dropout);
-        put(&mut setup.lora_targets, self.lora_targets.clone());
-        put(&mut setup.lora_dtype, self.lora_dtype);
-        put(&mut setup.accum, self.accum);
-        put(&mut setup.clip, self.clip);
-        put(&mut setup.zero_grad, self.zero_grad);
-        put(&mut setup.autocast_cache, self.autocast_cache);
-        put(&mut setup.ema, self.ema);
-        put(&mut setup.loss, self.loss);
-        put(&mut setup.use_cache, self.use_cache.map(Some));
+        self.0.iter().for_each(|change| change.put(setup));
     }
-}
 
-impl SetupFlags {
     /// Settings of a plan that were given as flags, and therefore keep their values.
     pub fn entries(&self) -> Vec<Entry> {
-        let given = [
-            (Entry::Precision, self.precision.is_some()),
-            (Entry::Optim, self.optim.is_some()),
-            (Entry::Ckpt, self.ckpt.is_some()),
-            (Entry::Attn, self.attn.is_some()),
-            (Entry::Freeze, self.freeze.is_some()),
-            (Entry::Loss, self.loss.is_some()),
-            (Entry::Batch, self.batch.is_some()),
-        ];
-        given
-            .into_iter()
-            .filter(|(_, given)| *given)
-            .map(|(entry, _)| entry)
-            .collect()
+        let given = self.0.iter().filter_map(|change| Entry::of(change.setting()));
+        given.filter(|entry| !entry.is_asked_for()).collect()
     }
 
     /// Given flags that have no effect on a model with these inputs.
-    pub fn without_effect(&self, takes: Takes) -> Vec<&'static str> {
-        let given = [
-            ("--seq", self.seq.is_some() && !takes.text),
-            ("--images", self.images.is_some() && !takes.images),
-            ("--image", self.image.is_some() && !takes.image),
-            ("--grid", self.grid.is_some() && !takes.grid),
-            ("--image-sizes", self.image_sizes.is_some() && !takes.parts),
-            ("--frames", self.frames.is_some() && !takes.frames),
-        ];
+    pub fn without_effect(&self, takes: Takes) -> Vec<String> {
+        let given = self.0.iter().map(Change::setting);
         given
-            .into_iter()
-            .filter(|(_, idle)| *idle)
-            .map(|(flag, _)| flag)
+            .filter(|setting| !setting.declaration().needs.met_by(takes))
+            .map(|setting| format!("--{}", flag(setting)))
             .collect()
     }
-}
 
-fn put<T>(field: &mut T, given: Option<T>) {
-    if let Some(value) = given {
-        *field = value;
+    fn gives(&self, setting: Setting) -> bool {
+        self.0.iter().any(|change| change.setting() == setting)
     }
 }
 
-/// Help text with the engine's default appended.
-fn about<T: Display>(what: &str, default: impl Fn(Setup) -> T) -> String {
-    format!("{what} [default: {}]", default(Setup::default()))
+impl FromArgMatches for SetupFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for &setting in Setting::ALL {
+            let Some(values) = matches.get_many::<Value>(setting.key()) else {
+                continue;
+            };
+            let values: Vec<Value> = values.cloned().collect();
+            let value = match setting.declaration().kind {
+                Kind::Lengths | Kind::Sizes => Value::from(values),
+                _ => values.into_iter().next_back().unwrap_or_default(),
+            };
+            let change = setting.change(value);
+            self.0.push(change.map_err(|error| {
+                clap::Error::raw(ErrorKind::ValueValidation, format!("--{}: {error}\n", flag(setting)))
+            })?);
+        }
+        Ok(())
+    }
 }
 
-fn parse_size(text: &str) -> Result<[u64; 2], String> {
+impl Args for SetupFlags {
+    fn augment_args(command: Command) -> Command {
+        command.args(Setting::ALL.iter().copied().map(argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Name of a setting's flag, without `--`.
+fn flag(setting: Setting) -> &'static str {
+    static FLAGS: OnceLock<Vec<String>> = OnceLock::new();
+    let of = |setting: &Setting| setting.key().replace('_', "-");
+    &FLAGS.get_or_init(|| Setting::ALL.iter().map(of).collect())[setting as usize]
+}
+
+fn argument(setting: Setting) -> Arg {
+    let declared = setting.declaration();
+    let arg = Arg::new(setting.key())
+        .long(flag(setting))
+        .help(help(setting))
+        .help_heading("Training setup")
+        .value_parser(parser(declared.kind));
+    let (value_name, arg) = match declared.kind {
+        Kind::Count | Kind::OptionalCount => ("N", arg),
+        Kind::Grid => ("HxW", arg),
+        Kind::Lengths => ("N,N,..", arg.value_delimiter(',').action(ArgAction::Append)),
+        Kind::Sizes => ("HxW,HxW,..", arg.value_delimiter(',').action(ArgAction::Append)),
+        Kind::Probability => ("P", arg),
+        Kind::Switch | Kind::ModelSwitch => ("BOOL", switch(arg)),
+        Kind::Targets => ("NAMES", arg),
+        Kind::Choice(_) => ("NAME", arg),
+    };
+    match declared.value_name {
+        "" => arg.value_name(value_name),
+        own => arg.value_name(own),
+    }
+}
+
+/// A switch may stand alone for `true`; a value must follow after `=`, so that no other word is taken for it.
+fn switch(arg: Arg) -> Arg {
+    arg.num_args(0..=1)
+        .require_equals(true)
+        .default_missing_value("true")
+        .hide_possible_values(true)
+}
+
+/// What the setting is, and what applies if it is not given.
+fn help(setting: Setting) -> String {
+    let declared = setting.declaration();
+    let default = setting.of(&Setup::default()).text();
+    let default = match (declared.absent, default.as_str()) {
+        ("", "" | "false") => return declared.about.to_owned(),
+        ("", default) => default,
+        (absent, _) => absent,
+    };
+    format!("{} [default: {default}]", declared.about)
+}
+
+/// Parses a flag's value into that of a case.
+fn parser(kind: Kind) -> ValueParser {
+    match kind {
+        Kind::Count | Kind::OptionalCount | Kind::Lengths => value_parser!(u64).map(Value::from).into(),
+        Kind::Grid => ValueParser::new(parse_grid),
+        Kind::Sizes => ValueParser::new(parse_size),
+        Kind::Probability => ValueParser::new(parse_number),
+        Kind::Switch | Kind::ModelSwitch => BoolValueParser::new().map(Value::from).into(),
+        Kind::Targets => ValueParser::new(parse_targets),
+        Kind::Choice(choices) => PossibleValuesParser::new(choices.names).map(Value::from).into(),
+    }
+}
+
+fn parse_targets(text: &str) -> Result<Value, String> {
+    Targets::parse(text).map(|targets| Value::from(String::from(targets)))
+}
+
+fn parse_number(text: &str) -> Result<Value, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number.into()),
+        Ok(_) => Err("give a number, such as 0.05".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn parse_size(text: &str) -> Result<Value, String> {
     sides(text).ok_or_else(|| "give height and width in pixels, such as 480x640".into())
 }
 
-fn parse_grid(text: &str) -> Result<[u64; 2], String> {
+fn parse_grid(text: &str) -> Result<Value, String> {
     sides(text).ok_or_else(|| "give height and width in patches, such as 24x32".into())
 }
 
-fn sides(text: &str) -> Option<[u64; 2]> {
+fn sides(text: &str) -> Option<Value> {
     let sides: Option<Vec<u64>> = text
         .split(['x', 'X', ','])
         .map(|side| side.trim().parse().ok())
         .collect();
-    match sides.as_deref() {
-        Some(&[height, width]) => Some([height, width]),
-        _ => None,
-    }
+    sides.filter(|sides| sides.len() == 2).map(Value::from)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn parsed(words: &[&str]) -> Result<SetupFlags, clap::Error> {
+        let command = SetupFlags::augment_args(Command::new("vramscope"));
+        let words = ["vramscope"].iter().chain(words);
+        SetupFlags::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
 
     #[test]
     fn a_grid_is_two_numbers() {
-        assert_eq!(parse_grid("24x32"), Ok([24, 32]));
-        assert_eq!(parse_grid("24,32"), Ok([24, 32]));
+        assert_eq!(parse_grid("24x32"), Ok(json!([24, 32])));
+        assert_eq!(parse_grid("24,32"), Ok(json!([24, 32])));
         for bad in ["", "24", "24x", "24x32x2", "axb", "-1x2"] {
             assert!(parse_grid(bad).is_err(), "{bad}");
         }
@@ -218,12 +216,9 @@ mod tests {
             accum: 3,
             ..Setup::default()
         };
-        let flags = SetupFlags {
-            accum: Some(5),
-            clip: Some(true),
-            ..SetupFlags::default()
-        };
-        flags.apply(&mut setup);
+        parsed(&["--accum", "5", "--clip"])
+            .expect("they are flags")
+            .apply(&mut setup);
         assert_eq!(
             setup,
             Setup {
@@ -233,5 +228,32 @@ mod tests {
                 ..Setup::default()
             }
         );
+    }
+
+    #[test]
+    fn each_setting_has_a_flag_that_takes_its_own_value() {
+        let given = json!({
+            "batch": 4, "seq": 64, "lengths": [3, 4], "packing": "packed", "images": 2, "image": 448, "grid": [24, 36],
+            "image_sizes": [[480, 640], [300, 200]], "frames": 8, "precision": "fp32", "optim": "sgd", "ckpt": "full",
+            "attn": "eager", "freeze": "lora", "rank": 8, "lora_dropout": 0.05, "lora_targets": "q_proj,v_proj",
+            "lora_dtype": "bf16", "accum": 3, "clip": true, "zero_grad": "to_zero", "autocast_cache": false, "ema": true,
+            "loss": "fused_linear", "use_cache": false,
+        });
+        let asked: Setup = serde_json::from_value(given).expect("it is a setup");
+        let words = Setting::ALL.iter().map(|setting| {
+            let change = setting.of(&asked);
+            assert_ne!(
+                change,
+                setting.of(&Setup::default()),
+                "{} is another value",
+                setting.key()
+            );
+            format!("--{}={}", flag(*setting), change.text().replace(", ", ","))
+        });
+        let words: Vec<String> = words.collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut setup = Setup::default();
+        parsed(&words).expect("they are flags").apply(&mut setup);
+        assert_eq!(setup, asked);
     }
 }

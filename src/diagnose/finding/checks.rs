@@ -144,13 +144,13 @@ impl Case<'_> {
         });
         recorded.or_else(|| {
             let setup = self.setup?;
-            Some(done("k_optimizer", [word(&setup.optim)]))
+            Some(done("k_optimizer", [setup.optim.name().to_owned()]))
         })
     }
 
     fn precision(&self) -> Told {
         let setup = self.setup?;
-        Some(done("k_precision", [word(&setup.precision)]))
+        Some(done("k_precision", [setup.precision.name().to_owned()]))
     }
 
     fn logged(&self) -> Told {
@@ -196,14 +196,5 @@ impl Case<'_> {
             !matches!(setup.optim, Optimizer::Adamw | Optimizer::AdamwLoop),
             matches!(setup.freeze, Freeze::Lora | Freeze::Qlora),
         ]
-    }
-}
-
-/// The name by which case files spell a choice.
-fn word(choice: &impl Serialize) -> String {
-    match serde_json::to_value(choice) {
-        Ok(serde_json::Value::String(word)) => word,
-        // Choices serialize as strings, so nothing else can occur.
-        _ => String::new(),
     }
 }

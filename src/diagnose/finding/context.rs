@@ -17,7 +17,7 @@ pub struct Context<'a> {
 }
 
 /// A change of the setup and its effect, the difference of two simulations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fix {
     /// The change of the setup.
     pub change: Change,
@@ -26,7 +26,7 @@ pub struct Fix {
 }
 
 /// Changes that save memory, the largest saving first.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Fixes(pub Vec<Fix>);
 
 impl Fixes {

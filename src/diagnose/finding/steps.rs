@@ -75,7 +75,7 @@ pub enum Action {
 
 impl Action {
     /// The action that a change of the setup carries out, if one does.
-    pub const fn of(change: Change) -> Option<Self> {
+    pub const fn of(change: &Change) -> Option<Self> {
         Some(match change {
             Change::Batch(_) => Self::SmallerBatch,
             Change::Seq(_) => Self::Shorter,

@@ -9,6 +9,7 @@ pub(crate) mod forward;
 mod hub;
 mod image_tokens;
 mod images;
+mod needs;
 mod overrides;
 mod positions;
 mod stages;

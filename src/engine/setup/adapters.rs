@@ -17,17 +17,6 @@ pub enum Targets {
     Named(Vec<String>),
 }
 
-/// Type of the adapters' weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AdapterType {
-    /// fp32, what peft makes of half-precision adapters (`autocast_adapter_dtype=True`).
-    #[default]
-    Fp32,
-    /// bf16 (`autocast_adapter_dtype=False` on weights in bf16).
-    Bf16,
-}
-
 /// Targets as a person writes them: a word, or names in a list or between commas.
 #[derive(Deserialize)]
 #[serde(untagged)]

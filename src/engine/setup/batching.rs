@@ -1,19 +1,6 @@
 //! Batches samples of different lengths, padded or packed.
 
-use serde::{Deserialize, Serialize};
-
-use super::Setup;
-
-/// Layout of samples of different lengths in a batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Packing {
-    /// Each in a row of its own, padded to the longest.
-    #[default]
-    Padded,
-    /// One after the other in a single row, separated by their position ids.
-    Packed,
-}
+use super::{Packing, Setting, Setup};
 
 impl Setup {
     /// Returns true if samples share one row.
@@ -50,6 +37,17 @@ impl Setup {
             (samples, self.lengths.iter().copied().max().unwrap_or(0))
         };
         setup
+    }
+}
+
+impl Setting {
+    /// Returns true if the lengths or image sizes of a setup decide the setting's value.
+    pub fn is_decided(self, setup: &Setup) -> bool {
+        match self {
+            Self::Batch | Self::Seq => !setup.lengths.is_empty(),
+            Self::Images | Self::Image | Self::Grid => !setup.image_sizes.is_empty(),
+            _ => false,
+        }
     }
 }
 

@@ -2,120 +2,209 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Number format of weights and compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum Precision {
-    /// Everything in fp32.
-    #[serde(rename = "fp32")]
-    Fp32,
-    /// Weights, gradients and optimizer states in bf16.
-    #[default]
-    #[serde(rename = "bf16")]
-    Bf16,
-    /// fp32 weights under `torch.autocast(dtype=bfloat16)`.
-    #[serde(rename = "amp-bf16")]
-    AmpBf16,
-    /// fp32 weights under `torch.autocast(dtype=float16)` with a `GradScaler`.
-    #[serde(rename = "amp-fp16")]
-    AmpFp16,
+use super::declaration::choices;
+use super::{Choices, Kind, Needs, Value};
+
+choices! {
+    /// Number format of weights and compute.
+    #[derive(Default)]
+    pub enum Precision {
+        /// Everything in fp32.
+        Fp32 = "fp32",
+        /// Weights, gradients and optimizer states in bf16.
+        #[default]
+        Bf16 = "bf16",
+        /// fp32 weights under `torch.autocast(dtype=bfloat16)`.
+        AmpBf16 = "amp-bf16",
+        /// fp32 weights under `torch.autocast(dtype=float16)` with a `GradScaler`.
+        AmpFp16 = "amp-fp16",
+    }
+
+    /// Optimizer and the form of its step.
+    #[derive(Default)]
+    pub enum Optimizer {
+        /// `torch.optim.AdamW(foreach=True)`, PyTorch's default on a GPU.
+        #[default]
+        Adamw = "adamw" as "AdamW (foreach)",
+        /// `torch.optim.AdamW(fused=True)`.
+        AdamwFused = "adamw_fused" as "AdamW (fused)",
+        /// `torch.optim.AdamW(foreach=False)`: one parameter after the other.
+        AdamwLoop = "adamw_loop" as "AdamW (for-loop)",
+        /// `torch.optim.SGD`, no momentum.
+        Sgd = "sgd" as "SGD",
+        /// `torch.optim.SGD(momentum=0.9)`.
+        Sgdm = "sgdm",
+        /// `transformers.optimization.Adafactor`.
+        Adafactor = "adafactor" as "Adafactor (transformers)",
+        /// `torch.optim.Adafactor`.
+        AdafactorTorch = "adafactor_torch" as "Adafactor (torch.optim)",
+        /// `bitsandbytes.optim.AdamW8bit`: moments in one byte, with a scale for each 256 of them.
+        Adamw8bit = "adamw_8bit" as "AdamW 8-bit (bitsandbytes)",
+        /// `bitsandbytes.optim.PagedAdamW8bit`: moments in one byte, large ones in memory that CUDA moves between host
+        /// and device.
+        PagedAdamw8bit = "paged_adamw_8bit",
+        /// `bitsandbytes.optim.PagedAdamW32bit`: moments in fp32, large ones paged.
+        PagedAdamw = "paged_adamw",
+    }
+
+    /// Activation checkpointing.
+    #[derive(Default)]
+    pub enum Checkpointing {
+        /// Every activation that backward needs is kept.
+        #[default]
+        None = "none",
+        /// `gradient_checkpointing_enable`: every block, non-reentrant.
+        Full = "full",
+        /// Every block of the vision tower alone.
+        Vision = "vision" needs Parts,
+        /// Every block of the language model alone.
+        Language = "language" needs Parts,
+    }
+
+    /// transformers' `attn_implementation`.
+    #[derive(Default)]
+    pub enum Attention {
+        /// `scaled_dot_product_attention`.
+        #[default]
+        Sdpa = "sdpa" as "SDPA",
+        /// Scores, softmax, dropout and product as separate tensors.
+        Eager = "eager" as "eager",
+        /// The package `flash-attn`, version 2. Simulated from the source of transformers 5.17 and flash-attn 2.8: no
+        /// run of it has been recorded.
+        FlashAttention2 = "flash_attention_2" as "FlashAttention 2",
+    }
+
+    /// Parameters that are frozen.
+    #[derive(Default)]
+    pub enum Freeze {
+        /// All are trained.
+        #[default]
+        None = "none",
+        /// The vision tower is frozen.
+        Vision = "vision" needs Parts,
+        /// Only the connector is trained.
+        AllButConnector = "all-but-connector" needs Parts,
+        /// Only low-rank adapters are trained.
+        Lora = "lora" needs Text,
+        /// Only low-rank adapters are trained, on weights kept in 4 bits: NF4 with double quantisation by bitsandbytes,
+        /// after peft's `prepare_model_for_kbit_training`.
+        Qlora = "qlora" needs Text,
+    }
+
+    /// State of the gradients after `optimizer.zero_grad`.
+    #[derive(Default)]
+    pub enum ZeroGrad {
+        /// `set_to_none=True`, PyTorch's default: they are freed.
+        #[default]
+        ToNone = "to_none",
+        /// `set_to_none=False`: they stay, filled with zeros.
+        ToZero = "to_zero",
+    }
+
+    /// Computation of a language model's loss from its last hidden states.
+    #[derive(Default)]
+    pub enum Loss {
+        /// All logits, then transformers' `ForCausalLMLoss`.
+        #[default]
+        Full = "full",
+        /// Liger's `fused_linear_cross_entropy`: logits of a few rows at a time, never all.
+        FusedLinear = "fused_linear",
+    }
+
+    /// Layout of samples of different lengths in a batch.
+    #[derive(Default)]
+    pub enum Packing {
+        /// Each in a row of its own, padded to the longest.
+        #[default]
+        Padded = "padded",
+        /// One after the other in a single row, separated by their position ids.
+        Packed = "packed",
+    }
+
+    /// Type of the adapters' weights.
+    #[derive(Default)]
+    pub enum AdapterType {
+        /// fp32, what peft makes of half-precision adapters (`autocast_adapter_dtype=True`).
+        #[default]
+        Fp32 = "fp32" as "fp32",
+        /// bf16 (`autocast_adapter_dtype=False` on weights in bf16).
+        Bf16 = "bf16" as "bf16",
+    }
+
+    /// Split of the model, its gradients and the optimizer's states between GPUs.
+    pub enum Strategy {
+        /// `DistributedDataParallel`: everything on each GPU, and buckets of the gradients' size beside it.
+        Ddp = "ddp" as "DDP",
+        /// `DistributedDataParallel` with `gradient_as_bucket_view=True`: gradients are views of the buckets.
+        DdpView = "ddp_view" as "DDP (gradient_as_bucket_view)",
+        /// `ZeroRedundancyOptimizer` under `DistributedDataParallel`: each GPU keeps the states of a part of the
+        /// parameters.
+        Zero1 = "zero1" as "ZeRO-1",
+        /// FSDP2, `fully_shard` of every block and of the root: parameters, gradients and states are sharded, and each
+        /// block is gathered while it runs and resharded after its forward (ZeRO-3).
+        Fsdp = "fsdp" as "FSDP2",
+        /// FSDP2 with `reshard_after_forward=False`: gathered parameters stay until backward is done with them (ZeRO-2).
+        FsdpNoReshard = "fsdp_no_reshard" as "FSDP2 (reshard_after_forward=False)",
+        /// Tensor parallelism by the model's own plan (`DistributedConfig(tp_size=…)` of transformers): each GPU keeps
+        /// some heads and some of the MLP's width of every block, and all work on one batch.
+        Tensor = "tensor" as "DistributedConfig(tp_size)",
+        /// Pipeline parallelism (`torch.distributed.pipelining`): each GPU has consecutive blocks, and micro-batches go
+        /// from one to the next; backwards begin as soon as they can (`Schedule1F1B`).
+        Pipeline = "pipeline" as "Schedule1F1B (torch.distributed.pipelining)",
+        /// Pipeline parallelism with all forwards before the first backward (`ScheduleGPipe`).
+        PipelineGpipe = "pipeline_gpipe" as "ScheduleGPipe (torch.distributed.pipelining)",
+    }
 }
 
-/// Optimizer and the form of its step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Optimizer {
-    /// `torch.optim.AdamW(foreach=True)`, PyTorch's default on a GPU.
-    #[default]
-    Adamw,
-    /// `torch.optim.AdamW(fused=True)`.
-    AdamwFused,
-    /// `torch.optim.AdamW(foreach=False)`: one parameter after the other.
-    AdamwLoop,
-    /// `torch.optim.SGD`, no momentum.
-    Sgd,
-    /// `torch.optim.SGD(momentum=0.9)`.
-    Sgdm,
-    /// `transformers.optimization.Adafactor`.
-    Adafactor,
-    /// `torch.optim.Adafactor`.
-    AdafactorTorch,
-    /// `bitsandbytes.optim.AdamW8bit`: moments in one byte, with a scale for each 256 of them.
-    #[serde(rename = "adamw_8bit")]
-    Adamw8bit,
-    /// `bitsandbytes.optim.PagedAdamW8bit`: moments in one byte, large ones in memory that CUDA moves between host and
-    /// device.
-    #[serde(rename = "paged_adamw_8bit")]
-    PagedAdamw8bit,
-    /// `bitsandbytes.optim.PagedAdamW32bit`: moments in fp32, large ones paged.
-    PagedAdamw,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Activation checkpointing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Checkpointing {
-    /// Every activation that backward needs is kept.
-    #[default]
-    None,
-    /// `gradient_checkpointing_enable`: every block, non-reentrant.
-    Full,
-    /// Every block of the vision tower alone.
-    Vision,
-    /// Every block of the language model alone.
-    Language,
-}
+    /// Checks that a type is written and read by its words, among them these, which cases and links hold.
+    fn follows_its_words<T: Value + std::fmt::Debug>(fixed: &[&str]) {
+        let all: Vec<String> = T::every().iter().map(Value::text).collect();
+        assert!(
+            fixed.iter().all(|word| all.iter().any(|known| known == word)),
+            "{all:?}"
+        );
+        for value in T::every() {
+            let written = serde_json::to_value(&value).expect("a choice is JSON");
+            assert_eq!(written, *value.text());
+            assert_eq!(serde_json::from_value::<T>(written).ok(), Some(value));
+        }
+    }
 
-/// transformers' `attn_implementation`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Attention {
-    /// `scaled_dot_product_attention`.
-    #[default]
-    Sdpa,
-    /// Scores, softmax, dropout and product as separate tensors.
-    Eager,
-    /// The package `flash-attn`, version 2. Simulated from the source of transformers 5.17 and flash-attn 2.8: no run
-    /// of it has been recorded.
-    #[serde(rename = "flash_attention_2")]
-    FlashAttention2,
-}
-
-/// Parameters that are frozen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Freeze {
-    /// All are trained.
-    #[default]
-    None,
-    /// The vision tower is frozen.
-    Vision,
-    /// Only the connector is trained.
-    AllButConnector,
-    /// Only low-rank adapters are trained.
-    Lora,
-    /// Only low-rank adapters are trained, on weights kept in 4 bits: NF4 with double quantisation by bitsandbytes,
-    /// after peft's `prepare_model_for_kbit_training`.
-    Qlora,
-}
-
-/// State of the gradients after `optimizer.zero_grad`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ZeroGrad {
-    /// `set_to_none=True`, PyTorch's default: they are freed.
-    #[default]
-    ToNone,
-    /// `set_to_none=False`: they stay, filled with zeros.
-    ToZero,
-}
-
-/// Computation of a language model's loss from its last hidden states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Loss {
-    /// All logits, then transformers' `ForCausalLMLoss`.
-    #[default]
-    Full,
-    /// Liger's `fused_linear_cross_entropy`: logits of a few rows at a time, never all.
-    FusedLinear,
+    #[test]
+    fn choices_are_the_words_of_cases() {
+        follows_its_words::<Precision>(&["fp32", "bf16", "amp-bf16", "amp-fp16"]);
+        follows_its_words::<Optimizer>(&[
+            "adamw",
+            "adamw_fused",
+            "adamw_loop",
+            "sgd",
+            "sgdm",
+            "adafactor",
+            "adafactor_torch",
+            "adamw_8bit",
+            "paged_adamw_8bit",
+            "paged_adamw",
+        ]);
+        follows_its_words::<Checkpointing>(&["none", "full", "vision", "language"]);
+        follows_its_words::<Attention>(&["sdpa", "eager", "flash_attention_2"]);
+        follows_its_words::<Freeze>(&["none", "vision", "all-but-connector", "lora", "qlora"]);
+        follows_its_words::<ZeroGrad>(&["to_none", "to_zero"]);
+        follows_its_words::<Loss>(&["full", "fused_linear"]);
+        follows_its_words::<Packing>(&["padded", "packed"]);
+        follows_its_words::<AdapterType>(&["fp32", "bf16"]);
+        follows_its_words::<Strategy>(&[
+            "ddp",
+            "ddp_view",
+            "zero1",
+            "fsdp",
+            "fsdp_no_reshard",
+            "tensor",
+            "pipeline",
+            "pipeline_gpipe",
+        ]);
+    }
 }

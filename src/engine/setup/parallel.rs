@@ -2,31 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Split of the model, its gradients and the optimizer's states between GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// `DistributedDataParallel`: everything on each GPU, and buckets of the gradients' size beside it.
-    Ddp,
-    /// `DistributedDataParallel` with `gradient_as_bucket_view=True`: gradients are views of the buckets.
-    DdpView,
-    /// `ZeroRedundancyOptimizer` under `DistributedDataParallel`: each GPU keeps the states of a part of the
-    /// parameters.
-    Zero1,
-    /// FSDP2, `fully_shard` of every block and of the root: parameters, gradients and states are sharded, and each
-    /// block is gathered while it runs and resharded after its forward (ZeRO-3).
-    Fsdp,
-    /// FSDP2 with `reshard_after_forward=False`: gathered parameters stay until backward is done with them (ZeRO-2).
-    FsdpNoReshard,
-    /// Tensor parallelism by the model's own plan (`DistributedConfig(tp_size=…)` of transformers): each GPU keeps some
-    /// heads and some of the MLP's width of every block, and all work on one batch.
-    Tensor,
-    /// Pipeline parallelism (`torch.distributed.pipelining`): each GPU has consecutive blocks, and micro-batches go from
-    /// one to the next; backwards begin as soon as they can (`Schedule1F1B`).
-    Pipeline,
-    /// Pipeline parallelism with all forwards before the first backward (`ScheduleGPipe`).
-    PipelineGpipe,
-}
+use super::Strategy;
 
 /// Several GPUs that train together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

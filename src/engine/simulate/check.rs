@@ -2,18 +2,8 @@
 
 use super::{NoFlash, SimulateError, batching, grid, options};
 use crate::model::ModelConfig;
-use crate::setup::{Attention, Precision};
+use crate::setup::{Attention, Precision, Setting};
 use crate::{Model, Setup};
-
-/// Largest values that a setup may hold; beyond them the results would mean nothing for a real run.
-const LIMITS: [(&str, u64); 6] = [
-    ("batch", 65_536),
-    ("seq", 4_194_304),
-    ("images", 4_096),
-    ("accum", 64),
-    ("rank", 8_192),
-    ("frames", 4_096),
-];
 
 /// Most pixels a side of an image.
 const MOST_PIXELS: u64 = 1 << 14;
@@ -32,23 +22,13 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     image_sizes(model, setup)?;
     let setup = &model.prepared(setup);
     let takes = model.takes();
-    let given = [
-        ("batch", setup.batch, 1),
-        ("seq", setup.seq, u64::from(takes.text)),
-        ("images", setup.images, u64::from(takes.parts)),
-        ("accum", setup.accum, 1),
-        ("rank", setup.rank, 1),
-        ("frames", setup.frames.unwrap_or(1), 1),
-    ];
-    for ((name, value, least), (_, most)) in given.into_iter().zip(LIMITS) {
-        if value < least || value > most {
-            return Err(SimulateError::OutOfRange {
-                entry: name.into(),
-                value,
-                least,
-                most,
-            });
-        }
+    for setting in Setting::ALL {
+        let least = match setting {
+            Setting::Seq => u64::from(takes.text),
+            Setting::Images => u64::from(takes.parts),
+            _ => 1,
+        };
+        in_range(setup, *setting, least)?;
     }
     if !(0.0..1.0).contains(&setup.lora_dropout) {
         return Err(SimulateError::Dropout {
@@ -69,6 +49,22 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     flash_attention_runs(model, setup)?;
     image_tokens_fit(model, setup)?;
     positions_are_learned(model, setup)
+}
+
+/// Checks that a number of a setup is within its range; passes a setting that is no number, or absent.
+fn in_range(setup: &Setup, setting: Setting, least: u64) -> Result<(), SimulateError> {
+    let Some(most) = setting.declaration().most else {
+        return Ok(());
+    };
+    match setting.of(setup).count() {
+        Some(value) if value < least || value > most => Err(SimulateError::OutOfRange {
+            entry: setting.key().into(),
+            value,
+            least,
+            most,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that sizes of images are those of photographs, for models that take images beside text.

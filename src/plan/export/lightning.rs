@@ -30,7 +30,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     }
     let mut notes = of.notes(true);
     notes.push(format!("batch_size {} in the DataLoader", setup.batch));
-    notes.push(format!("optimizer {}", crate::change::word(setup.optim)));
+    notes.push(format!("optimizer {}", setup.optim.name()));
     if of.checkpoints() {
         notes.push("call model.gradient_checkpointing_enable in configure_model".to_owned());
     }

@@ -16,9 +16,12 @@ mod yaml;
 use serde_json::{Value, json};
 
 use super::answer::{Choice, Plan};
+use super::optimizers;
 use vramscope_engine::Setup;
 use vramscope_engine::model::hub_id;
-use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Optimizer, Parallel, Precision, Strategy, Targets};
+use vramscope_engine::setup::{
+    Checkpointing, Export, Freeze, Optimizer, Parallel, Precision, Setting, Strategy, Targets,
+};
 
 /// File format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,32 +156,19 @@ impl Exported<'_> {
     /// transformers' name for the optimizer.
     fn optim(&self) -> Result<&'static str, String> {
         use Optimizer as O;
-        Ok(match self.setup().optim {
+        match self.setup().optim {
             // With tensor parallelism `Trainer` updates one parameter after the other.
-            O::AdamwLoop if self.has_parts() => "adamw_torch",
+            O::AdamwLoop if self.has_parts() => Ok("adamw_torch"),
             O::Sgd | O::Sgdm if self.has_parts() => {
-                return Err(no_optimizer("SGD of whole and shared parameters", "adamw_fused"));
+                Err(no_optimizer("SGD of whole and shared parameters", "adamw_fused"))
             }
-            O::Adamw => "adamw_torch",
-            O::AdamwFused => "adamw_torch_fused",
-            O::Adamw8bit => "adamw_8bit",
-            O::PagedAdamw8bit => "paged_adamw_8bit",
-            O::PagedAdamw => "paged_adamw",
-            O::Adafactor => "adafactor",
-            O::Sgd => "sgd",
-            O::AdamwLoop => return Err(no_optimizer("AdamW one parameter after the other", "adamw_fused")),
-            O::Sgdm => return Err(no_optimizer("SGD with momentum", "sgd")),
-            O::AdafactorTorch => return Err(no_optimizer("PyTorch's Adafactor", "adafactor")),
-        })
+            optim => optimizers::of_transformers(optim).map_err(|(what, instead)| no_optimizer(what, instead.name())),
+        }
     }
 
-    /// transformers' name for the attention implementation.
+    /// transformers' name for the attention implementation, which cases share.
     fn attn(&self) -> &'static str {
-        match self.setup().attn {
-            Attention::Sdpa => "sdpa",
-            Attention::Eager => "eager",
-            Attention::FlashAttention2 => "flash_attention_2",
-        }
+        self.setup().attn.name()
     }
 
     /// Dtype in which weights are loaded.
@@ -288,7 +278,25 @@ impl Exported<'_> {
                 )),
             }
         }
+        let left: Vec<String> = self.unwritten().collect();
+        if !left.is_empty() {
+            notes.push(format!(
+                "the file has no entry for {}: set it in the training script",
+                left.join(", ")
+            ));
+        }
         notes
+    }
+
+    /// Settings of the plan that differ from their defaults and have no name in any tool.
+    fn unwritten(&self) -> impl Iterator<Item = String> {
+        let (setup, default) = (self.setup(), Setup::default());
+        Setting::by_group()
+            .filter(|setting| setting.declaration().export == Export::Noted)
+            .filter(|setting| setting.declaration().depends.met_by(setup))
+            .map(move |setting| (setting, setting.of(setup), setting.of(&default)))
+            .filter(|(_, value, default)| value != default)
+            .map(|(setting, value, _)| format!("{} {}", setting.key(), value.text()))
     }
 
     /// The notes, followed by the preparation of the model as Python lines after `# `.

@@ -2,7 +2,8 @@
 
 use super::inputs::is_within;
 use super::pass::{Update, has_parts};
-use super::{Candidate, Class, Search, distance, distance_to, dominated, front};
+use super::{Candidate, Class, Search, distance_to, dominated, front};
+use crate::optimizers;
 use vramscope_engine::Setup;
 use vramscope_engine::order::sort_by;
 use vramscope_engine::setup::Optimizer;
@@ -141,7 +142,7 @@ impl Search<'_> {
     /// Indices of the optimizers that no other kept optimizer makes pointless: it would learn as much or more, take no
     /// more memory and be no slower, whatever the pass.
     fn unbeaten(&self, all: &[(Optimizer, Update)]) -> Vec<usize> {
-        let distance = |at: usize| distance::of_optim(self.asked.optim, all[at].0);
+        let distance = |at: usize| optimizers::distance(self.asked.optim, all[at].0);
         let times = |at: usize| {
             let update = &all[at].1;
             let paging = self.shared.paging(self.device, update.paged);

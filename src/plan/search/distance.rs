@@ -1,7 +1,8 @@
 //! Distance of a setup from the asked one.
 
+use crate::optimizers;
 use vramscope_engine::Setup;
-use vramscope_engine::setup::{Freeze, Optimizer, Parallel, Precision};
+use vramscope_engine::setup::{Freeze, Parallel, Precision};
 
 /// Distance from the asked setup: 0 if the setup computes the same update up to rounding.
 ///
@@ -10,7 +11,7 @@ use vramscope_engine::setup::{Freeze, Optimizer, Parallel, Precision};
 /// changed samples count separately ([`Input::distance`](super::Input)).
 pub fn distance(asked: &Setup, setup: &Setup) -> u32 {
     of_precision(asked.precision, setup.precision)
-        + of_optim(asked.optim, setup.optim)
+        + optimizers::distance(asked.optim, setup.optim)
         + learned_less(setup.freeze).saturating_sub(learned_less(asked.freeze))
 }
 
@@ -29,17 +30,6 @@ fn of_precision(asked: Precision, now: Precision) -> u32 {
         0
     } else {
         u32::saturating_sub(exact(now), exact(asked))
-    }
-}
-
-pub(super) fn of_optim(asked: Optimizer, now: Optimizer) -> u32 {
-    match now {
-        now if asked == now => 0,
-        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::PagedAdamw => 0,
-        Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit => 1,
-        Optimizer::Adafactor | Optimizer::AdafactorTorch => 2,
-        Optimizer::Sgdm => 5,
-        Optimizer::Sgd => 6,
     }
 }
 

@@ -79,9 +79,9 @@ fn smaller(entry: Entry, input: &Input) -> Vec<(Setup, u32)> {
         Entry::Images => halves(count(model, setup))
             .map(|(images, far)| (with_images(setup, images), distance + 3 * far))
             .collect(),
-        Entry::Frames if Axis::Frames.is_of(model) => halves(Axis::Frames.value(model, setup))
-            .filter(|(frames, _)| frames.is_multiple_of(Axis::Frames.unit(model)))
-            .map(|(frames, far)| (Axis::Frames.set(setup, frames), distance + 2 * far))
+        Entry::Frames if Axis::FRAMES.is_of(model) => halves(Axis::FRAMES.value(model, setup))
+            .filter(|(frames, _)| frames.is_multiple_of(Axis::FRAMES.unit(model)))
+            .map(|(frames, far)| (Axis::FRAMES.set(setup, frames), distance + 2 * far))
             .collect(),
         _ => Vec::new(),
     }
@@ -94,7 +94,7 @@ fn halves(count: u64) -> impl Iterator<Item = (u64, u32)> {
 }
 
 fn count(model: &Model, setup: &Setup) -> u64 {
-    if !Axis::Images.is_of(model) {
+    if !Axis::IMAGES.is_of(model) {
         return 1;
     }
     match setup.image_sizes.len() {
@@ -112,7 +112,7 @@ fn with_images(setup: &Setup, images: u64) -> Setup {
 
 fn scaled(model: &Model, setup: &Setup, [part, whole]: [u64; 2]) -> Option<Setup> {
     let mut smaller = setup.clone();
-    let unit = Axis::Image.unit(model).max(1);
+    let unit = Axis::IMAGE.unit(model).max(1);
     let down = |side: u64, unit: u64| (side * part / whole / unit).max(1) * unit;
     if !setup.image_sizes.is_empty() {
         for size in &mut smaller.image_sizes {
@@ -120,8 +120,8 @@ fn scaled(model: &Model, setup: &Setup, [part, whole]: [u64; 2]) -> Option<Setup
         }
     } else if let Some(grid) = setup.grid {
         smaller.grid = Some(grid.map(|side| down(side, 2)));
-    } else if Axis::Image.is_of(model) {
-        smaller.image = Some(down(Axis::Image.value(model, setup), unit));
+    } else if Axis::IMAGE.is_of(model) {
+        smaller.image = Some(down(Axis::IMAGE.value(model, setup), unit));
     }
     (smaller != *setup).then_some(smaller)
 }

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::distance::learned_less;
 use super::ways::{parallels, staged};
+use crate::optimizers;
 use vramscope_engine::model::Takes;
-use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision};
+use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Parallel, Precision, Setting};
 use vramscope_engine::simulate::SimulateError;
 use vramscope_engine::simulate::{pipeline_stages, tensor_parts};
 use vramscope_engine::{Model, Setup};
@@ -56,22 +57,40 @@ impl Entry {
         Self::Offload,
     ];
 
-    /// Name of the setting: its key in a case file, if it has one.
-    pub const fn name(self) -> &'static str {
+    /// The setting of a setup that the entry is, if it is one alone.
+    pub const fn setting(self) -> Option<Setting> {
         match self {
-            Self::Precision => "precision",
-            Self::Optim => "optim",
-            Self::Ckpt => "ckpt",
-            Self::Attn => "attn",
-            Self::Freeze => "freeze",
-            Self::Loss => "loss",
-            Self::Batch => "batch",
-            Self::Resolution => "resolution",
-            Self::Images => "images",
-            Self::Frames => "frames",
-            Self::Strategy => "strategy",
-            Self::Offload => "offload",
+            Self::Precision => Some(Setting::Precision),
+            Self::Optim => Some(Setting::Optim),
+            Self::Ckpt => Some(Setting::Ckpt),
+            Self::Attn => Some(Setting::Attn),
+            Self::Freeze => Some(Setting::Freeze),
+            Self::Loss => Some(Setting::Loss),
+            Self::Batch => Some(Setting::Batch),
+            Self::Images => Some(Setting::Images),
+            Self::Frames => Some(Setting::Frames),
+            Self::Resolution | Self::Strategy | Self::Offload => None,
         }
+    }
+
+    /// The entry that a setting alone is, if a search may change it.
+    pub fn of(setting: Setting) -> Option<Self> {
+        Self::ALL.into_iter().find(|entry| entry.setting() == Some(setting))
+    }
+
+    /// Name of the entry: the key of its setting, if it is one.
+    pub const fn name(self) -> &'static str {
+        match (self.setting(), self) {
+            (Some(setting), _) => setting.key(),
+            (None, Self::Resolution) => "resolution",
+            (None, Self::Strategy) => "strategy",
+            (None, _) => "offload",
+        }
+    }
+
+    /// Finds an entry by its name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|entry| entry.name() == name)
     }
 
     /// Returns true if the setting stays fixed unless the person allows it to change: it alters the samples or uses
@@ -143,7 +162,10 @@ pub struct NoBatch {
 }
 
 /// Largest number of micro-batches per step, the limit of [`simulate`](vramscope_engine::simulate()).
-pub const MOST_ACCUMULATED: u64 = 64;
+pub const MOST_ACCUMULATED: u64 = match Setting::Accum.declaration().most {
+    Some(most) => most,
+    None => u64::MAX,
+};
 
 impl Space {
     /// Creates the space of all values that apply to a model, except for settings that are kept.
@@ -166,7 +188,7 @@ impl Space {
             precisions: choices(asked.precision, &precisions(&asked), open(Entry::Precision)),
             optims: choices(
                 asked.optim,
-                &optims(asked.optim, open(Entry::Offload)),
+                &optimizers::searched(asked.optim, open(Entry::Offload)),
                 open(Entry::Optim),
             ),
             ckpts: choices(asked.ckpt, &ckpts(takes), open(Entry::Ckpt)),
@@ -309,28 +331,6 @@ fn precisions(asked: &Setup) -> Vec<Precision> {
         Precision::AmpFp16 => vec![Precision::AmpFp16, Precision::Fp32],
         _ => vec![Precision::Bf16, Precision::AmpBf16, Precision::Fp32],
     }
-}
-
-fn optims(asked: Optimizer, offload: bool) -> Vec<Optimizer> {
-    use Optimizer as O;
-    let mut all = match asked {
-        O::Sgd | O::Sgdm => vec![O::Sgd],
-        O::Adafactor | O::AdafactorTorch => vec![O::Adafactor, O::AdafactorTorch, O::Sgdm, O::Sgd],
-        _ => vec![
-            O::AdamwFused,
-            O::Adamw,
-            O::AdamwLoop,
-            O::Adamw8bit,
-            O::PagedAdamw8bit,
-            O::PagedAdamw,
-            O::Adafactor,
-            O::AdafactorTorch,
-            O::Sgdm,
-            O::Sgd,
-        ],
-    };
-    all.retain(|optim| offload || !matches!(optim, O::PagedAdamw | O::PagedAdamw8bit));
-    all
 }
 
 /// Checkpointing modes to try; a text model has no vision tower to checkpoint.

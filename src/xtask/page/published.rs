@@ -33,6 +33,18 @@ impl<'a> Published<'a> {
         Ok(())
     }
 
+    /// Replaces an attribute of the page without a value, such as ` data-words`, by attributes.
+    ///
+    /// # Errors
+    /// If the page does not contain the attribute.
+    pub fn expand(&mut self, attribute: &str, attributes: &str) -> Result<(), Failure> {
+        if !self.html.contains(attribute) {
+            return Err(Failure::new(format!("index.html has no attribute{attribute}")));
+        }
+        self.html = self.html.replace(attribute, attributes);
+        Ok(())
+    }
+
     /// Writes a file and returns its hashed name.
     ///
     /// # Errors

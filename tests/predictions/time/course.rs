@@ -135,7 +135,7 @@ fn exercise_6() -> Cells {
 }
 
 fn texts(language: &str) -> Value {
-    let path = format!("../src/app/course/{language}/11.json");
+    let path = format!("../src/app/locales/{language}/course/11.json");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let text = std::fs::read_to_string(path).expect("the course is there");
     serde_json::from_str(&text).expect("it is JSON")

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use vramscope_engine::attention::Call;
+use vramscope_engine::setup::Setting;
 
 use super::record::RecordEntry;
 use super::state::Attention;
@@ -30,7 +31,7 @@ pub fn Controls() -> impl IntoView {
             <section class="group">
                 <h2>{t!(i18n, attention.shape)}</h2>
                 <div class="pair">
-                    <Number key=Key::Batch />
+                    <Number key=Setting::Batch />
                     <Number key=Key::HeadDim step=8 least=8 placeholder=own(|c| c.width) />
                 </div>
                 <div class="pair">

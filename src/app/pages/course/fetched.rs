@@ -11,20 +11,17 @@ use crate::fetched::published;
 use crate::i18n::Locale;
 
 /// The course in each language, once it is loaded.
-static BOOKS: [OnceLock<Book>; 3] = [const { OnceLock::new() }; 3];
+static BOOKS: [OnceLock<Book>; Locale::TAGS.len()] = [const { OnceLock::new() }; Locale::TAGS.len()];
 
 /// Loads the course in a language; `None` if it cannot be fetched.
 pub async fn load(locale: Locale) -> Option<&'static Book> {
-    let (place, name) = match locale {
-        Locale::En => (0, "courseen"),
-        Locale::ZhCn => (1, "coursezhcn"),
-        Locale::ZhTw => (2, "coursezhtw"),
-    };
-    if let Some(book) = BOOKS[place].get() {
+    let place = &BOOKS[locale.index()];
+    if let Some(book) = place.get() {
         return Some(book);
     }
-    let book = Book::read(&published(name).await?)?;
-    Some(BOOKS[place].get_or_init(|| book))
+    let name = format!("course{}", locale.as_str().to_lowercase().replace('-', ""));
+    let book = Book::read(&published(&name).await?)?;
+    Some(place.get_or_init(|| book))
 }
 
 /// Shows the course in a language once it is loaded.

@@ -1,24 +1,23 @@
 //! Controls of the plan page.
 
 use leptos::prelude::*;
-use vramscope_engine::Model;
 use vramscope_engine::device::{Device, DeviceKind, Vendor};
-use vramscope_engine::model::Takes;
-use vramscope_engine::setup::{Freeze, Precision};
+use vramscope_engine::setup::Group;
 
 use super::model_source::ModelSource;
+use super::settings::{FoldedSettings, Settings, Shown};
 use crate::charts::tick_label;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::shell::Store;
 use crate::simulation::Simulation;
-use crate::state::{Key, Source};
-use crate::widgets::{ComboOption, Combobox, Entry, Number, Segments, Select, Switch};
+use crate::state::Key;
+use crate::widgets::{ComboOption, Combobox, Entry, Number, Segments};
 
-/// Controls for the model, the card, and the entries that apply to this model.
+/// Controls for the model, the card, and the settings that apply to this model.
 #[component]
 pub fn Controls() -> impl IntoView {
     let i18n = use_i18n();
-    let takes = takes();
+    let shown = Shown::new();
     let reading = Store::get().reading();
     let task = Memo::new(move |_| reading.with(|r| r.good.get(Key::Phase).to_owned()));
     view! {
@@ -35,157 +34,22 @@ pub fn Controls() -> impl IntoView {
                 <Show when=move || task.get() == "generate">
                     <Number key=Key::NewTokens step=64 />
                 </Show>
-                <div class="pair">
-                    <Number key=Key::Batch />
-                    <Show when=move || takes.get().text>
-                        <Number key=Key::Seq step=256 />
-                    </Show>
-                </div>
-                <div class="pair">
-                    <Show when=move || takes.get().images>
-                        <Number key=Key::Images least=0 />
-                    </Show>
-                    <Show when=move || takes.get().image>
-                        <Number key=Key::Image step=14 least=14 placeholder="auto" />
-                    </Show>
-                    <Show when=move || takes.get().frames>
-                        <Number key=Key::Frames step=2 least=2 placeholder="auto" />
-                    </Show>
-                </div>
-                <Show when=move || takes.get().grid>
-                    <Entry key=Key::Grid placeholder="24x24" />
-                </Show>
-                <Show when=move || takes.get().images>
-                    <ImageSizes />
-                </Show>
-                <Show when=move || takes.get().text>
-                    <Lengths />
-                </Show>
+                <Settings of=Group::Batch shown />
+                <Settings of=Group::Images shown />
+                <Settings of=Group::Grid shown />
+                <FoldedSettings name=FoldedName::ImageSizes of=&[Group::ImageSizes] shown />
+                <FoldedSettings name=FoldedName::Lengths of=&[Group::Lengths] shown />
             </section>
             <section class="group">
                 <h2>{t!(i18n, plan.training)}</h2>
-                <Select key=Key::Precision choices=all(Key::Precision) />
-                <Segments key=Key::Attn />
-                <Show when=move || task.get() == "train">
-                    <Training takes />
-                </Show>
+                <Settings of=Group::Precision shown />
+                <Settings of=Group::Optimizer shown />
+                <Settings of=Group::Parameters shown />
+                <Settings of=Group::Adapters shown />
+                <Settings of=Group::Step shown />
+                <FoldedSettings name=FoldedName::Finer of=&[Group::Loss, Group::Finer] shown />
             </section>
         </form>
-    }
-}
-
-/// Entries that apply to training only.
-#[component]
-fn Training(takes: Memo<Takes>) -> impl IntoView {
-    view! {
-        <Select key=Key::Optim choices=all(Key::Optim) />
-        <Select key=Key::Freeze choices=Signal::derive(move || meaningful(Key::Freeze, takes.get())) />
-        <LoraEntries />
-        <Select key=Key::Ckpt choices=Signal::derive(move || meaningful(Key::Ckpt, takes.get())) />
-        <Number key=Key::Accum />
-        <Switch key=Key::Clip />
-        <Finer takes />
-    }
-}
-
-/// Entry for images of different sizes.
-#[component]
-fn ImageSizes() -> impl IntoView {
-    view! {
-        <Folded name=FoldedName::ImageSizes keys=&[Key::ImageSizes]>
-            <Entry key=Key::ImageSizes placeholder="480x640, 300x200" />
-        </Folded>
-    }
-}
-
-/// Entry for samples of different lengths; the packing choice appears once lengths are entered.
-#[component]
-fn Lengths() -> impl IntoView {
-    let reading = Store::get().reading();
-    let given = Memo::new(move |_| reading.with(|r| !r.setup.lengths.is_empty()));
-    view! {
-        <Folded name=FoldedName::Lengths keys=&[Key::Lengths]>
-            <Entry key=Key::Lengths placeholder="512, 2048, 300" />
-            <Show when=move || given.get()>
-                <Select key=Key::Packing choices=all(Key::Packing) />
-            </Show>
-        </Folded>
-    }
-}
-
-/// Properties that decide which entries are shown. All entries are shown until a model can be read, to avoid layout
-/// jumps; the model is read again only when its source changes.
-fn takes() -> Memo<Takes> {
-    let reading = Store::get().reading();
-    let source = Memo::new(move |_| reading.with(|r| r.source.clone()));
-    let everything = Takes {
-        text: true,
-        images: true,
-        image: true,
-        grid: false,
-        frames: false,
-        parts: true,
-    };
-    Memo::new(move |last: Option<&Takes>| {
-        let model = source.with(|source| match source {
-            Source::Catalogue(name) => Model::from_catalogue(name),
-            Source::Config(text) => Model::from_config(text),
-        });
-        let now = model.ok().map(|model| model.takes());
-        now.or(last.copied()).unwrap_or(everything)
-    })
-}
-
-fn all(key: Key) -> Signal<Vec<&'static str>> {
-    Signal::stored(key.choices().to_vec())
-}
-
-/// Choices that apply to a model; those that name a component need a model with components.
-fn meaningful(key: Key, takes: Takes) -> Vec<&'static str> {
-    let means_something = |choice: &&'static str| match *choice {
-        "vision" | "language" | "all-but-connector" => takes.parts,
-        "lora" | "qlora" => takes.text,
-        _ => true,
-    };
-    key.choices().iter().copied().filter(means_something).collect()
-}
-
-#[component]
-fn LoraEntries() -> impl IntoView {
-    let reading = Store::get().reading();
-    let lora = Memo::new(move |_| reading.with(|r| matches!(r.setup.freeze, Freeze::Lora | Freeze::Qlora)));
-    view! {
-        <Show when=move || lora.get()>
-            <div class="pair">
-                <Number key=Key::Rank step=8 />
-                <Entry key=Key::LoraDropout />
-            </div>
-            <div class="pair">
-                <Entry key=Key::LoraTargets />
-                <Select key=Key::LoraDtype choices=all(Key::LoraDtype) />
-            </div>
-        </Show>
-    }
-}
-
-/// Entries that few people change.
-#[component]
-fn Finer(takes: Memo<Takes>) -> impl IntoView {
-    let reading = Store::get().reading();
-    let autocast =
-        Memo::new(move |_| reading.with(|r| matches!(r.setup.precision, Precision::AmpBf16 | Precision::AmpFp16)));
-    view! {
-        <Folded name=FoldedName::Finer keys=&[Key::Loss, Key::UseCache, Key::ZeroGrad, Key::Ema, Key::AutocastCache]>
-            <Show when=move || takes.get().text>
-                <Select key=Key::Loss choices=all(Key::Loss) />
-                <Select key=Key::UseCache choices=all(Key::UseCache) />
-            </Show>
-            <Select key=Key::ZeroGrad choices=all(Key::ZeroGrad) />
-            <Switch key=Key::Ema />
-            <Show when=move || autocast.get()>
-                <Switch key=Key::AutocastCache />
-            </Show>
-        </Folded>
     }
 }
 
@@ -208,7 +72,8 @@ pub fn Folded(
     /// Name of the group.
     name: FoldedName,
     /// Entries of the group.
-    keys: &'static [Key],
+    #[prop(into)]
+    keys: Vec<Key>,
     children: Children,
 ) -> impl IntoView {
     let i18n = use_i18n();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
+use vramscope_engine::setup::Setting;
 use vramscope_engine::simulate::SimulateError;
 use vramscope_plan::{End, MOST_SAMPLES};
 
@@ -11,7 +12,7 @@ use crate::events::Pending;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::{CommandLine, Store};
-use crate::state::{Key, Reading};
+use crate::state::Reading;
 use crate::words;
 use crate::worker::batches::{Beyond, FoundBatch, LargestBatch as News, Stop};
 use crate::worker::{Answer, Ask, Engine, Slot};
@@ -77,11 +78,11 @@ pub fn LargestBatchCard() -> impl IntoView {
     // The entered batch does not matter: it is what the search varies.
     let ask = Memo::new(move |_| {
         let mut entries = reading.with(Reading::entries);
-        entries.set(Key::Batch, "");
+        entries.set(Setting::Batch, "");
         Some(Ask::Batches(entries))
     });
     let chosen = Memo::new(move |_| reading.with(|reading| reading.setup.batch));
-    let pick = Callback::new(move |batch: u64| store.set(Key::Batch, batch.to_string()));
+    let pick = Callback::new(move |batch: u64| store.set(Setting::Batch, batch.to_string()));
     view! { <LargestBatch ask chosen pick /> }
 }
 

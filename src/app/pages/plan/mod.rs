@@ -17,6 +17,7 @@ mod peak;
 mod phases;
 mod pin;
 mod results;
+mod settings;
 mod shown;
 mod sweep;
 mod sweep_cards;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use leptos::prelude::*;
+use vramscope_engine::Model;
 use vramscope_plan::{Axis, Point};
 
 use super::largest_batch::LargestBatchCard;
@@ -37,7 +38,7 @@ impl Swept {
     /// Entries for one value, on the selected card or another one.
     pub fn entries_at(&self, entries: &Draft, value: u64, card: Option<&str>) -> Option<Draft> {
         let mut entries = entries.clone();
-        entries.set(Key::named(self.axis?.name())?, value.to_string());
+        entries.set(self.axis?.setting(), value.to_string());
         if let Some(card) = card.filter(|card| *card != entries.get(Key::Gpu)) {
             entries.set(Key::Gpu, card);
             // A memory limit applies to the selected card only.
@@ -132,12 +133,12 @@ pub fn SweepPanel() -> impl IntoView {
     let swept = Memo::new(move |_| model.with(|m| m.as_ref().map(|m| reading.with(|r| axis(r, m)))));
     let entries = Memo::new(move |_| reading.with(Reading::of_sweep));
     Effect::new(move || state.ask(swept.get(), entries.get()));
-    let axes = Signal::derive(move || {
-        let all = Axis::ALL.into_iter();
-        model.with(|m| {
-            m.as_ref()
-                .map_or_else(Vec::new, |m| all.filter(|a| a.is_of(m)).map(Axis::name).collect())
-        })
+    let axes = Memo::new(move |_| {
+        let of = |m: &Model| {
+            let applies = |axis: &Axis| reading.with(|r| axis.applies(m, &r.setup));
+            Axis::all().filter(applies).map(Axis::name).collect::<Vec<_>>()
+        };
+        model.with(|m| m.as_ref().map(of).unwrap_or_default())
     });
     view! {
         <LargestBatchCard />

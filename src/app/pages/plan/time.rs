@@ -18,7 +18,7 @@ use wasm_bindgen::JsValue;
 use crate::i18n::{t, use_i18n};
 use crate::lazy::{Lazy, LazyPart};
 use crate::shell::{MyCard, Store, preferences};
-use crate::state::Key;
+use crate::state::{Key, Scope};
 
 pub use follow::entries as time_entries;
 pub use panel::TimePanel;
@@ -62,7 +62,7 @@ pub fn TimeCard() -> impl IntoView {
 
 /// Returns true if no request is needed: the code costs no download, or an entry or selection concerns the time.
 fn is_wanted() -> bool {
-    let is_entered = Key::ALL.into_iter().any(|key| key.of_time() && Store::get().has(key));
+    let is_entered = Key::all().any(|key| key.scope() == Scope::Time && Store::get().has(key));
     let is_file = window().location().protocol().is_ok_and(|protocol| protocol == "file:");
     preferences::read(WANTED).is_some() || MyCard::get().kernels().is_some() || is_entered || is_file || is_kept()
 }

@@ -1,6 +1,7 @@
 //! Controls of the recommendations page.
 
 use leptos::prelude::*;
+use vramscope_engine::setup::Setting;
 use vramscope_plan::search::Entry as Of;
 
 use super::entries::name;
@@ -9,7 +10,7 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::pages::plan::{CardChoice, ModelSource};
 use crate::shell::Store;
 use crate::state::Key;
-use crate::widgets::{Entry, Number};
+use crate::widgets::{Control, Entry, Number};
 use crate::worker::plans::open;
 
 /// Controls for model, card, samples, and the entries that may change.
@@ -32,11 +33,11 @@ pub fn Controls() -> impl IntoView {
             <section class="group">
                 <h2>{t!(i18n, recommend.sample)}</h2>
                 <div class="pair">
-                    <Number key=Key::Seq step=256 />
-                    <Number key=Key::Images least=0 />
+                    <Control of=Setting::Seq />
+                    <Control of=Setting::Images />
                 </div>
-                <Entry key=Key::ImageSizes placeholder="720x1280" />
-                <Number key=Key::Frames step=2 least=2 placeholder="auto" />
+                <Control of=Setting::ImageSizes />
+                <Control of=Setting::Frames />
             </section>
             <section class="group">
                 <h2>{t!(i18n, recommend.target)}</h2>

@@ -1,23 +1,22 @@
 //! Texts of a setup's entries, and links to the plan page with them.
 
-use serde_json::Value;
-use vramscope_engine::setup::{Parallel, Strategy};
+use vramscope_engine::setup::{Parallel, Setting, Strategy};
 use vramscope_plan::{Choice, Plan};
 
 use crate::i18n::{Words, t_string};
 use crate::shell::Store;
-use crate::state::{Address, Form, Key, Route};
+use crate::state::{Address, Key, Route, Scope};
 use crate::words;
 
 /// Entries that a plan may change, in display order.
-const TOLD: [Key; 7] = [
-    Key::Freeze,
-    Key::Precision,
-    Key::Optim,
-    Key::Ckpt,
-    Key::Attn,
-    Key::Loss,
-    Key::ImageSizes,
+const TOLD: [Setting; 7] = [
+    Setting::Freeze,
+    Setting::Precision,
+    Setting::Optim,
+    Setting::Ckpt,
+    Setting::Attn,
+    Setting::Loss,
+    Setting::ImageSizes,
 ];
 
 /// Name of an entry that a plan may change.
@@ -34,46 +33,18 @@ pub fn name(i18n: Words, entry: &str) -> String {
 /// Text of an entry's value.
 pub fn value(i18n: Words, entry: &str, value: &str) -> String {
     if entry == "strategy"
-        && let Ok(known) = serde_json::from_value(Value::from(value))
+        && let Some(title) = Strategy::CHOICES.title_of(value)
     {
-        return tools_word(known).to_owned();
+        return title.to_owned();
     }
     Key::named(entry).map_or_else(|| value.to_owned(), |key| words::choice(i18n, key, value))
 }
 
-/// Converts the entries of a setup to the page's texts.
-fn texts(choice: &Choice) -> Vec<(Key, String)> {
-    let Ok(Value::Object(setup)) = serde_json::to_value(&choice.setup) else {
-        return Vec::new();
-    };
-    let all = Key::ALL.into_iter().filter(|key| key.in_setup());
-    all.filter_map(|key| Some((key, text(key, setup.get(key.name())?))))
-        .collect()
-}
-
-fn text(key: Key, value: &Value) -> String {
-    match value {
-        Value::Null => key.default_text().to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string().trim_end_matches(".0").to_owned(),
-        Value::Array(parts) => {
-            let sign = if key.form() == Form::Grid { "x" } else { ", " };
-            let part = |part: &Value| match part {
-                Value::Array(sides) => sides.iter().map(Value::to_string).collect::<Vec<_>>().join("x"),
-                other => other.to_string(),
-            };
-            parts.iter().map(part).collect::<Vec<_>>().join(sign)
-        }
-        other => other.to_string(),
-    }
-}
-
 /// Summarises a setup: the entries that a plan may change, and how samples are batched.
 pub fn summary(i18n: Words, choice: &Choice) -> Vec<(String, String)> {
-    let texts = texts(choice);
-    let of = |key: Key| {
-        let (_, text) = texts.iter().find(|(known, _)| *known == key)?;
-        (!text.is_empty()).then(|| (words::label(i18n, key), words::choice(i18n, key, text)))
+    let of = |setting: Setting| {
+        let (key, text) = (Key::Setting(setting), setting.of(&choice.setup).text());
+        (!text.is_empty()).then(|| (words::label(i18n, key), words::choice(i18n, key, &text)))
     };
     let mut all: Vec<(String, String)> = TOLD.into_iter().filter_map(of).collect();
     let samples = format!("{} × {}", choice.setup.batch, choice.setup.accum);
@@ -87,23 +58,10 @@ pub fn summary(i18n: Words, choice: &Choice) -> Vec<(String, String)> {
     all
 }
 
-/// Name of a parallel strategy, as its library spells it.
-const fn tools_word(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Ddp => "DDP",
-        Strategy::DdpView => "DDP (gradient_as_bucket_view)",
-        Strategy::Zero1 => "ZeRO-1",
-        Strategy::Fsdp => "FSDP2",
-        Strategy::FsdpNoReshard => "FSDP2 (reshard_after_forward=False)",
-        Strategy::Tensor => "DistributedConfig(tp_size)",
-        Strategy::Pipeline => "Schedule1F1B (torch.distributed.pipelining)",
-        Strategy::PipelineGpipe => "ScheduleGPipe (torch.distributed.pipelining)",
-    }
-}
-
 /// Describes the parallel setup of several GPUs.
 fn strategy(parallel: &Parallel) -> String {
-    let mut words = tools_word(parallel.strategy).to_owned();
+    let name = parallel.strategy.name();
+    let mut words = Strategy::CHOICES.title_of(name).unwrap_or(name).to_owned();
     for (on, word) in [
         (parallel.mp, " + mixed precision"),
         (parallel.offload, " + CPU offload"),
@@ -142,10 +100,10 @@ pub fn planner_of(store: Store, choice: &Choice, model: &str, card: &str) -> Str
 
 fn with(mut address: Address, choice: &Choice) -> String {
     address.route = Route::Plan;
-    for (key, text) in texts(choice) {
-        address.draft.set(key, text);
+    for setting in Setting::ALL {
+        address.draft.set(*setting, setting.of(&choice.setup).text());
     }
-    for key in Key::ALL.into_iter().filter(|key| key.of_plan()) {
+    for key in Key::all().filter(|key| key.scope() == Scope::Plan) {
         address.draft.set(key, key.default_text());
     }
     address.to_fragment()

@@ -10,9 +10,8 @@ use super::entries::{differing, planner};
 use super::page::PlansState;
 use crate::charts::{Axis, ChartFrame, Figure, LineChart, Lines, Palette, Series, Table, Unit};
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::pages::stem;
 use crate::part::part;
-use crate::shell::Store;
+use crate::shell::{Store, stem};
 
 /// Shows the Pareto front of fidelity, time and memory.
 #[component]

@@ -5,6 +5,7 @@ use crate::state::{Draft, Key};
 use crate::worker::{Coded, TimeEntries};
 use vramscope_engine::report::StepBytes;
 use vramscope_engine::report::derivation::Quantity;
+use vramscope_engine::setup::Setting;
 use vramscope_engine::units::Bytes;
 use vramscope_plan::Now;
 use vramscope_time::Resource;
@@ -44,7 +45,7 @@ fn finish(host: &mut Host) -> Vec<(u32, Option<Answer>)> {
 fn a_newer_question_of_a_slot_takes_the_place_of_the_older() {
     let mut host = host();
     host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
-    host.take(ask(2, Slot::Run, Ask::Run(draft(&[(Key::Batch, "2")]))));
+    host.take(ask(2, Slot::Run, Ask::Run(draft(&[(Setting::Batch.into(), "2")]))));
     let answers = finish(&mut host);
     let [(2, Some(Answer::Run(Ok(run))))] = &answers[..] else {
         panic!("{answers:?}")
@@ -75,7 +76,7 @@ fn a_run_comes_before_the_rest_of_longer_work_which_says_how_far_it_is() {
         reserved: Bytes::ZERO,
         steady: StepBytes::default(),
     };
-    let entries = draft(&[(Key::Seq, "64")]);
+    let entries = draft(&[(Setting::Seq.into(), "64")]);
     host.take(ask(1, Slot::WhatIf, Ask::WhatIf { entries, now }));
     let (id, first) = progress(host.step());
     assert!(id == 1 && first.done == 1 && first.of > 20, "{first:?}");
@@ -89,7 +90,11 @@ fn a_run_comes_before_the_rest_of_longer_work_which_says_how_far_it_is() {
 #[test]
 fn setups_side_by_side_come_in_order_and_one_that_cannot_run_says_why() {
     let mut host = host();
-    let all = vec![draft(&[]), draft(&[(Key::Batch, "0")]), draft(&[(Key::Batch, "2")])];
+    let all = vec![
+        draft(&[]),
+        draft(&[(Setting::Batch.into(), "0")]),
+        draft(&[(Setting::Batch.into(), "2")]),
+    ];
     host.take(ask(1, Slot::Setups, Ask::Setups(all)));
     let peaks: Vec<_> = finish(&mut host)
         .into_iter()
@@ -182,7 +187,7 @@ fn what_comes_later_is_waited_for_while_other_work_goes_on() {
     let mut host = Host::default();
     host.take(ask(1, Slot::Sweep, Ask::Sweep(draft(&[]))));
     assert!(!host.is_busy() && host.need() == Some(Need::Sweep));
-    let decoder = draft(&[(Key::Model, "qwen2.5-0.5b"), (Key::Seq, "64")]);
+    let decoder = draft(&[(Key::Model, "qwen2.5-0.5b"), (Setting::Seq.into(), "64")]);
     host.take(ask(2, Slot::Run, Ask::Run(decoder)));
     assert_eq!(progress(host.step()).0, 2);
     assert_eq!(host.step(), None);
@@ -266,7 +271,7 @@ fn a_run_crosses_over_unchanged() {
 #[test]
 fn orders_cross_over_unchanged() {
     let mut entered = draft(&[]);
-    for key in Key::ALL {
+    for key in Key::all() {
         entered.set(key, "任意 text");
     }
     for order in [ask(3, Slot::Run, Ask::Run(entered)), Order::Cancel(Slot::Instant)] {

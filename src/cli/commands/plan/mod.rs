@@ -97,9 +97,8 @@ fn forms() -> impl TypedValueParser<Value = Form> {
 }
 
 fn entry(name: &str) -> Result<Entry, String> {
-    let all = Entry::ALL.into_iter();
-    all.clone().find(|entry| entry.name() == name.trim()).ok_or_else(|| {
-        let names: Vec<&str> = all.map(Entry::name).collect();
+    Entry::named(name.trim()).ok_or_else(|| {
+        let names: Vec<&str> = Entry::ALL.into_iter().map(Entry::name).collect();
         format!("an entry is one of {}", names.join(", "))
     })
 }

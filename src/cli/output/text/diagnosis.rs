@@ -200,7 +200,7 @@ fn changes(fixes: &Fixes, width: usize) -> String {
         let saved = Bytes::new(fix.effect.difference.unsigned_abs());
         let (filled, blanks) = bar(saved, Bytes::new(most), width.saturating_sub(54).max(8));
         let verdict = fix.effect.verdict.map_or("", |verdict| verdict.name());
-        let change = format!("{} {}", fix.change.key(), fix.change.value());
+        let change = format!("{} {}", fix.change.setting().key(), fix.change.text());
         let line = format!(
             "  {change:24}{filled}{blanks} {:>11}  {verdict}",
             difference(fix.effect.difference)

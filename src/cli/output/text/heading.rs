@@ -8,7 +8,6 @@ use super::Estimate;
 use super::paint::{QUIET, STRONG};
 use super::setup_words::setup_words;
 use super::wrap::wrap;
-use crate::input::vocabulary::name;
 
 /// Formats name and size of the model, and the setup in the words of its flags.
 pub fn render(estimate: &Estimate, width: usize) -> String {
@@ -32,7 +31,7 @@ fn parallel_words(parallel: &Parallel) -> String {
     let mut words = format!(
         "each of {} GPUs · strategy {}",
         parallel.world,
-        name(&parallel.strategy)
+        parallel.strategy.name()
     );
     for (given, word) in [(parallel.mp, " · mp"), (parallel.offload, " · offload")] {
         words += if given { word } else { "" };

@@ -10,7 +10,6 @@ use super::paint::{self, QUIET, STRONG};
 use super::row::Row;
 use super::setup_words::setup_words;
 use super::wrap::wrap;
-use crate::input::vocabulary::name;
 
 /// Formats the whole plan: recommendation, reasons, alternatives, ladder, and how the search decided.
 pub fn plan(plan: &Plan, sources: Option<[&str; 2]>, width: usize) -> String {
@@ -268,7 +267,7 @@ fn words(choice: &Choice) -> String {
 }
 
 fn parallel_words(parallel: &Parallel) -> String {
-    let mut words = format!("strategy {}", name(&parallel.strategy));
+    let mut words = format!("strategy {}", parallel.strategy.name());
     for (on, word) in [(parallel.mp, " mp"), (parallel.offload, " offload")] {
         words += if on { word } else { "" };
     }

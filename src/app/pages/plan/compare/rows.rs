@@ -136,11 +136,7 @@ pub fn Differences(all: Vec<Column>) -> impl IntoView {
         let first = values.next();
         values.any(|value| Some(value) != first)
     };
-    let keys: Vec<_> = Key::ALL
-        .into_iter()
-        .filter(|key| key.decides_run())
-        .filter(differs)
-        .collect();
+    let keys: Vec<_> = Key::all().filter(|key| key.decides_run()).filter(differs).collect();
     let alike = keys.is_empty().then(|| {
         view! {
             <tr>

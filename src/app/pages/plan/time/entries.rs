@@ -6,7 +6,7 @@ use super::panel::Shown;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::Store;
-use crate::state::Key;
+use crate::state::{Key, Scope};
 use crate::widgets::{Entry, Number};
 
 /// Entries for the data pipeline and the whole run; none of them changes memory.
@@ -14,7 +14,7 @@ use crate::widgets::{Entry, Number};
 pub fn RunEntries() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let open = untrack(|| Key::ALL.into_iter().any(|key| key.of_time() && store.has(key)));
+    let open = untrack(|| Key::all().any(|key| key.scope() == Scope::Time && store.has(key)));
     let Shown(timing) = expect_context();
     let note = part(move || {
         let timing = timing.get()?;

@@ -53,7 +53,7 @@ pub fn of_entry(key: Key, rows: Vec<Row>) -> AnyView {
 /// A change of the entry.
 fn line(i18n: Words, row: Row) -> AnyView {
     let store = Store::get();
-    let (key, value) = (row.key, row.tried.change.value());
+    let (key, value) = (row.key, row.tried.change.text());
     let name = format!("{}={value}", key.name());
     let label = shown(i18n, key, value.clone());
     let effect = row.tried.effect.map_err(|why| words::setup_refusal(i18n, &why));

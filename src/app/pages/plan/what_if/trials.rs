@@ -154,9 +154,9 @@ pub fn of_setup() -> Trials<Row> {
         let row = move |answer| {
             let Answer::Tried(tested) = answer else { return None };
             let Tested { tried, run } = *tested;
-            let key = Key::named(tried.change.key())?;
+            let key = Key::Setting(tried.change.setting());
             let mut entries = base.clone();
-            entries.set(key, tried.change.value());
+            entries.set(key, tried.change.text());
             if let Some(run) = run {
                 simulation.remember(entries.clone(), Arc::new(run));
             }

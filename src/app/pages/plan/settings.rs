@@ -1,0 +1,108 @@
+//! Controls of the settings that apply to the model, the setup and the task, group by group.
+
+use leptos::prelude::*;
+use vramscope_engine::Model;
+use vramscope_engine::model::Takes;
+use vramscope_engine::setup::{Group, Setting};
+
+use super::controls::{Folded, FoldedName};
+use crate::shell::Store;
+use crate::state::{Key, Reading, Source, Task};
+use crate::widgets::Control;
+
+/// What decides which settings are shown.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    takes: Memo<Takes>,
+    reading: Memo<Reading>,
+}
+
+impl Shown {
+    /// Follows the entries.
+    pub fn new() -> Self {
+        Self {
+            takes: takes(),
+            reading: Store::get().reading(),
+        }
+    }
+
+    fn has(self, setting: Setting) -> bool {
+        let declared = setting.declaration();
+        let is_used = |reading: &Reading| {
+            let is_of_task = !declared.is_of_training || reading.task == Task::Train;
+            is_of_task && declared.depends.met_by(&reading.setup)
+        };
+        declared.needs.met_by(self.takes.get()) && self.reading.with(is_used)
+    }
+}
+
+/// Properties that decide which entries are shown. All entries are shown until a model can be read, to avoid layout
+/// jumps; the model is read again only when its source changes.
+fn takes() -> Memo<Takes> {
+    let reading = Store::get().reading();
+    let source = Memo::new(move |_| reading.with(|r| r.source.clone()));
+    let everything = Takes {
+        text: true,
+        images: true,
+        image: true,
+        grid: false,
+        frames: false,
+        parts: true,
+    };
+    Memo::new(move |last: Option<&Takes>| {
+        let model = source.with(|source| match source {
+            Source::Catalogue(name) => Model::from_catalogue(name),
+            Source::Config(text) => Model::from_config(text),
+        });
+        let now = model.ok().map(|model| model.takes());
+        now.or(last.copied()).unwrap_or(everything)
+    })
+}
+
+/// Controls of a group: short ones in pairs, all others below each other.
+#[component]
+pub fn Settings(
+    /// The group.
+    of: Group,
+    /// What is shown.
+    shown: Shown,
+) -> impl IntoView {
+    let control = move |setting: Setting| {
+        let is_shown = Memo::new(move |_| shown.has(setting));
+        view! {
+            <Show when=move || is_shown.get()>
+                <Control of=setting takes=shown.takes />
+            </Show>
+        }
+    };
+    let controls = of.settings().map(control).collect_view();
+    match of {
+        Group::Batch | Group::Images | Group::Adapters => view! { <div class="pair">{controls}</div> }.into_any(),
+        _ => controls.into_any(),
+    }
+}
+
+/// Groups of settings that can be folded away; absent while none of them applies.
+#[component]
+pub fn FoldedSettings(
+    /// Name of the groups together.
+    name: FoldedName,
+    /// The groups.
+    of: &'static [Group],
+    /// What is shown.
+    shown: Shown,
+) -> impl IntoView {
+    let settings = move || of.iter().copied().flat_map(Group::settings);
+    let is_any = Memo::new(move |_| settings().any(|setting| shown.has(setting)));
+    let keys = move || settings().map(Key::Setting).collect::<Vec<_>>();
+    let groups = move || {
+        of.iter()
+            .map(|group| view! { <Settings of=*group shown /> })
+            .collect_view()
+    };
+    view! {
+        <Show when=move || is_any.get()>
+            <Folded name keys=keys()>{groups()}</Folded>
+        </Show>
+    }
+}

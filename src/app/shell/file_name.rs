@@ -1,0 +1,29 @@
+//! Names of exported files.
+
+use vramscope_engine::setup::Setting;
+
+use super::store::Store;
+use crate::state::Key;
+
+/// Base name of exported files: model, batch, length and content.
+pub fn stem(store: Store, what: &str) -> String {
+    let model = if store.has(Key::Config) {
+        "config".to_owned()
+    } else {
+        store.text(Key::Model)
+    };
+    let name = format!(
+        "{model}-b{}-s{}-{what}",
+        store.text(Setting::Batch),
+        store.text(Setting::Seq)
+    );
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,335 @@
+//! The settings of a run, each declared once. Cases, URLs, flags, controls, single changes, sweeps and exports follow
+//! from here; `docs/CONTRIBUTING.md` tells how to add one.
+
+use serde::{Deserialize, Serialize};
+
+use super::declaration::settings;
+use super::{
+    AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, Export, Freeze, Group, Loss, Needs,
+    Optimizer, Packing, Precision, Targets, Value, ZeroGrad,
+};
+
+settings! {
+    /// Micro-batch: samples per forward.
+    Batch(batch: u64 = 1) {
+        about: "Micro-batch: samples per forward",
+        group: Group::Batch,
+        most: Some(65_536),
+        alternatives: Alternatives::HalfAndDouble,
+        sweep: Some(4096),
+        export: Export::Written,
+    }
+
+    /// Text positions per sample, image tokens included; 0 for pure vision models.
+    Seq(seq: u64 = 2048) {
+        about: "Text positions per sample, image tokens included",
+        group: Group::Batch,
+        needs: Needs::Text,
+        most: Some(4_194_304),
+        step: 256,
+        alternatives: Alternatives::Half,
+        sweep: Some(1 << 20),
+        export: Export::Written,
+    }
+
+    /// Text positions of each sample of a micro-batch, if they differ; `batch` and `seq` then follow from them.
+    Lengths(lengths: Vec<u64> = Vec::new()) {
+        about: "Text positions of each sample where they differ, such as 512,2048,300; batch and seq follow",
+        example: "512, 2048, 300",
+        group: Group::Lengths,
+        needs: Needs::Text,
+        export: Export::OfSamples,
+    }
+
+    /// Layout of samples of different lengths.
+    Packing(packing: Packing = Packing::default()) {
+        about: "How samples of different lengths are put together",
+        group: Group::Lengths,
+        needs: Needs::Text,
+        depends: Depends::Lengths,
+        export: Export::OfSamples,
+    }
+
+    /// Images per sample.
+    Images(images: u64 = 1) {
+        about: "Images per sample",
+        group: Group::Images,
+        needs: Needs::Images,
+        most: Some(4_096),
+        start: 0,
+        sweep: Some(512),
+        export: Export::OfSamples,
+    }
+
+    /// Pixels a side; the model's own size if absent.
+    Image(image: Option<u64> = None) {
+        about: "Pixels a side of an image or frame",
+        absent: "the model's own",
+        value_name: "PIXELS",
+        example: "auto",
+        group: Group::Images,
+        needs: Needs::Image,
+        step: 14,
+        start: 14,
+        sweep: Some(4096),
+        export: Export::OfSamples,
+    }
+
+    /// Patch grid `[height, width]` before the 2×2 merge, for Qwen-VL models.
+    Grid(grid: Option<[u64; 2]> = None) {
+        about: "Patches of an image before the 2x2 merge (Qwen-VL), such as 24x32",
+        absent: "the model's own",
+        example: "24x24",
+        group: Group::Grid,
+        needs: Needs::Grid,
+        export: Export::OfSamples,
+    }
+
+    /// Pixels `[height, width]` of each image of a sample, if they differ; `images`, `image` and `grid` then follow
+    /// from them.
+    ImageSizes(image_sizes: Vec<[u64; 2]> = Vec::new()) {
+        about: "Pixels of each image of a sample where they differ, such as 480x640,300x200; images, image and grid \
+                follow",
+        example: "480x640, 300x200",
+        group: Group::ImageSizes,
+        needs: Needs::Parts,
+        export: Export::OfSamples,
+    }
+
+    /// Frames per video, for video models.
+    Frames(frames: Option<u64> = None) {
+        about: "Frames per video (video models)",
+        absent: "the model's own",
+        example: "auto",
+        group: Group::Images,
+        needs: Needs::Frames,
+        most: Some(4_096),
+        step: 2,
+        start: 2,
+        sweep: Some(512),
+        export: Export::OfSamples,
+    }
+
+    /// Number format.
+    Precision(precision: Precision = Precision::default()) {
+        about: "Number format of weights and compute",
+        group: Group::Precision,
+        alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
+    /// Optimizer.
+    Optim(optim: Optimizer = Optimizer::default()) {
+        about: "Optimizer and the form of its step",
+        group: Group::Optimizer,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
+    /// Activation checkpointing.
+    Ckpt(ckpt: Checkpointing = Checkpointing::default()) {
+        about: "Activation (gradient) checkpointing: of all blocks or one part's",
+        group: Group::Step,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
+    /// Attention implementation.
+    Attn(attn: Attention = Attention::default()) {
+        about: "Attention implementation",
+        group: Group::Step,
+        alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
+    /// Parameters that are frozen.
+    Freeze(freeze: Freeze = Freeze::default()) {
+        about: "Which part is frozen, or adapters: `lora`, `qlora` on 4-bit weights",
+        group: Group::Parameters,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
+    /// LoRA rank.
+    Rank(rank: u64 = 16) {
+        about: "LoRA rank",
+        group: Group::Adapters,
+        depends: Depends::Adapters,
+        is_of_training: true,
+        most: Some(8_192),
+        step: 8,
+        export: Export::Written,
+    }
+
+    /// LoRA dropout probability.
+    LoraDropout(lora_dropout: f64 = 0.0) {
+        about: "LoRA dropout probability",
+        group: Group::Adapters,
+        depends: Depends::Adapters,
+        is_of_training: true,
+        export: Export::Written,
+    }
+
+    /// Projections that get low-rank adapters.
+    LoraTargets(lora_targets: Targets = Targets::default()) {
+        about: "Where adapters go: projections, attention, all-linear, or names such as q_proj,v_proj",
+        group: Group::Adapters,
+        depends: Depends::Adapters,
+        is_of_training: true,
+        export: Export::Written,
+    }
+
+    /// Type of the adapters' weights.
+    LoraDtype(lora_dtype: AdapterType = AdapterType::default()) {
+        about: "Type of the adapters' weights",
+        group: Group::Adapters,
+        depends: Depends::Adapters,
+        is_of_training: true,
+    }
+
+    /// Micro-batches per optimizer step.
+    Accum(accum: u64 = 1) {
+        about: "Micro-batches per optimizer step",
+        group: Group::Step,
+        is_of_training: true,
+        most: Some(64),
+        alternatives: Alternatives::HalfAndDouble,
+        export: Export::Written,
+    }
+
+    /// Gradient clipping at norm 1.
+    Clip(clip: bool = false) {
+        about: "Clip gradients at norm 1",
+        group: Group::Step,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
+    /// State of the gradients after `zero_grad`.
+    ZeroGrad(zero_grad: ZeroGrad = ZeroGrad::default()) {
+        about: "What zero_grad leaves of gradients",
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+    }
+
+    /// Keeps autocast's low-precision copies of weights until forward ends.
+    AutocastCache(autocast_cache: bool = true) {
+        about: "Autocast keeps its low-precision copies of weights during forward",
+        depends: Depends::Autocast,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+    }
+
+    /// Keeps an exponential moving average of all weights (`torch.optim.swa_utils.AveragedModel` with
+    /// `get_ema_multi_avg_fn`).
+    Ema(ema: bool = false) {
+        about: "Keep an exponential moving average of all weights",
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+    }
+
+    /// Computation of a language model's loss.
+    Loss(loss: Loss = Loss::default()) {
+        about: "All logits, or Liger's fused linear cross-entropy",
+        group: Group::Loss,
+        needs: Needs::Text,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
+    /// Keeps keys and values of every forward of the language model (`config.use_cache`); the configuration's own value
+    /// if absent.
+    UseCache(use_cache: Option<bool> = None) {
+        about: "The language model keeps keys and values of every forward, in training too",
+        absent: "as its config.json says",
+        group: Group::Loss,
+        needs: Needs::Text,
+        is_of_training: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys of cases and links, which keep working.
+    const FIXED: [&str; 25] = [
+        "batch",
+        "seq",
+        "lengths",
+        "packing",
+        "images",
+        "image",
+        "grid",
+        "image_sizes",
+        "frames",
+        "precision",
+        "optim",
+        "ckpt",
+        "attn",
+        "freeze",
+        "rank",
+        "lora_dropout",
+        "lora_targets",
+        "lora_dtype",
+        "accum",
+        "clip",
+        "zero_grad",
+        "autocast_cache",
+        "ema",
+        "loss",
+        "use_cache",
+    ];
+
+    #[test]
+    fn keys_of_cases_are_settings() {
+        for key in FIXED {
+            assert!(Setting::named(key).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_setting_is_the_field_that_its_key_names() {
+        let written = serde_json::to_value(Setup::default()).expect("a setup is JSON");
+        let keys: Vec<&String> = written.as_object().expect("an object").keys().collect();
+        let settings: Vec<&str> = Setting::ALL.iter().map(|setting| setting.key()).collect();
+        assert_eq!(keys, settings);
+        for setting in Setting::ALL {
+            let change = setting.change(written[setting.key()].clone()).expect("its own value");
+            assert_eq!(change, setting.of(&Setup::default()));
+            assert_eq!(change.setting(), *setting);
+        }
+    }
+
+    #[test]
+    fn every_setting_is_in_one_group_and_says_what_it_is() {
+        let mut grouped: Vec<Setting> = Setting::by_group().collect();
+        grouped.sort();
+        assert_eq!(grouped, Setting::ALL);
+        for setting in Setting::ALL {
+            let declared = setting.declaration();
+            assert!(!declared.about.is_empty(), "{setting:?}");
+            // What is absent by default is the model's own, unless it lists samples that differ.
+            let is_absent = matches!(setting.of(&Setup::default()).text().as_str(), "" | "model");
+            let is_list = matches!(setting, Setting::Lengths | Setting::ImageSizes);
+            assert_eq!(is_absent && !is_list, !declared.absent.is_empty(), "{setting:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_swept_is_a_number() {
+        for setting in Setting::ALL
+            .iter()
+            .filter(|setting| setting.declaration().sweep.is_some())
+        {
+            let change = setting.count(3).expect("a number");
+            assert_eq!(change.count(), Some(3));
+            assert_eq!(setting.of(&change.apply(&Setup::default())), change);
+        }
+    }
+}

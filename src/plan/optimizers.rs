@@ -1,0 +1,125 @@
+//! What planning knows of each optimizer: how far its update is from AdamW's, its place in a search, and its name in
+//! transformers.
+
+use vramscope_engine::order::sort_by_key;
+use vramscope_engine::setup::Optimizer;
+
+/// Distance of an update that is AdamW's but for the rounding of its states.
+const ROUNDED: u32 = 1;
+
+/// Name of an optimizer in transformers; or what has no name there, and the optimizer to plan with instead.
+type Named = Result<&'static str, (&'static str, Optimizer)>;
+
+/// What planning knows of one optimizer.
+struct Known {
+    /// Distance from AdamW: a ranking, as in [`distance`](crate::search::distance()).
+    distance: u32,
+    /// Place among the optimizers of a search.
+    place: u8,
+    /// True if states lie in the host's memory.
+    is_paged: bool,
+    /// An optimizer that takes the same memory and is tried as a single change in its place.
+    alike: Option<Optimizer>,
+    /// Name in transformers.
+    transformers: Named,
+}
+
+impl Known {
+    const fn new(place: u8, distance: u32, transformers: Named) -> Self {
+        Self {
+            distance,
+            place,
+            is_paged: false,
+            alike: None,
+            transformers,
+        }
+    }
+
+    const fn paged(self) -> Self {
+        Self { is_paged: true, ..self }
+    }
+
+    const fn like(self, other: Optimizer) -> Self {
+        Self {
+            alike: Some(other),
+            ..self
+        }
+    }
+}
+
+const fn known(optim: Optimizer) -> Known {
+    use Optimizer as O;
+    match optim {
+        O::AdamwFused => Known::new(0, 0, Ok("adamw_torch_fused")),
+        O::Adamw => Known::new(1, 0, Ok("adamw_torch")),
+        O::AdamwLoop => Known::new(2, 0, Err(("AdamW one parameter after the other", O::AdamwFused))),
+        O::Adamw8bit => Known::new(3, ROUNDED, Ok("adamw_8bit")),
+        O::PagedAdamw8bit => Known::new(4, ROUNDED, Ok("paged_adamw_8bit")).paged(),
+        O::PagedAdamw => Known::new(5, 0, Ok("paged_adamw")).paged(),
+        O::Adafactor => Known::new(6, 2, Ok("adafactor")),
+        O::AdafactorTorch => Known::new(7, 2, Err(("PyTorch's Adafactor", O::Adafactor))).like(O::Adafactor),
+        O::Sgdm => Known::new(8, 5, Err(("SGD with momentum", O::Sgd))),
+        O::Sgd => Known::new(9, 6, Ok("sgd")),
+    }
+}
+
+/// Distance from the asked optimizer: 0 if the update is the same up to rounding.
+pub fn distance(asked: Optimizer, now: Optimizer) -> u32 {
+    if asked == now { 0 } else { known(now).distance }
+}
+
+/// Optimizers that a search tries beside the asked one: none that is nearer to AdamW, unless the asked one's update is
+/// AdamW's. Those with states in the host's memory need `offload`.
+pub fn searched(asked: Optimizer, offload: bool) -> Vec<Optimizer> {
+    let asked = known(asked).distance;
+    let mut all: Vec<Optimizer> = in_order().collect();
+    all.retain(|optim| {
+        let optim = known(*optim);
+        (offload || !optim.is_paged) && (asked <= ROUNDED || optim.distance >= asked)
+    });
+    all
+}
+
+/// Optimizers that are tried as single changes: one of those that take the same memory.
+pub fn tried() -> impl Iterator<Item = Optimizer> {
+    in_order().filter(|optim| known(*optim).alike.is_none())
+}
+
+/// Name of an optimizer in transformers.
+///
+/// # Errors
+/// Where it has none: what has none, and the optimizer to plan with instead.
+pub const fn of_transformers(optim: Optimizer) -> Named {
+    known(optim).transformers
+}
+
+fn in_order() -> impl Iterator<Item = Optimizer> {
+    let mut all = Optimizer::ALL.to_vec();
+    sort_by_key(&mut all, |optim| known(*optim).place);
+    all.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_optimizer_has_a_place_of_its_own() {
+        let mut places: Vec<u8> = Optimizer::ALL.iter().map(|optim| known(*optim).place).collect();
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places.len(), Optimizer::ALL.len());
+    }
+
+    #[test]
+    fn a_search_goes_no_nearer_to_adamw_than_what_was_asked() {
+        use Optimizer as O;
+        assert_eq!(searched(O::Sgd, true), [O::Sgd]);
+        assert_eq!(searched(O::Sgdm, true), [O::Sgdm, O::Sgd]);
+        let adafactor = [O::Adafactor, O::AdafactorTorch, O::Sgdm, O::Sgd];
+        assert_eq!(searched(O::Adafactor, true), adafactor);
+        assert_eq!(searched(O::Adamw8bit, true).len(), O::ALL.len());
+        assert!(!searched(O::Adamw, false).contains(&O::PagedAdamw));
+        assert_eq!(searched(O::Adamw, false)[0], O::AdamwFused);
+    }
+}
