@@ -79,7 +79,7 @@ fn parameter(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> 
 
 fn refer(reference: Reference, out: &mut Vec<u8>) {
     let by = match reference {
-        Reference::Near(age) => age,
+        Reference::Recent(age) => age,
         Reference::Far(by) => {
             out.push(b'f');
             by

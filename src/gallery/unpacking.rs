@@ -117,7 +117,7 @@ fn refer(line: &[u8], at: usize, chains: &mut Chains, out: &mut Vec<u8>) -> Opti
     let (begin, of): (usize, fn(i64) -> Reference) = match line.get(at)? {
         b'f' => (at + 1, Reference::Far),
         b'p' => (at + 1, Reference::Parameter),
-        _ => (at, Reference::Near),
+        _ => (at, Reference::Recent),
     };
     let (by, end) = integer(line, begin)?;
     write(out, chains.unpack(of(by))?);
