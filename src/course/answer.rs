@@ -58,8 +58,8 @@ impl TypedAnswer {
     /// [`Judged::Unreadable`] or [`Judged::WrongUnit`].
     ///
     /// ```
-    /// use vramscope_course::Answer;
-    /// let answer = Answer::read("161,7 GiB").unwrap();
+    /// use vramscope_course::TypedAnswer;
+    /// let answer = TypedAnswer::read("161,7 GiB").unwrap();
     /// assert_eq!(answer.readings, [161.7 * 1073741824.0]);
     /// ```
     pub fn read(text: &str) -> Result<Self, Judged> {

@@ -151,7 +151,9 @@ impl RecordedSearch {
     }
 
     fn recording(&self, sizes: &Sizes, value: u64) -> Result<Best, RecordingError> {
-        let run = sizes.at(&self.at(value), self.limits.gpu)?.with(self.limits.overrides);
+        let run = sizes
+            .at(&self.at(value), self.limits.gpu)?
+            .with(self.limits.overrides)?;
         let options = Options {
             limit: Some(self.limits.limit),
             ..run.options().clone()

@@ -30,7 +30,12 @@ pub fn command(good: &Draft) -> String {
 pub fn recorded_command(good: &Draft, file: &str) -> String {
     let mut words = vec![format!("vramscope estimate --recording {}", quoted(file))];
     words.push(format!("--gpu {}", quoted(good.get(Key::Gpu))));
-    let is_flag = |key: Key| matches!(key, Key::Sizes | Key::LimitGib | Key::ExpandableSegments);
+    let is_flag = |key: Key| {
+        matches!(
+            key,
+            Key::Sizes | Key::LimitGib | Key::ExpandableSegments | Key::OptimizerForm
+        )
+    };
     words.extend(flags(good, is_flag));
     words.join(" ")
 }
@@ -145,6 +150,7 @@ mod tests {
         for (key, text) in [
             (Key::Sizes, "batch=4, seq=512"),
             (Key::ExpandableSegments, "true"),
+            (Key::OptimizerForm, "fused"),
             (Key::LimitGib, "24"),
             (Key::Samples, "1,000"),
         ] {
@@ -152,7 +158,9 @@ mod tests {
         }
         assert_eq!(
             recorded_command(&draft, "my run.sizes.gz"),
-            format!("{base} --at 'batch=4,seq=512' --expandable-segments=true --limit-gib 24.0 --samples 1000")
+            format!(
+                "{base} --at 'batch=4,seq=512' --expandable-segments=true --optimizer-form fused --limit-gib 24.0 --samples 1000"
+            )
         );
     }
 

@@ -106,6 +106,8 @@ keys! {
     Sizes = "sizes", Form::NamedCounts, "", Recording;
     /// The segments of the allocator under a recording.
     ExpandableSegments = "expandable_segments", Form::Choice(&["recorded", "true", "false"]), "recorded", Recording;
+    /// Form of the optimizer's update under a recording.
+    OptimizerForm = "optimizer_form", Form::Choice(&["recorded", "foreach", "fused", "for-loop"]), "recorded", Recording;
     /// The card.
     Gpu = "gpu", Form::Text, "H100 SXM", Run;
     /// Limit of the bytes that the allocator may reserve.
@@ -230,7 +232,7 @@ impl Key {
     pub const fn decides_recorded(self) -> bool {
         matches!(
             self,
-            Self::Sizes | Self::ExpandableSegments | Self::Gpu | Self::LimitGib
+            Self::Sizes | Self::ExpandableSegments | Self::OptimizerForm | Self::Gpu | Self::LimitGib
         )
     }
 }

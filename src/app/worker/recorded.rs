@@ -60,6 +60,8 @@ pub enum Change {
     Size(String, u64),
     /// Segments of the allocator that grow, or not.
     ExpandableSegments(bool),
+    /// Form of the optimizer's update.
+    OptimizerForm(String),
     /// Another card of the same compute capability.
     Card(String),
 }
@@ -70,6 +72,7 @@ impl Change {
         match self {
             Self::Size(name, value) => set_size(entries, name, &value.to_string()),
             Self::ExpandableSegments(on) => entries.set(Key::ExpandableSegments, on.to_string()),
+            Self::OptimizerForm(form) => entries.set(Key::OptimizerForm, form),
             Self::Card(name) => entries.set(Key::Gpu, name),
         }
     }
@@ -79,6 +82,7 @@ impl Change {
         match self {
             Self::Size(name, value) => format!("{name}={value}"),
             Self::ExpandableSegments(on) => format!("{}={on}", Key::ExpandableSegments.name()),
+            Self::OptimizerForm(form) => format!("{}={form}", Key::OptimizerForm.name()),
             Self::Card(name) => format!("{}={name}", Key::Gpu.name()),
         }
     }
@@ -124,6 +128,9 @@ pub struct Facts {
     pub rank: [u64; 2],
     /// True if its allocator had `expandable_segments`.
     pub expandable_segments: bool,
+    /// Forms of the optimizer's update that can be chosen, the recorded one first; empty until the recording was
+    /// replayed, and where none can be derived.
+    pub optimizer_forms: Vec<String>,
     /// Sizes that can be chosen.
     pub sizes: Vec<Size>,
 }
@@ -203,7 +210,7 @@ impl From<RecordingError> for Fault {
                 between,
                 command,
             },
-            E::Setting(_) | E::AllSizes | E::NoStructure => Self::Engine(words),
+            E::Setting(_) | E::Optimizer(_) | E::AllSizes | E::NoStructure => Self::Engine(words),
         }
     }
 }

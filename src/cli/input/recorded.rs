@@ -3,7 +3,7 @@
 use std::io::BufReader;
 
 use clap::Args;
-use vramscope_engine::recording::{self, Opened, Overrides, RecordingError};
+use vramscope_engine::recording::{self, Opened, OptimizerForm, Overrides, RecordingError};
 use vramscope_engine::tape::Gpu;
 
 use super::source::Source;
@@ -23,6 +23,16 @@ pub struct OverrideFlags {
         hide_possible_values = true
     )]
     expandable_segments: Option<bool>,
+    /// Form of the optimizer's update, if the recording's is AdamW or Adam: foreach, fused or for-loop [default: as
+    /// recorded]
+    #[arg(long, value_name = "FORM", requires = "recording", value_parser = form)]
+    optimizer_form: Option<OptimizerForm>,
+}
+
+/// Parses the form of an optimizer.
+fn form(text: &str) -> Result<OptimizerForm, String> {
+    let names = || OptimizerForm::ALL.map(OptimizerForm::name).join(", ");
+    OptimizerForm::named(text).ok_or_else(|| format!("give one of {}", names()))
 }
 
 impl OverrideFlags {
@@ -30,6 +40,7 @@ impl OverrideFlags {
     pub const fn of(&self) -> Overrides {
         Overrides {
             expandable_segments: self.expandable_segments,
+            optimizer: self.optimizer_form,
         }
     }
 }

@@ -14,6 +14,7 @@ pub use clip::clip_grad_norm;
 pub(crate) use clip::in_foreach_norm;
 pub use ema::Ema;
 pub use scaler::GradScaler;
+pub(crate) use work::{ADAMW, ADAMW_LOOP};
 
 use crate::setup;
 use crate::tape::{Kind, Tape, Tensor, Why};

@@ -7,10 +7,10 @@ use crate::tape::work::{Class, HostOp};
 use crate::tape::{Tape, Tensor};
 
 /// A kernel over whole lists: its name, number of lists it reads, and number of lists it writes.
-pub(super) type Pass = (&'static str, u64, u64);
+pub(crate) type Pass = (&'static str, u64, u64);
 
 /// `_multi_tensor_adam` (`torch/optim/adam.py`), with weight decay and without amsgrad.
-pub(super) const ADAMW: [Pass; 8] = [
+pub(crate) const ADAMW: [Pass; 8] = [
     ("_foreach_mul_", 1, 1),
     ("_foreach_lerp_", 2, 1),
     ("_foreach_mul_", 1, 1),
@@ -22,7 +22,7 @@ pub(super) const ADAMW: [Pass; 8] = [
 ];
 
 /// `_single_tensor_adam`, parameter by parameter.
-pub(super) const ADAMW_LOOP: [Pass; 8] = [
+pub(crate) const ADAMW_LOOP: [Pass; 8] = [
     ("mul_", 1, 1),
     ("lerp_", 2, 1),
     ("mul_", 1, 1),

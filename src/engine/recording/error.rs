@@ -70,6 +70,12 @@ pub enum RecordingError {
         /// Compute capability of the requested card.
         asked: [u32; 2],
     },
+    /// This form of the optimizer cannot be derived from the recorded one.
+    #[error(
+        "the {0} form of the optimizer cannot be derived from this recording: forms are derived for AdamW and Adam that \
+         update once in each step, the fused one only without a GradScaler; record again with the optimizer in that form"
+    )]
+    Optimizer(&'static str),
     /// A setting of the allocator is not supported.
     #[error("{0}")]
     Setting(String),

@@ -89,7 +89,10 @@ impl<'a> Line<'a> {
             Self::SourceLine(place) => Line::SourceLine(place),
             Self::Module(module) => Line::Module(module.into_owned()),
             Self::Param(param) => Line::Param(param.into_owned()),
-            Self::Mark(mark) => Line::Mark(Mark { at: owned(mark.at) }),
+            Self::Mark(mark) => Line::Mark(Mark {
+                at: owned(mark.at),
+                name: mark.name.map(owned),
+            }),
             Self::Ask(ask) => Line::Ask(Ask { what: owned(ask.what) }),
             Self::ResetPeak => Line::ResetPeak,
             Self::EmptyCache => Line::EmptyCache,
@@ -288,6 +291,9 @@ pub(super) struct Free {
 pub(super) struct Mark<'a> {
     #[serde(borrow)]
     pub at: Cow<'a, str>,
+    /// Class of an optimizer.
+    #[serde(borrow, default)]
+    pub name: Option<Cow<'a, str>>,
 }
 
 /// Line `ask`.

@@ -16,13 +16,56 @@ pub(super) struct Step {
     pub after_backward: usize,
     /// Instant at which the optimizer is done.
     pub after_optimizer: usize,
-    /// True if an optimizer ran.
-    pub updated: bool,
+    /// Calls of an optimizer.
+    pub optimizers: Vec<Update>,
+    /// Class of the last optimizer that ran, if it is known.
+    pub optimizer_name: Option<String>,
     /// Number of micro-batches.
     pub micro_batches: u64,
     /// Numbers of work items before the forward, backward and update of the last micro-batch, and before the step's
     /// end.
     pub work: [usize; 4],
+}
+
+/// Call of an optimizer: the numbers of events and of work items before its begin and its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Update {
+    begin: (usize, usize),
+    end: (usize, usize),
+}
+
+impl Update {
+    /// Returns the range of events.
+    pub const fn events(&self) -> [usize; 2] {
+        [self.begin.0, self.end.0]
+    }
+
+    /// Returns the range of work items.
+    pub const fn work(&self) -> [usize; 2] {
+        [self.begin.1, self.end.1]
+    }
+}
+
+impl Step {
+    /// Moves all positions.
+    pub fn moved(&mut self, event: impl Fn(usize) -> usize, work: impl Fn(usize) -> usize) {
+        let events = [
+            &mut self.begin,
+            &mut self.end,
+            &mut self.before_forward,
+            &mut self.after_forward,
+            &mut self.after_backward,
+            &mut self.after_optimizer,
+        ];
+        events.into_iter().for_each(|at| *at = event(*at));
+        self.stretches.iter_mut().for_each(|(at, _)| *at = event(*at));
+        self.work.iter_mut().for_each(|at| *at = work(*at));
+        for update in &mut self.optimizers {
+            for (at, item) in [&mut update.begin, &mut update.end] {
+                (*at, *item) = (event(*at), work(*item));
+            }
+        }
+    }
 }
 
 /// Completed steps, and the current one.
@@ -36,6 +79,8 @@ pub(super) struct Marks {
     loss_at: Option<(usize, usize)>,
     /// Instant that extends over the deallocations that follow it.
     open: Option<Instant>,
+    /// Class of the last optimizer that ran.
+    optimizer_name: Option<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -43,6 +88,9 @@ enum Instant {
     AfterBackward,
     AfterOptimizer,
 }
+
+/// Maximum number of letters of an optimizer's class.
+const MOST_NAME: usize = 60;
 
 impl Marks {
     /// Records a mark after `at` events and `work` items of work.
@@ -85,12 +133,25 @@ impl Marks {
                 step.stretches.push((step.after_forward, Phase::Backward));
             }
             "backward_end" => self.open = Some(Instant::AfterBackward),
-            "optimizer" => step.updated = true,
-            "optimizer_end" => self.open = Some(Instant::AfterOptimizer),
+            "optimizer" => step.optimizers.push(Update {
+                begin: (at, work),
+                end: (at, work),
+            }),
+            "optimizer_end" => {
+                if let Some(update) = step.optimizers.last_mut() {
+                    update.end = (at, work);
+                }
+                self.open = Some(Instant::AfterOptimizer);
+            }
             "step_end" => self.end((at, work)),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Records the class of an optimizer that is about to run.
+    pub fn optimizer(&mut self, name: Option<&str>) {
+        self.optimizer_name = name.map(|name| name.chars().take(MOST_NAME).collect());
     }
 
     /// Records an operation after `at` events and `work` items of work; `of_loss` is true if it reads and writes only
@@ -126,6 +187,7 @@ impl Marks {
             step.after_optimizer = at;
         }
         step.end = at;
+        step.optimizer_name.clone_from(&self.optimizer_name);
         let ran = step.begin <= step.before_forward
             && step.before_forward <= step.after_forward
             && step.after_forward <= step.after_backward

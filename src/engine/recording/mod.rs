@@ -8,6 +8,7 @@
 
 mod answer;
 mod components;
+mod edit;
 mod error;
 mod fault;
 mod header;
@@ -19,6 +20,7 @@ mod lines;
 mod marks;
 mod number;
 mod opened;
+mod optimizer;
 mod reader;
 mod replay;
 mod report;
@@ -39,6 +41,7 @@ pub use error::{Ranges, RecordingError};
 pub use header::{Card, Header};
 pub use limits::MOST_BYTES;
 pub use opened::{Opened, open};
+pub use optimizer::OptimizerForm;
 pub use reader::read;
 pub use replay::Asked;
 pub use report::{Played, report};

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 
+use super::error::RecordingError;
 use super::header::Header;
 use super::marks;
+use super::optimizer::OptimizerForm;
 use crate::allocator::Options;
 use crate::simulate::{Recording, Step, StepMarks, Work};
 use crate::tape::log::{Event, Log, StorageId};
@@ -66,6 +68,8 @@ pub struct Run {
 pub struct Overrides {
     /// Sets whether the allocator's segments grow (`expandable_segments`).
     pub expandable_segments: Option<bool>,
+    /// Form of the optimizer's update.
+    pub optimizer: Option<OptimizerForm>,
 }
 
 /// Assumption about a result that depends on unknown floats.
@@ -121,12 +125,17 @@ impl Run {
     }
 
     /// Replaces recorded settings.
-    #[must_use]
-    pub fn with(mut self, overrides: Overrides) -> Self {
+    ///
+    /// # Errors
+    /// If the form of the optimizer cannot be derived from the recorded one.
+    pub fn with(mut self, overrides: Overrides) -> Result<Self, RecordingError> {
         if let Some(on) = overrides.expandable_segments {
             self.options.expandable_segments = on;
         }
-        self
+        match overrides.optimizer {
+            Some(form) => self.with_optimizer(form),
+            None => Ok(self),
+        }
     }
 
     /// Returns the log, which describes each storage.

@@ -325,6 +325,9 @@ impl TapeBuilder {
             self.tape.host_op(HostOp::Backward);
         }
         let at = self.at();
+        if line.at == "optimizer" {
+            self.marks.optimizer(line.name.as_deref());
+        }
         self.marks.mark(&line.at, at)
     }
 }

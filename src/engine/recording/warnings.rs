@@ -31,7 +31,7 @@ fn one_step(run: &Run) -> Option<Warning> {
 }
 
 fn skipped(run: &Run) -> Option<Warning> {
-    let updated = run.steps.last().is_some_and(|step| step.updated);
+    let updated = run.steps.last().is_some_and(|step| !step.optimizers.is_empty());
     (!updated).then(|| Warning {
         code: "recording-no-update".into(),
         severity: Severity::Warning,

@@ -29,6 +29,11 @@ impl Work {
         marks.divide(items)
     }
 
+    /// All items.
+    pub(crate) fn items(&self) -> &[WorkItem] {
+        &self.items
+    }
+
     /// Forward of the last micro-batch.
     pub fn forward(&self) -> &[WorkItem] {
         &self.items[self.forward.clone()]

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use vramscope_engine::allocator::Options;
-use vramscope_engine::recording::{self, Opened, Overrides, Run, Sizes};
+use vramscope_engine::recording::{self, Opened, OptimizerForm, Overrides, Run, Sizes};
+use vramscope_engine::setup::Optimizer;
 use vramscope_engine::simulate::{attempt_recorded, record, stops_in_some_order};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
-use vramscope_engine::{Case, Model, simulate};
+use vramscope_engine::{Case, Model, Setup, simulate};
 use vramscope_plan::{RecordedLimits, largest_recorded};
 use vramscope_tests::events::{difference, frees_in_order, phases};
 
@@ -68,6 +69,50 @@ fn recorded_steps_are_the_simulated_ones() {
         );
     }
     assert!(wrong.is_empty(), "{} phases differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Each form of a recorded AdamW takes what the engine simulates for it, event by event.
+#[test]
+fn forms_of_a_recorded_optimizer_are_the_simulated_ones() {
+    let forms = [
+        (OptimizerForm::Foreach, Optimizer::Adamw),
+        (OptimizerForm::Fused, Optimizer::AdamwFused),
+        (OptimizerForm::ForLoop, Optimizer::AdamwLoop),
+    ];
+    let mut derived = 0;
+    for (path, case) in cases() {
+        let is_adamw = forms.iter().any(|(_, optim)| *optim == case.setup.optim);
+        let known = read(&path).optimizer_forms();
+        assert_eq!(known.is_empty(), !is_adamw, "{path:?}: {known:?}");
+        let model = Model::from_case(&case).unwrap();
+        for (form, optim) in forms.into_iter().filter(|(form, _)| known.contains(form)) {
+            let overrides = Overrides {
+                optimizer: Some(form),
+                ..Overrides::default()
+            };
+            let run = read(&path).with(overrides).unwrap();
+            let setup = Setup {
+                optim,
+                ..case.setup.clone()
+            };
+            let simulated = record(&model, &setup, Gpu::H200);
+            let ours = passes_and_update(phases(run.log(), &run.last_step()));
+            let theirs = passes_and_update(phases(&simulated.log, &simulated.steady));
+            for ((phase, ours), (_, theirs)) in ours.into_iter().zip(theirs) {
+                let far = difference(&frees_in_order(&ours), &frees_in_order(&theirs));
+                assert!(far.is_none(), "{path:?} {form:?} {phase}: {far:?}");
+            }
+            let played = recording::report(run).unwrap().report;
+            let expected = simulate(&model, &setup).unwrap();
+            assert_eq!(played.steady, expected.steady, "{path:?} {form:?}");
+            assert_eq!(
+                played.first.peak_optimizer, expected.first.peak_optimizer,
+                "{path:?} {form:?}"
+            );
+            derived += usize::from(optim != case.setup.optim);
+        }
+    }
+    assert!(derived >= 2, "{derived} forms were derived");
 }
 
 /// Every recording of the folder is readable, and its memory at the peak adds up.

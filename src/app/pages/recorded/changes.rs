@@ -32,6 +32,7 @@ struct Row {
 enum Now {
     Size(u64),
     Segments(bool),
+    Form(String),
     Card(String),
 }
 
@@ -116,6 +117,10 @@ fn now(change: &Change, entries: &Draft, facts: &Facts) -> Now {
             Now::Size(chosen.or(first).unwrap_or_default())
         }
         Change::ExpandableSegments(on) => Now::Segments(!on),
+        Change::OptimizerForm(_) => Now::Form(match entries.get(Key::OptimizerForm) {
+            "recorded" => facts.optimizer_forms.first().cloned().unwrap_or_default(),
+            chosen => chosen.to_owned(),
+        }),
         Change::Card(_) => Now::Card(entries.get(Key::Gpu).to_owned()),
     }
 }
@@ -125,6 +130,7 @@ fn subject(i18n: Words, change: &Change) -> String {
     match change {
         Change::Size(name, _) => words::size(i18n, name),
         Change::ExpandableSegments(_) => label(i18n, Key::ExpandableSegments),
+        Change::OptimizerForm(_) => label(i18n, Key::OptimizerForm),
         Change::Card(_) => label(i18n, Key::Gpu),
     }
 }
@@ -142,7 +148,7 @@ fn group(i18n: Words, name: String, rows: Vec<Row>) -> AnyView {
     let now = Callback::new(move |()| match &before {
         Some(Now::Size(value)) => grouped(*value),
         Some(Now::Segments(on)) => switched(i18n, *on),
-        Some(Now::Card(name)) => name.clone(),
+        Some(Now::Form(name) | Now::Card(name)) => name.clone(),
         None => String::new(),
     });
     let lines = rows.into_iter().map(|row| line(i18n, row)).collect_view();
@@ -161,7 +167,7 @@ fn line(i18n: Words, row: Row) -> AnyView {
     let label = match &change {
         Change::Size(_, value) => grouped(*value),
         Change::ExpandableSegments(on) => switched(i18n, *on),
-        Change::Card(name) => name.clone(),
+        Change::OptimizerForm(name) | Change::Card(name) => name.clone(),
     };
     // Another card changes the room rather than what is needed.
     let fit = fit.filter(|_| effect.is_ok() && matches!(change, Change::Card(_)));

@@ -2,6 +2,7 @@
 
 use gloo_file::File;
 use leptos::prelude::*;
+use vramscope_engine::setup::Setting;
 
 use super::facts::FactList;
 use super::page::{RecordedState, State};
@@ -12,6 +13,7 @@ use crate::part::{part, text};
 use crate::shell::{Given, Store};
 use crate::state::Key;
 use crate::widgets::{Entry, OpenFiles, Select};
+use crate::words;
 
 /// The recording, what it fixes, and what may change under it: the card and its allocator.
 #[component]
@@ -43,6 +45,7 @@ pub fn Controls() -> impl IntoView {
                         choices=Signal::stored(Key::ExpandableSegments.choices().to_vec())
                     />
                 </section>
+                <OptimizerForms />
                 <section class="group">
                     <h2>{t!(i18n, recorded.fixed)}</h2>
                     <p class="muted small">{t!(i18n, recorded.fixed_explain)}</p>
@@ -86,5 +89,28 @@ fn Chosen() -> impl IntoView {
                 </button>
             </Show>
         </div>
+    }
+}
+
+/// Form of the optimizer's update, where others than the recorded one can be derived.
+#[component]
+fn OptimizerForms() -> impl IntoView {
+    let i18n = use_i18n();
+    let page = RecordedState::get();
+    let choices = Memo::new(move |_| {
+        let facts = page.facts.get();
+        let forms = facts.map(|facts| facts.optimizer_forms.clone()).unwrap_or_default();
+        let is_offered = |choice: &&str| *choice == "recorded" || forms.iter().any(|form| form == choice);
+        let choices = Key::OptimizerForm.choices().iter().copied().filter(is_offered);
+        choices.collect::<Vec<&'static str>>()
+    });
+    let is_any = Memo::new(move |_| choices.with(Vec::len) > 2);
+    view! {
+        <Show when=move || is_any.get()>
+            <section class="group">
+                <h2>{text(move || words::label(i18n, Key::Setting(Setting::Optim)))}</h2>
+                <Select key=Key::OptimizerForm choices />
+            </section>
+        </Show>
     }
 }

@@ -82,6 +82,11 @@ fn all(recording: &Recorded, entries: &Draft) -> Vec<Change> {
     let mut changes = sizes.unwrap_or_default();
     changes.extend(cards.map(|card| Change::Card(card.name.clone())));
     changes.push(Change::ExpandableSegments(!grows));
+    let form = reading.good.get(Key::OptimizerForm);
+    let chosen = facts.optimizer_forms.iter().find(|known| *known == form);
+    let chosen = chosen.or(facts.optimizer_forms.first());
+    let others = facts.optimizer_forms.iter().filter(|known| Some(*known) != chosen);
+    changes.extend(others.cloned().map(Change::OptimizerForm));
     changes
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use vramscope_engine::device::Device;
-use vramscope_engine::recording::{self, Header, Opened, Overrides, Played, RecordingError, Run, Sizes};
+use vramscope_engine::recording::{self, Header, Opened, OptimizerForm, Overrides, Played, RecordingError, Run, Sizes};
 use vramscope_engine::tape::Gpu;
 use vramscope_plan::Now;
 
@@ -60,6 +60,7 @@ pub(super) fn card(reading: &Reading) -> (Result<&'static Device, String>, Optio
 pub(super) fn overrides(reading: &Reading) -> Overrides {
     Overrides {
         expandable_segments: reading.good.get(Key::ExpandableSegments).parse().ok(),
+        optimizer: OptimizerForm::named(reading.good.get(Key::OptimizerForm)),
     }
 }
 
@@ -114,13 +115,15 @@ impl Recorded {
             Err(Fault::OtherCard(..)) if first => (self.run(&reading, None)?, true),
             run => (run?, false),
         };
-        let segments = run.expandable_segments();
+        let (segments, forms) = (run.expandable_segments(), forms(&run));
+        run = run.with(overrides(&reading))?;
         let (setup, work) = (run.setup(), run.take_work());
-        let Played { about, report, asked } = recording::report(run.with(overrides(&reading)))?;
+        let Played { about, report, asked } = recording::report(run)?;
         let own = Device::by_name(&about.header.gpu.name).ok();
         let device = own.filter(|_| is_own).map_or(named, Ok);
         let facts = Facts {
             expandable_segments: segments,
+            optimizer_forms: forms,
             ran: Some((about.steps, about.operations)),
             ..self.of_header(&about.header, about.model.clone())
         };
@@ -155,6 +158,7 @@ impl Recorded {
             command: header.command.as_ref().map(|words| words.join(" ")).unwrap_or_default(),
             rank: [header.rank, header.world],
             expandable_segments: header.expandable_segments(),
+            optimizer_forms: Vec::new(),
             sizes: self.sizes().map(|all| choices(&all)).unwrap_or_default(),
         }
     }
@@ -169,6 +173,14 @@ fn at(all: &Sizes, reading: &Reading, gpu: Option<Gpu>) -> Result<Run, Recording
 pub(super) fn point(all: &Sizes, reading: &Reading) -> Result<Vec<u64>, RecordingError> {
     // The reading holds only what it could read.
     all.point(&named_counts(reading.good.get(Key::Sizes)).unwrap_or_default())
+}
+
+/// Names of the optimizer's forms that can be derived, the recorded one first.
+fn forms(run: &Run) -> Vec<String> {
+    let recorded = run.optimizer_form();
+    let mut forms = run.optimizer_forms();
+    vramscope_engine::order::sort_by_key(&mut forms, |form| Some(*form) != recorded);
+    forms.into_iter().map(|form| form.name().to_owned()).collect()
 }
 
 /// Sizes that can be chosen.

@@ -74,11 +74,8 @@ impl Estimate {
             Opened::Run(_) if !sizes.is_empty() || !points.is_empty() => Err(holds_one(source)),
             Opened::Run(run) => {
                 let against = Against::of((&self.room, &self.time), &run.about.header)?;
-                show(
-                    (source, run.with(overrides)),
-                    self.format.unwrap_or(Format::Text),
-                    &against,
-                )
+                let run = run.with(overrides).map_err(|error| failed(source, &error))?;
+                show((source, run), self.format.unwrap_or(Format::Text), &against)
             }
             Opened::Sizes(all) => {
                 let against = Against::of((&self.room, &self.time), all.header())?;
@@ -112,11 +109,9 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn at(&self, named: &[(String, u64)]) -> Result<Run, Failure> {
         let point = self.all.point(named).map_err(|error| failed(self.source, &error))?;
-        let run = self
-            .all
-            .at(&point, self.gpu)
-            .map_err(|error| failed(self.source, &error))?;
-        Ok(run.with(self.overrides))
+        let run = self.all.at(&point, self.gpu);
+        let run = run.and_then(|run| run.with(self.overrides));
+        run.map_err(|error| failed(self.source, &error))
     }
 }
 
