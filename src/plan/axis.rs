@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use vramscope_engine::model::ModelConfig;
+use vramscope_engine::model::Size;
 use vramscope_engine::order::sort_by_key;
 use vramscope_engine::setup::Setting;
 use vramscope_engine::{Model, Setup};
@@ -48,7 +48,7 @@ impl Axis {
     }
 
     /// Returns true if the setting applies to a model.
-    pub const fn is_of(self, model: &Model) -> bool {
+    pub fn is_of(self, model: &Model) -> bool {
         let takes = model.takes();
         match self.0 {
             // A patch grid is set by the side of a square image.
@@ -65,9 +65,9 @@ impl Axis {
     /// The value in a setup, or the model's default if the setup has none.
     pub fn value(self, model: &Model, setup: &Setup) -> u64 {
         match self.0 {
-            Setting::Image => setup.image.unwrap_or_else(|| own_image(&model.config)),
+            Setting::Image => setup.image.unwrap_or_else(|| own(model.sizes().image, 224)),
             Setting::Images => model.prepared(setup).images,
-            Setting::Frames => setup.frames.unwrap_or_else(|| own_frames(&model.config)),
+            Setting::Frames => setup.frames.unwrap_or_else(|| own(model.sizes().frames, 1)),
             setting => setting.of(&setup.batched()).count().unwrap_or(0),
         }
     }
@@ -92,25 +92,12 @@ impl Axis {
     }
 
     /// Step between valid values: whole patches that merge into whole tokens, or whole tubelets.
-    pub const fn unit(self, model: &Model) -> u64 {
-        use ModelConfig as M;
+    pub fn unit(self, model: &Model) -> u64 {
+        let of = |size: Option<Size>| size.map_or(1, |size| size.unit);
         match self.0 {
             Setting::Seq => 32,
-            Setting::Frames => match &model.config {
-                M::VideoMae(c) => c.tubelet,
-                _ => 1,
-            },
-            Setting::Image => match &model.config {
-                M::Llava(c) => c.vision.patch,
-                M::LlavaNext(c) => c.vision.patch,
-                M::PaliGemma(c) => c.vision.grid.patch,
-                M::Qwen2Vl(c) => c.vision.patches.patch * c.vision.patches.merge,
-                M::Qwen25Vl(c) => c.vision.patches.patch * c.vision.patches.merge,
-                M::Qwen3Vl(c) => c.vision.patches.patch * c.vision.patches.merge,
-                M::Vit(c) => c.grid.patch,
-                M::VideoMae(c) => c.grid.patch,
-                _ => 1,
-            },
+            Setting::Frames => of(model.sizes().frames),
+            Setting::Image => of(model.sizes().image),
             _ => 1,
         }
     }
@@ -136,27 +123,9 @@ impl Axis {
     }
 }
 
-const fn own_image(config: &ModelConfig) -> u64 {
-    use ModelConfig as M;
-    match config {
-        M::Llava(c) => c.vision.image,
-        M::LlavaNext(c) => c.vision.image,
-        M::PaliGemma(c) => c.vision.grid.image,
-        M::Vit(c) => c.grid.image,
-        M::VideoMae(c) => c.grid.image,
-        // 24 × 24 patches, the default of a setup without an image.
-        M::Qwen2Vl(c) => 24 * c.vision.patches.patch,
-        M::Qwen25Vl(c) => 24 * c.vision.patches.patch,
-        M::Qwen3Vl(c) => 24 * c.vision.patches.patch,
-        _ => 224,
-    }
-}
-
-const fn own_frames(config: &ModelConfig) -> u64 {
-    match config {
-        ModelConfig::VideoMae(c) => c.frames,
-        _ => 1,
-    }
+/// Size that a model has without a choice, or `usual` if it has none to choose.
+fn own(size: Option<Size>, usual: u64) -> u64 {
+    size.map_or(usual, |size| size.own)
 }
 
 #[cfg(test)]

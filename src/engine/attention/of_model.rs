@@ -2,18 +2,19 @@
 
 use super::call::{Call, Pass};
 use crate::dtype::DType;
-use crate::model::config::{DecoderConfig, EncoderShape};
-use crate::model::{Model, ModelConfig};
+use crate::model::Model;
+use crate::model::answers::Heads;
 use crate::setup::{Precision, Setup};
-
-/// Query heads, key and value heads, elements of one head.
-type Heads = [u64; 3];
 
 impl Call {
     /// Attention call of a model's language model, or of its tower if it has no text; window 512, top 10%, chunks of
     /// 64.
     pub fn of(model: &Model, setup: &Setup) -> Self {
-        let [heads, kv_heads, width] = heads(&model.config);
+        let Heads {
+            query: heads,
+            key_value: kv_heads,
+            width,
+        } = model.config.family().heads();
         Self {
             batch: setup.batch,
             heads,
@@ -31,39 +32,6 @@ impl Call {
             pass: Pass::Training,
         }
     }
-}
-
-fn heads(config: &ModelConfig) -> Heads {
-    use ModelConfig as M;
-    match config {
-        M::Gpt2(c) => [c.heads, c.heads, c.hidden / c.heads],
-        M::Opt(c) => [c.heads, c.heads, c.hidden / c.heads],
-        M::Phi(c) => [c.heads, c.kv_heads, c.hidden / c.heads],
-        M::Blip2(c) => [c.text.heads, c.text.heads, c.text.hidden / c.text.heads],
-        M::Decoder(c) => of_decoder(c),
-        M::Llava(c) => of_decoder(&c.text),
-        M::LlavaNext(c) => of_decoder(&c.text),
-        M::Qwen2Vl(c) => of_decoder(&c.text),
-        M::Qwen25Vl(c) => of_decoder(&c.text),
-        M::Qwen3Vl(c) => of_decoder(&c.text),
-        M::InternVl(c) => of_decoder(&c.text),
-        M::PaliGemma(c) => of_decoder(&c.text),
-        M::Idefics3(c) => of_decoder(&c.text),
-        M::Gemma3(c) => of_decoder(&c.text),
-        M::Mllama(c) => of_decoder(&c.text),
-        M::Clip(c) => [c.vision.heads, c.vision.heads, c.vision.hidden / c.vision.heads],
-        M::Siglip(c) => of_encoder(&c.vision.shape),
-        M::Vit(c) => of_encoder(&c.shape),
-        M::VideoMae(c) => of_encoder(&c.shape),
-    }
-}
-
-const fn of_decoder(c: &DecoderConfig) -> Heads {
-    [c.heads, c.kv_heads, c.head_dim]
-}
-
-const fn of_encoder(c: &EncoderShape) -> Heads {
-    [c.heads, c.heads, c.hidden / c.heads]
 }
 
 #[cfg(test)]

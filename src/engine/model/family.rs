@@ -1,180 +1,60 @@
-//! Reads the typed configuration of a family by its `model_type`.
+//! Interface of a model family: what the engine asks of each beside its forward.
+//!
+//! A family is the configuration that its files are read into. Everything that differs between families is a method of
+//! [`Family`] or a field of what a method returns, without defaults: a family that leaves one out does not compile. The
+//! registry ([`super::families`]) has one row for each family.
 
-use serde_json::{Map, Value};
-
+use super::ModelError;
+use super::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use super::config::section::Section;
-use super::config::*;
-use super::{ModelError, architectures};
-use crate::suggest::suggest;
+use super::facts::Facts;
+use super::forward::Forward;
+use super::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
 
-/// The typed configuration of a model, one variant for each forward.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ModelConfig {
-    /// GPT-2.
-    Gpt2(Gpt2Config),
-    /// Llama and decoders like it.
-    Decoder(DecoderConfig),
-    /// OPT.
-    Opt(OptConfig),
-    /// Phi-1 to Phi-2.
-    Phi(PhiConfig),
-    /// LLaVA-1.5.
-    Llava(LlavaConfig),
-    /// LLaVA-NeXT.
-    LlavaNext(LlavaNextConfig),
-    /// Qwen2-VL.
-    Qwen2Vl(Qwen2VlConfig),
-    /// Qwen2.5-VL.
-    Qwen25Vl(Qwen25VlConfig),
-    /// Qwen3-VL.
-    Qwen3Vl(Qwen3VlConfig),
-    /// InternVL 2.5 and 3.
-    InternVl(InternVlConfig),
-    /// PaliGemma 1 and 2.
-    PaliGemma(PaliGemmaConfig),
-    /// Idefics3 and SmolVLM.
-    Idefics3(Idefics3Config),
-    /// Gemma 3 with vision.
-    Gemma3(Gemma3Config),
-    /// Llama-3.2-Vision.
-    Mllama(MllamaConfig),
-    /// BLIP-2.
-    Blip2(Blip2Config),
-    /// CLIP.
-    Clip(ClipConfig),
-    /// SigLIP.
-    Siglip(SiglipConfig),
-    /// ViT for classification.
-    Vit(VitConfig),
-    /// VideoMAE for classification.
-    VideoMae(VideoMaeConfig),
-}
+/// A family of models, implemented by its typed configuration.
+pub(crate) trait Family {
+    /// Facts that hold for all models of the family.
+    fn facts() -> &'static Facts
+    where
+        Self: Sized;
 
-/// Function that reads a family's configuration.
-type Read = fn(&Section) -> Result<ModelConfig, ModelError>;
+    /// Reads a configuration of the given `model_type`, which is one of the family's.
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError>
+    where
+        Self: Sized;
 
-/// Each `model_type` that is read, in the order in which messages list them.
-const FAMILIES: [(&str, Read); 36] = [
-    ("llava", |s| LlavaConfig::read(s).map(ModelConfig::Llava)),
-    ("llava_next", |s| LlavaNextConfig::read(s).map(ModelConfig::LlavaNext)),
-    ("qwen2_vl", |s| Qwen2VlConfig::read(s).map(ModelConfig::Qwen2Vl)),
-    ("qwen2_5_vl", |s| Qwen25VlConfig::read(s).map(ModelConfig::Qwen25Vl)),
-    ("qwen3_vl", |s| Qwen3VlConfig::read(s).map(ModelConfig::Qwen3Vl)),
-    ("internvl", |s| InternVlConfig::read(s).map(ModelConfig::InternVl)),
-    ("internvl_chat", |s| {
-        InternVlConfig::read_chat(s).map(ModelConfig::InternVl)
-    }),
-    ("paligemma", |s| PaliGemmaConfig::read(s).map(ModelConfig::PaliGemma)),
-    ("smolvlm", |s| Idefics3Config::read(s, true).map(ModelConfig::Idefics3)),
-    ("idefics3", |s| {
-        Idefics3Config::read(s, false).map(ModelConfig::Idefics3)
-    }),
-    ("gemma3", |s| Gemma3Config::read(s).map(ModelConfig::Gemma3)),
-    ("mllama", |s| MllamaConfig::read(s).map(ModelConfig::Mllama)),
-    ("blip-2", |s| Blip2Config::read(s).map(ModelConfig::Blip2)),
-    ("clip", |s| ClipConfig::read(s).map(ModelConfig::Clip)),
-    ("siglip", |s| SiglipConfig::read(s).map(ModelConfig::Siglip)),
-    ("vit", |s| VitConfig::read(s).map(ModelConfig::Vit)),
-    ("videomae", |s| VideoMaeConfig::read(s).map(ModelConfig::VideoMae)),
-    ("gpt2", |s| Gpt2Config::read(s).map(ModelConfig::Gpt2)),
-    ("opt", |s| OptConfig::read(s).map(ModelConfig::Opt)),
-    ("phi", |s| PhiConfig::read(s).map(ModelConfig::Phi)),
-    ("llama", |s| decoder(s, DecoderFamily::Llama)),
-    ("mistral", |s| decoder(s, DecoderFamily::Mistral)),
-    ("qwen2", |s| decoder(s, DecoderFamily::Qwen2)),
-    ("qwen3", |s| decoder(s, DecoderFamily::Qwen3)),
-    ("gemma", |s| decoder(s, DecoderFamily::Gemma)),
-    ("gemma2", |s| decoder(s, DecoderFamily::Gemma2)),
-    ("gemma3_text", |s| decoder(s, DecoderFamily::Gemma3)),
-    ("phi3", |s| decoder(s, DecoderFamily::Phi3)),
-    ("cwm", |s| decoder(s, DecoderFamily::Cwm)),
-    ("seed_oss", |s| decoder(s, DecoderFamily::SeedOss)),
-    ("vaultgemma", |s| decoder(s, DecoderFamily::VaultGemma)),
-    ("ernie4_5", |s| decoder(s, DecoderFamily::Ernie45)),
-    ("granite", |s| decoder(s, DecoderFamily::Granite)),
-    ("helium", |s| decoder(s, DecoderFamily::Helium)),
-    ("ministral3", |s| decoder(s, DecoderFamily::Ministral3)),
-    ("smollm3", |s| decoder(s, DecoderFamily::SmolLm3)),
-];
+    /// Makes the parameters.
+    fn build(&self, b: &Builder) -> Box<dyn Forward>
+    where
+        Self: Sized;
 
-/// Values of `model_type` that are read, in the order in which messages list them.
-pub const MODEL_TYPES: [&str; FAMILIES.len()] = {
-    let mut names = [""; FAMILIES.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = FAMILIES[i].0;
-        i += 1;
-    }
-    names
-};
+    /// How closely the forward of this configuration is simulated.
+    fn fidelity(&self) -> Fidelity;
 
-impl ModelConfig {
-    /// Reads a whole configuration by its `model_type`.
-    ///
-    /// No other type is read as one of these: a decoder of another family has norms, biases, experts or layers of its
-    /// own, and its file does not describe everything that its class builds.
-    pub(super) fn read(object: &Map<String, Value>) -> Result<Self, ModelError> {
-        let named = Section::root(object, "Hugging Face").optional_text("model_type")?;
-        let Some((model_type, read)) = FAMILIES.iter().find(|(model_type, _)| Some(*model_type) == named) else {
-            return Err(unsupported(object, named));
-        };
-        architectures::check(object, model_type)?;
-        read(&Section::root(object, model_type))
-    }
+    /// Parts of a setup that apply.
+    fn takes(&self) -> Takes;
 
-    /// Returns true if Llama's forward stands in for one that makes a few tensors more.
-    pub fn is_generic(&self) -> bool {
-        matches!(self, Self::Decoder(d) if d.family.stands_in())
-    }
-}
+    /// Number of text positions that the model has or was trained for.
+    fn positions(&self) -> Positions;
 
-/// Reads the decoder inside a vision-language configuration; `default` is its `model_type` if unstated.
-pub(super) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, ModelError> {
-    let given = s.optional_text("model_type")?.unwrap_or(default);
-    let read = FAMILIES
-        .iter()
-        .find(|(model_type, _)| *model_type == given)
-        .map(|(_, read)| read(s));
-    match read {
-        Some(Ok(ModelConfig::Decoder(decoder))) if !decoder.family.stands_in() => Ok(decoder),
-        Some(Err(error)) => Err(error),
-        _ => Err(s.wrong("model_type", &given.into(), DECODERS)),
-    }
-}
+    /// Heads of the language model, or of the tower if there is no text.
+    fn heads(&self) -> Heads;
 
-/// Types that [`read_text`] accepts, for messages.
-const DECODERS: &str = "a decoder: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text or phi3";
+    /// Inputs of the vision tower that the processor makes of images of these sizes, `[height, width]` in pixels: the
+    /// images themselves, or the tiles that it cuts them into.
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64;
 
-fn decoder(s: &Section, family: DecoderFamily) -> Result<ModelConfig, ModelError> {
-    DecoderConfig::read(s, family).map(ModelConfig::Decoder)
-}
+    /// Positions of a sample that its images take; `setup.images` counts the tower's inputs.
+    fn image_tokens(&self, setup: &Setup) -> u64;
 
-/// Makes the error for a `model_type` that is not read: the nearest one that is, and the next step.
-fn unsupported(object: &Map<String, Value>, named: Option<&str>) -> ModelError {
-    let supported = MODEL_TYPES.join(", ");
-    let Some(name) = named else {
-        return ModelError(format!(
-            "`model_type` is missing; a config.json states one of {supported}"
-        ));
-    };
-    let nearest = nearest(object, name);
-    ModelError(format!(
-        "model_type \"{}\" is not supported, and no other is read in its place: its layers may differ (nearest: \
-         \"{nearest}\"). Write \"{nearest}\" only where both build the same layers; supported: {supported}",
-        shorten(name)
-    ))
-}
+    /// Form in which the tower takes the images of a batch.
+    fn image_form(&self) -> ImageForm<'_>;
 
-/// Returns the family with the nearest name; else a decoder, or a vision-language model if the file has a vision
-/// section.
-fn nearest(object: &Map<String, Value>, name: &str) -> &'static str {
-    let by_name = suggest(name, &MODEL_TYPES).first().copied();
-    by_name.unwrap_or(match object.contains_key("vision_config") {
-        true => "llava",
-        false => "llama",
-    })
-}
+    /// Sizes of images and videos that can be chosen.
+    fn sizes(&self) -> Sizes;
 
-fn shorten(name: &str) -> String {
-    name.chars().take(60).collect()
+    /// What training libraries do with the model.
+    fn support(&self) -> Support<'_>;
 }

@@ -1,6 +1,7 @@
-//! Prepares images of different sizes as a model's processor does.
+//! Images of a sample: what a model's processor makes of them, and the positions that they take.
 
-use super::{Model, ModelConfig};
+use super::Model;
+use super::answers::Sizes;
 use crate::Setup;
 
 impl Model {
@@ -10,17 +11,19 @@ impl Model {
     pub fn prepared(&self, setup: &Setup) -> Setup {
         let mut setup = setup.batched();
         if !setup.image_sizes.is_empty() {
-            setup.images = self.inputs_of(&setup.image_sizes);
+            setup.images = self.config.family().inputs(&setup.image_sizes);
         }
         setup
     }
 
-    fn inputs_of(&self, sizes: &[[u64; 2]]) -> u64 {
-        match &self.config {
-            ModelConfig::InternVl(c) => sizes.iter().map(|&size| c.tiles(size)).sum(),
-            ModelConfig::Idefics3(c) => sizes.iter().map(|&size| c.tiles(size)).sum(),
-            _ => sizes.len() as u64,
-        }
+    /// Positions of a sample's sequence that its images take; 0 for text models and pure vision models.
+    pub fn image_tokens(&self, setup: &Setup) -> u64 {
+        self.config.family().image_tokens(&self.prepared(setup))
+    }
+
+    /// Sizes of images and videos that can be chosen.
+    pub fn sizes(&self) -> Sizes {
+        self.config.family().sizes()
     }
 }
 

@@ -1,18 +1,25 @@
 //! Models: turns a Hugging Face `config.json` into modules whose forward runs on the tape.
 
+pub(crate) mod answers;
 mod architectures;
 mod case;
 mod catalogue;
 pub mod config;
-mod family;
+pub mod decoder;
+mod error;
+mod facts;
+pub mod families;
+pub(crate) mod family;
 pub(crate) mod forward;
-mod hub;
-mod image_tokens;
 mod images;
+mod lazy;
+pub(crate) mod libraries;
 mod needs;
 mod overrides;
+pub mod parts;
 mod positions;
-mod stages;
+mod reading;
+mod run;
 mod takes;
 
 use serde_json::{Map, Value};
@@ -20,11 +27,15 @@ use serde_json::{Map, Value};
 use crate::python_json;
 use crate::setup::Setup;
 use crate::suggest::suggest;
+use answers::Fidelity;
+pub use answers::{Size, Sizes};
 pub use case::{Case, CaseError};
-use catalogue::CATALOGUE;
-pub use family::{MODEL_TYPES, ModelConfig};
-pub use forward::lazy::LazyModels;
-pub use hub::hub_id;
+pub use catalogue::hub_id;
+pub use error::ModelError;
+use facts::UseCache;
+pub use families::ModelConfig;
+pub use lazy::LazyModels;
+pub use libraries::NoFlash;
 pub use takes::Takes;
 
 /// A model whose training step can be simulated.
@@ -39,11 +50,6 @@ pub struct Model {
     /// True if the configuration asks for a cache of keys and values in every forward, training included.
     pub use_cache: bool,
 }
-
-/// Reason that a configuration cannot be simulated: the value given, the values allowed, and the next step.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ModelError(pub String);
 
 impl Model {
     /// Reads a Hugging Face `config.json`. Unknown keys are ignored.
@@ -85,7 +91,7 @@ impl Model {
 
     /// Names of the catalogue, in the order in which a menu should show them.
     pub fn catalogue() -> Vec<&'static str> {
-        CATALOGUE.iter().map(|(name, _)| *name).collect()
+        catalogue::menu()
     }
 
     /// The `config.json` of a model of the catalogue.
@@ -93,10 +99,8 @@ impl Model {
     /// # Errors
     /// When no model has this name; the message lists near ones.
     pub fn catalogue_config(name: &str) -> Result<&'static str, ModelError> {
-        CATALOGUE
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, text)| *text)
+        catalogue::entry(name)
+            .map(|entry| entry.config)
             .ok_or_else(|| unknown(name))
     }
 
@@ -104,27 +108,37 @@ impl Model {
         let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or("decoder");
         let name = name.unwrap_or(model_type).to_string();
         let use_cache = use_cache(config);
-        let config = ModelConfig::read(config)?;
+        let config = reading::read(config)?;
         Ok(Self {
             name,
-            generic: config.is_generic(),
+            generic: config.family().fidelity() == Fidelity::StandIn,
             config,
             use_cache,
         })
     }
+
+    /// Parts of a setup that apply to this model.
+    pub fn takes(&self) -> Takes {
+        self.config.family().takes()
+    }
+
+    /// Returns true if the model's forward can be simulated; otherwise only its configuration is read.
+    pub fn has_forward(&self) -> bool {
+        self.config.family().fidelity() != Fidelity::ReadOnly
+    }
 }
 
-/// Returns `use_cache` of the configuration that the language model reads; Idefics3 and SmolVLM read their own, which
-/// is true if absent. For other families an absent value counts as false, as transformers' `Trainer` sets it.
+/// Returns `use_cache` of the configuration that the language model reads.
 fn use_cache(config: &Map<String, Value>) -> bool {
     let flag = |section: &Map<String, Value>| section.get("use_cache").and_then(Value::as_bool);
     let own = flag(config);
-    match config.get("model_type").and_then(Value::as_str) {
-        Some("idefics3" | "smolvlm") => own.unwrap_or(true),
-        _ => match config.get("text_config") {
-            Some(Value::Object(text)) => flag(text).unwrap_or(false),
-            _ => own.unwrap_or(false),
-        },
+    let model_type = config.get("model_type").and_then(Value::as_str);
+    let known = model_type.and_then(families::known);
+    match (known.map(|known| known.facts().use_cache), config.get("text_config")) {
+        (None, _) => false,
+        (Some(UseCache::OfModel), _) => own.unwrap_or(true),
+        (Some(UseCache::OfText), Some(Value::Object(text))) => flag(text).unwrap_or(false),
+        (Some(UseCache::OfText), _) => own.unwrap_or(false),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Case;
+use super::{Case, families};
 use crate::setup::Setup;
 
 /// Applies `image`, `frames`, `layers`, `cross` and `patch` of `case` if they mean something to the family, and ignores
@@ -10,45 +10,31 @@ use crate::setup::Setup;
 pub(super) fn apply(config: &mut Map<String, Value>, case: &Case) {
     apply_setup(config, &case.setup);
     for (key, value) in &case.shape {
-        apply_shape(config, key, value);
+        set(config, key, value.clone());
     }
 }
 
 /// Applies the keys of a setup that change the model: `image` and `frames`.
 pub(super) fn apply_setup(config: &mut Map<String, Value>, setup: &Setup) {
-    if let Some(image) = setup.image {
-        match model_type(config) {
-            "llava" | "paligemma" => set_nested(config, "vision_config", "image_size", image.into()),
-            "vit" | "videomae" => set(config, "image_size", image.into()),
-            _ => {}
+    for (setting, value) in [("image", setup.image), ("frames", setup.frames)] {
+        if let Some(value) = value {
+            set(config, setting, value.into());
         }
     }
-    if let Some(frames) = setup.frames
-        && model_type(config) == "videomae"
-    {
-        set(config, "num_frames", frames.into());
-    }
 }
 
-fn apply_shape(config: &mut Map<String, Value>, key: &str, value: &Value) {
-    match (key, model_type(config)) {
-        ("layers", "mllama") => set_nested(config, "text_config", "num_hidden_layers", value.clone()),
-        ("cross", "mllama") => set_nested(config, "text_config", "cross_attention_layers", value.clone()),
-        ("patch", "vit") => set(config, "patch_size", value.clone()),
-        _ => {}
-    }
-}
-
-fn model_type(config: &Map<String, Value>) -> &str {
-    config.get("model_type").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn set(config: &mut Map<String, Value>, key: &str, value: Value) {
-    config.insert(key.into(), value);
-}
-
-fn set_nested(config: &mut Map<String, Value>, section: &str, key: &str, value: Value) {
-    if let Some(Value::Object(inner)) = config.get_mut(section) {
-        set(inner, key, value);
+/// Replaces the key that the family has for a setting, if it has one.
+fn set(config: &mut Map<String, Value>, setting: &str, value: Value) {
+    let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    let known = families::known(model_type);
+    let Some(of) = known.and_then(|known| known.facts().overrides.iter().find(|of| of.setting == setting)) else {
+        return;
+    };
+    let section = match of.section {
+        None => Some(config),
+        Some(section) => config.get_mut(section).and_then(Value::as_object_mut),
+    };
+    if let Some(section) = section {
+        section.insert(of.key.into(), value);
     }
 }

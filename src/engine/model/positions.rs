@@ -1,40 +1,26 @@
 //! Number of text positions that a model supports.
 
-use super::{Model, ModelConfig};
+use super::Model;
+use super::answers::Positions;
 use crate::Setup;
 
 impl Model {
     /// Entries of a table of learned text positions, past which a run stops with an index error; `None` if positions
     /// are rotary or the model has no text length to choose.
-    pub const fn learned_positions(&self) -> Option<u64> {
-        match &self.config {
-            ModelConfig::Gpt2(c) => Some(c.positions),
-            ModelConfig::Opt(c) => Some(c.positions),
-            ModelConfig::Blip2(c) => Some(c.text.positions),
-            _ => None,
+    pub fn learned_positions(&self) -> Option<u64> {
+        match self.config.family().positions() {
+            Positions::Learned(positions) => Some(positions),
+            Positions::Rotary(_) | Positions::Fixed => None,
         }
     }
 
     /// Positions that a model with rotary ones was trained for (`max_position_embeddings`): a longer text runs, but was
     /// never seen in training.
-    pub const fn rotary_positions(&self) -> Option<u64> {
-        use ModelConfig as M;
-        let text = match &self.config {
-            M::Phi(c) => return Some(c.max_positions),
-            M::Decoder(text) => text,
-            M::Llava(c) => &c.text,
-            M::LlavaNext(c) => &c.text,
-            M::Qwen2Vl(c) => &c.text,
-            M::Qwen25Vl(c) => &c.text,
-            M::Qwen3Vl(c) => &c.text,
-            M::InternVl(c) => &c.text,
-            M::PaliGemma(c) => &c.text,
-            M::Idefics3(c) => &c.text,
-            M::Gemma3(c) => &c.text,
-            M::Mllama(c) => &c.text,
-            _ => return None,
-        };
-        Some(text.max_positions)
+    pub fn rotary_positions(&self) -> Option<u64> {
+        match self.config.family().positions() {
+            Positions::Rotary(positions) => Some(positions),
+            Positions::Learned(_) | Positions::Fixed => None,
+        }
     }
 
     /// Default number of text positions: that of [`Setup::default`], raised to those that one image takes, and limited

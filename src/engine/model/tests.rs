@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::config::{DecoderConfig, FeatureSelect};
+use crate::model::decoder::{DecoderConfig, Modules};
+use crate::model::parts::llava_vision::FeatureSelect;
 
 fn decoder(text: &str) -> DecoderConfig {
     match Model::from_config(text).map(|m| m.config) {
@@ -194,7 +195,11 @@ fn gemma_decoders_alternate_windows_and_cap_by_family() {
     assert_eq!(three.windows[4..7], [Some(512), None, Some(512)]);
     assert_eq!((two.attention_softcap, two.logit_softcap), (Some(50.0), Some(30.0)));
     assert_eq!((three.attention_softcap, three.qk_norm), (None, true));
-    assert!(two.tie_word_embeddings && two.scale_embeddings() && two.sandwich_norms());
+    let sandwich_norms = |d: &DecoderConfig| match d.family.modules {
+        Modules::Gemma(modules) => modules.sandwich_norms,
+        Modules::Llama(_) => false,
+    };
+    assert!(two.tie_word_embeddings && two.is_gemma() && sandwich_norms(&two));
 }
 
 #[test]

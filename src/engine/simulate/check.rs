@@ -1,7 +1,6 @@
 //! Checks a setup against a model before anything is simulated.
 
 use super::{NoFlash, SimulateError, batching, grid, options};
-use crate::model::ModelConfig;
 use crate::setup::{Attention, Precision, Setting};
 use crate::{Model, Setup};
 
@@ -100,13 +99,11 @@ fn flash_attention_runs(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     if setup.attn != Attention::FlashAttention2 {
         return Ok(());
     }
-    let why = match &model.config {
-        ModelConfig::Blip2(_) => NoFlash::Blip2,
-        ModelConfig::Mllama(_) => NoFlash::Mllama,
-        _ if setup.precision == Precision::Fp32 => NoFlash::Fp32,
-        _ => return Ok(()),
-    };
-    Err(SimulateError::NoFlash(why))
+    let in_fp32 = (setup.precision == Precision::Fp32).then_some(NoFlash::Fp32);
+    match model.config.family().support().no_flash.or(in_fp32) {
+        Some(why) => Err(SimulateError::NoFlash(why)),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the table of learned positions is as long as the sequence.

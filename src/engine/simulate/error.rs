@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::allocator::OutOfMemory;
+use crate::model::NoFlash;
 use crate::tape::Failure;
 
 /// Reason that a setup cannot be simulated. Its `Display` is English: the value given, the values allowed, and the next
@@ -210,30 +211,6 @@ impl Missing {
             Self::Tower => "vision tower beside a language model",
             Self::Connector => "connector",
             Self::Maps => "q_proj to down_proj for adapters",
-        }
-    }
-}
-
-/// Reason that transformers 5.17 and flash-attn 2.8 cannot run `flash_attention_2`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NoFlash {
-    /// BLIP-2's querying transformer stays in fp32.
-    Blip2,
-    /// The attention of Llama-3.2-Vision's tower has no `is_causal`.
-    Mllama,
-    /// The kernels take only fp16 and bf16.
-    Fp32,
-}
-
-impl NoFlash {
-    /// English reason.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Blip2 => "transformers refuses it for BLIP-2, whose querying transformer stays in fp32",
-            Self::Mllama => {
-                "transformers 5.17 fails for Llama-3.2-Vision: the attention of its tower has no `is_causal`"
-            }
-            Self::Fp32 => "FlashAttention runs in fp16 and bf16 only, and `precision` is fp32",
         }
     }
 }

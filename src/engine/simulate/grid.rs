@@ -1,7 +1,7 @@
 //! Checks if the patch grids of a setup can be simulated.
 
 use super::SimulateError;
-use crate::model::ModelConfig;
+use crate::model::answers::ImageForm;
 use crate::{Model, Setup};
 
 /// Most patches of a batch; a GPU of 140 GiB holds fewer.
@@ -29,12 +29,10 @@ fn packed_images(setup: &Setup) -> Result<(), SimulateError> {
 
 /// Refuses grids that are not made of whole tokens, and batches that are too large.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let (patches, window) = match &model.config {
-        ModelConfig::LlavaNext(_) => return packed_images(setup),
-        ModelConfig::Qwen2Vl(c) => (&c.vision.patches, None),
-        ModelConfig::Qwen25Vl(c) => (&c.vision.patches, Some(c.vision.window_tokens())),
-        ModelConfig::Qwen3Vl(c) => (&c.vision.patches, None),
-        _ => return Ok(()),
+    let (patches, window) = match model.config.family().image_form() {
+        ImageForm::Stacked => return Ok(()),
+        ImageForm::Packed => return packed_images(setup),
+        ImageForm::Patches(patches, window) => (patches, window),
     };
     let merge = patches.merge;
     let whole = |n: u64| n > 0 && n <= MOST_PATCHES && n.is_multiple_of(merge);

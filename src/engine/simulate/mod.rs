@@ -33,8 +33,9 @@ use crate::setup::Parallel;
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
+pub use crate::model::NoFlash;
 pub use count::{Counted, count};
-pub use error::{Missing, NoFlash, SimulateError};
+pub use error::{Missing, SimulateError};
 pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluate, generate};
 pub use parallel::units::{ROOT, Unit, Units};
 

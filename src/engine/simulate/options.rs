@@ -1,7 +1,7 @@
 //! Checks that the options of a setup apply to a model.
 
 use super::{Missing, SimulateError};
-use crate::model::ModelConfig;
+use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{Freeze, Loss, Targets};
 use crate::{Model, Setup};
 
@@ -30,13 +30,12 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     Err(SimulateError::Freeze { model, missing })
 }
 
-/// Returns true if the targets can name maps of the model: GPT-2's maps are `Conv1D`s, and OPT's have names of their
-/// own.
+/// Returns true if the targets can name maps of the model.
 fn has_targets(model: &Model, targets: &Targets) -> bool {
-    match &model.config {
-        ModelConfig::Gpt2(_) => false,
-        ModelConfig::Opt(_) => matches!(targets, Targets::AllLinear | Targets::Named(_)),
-        _ => true,
+    match model.config.family().support().adapters {
+        AdapterMaps::Usual => true,
+        AdapterMaps::OtherNames => matches!(targets, Targets::AllLinear | Targets::Named(_)),
+        AdapterMaps::None => false,
     }
 }
 
@@ -50,23 +49,15 @@ fn quantisable(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     Err(SimulateError::NotQuantised { model })
 }
 
-/// Checks that Liger replaces the forward of the model's family (`liger_kernel/transformers/model`).
+/// Checks that Liger replaces the forward of the model's family.
 fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    use ModelConfig as M;
-    let unknown = matches!(
-        &model.config,
-        M::Gpt2(_) | M::Opt(_) | M::Phi(_) | M::Blip2(_) | M::Clip(_) | M::Siglip(_) | M::Vit(_) | M::VideoMae(_)
-    );
     if setup.loss == Loss::Full {
         return Ok(());
     }
-    if matches!(&model.config, M::PaliGemma(_) | M::Mllama(_)) {
-        let model = model.name.clone();
-        return Err(SimulateError::LigerFails { model });
+    let name = model.name.clone();
+    match model.config.family().support().liger {
+        Liger::Replaces => Ok(()),
+        Liger::Fails => Err(SimulateError::LigerFails { model: name }),
+        Liger::Unknown => Err(SimulateError::NoLiger { model: name }),
     }
-    if !unknown {
-        return Ok(());
-    }
-    let model = model.name.clone();
-    Err(SimulateError::NoLiger { model })
 }

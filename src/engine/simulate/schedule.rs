@@ -31,7 +31,8 @@ struct Buffers {
 impl Pipeline {
     /// Makes the pipeline of the tape's stage; `None` if the tape has the whole model.
     pub fn of(model: &Model, setup: &Setup, tape: &Tape) -> Option<Self> {
-        let text = model.pipelined().filter(|_| !tape.stage().is_whole())?;
+        let text = model.config.family().support().pipeline;
+        let text = text.filter(|_| !tape.stage().is_whole())?;
         let all = Setup {
             batch: setup.batch * setup.accum,
             ..setup.clone()

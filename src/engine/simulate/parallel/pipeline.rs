@@ -103,7 +103,7 @@ pub(super) fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<
 /// When pipelines are not simulated for the model, or the stages would have different numbers of blocks.
 pub fn stages(model: &Model, world: u64) -> Result<(), SimulateError> {
     let refuse = |why: String| Err(SimulateError::Parallel(why));
-    let Some(text) = model.pipelined() else {
+    let Some(text) = model.config.family().support().pipeline else {
         return refuse(format!(
             "pipeline parallelism is not simulated for {}: it is for Llama and Qwen2 decoders, alone or in LLaVA-1.5 and \
              SmolVLM; set `strategy` to fsdp",

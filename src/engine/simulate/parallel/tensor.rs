@@ -11,8 +11,7 @@
 //! `base_model_tp_plan` of transformers 5.17; `torch/distributed/tensor/` of PyTorch 2.11.
 
 use super::super::SimulateError;
-use crate::model::ModelConfig;
-use crate::model::config::{DecoderConfig, DecoderFamily};
+use crate::model::answers::TensorPlan;
 use crate::setup::{Freeze, Loss, Optimizer};
 use crate::{Model, Setup};
 
@@ -34,8 +33,10 @@ pub(super) fn base(model: &Model, setup: &Setup, world: u64) -> Result<Setup, Si
 /// # Errors
 /// When transformers has no plan for the model, or the split sizes are not multiples of `world`.
 pub fn parts(model: &Model, world: u64) -> Result<(), SimulateError> {
-    let (text, gathers) = planned(model)?;
-    divides(text, gathers, world)
+    match model.config.family().support().tensor_parallel {
+        Some(plan) => divides(plan, world),
+        None => Err(no_plan(model)),
+    }
 }
 
 /// Refuses setups that tensor parallelism cannot train, for any model.
@@ -58,26 +59,6 @@ pub(super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
     Err(SimulateError::Parallel(why.to_owned()))
 }
 
-/// Returns the language model whose maps are shared, and true if its head is shared too.
-fn planned(model: &Model) -> Result<(&DecoderConfig, bool), SimulateError> {
-    use ModelConfig as M;
-    let (text, gathers) = match &model.config {
-        M::Decoder(text) => (text, true),
-        // The head is tied if the text section says so, and then transformers splits the embedding and not the head.
-        M::Llava(c) if !c.text.tie_word_embeddings => (&c.text, false),
-        M::LlavaNext(c) => (&c.text, false),
-        M::Qwen2Vl(c) => (&c.text, false),
-        M::Qwen25Vl(c) => (&c.text, false),
-        M::InternVl(c) => (&c.text, false),
-        M::Idefics3(c) => (&c.text, false),
-        _ => return Err(no_plan(model)),
-    };
-    match text.family {
-        DecoderFamily::Llama | DecoderFamily::Mistral | DecoderFamily::Qwen2 => Ok((text, gathers)),
-        _ => Err(no_plan(model)),
-    }
-}
-
 fn no_plan(model: &Model) -> SimulateError {
     SimulateError::Parallel(format!(
         "tensor parallelism is not simulated for {}: it is for Llama, Mistral and Qwen2 decoders, alone or in LLaVA, \
@@ -87,12 +68,12 @@ fn no_plan(model: &Model) -> SimulateError {
 }
 
 /// Checks that each GPU gets whole heads and an equal part of everything else that is split.
-fn divides(text: &DecoderConfig, gathers: bool, world: u64) -> Result<(), SimulateError> {
+fn divides(TensorPlan { text, splits_head }: TensorPlan<'_>, world: u64) -> Result<(), SimulateError> {
     let cut = [
         ("num_key_value_heads", text.kv_heads, true),
         ("num_attention_heads", text.heads, true),
         ("intermediate_size", text.intermediate, true),
-        ("vocab_size", text.vocab, gathers),
+        ("vocab_size", text.vocab, splits_head),
     ];
     match cut
         .into_iter()

@@ -1,0 +1,27 @@
+//! Blocks of a decoder, whichever they are, and what they share.
+
+use crate::nn::KvCache;
+use crate::setup::Attention;
+use crate::tape::{Mask, Tape, Tensor};
+
+/// A block of a decoder.
+pub trait Block {
+    /// Runs the block, [batch, seq, hidden] → [batch, seq, hidden].
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor;
+}
+
+/// State that all blocks of one forward share.
+#[derive(Clone)]
+pub struct BlockContext {
+    pub attn: Attention,
+    pub mask: Option<Mask>,
+    pub cos: Tensor,
+    pub sin: Tensor,
+    /// True if all three projections are computed before any is split into heads (Qwen2-VL, Qwen2.5-VL and
+    /// Llama-3.2-Vision).
+    pub splits_last: bool,
+    /// Cache of keys and values for generation.
+    pub cache: Option<KvCache>,
+    /// Passed to every block, so a checkpointed block keeps it.
+    pub _position_ids: Option<Tensor>,
+}

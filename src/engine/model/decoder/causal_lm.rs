@@ -1,0 +1,57 @@
+//! `LlamaForCausalLM` and its variants: a decoder and its head (`transformers/models/{llama,mistral,qwen2,…}/modeling_*.py`).
+
+use super::config::DecoderConfig;
+use super::head::logits_and_loss;
+use super::stack::Decoder;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::{Builder, Embedding, Linear};
+use crate::tape::{Component, Tape, Tensor};
+
+/// `LlamaForCausalLM` and its variants in other families.
+pub struct CausalLm {
+    model: Decoder,
+    lm_head: Option<Linear>,
+}
+
+impl CausalLm {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        // If GPUs share the linear maps of a text model, they also share its head, and the embedding tied to it.
+        let table = if c.tie_word_embeddings {
+            Embedding::shared
+        } else {
+            Embedding::new
+        };
+        let model = b.tape().component("model", Component::LanguageModel, || {
+            Decoder::with_table(b, c, &|| table(b, "embed_tokens", c.vocab, c.hidden))
+        });
+        let lm_head = b.tape().stage().is_last().then(|| {
+            b.tape().component("", Component::Head, || match model.table() {
+                Some(table) if c.tie_word_embeddings => Linear::gathered_tied(b, "lm_head", table),
+                _ => Linear::gathered(b, "lm_head", c.hidden, c.vocab),
+            })
+        });
+        Self { model, lm_head }
+    }
+}
+
+impl Forward for CausalLm {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        Batch::of_text(t, run)
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let h = t.component("model", Component::LanguageModel, || {
+            let embeds = match (&batch.received, &batch.ids) {
+                (Some(received), _) => received.clone(),
+                (None, Some(ids)) => self.model.embed(t, run, ids),
+                (None, None) => unreachable!("a text batch has ids"),
+            };
+            self.model.forward_packed(t, run, embeds, batch.positions.as_ref())
+        });
+        logits_and_loss(t, self.lm_head.as_ref(), h, batch)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+    }
+}

@@ -1,0 +1,157 @@
+//! Configuration of decoders like Llama's.
+
+use super::defaults::DecoderDefaults;
+use super::family::{DecoderFamily, HeadRule, SoftCaps};
+use super::windows;
+use crate::model::ModelError;
+use crate::model::config::section::Section;
+use crate::model::config::{Activation, Rope, limits};
+
+/// A decoder like Llama's: RMS norms, rotary positions, gated MLP.
+///
+/// Source: `configuration_*.py` and `modeling_*.py` of each family in `transformers/models/`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecoderConfig {
+    /// Family, which decides the forward.
+    pub family: &'static DecoderFamily,
+    /// Entries of the vocabulary.
+    pub vocab: u64,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Width inside the gated MLP.
+    pub intermediate: u64,
+    /// Blocks.
+    pub layers: u64,
+    /// Query heads.
+    pub heads: u64,
+    /// Key and value heads, a divisor of `heads`.
+    pub kv_heads: u64,
+    /// Elements of one head; `heads × head_dim` may differ from `hidden`.
+    pub head_dim: u64,
+    /// Longest sequence that the model was made for.
+    pub max_positions: u64,
+    /// True if the head shares the token embedding's weight.
+    pub tie_word_embeddings: bool,
+    /// True if query, key and value projections have biases.
+    pub qkv_bias: bool,
+    /// True if the output projection has a bias.
+    pub o_bias: bool,
+    /// True if the MLP's projections have biases.
+    pub mlp_bias: bool,
+    /// True if queries and keys pass an RMS norm of `head_dim` elements.
+    pub qk_norm: bool,
+    /// Activation of the gate.
+    pub activation: Activation,
+    /// Sliding window of each layer in positions; `None` for a layer that sees all.
+    pub windows: Vec<Option<u64>>,
+    /// Rotary embedding.
+    pub rope: Rope,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// Dropout after each projection into the residual stream.
+    pub residual_dropout: f64,
+    /// Soft cap of attention scores.
+    pub attention_softcap: Option<f64>,
+    /// Soft cap of logits.
+    pub logit_softcap: Option<f64>,
+}
+
+impl DecoderConfig {
+    /// Returns true if Gemma's modules run it: scaled embeddings, `1 + weight` norms.
+    pub const fn is_gemma(&self) -> bool {
+        self.family.is_gemma()
+    }
+
+    /// Returns the decoder if pipelines are simulated for its family.
+    pub(crate) fn pipelined(&self) -> Option<&Self> {
+        self.family.pipeline.then_some(self)
+    }
+
+    pub(crate) fn read(s: &Section, family: &'static DecoderFamily) -> Result<Self, ModelError> {
+        Self::read_with(s, family, &family.defaults)
+    }
+
+    /// Reads a decoder with the given defaults instead of its family's.
+    pub(crate) fn read_with(
+        s: &Section,
+        family: &'static DecoderFamily,
+        d: &DecoderDefaults,
+    ) -> Result<Self, ModelError> {
+        let hidden = s.size("hidden_size", d.hidden, limits::WIDTH)?;
+        let layers = s.size("num_hidden_layers", d.layers, limits::LAYERS)?;
+        let heads = s.size("num_attention_heads", d.heads, limits::HEADS)?;
+        let vocab = s.size("vocab_size", d.vocab, limits::VOCAB)?;
+        let kv_heads = s.size_or("num_key_value_heads", d.kv_heads.unwrap_or(heads), limits::HEADS)?;
+        s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
+        let head_dim = head_dim(s, family, d, [hidden, heads])?;
+        s.padding(vocab)?;
+        let biases = (family.biases)(s)?;
+        Ok(Self {
+            family,
+            vocab,
+            hidden,
+            intermediate: s.size("intermediate_size", d.intermediate, limits::WIDTH * 4)?,
+            layers,
+            heads,
+            kv_heads,
+            head_dim,
+            max_positions: s.size_or("max_position_embeddings", d.max_positions, limits::POSITIONS)?,
+            tie_word_embeddings: s.flag("tie_word_embeddings", d.tie)?,
+            qkv_bias: biases.qkv,
+            o_bias: biases.output,
+            mlp_bias: biases.mlp,
+            qk_norm: family.qk_norm,
+            activation: s.activation(activation_key(s, family), d.activation)?,
+            windows: windows::read(s, family, layers, d)?,
+            rope: Rope::read(s, d.theta, 1.0)?,
+            attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
+            residual_dropout: match family.residual_dropout {
+                Some((key, default)) => s.probability(key, default)?,
+                None => 0.0,
+            },
+            attention_softcap: soft_cap(s, family.soft_caps, "attn_logit_softcapping", 50.0)?,
+            logit_softcap: soft_cap(s, family.soft_caps, "final_logit_softcapping", 30.0)?,
+        })
+    }
+}
+
+/// Reads the elements of one head, in a decoder of `hidden` elements and `heads` query heads.
+fn head_dim(
+    s: &Section,
+    family: &DecoderFamily,
+    d: &DecoderDefaults,
+    [hidden, heads]: [u64; 2],
+) -> Result<u64, ModelError> {
+    let given = s.optional_size("head_dim", limits::HEAD_DIM)?.or(d.head_dim);
+    let head_dim = match given {
+        Some(n) if family.heads != HeadRule::Divides => n,
+        _ => {
+            let part = s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
+            given.unwrap_or(part)
+        }
+    };
+    if family.heads == HeadRule::Fills {
+        s.equal(
+            ("hidden_size", hidden),
+            ("num_attention_heads × head_dim", heads * head_dim),
+        )?;
+    }
+    Ok(head_dim)
+}
+
+/// Key of the activation: the family's newer one if the file has it; older files of all families use `hidden_act`.
+fn activation_key(s: &Section, family: &DecoderFamily) -> &'static str {
+    match family.newer_activation_key {
+        Some(key) if s.value(key).is_some() => key,
+        _ => "hidden_act",
+    }
+}
+
+/// Reads a soft cap; `default` is that of an absent key in families that have one.
+fn soft_cap(s: &Section, caps: SoftCaps, key: &str, default: f64) -> Result<Option<f64>, ModelError> {
+    match caps {
+        SoftCaps::None => Ok(None),
+        SoftCaps::Default if !s.has(key) => Ok(Some(default)),
+        SoftCaps::Given | SoftCaps::Default => s.optional_number(key),
+    }
+}

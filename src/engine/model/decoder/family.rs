@@ -1,0 +1,142 @@
+//! What differs between families of decoders like Llama's.
+
+use std::fmt;
+
+use super::biases::Biases;
+use super::defaults::DecoderDefaults;
+use super::windows::Windows;
+use crate::model::ModelError;
+use crate::model::config::section::Section;
+use crate::model::facts::{Entry, ModelType};
+use crate::model::libraries::Liger;
+
+/// A family of decoders: a value of `model_type`, and what its configuration and forward have of their own. Each stands
+/// in a folder of its own as a constant `FAMILY`, and the registry of decoders (`families/decoders/mod.rs`) has one row for
+/// it.
+///
+/// Sources: `configuration_*.py` and `modeling_*.py` of each family in `transformers/models/`.
+pub struct DecoderFamily {
+    /// The value of `model_type`, and the classes that are simulated.
+    pub(crate) model_type: ModelType,
+    /// Models known by name.
+    pub(crate) catalogue: &'static [Entry],
+    /// Values for absent keys.
+    pub(crate) defaults: DecoderDefaults,
+    /// Relation of the heads to the width.
+    pub(crate) heads: HeadRule,
+    /// Reads which projections have biases, as the `nn.Linear` calls of the family use the keys: a key that they do not
+    /// read is ignored.
+    pub(crate) biases: fn(&Section) -> Result<Biases, ModelError>,
+    /// Sliding windows.
+    pub(crate) windows: Windows,
+    /// True if queries and keys pass an RMS norm of one head's elements.
+    pub(crate) qk_norm: bool,
+    /// Key of the activation that is read in place of `hidden_act` where a file has it.
+    pub(crate) newer_activation_key: Option<&'static str>,
+    /// Key of the dropout after each projection into the residual stream, and its default; `None` if there is none.
+    pub(crate) residual_dropout: Option<(&'static str, f64)>,
+    /// Soft caps of attention scores and logits.
+    pub(crate) soft_caps: SoftCaps,
+    /// Modules that run it.
+    pub(crate) modules: Modules,
+    /// True if `modules` make a few small tensors less than the family's own forward; parameters are exact.
+    pub(crate) stands_in: bool,
+    /// True if transformers' plan of tensor parallelism for it is simulated.
+    pub(crate) tensor_parallel: bool,
+    /// True if pipelines are simulated for it.
+    pub(crate) pipeline: bool,
+    /// Liger's replacement of its forward.
+    pub(crate) liger: Liger,
+}
+
+/// Relation of a decoder's heads to its width that a configuration must keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeadRule {
+    /// The width is a multiple of the heads, unless `head_dim` is given.
+    Free,
+    /// The width is a multiple of the heads, even if `head_dim` is given (`validate_architecture`).
+    Divides,
+    /// The heads together are as wide as the model.
+    Fills,
+}
+
+/// Soft caps that a family reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SoftCaps {
+    /// None, regardless of the file.
+    None,
+    /// Those of the file.
+    Given,
+    /// Those of the file; an absent key is a cap, and null is none.
+    Default,
+}
+
+/// Modules that run a family of decoders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Modules {
+    /// Llama's ([`super::stack`]), with its own blocks if the registry names some.
+    Llama(LlamaModules),
+    /// Gemma's ([`super::gemma`]).
+    Gemma(GemmaModules),
+}
+
+/// What differs between families that run on Llama's modules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LlamaModules {
+    /// True if all blocks get one mask (`MistralModel.forward`, `Phi3Model.forward`).
+    pub one_mask: bool,
+    /// True if only a part of each head may be rotated (`partial_rotary_factor`).
+    pub partial_rotary: bool,
+}
+
+impl LlamaModules {
+    /// Those of Llama itself.
+    pub const LLAMA: Self = Self {
+        one_mask: false,
+        partial_rotary: false,
+    };
+}
+
+/// What differs between families that run on Gemma's modules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GemmaModules {
+    /// Name of the norm after attention; in families without one, of the norm before the MLP.
+    pub second_norm: &'static str,
+    /// True if both attention and MLP have norms before and after them.
+    pub sandwich_norms: bool,
+    /// True if full and sliding blocks have a rotary embedding each.
+    pub rotary_by_kind: bool,
+    /// True if attention applies its soft cap.
+    pub caps_scores: bool,
+}
+
+impl DecoderFamily {
+    /// Value of `model_type`.
+    pub const fn name(&self) -> &'static str {
+        self.model_type.name
+    }
+
+    /// Returns true if Gemma's modules run it.
+    pub(crate) const fn is_gemma(&self) -> bool {
+        matches!(self.modules, Modules::Gemma(_))
+    }
+
+    /// Returns true if all blocks get one mask.
+    pub(crate) const fn has_one_mask(&self) -> bool {
+        matches!(self.modules, Modules::Llama(LlamaModules { one_mask: true, .. }))
+    }
+}
+
+impl PartialEq for DecoderFamily {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for DecoderFamily {}
+
+impl fmt::Debug for DecoderFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,330 @@
+//! Gemma's decoders (`transformers/models/{gemma,gemma2,gemma3}/modeling_*.py`).
+
+use std::rc::Rc;
+
+use super::config::DecoderConfig;
+use super::family::{GemmaModules, Modules};
+use super::head::{capped_last_logits, capped_logits_and_loss, head_for};
+use super::mlp::Mlp;
+use crate::dtype::DType;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::{self, AttentionCall, Builder, KvCache, Linear, Pattern, RmsNorm, RmsScale, Rotary, ScaledEmbedding};
+use crate::setup::Attention;
+use crate::tape::{Component, Mask, Tape, Tensor};
+
+/// `GemmaForCausalLM`, `Gemma2ForCausalLM`, `Gemma3ForCausalLM`.
+pub struct GemmaLm {
+    model: GemmaText,
+    lm_head: Linear,
+    logit_softcap: bool,
+}
+
+/// `GemmaModel`, `Gemma2Model`, `Gemma3TextModel`.
+pub struct GemmaText {
+    embed_tokens: ScaledEmbedding,
+    layers: Vec<Rc<Layer>>,
+    norm: RmsNorm,
+    /// One for all blocks, or one for each kind of block (Gemma 3).
+    rotary: Vec<Rotary>,
+    /// Number of positions that each block sees; `None` if it sees all.
+    windows: Vec<Option<u64>>,
+}
+
+/// Masks of full and of sliding blocks.
+#[derive(Clone, Default)]
+pub struct Masks {
+    pub full: Option<Mask>,
+    pub sliding: Option<Mask>,
+}
+
+/// Inputs that the caller prepares; the decoder makes the absent ones.
+#[derive(Default)]
+pub struct Given {
+    /// Positions of samples that are packed into one row, [1, seq].
+    pub packed: Option<Tensor>,
+    pub position_ids: Option<Tensor>,
+    pub masks: Option<Masks>,
+}
+
+struct Layer {
+    slides: bool,
+    self_attn: SelfAttention,
+    mlp: Mlp,
+    input_layernorm: RmsNorm,
+    post_attention_layernorm: RmsNorm,
+    /// Name of `post_attention_layernorm` in the family.
+    second_norm: &'static str,
+    /// Norms before and after the MLP (Gemma 2 and 3).
+    feedforward_norms: Option<[RmsNorm; 2]>,
+}
+
+struct SelfAttention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    o_proj: Linear,
+    /// Norms of queries and keys over each head (Gemma 3).
+    qk_norms: Option<[RmsNorm; 2]>,
+    head_dim: u64,
+    dropout: f64,
+    softcap: bool,
+}
+
+/// State that all blocks of one kind share in one forward.
+struct BlockContext {
+    attn: Attention,
+    mask: Option<Mask>,
+    cos: Tensor,
+    sin: Tensor,
+    cache: Option<KvCache>,
+    /// Passed to every block, so a checkpointed block keeps it.
+    _position_ids: Tensor,
+}
+
+/// What the family has of its own.
+fn modules(c: &DecoderConfig) -> GemmaModules {
+    match c.family.modules {
+        Modules::Gemma(modules) => modules,
+        Modules::Llama(_) => unreachable!("Gemma's modules run Gemma's families"),
+    }
+}
+
+fn norm(b: &Builder, name: &'static str, width: u64) -> RmsNorm {
+    RmsNorm::scaled(b, name, width, RmsScale::OnePlusWeight)
+}
+
+impl GemmaLm {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let model = b
+            .tape()
+            .component("model", Component::LanguageModel, || GemmaText::new(b, c));
+        let lm_head = head_for(b, c, model.weight());
+        Self {
+            model,
+            lm_head,
+            logit_softcap: c.logit_softcap.is_some(),
+        }
+    }
+}
+
+impl Forward for GemmaLm {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        Batch::of_text(t, run)
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let Some(ids) = &batch.ids else {
+            unreachable!("a text batch has ids")
+        };
+        let h = t.component("model", Component::LanguageModel, || {
+            let embeds = self.model.embed(t, run, ids);
+            let given = Given {
+                packed: batch.positions.clone(),
+                ..Given::default()
+            };
+            self.model.forward(t, run, embeds, given)
+        });
+        capped_logits_and_loss(t, &self.lm_head, h, batch, self.logit_softcap)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        let head = (&self.lm_head, self.logit_softcap);
+        Some(self.model.next_logits(t, run, head, ids))
+    }
+}
+
+impl GemmaText {
+    /// Returns the logits [batch, 1, vocab] after one new token of each sample, ids [batch, 1].
+    pub fn next_logits(&self, t: &Tape, run: &Run, (lm_head, softcap): (&Linear, bool), ids: &Tensor) -> Tensor {
+        let embeds = self.embed(t, run, ids);
+        let h = self.forward(t, run, embeds, Given::default());
+        capped_last_logits(t, lm_head, &h, softcap)
+    }
+
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let t = b.tape();
+        let kinds = match modules(c).rotary_by_kind {
+            true => [false, true]
+                .iter()
+                .filter(|&&slides| c.windows.iter().any(|w| w.is_some() == slides))
+                .count(),
+            false => 1,
+        };
+        Self {
+            embed_tokens: ScaledEmbedding::new(b, "embed_tokens", c.vocab, c.hidden),
+            layers: (0..c.layers as usize)
+                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c, c.windows[i].is_some()))))
+                .collect(),
+            norm: norm(b, "norm", c.hidden),
+            rotary: {
+                let made: Vec<Rotary> = (0..kinds).map(|_| Rotary::new(b, c.head_dim)).collect();
+                made.into_iter().map(|rotary| rotary.initialised(t)).collect()
+            },
+            windows: c.windows.clone(),
+        }
+    }
+
+    /// The token embedding's table, for a head that shares it.
+    pub fn weight(&self) -> &Tensor {
+        self.embed_tokens.weight()
+    }
+
+    /// Positions that sliding blocks see; `None` if no block slides.
+    pub fn window(&self) -> Option<u64> {
+        self.windows.iter().copied().flatten().next()
+    }
+
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+    }
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
+    pub fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, given: Given) -> Tensor {
+        let cache = run.cache(&self.windows);
+        let packed = given.packed.as_ref();
+        let position_ids = given
+            .position_ids
+            .or_else(|| packed.cloned())
+            .unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let masks = given
+            .masks
+            .unwrap_or_else(|| self.causal_masks(t, run, &embeds, packed));
+        let turns: Vec<(Tensor, Tensor)> = self
+            .rotary
+            .iter()
+            .map(|rotary| t.scope("rotary_emb", || rotary.forward(t, &embeds, &position_ids)))
+            .collect();
+        let shared = |slides: bool, mask: &Option<Mask>| {
+            let (cos, sin) = &turns[usize::from(slides).min(turns.len() - 1)];
+            Rc::new(BlockContext {
+                attn: run.attn,
+                mask: mask.clone(),
+                cos: cos.clone(),
+                sin: sin.clone(),
+                cache: cache.clone(),
+                _position_ids: position_ids.clone(),
+            })
+        };
+        let kinds = [shared(false, &masks.full), shared(true, &masks.sliding)];
+        let mut h = embeds.clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let (layer, shared) = (layer.clone(), kinds[usize::from(layer.slides)].clone());
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+            h = t.layer("layers", i, || {
+                if run.checkpoints(t) {
+                    t.checkpoint(h, Rc::new(forward))
+                } else {
+                    forward(t, h)
+                }
+            });
+        }
+        let out = t.scope("norm", || self.norm.forward(t, &h));
+        drop(embeds);
+        out
+    }
+
+    fn causal_masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> Masks {
+        let mask = |pattern| nn::text_mask(t, run.attn, embeds, packed, pattern);
+        Masks {
+            full: mask(Pattern::Causal),
+            sliding: self.window().and_then(|window| mask(Pattern::Sliding(window))),
+        }
+    }
+}
+
+impl Layer {
+    fn new(b: &Builder, c: &DecoderConfig, slides: bool) -> Self {
+        let t = b.tape();
+        let modules = modules(c);
+        Self {
+            slides,
+            self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
+            mlp: t.scope("mlp", || Mlp::new(b, c)),
+            input_layernorm: norm(b, "input_layernorm", c.hidden),
+            post_attention_layernorm: norm(b, modules.second_norm, c.hidden),
+            second_norm: modules.second_norm,
+            feedforward_norms: modules.sandwich_norms.then(|| {
+                ["pre_feedforward_layernorm", "post_feedforward_layernorm"].map(|name| norm(b, name, c.hidden))
+            }),
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        h = out;
+        let after_attention = |h: &Tensor| t.scope(self.second_norm, || self.post_attention_layernorm.forward(t, h));
+        let Some([before, after]) = &self.feedforward_norms else {
+            h = t.add(&residual, &h);
+            let residual = h.clone();
+            h = after_attention(&h);
+            h = t.scope("mlp", || self.mlp.forward(t, h));
+            return t.add(&residual, &h);
+        };
+        h = after_attention(&h);
+        h = t.add(&residual, &h);
+        let residual = h.clone();
+        h = t.scope("pre_feedforward_layernorm", || before.forward(t, &h));
+        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = t.scope("post_feedforward_layernorm", || after.forward(t, &h));
+        t.add(&residual, &h)
+    }
+}
+
+impl SelfAttention {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
+        let linear = |name, input, output, bias| Linear::adapted(b, name, input, output, bias);
+        Self {
+            q_proj: linear("q_proj", c.hidden, q, c.qkv_bias),
+            k_proj: linear("k_proj", c.hidden, kv, c.qkv_bias),
+            v_proj: linear("v_proj", c.hidden, kv, c.qkv_bias),
+            o_proj: linear("o_proj", q, c.hidden, c.o_bias),
+            qk_norms: c
+                .qk_norm
+                .then(|| ["q_norm", "k_norm"].map(|name| norm(b, name, c.head_dim))),
+            head_dim: c.head_dim,
+            dropout: c.attention_dropout,
+            softcap: modules(c).caps_scores && c.attention_softcap.is_some(),
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq] = [x.size(0), x.size(1)];
+        let heads = |x: Tensor| {
+            let split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
+            t.transpose(&split, 1, 2)
+        };
+        let mut q = heads(t.scope("q_proj", || self.q_proj.forward(t, &x)));
+        let mut k = heads(t.scope("k_proj", || self.k_proj.forward(t, &x)));
+        let mut v = heads(t.scope("v_proj", || self.v_proj.forward(t, &x)));
+        if let Some([q_norm, k_norm]) = &self.qk_norms {
+            q = t.scope("q_norm", || q_norm.forward(t, &q));
+            k = t.scope("k_norm", || k_norm.forward(t, &k));
+        }
+        {
+            let cos = t.unsqueeze(&shared.cos, 1);
+            let sin = t.unsqueeze(&shared.sin, 1);
+            let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+            (q, k) = turned;
+        }
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: shared.mask.as_ref(),
+            dropout: self.dropout,
+            softmax: Some(DType::F32),
+        };
+        let (mut out, weights) = nn::capped_attention(t, shared.attn, &call, self.softcap);
+        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
+        (out, weights)
+    }
+}

@@ -1,0 +1,22 @@
+//! Decoders like Llama's: their configuration, the modules that they share, and those of Gemma's kind.
+
+mod biases;
+pub(crate) mod block;
+pub(crate) mod causal_lm;
+mod config;
+mod defaults;
+mod family;
+pub(crate) mod gemma;
+pub(crate) mod head;
+pub(crate) mod layer;
+pub(crate) mod mlp;
+pub(crate) mod stack;
+pub(crate) mod text;
+mod windows;
+
+pub(crate) use biases::Biases;
+pub use config::DecoderConfig;
+pub(crate) use defaults::DecoderDefaults;
+pub use family::DecoderFamily;
+pub(crate) use family::{GemmaModules, HeadRule, LlamaModules, Modules, SoftCaps};
+pub(crate) use windows::{WindowLength, Windows};

@@ -1,0 +1,223 @@
+//! Decoders like Llama's without their head (`transformers/models/{llama,mistral,qwen2,…}/modeling_*.py`).
+
+use std::rc::Rc;
+
+use super::block::{Block, BlockContext};
+use super::config::DecoderConfig;
+use super::family::{LlamaModules, Modules};
+use super::head::{head_for, last_logits};
+use super::layer::Layer;
+use crate::model::families::decoders;
+use crate::model::forward::Run;
+use crate::model::lazy::blocks;
+use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
+use crate::tape::{Mask, Tape, Tensor};
+
+/// `LlamaModel` and its variants: embeddings, blocks, last norm.
+pub struct Decoder {
+    /// Token embedding; `None` after the first stage of a pipeline.
+    embed_tokens: Option<Embedding>,
+    layers: Vec<Rc<dyn Block>>,
+    /// Index of the first of these blocks in the whole model.
+    first: usize,
+    /// Number of positions that each block sees; `None` if it sees all.
+    windows: Vec<Option<u64>>,
+    /// True if all blocks get the first one's mask, and no other is made (Mistral, Phi-3).
+    one_mask: bool,
+    /// Last norm; `None` before the last stage of a pipeline.
+    norm: Option<RmsNorm>,
+    rotary: Rotary,
+}
+
+impl Decoder {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        Self::with_table(b, c, &|| Embedding::new(b, "embed_tokens", c.vocab, c.hidden))
+    }
+
+    /// Makes the part of the decoder that belongs to the tape's pipeline stage.
+    pub fn with_table(b: &Builder, c: &DecoderConfig, table: &dyn Fn() -> Embedding) -> Self {
+        let t = b.tape();
+        let stage = t.stage();
+        let layers = stage.layers(c.layers as usize);
+        Self {
+            embed_tokens: stage.is_first().then(table),
+            first: layers.start,
+            windows: c.windows[layers.clone()].to_vec(),
+            layers: layers.map(|i| t.layer("layers", i, || block(b, c))).collect(),
+            one_mask: c.family.has_one_mask(),
+            norm: stage.is_last().then(|| RmsNorm::new(b, "norm", c.hidden)),
+            rotary: Rotary::new(b, rotary_width(c)).initialised(t),
+        }
+    }
+
+    /// Weight of the token embedding; `None` after the first stage of a pipeline.
+    pub fn table(&self) -> Option<&Tensor> {
+        self.embed_tokens.as_ref().map(Embedding::weight)
+    }
+
+    /// Makes the output projection, tied to the token embedding or separate; `None` before the last stage of a pipeline.
+    pub fn head(&self, b: &Builder, c: &DecoderConfig) -> Option<Linear> {
+        let table = self.table()?;
+        b.tape().stage().is_last().then(|| head_for(b, c, table))
+    }
+
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        let Some(table) = &self.embed_tokens else {
+            unreachable!("a stage without a table is given hidden states")
+        };
+        t.scope("embed_tokens", || run.embedded(t, table.forward(t, ids)))
+    }
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
+    pub fn forward(&self, t: &Tape, run: &Run, embeds: Tensor) -> Tensor {
+        self.forward_packed(t, run, embeds, None)
+    }
+
+    /// Returns the logits [batch, 1, vocab] after one new token of each sample, ids [batch, 1].
+    pub fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Tensor {
+        let embeds = self.embed(t, run, ids);
+        let h = self.forward(t, run, embeds);
+        last_logits(t, lm_head, &h)
+    }
+
+    /// Embeddings [batch, seq, hidden] → last hidden states, with samples packed into one row at the positions
+    /// `packed`, [1, seq].
+    pub fn forward_packed(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
+        let cache = run.cache(&self.windows);
+        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let masks = self.masks(t, run, &embeds, packed);
+        self.at(t, run, embeds, position_ids, masks, cache)
+    }
+
+    /// Runs all blocks at positions [batch, seq], with the masks of full and of sliding ones.
+    fn at(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        position_ids: Tensor,
+        (mask, sliding_mask): (Option<Mask>, Option<Mask>),
+        cache: Option<KvCache>,
+    ) -> Tensor {
+        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let shared = BlockContext {
+            attn: run.attn,
+            mask,
+            cos,
+            sin,
+            splits_last: false,
+            cache,
+            _position_ids: Some(position_ids),
+        };
+        self.blocks(t, run, embeds, (shared, sliding_mask), (0, |_: &Tape, _, h| h))
+    }
+
+    /// Runs all blocks at positions [3, batch, seq] of time, height and width; `after` is called with each block's
+    /// index and output, and changes the outputs of the first `after.0` blocks.
+    pub fn forward_multimodal(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        (position_ids, layout): (&Tensor, MropeLayout),
+        after: (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
+    ) -> Tensor {
+        let cache = run.cache(&self.windows);
+        let (mask, sliding_mask) = self.masks(t, run, &embeds, None);
+        let (cos, sin) = t.scope("rotary_emb", || {
+            self.rotary.multimodal(t, &embeds, position_ids, layout)
+        });
+        let shared = BlockContext {
+            attn: run.attn,
+            mask,
+            cos,
+            sin,
+            splits_last: layout == MropeLayout::Sections,
+            cache,
+            _position_ids: None,
+        };
+        self.blocks(t, run, embeds, (shared, sliding_mask), after)
+    }
+
+    /// Makes the masks of blocks that see all positions, and of sliding blocks.
+    fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> (Option<Mask>, Option<Mask>) {
+        let mask = |pattern| nn::text_mask(t, run.attn, embeds, packed, pattern);
+        let window = self.windows.iter().copied().flatten().next();
+        let full = match window {
+            Some(_) if self.one_mask => None,
+            _ => mask(Pattern::Causal),
+        };
+        (full, window.and_then(|window| mask(Pattern::Sliding(window))))
+    }
+
+    /// Kinds of blocks, for layer deduplication: blocks differ in their window, and in belonging to the first
+    /// `changed`. With a cache and mixed windows each block is a kind of its own, since the cache looks up its window
+    /// by index.
+    fn kinds(&self, has_cache: bool, changed: usize) -> Vec<u64> {
+        let by_number = has_cache && self.windows.iter().any(|window| *window != self.windows[0]);
+        let kind = |(i, window): (usize, &Option<u64>)| match by_number {
+            true => i as u64,
+            false => window.unwrap_or(0) << 1 | u64::from(i < changed),
+        };
+        self.windows.iter().enumerate().map(kind).collect()
+    }
+
+    fn blocks(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        (shared, sliding_mask): (BlockContext, Option<Mask>),
+        (changed, after): (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
+    ) -> Tensor {
+        let sliding = Rc::new(BlockContext {
+            mask: sliding_mask,
+            ..shared.clone()
+        });
+        let full = Rc::new(shared);
+        let mut h = embeds.clone();
+        let mut _block_output = embeds.clone();
+        let kinds = self.kinds(full.cache.is_some(), changed);
+        t.stack(&kinds, &mut |i| {
+            let shared = if self.windows[i].is_some() { &sliding } else { &full };
+            let (layer, shared) = (self.layers[i].clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+            let input = std::mem::replace(&mut h, embeds.clone());
+            let output = t.layer("layers", self.first + i, || {
+                if run.checkpoints(t) {
+                    t.checkpoint(input, Rc::new(forward))
+                } else {
+                    forward(t, input)
+                }
+            });
+            // A block's output has a variable of its own, which lives until the next one replaces it.
+            _block_output = output.clone();
+            h = after(t, i, output);
+        });
+        let out = match &self.norm {
+            Some(norm) => t.scope("norm", || norm.forward(t, &h)),
+            None => h,
+        };
+        drop(embeds);
+        out
+    }
+}
+
+/// Makes a block of the family's kind.
+fn block(b: &Builder, c: &DecoderConfig) -> Rc<dyn Block> {
+    match decoders::has_own_blocks(c.family) {
+        true => blocks::make()(b, c),
+        false => Rc::new(Layer::new(b, c)),
+    }
+}
+
+/// Elements of each head that are rotated.
+fn rotary_width(c: &DecoderConfig) -> u64 {
+    match c.family.modules {
+        Modules::Llama(LlamaModules {
+            partial_rotary: true, ..
+        }) => c.rope.rotated(c.head_dim),
+        Modules::Llama(_) | Modules::Gemma(_) => c.head_dim,
+    }
+}

@@ -1,0 +1,106 @@
+//! Sliding windows of a decoder's layers.
+
+use serde_json::Value;
+
+use super::defaults::DecoderDefaults;
+use super::family::DecoderFamily;
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::config::section::Section;
+
+/// Sliding windows of a family's layers.
+#[derive(Clone, Copy)]
+pub(crate) struct Windows {
+    /// Key that switches windows on, which are off without it; `None` for a family that has no switch.
+    pub switch: Option<&'static str>,
+    /// Length of the window.
+    pub length: WindowLength,
+    /// Returns true if a layer slides, where the file has no `layer_types`: `__post_init__` of the configuration class.
+    pub slides: fn(&Section, &DecoderDefaults, u64) -> Result<bool, ModelError>,
+}
+
+/// Length of a family's window in positions, under `sliding_window`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WindowLength {
+    /// The family has no windows, regardless of the file.
+    Never,
+    /// That of the file; none if the key is absent or null.
+    Given,
+    /// That of the file, or this if the key is absent; none if it is null.
+    Or(u64),
+}
+
+impl Windows {
+    /// Windows of a family that has none.
+    pub const NEVER: Self = Self::of_every_layer(WindowLength::Never);
+
+    /// Windows of one length in all layers.
+    pub const fn of_every_layer(length: WindowLength) -> Self {
+        Self {
+            switch: None,
+            length,
+            slides: |_, _, _| Ok(true),
+        }
+    }
+
+    /// Returns true for layers past those that see all positions (`max_window_layers`), as Qwen's do.
+    pub fn past_full_layers(s: &Section, defaults: &DecoderDefaults, layer: u64) -> Result<bool, ModelError> {
+        let full = s.optional_count("max_window_layers", limits::LAYERS)?;
+        Ok(layer >= full.unwrap_or(defaults.max_window_layers))
+    }
+}
+
+/// Reads each layer's sliding window, from `layer_types` or from the family's rule.
+pub(super) fn read(
+    s: &Section,
+    family: &DecoderFamily,
+    layers: u64,
+    defaults: &DecoderDefaults,
+) -> Result<Vec<Option<u64>>, ModelError> {
+    // `validate_layer_type` checks every configuration that holds the list.
+    let stated = s
+        .value("layer_types")
+        .map(|types| from_types(s, types, layers))
+        .transpose()?;
+    let Some(window) = length(s, &family.windows)? else {
+        return Ok(vec![None; layers as usize]);
+    };
+    let slides = match stated {
+        Some(slides) if !family.has_one_mask() => slides,
+        _ => (0..layers)
+            .map(|layer| (family.windows.slides)(s, defaults, layer))
+            .collect::<Result<_, _>>()?,
+    };
+    Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
+}
+
+/// Length of the window in positions, if the family has one and it is switched on.
+fn length(s: &Section, windows: &Windows) -> Result<Option<u64>, ModelError> {
+    let given = s.optional_size("sliding_window", limits::POSITIONS)?;
+    if let Some(switch) = windows.switch
+        && !s.flag(switch, false)?
+    {
+        return Ok(None);
+    }
+    Ok(match windows.length {
+        WindowLength::Never => None,
+        WindowLength::Or(absent) if !s.has("sliding_window") => Some(absent),
+        WindowLength::Given | WindowLength::Or(_) => given,
+    })
+}
+
+fn from_types(s: &Section, types: &Value, layers: u64) -> Result<Vec<bool>, ModelError> {
+    let allowed = format!("{layers} entries, each \"sliding_attention\" or \"full_attention\"");
+    let wrong = || s.wrong("layer_types", types, &allowed);
+    let list = types
+        .as_array()
+        .filter(|list| list.len() as u64 == layers)
+        .ok_or_else(wrong)?;
+    list.iter()
+        .map(|kind| match kind.as_str() {
+            Some("sliding_attention") => Ok(true),
+            Some("full_attention") => Ok(false),
+            _ => Err(wrong()),
+        })
+        .collect()
+}

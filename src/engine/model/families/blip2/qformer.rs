@@ -1,0 +1,222 @@
+//! BLIP-2's querying transformer (`transformers/models/blip_2/modeling_blip_2.py`).
+
+use std::rc::Rc;
+
+use super::config::QFormerConfig;
+use crate::dtype::DType;
+use crate::model::config::Activation;
+use crate::model::forward::Run;
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// `Blip2QFormerModel`.
+pub struct QFormer {
+    layernorm: LayerNorm,
+    layers: Vec<Rc<Layer>>,
+    dropout: f64,
+}
+
+struct Layer {
+    attention: QueryAttention,
+    /// Attention to the image features, in every `cross_attention_frequency`-th block.
+    crossattention: Option<QueryAttention>,
+    feed_forward: FeedForward,
+}
+
+/// `Blip2QFormerAttention`: attention and what follows it.
+struct QueryAttention {
+    query: Linear,
+    key: Linear,
+    value: Linear,
+    output: Output,
+    heads: u64,
+    dropout: f64,
+}
+
+struct FeedForward {
+    intermediate: Linear,
+    activation: Activation,
+    output: Output,
+}
+
+/// A linear map, dropout, and a norm of the sum with the residual.
+struct Output {
+    dense: Linear,
+    layer_norm: LayerNorm,
+    dropout: f64,
+}
+
+/// State that all blocks of one forward share.
+struct BlockContext {
+    attn: Attention,
+    image: Tensor,
+}
+
+impl QFormer {
+    pub fn new(b: &Builder, c: &QFormerConfig) -> Self {
+        Self {
+            layernorm: LayerNorm::new(b, "layernorm", c.shape.hidden),
+            layers: (0..c.shape.layers)
+                .map(|i| {
+                    b.tape()
+                        .layer("encoder.layer", i as usize, || Rc::new(Layer::new(b, c, i)))
+                })
+                .collect(),
+            dropout: c.hidden_dropout,
+        }
+    }
+
+    /// Queries [images, queries, hidden] and image features [images, positions, width] → queries of that shape.
+    /// `image_mask` marks the positions that count: all of them.
+    pub fn forward(&self, t: &Tape, run: &Run, queries: &Tensor, image: &Tensor, image_mask: &Tensor) -> Tensor {
+        let mut embedding = t.scope("layernorm", || self.layernorm.forward(t, queries));
+        embedding = t.dropout(&embedding, self.dropout);
+        nothing_padded(t, image_mask);
+        let shared = Rc::new(BlockContext {
+            attn: run.attn,
+            image: t.to_dtype(image, queries.dtype()),
+        });
+        let mut h = embedding.clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let (layer, shared) = (layer.clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+            h = t.layer("encoder.layer", i, || {
+                if run.checkpoints(t) {
+                    t.checkpoint(h, Rc::new(forward))
+                } else {
+                    forward(t, h)
+                }
+            });
+        }
+        drop(embedding);
+        h
+    }
+}
+
+/// `create_bidirectional_mask`: no mask if none of [images, positions] is padding.
+fn nothing_padded(t: &Tape, mask: &Tensor) {
+    let padding = t.compute(mask, DType::Bool, "padding mask");
+    let all = t.empty([], DType::Bool, "all");
+    drop((all, padding));
+}
+
+impl Layer {
+    fn new(b: &Builder, c: &QFormerConfig, index: u64) -> Self {
+        let t = b.tape();
+        let hidden = c.shape.hidden;
+        let attention = t.scope("attention", || QueryAttention::new(b, c, hidden));
+        let crossattention = index
+            .is_multiple_of(c.cross_attention_frequency)
+            .then(|| t.scope("crossattention", || QueryAttention::new(b, c, c.encoder_hidden)));
+        if c.text_input {
+            // For text positions, which BLIP-2 does not use.
+            FeedForward::new(b, c, ["intermediate", "output"]);
+        }
+        Self {
+            attention,
+            crossattention,
+            feed_forward: FeedForward::new(b, c, FeedForward::OF_QUERIES),
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let attended = t.scope("attention", || self.attention.forward(t, shared.attn, &x, &x));
+        let queries = match &self.crossattention {
+            Some(cross) => t.scope("crossattention", || {
+                cross.forward(t, shared.attn, &attended, &shared.image)
+            }),
+            None => attended.clone(),
+        };
+        self.feed_forward.forward(t, &queries)
+    }
+}
+
+impl QueryAttention {
+    /// Makes an attention whose keys and values come from states of width `source`.
+    fn new(b: &Builder, c: &QFormerConfig, source: u64) -> Self {
+        let t = b.tape();
+        let hidden = c.shape.hidden;
+        let [query, key, value] = t.scope("attention", || {
+            [("query", hidden), ("key", source), ("value", source)]
+                .map(|(name, input)| Linear::new(b, name, input, hidden, true))
+        });
+        Self {
+            query,
+            key,
+            value,
+            output: t.scope("output", || Output::new(b, c, hidden)),
+            heads: c.shape.heads,
+            dropout: c.attention_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, attn: Attention, x: &Tensor, source: &Tensor) -> Tensor {
+        let (attended, _weights) = t.scope("attention", || self.attend(t, attn, x, source));
+        t.scope("output", || self.output.forward(t, &attended, x))
+    }
+
+    fn attend(&self, t: &Tape, attn: Attention, x: &Tensor, source: &Tensor) -> (Tensor, Option<Tensor>) {
+        let heads = |x: Tensor| {
+            let split = [x.size(0), x.size(1), self.heads, x.size(2) / self.heads];
+            t.transpose(&t.view(&x, split), 1, 2)
+        };
+        let q = heads(t.scope("query", || self.query.forward(t, x)));
+        let k = heads(t.scope("key", || self.key.forward(t, source)));
+        let v = heads(t.scope("value", || self.value.forward(t, source)));
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: None,
+            dropout: self.dropout,
+            softmax: None,
+        };
+        let (out, weights) = nn::attention(t, attn, &call);
+        (t.reshape(&out, *x.shape()), weights)
+    }
+}
+
+impl FeedForward {
+    const OF_QUERIES: [&'static str; 2] = ["intermediate_query", "output_query"];
+
+    fn new(b: &Builder, c: &QFormerConfig, [first, second]: [&'static str; 2]) -> Self {
+        let t = b.tape();
+        let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
+        Self {
+            intermediate: t.scope(first, || Linear::new(b, "dense", hidden, intermediate, true)),
+            activation: c.activation,
+            output: t.scope(second, || Output::new(b, c, intermediate)),
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let [first, second] = Self::OF_QUERIES;
+        let h = t.scope(first, || {
+            let h = t.scope("dense", || self.intermediate.forward(t, x));
+            nn::activate(t, self.activation, h)
+        });
+        t.scope(second, || self.output.forward(t, &h, x))
+    }
+}
+
+impl Output {
+    fn new(b: &Builder, c: &QFormerConfig, input: u64) -> Self {
+        Self {
+            dense: Linear::new(b, "dense", input, c.shape.hidden, true),
+            layer_norm: LayerNorm::new(b, "LayerNorm", c.shape.hidden),
+            dropout: c.hidden_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
+        let mut h = t.scope("dense", || self.dense.forward(t, x));
+        h = t.dropout(&h, self.dropout);
+        let normed = {
+            let sum = t.add(&h, residual);
+            t.scope("LayerNorm", || self.layer_norm.forward(t, &sum))
+        };
+        h = normed;
+        h
+    }
+}

@@ -1,0 +1,188 @@
+//! BLIP-2's vision tower (`transformers/models/blip_2/modeling_blip_2.py`).
+
+use std::rc::Rc;
+
+use super::config::Blip2VisionConfig;
+use crate::model::config::Activation;
+use crate::model::forward::Run;
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// `Blip2VisionModel`.
+pub struct Blip2Vision {
+    embeddings: Embeddings,
+    layers: Vec<Rc<Layer>>,
+    post_layernorm: LayerNorm,
+}
+
+/// Output of the tower.
+pub struct Blip2VisionOutput {
+    /// Last hidden states after the last norm, [images, positions, hidden].
+    pub last: Tensor,
+    /// The class token's hidden state, normalised once more, [images, hidden].
+    pub pooled: Tensor,
+}
+
+struct Embeddings {
+    class_embedding: Tensor,
+    patch_weight: Tensor,
+    patch_bias: Tensor,
+    position_embedding: Tensor,
+}
+
+struct Layer {
+    self_attn: SelfAttention,
+    layer_norm1: LayerNorm,
+    mlp: Mlp,
+    layer_norm2: LayerNorm,
+}
+
+struct SelfAttention {
+    qkv: Linear,
+    projection: Linear,
+    heads: u64,
+    dropout: f64,
+}
+
+struct Mlp {
+    fc1: Linear,
+    fc2: Linear,
+    activation: Activation,
+}
+
+impl Blip2Vision {
+    pub fn new(b: &Builder, c: &Blip2VisionConfig) -> Self {
+        let t = b.tape();
+        Self {
+            embeddings: t.scope("embeddings", || Embeddings::new(b, c)),
+            layers: (0..c.shape.layers as usize)
+                .map(|i| t.layer("encoder.layers", i, || Rc::new(Layer::new(b, c))))
+                .collect(),
+            post_layernorm: LayerNorm::new(b, "post_layernorm", c.shape.hidden),
+        }
+    }
+
+    /// Pixels [images, 3, side, side] → hidden states.
+    pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Blip2VisionOutput {
+        let embedded = t.scope("embeddings", || run.embedded(t, self.embeddings.forward(t, pixels)));
+        let mut h = embedded.clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let (layer, attn) = (layer.clone(), run.attn);
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
+            h = t.layer("encoder.layers", i, || {
+                if run.checkpoints(t) {
+                    t.checkpoint(h, Rc::new(forward))
+                } else {
+                    forward(t, h)
+                }
+            });
+        }
+        let last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &h));
+        let class = t.select(&last, 1);
+        let pooled = t.scope("post_layernorm", || self.post_layernorm.forward(t, &class));
+        drop((h, embedded));
+        Blip2VisionOutput { last, pooled }
+    }
+}
+
+impl Embeddings {
+    fn new(b: &Builder, c: &Blip2VisionConfig) -> Self {
+        let (width, patch) = (c.shape.hidden, c.grid.patch);
+        Self {
+            class_embedding: b.weight("class_embedding", [1, 1, width]),
+            patch_weight: b.weight("patch_embedding.weight", [width, 3, patch, patch]),
+            patch_bias: b.weight("patch_embedding.bias", [width]),
+            position_embedding: b.weight("position_embedding", [1, c.grid.patches() + 1, width]),
+        }
+    }
+
+    fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        let [images, width] = [pixels.size(0), self.patch_weight.size(0)];
+        let mut patches = {
+            let pixels = t.to_dtype(pixels, self.patch_weight.dtype());
+            t.conv_patches(&pixels, &self.patch_weight, Some(&self.patch_bias))
+        };
+        patches = {
+            let flat = t.view(&patches, [images, width, patches.size(2) * patches.size(3)]);
+            t.transpose(&flat, 1, 2)
+        };
+        let class = t.expand(&self.class_embedding, [images, 1, width]);
+        let mut embeddings = t.cat(&[&class, &patches], 1);
+        embeddings = t.add(&embeddings, &self.position_embedding);
+        drop(patches);
+        embeddings
+    }
+}
+
+impl Layer {
+    fn new(b: &Builder, c: &Blip2VisionConfig) -> Self {
+        let t = b.tape();
+        let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
+        Self {
+            self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
+            layer_norm1: LayerNorm::new(b, "layer_norm1", hidden),
+            mlp: t.scope("mlp", || Mlp {
+                fc1: Linear::new(b, "fc1", hidden, intermediate, true),
+                fc2: Linear::new(b, "fc2", intermediate, hidden, true),
+                activation: c.activation,
+            }),
+            layer_norm2: LayerNorm::new(b, "layer_norm2", hidden),
+        }
+    }
+
+    fn forward(&self, t: &Tape, attn: Attention, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("layer_norm1", || self.layer_norm1.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, attn, &h));
+        h = out;
+        h = t.add(&h, &residual);
+        let residual = h.clone();
+        h = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
+        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        t.add(&h, &residual)
+    }
+}
+
+impl SelfAttention {
+    fn new(b: &Builder, c: &Blip2VisionConfig) -> Self {
+        let width = c.shape.hidden;
+        Self {
+            qkv: Linear::new(b, "qkv", width, 3 * width, c.qkv_bias),
+            projection: Linear::new(b, "projection", width, width, true),
+            heads: c.shape.heads,
+            dropout: c.attention_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, attn: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq, width] = [x.size(0), x.size(1), x.size(2)];
+        let mixed = {
+            let mixed = t.scope("qkv", || self.qkv.forward(t, x));
+            let split = t.view(&mixed, [batch, seq, 3, self.heads, width / self.heads]);
+            t.permute(&split, &[2, 0, 3, 1, 4])
+        };
+        let [q, k, v] = [(); 3].map(|()| t.select(&mixed, 0));
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: None,
+            dropout: self.dropout,
+            softmax: None,
+        };
+        let (mut out, weights) = nn::attention(t, attn, &call);
+        out = t.reshape(&out, [batch, seq, width]);
+        out = t.scope("projection", || self.projection.forward(t, &out));
+        (out, weights)
+    }
+}
+
+impl Mlp {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
+        h = nn::activate(t, self.activation, h);
+        t.scope("fc2", || self.fc2.forward(t, &h))
+    }
+}

@@ -1,0 +1,48 @@
+//! ERNIE 4.5: Llama's parameters; queries and keys are rotated in fp32.
+
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `ernie4_5`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "ernie4_5",
+        classes: &["Ernie4_5ForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 103_424,
+        hidden: 1024,
+        intermediate: 3072,
+        layers: 18,
+        heads: 16,
+        kv_heads: Some(2),
+        head_dim: Some(128),
+        max_positions: 131_072,
+        tie: true,
+        theta: 5e5,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |s| {
+        let all = s.flag("use_bias", false)?;
+        Ok(Biases {
+            qkv: all,
+            output: all,
+            mlp: all,
+        })
+    },
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules::LLAMA),
+    stands_in: true,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Replaces,
+};

@@ -1,0 +1,29 @@
+//! Granite: Llama's parameters; embeddings, residuals and logits are scaled.
+
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `granite`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "granite",
+        classes: &["GraniteForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults::LLAMA,
+    heads: HeadRule::Free,
+    biases: Biases::of_attention_and_mlp,
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules::LLAMA),
+    stands_in: true,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Replaces,
+};

@@ -1,0 +1,41 @@
+//! Ministral 3: Mistral's parameters; queries are scaled by position.
+
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `ministral3`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "ministral3",
+        classes: &["Ministral3ForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 131_072,
+        intermediate: 14_336,
+        layers: 34,
+        kv_heads: Some(8),
+        head_dim: Some(128),
+        max_positions: 262_144,
+        theta: 1e6,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |_| Ok(Biases::NONE),
+    windows: Windows::of_every_layer(WindowLength::Given),
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        one_mask: true,
+        partial_rotary: false,
+    }),
+    stands_in: true,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Replaces,
+};

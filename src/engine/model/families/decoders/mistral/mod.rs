@@ -1,0 +1,41 @@
+//! Mistral: Llama with a sliding window.
+
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
+};
+use crate::model::facts::{ModelType, catalogue};
+use crate::model::libraries::Liger;
+
+/// `mistral`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "mistral",
+        classes: &["MistralForCausalLM"],
+    },
+    catalogue: catalogue![
+        "mistralai/Mistral-7B-v0.1",
+        "mistralai/Mistral-7B-v0.3",
+        "mistralai/Mistral-Nemo-Base-2407",
+    ],
+    defaults: DecoderDefaults {
+        intermediate: 14_336,
+        kv_heads: Some(8),
+        max_positions: 131_072,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |_| Ok(Biases::NONE),
+    windows: Windows::of_every_layer(WindowLength::Or(4096)),
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        one_mask: true,
+        partial_rotary: false,
+    }),
+    stands_in: false,
+    tensor_parallel: true,
+    pipeline: false,
+    liger: Liger::Replaces,
+};

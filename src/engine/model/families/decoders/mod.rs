@@ -1,0 +1,97 @@
+//! Registry of decoders like Llama's: one folder and one row for each, alone and inside vision-language models.
+
+pub(crate) mod cwm;
+pub(crate) mod ernie4_5;
+mod family;
+pub(crate) mod gemma;
+pub(crate) mod gemma2;
+pub(crate) mod gemma3_text;
+pub(crate) mod granite;
+pub(crate) mod helium;
+pub(crate) mod llama;
+pub(crate) mod ministral3;
+pub(crate) mod mistral;
+pub(crate) mod phi3;
+pub(crate) mod qwen2;
+pub(crate) mod qwen3;
+pub(crate) mod seed_oss;
+pub(crate) mod smollm3;
+pub(crate) mod vaultgemma;
+
+use std::rc::Rc;
+
+use crate::model::ModelError;
+use crate::model::config::section::Section;
+use crate::model::decoder::block::Block;
+use crate::model::decoder::{DecoderConfig, DecoderFamily};
+use crate::model::facts::{Entry, ModelType};
+use crate::nn::Builder;
+
+/// Makes the table of all decoders from rows of a module, and the block that its family has of its own, if any.
+macro_rules! decoders {
+    ($($module:ident $(with $block:ident)?),+ $(,)?) => {
+        /// Decoders in the order in which messages list their types.
+        static DECODERS: &[DecoderFamily] = &[$($module::FAMILY),+];
+
+        /// The decoders' types, in the same order.
+        const MODEL_TYPES: &[ModelType] = &[$($module::FAMILY.model_type),+];
+
+        /// Types of decoders with blocks of their own, and the names of these.
+        const WITH_BLOCKS: &[(&str, &str)] = &[$($(($module::FAMILY.name(), stringify!($block)),)?)+];
+
+        /// Makes a block of a decoder with blocks of its own; `None` for one that has Llama's. Only
+        /// [`crate::model::lazy`] calls this: whatever does contains the code of all these blocks.
+        pub(crate) fn own_block(b: &Builder, c: &DecoderConfig) -> Option<Rc<dyn Block>> {
+            $($(if *c.family == $module::FAMILY {
+                return Some(Rc::new($module::$block::new(b, c)));
+            })?)+
+            None
+        }
+    };
+}
+
+decoders! {
+    llama,
+    mistral,
+    qwen2,
+    qwen3,
+    gemma,
+    gemma2,
+    gemma3_text,
+    phi3 with Layer,
+    cwm,
+    seed_oss,
+    vaultgemma,
+    ernie4_5,
+    granite,
+    helium,
+    ministral3,
+    smollm3,
+}
+
+/// Returns true if the family has blocks of its own in place of Llama's.
+pub(crate) fn has_own_blocks(family: &DecoderFamily) -> bool {
+    WITH_BLOCKS.iter().any(|(name, _)| *name == family.name())
+}
+
+/// Finds the decoder of a `model_type`.
+fn named(model_type: &str) -> Option<&'static DecoderFamily> {
+    DECODERS.iter().find(|family| family.name() == model_type)
+}
+
+/// Models known by name, family by family.
+pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
+    DECODERS.iter().flat_map(|family| family.catalogue)
+}
+
+/// Reads the decoder inside a vision-language configuration; `default` is its `model_type` if unstated.
+pub(crate) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, ModelError> {
+    let given = s.optional_text("model_type")?.unwrap_or(default);
+    match named(given).filter(|family| !family.stands_in) {
+        Some(family) => DecoderConfig::read(s, family),
+        None => Err(s.wrong("model_type", &given.into(), DECODER_NAMES)),
+    }
+}
+
+/// Types that [`read_text`] accepts, for messages.
+const DECODER_NAMES: &str = "a decoder: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text or phi3";

@@ -1,0 +1,128 @@
+//! Phi-3's block: fused projections, positions on a part of each head
+//! (`transformers/models/phi3/modeling_phi3.py`).
+
+use crate::dtype::DType;
+use crate::model::config::Activation;
+use crate::model::decoder::DecoderConfig;
+use crate::model::decoder::block::{Block, BlockContext};
+use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
+use crate::tape::{Tape, Tensor};
+
+/// `Phi3DecoderLayer`.
+pub struct Layer {
+    self_attn: SelfAttention,
+    mlp: Mlp,
+    input_layernorm: RmsNorm,
+    post_attention_layernorm: RmsNorm,
+    dropout: f64,
+}
+
+struct SelfAttention {
+    o_proj: Linear,
+    qkv_proj: Linear,
+    heads: u64,
+    kv_heads: u64,
+    head_dim: u64,
+    dropout: f64,
+}
+
+struct Mlp {
+    gate_up_proj: Linear,
+    down_proj: Linear,
+    activation: Activation,
+}
+
+impl Layer {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let t = b.tape();
+        Self {
+            self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
+            mlp: t.scope("mlp", || Mlp {
+                gate_up_proj: Linear::new(b, "gate_up_proj", c.hidden, 2 * c.intermediate, false),
+                down_proj: Linear::adapted(b, "down_proj", c.intermediate, c.hidden, false),
+                activation: c.activation,
+            }),
+            input_layernorm: RmsNorm::new(b, "input_layernorm", c.hidden),
+            post_attention_layernorm: RmsNorm::new(b, "post_attention_layernorm", c.hidden),
+            dropout: c.residual_dropout,
+        }
+    }
+}
+
+impl Block for Layer {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, &h));
+        h = out;
+        h = t.add(&residual, &t.dropout(&h, self.dropout));
+        let residual = h.clone();
+        h = t.scope("post_attention_layernorm", || {
+            self.post_attention_layernorm.forward(t, &h)
+        });
+        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        t.add(&residual, &t.dropout(&h, self.dropout))
+    }
+}
+
+impl SelfAttention {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let width = (c.heads + 2 * c.kv_heads) * c.head_dim;
+        Self {
+            o_proj: Linear::adapted(b, "o_proj", c.heads * c.head_dim, c.hidden, false),
+            qkv_proj: Linear::new(b, "qkv_proj", c.hidden, width, false),
+            heads: c.heads,
+            kv_heads: c.kv_heads,
+            head_dim: c.head_dim,
+            dropout: c.attention_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq] = [x.size(0), x.size(1)];
+        let [mut q, mut k, mut v] = {
+            let qkv = t.scope("qkv_proj", || self.qkv_proj.forward(t, x));
+            let parts =
+                [self.heads, self.kv_heads, self.kv_heads].map(|heads| t.narrow(&qkv, 2, heads * self.head_dim));
+            parts.map(|part| {
+                let split = t.view(&part, [batch, seq, part.last() / self.head_dim, self.head_dim]);
+                t.transpose(&split, 1, 2)
+            })
+        };
+        {
+            let cos = t.unsqueeze(&shared.cos, 1);
+            let sin = t.unsqueeze(&shared.sin, 1);
+            [q, k] = nn::apply_partial_rotary_in_turn(t, [&q, &k], &cos, &sin);
+        }
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: shared.mask.as_ref(),
+            dropout: self.dropout,
+            softmax: Some(DType::F32),
+        };
+        let (mut out, weights) = nn::attention(t, shared.attn, &call);
+        out = t.reshape(&out, [batch, seq, self.heads * self.head_dim]);
+        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
+        (out, weights)
+    }
+}
+
+impl Mlp {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let fused = t.scope("gate_up_proj", || self.gate_up_proj.forward(t, x));
+        let half = fused.last() / 2;
+        let parts = t.split(&fused, 2, &[half; 2]);
+        drop(fused);
+        let product = {
+            let opened = nn::activate(t, self.activation, parts[0].clone());
+            t.mul(&parts[1], &opened)
+        };
+        t.scope("down_proj", || self.down_proj.forward(t, &product))
+    }
+}

@@ -1,0 +1,45 @@
+//! Seed-OSS: Llama with biases on queries, keys and values, and dropout after attention and MLP.
+
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `seed_oss`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "seed_oss",
+        classes: &["SeedOssForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 155_136,
+        intermediate: 27_648,
+        layers: 64,
+        heads: 80,
+        kv_heads: Some(8),
+        head_dim: Some(128),
+        max_positions: 524_288,
+        attention_dropout: 0.1,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |s| {
+        Ok(Biases {
+            qkv: s.flag("attention_bias", true)?,
+            output: s.flag("attention_out_bias", false)?,
+            mlp: s.flag("mlp_bias", false)?,
+        })
+    },
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: Some(("residual_dropout", 0.1)),
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules::LLAMA),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Replaces,
+};

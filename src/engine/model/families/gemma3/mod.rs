@@ -1,0 +1,92 @@
+//! Gemma 3 with vision.
+
+mod config;
+mod forward;
+
+pub use config::Gemma3Config;
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
+use crate::model::config::section::Section;
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
+use crate::model::family::Family;
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+static FACTS: Facts = Facts {
+    model_types: &[ModelType {
+        name: "gemma3",
+        classes: &["Gemma3ForConditionalGeneration"],
+    }],
+    catalogue: catalogue![
+        "gemma3-4b" = "google/gemma-3-4b-it",
+        "google/gemma-3-4b-it",
+        "google/gemma-3-12b-it",
+        "google/gemma-3-27b-it",
+    ],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Family for Gemma3Config {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s)
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        Box::new(forward::Gemma3::new(b, self))
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        Fidelity::Exact
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::IMAGES
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Rotary(self.text.max_positions)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_decoder(&self.text)
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.len() as u64
+    }
+
+    fn image_tokens(&self, setup: &Setup) -> u64 {
+        setup.images * self.image_tokens
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Stacked
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::FIXED
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: true,
+                tower_takes_ids: false,
+            },
+            adapters: AdapterMaps::Usual,
+            liger: Liger::Replaces,
+            no_flash: None,
+            tensor_parallel: None,
+            pipeline: None,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Idefics3 and SmolVLM (`transformers/models/{idefics3,smolvlm}/modeling_*.py`).
+
+use super::config::Idefics3Config;
+use super::smolvlm_merger;
+use super::vision::Idefics3Vision;
+use crate::dtype::DType;
+use crate::model::config::PatchGrid;
+use crate::model::decoder::head::logits_and_loss;
+use crate::model::decoder::stack::Decoder;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::{Builder, Linear};
+use crate::tape::{Component, Tape, Tensor};
+
+/// `Idefics3ForConditionalGeneration` and `SmolVLMForConditionalGeneration`.
+pub struct Idefics3 {
+    vision_model: Idefics3Vision,
+    modality_projection: Linear,
+    text_model: Decoder,
+    lm_head: Option<Linear>,
+    grid: PatchGrid,
+    scale_factor: u64,
+    smolvlm: bool,
+}
+
+impl Idefics3 {
+    pub fn new(b: &Builder, c: &Idefics3Config) -> Self {
+        let t = b.tape();
+        let vision_model = t.component("model.vision_model", Component::VisionTower, || {
+            Idefics3Vision::new(b, &c.vision)
+        });
+        let features = c.vision.shape.hidden * c.scale_factor * c.scale_factor;
+        let modality_projection = t.component("model.connector.modality_projection", Component::Connector, || {
+            Linear::new(b, "proj", features, c.text.hidden, false)
+        });
+        let text_model = t.component("model.text_model", Component::LanguageModel, || {
+            Decoder::new(b, &c.text)
+        });
+        let lm_head = text_model.head(b, &c.text);
+        Self {
+            vision_model,
+            modality_projection,
+            text_model,
+            lm_head,
+            grid: c.vision.grid,
+            scale_factor: c.scale_factor,
+            smolvlm: c.smolvlm,
+        }
+    }
+
+    /// `get_image_features`: pixels [batch, tiles, channels, side, side] → [all tiles, tokens, text width].
+    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let (last, projected) = t.component("model.vision_model", Component::VisionTower, || {
+            let (pixels, _real) = self.real_tiles(t, pixels);
+            let mask = t.empty(
+                [pixels.size(0), pixels.size(2), pixels.size(3)],
+                DType::Bool,
+                "pixel mask",
+            );
+            let patches = self.real_patches(t, &mask);
+            let last = self.vision_model.forward(t, run, &pixels, &patches);
+            let projected = t.component("connector", Component::Connector, || self.connect(t, &last));
+            (last, projected)
+        });
+        drop(last);
+        projected
+    }
+
+    /// Drops tiles of zeros, which only pad samples of fewer images.
+    fn real_tiles(&self, t: &Tape, pixels: &Tensor) -> (Tensor, Tensor) {
+        let [batch, images, channels, side] = [pixels.size(0), pixels.size(1), pixels.size(2), pixels.last()];
+        let tiles = batch * images;
+        let pixels = t.view(pixels, [tiles, channels, side, side]);
+        let zeros = {
+            let zero = t.compute(&pixels, DType::Bool, "pixels = 0");
+            t.count(&zero, &[1, 2, 3])
+        };
+        let real = t.compute(&zeros, DType::Bool, "real tiles");
+        drop(zeros);
+        if self.smolvlm {
+            let any = t.empty([], DType::Bool, "any");
+            let none = t.empty([], DType::Bool, "not any");
+            drop(any);
+            drop(none);
+        }
+        let places = t.nonzero(&real, tiles);
+        let kept = t.empty(*pixels.shape(), pixels.dtype(), "pixels of real tiles");
+        drop(places);
+        (kept, real)
+    }
+
+    /// Marks the patches of [tiles, side, side] that hold a real pixel, [tiles, rows, columns].
+    fn real_patches(&self, t: &Tape, mask: &Tensor) -> Tensor {
+        let (tiles, side, patch) = (mask.size(0), self.grid.side(), self.grid.patch);
+        let counts = t.empty([tiles, side, side], DType::I64, "real pixels of patches");
+        drop(t.empty([tiles, side, side, patch, patch], DType::I64, "mask as integers"));
+        t.compute(&counts, DType::Bool, "real patches")
+    }
+
+    /// Runs the pixel shuffle and the projection.
+    fn connect(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let (n, side) = (self.scale_factor, self.grid.side());
+        let [tiles, hidden] = [x.size(0), x.last()];
+        let mut h = t.view(x, [tiles, side, side, hidden]);
+        h = t.view(&h, [tiles, side, side / n, hidden * n]);
+        h = t.permute(&h, &[0, 2, 1, 3]);
+        h = t.reshape(&h, [tiles, side / n, side / n, hidden * n * n]);
+        h = t.permute(&h, &[0, 2, 1, 3]);
+        h = t.reshape(&h, [tiles, side * side / (n * n), hidden * n * n]);
+        t.scope("modality_projection.proj", || self.modality_projection.forward(t, &h))
+    }
+
+    /// Writes image features over the image tokens' embeddings.
+    fn merge(&self, t: &Tape, ids: &Tensor, embeds: &Tensor, features: &Tensor) -> Tensor {
+        if self.smolvlm {
+            return smolvlm_merger::merge(t, ids, embeds, features);
+        }
+        let mask = t.unsqueeze(&t.compute(ids, DType::Bool, "image token mask"), 2);
+        let features = t.to_dtype(features, embeds.dtype());
+        t.masked_scatter(embeds, &mask, &features)
+    }
+}
+
+impl Forward for Idefics3 {
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.text_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+    }
+
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        let PatchGrid { image, channels, .. } = self.grid;
+        let pixels = [run.setup.batch, run.setup.images, channels, image, image];
+        Batch::of_text(t, run).with_pixels(t, run, &pixels)
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
+        };
+        let mut embeds = t.component("model.text_model", Component::LanguageModel, || {
+            self.text_model.embed(t, run, ids)
+        });
+        let features = self.image_features(t, run, pixels);
+        embeds = t.component("model", Component::Connector, || self.merge(t, ids, &embeds, &features));
+        let h = t.component("model.text_model", Component::LanguageModel, || {
+            self.text_model.forward(t, run, embeds)
+        });
+        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
+        output.held.push(features);
+        output
+    }
+}

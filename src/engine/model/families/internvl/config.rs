@@ -1,0 +1,151 @@
+//! Configuration of InternVL 2.5 and 3.
+
+use crate::model::ModelError;
+use crate::model::config::section::Section;
+use crate::model::config::{Activation, EncoderShape, PatchGrid, limits};
+use crate::model::decoder::DecoderConfig;
+use crate::model::families::decoders;
+use crate::order::sort_by_key;
+
+/// InternVL 2.5 and 3: InternViT, a pixel shuffle, a two-layer projector, any decoder.
+///
+/// Source: `transformers/models/internvl/configuration_internvl.py`. Files of the original repositories
+/// (`internvl_chat`), which name these parts differently, are read too.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InternVlConfig {
+    /// The vision tower, run on each tile.
+    pub vision: InternVlVisionConfig,
+    /// The language model.
+    pub text: DecoderConfig,
+    /// Patches along each side of the square that becomes one token (1 ÷ `downsample_ratio`).
+    pub shuffle: u64,
+    /// Activation between the projector's two linear layers.
+    pub projector_activation: Activation,
+    /// Token id that image features replace.
+    pub image_token: u64,
+}
+
+/// InternVL's vision tower.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InternVlVisionConfig {
+    /// Sizes of the blocks.
+    pub shape: EncoderShape,
+    /// Tile and patch sizes.
+    pub grid: PatchGrid,
+    /// True if query, key and value projections have biases.
+    pub attention_bias: bool,
+    /// True if queries and keys pass an RMS norm of the full width.
+    pub qk_norm: bool,
+    /// True for RMS norms, false for layer norms.
+    pub rms_norm: bool,
+    /// Activation of the MLP.
+    pub activation: Activation,
+    /// True if positions are learned.
+    pub position_embeddings: bool,
+    /// True if the tower has a mask token.
+    pub mask_token: bool,
+    /// True if pooling is a mean, in which case no norm closes the tower.
+    pub mean_pooling: bool,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// Dropout of hidden states.
+    pub hidden_dropout: f64,
+    /// Dropout after the attention's output projection.
+    pub projection_dropout: f64,
+}
+
+impl InternVlConfig {
+    /// Image tokens of one tile.
+    pub fn tile_tokens(&self) -> u64 {
+        self.vision.grid.patches() / (self.shuffle * self.shuffle)
+    }
+
+    /// Tiles that the processor cuts an image of `[height, width]` pixels into, plus the downscaled whole image if
+    /// there are several.
+    ///
+    /// Source: `crop_image_to_patches` in `transformers/models/got_ocr2/image_processing_got_ocr2.py`, with 1 to 12
+    /// tiles as `InternVLProcessorKwargs` sets.
+    pub fn tiles(&self, [height, width]: [u64; 2]) -> u64 {
+        const MOST: u64 = 12;
+        let aspect = width as f64 / height as f64;
+        let area = (width * height) as f64;
+        let tile = (self.vision.grid.image * self.vision.grid.image) as f64;
+        let mut arrangements: Vec<(u64, u64)> = (1..=MOST)
+            .flat_map(|columns| (1..=MOST / columns).map(move |rows| (columns, rows)))
+            .collect();
+        sort_by_key(&mut arrangements, |(columns, rows)| columns * rows);
+        let (mut closest, mut best) = (f64::INFINITY, 1);
+        for (columns, rows) in arrangements {
+            let difference = (aspect - columns as f64 / rows as f64).abs();
+            let covered = 0.5 * tile * (columns * rows) as f64;
+            if difference < closest || (difference == closest && area > covered) {
+                (closest, best) = (difference, columns * rows);
+            }
+        }
+        if best == 1 { 1 } else { best + 1 }
+    }
+
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let mut text = decoders::read_text(&s.nested("text_config", "language")?, "qwen2")?;
+        text.tie_word_embeddings = s.flag("tie_word_embeddings", true)?;
+        Ok(Self {
+            vision: InternVlVisionConfig::read(&s.nested("vision_config", "InternVL vision")?)?,
+            text,
+            shuffle: shuffle(s)?,
+            projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 151_667)?,
+        })
+    }
+
+    /// Reads a file of the original repositories.
+    pub(crate) fn read_chat(s: &Section) -> Result<Self, ModelError> {
+        let mut vision = InternVlVisionConfig::read(&s.nested("vision_config", "InternViT")?)?;
+        // The original tower returns its last block's output unchanged: no norm closes it.
+        vision.mean_pooling = true;
+        Ok(Self {
+            vision,
+            text: decoders::read_text(&s.nested("llm_config", "language")?, "qwen2")?,
+            shuffle: shuffle(s)?,
+            projector_activation: Activation::Gelu,
+            image_token: 151_667,
+        })
+    }
+}
+
+impl InternVlVisionConfig {
+    const SHAPE: EncoderShape = EncoderShape {
+        hidden: 1024,
+        intermediate: 4096,
+        layers: 24,
+        heads: 16,
+    };
+
+    fn read(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            shape: EncoderShape::read(s, Self::SHAPE)?,
+            grid: PatchGrid::read(s, 448, 14)?,
+            attention_bias: s.flag("attention_bias", false)? || s.flag("qkv_bias", false)?,
+            qk_norm: s.flag("use_qk_norm", false)? || s.flag("qk_normalization", false)?,
+            rms_norm: s.optional_text("norm_type")? == Some("rms_norm"),
+            activation: s.activation("hidden_act", Activation::Gelu)?,
+            position_embeddings: s.flag("use_absolute_position_embeddings", true)?,
+            mask_token: s.flag("use_mask_token", false)?,
+            mean_pooling: s.flag("use_mean_pooling", true)?,
+            attention_dropout: s.probability("attention_dropout", 0.0)?,
+            hidden_dropout: s.probability("hidden_dropout_prob", 0.0)?,
+            projection_dropout: s.probability("projection_dropout", 0.0)?,
+        })
+    }
+}
+
+/// Reads 1 ÷ `downsample_ratio`, which must be a whole number.
+fn shuffle(s: &Section) -> Result<u64, ModelError> {
+    let key = "downsample_ratio";
+    let ratio = s.optional_number(key)?.unwrap_or(0.5);
+    let whole = (1..=limits::SHUFFLE).find(|n| (ratio * f64::from(*n) - 1.0).abs() < 1e-9);
+    match (whole, s.value(key)) {
+        (Some(n), _) => Ok(u64::from(n)),
+        (None, Some(value)) => Err(s.wrong(key, value, &format!("one of 1, 0.5, 0.25, … 1 ÷ {}", limits::SHUFFLE))),
+        (None, None) => Ok(2),
+    }
+}

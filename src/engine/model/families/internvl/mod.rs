@@ -1,0 +1,107 @@
+//! InternVL 2.5 and 3.
+
+mod config;
+mod forward;
+mod vision;
+
+pub use config::{InternVlConfig, InternVlVisionConfig};
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};
+use crate::model::config::section::Section;
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
+use crate::model::family::Family;
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+static FACTS: Facts = Facts {
+    model_types: &[
+        ModelType {
+            name: "internvl",
+            classes: &["InternVLForConditionalGeneration"],
+        },
+        ModelType {
+            name: "internvl_chat",
+            classes: &["InternVLChatModel"],
+        },
+    ],
+    catalogue: catalogue![
+        "internvl3-1b",
+        "internvl3-2b",
+        "OpenGVLab/InternVL3-1B-hf",
+        "OpenGVLab/InternVL3-2B-hf",
+        "OpenGVLab/InternVL3-8B-hf",
+        "OpenGVLab/InternVL3-14B-hf",
+    ],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Family for InternVlConfig {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        match model_type == "internvl_chat" {
+            true => Self::read_chat(s),
+            false => Self::read(s),
+        }
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        Box::new(forward::InternVl::new(b, self))
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        match self.text.is_gemma() {
+            true => Fidelity::ReadOnly,
+            false => Fidelity::Exact,
+        }
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::IMAGES
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Rotary(self.text.max_positions)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_decoder(&self.text)
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.iter().map(|&size| self.tiles(size)).sum()
+    }
+
+    fn image_tokens(&self, setup: &Setup) -> u64 {
+        setup.images * self.tile_tokens()
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Stacked
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::FIXED
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: true,
+                tower_takes_ids: false,
+            },
+            adapters: AdapterMaps::Usual,
+            liger: Liger::Replaces,
+            no_flash: None,
+            tensor_parallel: TensorPlan::of(&self.text, false),
+            pipeline: None,
+        }
+    }
+}

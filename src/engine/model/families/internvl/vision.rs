@@ -1,0 +1,234 @@
+//! InternVL's vision tower (`transformers/models/internvl/modeling_internvl.py`).
+
+use std::rc::Rc;
+
+use super::config::InternVlVisionConfig;
+use crate::model::config::Activation;
+use crate::model::forward::Run;
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, RmsNorm};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// `InternVLVisionModel`.
+pub struct InternVlVision {
+    embeddings: Embeddings,
+    layers: Vec<Rc<Layer>>,
+    /// Last norm; `None` if the configuration pools by the mean.
+    layernorm: Option<LayerNorm>,
+}
+
+struct Embeddings {
+    cls_token: Tensor,
+    projection_weight: Tensor,
+    projection_bias: Tensor,
+    position_embeddings: Option<Tensor>,
+    dropout: f64,
+}
+
+struct Layer {
+    attention: SelfAttention,
+    mlp: Mlp,
+    layernorm_before: Norm,
+    layernorm_after: Norm,
+    lambda_1: Tensor,
+    lambda_2: Tensor,
+    dropout: f64,
+}
+
+enum Norm {
+    Layer(LayerNorm),
+    Rms(RmsNorm),
+}
+
+struct SelfAttention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    projection_layer: Linear,
+    /// Norms of queries and keys, over all heads.
+    norms: Option<[RmsNorm; 2]>,
+    heads: u64,
+    dropout: f64,
+    projection_dropout: f64,
+}
+
+struct Mlp {
+    fc1: Linear,
+    fc2: Linear,
+    activation: Activation,
+}
+
+impl InternVlVision {
+    pub fn new(b: &Builder, c: &InternVlVisionConfig) -> Self {
+        let t = b.tape();
+        Self {
+            embeddings: t.scope("embeddings", || Embeddings::new(b, c)),
+            layers: (0..c.shape.layers as usize)
+                .map(|i| t.layer("encoder.layer", i, || Rc::new(Layer::new(b, c))))
+                .collect(),
+            layernorm: (!c.mean_pooling).then(|| LayerNorm::new(b, "layernorm", c.shape.hidden)),
+        }
+    }
+
+    /// Pixels [tiles, channels, side, side] → [tiles, 1 + patches, hidden].
+    pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let embedded = t.scope("embeddings", || self.embeddings.forward(t, run, pixels));
+        let mut h = embedded.clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let (layer, attn) = (layer.clone(), run.attn);
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
+            h = t.layer("encoder.layer", i, || {
+                if run.checkpoints(t) {
+                    t.checkpoint(h.clone(), Rc::new(forward))
+                } else {
+                    forward(t, h.clone())
+                }
+            });
+        }
+        match &self.layernorm {
+            Some(norm) => t.scope("layernorm", || norm.forward(t, &h)),
+            None => h,
+        }
+    }
+}
+
+impl Embeddings {
+    fn new(b: &Builder, c: &InternVlVisionConfig) -> Self {
+        let (hidden, grid) = (c.shape.hidden, &c.grid);
+        let cls_token = b.weight("cls_token", [1, 1, hidden]);
+        if c.mask_token {
+            b.weight("mask_token", [1, 1, hidden]);
+        }
+        let (projection_weight, projection_bias) = b.tape().scope("patch_embeddings.projection", || {
+            let weight = b.weight("weight", [hidden, grid.channels, grid.patch, grid.patch]);
+            (weight, b.weight("bias", [hidden]))
+        });
+        let positions = || b.weight("position_embeddings", [1, grid.patches() + 1, hidden]);
+        Self {
+            cls_token,
+            projection_weight,
+            projection_bias,
+            position_embeddings: c.position_embeddings.then(positions),
+            dropout: c.hidden_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let mut embedded = run.embedded(t, self.patches(t, pixels));
+        let cls = t.expand(&self.cls_token, [pixels.size(0), 1, self.cls_token.last()]);
+        embedded = t.cat(&[&cls, &embedded], 1);
+        if let Some(positions) = &self.position_embeddings {
+            embedded = t.add(&embedded, positions);
+        }
+        t.dropout(&embedded, self.dropout)
+    }
+
+    /// [tiles, channels, side, side] → [tiles, patches, hidden].
+    fn patches(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        let pixels = t.to_dtype(pixels, self.projection_weight.dtype());
+        let grid = t.conv_patches(&pixels, &self.projection_weight, Some(&self.projection_bias));
+        let flat = t.view(&grid, [grid.size(0), grid.size(1), grid.size(2) * grid.size(3)]);
+        t.transpose(&flat, 1, 2)
+    }
+}
+
+impl Layer {
+    fn new(b: &Builder, c: &InternVlVisionConfig) -> Self {
+        let (t, hidden) = (b.tape(), c.shape.hidden);
+        Self {
+            attention: t.scope("attention", || SelfAttention::new(b, c)),
+            mlp: t.scope("mlp", || Mlp {
+                fc1: Linear::new(b, "fc1", hidden, c.shape.intermediate, true),
+                fc2: Linear::new(b, "fc2", c.shape.intermediate, hidden, true),
+                activation: c.activation,
+            }),
+            layernorm_before: Norm::new(b, "layernorm_before", c),
+            layernorm_after: Norm::new(b, "layernorm_after", c),
+            lambda_1: b.weight("lambda_1", [hidden]),
+            lambda_2: b.weight("lambda_2", [hidden]),
+            dropout: c.hidden_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, attn: Attention, mut h: Tensor) -> Tensor {
+        let (mut attended, _weights) = {
+            let normed = t.scope("layernorm_before", || self.layernorm_before.forward(t, &h));
+            t.scope("attention", || self.attention.forward(t, attn, normed))
+        };
+        attended = t.mul(&self.lambda_1, &attended);
+        h = t.add(&attended, &h);
+        let mut out = t.scope("layernorm_after", || self.layernorm_after.forward(t, &h));
+        out = t.scope("mlp", || self.mlp.forward(t, &out));
+        out = t.dropout(&out, self.dropout);
+        out = t.mul(&self.lambda_2, &out);
+        t.add(&out, &h)
+    }
+}
+
+impl Norm {
+    fn new(b: &Builder, name: &'static str, c: &InternVlVisionConfig) -> Self {
+        if c.rms_norm {
+            Self::Rms(RmsNorm::new(b, name, c.shape.hidden))
+        } else {
+            Self::Layer(LayerNorm::new(b, name, c.shape.hidden))
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        match self {
+            Self::Layer(norm) => norm.forward(t, x),
+            Self::Rms(norm) => norm.forward(t, x),
+        }
+    }
+}
+
+impl SelfAttention {
+    fn new(b: &Builder, c: &InternVlVisionConfig) -> Self {
+        let hidden = c.shape.hidden;
+        let qkv = |name| Linear::new(b, name, hidden, hidden, c.attention_bias);
+        let norm = |name| RmsNorm::new(b, name, hidden);
+        Self {
+            q_proj: qkv("q_proj"),
+            k_proj: qkv("k_proj"),
+            v_proj: qkv("v_proj"),
+            projection_layer: Linear::new(b, "projection_layer", hidden, hidden, true),
+            norms: c.qk_norm.then(|| ["q_norm", "k_norm"].map(norm)),
+            heads: c.shape.heads,
+            dropout: c.attention_dropout,
+            projection_dropout: c.projection_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, attn: Attention, x: Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+        let mut q = t.scope("q_proj", || self.q_proj.forward(t, &x));
+        let mut k = t.scope("k_proj", || self.k_proj.forward(t, &x));
+        let v = t.scope("v_proj", || self.v_proj.forward(t, &x));
+        if let Some([q_norm, k_norm]) = &self.norms {
+            q = t.scope("q_norm", || q_norm.forward(t, &q));
+            k = t.scope("k_norm", || k_norm.forward(t, &k));
+        }
+        let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
+        let (q, k, v) = (heads(q), heads(k), heads(v));
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: None,
+            dropout: self.dropout,
+            softmax: None,
+        };
+        let (mut out, weights) = nn::attention(t, attn, &call);
+        out = t.reshape(&out, [batch, seq, hidden]);
+        let projected = t.scope("projection_layer", || self.projection_layer.forward(t, &out));
+        (t.dropout(&projected, self.projection_dropout), weights)
+    }
+}
+
+impl Mlp {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
+        h = nn::activate(t, self.activation, h);
+        t.scope("fc2", || self.fc2.forward(t, &h))
+    }
+}

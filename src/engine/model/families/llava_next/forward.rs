@@ -1,0 +1,138 @@
+//! LLaVA-NeXT, also called 1.6 (`transformers/models/llava_next/modeling_llava_next.py`).
+
+use super::anyres::AnyRes;
+use super::config::LlavaNextConfig;
+use crate::model::decoder::head::logits_and_loss;
+use crate::model::decoder::text::Text;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::model::parts::image_tokens::merge_images;
+use crate::model::parts::llava_vision::{FeatureSelect, LlavaVision, LlavaVisionConfig};
+use crate::nn::{self, Builder, Linear};
+use crate::tape::{Component, Failure, Kind, Tape, Tensor};
+
+/// `LlavaNextForConditionalGeneration`.
+pub struct LlavaNext<T> {
+    vision: LlavaVision,
+    image_newline: Tensor,
+    language_model: T,
+    lm_head: Option<Linear>,
+    config: LlavaNextConfig,
+}
+
+impl<T: Text> LlavaNext<T> {
+    pub fn new(b: &Builder, c: &LlavaNextConfig) -> Self {
+        let t = b.tape();
+        let parts = LlavaVisionConfig {
+            tower: c.vision.clone(),
+            text_hidden: c.text.hidden,
+            activation: c.projector_activation,
+            bias: c.projector_bias,
+            feature_layers: c.feature_layers.clone(),
+            // `loss` records that any other selection fails.
+            feature_select: FeatureSelect::Default,
+            joins_first: true,
+        };
+        let vision = LlavaVision::new(b, parts);
+        let image_newline = t.component("model", Component::LanguageModel, || {
+            b.weight("image_newline", [c.text.hidden])
+        });
+        let language_model = t.component("model.language_model", Component::LanguageModel, || T::new(b, &c.text));
+        let lm_head = language_model.head(b, &c.text);
+        Self {
+            vision,
+            image_newline,
+            language_model,
+            lm_head,
+            config: c.clone(),
+        }
+    }
+
+    /// Images of a run, fitted into tiles.
+    fn fitted(&self, run: &Run) -> Vec<AnyRes> {
+        let of_sample = self.config.fitted(&run.setup);
+        of_sample.repeat(run.setup.batch as usize)
+    }
+
+    /// `get_image_features`: pixels [images, tiles, channels, side, side] → tokens of each image,
+    /// [tokens, text width].
+    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Vec<Tensor> {
+        let fitted = self.fitted(run);
+        let padded = t.unbind(pixels).into_iter();
+        let images: Vec<Tensor> = padded
+            .zip(&fitted)
+            .map(|(x, image)| t.slice(&x, 0, image.inputs()))
+            .collect();
+        let tiles = t.cat(&images.iter().collect::<Vec<_>>(), 0);
+        let (features, held) = self.vision.features(t, run, &tiles);
+        let of_images = t.component("model", Component::Connector, || {
+            let inputs: Vec<u64> = fitted.iter().map(AnyRes::inputs).collect();
+            let parts = t.split(&features, 0, &inputs);
+            drop(features);
+            let images = parts.iter().zip(&fitted);
+            let packed: Vec<Tensor> = images.map(|(part, &image)| self.pack(t, image, part)).collect();
+            drop(nn::ids(t, &[packed.len() as u64], "feature lengths"));
+            packed
+        });
+        drop((held, tiles));
+        of_images
+    }
+
+    /// `pack_image_features` of one image, [1 + tiles, patches, width]: tiles are joined, padding is cut off, each row
+    /// ends in a newline, and the downscaled image goes first.
+    fn pack(&self, t: &Tape, fitted: AnyRes, part: &Tensor) -> Tensor {
+        let ([down, across], [rows, columns]) = (fitted.tiles, fitted.patches);
+        let (width, side) = (part.last(), self.config.vision.image / self.config.vision.patch);
+        let whole = t.select(part, 0);
+        let mut x = t.slice(part, 0, down * across);
+        x = t.view(&x, [down, across, side, side, width]);
+        x = t.contiguous(&t.permute(&x, &[4, 0, 2, 1, 3]));
+        x = t.view(&x, [width, down * side, across * side]);
+        x = t.slice(&t.slice(&x, 1, rows), 2, columns);
+        x = {
+            let newline = t.unsqueeze(&t.unsqueeze(&self.image_newline, 1), 2);
+            let newlines = t.to_dtype(&t.expand(&newline, [width, rows, 1]), x.dtype());
+            t.cat(&[&x, &newlines], 2)
+        };
+        x = t.transpose(&t.view(&x, [width, fitted.tile_tokens()]), 0, 1);
+        t.cat(&[&whole, &x], 0)
+    }
+}
+
+impl<T: Text> Forward for LlavaNext<T> {
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+    }
+
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        let images = run.setup.batch * run.setup.images;
+        let vision = &self.config.vision;
+        let tiles = self.fitted(run).iter().map(AnyRes::inputs).max().unwrap_or(1);
+        let pixels = [images, tiles, vision.channels, vision.image, vision.image];
+        let mut batch = Batch::of_text(t, run).with_pixels(t, run, &pixels);
+        batch
+            .others
+            .push(t.as_kind(Kind::Input, || nn::ids(t, &[images, 2], "image_sizes")));
+        batch
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
+        };
+        if self.config.feature_select == FeatureSelect::Full {
+            t.fail(|| Failure::LlavaNextFull);
+        }
+        let embeds = t.component("model.language_model", Component::LanguageModel, || {
+            self.language_model.embed(t, run, ids)
+        });
+        let parts = self.image_features(t, run, pixels);
+        let (embeds, features, mask) = merge_images(t, ids, embeds, parts);
+        let h = t.component("model.language_model", Component::LanguageModel, || {
+            self.language_model.forward(t, run, embeds)
+        });
+        drop(mask);
+        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
+        output.held.push(features);
+        output
+    }
+}

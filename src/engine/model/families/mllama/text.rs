@@ -1,0 +1,226 @@
+//! Llama-3.2-Vision's language model: a Llama decoder with gated cross-attention layers in between
+//! (`transformers/models/mllama/modeling_mllama.py`).
+
+use std::rc::Rc;
+
+use super::config::MllamaConfig;
+use crate::dtype::DType;
+use crate::model::decoder::DecoderConfig;
+use crate::model::decoder::block::{Block, BlockContext};
+use crate::model::decoder::layer::Layer;
+use crate::model::decoder::mlp::Mlp;
+use crate::model::forward::Run;
+use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, RmsNorm, Rotary};
+use crate::tape::{Mask, Tape, Tensor};
+
+/// `MllamaTextModel`.
+pub struct MllamaText {
+    embed_tokens: Embedding,
+    layers: Vec<Rc<TextLayer>>,
+    norm: RmsNorm,
+    rotary: Rotary,
+}
+
+/// Entries of the token embedding beyond the vocabulary.
+const EXTRA_TOKENS: u64 = 8;
+
+enum TextLayer {
+    SelfAttention(Layer),
+    CrossAttention(CrossLayer),
+}
+
+/// `MllamaCrossAttentionDecoderLayer`.
+struct CrossLayer {
+    cross_attn: CrossAttention,
+    input_layernorm: RmsNorm,
+    attn_gate: Tensor,
+    mlp: Mlp,
+    post_attention_layernorm: RmsNorm,
+    mlp_gate: Tensor,
+}
+
+struct CrossAttention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    o_proj: Linear,
+    q_norm: RmsNorm,
+    k_norm: RmsNorm,
+    head_dim: u64,
+    dropout: f64,
+}
+
+/// Inputs of the cross-attention layers.
+#[derive(Clone)]
+pub struct ImageStates {
+    /// Image features, [images × tiles, positions, hidden].
+    pub states: Tensor,
+    /// Features that a token may attend to, as a bias [samples, 1, seq, features].
+    pub mask: Mask,
+    /// Tokens that may attend to any feature, [samples, 1, seq, 1].
+    pub rows: Tensor,
+}
+
+/// State that all blocks of one forward share.
+struct Context {
+    own: BlockContext,
+    image: Option<ImageStates>,
+}
+
+impl MllamaText {
+    pub fn new(b: &Builder, c: &MllamaConfig) -> Self {
+        let t = b.tape();
+        let text = DecoderConfig {
+            attention_dropout: c.dropout,
+            ..c.text.clone()
+        };
+        let layer = |i: u64| {
+            if c.cross_attention_layers.contains(&i) {
+                TextLayer::CrossAttention(CrossLayer::new(b, &text))
+            } else {
+                TextLayer::SelfAttention(Layer::new(b, &text))
+            }
+        };
+        Self {
+            embed_tokens: Embedding::new(b, "embed_tokens", text.vocab + EXTRA_TOKENS, text.hidden),
+            layers: (0..text.layers)
+                .map(|i| t.layer("layers", i as usize, || Rc::new(layer(i))))
+                .collect(),
+            norm: RmsNorm::new(b, "norm", text.hidden),
+            rotary: Rotary::new(b, text.head_dim).initialised(t),
+        }
+    }
+
+    /// Token ids [samples, seq] → last hidden states [samples, seq, hidden]. Without an image, cross-attention uses the
+    /// keys and values in the run's cache.
+    pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, image: Option<ImageStates>) -> Tensor {
+        let embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
+        let cache = run.cache(&[]);
+        let position_ids = nn::position_ids(t, &embeds);
+        let mask = nn::causal_mask(t, run.attn, &embeds);
+        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let own = BlockContext {
+            attn: run.attn,
+            mask,
+            cos,
+            sin,
+            splits_last: true,
+            cache,
+            _position_ids: Some(position_ids),
+        };
+        let context = Rc::new(Context { own, image });
+        let mut h = embeds.clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let (layer, context) = (layer.clone(), context.clone());
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &context, x);
+            h = t.layer("layers", i, || {
+                if run.checkpoints(t) {
+                    t.checkpoint(h, Rc::new(forward))
+                } else {
+                    forward(t, h)
+                }
+            });
+        }
+        let out = t.scope("norm", || self.norm.forward(t, &h));
+        drop((context, embeds));
+        out
+    }
+}
+
+impl TextLayer {
+    fn forward(&self, t: &Tape, context: &Context, x: Tensor) -> Tensor {
+        match self {
+            Self::SelfAttention(layer) => layer.forward(t, &context.own, x),
+            Self::CrossAttention(layer) => layer.forward(t, context, x),
+        }
+    }
+}
+
+impl CrossLayer {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let t = b.tape();
+        Self {
+            cross_attn: t.scope("cross_attn", || CrossAttention::new(b, c)),
+            input_layernorm: RmsNorm::new(b, "input_layernorm", c.hidden),
+            attn_gate: b.weight("cross_attn_attn_gate", [1]),
+            mlp: t.scope("mlp", || Mlp::new(b, c)),
+            post_attention_layernorm: RmsNorm::new(b, "post_attention_layernorm", c.hidden),
+            mlp_gate: b.weight("cross_attn_mlp_gate", [1]),
+        }
+    }
+
+    fn forward(&self, t: &Tape, context: &Context, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("cross_attn", || self.cross_attn.forward(t, context, &h));
+        h = out;
+        h = t.add(&residual, &nn::gated(t, &self.attn_gate, &h));
+        let residual = h.clone();
+        h = t.scope("post_attention_layernorm", || {
+            self.post_attention_layernorm.forward(t, &h)
+        });
+        h = t.scope("mlp", || self.mlp.forward(t, h));
+        if let Some(image) = &context.image {
+            h = t.mul(&t.select(&image.rows, 1), &h);
+        }
+        t.add(&residual, &nn::gated(t, &self.mlp_gate, &h))
+    }
+}
+
+impl CrossAttention {
+    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
+        Self {
+            q_proj: Linear::adapted(b, "q_proj", c.hidden, q, false),
+            k_proj: Linear::adapted(b, "k_proj", c.hidden, kv, false),
+            v_proj: Linear::adapted(b, "v_proj", c.hidden, kv, false),
+            o_proj: Linear::adapted(b, "o_proj", q, c.hidden, false),
+            q_norm: RmsNorm::new(b, "q_norm", c.head_dim),
+            k_norm: RmsNorm::new(b, "k_norm", c.head_dim),
+            head_dim: c.head_dim,
+            dropout: c.attention_dropout,
+        }
+    }
+
+    fn forward(&self, t: &Tape, context: &Context, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq] = [x.size(0), x.size(1)];
+        let heads = |x: Tensor| {
+            let positions = x.numel() / x.last() / batch;
+            let split = t.view(&x, [batch, positions, x.last() / self.head_dim, self.head_dim]);
+            t.transpose(&split, 1, 2)
+        };
+        let mut q = heads(t.scope("q_proj", || self.q_proj.forward(t, x)));
+        q = t.scope("q_norm", || self.q_norm.forward(t, &q));
+        let (k, v) = self.keys_and_values(t, context, heads);
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: context.image.as_ref().map(|image| &image.mask),
+            dropout: self.dropout,
+            softmax: Some(DType::F32),
+        };
+        let (mut out, weights) = nn::attention(t, context.own.attn, &call);
+        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
+        (out, weights)
+    }
+
+    /// Keys and values of the image, [samples, kv heads, features, width].
+    fn keys_and_values(&self, t: &Tape, context: &Context, heads: impl Fn(Tensor) -> Tensor) -> (Tensor, Tensor) {
+        let cache = &context.own.cache;
+        let Some(image) = &context.image else {
+            let seen = cache.as_ref().and_then(KvCache::seen);
+            return seen.unwrap_or_else(|| unreachable!("an image came before, with the first tokens"));
+        };
+        let k = t.scope("k_proj", || self.k_proj.forward(t, &image.states));
+        let v = t.scope("v_proj", || self.v_proj.forward(t, &image.states));
+        let (mut k, mut v) = (heads(k), heads(v));
+        k = t.scope("k_norm", || self.k_norm.forward(t, &k));
+        if let Some(cache) = cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        (k, v)
+    }
+}

@@ -1,0 +1,90 @@
+//! SigLIP.
+
+mod config;
+mod forward;
+
+pub use config::{SiglipConfig, SiglipTextConfig};
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
+use crate::model::config::section::Section;
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
+use crate::model::family::Family;
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+static FACTS: Facts = Facts {
+    model_types: &[ModelType {
+        name: "siglip",
+        classes: &["SiglipModel"],
+    }],
+    catalogue: catalogue!["google/siglip-base-patch16-224", "google/siglip-so400m-patch14-384",],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Family for SiglipConfig {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s)
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        Box::new(forward::Siglip::new(b, self))
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        match self.vision.head {
+            true => Fidelity::Exact,
+            false => Fidelity::ReadOnly,
+        }
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::SAMPLES
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Fixed
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_all(self.vision.shape.heads, self.vision.shape.hidden)
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.len() as u64
+    }
+
+    fn image_tokens(&self, _: &Setup) -> u64 {
+        0
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Stacked
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::FIXED
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: true,
+                tower_takes_ids: false,
+            },
+            adapters: AdapterMaps::None,
+            liger: Liger::Unknown,
+            no_flash: None,
+            tensor_parallel: None,
+            pipeline: None,
+        }
+    }
+}

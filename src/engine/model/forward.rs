@@ -1,0 +1,263 @@
+//! The forward of each family, as transformers 5.17 runs it, written in the operations of the tape.
+
+use std::cell::RefCell;
+
+use crate::dtype::DType;
+use crate::nn::{KvCache, ids};
+use crate::setup::{Attention, Checkpointing, Freeze, Loss, Precision, Setup};
+use crate::tape::dims::Dims;
+use crate::tape::{Component, Kind, Tape, Tensor};
+
+/// A model whose parameters are made, ready to run.
+pub trait Forward {
+    /// Makes the batch on the GPU. Pixel values come in fp32 and are cast if the precision requires it.
+    fn batch(&self, t: &Tape, run: &Run) -> Batch;
+
+    /// Runs a batch to the loss; everything else that the model returns is dropped with the output.
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output;
+
+    /// Returns the logits [batch, 1, vocab] after one new token of each sample, ids [batch, 1], with the tokens before
+    /// it in the run's cache; `None` if the model does not generate.
+    fn next_logits(&self, _: &Tape, _: &Run, _: &Tensor) -> Option<Tensor> {
+        None
+    }
+}
+
+/// Output of a model: the loss, and the tensors that live as long as the output object.
+pub struct Output {
+    /// A scalar; for a batch without labels, the logits of the last position.
+    pub loss: Tensor,
+    /// Logits and other tensors that the output object holds.
+    pub held: Vec<Tensor>,
+}
+
+/// Main inputs of the classes of a model and of its vision tower (`main_input_name`): one that takes "input_ids" is
+/// treated as a text model by `gradient_checkpointing_enable`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MainInputs {
+    /// True if the model's class leaves it at "input_ids".
+    pub model_takes_ids: bool,
+    /// True if the class of its vision tower leaves it at "input_ids"; false without one.
+    pub tower_takes_ids: bool,
+}
+
+/// Settings and state that every forward needs.
+#[derive(Clone)]
+pub struct Run {
+    /// Micro-batch, lengths, images.
+    pub setup: Setup,
+    /// Attention implementation.
+    pub attn: Attention,
+    /// True if the model generates, and so keeps keys and values from one forward to the next.
+    pub generates: bool,
+    /// Value of `use_cache`, of the setup or else of the model's configuration.
+    use_cache: bool,
+    cache: RefCell<Option<KvCache>>,
+    /// `rope_deltas`, which Qwen models keep from one forward to the next.
+    rope_deltas: RefCell<Option<Tensor>>,
+    ckpt: Checkpointing,
+    /// True if the vision tower, when only it is checkpointed, makes its own inputs require gradients.
+    tower_requires_grad: bool,
+    /// True if the model, when all of it is checkpointed, makes the outputs of its embeddings require gradients.
+    whole_requires_grad: bool,
+}
+
+impl Run {
+    /// Makes the forward's view of a setup; `use_cache` is that of the model, if the setup has none.
+    pub fn of(setup: &Setup, use_cache: bool, main_inputs: MainInputs) -> Self {
+        Self {
+            setup: setup.clone(),
+            attn: setup.attn,
+            generates: false,
+            use_cache: setup.use_cache.unwrap_or(use_cache),
+            cache: RefCell::default(),
+            rope_deltas: RefCell::default(),
+            ckpt: setup.ckpt,
+            tower_requires_grad: main_inputs.tower_takes_ids,
+            whole_requires_grad: main_inputs.model_takes_ids || enables_gradients(setup.freeze),
+        }
+    }
+
+    /// Returns the cache for the keys and values of a language model in a forward that begins; `windows` are the
+    /// positions that its blocks see. `None` unless the model generates, or trains or evaluates with `use_cache` and
+    /// without checkpointed blocks.
+    pub fn cache(&self, windows: &[Option<u64>]) -> Option<KvCache> {
+        let trains = self.use_cache && !self.checkpoints_in(Component::LanguageModel);
+        if !self.generates && !trains {
+            return None;
+        }
+        let mut held = self.cache.borrow_mut();
+        let cache = held.get_or_insert_with(|| KvCache::with_windows(windows));
+        cache.rewind();
+        Some(cache.clone())
+    }
+
+    /// Drops the cache with the outputs, and returns the shapes and types of its keys and values.
+    pub fn drop_cache(&self) -> Vec<(Dims, DType)> {
+        self.cache.take().map_or_else(Vec::new, |cache| cache.states())
+    }
+
+    /// Keeps `rope_deltas`, replacing those of the forward before.
+    pub fn keep_rope_deltas(&self, deltas: Tensor) {
+        self.rope_deltas.replace(Some(deltas));
+    }
+
+    /// Returns true if blocks of the part of the model that is running are checkpointed.
+    pub fn checkpoints(&self, t: &Tape) -> bool {
+        self.checkpoints_in(t.component_now())
+    }
+
+    /// Returns true if blocks of a part of the model are checkpointed.
+    pub fn checkpoints_in(&self, part: Component) -> bool {
+        match self.ckpt {
+            Checkpointing::None => false,
+            Checkpointing::Full => true,
+            Checkpointing::Vision => part == Component::VisionTower,
+            Checkpointing::Language => part == Component::LanguageModel,
+        }
+    }
+
+    /// Returns the output of an embedding, as a leaf if it must have a gradient.
+    ///
+    /// `enable_input_require_grads`, which transformers' `gradient_checkpointing_enable` calls for text models, and
+    /// which scripts that train adapters or a connector call for any model, turns the output of frozen embeddings into
+    /// a leaf that requires gradients, so that checkpointed blocks of frozen weights pass gradients on.
+    pub fn embedded(&self, t: &Tape, x: Tensor) -> Tensor {
+        let must = self.checkpoints(t)
+            && match self.ckpt {
+                Checkpointing::Vision => self.tower_requires_grad,
+                Checkpointing::Full => self.whole_requires_grad,
+                Checkpointing::Language | Checkpointing::None => true,
+            };
+        if must && !x.requires_grad() {
+            t.require_grad(&x)
+        } else {
+            x
+        }
+    }
+
+    /// Returns true if pixel values are cast to the weights' type before forward.
+    pub fn casts_pixels(&self) -> bool {
+        self.setup.precision == Precision::Bf16
+    }
+}
+
+/// Returns true if a training script with this freeze calls `enable_input_require_grads` itself.
+const fn enables_gradients(freeze: Freeze) -> bool {
+    matches!(freeze, Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora)
+}
+
+/// One batch of inputs.
+#[derive(Default)]
+pub struct Batch {
+    /// Token ids, [batch, seq].
+    pub ids: Option<Tensor>,
+    /// Labels.
+    pub labels: Option<Tensor>,
+    /// Pixel values.
+    pub pixels: Option<Tensor>,
+    /// Hidden states from the stage before, [batch, seq, width], in a pipeline stage after the first.
+    pub received: Option<Tensor>,
+    /// Positions of samples that are packed into one row, [1, seq], in place of the padding mask.
+    pub positions: Option<Tensor>,
+    /// Token types, [batch, seq]: they mark images, or the answer.
+    pub token_types: Option<Tensor>,
+    /// Computation of the loss.
+    pub loss: Loss,
+    /// Arrangement of the tiles of each image, [batch, images].
+    pub arrangements: Option<Tensor>,
+    /// Masks and whatever else stays on the GPU during the step.
+    pub others: Vec<Tensor>,
+}
+
+impl Batch {
+    /// Makes token ids, labels, and a padding mask or packed positions, all [batch, seq] in int64.
+    pub fn of_text(t: &Tape, run: &Run) -> Self {
+        let shape = [run.setup.batch, run.setup.seq];
+        let packed = run.setup.is_packed();
+        t.as_kind(Kind::Input, || Self {
+            ids: Some(ids(t, &shape, "input_ids")),
+            labels: Some(ids(t, &shape, "labels")),
+            positions: packed.then(|| ids(t, &shape, "position_ids")),
+            others: (!packed)
+                .then(|| ids(t, &shape, "attention_mask"))
+                .into_iter()
+                .collect(),
+            loss: run.setup.loss,
+            ..Self::default()
+        })
+    }
+
+    /// Returns one of `parts` equal parts of every tensor, as `torch.distributed.pipelining` chunks a batch; all parts
+    /// are alike.
+    pub fn chunk(&self, t: &Tape, parts: u64) -> Self {
+        let part = |x: &Tensor| t.slice(x, 0, x.size(0) / parts);
+        let of = |x: &Option<Tensor>| x.as_ref().map(part);
+        Self {
+            ids: of(&self.ids),
+            labels: of(&self.labels),
+            pixels: of(&self.pixels),
+            received: None,
+            positions: of(&self.positions),
+            token_types: of(&self.token_types),
+            loss: self.loss,
+            arrangements: of(&self.arrangements),
+            others: self.others.iter().map(part).collect(),
+        }
+    }
+
+    /// Adds token types, [batch, seq] in int64.
+    pub fn with_token_types(mut self, t: &Tape, run: &Run) -> Self {
+        let shape = [run.setup.batch, run.setup.seq];
+        self.token_types = Some(t.as_kind(Kind::Input, || ids(t, &shape, "token_type_ids")));
+        self
+    }
+
+    /// Makes texts that belong to images: token ids and a padding mask, both [batch, positions].
+    pub fn of_pairs(t: &Tape, shape: [u64; 2]) -> Self {
+        t.as_kind(Kind::Input, || Self {
+            ids: Some(ids(t, &shape, "input_ids")),
+            others: vec![ids(t, &shape, "attention_mask")],
+            ..Self::default()
+        })
+    }
+
+    /// Makes texts that belong to images and are padded without a mask: token ids [batch, positions].
+    pub fn of_padded_pairs(t: &Tape, shape: [u64; 2]) -> Self {
+        t.as_kind(Kind::Input, || Self {
+            ids: Some(ids(t, &shape, "input_ids")),
+            ..Self::default()
+        })
+    }
+
+    /// Adds pixel values of the given shape, cast if the run casts them.
+    pub fn with_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
+        self.pixels = Some(t.as_kind(Kind::Input, || {
+            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            cast_pixels(t, run, pixels)
+        }));
+        self
+    }
+
+    /// Makes pixel values of the given shape, and one class for each sample.
+    pub fn of_classes(t: &Tape, run: &Run, shape: &[u64]) -> Self {
+        t.as_kind(Kind::Input, || {
+            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            let labels = ids(t, &[run.setup.batch], "labels");
+            Self {
+                pixels: Some(cast_pixels(t, run, pixels)),
+                labels: Some(labels),
+                ..Self::default()
+            }
+        })
+    }
+}
+
+/// Casts pixel values, which are made in fp32, once the whole batch is made.
+pub fn cast_pixels(t: &Tape, run: &Run, pixels: Tensor) -> Tensor {
+    if run.casts_pixels() {
+        t.compute(&pixels, DType::Bf16, "pixel_values")
+    } else {
+        pixels
+    }
+}

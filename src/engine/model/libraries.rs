@@ -1,0 +1,49 @@
+//! What training libraries do with the models of a family.
+
+use serde::{Deserialize, Serialize};
+
+/// Linear maps that peft finds in a model for adapters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdapterMaps {
+    /// `q_proj` to `down_proj`, by which adapters are usually placed.
+    Usual,
+    /// Linear maps of other names: found by `all-linear`, or if they are named.
+    OtherNames,
+    /// None: the maps are not `nn.Linear`, or the model has no language model.
+    None,
+}
+
+/// Liger's replacement of a model's forward (`liger_kernel/transformers/model`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liger {
+    /// Liger replaces it.
+    Replaces,
+    /// Liger replaces it, and the replacement fails with transformers 5.17.
+    Fails,
+    /// Liger does not know the family.
+    Unknown,
+}
+
+/// Reason that transformers 5.17 and flash-attn 2.8 cannot run `flash_attention_2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NoFlash {
+    /// BLIP-2's querying transformer stays in fp32.
+    Blip2,
+    /// The attention of Llama-3.2-Vision's tower has no `is_causal`.
+    Mllama,
+    /// The kernels take only fp16 and bf16.
+    Fp32,
+}
+
+impl NoFlash {
+    /// English reason.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Blip2 => "transformers refuses it for BLIP-2, whose querying transformer stays in fp32",
+            Self::Mllama => {
+                "transformers 5.17 fails for Llama-3.2-Vision: the attention of its tower has no `is_causal`"
+            }
+            Self::Fp32 => "FlashAttention runs in fp16 and bf16 only, and `precision` is fp32",
+        }
+    }
+}

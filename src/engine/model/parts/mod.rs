@@ -1,0 +1,8 @@
+//! Parts of models that several families have.
+
+pub mod clip_vision;
+pub(crate) mod encoder;
+pub(crate) mod image_tokens;
+pub mod llava_vision;
+pub mod qwen_vl;
+pub mod siglip_vision;

@@ -1,0 +1,145 @@
+//! Patch embedding and blocks of the vision towers.
+
+use std::rc::Rc;
+
+use super::attention::{Segments, VisionAttention};
+use super::patches::QwenPatches;
+use crate::model::forward::Run;
+use crate::nn::{Builder, LayerNorm, RmsNorm};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// A module from one tensor to one tensor.
+pub trait Map {
+    /// Runs the module.
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor;
+}
+
+impl Map for LayerNorm {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        Self::forward(self, t, x)
+    }
+}
+
+impl Map for RmsNorm {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        Self::forward(self, t, x)
+    }
+}
+
+/// `PatchEmbed`: a convolution whose kernel is one patch.
+pub struct PatchEmbed {
+    weight: Tensor,
+    bias: Option<Tensor>,
+    kernel: [u64; 4],
+}
+
+impl PatchEmbed {
+    /// Makes a weight [width, channels, frames, patch, patch] and, if `bias`, a bias.
+    pub fn new(b: &Builder, p: &QwenPatches, width: u64, bias: bool) -> Self {
+        let kernel = [p.channels, p.temporal_patch, p.patch, p.patch];
+        b.tape().scope("patch_embed.proj", || Self {
+            weight: b.weight("weight", [width, kernel[0], kernel[1], kernel[2], kernel[3]]),
+            bias: bias.then(|| b.weight("bias", [width])),
+            kernel,
+        })
+    }
+
+    /// [patches, elements of a patch] → [patches, width].
+    pub fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        t.scope("patch_embed.proj", || {
+            let [c, f, h, w] = self.kernel;
+            let patches = t.view(pixels, [pixels.size(0), c, f, h, w]);
+            let patches = t.to_dtype(&patches, self.weight.dtype());
+            let out = t.conv_patches(&patches, &self.weight, self.bias.as_ref());
+            t.view(&out, [pixels.size(0), self.weight.size(0)])
+        })
+    }
+}
+
+/// `Qwen2VLVisionBlock` and its variants.
+pub struct VisionBlock<N, M> {
+    /// Norm before attention.
+    pub norm1: N,
+    /// Norm before the MLP.
+    pub norm2: N,
+    /// Attention.
+    pub attn: VisionAttention,
+    /// The MLP.
+    pub mlp: M,
+}
+
+/// Cosines and sines of the patches' positions.
+pub struct Positions {
+    /// [patches, head_dim].
+    pub cos: Tensor,
+    /// [patches, head_dim].
+    pub sin: Tensor,
+}
+
+impl<N: Map, M: Map> VisionBlock<N, M> {
+    fn forward(&self, t: &Tape, attn: Attention, segments: &Segments, positions: &Positions, x: &Tensor) -> Tensor {
+        let h = {
+            let normed = t.scope("norm1", || self.norm1.forward(t, x));
+            let out = t.scope("attn", || self.attn.forward(t, attn, normed, segments, positions));
+            t.add(x, &out)
+        };
+        let out = {
+            let normed = t.scope("norm2", || self.norm2.forward(t, &h));
+            t.scope("mlp", || self.mlp.forward(t, &normed))
+        };
+        t.add(&h, &out)
+    }
+}
+
+/// The blocks of a tower.
+pub struct VisionBlocks<N, M>(Vec<Rc<VisionBlock<N, M>>>);
+
+impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
+    /// Makes `layers` blocks.
+    pub fn new(b: &Builder, layers: u64, make: impl Fn() -> VisionBlock<N, M>) -> Self {
+        let t = b.tape();
+        Self(
+            (0..layers as usize)
+                .map(|i| t.layer("blocks", i, || Rc::new(make())))
+                .collect(),
+        )
+    }
+
+    /// [patches, width] → [patches, width]. `segments` returns the segments of each block; `after` is called with each
+    /// block's index and output, and allocates tensors of its own for the blocks `seen`.
+    pub fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        h: Tensor,
+        positions: &Rc<Positions>,
+        segments: impl Fn(usize) -> Rc<Segments>,
+        (seen, mut after): (&[u64], impl FnMut(&Tape, usize, &Tensor)),
+    ) -> Tensor {
+        let first = segments(0);
+        // Segments are one of two, and each block in `seen` is a kind of its own.
+        let kind = |i: usize| match seen.iter().position(|&seen| seen == i as u64) {
+            Some(at) => 2 + at as u64,
+            None => u64::from(Rc::ptr_eq(&segments(i), &first)),
+        };
+        let kinds: Vec<u64> = (0..self.0.len()).map(kind).collect();
+        let mut h = Some(h);
+        t.stack(&kinds, &mut |i| {
+            let (block, positions, segments) = (self.0[i].clone(), positions.clone(), segments(i));
+            let attn = run.attn;
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &segments, &positions, &x);
+            let Some(x) = h.take() else { return };
+            let out = t.layer("blocks", i, || {
+                if run.checkpoints(t) {
+                    t.checkpoint(x, Rc::new(forward))
+                } else {
+                    forward(t, x)
+                }
+            });
+            after(t, i, &out);
+            h = Some(out);
+        });
+        h.expect("blocks hand on what they are given")
+    }
+}

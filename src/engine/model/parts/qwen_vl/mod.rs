@@ -1,0 +1,25 @@
+//! Vision tower of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, and the model around it.
+
+mod attention;
+mod block;
+mod interpolation;
+mod layout;
+mod merge;
+mod merger;
+mod model;
+mod patches;
+mod positions;
+mod rotary;
+mod vision_ids;
+mod windows;
+
+pub(crate) use attention::{Segments, VisionAttention};
+pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
+pub(crate) use interpolation::interpolation;
+pub(crate) use layout::Layout;
+pub(crate) use merger::Merger;
+pub(crate) use model::{QwenVl, VisionOutput, VisionTower};
+pub use patches::QwenPatches;
+pub(crate) use rotary::VisionRotary;
+pub(crate) use vision_ids::VisionIds;
+pub(crate) use windows::windows;

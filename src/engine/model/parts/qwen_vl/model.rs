@@ -1,0 +1,134 @@
+//! Model around the vision tower that Qwen2-VL, Qwen2.5-VL and Qwen3-VL share
+//! (`transformers/models/qwen2_vl/modeling_qwen2_vl.py`, `transformers/vision_utils.py`).
+
+use super::layout::Layout;
+use super::patches::QwenPatches;
+use super::{merge, positions};
+use crate::dtype::DType;
+use crate::model::decoder::DecoderConfig;
+use crate::model::decoder::head::logits_and_loss;
+use crate::model::decoder::stack::Decoder;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::{Builder, Linear, MropeLayout, ids};
+use crate::tape::{Component, Kind, Tape, Tensor};
+
+/// A vision tower of one of the three.
+pub trait VisionTower {
+    /// Assignment of the language model's rotary frequencies to the axes.
+    const MROPE: MropeLayout;
+
+    /// True if the model's forward keeps the tower's output until it returns.
+    const OUTPUT_IS_KEPT: bool;
+
+    /// Patches [patches, elements of a patch] → features of every merged patch.
+    fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput;
+}
+
+/// Output of a vision tower.
+pub struct VisionOutput {
+    /// Hidden states of the last block, [patches, width].
+    pub last: Tensor,
+    /// Merged features, [tokens, text width].
+    pub merged: Tensor,
+    /// Features of inner blocks for the first layers of the language model, each of the shape of `merged`.
+    pub deepstack: Vec<Tensor>,
+}
+
+/// `Qwen2VLForConditionalGeneration` and its variants.
+pub struct QwenVl<V> {
+    visual: V,
+    language_model: Decoder,
+    lm_head: Option<Linear>,
+    patches: QwenPatches,
+}
+
+impl<V: VisionTower> QwenVl<V> {
+    /// Makes the parameters: the tower by `visual`, the language model, the head.
+    pub fn new(b: &Builder, (patches, text): (QwenPatches, &DecoderConfig), visual: impl FnOnce() -> V) -> Self {
+        let t = b.tape();
+        let visual = t.component("model.visual", Component::VisionTower, visual);
+        let language_model = t.component("model.language_model", Component::LanguageModel, || {
+            Decoder::new(b, text)
+        });
+        let lm_head = language_model.head(b, text);
+        Self {
+            visual,
+            language_model,
+            lm_head,
+            patches,
+        }
+    }
+
+    /// Token and image embeddings → last hidden states.
+    fn hidden(&self, t: &Tape, run: &Run, batch: &Batch) -> Tensor {
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
+        };
+        let layout = Layout::of(&run.setup, &self.patches);
+        let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
+            self.language_model.embed(t, run, ids)
+        });
+        let [grid, _types] = [&batch.others[GRID], &batch.others[TYPES]];
+        let VisionOutput {
+            last,
+            merged,
+            deepstack,
+        } = t.component("model.visual", Component::VisionTower, || {
+            self.visual.forward(t, run, pixels, &layout, grid)
+        });
+        let parts = merge::split_images(t, grid, merged, &layout);
+        let kept = V::OUTPUT_IS_KEPT.then(|| (last.clone(), parts.clone()));
+        drop(last);
+        let images = merge::joined(t, parts, embeds.dtype());
+        let [image_mask, _video_mask] = merge::placeholder_masks(t, ids);
+        embeds = t.place_features(&embeds, &image_mask, &images);
+        let (position_ids, deltas) = positions::rope_index(t, &layout);
+        run.keep_rope_deltas(deltas);
+        let add_features = |t: &Tape, i: usize, h: Tensor| match deepstack.get(i) {
+            Some(features) => merge::add_at_images(t, h, &image_mask, features),
+            None => h,
+        };
+        let h = t.component("model.language_model", Component::LanguageModel, || {
+            let positions = (&position_ids, V::MROPE);
+            self.language_model
+                .forward_multimodal(t, run, embeds, positions, (deepstack.len(), add_features))
+        });
+        drop(kept);
+        h
+    }
+}
+
+/// Indices in [`Batch::others`], after the padding mask.
+const GRID: usize = 1;
+const TYPES: usize = 2;
+
+impl<V: VisionTower> Forward for QwenVl<V> {
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+    }
+
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        let mut batch = Batch::of_text(t, run);
+        let layout = Layout::of(&run.setup, &self.patches);
+        t.as_kind(Kind::Input, || {
+            let shape = [layout.patches(), self.patches.patch_elements()];
+            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            let grid = ids(t, &[layout.images().len() as u64, 3], "image_grid_thw");
+            let marked = t.empty([layout.batch, layout.seq], DType::Bool, "image tokens");
+            let types = t.compute(&marked, DType::I32, "mm_token_type_ids");
+            drop(marked);
+            batch.others.extend([grid, types]);
+            batch.pixels = Some(if run.casts_pixels() {
+                t.compute(&pixels, DType::Bf16, "pixel_values")
+            } else {
+                pixels
+            });
+        });
+        batch
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let h = self.hidden(t, run, batch);
+        logits_and_loss(t, self.lm_head.as_ref(), h, batch)
+    }
+}

@@ -1,0 +1,131 @@
+//! Patches of the Qwen-VL vision towers.
+
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::config::section::Section;
+use crate::setup::Setup;
+
+/// Sizes that the vision towers of Qwen2-VL, Qwen2.5-VL and Qwen3-VL share: patches of several frames, rotary
+/// positions, and a merger that joins neighbouring patches into one token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QwenPatches {
+    /// Blocks.
+    pub layers: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Colour channels.
+    pub channels: u64,
+    /// Pixels a side of a patch.
+    pub patch: u64,
+    /// Frames of a patch.
+    pub temporal_patch: u64,
+    /// Patches along each side of the square that becomes one token.
+    pub merge: u64,
+}
+
+impl QwenPatches {
+    /// Elements of one patch, as the processor makes it: channels × frames × patch².
+    pub fn patch_elements(&self) -> u64 {
+        self.channels * self.temporal_patch * self.patch * self.patch
+    }
+
+    /// Patches that become one token.
+    pub fn merged(&self) -> u64 {
+        self.merge * self.merge
+    }
+
+    /// Rows and columns of patches of each image of a sample: from the sizes given as the processor resizes them, else
+    /// the grid given, else from the side of a square image, else 24 × 24.
+    pub fn grids(&self, setup: &Setup) -> Vec<[u64; 2]> {
+        if !setup.image_sizes.is_empty() {
+            return setup.image_sizes.iter().map(|&size| self.grid_of(size)).collect();
+        }
+        let square = setup.image.map(|side| self.grid_of([side; 2]));
+        vec![setup.grid.or(square).unwrap_or([24, 24]); setup.images as usize]
+    }
+
+    /// Rows and columns of patches of an image of `[height, width]` pixels: each side is rounded to whole tokens, and
+    /// both are scaled if the image would have too many tokens or too few.
+    ///
+    /// Source: `smart_resize` in `transformers/models/qwen2_vl/image_processing_qwen2_vl.py`, with the limits
+    /// of the published checkpoints' `preprocessor_config.json`: 4 to 16,384 tokens.
+    fn grid_of(&self, size: [u64; 2]) -> [u64; 2] {
+        const LEAST: u64 = 4;
+        const MOST: u64 = 16_384;
+        let token = self.patch * self.merge;
+        let size = size.map(|side| side.clamp(1, limits::PIXELS));
+        let area = (size[0] * size[1]) as f64;
+        let pixels = |tokens: u64| (tokens * token * token) as f64;
+        let rounded = size.map(|side| nearest(side, token));
+        let tokens = match rounded[0] * rounded[1] {
+            n if n > MOST => {
+                let beta = (area / pixels(MOST)).sqrt();
+                size.map(|side| ((side as f64 / beta / token as f64) as u64).max(1))
+            }
+            n if n < LEAST => {
+                let beta = (pixels(LEAST) / area).sqrt();
+                size.map(|side| (side as f64 * beta / token as f64).ceil() as u64)
+            }
+            _ => rounded,
+        };
+        tokens.map(|n| n * self.merge)
+    }
+
+    /// Positions of the images of a sample: their tokens, and one before and one after each.
+    pub fn positions(&self, setup: &Setup) -> u64 {
+        let of = |[rows, columns]: [u64; 2]| rows * columns / self.merged() + 2;
+        self.grids(setup).into_iter().map(of).sum()
+    }
+
+    pub(crate) fn read(s: &Section, layers: u64, patch: u64) -> Result<Self, ModelError> {
+        Ok(Self {
+            layers: s.size("depth", layers, limits::LAYERS)?,
+            heads: s.size_of_either(["num_heads", "num_attention_heads"], 16, limits::HEADS)?,
+            channels: s.channels()?,
+            patch: s.side("patch_size", patch, limits::PIXELS)?,
+            temporal_patch: s.side("temporal_patch_size", 2, limits::COUNT)?,
+            merge: s.size("spatial_merge_size", 2, limits::COUNT)?,
+        })
+    }
+}
+
+/// `round(n / unit)` of Python, which rounds a half to the even number.
+fn nearest(n: u64, unit: u64) -> u64 {
+    let (whole, rest) = (n / unit, n % unit);
+    whole + u64::from(2 * rest > unit || (2 * rest == unit && whole % 2 == 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn square_images_become_whole_tokens() {
+        let patches = QwenPatches {
+            layers: 32,
+            heads: 16,
+            channels: 3,
+            patch: 14,
+            temporal_patch: 2,
+            merge: 2,
+        };
+        let grids = |image, image_sizes| {
+            patches.grids(&Setup {
+                image,
+                image_sizes,
+                ..Setup::default()
+            })
+        };
+        let grid = |image| grids(image, Vec::new())[0];
+        // 28 pixels a token: 336 are 12 tokens, 350 are 12.5 and round to 12, 378 are 13.5 and round to 14.
+        assert_eq!(grid(Some(336)), [24, 24]);
+        assert_eq!(grid(Some(350)), [24, 24]);
+        assert_eq!(grid(Some(378)), [28, 28]);
+        assert_eq!(grid(Some(1)), [4, 4]);
+        assert_eq!(grid(Some(u64::MAX)), [256, 256]);
+        assert_eq!(grid(None), [24, 24]);
+        // A poster is scaled down and a stripe up, as in `smart_resize`.
+        let sizes = vec![[480, 640], [300, 200], [16_000, 8000], [10, 100]];
+        assert_eq!(grids(None, sizes), [[34, 46], [22, 14], [362, 180], [2, 14]]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Reads the typed configuration of a family by its `model_type`.
+
+use serde_json::{Map, Value};
+
+use super::config::section::Section;
+use super::families::{self, ModelConfig, model_types};
+use super::{ModelError, architectures};
+use crate::suggest::suggest;
+
+/// Reads a whole configuration by its `model_type`.
+///
+/// No other type is read as one of these: a decoder of another family has norms, biases, experts or layers of its own,
+/// and its file does not describe everything that its class builds.
+pub(super) fn read(object: &Map<String, Value>) -> Result<ModelConfig, ModelError> {
+    let named = Section::root(object, "Hugging Face").optional_text("model_type")?;
+    let Some(known) = named.and_then(families::known) else {
+        return Err(unsupported(object, named));
+    };
+    architectures::check(object, known.model_type)?;
+    known.read(&Section::root(object, known.model_type.name))
+}
+
+/// Makes the error for a `model_type` that is not read: the nearest one that is, and the next step.
+fn unsupported(object: &Map<String, Value>, named: Option<&str>) -> ModelError {
+    let names: Vec<&'static str> = model_types().map(|model_type| model_type.name).collect();
+    let supported = names.join(", ");
+    let Some(name) = named else {
+        return ModelError(format!(
+            "`model_type` is missing; a config.json states one of {supported}"
+        ));
+    };
+    let nearest = nearest(object, name, &names);
+    ModelError(format!(
+        "model_type \"{}\" is not supported, and no other is read in its place: its layers may differ (nearest: \
+         \"{nearest}\"). Write \"{nearest}\" only where both build the same layers; supported: {supported}",
+        shorten(name)
+    ))
+}
+
+/// Returns the family with the nearest name; else a decoder, or a vision-language model if the file has a vision
+/// section.
+fn nearest(object: &Map<String, Value>, name: &str, names: &[&'static str]) -> &'static str {
+    let by_name = suggest(name, names).first().copied();
+    by_name.unwrap_or(match object.contains_key("vision_config") {
+        true => "llava",
+        false => "llama",
+    })
+}
+
+fn shorten(name: &str) -> String {
+    name.chars().take(60).collect()
+}
